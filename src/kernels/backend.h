@@ -1,0 +1,167 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "kernels/dgc_args.h"
+#include "tensor/device.h"
+#include "tensor/view.h"
+
+namespace dgc {
+
+// Every op once. An op takes one struct of named sizes and options (also the key under which a backend caches what it
+// prepared) and views of the data. Shapes are checked by the layer that calls; a backend trusts them.
+//
+// Conventions, on every backend:
+//   - Images are NHWC, weights lie in PyTorch's layout (tensor/shape.h). All data is fp32 unless an op says otherwise.
+//   - Outputs are overwritten. Gradients of PARAMETERS (dw, db, dscale, dshift) are ADDED to, so micro-batches accumulate.
+//   - A null dx, dw or db view means that gradient is not wanted.
+//   - Deterministic: the same inputs and number of threads give the same bits.
+//   - In a steady step (same args as before) nothing allocates and nothing waits for the device.
+
+struct Conv2dArgs {
+  int64_t batch = 0, in_h = 0, in_w = 0, in_c = 0, out_c = 0;
+  int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0, groups = 1;
+  int64_t out_h() const { return (in_h + 2 * pad_h - kernel_h) / stride_h + 1; }
+  int64_t out_w() const { return (in_w + 2 * pad_w - kernel_w) / stride_w + 1; }
+  auto operator<=>(const Conv2dArgs&) const = default;
+};
+
+// y = x W^T + b with x [batch, in], W [out, in], b [out], y [batch, out].
+struct LinearArgs {
+  int64_t batch = 0, in = 0, out = 0;
+  auto operator<=>(const LinearArgs&) const = default;
+};
+
+// x seen as [rows, channels] (an NHWC image has batch * h * w rows).
+// y = relu?(scale * (x - mean) / sqrt(var + eps) + shift + residual?)
+struct BatchNormArgs {
+  int64_t rows = 0, channels = 0;
+  float eps = 1e-5f;
+  float momentum = 0.1f;  // running = (1 - momentum) * running + momentum * batch, as in PyTorch
+  bool relu = false;
+  bool residual = false;
+  auto operator<=>(const BatchNormArgs&) const = default;
+};
+
+enum class PoolKind { max, average };  // average counts the padding in its divisor, as PyTorch does by default
+
+struct PoolArgs {
+  PoolKind kind = PoolKind::max;
+  int64_t batch = 0, in_h = 0, in_w = 0, channels = 0;
+  int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;
+  int64_t out_h() const { return (in_h + 2 * pad_h - kernel_h) / stride_h + 1; }
+  int64_t out_w() const { return (in_w + 2 * pad_w - kernel_w) / stride_w + 1; }
+  auto operator<=>(const PoolArgs&) const = default;
+};
+
+// Mean over height and width: [batch, spatial, channels] -> [batch, channels].
+struct GlobalPoolArgs {
+  int64_t batch = 0, spatial = 0, channels = 0;
+  auto operator<=>(const GlobalPoolArgs&) const = default;
+};
+
+enum class Activation { relu, tanh, sigmoid };
+
+// Inverted dropout: y = x * keep / (1 - p), keep drawn from Philox(seed, stream) at counter first + i: no mask is stored.
+struct DropoutArgs {
+  int64_t numel = 0;
+  float p = 0;
+  uint64_t seed = 0, stream = 0, first = 0;
+};
+
+// Local response normalisation across channels (AlexNet; PyTorch's LocalResponseNorm):
+// y = x / (k + alpha / size * sum over `size` neighbouring channels of x^2)^beta
+struct LrnArgs {
+  int64_t batch = 0, in_h = 0, in_w = 0, channels = 0, size = 5;
+  float alpha = 1e-4f, beta = 0.75f, k = 1.f;
+  auto operator<=>(const LrnArgs&) const = default;
+};
+
+// The parameter-free shortcut of He et al. 2015 (option A): every `stride`-th pixel, channels padded with zeros, half
+// of them before and half behind. [batch, in_h, in_w, in_c] -> [batch, ceil(in_h / stride), ceil(in_w / stride), out_c].
+struct ShortcutArgs {
+  int64_t batch = 0, in_h = 0, in_w = 0, in_c = 0, out_c = 0, stride = 1;
+  int64_t out_h() const { return (in_h + stride - 1) / stride; }
+  int64_t out_w() const { return (in_w + stride - 1) / stride; }
+};
+
+// [batch, spatial, channels] -> [batch, channels * spatial]: PyTorch's flatten of an NCHW image.
+struct FlattenArgs {
+  int64_t batch = 0, spatial = 0, channels = 0;
+};
+
+struct CrossEntropyArgs {
+  int64_t rows = 0, classes = 0;
+  float gradient_scale = 1;  // dlogits = gradient_scale * (softmax - one_hot); 1 / rows for the mean
+};
+
+// Dense momentum SGD on numel elements, PyTorch's definition, every product fused into an explicit fma:
+//   d = grad_scale * g + weight_decay * w;  m = momentum * m + d;  w -= lr * (nesterov ? d + momentum * m : m)
+struct SgdArgs {
+  int64_t numel = 0;
+  float lr = 0, momentum = 0, weight_decay = 0, gradient_scale = 1;
+  bool nesterov = false;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string name() const = 0;
+  virtual const std::shared_ptr<Device>& device() const = 0;
+
+  virtual void conv2d_forward(const Conv2dArgs&, ConstView x, ConstView w, ConstView b, View y) = 0;  // b may be null
+  virtual void conv2d_backward_data(const Conv2dArgs&, ConstView dy, ConstView w, View dx) = 0;
+  virtual void conv2d_backward_weights(const Conv2dArgs&, ConstView x, ConstView dy, View dw, View db) = 0;
+
+  virtual void linear_forward(const LinearArgs&, ConstView x, ConstView w, ConstView b, View y) = 0;  // b may be null
+  virtual void linear_backward(const LinearArgs&, ConstView x, ConstView w, ConstView dy, View dx, View dw,
+                               View db) = 0;
+
+  // Training: statistics of this batch, running statistics updated (variance unbiased, as PyTorch's). saved is memory of
+  // batch_norm_saved_bytes() that must reach backward untouched.
+  virtual size_t batch_norm_saved_bytes(const BatchNormArgs&) = 0;
+  virtual void batch_norm_forward(const BatchNormArgs&, ConstView x, ConstView residual, ConstView scale,
+                                  ConstView shift, View running_mean, View running_var, View y, View saved) = 0;
+  virtual void batch_norm_inference(const BatchNormArgs&, ConstView x, ConstView residual, ConstView scale,
+                                    ConstView shift, ConstView mean, ConstView var, View y) = 0;
+  // With relu, dy is masked IN PLACE first: it then is the gradient of the residual too.
+  virtual void batch_norm_backward(const BatchNormArgs&, ConstView x, ConstView y, ConstView scale, ConstView saved,
+                                   View dy, View dx, View dscale, View dshift) = 0;
+
+  virtual size_t pool_saved_bytes(const PoolArgs&) = 0;  // 0: nothing to keep. saved may be null in evaluation
+  virtual void pool_forward(const PoolArgs&, ConstView x, View y, View saved) = 0;
+  virtual void pool_backward(const PoolArgs&, ConstView dy, ConstView saved, View dx) = 0;
+  virtual void global_pool_forward(const GlobalPoolArgs&, ConstView x, View y) = 0;
+  virtual void global_pool_backward(const GlobalPoolArgs&, ConstView dy, View dx) = 0;
+
+  virtual void activation_forward(Activation, ConstView x, View y) = 0;                // y may be x
+  virtual void activation_backward(Activation, ConstView y, ConstView dy, View dx) = 0;  // from y; dx may be dy
+  virtual void dropout_forward(const DropoutArgs&, ConstView x, View y) = 0;           // backward is the same op on dy
+  virtual void lrn_forward(const LrnArgs&, ConstView x, View y) = 0;
+  virtual void lrn_backward(const LrnArgs&, ConstView x, ConstView dy, View dx) = 0;
+  virtual void shortcut_forward(const ShortcutArgs&, ConstView x, View y) = 0;
+  virtual void shortcut_backward(const ShortcutArgs&, ConstView dy, View dx) = 0;
+  virtual void flatten_forward(const FlattenArgs&, ConstView x, View y) = 0;
+  virtual void flatten_backward(const FlattenArgs&, ConstView dy, View dx) = 0;
+  virtual void add(ConstView x, View y) = 0;  // y += x
+
+  // labels: i32 [rows]. stats: f32 [3] = sum of losses, rows whose label ranks first, rows whose label is in the top 5
+  // (ties count against). dlogits may be null.
+  virtual void softmax_cross_entropy(const CrossEntropyArgs&, ConstView logits, ConstView labels, View dlogits,
+                                     View stats) = 0;
+
+  // Sum of squares in double, in a fixed order. Not finite exactly when an element is not (or is beyond 1e150).
+  virtual double sum_squares(ConstView x) = 0;
+  virtual void sgd_step(const SgdArgs&, ConstView g, View m, View w) = 0;
+
+  // The DGC step (kernels/dgc_args.h, docs/algorithm.md).
+  virtual void dgc_compress(const DgcCompressArgs&) = 0;
+  virtual void dgc_apply(const DgcApplyArgs&) = 0;
+};
+
+// threads: OpenMP threads per op (0: as many as cores). Must be used by the thread that made it.
+std::unique_ptr<Backend> make_cpu_backend(int threads = 0);
+
+}  // namespace dgc

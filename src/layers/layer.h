@@ -1,0 +1,67 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/backend.h"
+#include "tensor/params.h"
+
+namespace dgc {
+
+// What a forward or backward pass needs to know beyond the data.
+struct RunContext {
+  bool training = true;
+  uint64_t seed = 0;
+  uint64_t first_sample = 0;  // number of this batch's first sample among all that all workers ever train on
+};
+
+struct ForwardArgs {
+  Backend& backend;
+  const RunContext& run;
+  std::span<const ConstView> x;
+  std::span<const ConstView> params;
+  std::span<const View> buffers;
+  View y;
+  View saved;  // null in evaluation
+};
+
+struct BackwardArgs {
+  Backend& backend;
+  const RunContext& run;
+  std::span<const ConstView> x;  // data is null unless keeps_input()
+  std::span<const ConstView> params;
+  ConstView y;  // data is null unless keeps_output()
+  ConstView saved;
+  View dy;                       // may be written over
+  std::span<const View> dx;      // a null view: not wanted
+  std::span<const View> dparams;  // ADDED to
+};
+
+// A layer holds its sizes and nothing else: parameters are views into an arena, activations travel in the arguments.
+// So it is cheap to copy, has no device, and its methods are const.
+class Layer {
+ public:
+  virtual ~Layer() = default;
+
+  virtual int inputs() const { return 1; }
+  // The batch is the first size. Throws UserError with both shapes when the input does not fit.
+  virtual Shape output_shape(std::span<const Shape> in) const = 0;
+  virtual std::vector<ParamSpec> params() const { return {}; }   // names within the layer: "weight"
+  virtual std::vector<ParamSpec> buffers() const { return {}; }  // per-worker statistics: "running_mean"
+
+  // What must live until backward, so that the executor can reuse everything else.
+  virtual bool keeps_input() const { return false; }
+  virtual bool keeps_output() const { return false; }
+  virtual size_t saved_bytes(Backend&, std::span<const Shape>) const { return 0; }
+  // True: dx[input] may be the memory of dy, or already is the gradient once backward has run.
+  virtual bool gradient_in_place(int) const { return false; }
+  // True: y may be the memory of x (only where keeps_input() is false and x has no other reader).
+  virtual bool output_in_place() const { return false; }
+
+  virtual void forward(const ForwardArgs&) const = 0;
+  virtual void backward(const BackwardArgs&) const = 0;
+};
+
+}  // namespace dgc

@@ -1,0 +1,80 @@
+#include "tensor/device.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+constexpr size_t kAlignment = 64;  // one cache line, one AVX-512 register
+
+class CpuDevice final : public Device {
+ public:
+  std::string name() const override { return "cpu"; }
+
+  void* allocate(size_t bytes) override {
+    const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    if (rounded == 0) return nullptr;
+    void* memory = std::aligned_alloc(kAlignment, rounded);
+    if (memory == nullptr) throw_user_error("out of memory: {:.1f} MiB more are needed", bytes / 1048576.0);
+    std::memset(memory, 0, rounded);
+    const size_t now = current_ += bytes;
+    size_t peak = peak_.load();
+    while (now > peak && !peak_.compare_exchange_weak(peak, now)) {
+    }
+    return memory;
+  }
+  void free(void* memory, size_t bytes) noexcept override {
+    std::free(memory);
+    if (memory != nullptr) current_ -= bytes;
+  }
+  void copy_in(void* to, const void* from, size_t bytes) override {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  }
+  void copy_out(void* to, const void* from, size_t bytes) override {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  }
+  void zero(void* memory, size_t bytes) override {
+    if (bytes > 0) std::memset(memory, 0, bytes);
+  }
+  void synchronize() override {}
+  size_t peak_bytes() const override { return peak_; }
+
+ private:
+  std::atomic<size_t> current_ = 0;
+  std::atomic<size_t> peak_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<Device> make_cpu_device() { return std::make_shared<CpuDevice>(); }
+
+std::shared_ptr<Device> make_device(const std::string& name) {
+  if (name == "auto" || name == "cpu") return make_cpu_device();
+  throw_user_error("device '{}' is not available: this build has the CPU only (use \"auto\" or \"cpu\")", name);
+}
+
+Buffer::Buffer(std::shared_ptr<Device> device, size_t bytes)
+    : device_(std::move(device)), data_(device_->allocate(bytes)), bytes_(bytes) {}
+
+Buffer::Buffer(Buffer&& other) noexcept
+    : device_(std::move(other.device_)),
+      data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Buffer::~Buffer() {
+  if (data_ != nullptr) device_->free(data_, bytes_);
+}
+
+}  // namespace dgc

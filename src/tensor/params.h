@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tensor/device.h"
+#include "tensor/view.h"
+
+namespace dgc {
+
+// How a parameter starts out.
+struct Init {
+  enum class Kind { constant, uniform, normal } kind = Kind::constant;
+  float value = 0;  // the constant; the half-width of uniform(-value, value); the standard deviation of normal(0, value)
+};
+
+struct ParamSpec {
+  std::string name;  // PyTorch's: "layer1.0.conv1.weight"
+  Shape shape;       // PyTorch's order and layout
+  Init init;
+};
+
+// Where each parameter lies in a flat arena. Weights, gradients, u, v and momentum are all arenas of one layout, so one
+// offset finds a parameter in every one of them. Each tensor starts on a 64-byte boundary; the gaps stay zero.
+class ParamLayout {
+ public:
+  explicit ParamLayout(std::vector<ParamSpec> specs);  // throws InternalError on a repeated name
+
+  int size() const { return static_cast<int>(specs_.size()); }
+  const ParamSpec& spec(int i) const { return specs_[static_cast<size_t>(i)]; }
+  int64_t offset(int i) const { return offsets_[static_cast<size_t>(i)]; }  // in elements
+  int64_t numel(int i) const { return spec(i).shape.numel(); }
+  int64_t parameters() const { return parameters_; }  // without the gaps
+  int64_t extent() const { return extent_; }          // with them: elements in an arena
+
+ private:
+  std::vector<ParamSpec> specs_;
+  std::vector<int64_t> offsets_;
+  int64_t parameters_ = 0;
+  int64_t extent_ = 0;
+};
+
+// fp32 memory of one layout, zeroed at the start. The layout must outlive it.
+class Arena {
+ public:
+  Arena(std::shared_ptr<Device> device, const ParamLayout& layout)
+      : layout_(&layout), buffer_(std::move(device), static_cast<size_t>(layout.extent()) * sizeof(float)) {}
+
+  const ParamLayout& layout() const { return *layout_; }
+  float* data() const { return buffer_.f32(); }
+  int64_t extent() const { return layout_->extent(); }
+  size_t bytes() const { return buffer_.bytes(); }
+  View view(int i) const { return {data() + layout_->offset(i), layout_->spec(i).shape}; }
+  Device& device() const { return buffer_.device(); }
+
+ private:
+  const ParamLayout* layout_;
+  Buffer buffer_;
+};
+
+// Fills every parameter as its spec says. The numbers depend on (seed, parameter name, element) alone.
+void initialize(const Arena& weights, uint64_t seed);
+
+}  // namespace dgc

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace dgc {
+
+// Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
+//
+// A pure function of (seed, stream, counter): the n-th number of a stream is the same whoever asks, in whatever order,
+// at any worker count. So there is no state to save, and resuming is a counter.
+class Philox {
+ public:
+  Philox(uint64_t seed, uint64_t stream) : seed_(seed), stream_(stream) {}
+
+  std::array<uint32_t, 4> block(uint64_t counter) const;
+
+  uint32_t bits(uint64_t index) const { return block(index / 4)[index % 4]; }
+  float uniform(uint64_t index) const;                // [0, 1), 24 bits
+  float normal(uint64_t index) const;                 // mean 0, deviation 1; Box-Muller on block(index)
+  uint32_t below(uint64_t index, uint32_t n) const;   // [0, n), bias below n / 2^32
+
+ private:
+  uint64_t seed_;
+  uint64_t stream_;
+};
+
+// A stream number from what it is for and for whom: rng_stream("dropout", "fc6"), rng_stream("shuffle", epoch).
+uint64_t rng_stream(std::string_view purpose, std::string_view name);
+uint64_t rng_stream(std::string_view purpose, uint64_t number);
+
+// 0 ... n-1 in an order that depends on (seed, stream) alone (Fisher-Yates).
+std::vector<int32_t> permutation(int64_t n, uint64_t seed, uint64_t stream);
+
+}  // namespace dgc

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+
+#include "tensor/shape.h"
+
+namespace dgc {
+
+enum class DType { f32, i32 };
+
+constexpr size_t dtype_size(DType) { return 4; }
+
+// Non-owning view of contiguous memory on one device. A view with null data means "not wanted" or "absent";
+// each op says where it accepts one.
+struct View {
+  void* data = nullptr;
+  Shape shape;
+  DType dtype = DType::f32;
+
+  explicit operator bool() const { return data != nullptr; }
+  int64_t numel() const { return shape.numel(); }
+  float* f32() const {
+    DGC_CHECK(dtype == DType::f32, "not a float32 view");
+    return static_cast<float*>(data);
+  }
+  int32_t* i32() const {
+    DGC_CHECK(dtype == DType::i32, "not an int32 view");
+    return static_cast<int32_t*>(data);
+  }
+};
+
+struct ConstView {
+  const void* data = nullptr;
+  Shape shape;
+  DType dtype = DType::f32;
+
+  ConstView() = default;
+  ConstView(const void* d, const Shape& s, DType t = DType::f32) : data(d), shape(s), dtype(t) {}
+  ConstView(const View& v) : data(v.data), shape(v.shape), dtype(v.dtype) {}
+
+  explicit operator bool() const { return data != nullptr; }
+  int64_t numel() const { return shape.numel(); }
+  const float* f32() const {
+    DGC_CHECK(dtype == DType::f32, "not a float32 view");
+    return static_cast<const float*>(data);
+  }
+  const int32_t* i32() const {
+    DGC_CHECK(dtype == DType::i32, "not an int32 view");
+    return static_cast<const int32_t*>(data);
+  }
+};
+
+}  // namespace dgc
