@@ -1,0 +1,75 @@
+#pragma once
+
+#include <memory>
+
+#include "kernels/backend.h"
+
+namespace dgc {
+
+struct DgcScratch;  // dgc_scratch.h
+struct DnnlCache;   // dnnl_cache.h
+
+// The backend of the processor: oneDNN for convolutions and matrix products, OpenMP loops for the rest. The bodies lie
+// in one file per group of ops. It belongs to the thread that made it: OpenMP's number of threads is a property of a
+// thread.
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(int threads);
+  ~CpuBackend() override;
+
+  std::string name() const override { return "cpu"; }
+  const std::shared_ptr<Device>& device() const override { return device_; }
+  int threads() const { return threads_; }
+
+  void conv2d_forward(const Conv2dArgs&, ConstView x, ConstView w, ConstView b, View y) override;
+  void conv2d_backward_data(const Conv2dArgs&, ConstView dy, ConstView w, View dx) override;
+  void conv2d_backward_weights(const Conv2dArgs&, ConstView x, ConstView dy, View dw, View db) override;
+
+  void linear_forward(const LinearArgs&, ConstView x, ConstView w, ConstView b, View y) override;
+  void linear_backward(const LinearArgs&, ConstView x, ConstView w, ConstView dy, View dx, View dw, View db) override;
+
+  size_t batch_norm_saved_bytes(const BatchNormArgs&) override;
+  void batch_norm_forward(const BatchNormArgs&, ConstView x, ConstView residual, ConstView scale, ConstView shift,
+                          View running_mean, View running_var, View y, View saved) override;
+  void batch_norm_inference(const BatchNormArgs&, ConstView x, ConstView residual, ConstView scale, ConstView shift,
+                            ConstView mean, ConstView var, View y) override;
+  void batch_norm_backward(const BatchNormArgs&, ConstView x, ConstView y, ConstView scale, ConstView saved, View dy,
+                           View dx, View dscale, View dshift) override;
+
+  size_t pool_saved_bytes(const PoolArgs&) override;
+  void pool_forward(const PoolArgs&, ConstView x, View y, View saved) override;
+  void pool_backward(const PoolArgs&, ConstView dy, ConstView saved, View dx) override;
+  void global_pool_forward(const GlobalPoolArgs&, ConstView x, View y) override;
+  void global_pool_backward(const GlobalPoolArgs&, ConstView dy, View dx) override;
+
+  void activation_forward(Activation, ConstView x, View y) override;
+  void activation_backward(Activation, ConstView y, ConstView dy, View dx) override;
+  void dropout_forward(const DropoutArgs&, ConstView x, View y) override;
+  void lrn_forward(const LrnArgs&, ConstView x, View y) override;
+  void lrn_backward(const LrnArgs&, ConstView x, ConstView dy, View dx) override;
+  void shortcut_forward(const ShortcutArgs&, ConstView x, View y) override;
+  void shortcut_backward(const ShortcutArgs&, ConstView dy, View dx) override;
+  void flatten_forward(const FlattenArgs&, ConstView x, View y) override;
+  void flatten_backward(const FlattenArgs&, ConstView dy, View dx) override;
+  void add(ConstView x, View y) override;
+
+  void softmax_cross_entropy(const CrossEntropyArgs&, ConstView logits, ConstView labels, View dlogits,
+                             View stats) override;
+
+  double sum_squares(ConstView x) override;
+  void sgd_step(const SgdArgs&, ConstView g, View m, View w) override;
+
+  void dgc_compress(const DgcCompressArgs&) override;
+  void dgc_apply(const DgcApplyArgs&) override;
+
+ private:
+  float* scratch(size_t floats);  // grows, never shrinks; valid until the next call
+
+  int threads_;
+  std::shared_ptr<Device> device_;
+  Buffer scratch_;
+  std::unique_ptr<DnnlCache> dnnl_;
+  std::unique_ptr<DgcScratch> dgc_scratch_;
+};
+
+}  // namespace dgc
