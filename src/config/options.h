@@ -1,0 +1,178 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+// What a config file says, as plain values. The defaults here ARE the defaults of the JSON keys of the same names;
+// ranges and meanings are in config/keys_*.cpp, and configs/README.md is made from both. A Config that load_config()
+// returned is complete: every range is checked and every model/optimizer "auto" is decided, except `device`, `threads`
+// and the exchange's, which depend on the machine.
+namespace dgc {
+
+enum class Precision { fp32 };
+
+enum class LayerType {
+  conv2d,
+  batch_norm,
+  relu,
+  tanh,
+  sigmoid,
+  max_pool,
+  avg_pool,
+  global_pool,
+  dropout,
+  lrn,
+  flatten,
+  linear
+};
+
+// One entry of a layer list. A field that is not its type's keeps its default.
+struct LayerOptions {
+  LayerType type = LayerType::relu;
+  int64_t out = 0;                          // conv2d, linear
+  int64_t kernel = 0, stride = 1, pad = 0;  // conv2d, max_pool, avg_pool; square
+  int64_t groups = 1;                       // conv2d
+  bool bias = true;                         // conv2d, linear
+  bool relu = false;                        // batch_norm: with a ReLU behind it
+  double p = 0.5;                           // dropout: the share that is dropped
+  int64_t size = 5;                         // lrn: channels in a window
+  double alpha = 1e-4, beta = 0.75, k = 1;  // lrn
+  bool operator==(const LayerOptions&) const = default;
+};
+
+enum class ModelType { resnet, alexnet, layers };
+enum class Stem { automatic, cifar, imagenet };               // never automatic once loaded
+enum class Shortcut { automatic, identity_pad, projection };  // never automatic once loaded
+
+struct ModelOptions {
+  ModelType type = ModelType::resnet;
+  int64_t classes = 0;                      // resnet, alexnet
+  int64_t depth = 0;                        // resnet: 6n+2 with the cifar stem; 18, 34, 50, 101 or 152 with imagenet's
+  int64_t width = 16;                       // resnet, cifar stem: channels of the first stage
+  Stem stem = Stem::automatic;              // resnet
+  Shortcut shortcut = Shortcut::automatic;  // resnet
+  double dropout = 0.5;                     // alexnet
+  std::vector<LayerOptions> layers;         // layers
+  bool operator==(const ModelOptions&) const = default;
+};
+
+enum class DataType { cifar10, mnist, fashion_mnist, image_folder, synthetic };
+
+struct AugmentOptions {
+  int64_t pad_crop = 0;              // pixels of zero padding, then a random crop of the original size
+  bool flip = false;                 // mirror every second image at random
+  bool random_resized_crop = false;  // image_folder: a random part of the image, scaled to image_size
+  bool operator==(const AugmentOptions&) const = default;
+};
+
+struct DataOptions {
+  DataType type = DataType::synthetic;
+  std::string path;  // all but synthetic
+  AugmentOptions augment;
+  int64_t image_size = 224;  // image_folder: height and width given to the model
+  int64_t resize = 256;      // image_folder: the shorter side before the centre crop of an evaluation
+  int64_t height = 32, width = 32, channels = 3, classes = 10, samples = 1024;  // synthetic
+  int64_t threads = 1;                                                          // that decode and augment, per rank
+  std::optional<int64_t> train_limit;                                           // use only the first so many
+  std::optional<int64_t> test_limit;
+  bool operator==(const DataOptions&) const = default;
+};
+
+struct TrainingOptions {
+  int64_t epochs = 1;
+  int64_t batch_per_worker = 32;
+  std::optional<int64_t> max_steps;  // stop after so many, however many epochs that is
+  int64_t eval_every_epochs = 1;     // 0: only at the end
+  int64_t eval_batch = 256;
+  bool operator==(const TrainingOptions&) const = default;
+};
+
+enum class OptimizerType { sgd, dgc };
+
+// The phases of `sparsity`, one after another, share the first `epochs` epochs evenly.
+struct SparsityWarmup {
+  double epochs = 0;
+  std::vector<double> sparsity = {0.75, 0.9375, 0.984375, 0.996};
+  bool operator==(const SparsityWarmup&) const = default;
+};
+
+struct OptimizerOptions {
+  OptimizerType type = OptimizerType::sgd;
+  double momentum = 0.9;
+  bool nesterov = false;
+  double weight_decay = 0;
+  std::optional<double> clip_norm;  // of the mean gradient over all workers, over all parameters
+  // dgc only:
+  double sparsity = 0.999;
+  SparsityWarmup warmup;
+  bool momentum_correction = true;
+  bool factor_masking = true;
+  bool flush_at_end = false;  // send every residual before the final evaluation
+  bool operator==(const OptimizerOptions&) const = default;
+};
+
+enum class ScheduleType { constant, step, cosine, polynomial, plateau };
+
+struct LearningRateOptions {
+  ScheduleType type = ScheduleType::constant;
+  double base = 0.1;
+  std::vector<double> milestones;  // step: epochs, increasing
+  double factor = 0.1;             // step, plateau: the rate is multiplied by it
+  double power = 1;                // polynomial
+  double end = 0;                  // cosine, polynomial: the rate after the last step; plateau: the lowest
+  int64_t patience = 0;            // plateau: evaluations without improvement that are tolerated
+  double threshold = 1e-4;         // plateau: relative improvement of the evaluation loss that counts
+  double warmup_epochs = 0;        // a straight line from warmup_from to the schedule's value
+  double warmup_from = 0;          // a learning rate
+  bool operator==(const LearningRateOptions&) const = default;
+};
+
+enum class CommunicatorType { automatic, single, threads };
+enum class TransportType { automatic, sparse };
+enum class ValueFormat { fp32, fp16 };
+enum class IndexFormat { block16 };  // 16-bit offsets in blocks of 65,536
+
+struct WireOptions {
+  ValueFormat values = ValueFormat::fp32;
+  IndexFormat indices = IndexFormat::block16;
+  bool operator==(const WireOptions&) const = default;
+};
+
+struct ExchangeOptions {
+  CommunicatorType communicator = CommunicatorType::automatic;
+  TransportType transport = TransportType::automatic;
+  WireOptions wire;
+  bool operator==(const ExchangeOptions&) const = default;
+};
+
+struct CheckpointOptions {
+  int64_t every_epochs = 1;            // 0: only at the end and when interrupted
+  std::optional<int64_t> every_steps;  // besides every_epochs
+  int64_t keep = 2;
+  bool operator==(const CheckpointOptions&) const = default;
+};
+
+struct Config {
+  std::string name;  // unless given, the file's name without ".json"
+  uint64_t seed = 1;
+  std::string device = "auto";  // "auto", "cpu" or "cuda:N"
+  Precision precision = Precision::fp32;
+  bool deterministic = true;
+  int64_t workers_per_rank = 1;
+  int64_t ranks = 1;    // threads of this process, for the communicator "threads"
+  int64_t threads = 0;  // compute threads per rank; 0: the machine's cores shared by its ranks
+  ModelOptions model;
+  DataOptions data;
+  TrainingOptions training;
+  OptimizerOptions optimizer;
+  LearningRateOptions learning_rate;
+  ExchangeOptions exchange;
+  CheckpointOptions checkpoint;
+  std::string output = "runs/{name}";  // {name} is filled in when loaded
+  int64_t check_replicas_every = 100;  // steps; 0: never
+  bool operator==(const Config&) const = default;
+};
+
+}  // namespace dgc
