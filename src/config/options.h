@@ -50,7 +50,7 @@ struct ModelOptions {
   ModelType type = ModelType::resnet;
   int64_t classes = 0;                      // resnet, alexnet
   int64_t depth = 0;                        // resnet: 6n+2 with the cifar stem; 18, 34, 50, 101 or 152 with imagenet's
-  int64_t width = 16;                       // resnet, cifar stem: channels of the first stage
+  int64_t width = 0;                        // resnet: channels of the first stage; never 0 once loaded
   Stem stem = Stem::automatic;              // resnet
   Shortcut shortcut = Shortcut::automatic;  // resnet
   double dropout = 0.5;                     // alexnet

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/options.h"
+
+namespace dgc {
+
+// Reads, checks and completes a config. Everything is checked before anything is built: syntax (with line and column),
+// repeated and unknown keys (with the nearest name), types, ranges, and what keys demand of one another. Throws
+// UserError: one sentence that names the file and the key's JSON path.
+//
+// An override is "a.b.c=VALUE", as given to --set: VALUE is JSON where it parses, and a string otherwise. It is put
+// into the JSON before the checks, so it meets the same ones.
+Config load_config(const std::string& path, const std::vector<std::string>& overrides = {});
+
+// The same for a text. `origin` stands for the file in messages, and names the run where the config does not.
+Config parse_config(const std::string& text, const std::string& origin, const std::vector<std::string>& overrides = {});
+
+// Every key that applies, defaults included, in a fixed order. Parsing it gives the same config again.
+std::string resolved_json(const Config& config);
+
+std::string json_schema();                // draft 2020-12
+std::string config_reference_markdown();  // one table per section: key, type, default, range, meaning
+
+// A key in which two configs differ; the values as JSON, "" where a config has no such key. `name` and `output` are
+// left out: they name a run and change nothing in it.
+struct ConfigDifference {
+  std::string path, a, b;
+  bool operator==(const ConfigDifference&) const = default;
+};
+std::vector<ConfigDifference> config_differences(const Config& a, const Config& b);
+
+}  // namespace dgc

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+// JSON Lines: one flat object per line, as in a run's metrics.jsonl.
+namespace dgc {
+
+using RowValue = std::variant<std::nullptr_t, bool, int64_t, double, std::string>;
+
+// Keys in the order they were set; each at most once.
+class Row {
+ public:
+  Row& set(const std::string& key, RowValue value);  // replaces an earlier value, in its place
+  template <std::integral T>
+  requires(!std::same_as<T, bool> && !std::same_as<T, int64_t>) Row& set(const std::string& key, T value) {
+    return set(key, RowValue(static_cast<int64_t>(value)));
+  }
+
+  const std::vector<std::pair<std::string, RowValue>>& fields() const { return fields_; }
+  const RowValue* find(const std::string& key) const;  // null: no such key
+
+  // Empty when the key is missing or its value is of another type. number() takes integers too.
+  std::optional<int64_t> integer(const std::string& key) const;
+  std::optional<double> number(const std::string& key) const;
+  std::optional<bool> boolean(const std::string& key) const;
+  std::optional<std::string> text(const std::string& key) const;
+
+  bool operator==(const Row&) const = default;
+
+ private:
+  std::vector<std::pair<std::string, RowValue>> fields_;
+};
+
+// Without the newline. A double comes back bit for bit, except that NaN and infinity, which JSON lacks, become null.
+std::string to_json_line(const Row& row);
+
+// A last line that a crash cut short (no newline, not a whole object) is left out. Any other line that is not a flat
+// JSON object is a UserError with file and line number, and so is a file that cannot be read.
+std::vector<Row> read_json_lines(const std::string& path);
+
+}  // namespace dgc
