@@ -60,22 +60,26 @@ struct ModelOptions {
 
 enum class DataType { cifar10, mnist, fashion_mnist, image_folder, synthetic };
 
-struct AugmentOptions {
-  int64_t pad_crop = 0;              // pixels of zero padding, then a random crop of the original size
-  bool flip = false;                 // mirror every second image at random
-  bool random_resized_crop = false;  // image_folder: a random part of the image, scaled to image_size
-  bool operator==(const AugmentOptions&) const = default;
+struct AugmentationOptions {
+  int64_t pad_crop = 0;  // zero pixels around the image, then a random crop of its size
+  bool flip = false;     // mirror left to right, every second time
+  // image_folder: the random-resized-crop's share of the image's area, and its width / height.
+  double min_scale = 0.08, max_scale = 1;
+  double min_ratio = 0.75, max_ratio = 4.0 / 3.0;
+  bool operator==(const AugmentationOptions&) const = default;
 };
 
 struct DataOptions {
   DataType type = DataType::synthetic;
   std::string path;  // all but synthetic
-  AugmentOptions augment;
-  int64_t image_size = 224;  // image_folder: height and width given to the model
-  int64_t resize = 256;      // image_folder: the shorter side before the centre crop of an evaluation
-  int64_t height = 32, width = 32, channels = 3, classes = 10, samples = 1024;  // synthetic
-  int64_t threads = 1;                                                          // that decode and augment, per rank
-  std::optional<int64_t> train_limit;                                           // use only the first so many
+  AugmentationOptions augment;
+  int64_t pad_to = 0;        // mnist, fashion_mnist, cifar10: black border up to this side; 0: none
+  int64_t image_size = 224;  // image_folder: side of the square that the model sees
+  int64_t height = 32, width = 32, channels = 3, classes = 10;  // synthetic, as are the next two lines
+  int64_t train_samples = 1024, test_samples = 256;
+  double noise = 1;                    // standard deviation; the patterns of the classes have deviation 1
+  int64_t threads = 1;                 // that decode and augment, per rank
+  std::optional<int64_t> train_limit;  // use only the first so many
   std::optional<int64_t> test_limit;
   bool operator==(const DataOptions&) const = default;
 };
