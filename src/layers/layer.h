@@ -34,8 +34,8 @@ struct BackwardArgs {
   std::span<const ConstView> params;
   ConstView y;  // data is null unless keeps_output()
   ConstView saved;
-  View dy;                       // may be written over
-  std::span<const View> dx;      // a null view: not wanted
+  View dy;                        // may be written over
+  std::span<const View> dx;       // a null view: not wanted
   std::span<const View> dparams;  // ADDED to
 };
 
@@ -57,8 +57,6 @@ class Layer {
   virtual size_t saved_bytes(Backend&, std::span<const Shape>) const { return 0; }
   // True: dx[input] may be the memory of dy, or already is the gradient once backward has run.
   virtual bool gradient_in_place(int) const { return false; }
-  // True: y may be the memory of x (only where keeps_input() is false and x has no other reader).
-  virtual bool output_in_place() const { return false; }
 
   virtual void forward(const ForwardArgs&) const = 0;
   virtual void backward(const BackwardArgs&) const = 0;

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "layers/layer.h"
+
+namespace dgc {
+
+struct Conv2dOptions {
+  int64_t in = 0, out = 0;
+  int64_t kernel = 1, stride = 1, pad = 0, groups = 1;
+  bool bias = true;
+};
+
+// Cross-correlation, as everybody calls convolution.
+// x [batch, h, w, in]   weight [out, in / groups, kernel, kernel]   bias [out]   y [batch, h', w', out]
+class Conv2d final : public Layer {
+ public:
+  // Throws UserError when a size is not positive or groups does not divide in and out.
+  explicit Conv2d(const Conv2dOptions&);
+
+  Shape output_shape(std::span<const Shape> in) const override;
+  std::vector<ParamSpec> params() const override;  // He et al. 2015's normal initialisation over fan-out; bias 0
+  bool keeps_input() const override { return true; }
+  void forward(const ForwardArgs&) const override;
+  void backward(const BackwardArgs&) const override;
+
+ private:
+  Conv2dArgs args(const Shape& x) const;
+
+  Conv2dOptions options_;
+};
+
+}  // namespace dgc

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "layers/layer.h"
+
+namespace dgc {
+
+// y = x W^T + b.   x [batch, in]   weight [out, in]   bias [out]   y [batch, out]
+class Linear final : public Layer {
+ public:
+  // Throws UserError unless both sizes are positive.
+  Linear(int64_t in, int64_t out, bool bias = true);
+
+  Shape output_shape(std::span<const Shape> in) const override;
+  std::vector<ParamSpec> params() const override;  // uniform in +-1/sqrt(in), PyTorch's default
+  bool keeps_input() const override { return true; }
+  void forward(const ForwardArgs&) const override;
+  void backward(const BackwardArgs&) const override;
+
+ private:
+  int64_t in_;
+  int64_t out_;
+  bool bias_;
+};
+
+}  // namespace dgc

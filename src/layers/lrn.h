@@ -1,0 +1,28 @@
+#pragma once
+
+#include "layers/layer.h"
+
+namespace dgc {
+
+struct LrnOptions {
+  int64_t size = 5;
+  float alpha = 1e-4f, beta = 0.75f, k = 1.f;
+};
+
+// Local response normalisation across channels (Krizhevsky et al. 2012, 3.3), in the form of LrnArgs.
+class Lrn final : public Layer {
+ public:
+  explicit Lrn(const LrnOptions&);  // throws UserError unless size is positive and odd
+
+  Shape output_shape(std::span<const Shape> in) const override;
+  bool keeps_input() const override { return true; }
+  void forward(const ForwardArgs&) const override;
+  void backward(const BackwardArgs&) const override;
+
+ private:
+  LrnArgs args(const Shape& x) const;
+
+  LrnOptions options_;
+};
+
+}  // namespace dgc

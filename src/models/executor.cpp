@@ -1,0 +1,171 @@
+#include "models/executor.h"
+
+#include <algorithm>
+#include <array>
+
+namespace dgc {
+namespace {
+
+constexpr size_t kMaxViews = 8;  // inputs, parameters or statistics of one layer
+
+// A short list of views on the stack: building it must not allocate.
+template <typename V>
+struct ViewList {
+  std::array<V, kMaxViews> items;
+  size_t size = 0;
+  void push(const V& view) {
+    DGC_CHECK(size < kMaxViews, "a layer with too many views");
+    items[size++] = view;
+  }
+  std::span<const V> span() const { return {items.data(), size}; }
+};
+
+template <typename V>
+ViewList<V> arena_views(const Arena& arena, int first, int count) {
+  ViewList<V> list;
+  for (int i = first; i < first + count; ++i) list.push(arena.view(i));
+  return list;
+}
+
+}  // namespace
+
+Executor::Executor(const Network& network, Backend& backend, int64_t batch, Mode mode)
+    : network_(network), backend_(backend), batch_(batch), mode_(mode), steps_(network.nodes().size()) {
+  DGC_CHECK(batch > 0 && !network.nodes().empty(), "nothing to run");
+  plan_activations();
+  if (mode == Mode::training) plan_gradients();
+  plan_.solve();
+}
+
+size_t Executor::tensor_bytes(int tensor) const {
+  return static_cast<size_t>(network_.shape(tensor, batch_).numel()) * sizeof(float);
+}
+
+void Executor::plan_activations() {
+  const auto& nodes = network_.nodes();
+  activation_.assign(nodes.size() + 1, kNone);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const int tensor = static_cast<int>(i) + 1;
+    activation_[i + 1] = plan_.add(tensor_bytes(tensor), forward_time(i), forward_time(i));
+    std::vector<Shape> in;
+    for (const int input : nodes[i].inputs) {
+      in.push_back(network_.shape(input, batch_));
+      if (input == 0) continue;
+      const bool keep = mode_ == Mode::training && nodes[i].layer->keeps_input();
+      plan_.extend(activation_[static_cast<size_t>(input)], keep ? backward_time(i) : forward_time(i));
+    }
+    if (mode_ != Mode::training) continue;
+    if (nodes[i].layer->keeps_output()) plan_.extend(activation_[i + 1], backward_time(i));
+    const size_t saved = nodes[i].layer->saved_bytes(backend_, in);
+    if (saved > 0) steps_[i].saved = plan_.add(saved, forward_time(i), backward_time(i));
+  }
+  plan_.extend(activation_.back(), loss_time());
+}
+
+// Walks backward once. The first reader of a tensor decides where its gradient lies (in dy's own memory where the layer
+// allows it); every later one writes beside it and adds.
+void Executor::plan_gradients() {
+  const auto& nodes = network_.nodes();
+  gradient_.assign(nodes.size() + 1, kNone);
+  gradient_.back() = plan_.add(tensor_bytes(network_.output()), loss_time(), loss_time());
+  for (size_t i = nodes.size(); i-- > 0;) {
+    const int dy = gradient_[i + 1];
+    DGC_CHECK(dy != kNone, "the output of " + nodes[i].name + " leads nowhere");
+    plan_.extend(dy, backward_time(i));
+    for (size_t input = 0; input < nodes[i].inputs.size(); ++input) {
+      const auto tensor = static_cast<size_t>(nodes[i].inputs[input]);
+      int dx = kNone, add_to = kNone;
+      if (tensor != 0 && gradient_[tensor] == kNone) {
+        const bool in_place = nodes[i].layer->gradient_in_place(static_cast<int>(input));
+        dx = in_place ? dy : plan_.add(tensor_bytes(static_cast<int>(tensor)), backward_time(i), backward_time(i));
+        gradient_[tensor] = dx;
+      } else if (tensor != 0) {
+        dx = plan_.add(tensor_bytes(static_cast<int>(tensor)), backward_time(i), backward_time(i));
+        add_to = gradient_[tensor];
+        plan_.extend(add_to, backward_time(i));
+        // Memory that two gradients share must not be added to before the other one has been read.
+        for (size_t other = 1; other <= i; ++other) {
+          DGC_CHECK(other == tensor || gradient_[other] != add_to, "gradients of two open tensors share memory");
+        }
+      }
+      steps_[i].dx.push_back(dx);
+      steps_[i].add_to.push_back(add_to);
+    }
+  }
+}
+
+void Executor::attach(void* memory) { memory_ = static_cast<std::byte*>(memory); }
+
+View Executor::block_view(int block, const Shape& shape) const {
+  if (block == kNone) return {nullptr, shape};
+  return {memory_ + plan_.offset(block), shape};
+}
+
+ConstView Executor::tensor_view(int tensor, ConstView x) const {
+  if (tensor == 0) return x;
+  return block_view(activation_[static_cast<size_t>(tensor)], network_.shape(tensor, batch_));
+}
+
+View Executor::forward(const Arena& weights, const Arena& buffers, ConstView x, const RunContext& run) {
+  DGC_CHECK(memory_ != nullptr || plan_.bytes() == 0, "attach() memory first");
+  DGC_CHECK(x.shape == network_.shape(0, batch_), "input " + x.shape.str() + " does not fit the network");
+  DGC_CHECK(run.training == (mode_ == Mode::training), "executor planned for another mode");
+  View y;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Network::Node& node = network_.nodes()[i];
+    ViewList<ConstView> in;
+    for (const int input : node.inputs) in.push(tensor_view(input, x));
+    const auto params = arena_views<ConstView>(weights, node.first_param, node.params);
+    const auto statistics = arena_views<View>(buffers, node.first_buffer, node.buffers);
+    y = block_view(activation_[i + 1], network_.shape(static_cast<int>(i) + 1, batch_));
+    node.layer->forward({.backend = backend_,
+                         .run = run,
+                         .x = in.span(),
+                         .params = params.span(),
+                         .buffers = statistics.span(),
+                         .y = y,
+                         .saved = block_view(steps_[i].saved, {})});
+  }
+  return y;
+}
+
+View Executor::output_gradient() const {
+  return block_view(gradient_.back(), network_.shape(network_.output(), batch_));
+}
+
+void Executor::backward(const Arena& weights, const Arena& gradients, ConstView x, const RunContext& run,
+                        const std::function<void(int first, int count)>& ready) {
+  DGC_CHECK(mode_ == Mode::training, "executor planned for evaluation");
+  for (size_t i = steps_.size(); i-- > 0;) {
+    const Network::Node& node = network_.nodes()[i];
+    const Step& step = steps_[i];
+    ViewList<ConstView> in;
+    ViewList<View> dx;
+    for (size_t input = 0; input < node.inputs.size(); ++input) {
+      ConstView view = tensor_view(node.inputs[input], x);
+      if (!node.layer->keeps_input()) view.data = nullptr;
+      in.push(view);
+      dx.push(block_view(step.dx[input], view.shape));
+    }
+    ConstView y = tensor_view(static_cast<int>(i) + 1, x);
+    if (!node.layer->keeps_output()) y.data = nullptr;
+    const auto params = arena_views<ConstView>(weights, node.first_param, node.params);
+    const auto dparams = arena_views<View>(gradients, node.first_param, node.params);
+    node.layer->backward({.backend = backend_,
+                          .run = run,
+                          .x = in.span(),
+                          .params = params.span(),
+                          .y = y,
+                          .saved = block_view(step.saved, {}),
+                          .dy = block_view(gradient_[i + 1], y.shape),
+                          .dx = dx.span(),
+                          .dparams = dparams.span()});
+    for (size_t input = 0; input < node.inputs.size(); ++input) {
+      if (step.add_to[input] == kNone) continue;
+      backend_.add(dx.items[input], block_view(step.add_to[input], dx.items[input].shape));
+    }
+    if (node.params > 0) ready(node.first_param, node.params);
+  }
+}
+
+}  // namespace dgc

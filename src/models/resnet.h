@@ -1,0 +1,21 @@
+#pragma once
+
+#include "models/network.h"
+
+namespace dgc {
+
+struct ResNetOptions {
+  enum class Stem { cifar, imagenet } stem = Stem::cifar;
+  enum class Shortcut { identity_pad, projection } shortcut = Shortcut::identity_pad;
+  int64_t depth = 20;  // cifar: 6n + 2; imagenet: 18, 34, 50, 101, 152
+  int64_t width = 16;  // channels of the first stage: 16 (cifar) or 64 (imagenet)
+  int64_t classes = 10;
+};
+
+// He, Zhang, Ren, Sun, "Deep residual learning for image recognition" (2015). Names as in torchvision; the stride of a
+// bottleneck sits in its 3x3 convolution, as there. With the cifar stem: three stages of n basic blocks at 1, 2, 4
+// times the width (section 4.2), parameter-free shortcuts unless `projection`. image: [height, width, channels]. Throws
+// UserError for a depth that does not exist.
+Network make_resnet(const ResNetOptions&, const Shape& image);
+
+}  // namespace dgc
