@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 
 #include "kernels/backend.h"
@@ -8,6 +9,7 @@ namespace dgc {
 
 struct DgcScratch;  // dgc_scratch.h
 struct DnnlCache;   // dnnl_cache.h
+struct PreparedConv;
 
 // The backend of the processor: oneDNN for convolutions and matrix products, OpenMP loops for the rest. The bodies lie
 // in one file per group of ops. It belongs to the thread that made it: OpenMP's number of threads is a property of a
@@ -63,7 +65,8 @@ class CpuBackend final : public Backend {
   void dgc_apply(const DgcApplyArgs&) override;
 
  private:
-  float* scratch(size_t floats);  // grows, never shrinks; valid until the next call
+  std::byte* scratch(size_t bytes);  // 64-byte aligned; grows, never shrinks; valid until the next call
+  std::byte* load_weights(const PreparedConv&, ConstView w);  // returns the scratch that is left for the primitive
 
   int threads_;
   std::shared_ptr<Device> device_;

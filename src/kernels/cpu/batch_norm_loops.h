@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+
+// The loops of batch normalisation over one chunk of rows of [rows, channels] data.
+namespace dgc::bn {
+
+// sum[c] = sum of x; squares[c] = sum of (x - sum[c] / rows)^2: centred, so a mean far from zero costs no digits.
+void moments(const float* x, int64_t rows, int64_t channels, float* sum, float* squares);
+
+struct Affine {
+  const float* mean;
+  const float* gain;  // scale / sqrt(var + eps)
+  const float* shift;
+  bool relu;
+};
+// y = relu?((x - mean) * gain + shift + residual?); residual may be null.
+void normalise(const Affine&, const float* x, const float* residual, int64_t rows, int64_t channels, float* y);
+
+// Masks dy where y <= 0 (y null: no mask), then sum[c] = sum of dy, dot[c] = sum of dy * (x - mean).
+void gradient_sums(const float* x, const float* y, const float* mean, int64_t rows, int64_t channels, float* dy,
+                   float* sum, float* dot);
+
+// dx = a[c] * dy + b[c] * (x - mean[c]) + d[c]; dx may be dy.
+struct Gradient {
+  const float* mean;
+  const float* a;
+  const float* b;
+  const float* d;
+};
+void input_gradient(const Gradient&, const float* x, const float* dy, int64_t rows, int64_t channels, float* dx);
+
+}  // namespace dgc::bn

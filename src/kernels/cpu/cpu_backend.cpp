@@ -1,0 +1,31 @@
+#include "kernels/cpu/cpu_backend.h"
+
+#include <omp.h>
+
+#include "kernels/cpu/dgc_scratch.h"
+#include "kernels/cpu/dnnl_cache.h"
+
+namespace dgc {
+
+CpuBackend::CpuBackend(int threads)
+    : threads_(threads > 0 ? threads : omp_get_num_procs()),
+      device_(make_cpu_device()),
+      dnnl_(std::make_unique<DnnlCache>()),
+      dgc_scratch_(std::make_unique<DgcScratch>()) {
+  // oneDNN asks OpenMP for its number of threads as well, so it is set for the thread and not per region.
+  omp_set_num_threads(threads_);
+}
+
+CpuBackend::~CpuBackend() = default;
+
+std::byte* CpuBackend::scratch(size_t bytes) {
+  if (bytes > scratch_.bytes()) {
+    scratch_ = Buffer();  // give the old memory back before asking for more
+    scratch_ = Buffer(device_, bytes);
+  }
+  return static_cast<std::byte*>(scratch_.data());
+}
+
+std::unique_ptr<Backend> make_cpu_backend(int threads) { return std::make_unique<CpuBackend>(threads); }
+
+}  // namespace dgc
