@@ -4,12 +4,9 @@
 #include <cstdint>
 #include <span>
 
+#include "tensor/wire_types.h"
+
 namespace dgc {
-
-// Block of elements that one set of 16-bit offsets can address.
-inline constexpr int64_t kDgcBlock = 65536;
-
-enum class WireValues { fp32, fp16 };
 
 // One compressed tensor: where it lies in the arenas, and where its part of a message lies in the payload.
 // The part is three arrays, in index order:
@@ -18,10 +15,11 @@ enum class WireValues { fp32, fp16 };
 //   values      fp32 or fp16 [k]
 struct DgcSegment {
   int64_t offset = 0;  // first element, in the arenas
-  int64_t numel = 0;
-  int64_t k = 0;  // exactly this many entries are sent, 1 <= k <= numel
-  size_t block_ends_at = 0, offsets_at = 0, values_at = 0;  // bytes from the start of the payload, each aligned to its type
-  int64_t blocks() const { return (numel + kDgcBlock - 1) / kDgcBlock; }
+  int64_t numel = 0;   // below 2^32
+  int64_t k = 0;       // exactly this many entries are sent, 1 <= k <= numel
+  size_t block_ends_at = 0, offsets_at = 0,
+         values_at = 0;  // bytes from the start of the payload, each aligned to its type
+  int64_t blocks() const { return dgc_blocks(numel); }
 };
 
 // What one worker's selection remembers of a tensor between steps. It makes the guess good and never changes a result,
@@ -30,15 +28,19 @@ struct DgcGuess {
   float threshold = 0;  // the k-th largest |v| of the previous step; 0: none yet
   float growth = 1;     // how that threshold moved, step over step
   int64_t k = 0;        // the k it belongs to
+  bool hit = false;     // whether the guess made for the previous step was good enough: for tests and `dgc bench`
 };
 
-// For every segment, in one pass over memory (Lin et al. 2018, algorithm 4; every product-sum below is an explicit fma):
+// For every segment, in one pass over memory (Lin et al. 2018, algorithm 4; every product-sum below is an explicit
+// fma):
 //   g' = scale * g
-//   momentum correction:  u = momentum * u + g'; v = v + u         (Nesterov: u = momentum * (u + g'); v = (v + u) + g')
-//   without it:           v = v + g'; u is neither read nor written
-//   the k largest |v| go to the payload, ties to the lower index; there v = v - sent (0 with fp32 values) and,
-//   with factor masking, u = 0
-// g must be finite. v and u then stay finite as long as sums do not overflow; a non-finite v ranks above all others.
+//   momentum correction:  u = momentum * u + g'; v = v + u         (Nesterov: u = momentum * (u + g'); v = (v + u) +
+//   g') without it:           v = v + g'; u is neither read nor written the k largest |v| go to the payload, ties to
+//   the lower index; there v = v - sent (0 with fp32 values) and, with factor masking, u = 0
+// |v| is compared by its bits, so a non-finite v ranks above all others and is sent as it is.
+// With fp16 values sent = v rounded to nearest even, at most 65504 in magnitude, and v - sent is exact; from |v| >=
+// 2^29 on it would not be, so 0 is sent and v stays whole: nothing is ever lost. g must be finite; v and u then stay
+// finite as long as the sums do not overflow.
 struct DgcCompressArgs {
   std::span<const DgcSegment> segments;
   std::span<DgcGuess> guesses;  // one per segment
@@ -51,16 +53,17 @@ struct DgcCompressArgs {
   bool momentum_correction = true;
   bool factor_masking = true;
   WireValues values = WireValues::fp32;
-  std::byte* payload = nullptr;
+  std::byte* payload = nullptr;  // aligned to 16; gaps between its arrays are not written
 };
 
 // Decodes the messages in the order given (worker 0 ... N-1) into G, the sum of what was sent, and steps the weights.
-// With momentum correction the sum is applied as plain SGD and only the weight decay has a momentum of its own, which by
-// linearity is exactly the decay of dense momentum SGD:
+// With momentum correction the sum is applied as plain SGD and only the weight decay has a momentum of its own, which
+// by linearity is exactly the decay of dense momentum SGD:
 //   d = weight_decay * w; m = momentum * m + d;        w -= lr * (G + (nesterov ? d + momentum * m : m))
+// and with weight_decay == 0, where that momentum never leaves zero, w -= lr * G: m is not looked at and may be null.
 // Without it, ordinary momentum runs over the sum (Gradient Dropping):
 //   d = G + weight_decay * w; m = momentum * m + d;    w -= lr * (nesterov ? d + momentum * m : m)
-// `sum` is an arena of scratch, all zero before and after.
+// Every a * b + c above is one fma. `sum` is an arena of scratch, all zero before and after.
 struct DgcApplyArgs {
   std::span<const DgcSegment> segments;
   std::span<const std::byte* const> payloads;  // verified: indices lie inside their segments, each at most once

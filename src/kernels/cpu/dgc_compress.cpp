@@ -1,0 +1,128 @@
+#include <omp.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "kernels/cpu/cpu_backend.h"
+#include "kernels/cpu/dgc_select.h"
+#include "tensor/errors.h"
+
+// The DGC step of one worker. One parallel pass over all blocks of all segments accumulates and collects candidates;
+// one over the segments selects among them; segments whose guess was no good follow by the radix selection. The guess
+// decides how the k largest are found, never which they are, so neither it nor the number of threads shows in the
+// result.
+namespace dgc {
+namespace {
+
+// The lowest magnitude worth collecting: somewhat below where the threshold is expected. Too high costs a fallback, too
+// low a longer list, so the margin is wide where k is small and the threshold jumps about.
+float next_threshold(const DgcGuess& guess, const DgcSegment& s) {
+  if (guess.k != s.k || !(guess.threshold > 0) || !std::isfinite(guess.threshold)) return 0;
+  // In the first steps v grows by a shrinking factor; half of the last growth is a prediction that seldom overshoots.
+  const float growth = guess.growth > 1 ? 1 + (guess.growth - 1) / 2 : guess.growth;
+  const float margin = 0.05f + 0.5f / std::sqrt(static_cast<float>(s.k));
+  return guess.threshold * growth * std::max(1 - margin, 0.4f);
+}
+
+void remember(DgcGuess& guess, const DgcSegment& s, int32_t magnitude, bool hit) {
+  const auto threshold = std::bit_cast<float>(magnitude);
+  const bool known = guess.k == s.k && guess.threshold > 0;
+  guess.growth = known ? std::clamp(threshold / guess.threshold, 0.25f, 4.f) : 1;
+  guess.threshold = threshold;
+  guess.k = s.k;
+  guess.hit = hit;
+}
+
+// Candidates are worth collecting while they are a small part of the tensor; a large share is cheaper to count by
+// radix.
+int64_t candidate_limit(const DgcSegment& s) { return 16 * s.k <= s.numel ? 4 * s.k + 256 : 0; }
+
+void lay_out(const DgcCompressArgs& args, DgcScratch& scratch, int threads) {
+  scratch.threads.resize(std::max(scratch.threads.size(), static_cast<size_t>(threads)));
+  for (DgcThreadScratch& thread : scratch.threads) thread.used = 0;
+  if (scratch.segment_capacity < args.segments.size()) {
+    scratch.segments = std::make_unique<DgcSegmentState[]>(args.segments.size());
+    scratch.segment_capacity = args.segments.size();
+  }
+  scratch.chunks.clear();
+  for (size_t i = 0; i < args.segments.size(); ++i) {
+    const DgcSegment& s = args.segments[i];
+    DGC_CHECK(s.k >= 1 && s.k <= s.numel && s.numel < int64_t{1} << 32, "1 <= k <= numel < 2^32");
+    DgcSegmentState& state = scratch.segments[i];
+    const float guess = next_threshold(args.guesses[i], s);
+    state.first_chunk = scratch.chunks.size();
+    state.guess = magnitude_bits(guess);
+    state.limit = guess > 0 ? candidate_limit(s) : 0;
+    state.collected = 0;
+    for (int64_t b = 0; b < s.blocks(); ++b) {
+      scratch.chunks.push_back({static_cast<int32_t>(i), static_cast<int32_t>(b), 0, 0, 0});
+    }
+  }
+}
+
+void accumulate_chunk(const DgcCompressArgs& args, DgcScratch& scratch, DgcChunk& chunk, int thread) {
+  const DgcSegment& s = args.segments[static_cast<size_t>(chunk.segment)];
+  DgcSegmentState& state = scratch.segments[static_cast<size_t>(chunk.segment)];
+  DgcThreadScratch& mine = scratch.threads[static_cast<size_t>(thread)];
+  const int64_t first = chunk.block * kDgcBlock;
+  const int64_t at = s.offset + first;
+
+  DgcAccumulateArgs a;
+  a.g = args.g + at;
+  a.u = args.momentum_correction ? args.u + at : nullptr;
+  a.v = args.v + at;
+  a.n = static_cast<size_t>(std::min(kDgcBlock, s.numel - first));
+  a.scale = args.scale;
+  a.momentum = args.momentum;
+  a.guess = state.guess;
+  a.first_index = static_cast<uint32_t>(first);
+  // Once a segment has too many candidates its lists are not used: stop adding to them.
+  if (state.collected <= state.limit && state.limit > 0) {
+    if (mine.list.size() < mine.used + a.n) mine.list.resize(2 * (mine.used + a.n));
+    a.keys = mine.list.data() + mine.used;
+  }
+  const auto accumulate = !args.momentum_correction ? dgc_accumulate_plain
+                          : args.nesterov           ? dgc_accumulate_nesterov
+                                                    : dgc_accumulate_momentum;
+  chunk.thread = thread;
+  chunk.first = mine.used;
+  chunk.count = accumulate(a);
+  mine.used += chunk.count;
+  state.collected += chunk.count;
+}
+
+}  // namespace
+
+void CpuBackend::dgc_compress(const DgcCompressArgs& args) {
+  DGC_CHECK(args.guesses.size() == args.segments.size(), "one guess per segment");
+  DgcScratch& scratch = *dgc_scratch_;
+  lay_out(args, scratch, threads_);
+  const auto chunks = static_cast<int64_t>(scratch.chunks.size());
+  const auto segments = static_cast<int>(args.segments.size());
+  const auto usable = [&](int s) {
+    const DgcSegmentState& state = scratch.segments[static_cast<size_t>(s)];
+    return state.collected >= args.segments[static_cast<size_t>(s)].k && state.collected <= state.limit;
+  };
+
+#pragma omp parallel num_threads(threads_)
+  {
+    const int thread = omp_get_thread_num();
+#pragma omp for schedule(dynamic)
+    for (int64_t c = 0; c < chunks; ++c)
+      accumulate_chunk(args, scratch, scratch.chunks[static_cast<size_t>(c)], thread);
+#pragma omp for schedule(dynamic)
+    for (int s = 0; s < segments; ++s) {
+      if (!usable(s)) continue;
+      const int32_t magnitude = dgc_select_from_list(args, s, scratch, scratch.threads[static_cast<size_t>(thread)]);
+      remember(args.guesses[static_cast<size_t>(s)], args.segments[static_cast<size_t>(s)], magnitude, true);
+    }
+  }
+  for (int s = 0; s < segments; ++s) {
+    if (usable(s)) continue;
+    const int32_t magnitude = dgc_select_by_radix(args, s, scratch, threads_);
+    remember(args.guesses[static_cast<size_t>(s)], args.segments[static_cast<size_t>(s)], magnitude, false);
+  }
+}
+
+}  // namespace dgc

@@ -1,0 +1,75 @@
+#include "kernels/cpu/dgc_select.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "tensor/half.h"
+
+namespace dgc {
+namespace {
+
+constexpr float kHalfMax = 65504;
+
+// What travels as fp16 such that v - sent is exact (kernels/dgc_args.h).
+uint16_t half_to_send(float v) {
+  if (!std::isfinite(v)) return float_to_half(v);  // already lost: let the weights show it
+  if (std::fabs(v) >= 0x1p29f) return 0;
+  return float_to_half(std::clamp(v, -kHalfMax, kHalfMax));
+}
+
+}  // namespace
+
+DgcEmitter::DgcEmitter(const DgcCompressArgs& args, const DgcSegment& segment)
+    : u_(args.momentum_correction && args.factor_masking ? args.u + segment.offset : nullptr),
+      v_(args.v + segment.offset),
+      values_(args.values),
+      block_ends_(reinterpret_cast<uint32_t*>(args.payload + segment.block_ends_at)),
+      offsets_(reinterpret_cast<uint16_t*>(args.payload + segment.offsets_at)),
+      values32_(reinterpret_cast<float*>(args.payload + segment.values_at)),
+      values16_(reinterpret_cast<uint16_t*>(args.payload + segment.values_at)) {}
+
+void DgcEmitter::emit(int64_t entry, int64_t index) const {
+  float& v = v_[index];
+  offsets_[entry] = static_cast<uint16_t>(index % kDgcBlock);
+  if (values_ == WireValues::fp32) {
+    values32_[entry] = v;
+    v = 0;
+  } else {
+    const uint16_t half = half_to_send(v);
+    values16_[entry] = half;
+    v = std::isfinite(v) ? v - half_to_float(half) : 0;
+  }
+  if (u_ != nullptr) u_[index] = 0;
+}
+
+int32_t dgc_select_from_list(const DgcCompressArgs& args, int segment, const DgcScratch& scratch,
+                             DgcThreadScratch& mine) {
+  const DgcSegment& s = args.segments[static_cast<size_t>(segment)];
+  const DgcSegmentState& state = scratch.segments[static_cast<size_t>(segment)];
+  const DgcChunk* chunks = &scratch.chunks[state.first_chunk];
+  const auto candidates = [&](const DgcChunk& chunk) {
+    return scratch.threads[static_cast<size_t>(chunk.thread)].list.begin() + static_cast<std::ptrdiff_t>(chunk.first);
+  };
+
+  mine.keys.resize(std::max(mine.keys.size(), static_cast<size_t>(state.collected)));  // grows in the first steps only
+  auto end = mine.keys.begin();
+  for (int64_t b = 0; b < s.blocks(); ++b) end = std::copy_n(candidates(chunks[b]), chunks[b].count, end);
+  const auto kth = mine.keys.begin() + (s.k - 1);
+  std::nth_element(mine.keys.begin(), kth, end, std::greater<>());
+  const uint64_t cut = *kth;
+
+  // Keys are all different, so exactly k of them reach the cut; the lists give them in index order.
+  const DgcEmitter emitter(args, s);
+  int64_t entry = 0;
+  for (int64_t b = 0; b < s.blocks(); ++b) {
+    const auto first = candidates(chunks[b]);
+    for (uint32_t c = 0; c < chunks[b].count; ++c) {
+      if (first[c] >= cut) emitter.emit(entry++, key_index(first[c]));
+    }
+    emitter.end_block(b, entry);
+  }
+  return key_magnitude(cut);
+}
+
+}  // namespace dgc

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cpu/dgc_accumulate.h"
+#include "kernels/cpu/dgc_scratch.h"
+#include "kernels/dgc_args.h"
+
+namespace dgc {
+
+// Writes one segment's part of a message, entry by entry in index order, and takes what it writes out of v (and u).
+class DgcEmitter {
+ public:
+  DgcEmitter(const DgcCompressArgs& args, const DgcSegment& segment);
+
+  // The entry-th of the segment's k entries is the element with this index in the segment.
+  void emit(int64_t entry, int64_t index) const;
+  void end_block(int64_t block, int64_t entries_so_far) const {
+    block_ends_[block] = static_cast<uint32_t>(entries_so_far);
+  }
+
+ private:
+  float* u_;  // null: momentum is not masked
+  float* v_;
+  WireValues values_;
+  uint32_t* block_ends_;
+  uint16_t* offsets_;
+  float* values32_;
+  uint16_t* values16_;
+};
+
+// The k largest of a short list that is known to hold them. Returns the magnitude of the k-th.
+int32_t dgc_select_from_list(const DgcCompressArgs&, int segment, const DgcScratch&, DgcThreadScratch& mine);
+
+// The k largest of v itself, whatever it holds, in five parallel passes over the segment. Returns the magnitude of the
+// k-th.
+int32_t dgc_select_by_radix(const DgcCompressArgs&, int segment, DgcScratch&, int threads);
+
+}  // namespace dgc
