@@ -1,0 +1,109 @@
+#include <cmath>
+
+#include "kernels/cpu/cpu_backend.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/simd.h"
+#include "tensor/rng.h"
+
+namespace dgc {
+namespace {
+
+DGC_MULTIVERSION void add_chunk(const float* x, int64_t n, float* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] += x[i];
+}
+
+DGC_MULTIVERSION void relu_chunk(const float* x, int64_t n, float* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] < 0 ? 0 : x[i];  // so that NaN stays NaN
+}
+
+DGC_MULTIVERSION void relu_gradient(const float* y, const float* dy, int64_t n, float* dx) {
+  for (int64_t i = 0; i < n; ++i) dx[i] = y[i] > 0 ? dy[i] : 0;
+}
+
+DGC_MULTIVERSION void tanh_gradient(const float* y, const float* dy, int64_t n, float* dx) {
+  for (int64_t i = 0; i < n; ++i) dx[i] = dy[i] * (1 - y[i] * y[i]);
+}
+
+DGC_MULTIVERSION void sigmoid_gradient(const float* y, const float* dy, int64_t n, float* dx) {
+  for (int64_t i = 0; i < n; ++i) dx[i] = dy[i] * (y[i] * (1 - y[i]));
+}
+
+void tanh_chunk(const float* x, int64_t n, float* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] = std::tanh(x[i]);
+}
+
+void sigmoid_chunk(const float* x, int64_t n, float* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] = 1 / (1 + std::exp(-x[i]));
+}
+
+using Forward = void (*)(const float*, int64_t, float*);
+using Backward = void (*)(const float*, const float*, int64_t, float*);
+
+Forward forward_of(Activation kind) {
+  switch (kind) {
+    case Activation::relu:
+      return relu_chunk;
+    case Activation::tanh:
+      return tanh_chunk;
+    case Activation::sigmoid:
+      return sigmoid_chunk;
+  }
+  DGC_CHECK(false, "unknown activation");
+}
+
+Backward backward_of(Activation kind) {
+  switch (kind) {
+    case Activation::relu:
+      return relu_gradient;
+    case Activation::tanh:
+      return tanh_gradient;
+    case Activation::sigmoid:
+      return sigmoid_gradient;
+  }
+  DGC_CHECK(false, "unknown activation");
+}
+
+// Elements first ... first + n - 1 of the random stream. One Philox block serves four of them.
+void dropout_chunk(const Philox& random, float p, uint64_t first, const float* x, int64_t n, float* y) {
+  const float gain = 1 / (1 - p);
+  const auto threshold = static_cast<uint32_t>(std::ceil(static_cast<double>(p) * 0x1p24));  // uniform() has 24 bits
+  std::array<uint32_t, 4> block{};
+  for (int64_t i = 0; i < n; ++i) {
+    const uint64_t index = first + static_cast<uint64_t>(i);
+    if (i == 0 || index % 4 == 0) block = random.block(index / 4);
+    y[i] = (block[index % 4] >> 8) >= threshold ? x[i] * gain : 0;
+  }
+}
+
+}  // namespace
+
+void CpuBackend::add(ConstView x, View y) {
+  const float* const from = x.f32();
+  float* const to = y.f32();
+  for_chunks(y.numel(), kElementwiseChunk, [=](int64_t at, int64_t n) { add_chunk(from + at, n, to + at); });
+}
+
+void CpuBackend::activation_forward(Activation kind, ConstView x, View y) {
+  const Forward run = forward_of(kind);
+  const float* const from = x.f32();
+  float* const to = y.f32();
+  for_chunks(y.numel(), kElementwiseChunk, [=](int64_t at, int64_t n) { run(from + at, n, to + at); });
+}
+
+void CpuBackend::activation_backward(Activation kind, ConstView y, ConstView dy, View dx) {
+  const Backward run = backward_of(kind);
+  const float *const out = y.f32(), *const from = dy.f32();
+  float* const to = dx.f32();
+  for_chunks(dx.numel(), kElementwiseChunk, [=](int64_t at, int64_t n) { run(out + at, from + at, n, to + at); });
+}
+
+void CpuBackend::dropout_forward(const DropoutArgs& args, ConstView x, View y) {
+  const Philox random(args.seed, args.stream);
+  const float* const from = x.f32();
+  float* const to = y.f32();
+  for_chunks(args.numel, kElementwiseChunk, [&](int64_t at, int64_t n) {
+    dropout_chunk(random, args.p, args.first + static_cast<uint64_t>(at), from + at, n, to + at);
+  });
+}
+
+}  // namespace dgc
