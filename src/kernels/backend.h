@@ -159,6 +159,7 @@ class Backend {
   // The DGC step (kernels/dgc_args.h, docs/algorithm.md).
   virtual void dgc_compress(const DgcCompressArgs&) = 0;
   virtual void dgc_apply(const DgcApplyArgs&) = 0;
+  virtual void dgc_pack(const DgcPackArgs&) = 0;
 };
 
 // threads: OpenMP threads per op (0: as many as cores). Must be used by the thread that made it.

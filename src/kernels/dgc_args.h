@@ -78,4 +78,18 @@ struct DgcApplyArgs {
   bool momentum_correction = true;
 };
 
+// A stretch of an arena that travels dense, and where it lies in a packed buffer.
+struct DgcRange {
+  int64_t offset = 0, numel = 0;
+  int64_t packed_at = 0;
+};
+
+// packed = scale * arena, for every range.
+struct DgcPackArgs {
+  std::span<const DgcRange> ranges;
+  const float* arena = nullptr;
+  float* packed = nullptr;
+  float scale = 1;
+};
+
 }  // namespace dgc

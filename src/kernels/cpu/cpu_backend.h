@@ -63,6 +63,7 @@ class CpuBackend final : public Backend {
 
   void dgc_compress(const DgcCompressArgs&) override;
   void dgc_apply(const DgcApplyArgs&) override;
+  void dgc_pack(const DgcPackArgs&) override;
 
  private:
   std::byte* scratch(size_t bytes);  // 64-byte aligned; grows, never shrinks; valid until the next call

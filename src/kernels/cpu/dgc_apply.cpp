@@ -103,4 +103,13 @@ void CpuBackend::dgc_apply(const DgcApplyArgs& args) {
   }
 }
 
+// Biases and BatchNorm's parameters: some thousand elements, not worth a parallel region.
+void CpuBackend::dgc_pack(const DgcPackArgs& args) {
+  for (const DgcRange& range : args.ranges) {
+    const float* from = args.arena + range.offset;
+    float* to = args.packed + range.packed_at;
+    for (int64_t i = 0; i < range.numel; ++i) to[i] = args.scale * from[i];
+  }
+}
+
 }  // namespace dgc

@@ -1,0 +1,46 @@
+#include "optim/lr_schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace dgc {
+namespace {
+
+double without_warmup(const LrSchedule& s, double epoch, const PlateauState& plateau) {
+  const double progress = std::clamp(epoch / s.epochs, 0.0, 1.0);
+  switch (s.kind) {
+    case LrSchedule::Kind::constant:
+      break;
+    case LrSchedule::Kind::step:
+      return s.base * std::pow(s.factor, std::ranges::count_if(s.milestones, [&](double m) { return epoch >= m; }));
+    case LrSchedule::Kind::cosine:
+      return s.end + (s.base - s.end) * (1 + std::cos(std::numbers::pi * progress)) / 2;
+    case LrSchedule::Kind::polynomial:
+      return s.end + (s.base - s.end) * std::pow(1 - progress, s.power);
+    case LrSchedule::Kind::plateau:
+      return std::max(s.end, s.base * std::pow(s.factor, static_cast<double>(plateau.plateaus)));
+  }
+  return s.base;
+}
+
+}  // namespace
+
+double learning_rate_at(const LrSchedule& schedule, double epoch, const PlateauState& plateau) {
+  const double rate = without_warmup(schedule, epoch, plateau);
+  if (epoch >= schedule.warmup_epochs) return rate;
+  return schedule.warmup_from + (rate - schedule.warmup_from) * epoch / schedule.warmup_epochs;
+}
+
+PlateauState plateau_after(const LrSchedule& schedule, PlateauState state, double loss) {
+  if (loss < state.best * (1 - schedule.threshold)) {
+    state.best = loss;
+    state.bad = 0;
+  } else if (++state.bad > schedule.patience) {
+    ++state.plateaus;
+    state.bad = 0;
+  }
+  return state;
+}
+
+}  // namespace dgc

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace dgc {
+
+// The learning rate as a function of the epoch, a fraction while an epoch runs (step / steps per epoch).
+struct LrSchedule {
+  enum class Kind {
+    constant,    // base
+    step,        // base * factor^(milestones passed)
+    cosine,      // from base to end along half a cosine
+    polynomial,  // end + (base - end) * (1 - epoch / epochs)^power
+    plateau,     // base * factor^(plateaus met), at least end
+  };
+  Kind kind = Kind::constant;
+  double base = 0.1;
+  double epochs = 1;               // cosine, polynomial: length of the training
+  std::vector<double> milestones;  // step: epochs, increasing
+  double factor = 0.1;             // step, plateau
+  double power = 1;                // polynomial
+  double end = 0;                  // cosine, polynomial, plateau
+  int64_t patience = 0;            // plateau: evaluations without improvement that are tolerated
+  double threshold = 1e-4;         // plateau: relative improvement that counts
+  double warmup_epochs = 0;        // any kind: at first a straight line from warmup_from to the schedule's value
+  double warmup_from = 0;
+};
+
+// What a plateau schedule has seen. The only state of a schedule; saved with a checkpoint.
+struct PlateauState {
+  double best = std::numeric_limits<double>::infinity();
+  int64_t bad = 0;       // evaluations since then
+  int64_t plateaus = 0;  // met so far
+};
+
+double learning_rate_at(const LrSchedule& schedule, double epoch, const PlateauState& plateau = {});
+
+// After an evaluation: PyTorch's ReduceLROnPlateau, mode "min", relative threshold. A NaN loss counts as no
+// improvement.
+PlateauState plateau_after(const LrSchedule& schedule, PlateauState state, double loss);
+
+}  // namespace dgc

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dist/communicator.h"
+#include "kernels/backend.h"
+#include "tensor/params.h"
+
+namespace dgc {
+
+// Where an optimizer lives: one per rank. All of it must outlive the optimizer.
+struct OptimizerContext {
+  Backend& backend;
+  Communicator& communicator;
+  const ParamLayout& layout;
+  int local_workers = 1;  // the same on every rank
+};
+
+struct StepArgs {
+  std::span<float* const> gradients;  // one arena per local worker: the mean over its own batch
+  const Arena& weights;               // shared by the rank's workers
+  float lr = 0;
+  double sparsity = 0;  // sgd ignores it
+  uint64_t step = 0;    // the same on all ranks; goes into the messages
+};
+
+struct StepReport {
+  double grad_norm = 0;     // square root of the mean over all workers of |g_i|^2, before clipping
+  bool skipped = false;     // some worker's gradient was not finite: nothing has changed, on any rank
+  int64_t sent_bytes = 0;   // by each worker in this step: its whole message and its part of the dense tensors
+  int64_t dense_bytes = 0;  // what a dense fp32 exchange sends: 4 bytes per parameter
+};
+
+// Memory that a checkpoint must keep.
+struct NamedState {
+  std::string name;  // "u", "v", "momentum"
+  int worker = -1;   // local worker, or -1: the rank's, and the same bits on every rank
+  const Arena* arena = nullptr;
+};
+
+// Turns the workers' gradients into one step of the weights, bit-identical on every rank.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+
+  // Collective. Throws UserError when another worker's message cannot be used, PeerFailed when another rank has failed.
+  virtual StepReport step(const StepArgs&) = 0;
+
+  // Collective. Sends all that is still held back, once, as plain SGD; before the final evaluation. Gradients and
+  // sparsity are not looked at. An optimizer that holds nothing back does nothing.
+  virtual StepReport flush(const StepArgs&) { return {}; }
+
+  virtual std::vector<NamedState> state() const = 0;
+};
+
+struct SgdOptions {
+  float momentum = 0;
+  float weight_decay = 0;
+  bool nesterov = false;
+  std::optional<double> clip_norm;  // of the mean gradient over all workers, over all parameters
+};
+
+// Dense momentum SGD on the mean of all workers' gradients, PyTorch's formulas (kernels/backend.h, SgdArgs).
+std::unique_ptr<Optimizer> make_sgd(const OptimizerContext&, const SgdOptions&);
+
+struct DgcOptions {
+  SgdOptions sgd;                   // clip_norm: each worker clips its gradient / N to clip_norm / sqrt(N)
+  bool momentum_correction = true;  // false: Gradient Dropping, momentum after the exchange
+  bool factor_masking = true;
+  WireValues values = WireValues::fp32;
+};
+
+// Deep Gradient Compression (Lin et al. 2018). Tensors of two and more dimensions are compressed; the others travel
+// dense.
+std::unique_ptr<Optimizer> make_dgc(const OptimizerContext&, const DgcOptions&);
+
+}  // namespace dgc
