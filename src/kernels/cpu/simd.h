@@ -5,8 +5,9 @@
 // the region itself cannot be marked, since its outlined body would lose the attribute. Every copy computes the same
 // bits: -ffp-contract=off keeps a*b+c apart and std::fma is exact everywhere. Sums in several lanes must spell the
 // lanes out. The loader's dispatch (ifunc) runs before a sanitizer is ready, so those builds get one plain copy.
+// The names are levels of the instruction set: "arch=haswell" and the like match that one model of processor only.
 #if defined(__x86_64__) && !defined(DGC_SANITIZED)
-#define DGC_MULTIVERSION __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+#define DGC_MULTIVERSION __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define DGC_MULTIVERSION
 #endif
