@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace dgc {
+
+struct RgbImage {
+  int64_t height = 0, width = 0;
+  std::vector<uint8_t> pixels;  // [height, width, 3]
+};
+
+// Decodes a JPEG or PNG file's bytes, told apart by their first bytes and not by the name (ImageNet has a PNG among its
+// .JPEG). Everything becomes 8-bit RGB: grey and palettes are expanded, 16 bits cut to the upper 8, alpha dropped, CMYK
+// multiplied out. `out`'s memory is used again. Throws UserError naming the file when it is damaged, of another kind,
+// or of more than kMostPixels pixels.
+void decode_image(std::span<const uint8_t> bytes, const std::string& name, RgbImage& out);
+
+constexpr int64_t kMostPixels = 100'000'000;
+
+// The two halves, one file each, and what both call before they allocate.
+void decode_jpeg(std::span<const uint8_t> bytes, const std::string& name, RgbImage& out);
+void decode_png(std::span<const uint8_t> bytes, const std::string& name, RgbImage& out);
+void check_image_size(int64_t height, int64_t width, const std::string& name);
+
+}  // namespace dgc

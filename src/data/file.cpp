@@ -1,0 +1,74 @@
+#include "data/file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "tensor/errors.h"
+
+namespace dgc {
+
+InputFile::InputFile(const std::string& path) : path_(path), file_(gzopen(path.c_str(), "rb")) {
+  if (file_ == nullptr) throw_user_error("{}: cannot open it: {}", path, std::strerror(errno));
+  gzbuffer(file_, 1 << 17);
+}
+
+InputFile::~InputFile() { gzclose_r(file_); }
+
+size_t InputFile::read(void* to, size_t bytes) {
+  constexpr size_t kMost = 1 << 30;  // gzread counts in int
+  size_t done = 0;
+  errno = 0;
+  while (done < bytes) {
+    const auto want = static_cast<unsigned>(std::min(bytes - done, kMost));
+    const int got = gzread(file_, static_cast<uint8_t*>(to) + done, want);
+    if (got <= 0) break;
+    done += static_cast<size_t>(got);
+  }
+  int error = Z_OK;
+  gzerror(file_, &error);
+  if (error == Z_BUF_ERROR) throw_user_error("{}: the gzip file is truncated", path_);
+  if (error == Z_ERRNO) throw_user_error("{}: cannot read it: {}", path_, std::strerror(errno));
+  if (error != Z_OK && error != Z_STREAM_END) throw_user_error("{}: the gzip file is corrupt", path_);
+  return done;
+}
+
+size_t InputFile::append(std::vector<uint8_t>& out, uint64_t bytes) {
+  constexpr uint64_t kChunk = 1 << 24;
+  const size_t before = out.size();
+  while (out.size() - before < bytes) {
+    const size_t at = out.size();
+    const auto want = static_cast<size_t>(std::min(kChunk, bytes - (at - before)));
+    out.resize(at + want);
+    const size_t got = read(out.data() + at, want);
+    out.resize(at + got);
+    if (got < want) break;
+  }
+  return out.size() - before;
+}
+
+void read_file(const std::string& path, std::vector<uint8_t>& out) {
+  const auto close = [](std::FILE* f) { std::fclose(f); };
+  const std::unique_ptr<std::FILE, decltype(close)> file(std::fopen(path.c_str(), "rb"), close);
+  if (!file) throw_user_error("{}: cannot open it: {}", path, std::strerror(errno));
+  constexpr size_t kChunk = 1 << 18;
+  size_t size = 0;
+  while (true) {
+    out.resize(size + kChunk);
+    const size_t got = std::fread(out.data() + size, 1, kChunk, file.get());
+    size += got;
+    if (got < kChunk) break;
+  }
+  if (std::ferror(file.get())) throw_user_error("{}: cannot read it: {}", path, std::strerror(errno));
+  out.resize(size);
+}
+
+void require_folder(const std::string& path, const std::string& fix) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) throw_user_error("{}: there is no such folder; {}", path, fix);
+}
+
+}  // namespace dgc

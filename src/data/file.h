@@ -1,0 +1,37 @@
+#pragma once
+
+#include <zlib.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dgc {
+
+// A file read from the start, unpacked on the way when it is a gzip file. All errors are UserErrors that name the file.
+class InputFile {
+ public:
+  explicit InputFile(const std::string& path);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  // Reads up to `bytes` bytes; fewer only at the end of the file. Throws when a gzip file is cut off or corrupt.
+  size_t read(void* to, size_t bytes);
+  // Appends up to `bytes` bytes to `out`. Memory grows with what is really there, whatever a header promises.
+  size_t append(std::vector<uint8_t>& out, uint64_t bytes);
+
+ private:
+  std::string path_;
+  gzFile file_;
+};
+
+// The whole file as it is, into memory that is used again.
+void read_file(const std::string& path, std::vector<uint8_t>& out);
+
+// Throws UserError with `fix` ("run data/cifar10 to get it") unless path is a folder.
+void require_folder(const std::string& path, const std::string& fix);
+
+}  // namespace dgc

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace dgc {
+
+// One axis of a resize: `in` pixels become `out`, of which `count` are wanted, beginning with `first`.
+struct ResizeAxis {
+  int64_t in = 0, out = 0, first = 0, count = 0;
+};
+
+// Which source pixels make an output pixel. Output i is the sum over t < taps of weight[i * taps + t] * in[begin[i] +
+// t].
+struct ResizeTaps {
+  int64_t taps = 0;
+  std::vector<int64_t> begin;
+  std::vector<float> weight;
+};
+
+// A triangle centred on the output pixel, one source pixel wide when enlarging (bilinear) and as wide as an output
+// pixel when shrinking, so that every source pixel counts (no aliasing); cut off at the border and normalised to sum 1.
+void make_taps(const ResizeAxis&, ResizeTaps& out);
+
+// What a resize works with, kept between calls.
+struct ResizeScratch {
+  ResizeTaps rows, columns;
+  std::vector<float> narrowed;
+};
+
+// Resizes 8-bit RGB whose rows are `stride` bytes apart. out: [rows.count, columns.count, 3], in 0 ... 255, not
+// rounded.
+void resize_rgb(const uint8_t* in, int64_t stride, const ResizeAxis& rows, const ResizeAxis& columns,
+                ResizeScratch& scratch, float* out);
+
+}  // namespace dgc

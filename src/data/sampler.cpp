@@ -1,0 +1,42 @@
+#include "data/sampler.h"
+
+#include "tensor/errors.h"
+#include "tensor/rng.h"
+
+namespace dgc {
+
+int64_t Sampling::steps_per_epoch() const {
+  DGC_CHECK(samples >= 0 && workers > 0 && batch_per_worker > 0, "sampling sizes");
+  const int64_t steps = samples / global_batch();
+  if (steps == 0) {
+    throw_user_error(
+        "training.batch_per_worker: one step of {} workers with {} images each needs {} images, but the training set "
+        "has "
+        "only {}",
+        workers, batch_per_worker, global_batch(), samples);
+  }
+  return steps;
+}
+
+Sampler::Sampler(const Sampling& sampling) : sampling_(sampling), steps_per_epoch_(sampling.steps_per_epoch()) {}
+
+Sampler::Order Sampler::order(int64_t epoch) const {
+  const std::lock_guard lock(mutex_);
+  const size_t place = static_cast<size_t>(epoch % 2);
+  if (epochs_[place] != epoch) {
+    orders_[place] = std::make_shared<const std::vector<int32_t>>(
+        permutation(sampling_.samples, sampling_.seed, rng_stream("shuffle", static_cast<uint64_t>(epoch))));
+    epochs_[place] = epoch;
+  }
+  return orders_[place];
+}
+
+void Sampler::indices(int64_t global_step, int64_t worker, std::vector<int32_t>& out) const {
+  DGC_CHECK(global_step >= 0 && worker >= 0 && worker < sampling_.workers, "step or worker");
+  const Order samples = order(epoch(global_step));
+  const int64_t step = global_step % steps_per_epoch_;
+  const auto first = samples->begin() + step * sampling_.global_batch() + worker * sampling_.batch_per_worker;
+  out.assign(first, first + sampling_.batch_per_worker);
+}
+
+}  // namespace dgc
