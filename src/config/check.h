@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/keys.h"
+
+namespace dgc {
+
+// Where a value was written, so that a message can say so: the file, or the --set that put it there.
+struct Origin {
+  std::string file;
+  std::vector<std::pair<std::string, std::string>> overrides = {};  // path, and the whole "path=value"
+
+  [[noreturn]] void refuse(const std::string& path, const std::string& sentence) const;
+};
+
+// Throws UserError unless `object` follows the table: no unknown key, none of another type, all values right and in
+// range, nothing required missing. `shown` is the path of the object itself, "" for the root.
+void check_object(const Keys& keys, const Json& object, const std::string& shown, const Origin& origin);
+
+void read_object(const Keys& keys, const Json& checked, void* owner);
+Json write_object(const Keys& keys, const void* owner);
+
+// "a.b.c" within an object; null when it is not there.
+const Json* find_path(const Json& object, const std::string& path);
+void set_path(Json& object, const std::string& path, Json value);
+
+// The value of the key's selector in a checked object, "" where it has none.
+std::string selected_type(const Key& key, const Json& object);
+
+}  // namespace dgc

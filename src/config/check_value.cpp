@@ -1,0 +1,135 @@
+#include "config/check_value.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <regex>
+
+#include "config/nearest.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+// A value short enough for a sentence.
+std::string shortened(const Json& value) {
+  constexpr size_t kLongest = 60;
+  const std::string text = json_text(value);
+  return text.size() <= kLongest ? text : json_type_name(value);
+}
+
+bool has_kind(const Key& key, const Json& value) {
+  switch (key.kind) {
+    case Kind::boolean:
+      return value.is_boolean();
+    // 1e4 and 32.0 are integers, as in JSON Schema.
+    case Kind::integer:
+      return value.is_number() && value.get<double>() == std::floor(value.get<double>());
+    case Kind::number:
+      return value.is_number();
+    case Kind::text:
+    case Kind::choice:
+      return value.is_string();
+    case Kind::numbers:
+    case Kind::layers:
+      return value.is_array();
+  }
+  return false;
+}
+
+void check_range(const Key& key, const Json& number, const std::string& shown, const Origin& origin) {
+  const double value = number.get<double>();
+  const bool low = (key.minimum && value < *key.minimum) || (key.above && value <= *key.above);
+  const bool high = (key.maximum && value > *key.maximum) || (key.below && value >= *key.below);
+  if (low || high)
+    origin.refuse(shown, fmt::format("{} is out of range; it must be {}", number.dump(), range_words(key)));
+}
+
+void check_text(const Key& key, const std::string& value, const std::string& shown, const Origin& origin) {
+  constexpr size_t kLongest = 1000;  // std::regex recurses once per character
+  if (value.size() > kLongest) origin.refuse(shown, fmt::format("longer than {} bytes", kLongest));
+  if (!key.pattern.empty() && !std::regex_match(value, std::regex(key.pattern))) {
+    origin.refuse(shown, fmt::format("{} does not match {}", json_text(value), key.pattern));
+  }
+}
+
+void check_choice(const Key& key, const std::string& value, const std::string& shown, const Origin& origin) {
+  if (std::find(key.choices.begin(), key.choices.end(), value) != key.choices.end()) return;
+  const std::string meant = nearest(value, key.choices);
+  origin.refuse(shown, fmt::format("{}, not {}{}", expected_words(key), shortened(value),
+                                   meant.empty() ? "" : fmt::format("; did you mean \"{}\"?", meant)));
+}
+
+void check_list(const Key& key, const Json& list, const std::string& shown, const Origin& origin) {
+  if (list.size() < key.min_items) origin.refuse(shown, fmt::format("it must have at least {} entry", key.min_items));
+  for (size_t i = 0; i < list.size(); ++i) {
+    const std::string entry = fmt::format("{}[{}]", shown, i);
+    if (key.kind == Kind::layers) {
+      check_object(layer_keys(), list[i], entry, origin);
+    } else if (!list[i].is_number()) {
+      origin.refuse(entry, fmt::format("it must be a number, not {}", shortened(list[i])));
+    } else {
+      check_range(key, list[i], entry, origin);
+    }
+  }
+}
+
+}  // namespace
+
+std::string quoted(const std::vector<std::string>& words) {
+  std::string out;
+  for (const auto& word : words) out += (out.empty() ? "\"" : ", \"") + word + "\"";
+  return out;
+}
+
+std::string expected_words(const Key& key) {
+  switch (key.kind) {
+    case Kind::boolean:
+      return "it must be true or false";
+    case Kind::integer:
+      return "it must be an integer";
+    case Kind::number:
+      return "it must be a number";
+    case Kind::text:
+      return "it must be a string";
+    case Kind::choice:
+      return (key.choices.size() > 1 ? "it must be one of " : "it must be ") + quoted(key.choices);
+    case Kind::numbers:
+      return "it must be a list of numbers";
+    case Kind::layers:
+      return "it must be a list of layers";
+  }
+  return "";
+}
+
+std::string range_words(const Key& key) {
+  std::vector<std::string> words;
+  const auto say = [&](const char* what, const std::optional<double>& bound) {
+    if (bound) words.push_back(fmt::format("{} {}", what, number_words(*bound)));
+  };
+  say("at least", key.minimum);
+  say("more than", key.above);
+  say("at most", key.maximum);
+  say("less than", key.below);
+  return fmt::format("{}", fmt::join(words, " and "));
+}
+
+std::string number_words(double value) {
+  const bool whole = value == std::floor(value) && std::abs(value) < 1e16;
+  return whole ? fmt::format("{}", static_cast<int64_t>(value)) : fmt::format("{}", value);
+}
+
+void check_value(const Key& key, const Json& value, const std::string& shown, const Origin& origin) {
+  if (value.is_null() && key.nullable) return;
+  if (!has_kind(key, value)) {
+    origin.refuse(shown,
+                  fmt::format("{}{}, not {}", expected_words(key), key.nullable ? " or null" : "", shortened(value)));
+  }
+  if (key.kind == Kind::text) check_text(key, value.get<std::string>(), shown, origin);
+  if (key.kind == Kind::choice) check_choice(key, value.get<std::string>(), shown, origin);
+  if (value.is_number()) check_range(key, value, shown, origin);
+  if (value.is_array()) check_list(key, value, shown, origin);
+}
+
+}  // namespace dgc

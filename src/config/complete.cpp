@@ -1,0 +1,106 @@
+#include "config/complete.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+std::string run_name(const std::string& file) {
+  std::string name = std::filesystem::path(file).stem().string();
+  constexpr size_t kLongest = 100;
+  name.resize(std::min(name.size(), kLongest));
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '_' && c != '-' && c != '+') c = '_';
+  }
+  return name.empty() || !std::isalnum(static_cast<unsigned char>(name[0])) ? "run" + name : name;
+}
+
+bool is_imagenet_depth(int64_t depth) {
+  return depth == 18 || depth == 34 || depth == 50 || depth == 101 || depth == 152;
+}
+
+void complete_resnet(ModelOptions& model, const Origin& origin) {
+  if (model.stem == Stem::automatic) model.stem = is_imagenet_depth(model.depth) ? Stem::imagenet : Stem::cifar;
+  if (model.stem == Stem::cifar) {
+    if (model.depth % 6 != 2) {
+      origin.refuse("model.depth",
+                    fmt::format("{} is no depth of a CIFAR ResNet (6n+2: 8, 14, 20, 26, 32, 44, 56, 110, "
+                                "...), nor of ImageNet's 18, 34, 50, 101, 152",
+                                model.depth));
+    }
+    if (model.shortcut == Shortcut::automatic) model.shortcut = Shortcut::identity_pad;
+    if (model.width == 0) model.width = 16;
+    return;
+  }
+  if (!is_imagenet_depth(model.depth)) {
+    origin.refuse("model.depth",
+                  fmt::format("{} is none of 18, 34, 50, 101, 152, which model.stem \"imagenet\" needs", model.depth));
+  }
+  if (model.shortcut == Shortcut::identity_pad) {
+    origin.refuse("model.shortcut", "\"identity_pad\" goes with model.stem \"cifar\"; use \"projection\"");
+  }
+  constexpr int64_t kImagenetWidth = 64;
+  if (model.width != 0 && model.width != kImagenetWidth) {
+    origin.refuse("model.width",
+                  fmt::format("with model.stem \"imagenet\" it is {}, not {}", kImagenetWidth, model.width));
+  }
+  model.shortcut = Shortcut::projection;
+  model.width = kImagenetWidth;
+}
+
+void check_classes(const Config& c, const Origin& origin) {
+  if (c.model.type == ModelType::layers || c.data.type == DataType::image_folder) return;  // known once built
+  const int64_t classes = c.data.type == DataType::synthetic ? c.data.classes : 10;
+  if (c.model.classes != classes) {
+    origin.refuse("model.classes", fmt::format("{}, but the data have {} classes", c.model.classes, classes));
+  }
+}
+
+void check_data(const DataOptions& data, const Origin& origin) {
+  const AugmentationOptions& a = data.augment;
+  if (a.min_scale > a.max_scale) origin.refuse("data.augment.min_scale", "more than data.augment.max_scale");
+  if (a.min_ratio > a.max_ratio) origin.refuse("data.augment.min_ratio", "more than data.augment.max_ratio");
+  const int64_t side = data.type == DataType::cifar10 ? 32 : 28;  // of mnist and fashion_mnist; elsewhere pad_to is 0
+  if (data.pad_to != 0 && data.pad_to < side) {
+    origin.refuse("data.pad_to", fmt::format("{} is less than the images' own {}", data.pad_to, side));
+  }
+}
+
+void check_optimization(const Config& c, const Origin& origin) {
+  if (c.optimizer.nesterov && c.optimizer.momentum == 0) {
+    origin.refuse("optimizer.nesterov", "needs an optimizer.momentum above 0");
+  }
+  const auto& milestones = c.learning_rate.milestones;
+  if (std::adjacent_find(milestones.begin(), milestones.end(), std::greater_equal<>()) != milestones.end()) {
+    origin.refuse("learning_rate.milestones", "must increase from one to the next");
+  }
+  if (c.learning_rate.type == ScheduleType::plateau && c.training.eval_every_epochs == 0) {
+    origin.refuse("learning_rate.type", "\"plateau\" needs evaluations; set training.eval_every_epochs to 1 or more");
+  }
+}
+
+void check_ranks(const Config& c, const Origin& origin) {
+  if (c.ranks > 1 && c.exchange.communicator == CommunicatorType::single) {
+    origin.refuse("exchange.communicator",
+                  fmt::format("\"single\" has one rank, but ranks is {}; use \"threads\"", c.ranks));
+  }
+}
+
+}  // namespace
+
+void complete(Config& config, const Origin& origin) {
+  if (config.name.empty()) config.name = run_name(origin.file);
+  if (const size_t at = config.output.find("{name}"); at != std::string::npos)
+    config.output.replace(at, 6, config.name);
+  if (config.model.type == ModelType::resnet) complete_resnet(config.model, origin);
+  check_classes(config, origin);
+  check_data(config.data, origin);
+  check_optimization(config, origin);
+  check_ranks(config, origin);
+}
+
+}  // namespace dgc

@@ -1,0 +1,90 @@
+#include "config/config.h"
+
+#include "config/complete.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+bool is_text_key(const std::string& path) {
+  return std::any_of(config_keys().begin(), config_keys().end(),
+                     [&](const Key& key) { return key.path == path && key.kind == Kind::text; });
+}
+
+Json override_value(const std::string& path, const std::string& text) {
+  Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (value.is_discarded() || (is_text_key(path) && !value.is_string())) return text;  // --set name=2024 is a name
+  return value.is_structured() ? parse_json(text, "--set " + path) : value;            // for its repeated keys
+}
+
+void apply_override(Json& root, const std::string& text, Origin& origin) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) throw_user_error("--set {}: write it as KEY=VALUE", text);
+  const std::string path = text.substr(0, equals);
+  origin.overrides.emplace_back(path, text);
+  for (size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', dot + 1)) {
+    const Json* section = find_path(root, path.substr(0, dot));
+    if (section && !section->is_object()) origin.refuse(path, fmt::format("{} is no section", path.substr(0, dot)));
+  }
+  set_path(root, path, override_value(path, text.substr(equals + 1)));
+}
+
+// The leaves of two objects side by side; lists of objects count as objects with keys [0], [1], ...
+void compare(const Json& a, const Json& b, const std::string& path, std::vector<ConfigDifference>& out) {
+  if (a == b) return;
+  const auto is_tree = [](const Json& v) { return v.is_object() || (v.is_array() && !v.empty() && v[0].is_object()); };
+  if (!is_tree(a) && !is_tree(b)) {
+    out.push_back({path, a.is_discarded() ? "" : json_text(a), b.is_discarded() ? "" : json_text(b)});
+    return;
+  }
+  static const Json kAbsent(Json::value_t::discarded);
+  if (a.is_array() || b.is_array()) {
+    for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+      const auto entry = [i](const Json& v) -> const Json& { return v.is_array() && i < v.size() ? v[i] : kAbsent; };
+      compare(entry(a), entry(b), fmt::format("{}[{}]", path, i), out);
+    }
+    return;
+  }
+  const auto member = [](const Json& v, const std::string& name) -> const Json& {
+    return v.is_object() && v.contains(name) ? v[name] : kAbsent;
+  };
+  std::vector<std::string> names;
+  for (const Json* side : {&a, &b}) {
+    if (!side->is_object()) continue;
+    for (const auto& [name, value] : side->items()) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  for (const auto& name : names)
+    compare(member(a, name), member(b, name), path.empty() ? name : path + "." + name, out);
+}
+
+}  // namespace
+
+Config parse_config(const std::string& text, const std::string& origin_name,
+                    const std::vector<std::string>& overrides) {
+  Json root = parse_json(text, origin_name);
+  Origin origin{origin_name};
+  if (!root.is_object()) origin.refuse("", fmt::format("must be an object, not {}", json_type_name(root)));
+  for (const auto& override_text : overrides) apply_override(root, override_text, origin);
+  check_object(config_keys(), root, "", origin);
+  Config config;
+  read_object(config_keys(), root, &config);
+  complete(config, origin);
+  return config;
+}
+
+Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
+  return parse_config(read_text_file(path), path, overrides);
+}
+
+std::string resolved_json(const Config& config) { return json_text(write_object(config_keys(), &config), 2) + "\n"; }
+
+std::vector<ConfigDifference> config_differences(const Config& a, const Config& b) {
+  std::vector<ConfigDifference> out;
+  compare(write_object(config_keys(), &a), write_object(config_keys(), &b), "", out);
+  std::erase_if(out, [](const auto& d) { return d.path == "name" || d.path == "output"; });
+  return out;
+}
+
+}  // namespace dgc

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "config/options.h"
+
+// How each enum is spelled in JSON, in the order of its enumerators.
+namespace dgc {
+
+template <class Enum>
+inline constexpr std::array<std::string_view, 0> kEnumNames{};
+
+template <>
+inline constexpr auto kEnumNames<Precision> = std::to_array<std::string_view>({"fp32"});
+template <>
+inline constexpr auto kEnumNames<LayerType> = std::to_array<std::string_view>({"conv2d", "batch_norm", "relu", "tanh",
+                                                                               "sigmoid", "max_pool", "avg_pool",
+                                                                               "global_pool", "dropout", "lrn",
+                                                                               "flatten", "linear"});
+template <>
+inline constexpr auto kEnumNames<ModelType> = std::to_array<std::string_view>({"resnet", "alexnet", "layers"});
+template <>
+inline constexpr auto kEnumNames<Stem> = std::to_array<std::string_view>({"auto", "cifar", "imagenet"});
+template <>
+inline constexpr auto kEnumNames<Shortcut> = std::to_array<std::string_view>({"auto", "identity_pad", "projection"});
+template <>
+inline constexpr auto kEnumNames<DataType> = std::to_array<std::string_view>({"cifar10", "mnist", "fashion_mnist",
+                                                                              "image_folder", "synthetic"});
+template <>
+inline constexpr auto kEnumNames<OptimizerType> = std::to_array<std::string_view>({"sgd", "dgc"});
+template <>
+inline constexpr auto kEnumNames<ScheduleType> = std::to_array<std::string_view>({"constant", "step", "cosine",
+                                                                                  "polynomial", "plateau"});
+template <>
+inline constexpr auto kEnumNames<CommunicatorType> = std::to_array<std::string_view>({"auto", "single", "threads"});
+template <>
+inline constexpr auto kEnumNames<TransportType> = std::to_array<std::string_view>({"auto", "sparse"});
+template <>
+inline constexpr auto kEnumNames<ValueFormat> = std::to_array<std::string_view>({"fp32", "fp16"});
+template <>
+inline constexpr auto kEnumNames<IndexFormat> = std::to_array<std::string_view>({"block16"});
+
+}  // namespace dgc

@@ -1,0 +1,140 @@
+#include "config/json_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <vector>
+
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+constexpr size_t kMaxDepth = 100;  // far beyond any file of ours; keeps a hostile one from eating memory
+
+// "column" counts bytes, from 1, as compilers do.
+std::string line_and_column(const std::string& text, size_t byte) {
+  const size_t at = std::min(byte > 0 ? byte - 1 : 0, text.size());
+  const auto begin = text.begin(), end = begin + static_cast<std::ptrdiff_t>(at);
+  const auto line = 1 + std::count(begin, end, '\n');
+  const size_t start = at == 0 ? std::string::npos : text.rfind('\n', at - 1);
+  return fmt::format("line {}, column {}", line, at - (start == std::string::npos ? 0 : start + 1) + 1);
+}
+
+// nlohmann's "[json...] parse error at line 1, column 2: syntax error while parsing value - REASON; last read: ..."
+std::string reason(const std::string& what) {
+  const size_t dash = what.find(" - ");
+  const size_t colon = what.rfind(": ", dash);
+  std::string text = dash != std::string::npos ? what.substr(dash + 3) : what.substr(colon + 2);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  constexpr size_t kLongest = 160;
+  return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...";
+}
+
+// Walks the text once to find what the parser would hide or explain badly, with the path of where it is.
+class StrictReader final : public nlohmann::json_sax<Json> {
+ public:
+  StrictReader(const std::string& text, const std::string& origin) : text_(text), origin_(origin) {}
+
+  bool null() override { return value(); }
+  bool boolean(bool) override { return value(); }
+  bool number_integer(number_integer_t) override { return value(); }
+  bool number_unsigned(number_unsigned_t) override { return value(); }
+  bool number_float(number_float_t, const string_t&) override { return value(); }
+  bool string(string_t&) override { return value(); }
+  bool binary(binary_t&) override { return value(); }
+  bool start_object(size_t) override { return open({false, 0, "", {}}); }
+  bool start_array(size_t) override { return open({true, 0, "", {}}); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t& name) override {
+    Level& level = levels_.back();
+    level.name = name;
+    if (!level.seen.insert(name).second) throw_user_error("{}: {}: this key is given twice", origin_, path());
+    return true;
+  }
+
+  bool parse_error(size_t byte, const std::string&, const nlohmann::detail::exception& error) override {
+    throw_user_error("{}: {}: not valid JSON: {}", origin_, line_and_column(text_, byte), reason(error.what()));
+  }
+
+ private:
+  struct Level {
+    bool array;
+    size_t index;
+    std::string name;
+    std::set<std::string> seen;
+  };
+
+  bool value() {
+    if (!levels_.empty()) ++levels_.back().index;
+    return true;
+  }
+  bool open(Level level) {
+    if (levels_.size() == kMaxDepth) throw_user_error("{}: {}: nested too deeply", origin_, path());
+    levels_.push_back(std::move(level));
+    return true;
+  }
+  bool close() {
+    levels_.pop_back();
+    return value();
+  }
+  std::string path() const {
+    std::string out;
+    for (const Level& level : levels_) {
+      if (level.array) {
+        out += fmt::format("[{}]", level.index);
+      } else {
+        out += (out.empty() ? "" : ".") + level.name;
+      }
+    }
+    return out;
+  }
+
+  const std::string& text_;
+  const std::string& origin_;
+  std::vector<Level> levels_;
+};
+
+}  // namespace
+
+Json parse_json(const std::string& text, const std::string& origin) {
+  StrictReader reader(text, origin);
+  Json::sax_parse(text, &reader);
+  return Json::parse(text);
+}
+
+std::string json_text(const Json& value, int indent) {
+  return value.dump(indent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+}
+
+std::string json_type_name(const Json& value) {
+  switch (value.type()) {
+    case Json::value_t::null:
+      return "null";
+    case Json::value_t::boolean:
+      return "a boolean";
+    case Json::value_t::string:
+      return "a string";
+    case Json::value_t::object:
+      return "an object";
+    case Json::value_t::array:
+      return "an array";
+    default:
+      return "a number";
+  }
+}
+
+std::string read_text_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw_user_error("{}: cannot open this file", path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (file.bad() || text.fail()) throw_user_error("{}: cannot read this file", path);
+  return text.str();
+}
+
+}  // namespace dgc

@@ -1,0 +1,78 @@
+#include "config/keys.h"
+
+#include "config/check.h"
+
+namespace dgc {
+
+bool Key::applies_to(const std::string& type) const {
+  return types.empty() || std::find(types.begin(), types.end(), type) != types.end();
+}
+
+void describe(Key& key, bool) { key.kind = Kind::boolean; }
+
+void describe(Key& key, int64_t) {
+  key.kind = Kind::integer;
+  key.maximum = 2147483647;  // so that every one fits an int
+}
+
+void describe(Key& key, uint64_t) {
+  key.kind = Kind::integer;
+  key.minimum = 0;
+  key.maximum = 9007199254740991;  // 2^53 - 1: exact in every JSON reader
+}
+
+void describe(Key& key, double) { key.kind = Kind::number; }
+void describe(Key& key, const std::string&) { key.kind = Kind::text; }
+void describe(Key& key, const std::vector<double>&) { key.kind = Kind::numbers; }
+void describe(Key& key, const std::vector<LayerOptions>&) { key.kind = Kind::layers; }
+
+Json layers_to_json(const std::vector<LayerOptions>& layers) {
+  Json list = Json::array();
+  for (const LayerOptions& layer : layers) list.push_back(write_object(layer_keys(), &layer));
+  return list;
+}
+
+std::vector<LayerOptions> layers_from_json(const Json& list) {
+  std::vector<LayerOptions> layers(list.size());
+  for (size_t i = 0; i < layers.size(); ++i) read_object(layer_keys(), list[i], &layers[i]);
+  return layers;
+}
+
+const Keys& config_keys() {
+  static const Keys all = [] {
+    Keys keys;
+    Section<Config> top(keys);
+    top.add("name", &Config::name, "Names the run. Default: the file's name without `.json`")
+        .matches("[A-Za-z0-9][A-Za-z0-9._+-]*");
+    top.add("seed", &Config::seed, "Decides every random number: weights, order of samples, augmentation, dropout");
+    top.add("device", &Config::device, "`cpu`, `cuda:N`, or `auto`: the first GPU if there is one")
+        .matches("auto|cpu|cuda:[0-9]{1,3}");
+    top.add("precision", &Config::precision, "Of weights, activations and gradients");
+    top.add("deterministic", &Config::deterministic, "The same run gives the same bits again");
+    top.add("workers_per_rank", &Config::workers_per_rank,
+            "Workers that a rank runs one after another, sharing its weights. Workers = ranks x this")
+        .at_least(1)
+        .at_most(4096);
+    top.add("ranks", &Config::ranks, "Ranks, as threads of this process (`exchange.communicator` `threads`)")
+        .at_least(1)
+        .at_most(1024);
+    top.add("threads", &Config::threads, "Compute threads per rank; 0: the machine's cores, shared by the ranks")
+        .at_least(0)
+        .at_most(1024);
+    add_model_keys(keys);
+    add_data_keys(keys);
+    add_training_keys(keys);
+    add_optimizer_keys(keys);
+    add_learning_rate_keys(keys);
+    add_exchange_keys(keys);
+    add_checkpoint_keys(keys);
+    top.add("output", &Config::output, "Folder of the run; `{name}` stands for its name").matches(".+");
+    top.add("check_replicas_every", &Config::check_replicas_every,
+            "Steps between comparisons of all replicas' weights; 0: never")
+        .at_least(0);
+    return keys;
+  }();
+  return all;
+}
+
+}  // namespace dgc

@@ -1,0 +1,170 @@
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "config/enum_names.h"
+#include "config/json_text.h"
+
+// ONE description of every key. Checking, reading, the resolved config, the JSON Schema and the reference in
+// configs/README.md all come from it, so they cannot disagree. Defaults are those of the structs in options.h.
+namespace dgc {
+
+enum class Kind { boolean, integer, number, text, choice, numbers, layers };
+
+struct Key {
+  std::string path;  // "optimizer.warmup.epochs"
+  std::string doc;   // one line
+  Kind kind = Kind::text;
+  bool required = false;
+  bool nullable = false;
+  std::optional<double> minimum, maximum, above, below;  // of a number, or of each in a list; above and below exclude
+  size_t min_items = 0;
+  std::string pattern;               // of a text (ECMAScript)
+  std::vector<std::string> choices;  // of a choice
+  std::string selector;              // the "type" key this one's meaning hangs on; "": none
+  std::vector<std::string> types;    // the key exists for these types only; empty: for all
+
+  std::function<Json(const void* owner)> get;  // owner: the struct that the table belongs to
+  std::function<void(void* owner, const Json& checked)> set;
+
+  Key& at_least(double v) { return minimum = v, *this; }
+  Key& at_most(double v) { return maximum = v, *this; }
+  Key& more_than(double v) { return above = v, *this; }
+  Key& less_than(double v) { return below = v, *this; }
+  Key& matches(const std::string& regex) { return pattern = regex, *this; }
+  Key& must_be_given() { return required = true, *this; }
+  Key& items(size_t least) { return min_items = least, *this; }
+  Key& only(std::vector<std::string> which) { return types = std::move(which), *this; }
+
+  bool is_selector() const { return path == selector; }
+  bool applies_to(const std::string& type) const;
+};
+
+using Keys = std::vector<Key>;
+
+const Keys& config_keys();  // owner: Config
+const Keys& layer_keys();   // owner: LayerOptions
+
+// Parts of config_keys(), one file each.
+void add_model_keys(Keys&);
+void add_data_keys(Keys&);
+void add_training_keys(Keys&);
+void add_optimizer_keys(Keys&);
+void add_learning_rate_keys(Keys&);
+void add_exchange_keys(Keys&);
+void add_checkpoint_keys(Keys&);
+
+// How C++ types and JSON meet. `describe` fills in what the type alone says about a key.
+void describe(Key&, bool);
+void describe(Key&, int64_t);
+void describe(Key&, uint64_t);
+void describe(Key&, double);
+void describe(Key&, const std::string&);
+void describe(Key&, const std::vector<double>&);
+void describe(Key&, const std::vector<LayerOptions>&);
+Json layers_to_json(const std::vector<LayerOptions>&);
+std::vector<LayerOptions> layers_from_json(const Json&);
+
+template <class T>
+struct JsonValue {
+  static void describe_key(Key& key) { describe(key, T{}); }
+  static Json to(const T& value) { return value; }
+  static T from(const Json& json) { return json.get<T>(); }
+};
+
+template <class Enum>
+requires std::is_enum_v<Enum>
+struct JsonValue<Enum> {
+  static void describe_key(Key& key) {
+    key.kind = Kind::choice;
+    key.choices.assign(kEnumNames<Enum>.begin(), kEnumNames<Enum>.end());
+  }
+  static Json to(Enum value) { return kEnumNames<Enum>.at(static_cast<size_t>(value)); }
+  static Enum from(const Json& json) {
+    const auto& names = kEnumNames<Enum>;
+    return static_cast<Enum>(std::find(names.begin(), names.end(), json.get<std::string>()) - names.begin());
+  }
+};
+
+template <class T>
+struct JsonValue<std::optional<T>> {
+  static void describe_key(Key& key) {
+    JsonValue<T>::describe_key(key);
+    key.nullable = true;
+  }
+  static Json to(const std::optional<T>& value) { return value ? JsonValue<T>::to(*value) : Json(nullptr); }
+  static std::optional<T> from(const Json& json) {
+    return json.is_null() ? std::nullopt : std::optional<T>(JsonValue<T>::from(json));
+  }
+};
+
+template <>
+struct JsonValue<std::vector<LayerOptions>> {
+  static void describe_key(Key& key) { describe(key, std::vector<LayerOptions>{}); }
+  static Json to(const std::vector<LayerOptions>& value) { return layers_to_json(value); }
+  static std::vector<LayerOptions> from(const Json& json) { return layers_from_json(json); }
+};
+
+// Adds the keys of one struct, which lies in Owner at the end of a chain of members:
+//   auto section = Section<Config>(keys).section("optimizer", &Config::optimizer);
+//   section.add("momentum", &OptimizerOptions::momentum, "...").at_least(0);
+template <class Owner, class... Chain>
+class Section {
+ public:
+  explicit Section(Keys& keys, std::string prefix = "", Chain... chain)
+      : keys_(keys), prefix_(std::move(prefix)), chain_(chain...) {}
+
+  // The key that decides which others exist. Comes first.
+  template <class Part, class T>
+  Key& select(const std::string& name, T Part::*member, const std::string& doc) {
+    selector_ = join(name);
+    return add(name, member, doc).must_be_given();
+  }
+
+  template <class Part, class T>
+  Key& add(const std::string& name, T Part::*member, const std::string& doc) {
+    Key key;
+    key.path = join(name);
+    key.doc = doc;
+    key.selector = selector_;
+    JsonValue<T>::describe_key(key);
+    const auto find = [ chain = chain_, member ](auto& owner) -> auto& {
+      return std::apply(
+          [&](auto... link) -> auto& { return (owner.*....*link).*member; }, chain);
+    };
+    key.get = [find](const void* owner) { return JsonValue<T>::to(find(*static_cast<const Owner*>(owner))); };
+    key.set = [find](void* owner, const Json& json) { find(*static_cast<Owner*>(owner)) = JsonValue<T>::from(json); };
+    keys_.push_back(std::move(key));
+    return keys_.back();
+  }
+
+  template <class Part, class T>
+  auto section(const std::string& name, T Part::*member) const {
+    return std::apply(
+        [&](auto... link) {
+          Section<Owner, Chain..., T Part::*> inner(keys_, join(name), link..., member);
+          inner.selector_ = selector_;
+          return inner;
+        },
+        chain_);
+  }
+
+ private:
+  template <class, class...>
+  friend class Section;
+
+  std::string join(const std::string& name) const { return prefix_.empty() ? name : prefix_ + "." + name; }
+
+  Keys& keys_;
+  std::string prefix_;
+  std::tuple<Chain...> chain_;
+  std::string selector_;
+};
+
+}  // namespace dgc

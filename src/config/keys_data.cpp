@@ -1,0 +1,68 @@
+#include "config/keys.h"
+
+namespace dgc {
+
+void add_data_keys(Keys& keys) {
+  const std::vector<std::string> files = {"cifar10", "mnist", "fashion_mnist", "image_folder"};
+  const std::vector<std::string> small = {"cifar10", "mnist", "fashion_mnist"};
+  const std::vector<std::string> folder = {"image_folder"};
+  const std::vector<std::string> synthetic = {"synthetic"};
+
+  auto data = Section<Config>(keys).section("data", &Config::data);
+  data.select(
+      "type", &DataOptions::type,
+      "`image_folder`: `train/CLASS/*.jpg` and `test/CLASS/*.jpg`; `synthetic`: a pattern per class, and noise");
+  data.add("path", &DataOptions::path, "Folder, seen from where `dgc` is started; `data/` prepares them")
+      .only(files)
+      .must_be_given()
+      .matches(".+");
+  auto augment = data.section("augment", &DataOptions::augment);
+  augment
+      .add("pad_crop", &AugmentationOptions::pad_crop, "Zero pixels around the image, then a random crop of its size")
+      .only({"cifar10", "mnist", "fashion_mnist", "synthetic"})
+      .at_least(0)
+      .at_most(1000);
+  augment.add("flip", &AugmentationOptions::flip, "Mirror left to right, every second time");
+  augment.add("min_scale", &AugmentationOptions::min_scale, "Random-resized-crop: smallest share of the image's area")
+      .only(folder)
+      .more_than(0)
+      .at_most(1);
+  augment.add("max_scale", &AugmentationOptions::max_scale, "Random-resized-crop: largest share of the image's area")
+      .only(folder)
+      .more_than(0)
+      .at_most(1);
+  augment.add("min_ratio", &AugmentationOptions::min_ratio, "Random-resized-crop: least width / height")
+      .only(folder)
+      .at_least(0.01)
+      .at_most(100);
+  augment.add("max_ratio", &AugmentationOptions::max_ratio, "Random-resized-crop: greatest width / height")
+      .only(folder)
+      .at_least(0.01)
+      .at_most(100);
+  data.add("pad_to", &DataOptions::pad_to,
+           "Side to which images are padded with black (32 makes Fashion-MNIST CIFAR's size); 0: none")
+      .only(small)
+      .at_least(0)
+      .at_most(4096);
+  data.add("image_size", &DataOptions::image_size, "Side of the square that the model sees")
+      .only(folder)
+      .at_least(1)
+      .at_most(4096);
+  data.add("height", &DataOptions::height, "Of an image").only(synthetic).at_least(1).at_most(4096);
+  data.add("width", &DataOptions::width, "Of an image").only(synthetic).at_least(1).at_most(4096);
+  data.add("channels", &DataOptions::channels, "Of an image").only(synthetic).at_least(1).at_most(1024);
+  data.add("classes", &DataOptions::classes, "Of the set").only(synthetic).at_least(2).at_most(1000000);
+  data.add("train_samples", &DataOptions::train_samples, "In the training set").only(synthetic).at_least(1);
+  data.add("test_samples", &DataOptions::test_samples, "In the test set").only(synthetic).at_least(1);
+  data.add("noise", &DataOptions::noise, "Standard deviation; that of the patterns is 1")
+      .only(synthetic)
+      .at_least(0)
+      .at_most(1000);
+  data.add("threads", &DataOptions::threads, "That decode and augment ahead of the step, per rank")
+      .at_least(1)
+      .at_most(1024);
+  data.add("train_limit", &DataOptions::train_limit, "Use only the first so many training samples").at_least(1);
+  data.add("test_limit", &DataOptions::test_limit, "Use only the first so many test samples").at_least(1);
+}
+
+}  // namespace dgc

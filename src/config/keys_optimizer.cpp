@@ -1,0 +1,88 @@
+#include "config/keys.h"
+
+namespace dgc {
+
+void add_optimizer_keys(Keys& keys) {
+  const std::vector<std::string> dgc = {"dgc"};
+  auto optimizer = Section<Config>(keys).section("optimizer", &Config::optimizer);
+  optimizer.select("type", &OptimizerOptions::type, "`sgd`: dense momentum SGD; `dgc`: Deep Gradient Compression");
+  optimizer.add("momentum", &OptimizerOptions::momentum, "Share of the old momentum kept per step")
+      .at_least(0)
+      .less_than(1);
+  optimizer.add("nesterov", &OptimizerOptions::nesterov, "Nesterov's momentum");
+  optimizer
+      .add("weight_decay", &OptimizerOptions::weight_decay, "Times the weight, added to its gradient; never compressed")
+      .at_least(0)
+      .at_most(1);
+  optimizer
+      .add("clip_norm", &OptimizerOptions::clip_norm,
+           "Largest norm of the gradient over all parameters; null: no clipping. `dgc` clips each worker's share, "
+           "to this / sqrt(workers)")
+      .more_than(0)
+      .at_most(1e9);
+  optimizer
+      .add("sparsity", &OptimizerOptions::sparsity, "Share of each compressed tensor that is NOT sent; 0 sends all")
+      .only(dgc)
+      .at_least(0)
+      .less_than(1);
+  auto warmup = optimizer.section("warmup", &OptimizerOptions::warmup);
+  warmup.add("epochs", &SparsityWarmup::epochs, "Length of the sparsity's warm-up; 0: none")
+      .only(dgc)
+      .at_least(0)
+      .at_most(1000000);
+  warmup.add("sparsity", &SparsityWarmup::sparsity, "Sparsities that share those epochs evenly, in turn")
+      .only(dgc)
+      .at_least(0)
+      .less_than(1)
+      .items(1);
+  optimizer
+      .add("momentum_correction", &OptimizerOptions::momentum_correction,
+           "Accumulate momentum locally; false: momentum over the sum of what was sent")
+      .only(dgc);
+  optimizer
+      .add("factor_masking", &OptimizerOptions::factor_masking,
+           "Clear the local momentum where a value was sent; means nothing without `momentum_correction`")
+      .only(dgc);
+  optimizer.add("flush_at_end", &OptimizerOptions::flush_at_end, "Send every residual before the final evaluation")
+      .only(dgc);
+}
+
+void add_learning_rate_keys(Keys& keys) {
+  auto rate = Section<Config>(keys).section("learning_rate", &Config::learning_rate);
+  rate.select("type", &LearningRateOptions::type,
+              "`step`: times `factor` at each milestone; `cosine`, `polynomial`: from `base` to `end` over the run; "
+              "`plateau`: times `factor` when the evaluation loss stalls");
+  rate.add("base", &LearningRateOptions::base, "The rate at the start, after its warm-up")
+      .must_be_given()
+      .more_than(0)
+      .at_most(1e6);
+  rate.add("milestones", &LearningRateOptions::milestones, "Epochs, increasing; fractions are fine")
+      .only({"step"})
+      .must_be_given()
+      .more_than(0)
+      .at_most(1000000);
+  rate.add("factor", &LearningRateOptions::factor, "See `type`").only({"step", "plateau"}).more_than(0).at_most(1);
+  rate.add("power", &LearningRateOptions::power, "rate = end + (base - end) (1 - progress)^power")
+      .only({"polynomial"})
+      .more_than(0)
+      .at_most(100);
+  rate.add("end", &LearningRateOptions::end, "The last rate; for `plateau` the lowest")
+      .only({"cosine", "polynomial", "plateau"})
+      .at_least(0)
+      .at_most(1e6);
+  rate.add("patience", &LearningRateOptions::patience, "Evaluations without improvement that are tolerated")
+      .only({"plateau"})
+      .at_least(0)
+      .at_most(1000000);
+  rate.add("threshold", &LearningRateOptions::threshold, "Relative improvement of the loss that counts")
+      .only({"plateau"})
+      .at_least(0)
+      .less_than(1);
+  rate.add("warmup_epochs", &LearningRateOptions::warmup_epochs,
+           "Straight line from `warmup_from` to the schedule's rate; 0: none")
+      .at_least(0)
+      .at_most(1000000);
+  rate.add("warmup_from", &LearningRateOptions::warmup_from, "The rate of the first step").at_least(0).at_most(1e6);
+}
+
+}  // namespace dgc

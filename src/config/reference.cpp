@@ -1,0 +1,82 @@
+#include <fmt/ranges.h>
+
+#include "config/check_value.h"
+#include "config/config.h"
+
+// The table of keys as Markdown, for configs/README.md.
+namespace dgc {
+namespace {
+
+std::string kind_words(const Key& key) {
+  const std::string kind = [&] {
+    switch (key.kind) {
+      case Kind::boolean:
+        return "boolean";
+      case Kind::integer:
+        return "integer";
+      case Kind::number:
+        return "number";
+      case Kind::text:
+        return "string";
+      case Kind::choice:
+        return "choice";
+      case Kind::numbers:
+        return "list of numbers";
+      case Kind::layers:
+        return "list of layers";
+    }
+    return "";
+  }();
+  return key.nullable ? kind + " or null" : kind;
+}
+
+std::string allowed(const Key& key) {
+  if (key.kind == Kind::choice) {
+    std::vector<std::string> ticked;
+    for (const auto& choice : key.choices) ticked.push_back("`" + choice + "`");
+    return fmt::format("{}", fmt::join(ticked, ", "));
+  }
+  std::string words = range_words(key);
+  if (key.kind == Kind::numbers && !words.empty()) words = "each " + words;
+  if (key.min_items > 0) words = fmt::format("{} or more{}{}", key.min_items, words.empty() ? "" : "; ", words);
+  return words;
+}
+
+std::string default_words(const Key& key, const void* defaults) {
+  if (key.required) return "**required**";
+  const Json value = key.get(defaults);
+  if (value == "") return "";  // the meaning says what it then is
+  return "`" + json_text(value) + "`";
+}
+
+std::string table(const Keys& keys, const std::string& section, const void* defaults) {
+  std::string out = "| key | for types | kind | default | allowed | meaning |\n|---|---|---|---|---|---|\n";
+  for (const Key& key : keys) {
+    const std::string top = key.path.find('.') == std::string::npos ? "" : key.path.substr(0, key.path.find('.'));
+    if (top != section) continue;
+    out += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", key.path, fmt::join(key.types, ", "), kind_words(key),
+                       default_words(key, defaults), allowed(key), key.doc);
+  }
+  return out + "\n";
+}
+
+}  // namespace
+
+std::string config_reference_markdown() {
+  const Config config;
+  const LayerOptions layer;
+  std::string out = "### Top level\n\n" + table(config_keys(), "", &config);
+  std::string last;
+  for (const Key& key : config_keys()) {
+    const size_t dot = key.path.find('.');
+    const std::string section = dot == std::string::npos ? "" : key.path.substr(0, dot);
+    if (section.empty() || section == last) continue;
+    out += "### " + section + "\n\n" + table(config_keys(), section, &config);
+    last = section;
+  }
+  out += "### Entries of model.layers\n\n" + table(layer_keys(), "", &layer);
+  out.pop_back();  // one newline at the end is enough
+  return out;
+}
+
+}  // namespace dgc

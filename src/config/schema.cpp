@@ -1,0 +1,119 @@
+#include "config/config.h"
+#include "config/keys.h"
+
+// The table of keys as JSON Schema (https://json-schema.org/draft/2020-12).
+namespace dgc {
+namespace {
+
+Json object_schema(const Keys& keys, const std::string& section, const std::string& type);
+
+// One variant per type where the section has a "type": then an editor offers and accepts only that type's keys.
+Json section_schema(const Keys& keys, const std::string& section) {
+  const std::string selector = section.empty() ? "type" : section + ".type";
+  for (const Key& key : keys) {
+    if (key.path != selector || !key.is_selector()) continue;
+    Json variants = Json::array();
+    for (const std::string& type : key.choices) variants.push_back(object_schema(keys, section, type));
+    return {{"description", key.doc}, {"oneOf", variants}};
+  }
+  return object_schema(keys, section, "");
+}
+
+void add_range(Json& schema, const Key& key) {
+  const auto bound = [&](const char* name, const std::optional<double>& value) {
+    if (!value) return;
+    const auto whole = static_cast<int64_t>(*value);
+    schema[name] = static_cast<double>(whole) == *value ? Json(whole) : Json(*value);
+  };
+  bound("minimum", key.minimum);
+  bound("exclusiveMinimum", key.above);
+  bound("maximum", key.maximum);
+  bound("exclusiveMaximum", key.below);
+}
+
+Json type_schema(const Key& key) {
+  Json schema = Json::object();
+  switch (key.kind) {
+    case Kind::boolean:
+      schema["type"] = "boolean";
+      break;
+    case Kind::integer:
+      schema["type"] = "integer";
+      break;
+    case Kind::number:
+      schema["type"] = "number";
+      break;
+    case Kind::text:
+      schema["type"] = "string";
+      break;
+    case Kind::choice:
+      schema["enum"] = key.choices;
+      break;
+    case Kind::numbers: {
+      Json item = {{"type", "number"}};
+      add_range(item, key);
+      schema = {{"type", "array"}, {"items", item}};
+      break;
+    }
+    case Kind::layers:
+      schema = {{"type", "array"}, {"items", section_schema(layer_keys(), "")}};
+      break;
+  }
+  return schema;
+}
+
+Json key_schema(const Key& key, const std::string& type) {
+  if (key.is_selector()) return {{"const", type}};
+  Json schema = type_schema(key);
+  if (key.nullable) schema["type"] = {schema["type"], "null"};
+  if (key.kind == Kind::integer || key.kind == Kind::number) add_range(schema, key);
+  if (key.min_items > 0) schema["minItems"] = key.min_items;
+  if (!key.pattern.empty()) schema["pattern"] = "^(?:" + key.pattern + ")$";
+  schema["description"] = key.doc;
+  return schema;
+}
+
+// The name of `path` right below `section`; "" where it is not inside.
+std::string name_below(const std::string& path, const std::string& section) {
+  if (!section.empty() && !path.starts_with(section + ".")) return "";
+  const size_t start = section.empty() ? 0 : section.size() + 1;
+  return path.substr(start, path.find('.', start) - start);
+}
+
+Json object_schema(const Keys& keys, const std::string& section, const std::string& type) {
+  const bool layer = &keys == &layer_keys();
+  const Config config;
+  const LayerOptions layer_defaults;
+  Json properties = Json::object(), required = Json::array();
+  for (const Key& key : keys) {
+    const std::string name = name_below(key.path, section);
+    // Inside a section with a type, or in its subsections, only what belongs to that type.
+    if (name.empty() || (!type.empty() && !key.applies_to(type))) continue;
+    const std::string path = section.empty() ? name : section + "." + name;
+    if (key.path == path) {
+      properties[name] = key_schema(key, type);
+      if (key.required) {
+        required.push_back(name);
+      } else {
+        const void* owner = layer ? static_cast<const void*>(&layer_defaults) : &config;
+        properties[name]["default"] = key.get(owner);
+      }
+    } else if (!properties.contains(name)) {
+      properties[name] = type.empty() ? section_schema(keys, path) : object_schema(keys, path, type);
+      if (key.is_selector()) required.push_back(name);
+    }
+  }
+  Json schema = {{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};
+  if (!required.empty()) schema["required"] = required;
+  return schema;
+}
+
+}  // namespace
+
+std::string json_schema() {
+  Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "dgc config"}};
+  schema.update(section_schema(config_keys(), ""));
+  return json_text(schema, 2) + "\n";
+}
+
+}  // namespace dgc
