@@ -1,18 +1,13 @@
 #include <turbojpeg.h>
 
 #include <cstring>
+#include <memory>
 
 #include "data/decode_image.h"
 #include "tensor/errors.h"
 
 namespace dgc {
 namespace {
-
-// One decompressor per thread: making one costs as much as decoding a thumbnail.
-struct Decompressor {
-  tjhandle handle = tjInitDecompress();
-  ~Decompressor() { tjDestroy(handle); }
-};
 
 // A warning leaves pixels that are made up, except this one: some writers pad between markers, and all pixels are
 // there.
@@ -28,13 +23,15 @@ void cmyk_to_rgb(const std::vector<uint8_t>& cmyk, uint8_t* rgb) {
 }  // namespace
 
 void decode_jpeg(std::span<const uint8_t> bytes, const std::string& name, RgbImage& out) {
-  thread_local Decompressor decompressor;
-  const tjhandle handle = decompressor.handle;
+  // A new one for each file: a used one keeps the tables of the file before, also of a damaged one, and would decode a
+  // file that lacks its own with them.
+  const std::unique_ptr<void, decltype(&tjDestroy)> decompressor(tjInitDecompress(), tjDestroy);
+  const tjhandle handle = decompressor.get();
   DGC_CHECK(handle != nullptr, "tjInitDecompress");
   int width = 0, height = 0, subsampling = 0, colours = 0;
   if (tjDecompressHeader3(handle, bytes.data(), bytes.size(), &width, &height, &subsampling, &colours) != 0 &&
-      tjGetErrorCode(handle) == TJERR_FATAL) {
-    throw_user_error("{}: the JPEG file is corrupt: {}", name, tjGetErrorStr2(handle));
+      (tjGetErrorCode(handle) == TJERR_FATAL || width < 1 || height < 1)) {
+    throw_user_error("{}: the JPEG file is corrupt or truncated: {}", name, tjGetErrorStr2(handle));
   }
   check_image_size(height, width, name);
   out.height = height;
