@@ -29,10 +29,12 @@ void decode_jpeg(std::span<const uint8_t> bytes, const std::string& name, RgbIma
   const tjhandle handle = decompressor.get();
   DGC_CHECK(handle != nullptr, "tjInitDecompress");
   int width = 0, height = 0, subsampling = 0, colours = 0;
-  if (tjDecompressHeader3(handle, bytes.data(), bytes.size(), &width, &height, &subsampling, &colours) != 0 &&
-      (tjGetErrorCode(handle) == TJERR_FATAL || width < 1 || height < 1)) {
+  const bool failed =
+      tjDecompressHeader3(handle, bytes.data(), bytes.size(), &width, &height, &subsampling, &colours) != 0;
+  if (failed && tjGetErrorCode(handle) == TJERR_FATAL) {
     throw_user_error("{}: the JPEG file is corrupt or truncated: {}", name, tjGetErrorStr2(handle));
   }
+  if (width < 1 || height < 1) throw_user_error("{}: the JPEG file is corrupt or truncated: it has no image", name);
   check_image_size(height, width, name);
   out.height = height;
   out.width = width;
