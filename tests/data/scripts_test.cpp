@@ -1,0 +1,95 @@
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "tests/data/fixtures.h"
+
+// The scripts of data/, without a network: what they say of files that are wrong, missing, or not to be had.
+namespace dgc {
+namespace {
+
+struct Run {
+  int code;
+  std::string output;
+};
+
+Run run(const std::string& command) {
+  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  Run out{};
+  char part[4096];
+  for (size_t n; (n = std::fread(part, 1, sizeof(part), pipe)) > 0;) out.output.append(part, n);
+  out.code = WEXITSTATUS(pclose(pipe));
+  return out;
+}
+
+const std::string kScripts = DGC_SOURCE_DIR "/data/";
+
+TEST_CASE("data scripts: --help, and an unknown option") {
+  for (const std::string name : {"fashion_mnist", "mnist", "cifar10", "imagenet"}) {
+    const Run help = run(kScripts + name + " --help");
+    CHECK(help.code == 0);
+    CHECK_THAT(help.output, Catch::Contains("usage") && Catch::Contains(name));
+    CHECK(run(kScripts + name + " --colour").code == 2);
+  }
+}
+
+TEST_CASE("data scripts: missing, wrong and unreachable files are named, and nothing is left behind") {
+  const TempFolder from, out;
+  for (const std::string name : {"fashion_mnist", "mnist", "cifar10"}) {
+    const Run missing = run(kScripts + name + " --from " + from.path() + " " + out.path());
+    CHECK(missing.code == 2);
+    CHECK_THAT(missing.output,
+               Catch::Contains("data/" + name + ": " + from.path()) && Catch::Contains("there is no such file"));
+  }
+  from.write("train-images-idx3-ubyte.gz", gzip({1, 2, 3}));
+  from.write("data_batch_1.bin", {1, 2, 3});
+  CHECK_THAT(run(kScripts + "fashion_mnist --from " + from.path() + " " + out.path()).output,
+             Catch::Contains("train-images-idx3-ubyte.gz: SHA-256 of its content is"));
+  CHECK_THAT(run(kScripts + "mnist --from " + from.path() + " " + out.path()).output,
+             Catch::Contains("train-images-idx3-ubyte.gz: MD5 is"));
+  CHECK_THAT(run(kScripts + "cifar10 --from " + from.path() + " " + out.path()).output,
+             Catch::Contains("data_batch_1.bin: MD5 is"));
+  CHECK(std::filesystem::is_empty(out.path()));
+
+  if (run("curl --version").code != 0) {
+    WARN("skipped: downloads, because there is no curl here");
+    return;
+  }
+  const std::string nowhere = " --url file://" + from.path() + "/nothing ";
+  CHECK_THAT(run(kScripts + "mnist" + nowhere + out.path()).output, Catch::Contains("could not download file://"));
+  CHECK_THAT(run(kScripts + "cifar10" + nowhere + out.path()).output, Catch::Contains("could not download file://"));
+  CHECK_THAT(run(kScripts + "cifar10 --url file://" + from.path() + "/data_batch_1.bin " + out.path()).output,
+             Catch::Contains("MD5 is 5289df737df57326fcdd22597afb1fac instead of c32a1d4ab5d03f1284b67883e8d87530"));
+  CHECK(std::filesystem::is_empty(out.path()));
+}
+
+TEST_CASE("data/imagenet: folders by class, from archives") {
+  const TempFolder from, out;
+  REQUIRE(run("python3 " DGC_SOURCE_DIR "/tests/data/make_imagenet.py " + from.path()).code == 0);
+  const std::string arguments = " " + from.path() + " " + out.path() + " --classes 2";
+  const Run checked = run(kScripts + "imagenet" + arguments);
+  CHECK(checked.code == 2);
+  CHECK_THAT(checked.output, Catch::Contains("ILSVRC2012_devkit_t12.tar.gz: MD5 is"));
+  for (int again = 0; again < 2; ++again) {
+    const Run done = run(kScripts + "imagenet" + arguments + " --skip-checksums");
+    INFO(done.output);
+    CHECK(done.code == 0);
+    std::vector<std::string> files;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(out.path())) {
+      if (entry.is_regular_file()) files.push_back(std::filesystem::relative(entry.path(), out.path()).string());
+    }
+    std::sort(files.begin(), files.end());
+    CHECK(files == std::vector<std::string>{"train/n00000011/n00000011_1.JPEG", "train/n00000022/n00000022_1.JPEG",
+                                            "train/n00000022/n00000022_2.JPEG",
+                                            "val/n00000011/ILSVRC2012_val_00000001.JPEG",
+                                            "val/n00000022/ILSVRC2012_val_00000002.JPEG"});
+  }
+  std::filesystem::remove(from.path() + "/ILSVRC2012_img_val.tar");
+  CHECK_THAT(run(kScripts + "imagenet" + arguments + " --skip-checksums").output,
+             Catch::Contains("ILSVRC2012_img_val.tar: there is no such file"));
+}
+
+}  // namespace
+}  // namespace dgc
