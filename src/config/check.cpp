@@ -65,12 +65,12 @@ class Checker {
     if (!object.is_object()) refuse(at, fmt::format("must be an object, not {}", json_type_name(object)));
     for (const auto& [name, value] : object.items()) {
       const std::string path = join(at, name);
-      // A name with a dot could pass for a path of the table.
-      const bool plain = name.find('.') == std::string::npos && !name.empty();
-      const Key* key = plain ? find(path) : nullptr;
+      // It could pass for a path of the table.
+      if (name.find('.') != std::string::npos) refuse(path, "a key cannot have a dot; put objects inside one another");
+      const Key* key = find(path);
       if (key) {
         check_value(*key, value, join(shown_, path), origin_);
-      } else if (plain && is_section(path)) {
+      } else if (!name.empty() && is_section(path)) {
         walk(value, path);
       } else {
         refuse_unknown(at, name, path);
@@ -93,7 +93,7 @@ class Checker {
   [[noreturn]] void refuse_unknown(const std::string& at, const std::string& name, const std::string& path) const {
     std::vector<std::string> here, anywhere, leaves;
     for (const Key& key : keys_) {
-      if (key.path == path || inside(key.path, path)) refuse_other_type(key, path);
+      if (!applies(key) && (key.path == path || inside(key.path, path))) refuse_other_type(key, path);
       if (!applies(key)) continue;
       if (inside(key.path, at)) {
         const std::string sibling = component(key.path, at);
@@ -133,7 +133,7 @@ class Checker {
 void Origin::refuse(const std::string& path, const std::string& sentence) const {
   std::string where = file;
   for (const auto& [set, text] : overrides) {
-    if (path == set || inside(path, set) || path.starts_with(set + "[")) where = "--set " + text;
+    if (path == set || inside(path, set) || inside(set, path) || path.starts_with(set + "[")) where = "--set " + text;
   }
   throw UserError(path.empty() ? where + ": " + sentence : where + ": " + path + ": " + sentence);
 }

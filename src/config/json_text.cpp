@@ -1,10 +1,8 @@
 #include "config/json_text.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <set>
-#include <sstream>
 #include <vector>
 
 #include "tensor/errors.h"
@@ -131,10 +129,13 @@ std::string json_type_name(const Json& value) {
 std::string read_text_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw_user_error("{}: cannot open this file", path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (file.bad() || text.fail()) throw_user_error("{}: cannot read this file", path);
-  return text.str();
+  std::string text;
+  std::vector<char> chunk(1 << 16);
+  while (file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || file.gcount() > 0) {
+    text.append(chunk.data(), static_cast<size_t>(file.gcount()));
+  }
+  if (file.bad()) throw_user_error("{}: cannot read this file", path);
+  return text;
 }
 
 }  // namespace dgc

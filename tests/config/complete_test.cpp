@@ -1,0 +1,53 @@
+#include <catch2/catch.hpp>
+
+#include "tests/config/example.h"
+
+using namespace dgc;
+using test::kExample;
+using test::refusal;
+
+namespace {
+
+Config with(const std::vector<std::string>& overrides) { return parse_config(kExample, "run.json", overrides); }
+std::string said(const std::vector<std::string>& overrides) {
+  return refusal([&] { with(overrides); });
+}
+
+}  // namespace
+
+TEST_CASE("depth decides stem, shortcut and width", "[config]") {
+  // 50 and 152 are 6n+2 as well: ImageNet's meaning wins, unless the stem says otherwise.
+  for (const int depth : {18, 34, 50, 101, 152}) {
+    const ModelOptions m = with({"model.depth=" + std::to_string(depth)}).model;
+    CHECK(m.stem == Stem::imagenet);
+    CHECK(m.shortcut == Shortcut::projection);
+    CHECK(m.width == 64);
+  }
+  for (const int depth : {8, 14, 20, 32, 44, 56, 110, 1202}) {
+    CHECK(with({"model.depth=" + std::to_string(depth)}).model.stem == Stem::cifar);
+  }
+  CHECK(with({"model.depth=50", "model.stem=cifar"}).model.width == 16);
+  CHECK(with({"model.shortcut=projection"}).model.shortcut == Shortcut::projection);
+}
+
+TEST_CASE("depths that do not exist are refused", "[config]") {
+  CHECK_THAT(said({"model.depth=21"}), Catch::StartsWith("run.json: model.depth: 21 is no depth of a CIFAR ResNet") ||
+                                           Catch::StartsWith("--set model.depth=21: model.depth: 21 is no depth"));
+  CHECK_THAT(said({"model.stem=imagenet"}), Catch::Contains("model.depth: 20 is none of 18, 34, 50, 101, 152"));
+  CHECK_THAT(said({"model.depth=50", "model.shortcut=identity_pad"}), Catch::Contains("use \"projection\""));
+  CHECK_THAT(said({"model.depth=50", "model.width=32"}), Catch::Contains("it is 64, not 32"));
+}
+
+TEST_CASE("keys that contradict one another are refused", "[config]") {
+  CHECK(said({"model.classes=11"}) == "--set model.classes=11: model.classes: 11, but the data have 10 classes");
+  CHECK_THAT(said({"data.pad_to=31"}), Catch::Contains("31 is less than the images' own 32"));
+  CHECK_THAT(said({"optimizer.nesterov=true", "optimizer.momentum=0"}), Catch::Contains("needs an optimizer.momentum"));
+  CHECK_THAT(said({"learning_rate.milestones=[15, 15]"}), Catch::Contains("must increase"));
+  CHECK_THAT(said({"ranks=2", "exchange.communicator=single"}), Catch::Contains("use \"threads\""));
+  CHECK_THAT(said({"learning_rate={\"type\": \"plateau\", \"base\": 1}", "training.eval_every_epochs=0"}),
+             Catch::Contains("\"plateau\" needs evaluations"));
+  CHECK_THAT(said({"data={\"type\": \"image_folder\", \"path\": \"x\", \"augment\": {\"min_scale\": 0.9, "
+                   "\"max_scale\": 0.5}}"}),
+             Catch::Contains("more than data.augment.max_scale"));
+  CHECK(said({"ranks=2"}).empty());
+}

@@ -1,0 +1,138 @@
+#include "config/config.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/config/example.h"
+
+using namespace dgc;
+using test::kExample;
+using test::refusal;
+using test::replaced;
+
+namespace {
+
+std::string said(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  return refusal([&] { parse_config(text, "run.json", overrides); });
+}
+
+std::string said_of(const std::string& from, const std::string& to) { return said(replaced(kExample, from, to)); }
+
+}  // namespace
+
+TEST_CASE("a config says what was written, and defaults say the rest", "[config]") {
+  const Config c = parse_config(kExample, "run.json");
+  CHECK(c.name == "example");
+  CHECK(c.seed == 1);
+  CHECK(c.output == "runs/example");
+  CHECK(c.model.type == ModelType::resnet);
+  CHECK(c.model.stem == Stem::cifar);
+  CHECK(c.model.shortcut == Shortcut::identity_pad);
+  CHECK(c.model.width == 16);
+  CHECK(c.data.augment.pad_crop == 4);
+  CHECK(c.training.max_steps == std::nullopt);
+  CHECK(c.optimizer.type == OptimizerType::dgc);
+  CHECK(c.optimizer.warmup.epochs == 4);
+  CHECK(c.optimizer.warmup.sparsity == std::vector{0.75, 0.9375});
+  CHECK(c.optimizer.factor_masking);
+  CHECK(c.learning_rate.milestones == std::vector<double>{15, 22});
+  CHECK(c.exchange.wire.values == ValueFormat::fp32);
+  CHECK(c.checkpoint.keep == 2);
+}
+
+TEST_CASE("a run without a name is called as its file", "[config]") {
+  const std::string text = replaced(kExample, "\"name\": \"example\",", "");
+  CHECK(parse_config(text, "configs/my run.json").name == "my_run");
+  CHECK(parse_config(text, "configs/my run.json").output == "runs/my_run");
+  CHECK(parse_config(text, "").name == "run");
+  CHECK(parse_config(text, "-x.json").name == "run-x");
+}
+
+TEST_CASE("unknown keys are refused with the nearest name", "[config]") {
+  CHECK(said_of("\"momentum\"", "\"momentun\"") ==
+        "run.json: optimizer.momentun: unknown key; did you mean \"momentum\"?");
+  CHECK(said_of("\"epochs\": 30", "\"epcohs\": 30") ==
+        "run.json: training.epcohs: unknown key; did you mean \"epochs\"?");
+  CHECK(said_of("\"optimizer\"", "\"optimiser\"") ==
+        "run.json: optimizer.type: missing; it must be one of \"sgd\", \"dgc\"");
+  CHECK(said_of("\"name\"", "\"momentum\": 0.9, \"name\"") ==
+        "run.json: momentum: unknown key; did you mean \"optimizer.momentum\"?");
+  CHECK(said_of("\"name\"", "\"optimizer.momentum\": 0.9, \"name\"") ==
+        "run.json: optimizer.momentum: a key cannot have a dot; put objects inside one another");
+  CHECK(said_of("\"epochs\": 4, ", "\"xylophone\": 4, ") ==
+        "run.json: optimizer.warmup.xylophone: unknown key; here there are \"epochs\", \"sparsity\"");
+}
+
+TEST_CASE("repeated keys are refused, at any depth", "[config]") {
+  CHECK(said_of("\"momentum\"", "\"sparsity\": 0.5, \"momentum\"") ==
+        "run.json: optimizer.sparsity: this key is given twice");
+  CHECK(said_of("\"name\"", "\"model\": {}, \"name\"") == "run.json: model: this key is given twice");
+}
+
+TEST_CASE("syntax errors come with line and column", "[config]") {
+  CHECK_THAT(said("{\n  \"seed\": 1,\n}"), Catch::StartsWith("run.json: line 3, column 1: not valid JSON: "));
+  CHECK_THAT(said("{\"seed\": tru}"), Catch::StartsWith("run.json: line 1, column 13: not valid JSON: "));
+  CHECK_THAT(said(""), Catch::StartsWith("run.json: line 1, column 1: not valid JSON: "));
+  CHECK_THAT(said("{} x"), Catch::StartsWith("run.json: line 1, column 4: not valid JSON: "));
+  CHECK_THAT(said("{\"seed\": 1e999}"), Catch::StartsWith("run.json: line 1, column "));
+  CHECK(said("[]") == "run.json: must be an object, not an array");
+  CHECK_THAT(said(std::string(100000, '[')), Catch::EndsWith("nested too deeply"));
+}
+
+TEST_CASE("values of the wrong type are refused", "[config]") {
+  CHECK(said_of("\"epochs\": 30", "\"epochs\": \"30\"") ==
+        "run.json: training.epochs: it must be an integer, not \"30\"");
+  CHECK(said_of("\"epochs\": 30", "\"epochs\": 30.5") == "run.json: training.epochs: it must be an integer, not 30.5");
+  CHECK(said_of("\"epochs\": 30", "\"epochs\": 3e1").empty());
+  CHECK(said_of("\"max_steps\": null", "\"max_steps\": true") ==
+        "run.json: training.max_steps: it must be an integer or null, not true");
+  CHECK(said_of("\"flip\": true", "\"flip\": 1") == "run.json: data.augment.flip: it must be true or false, not 1");
+  CHECK(said_of("0.75, ", "null, ") == "run.json: optimizer.warmup.sparsity[0]: it must be a number, not null");
+  CHECK(said_of("[15, 22]", "15") == "run.json: learning_rate.milestones: it must be a list of numbers, not 15");
+  CHECK(said_of("{\"epochs\": 4, \"sparsity\": [0.75, 0.9375]}", "4") ==
+        "run.json: optimizer.warmup: must be an object, not a number");
+  CHECK(said_of("\"dgc\"", "\"dcg\"") ==
+        "run.json: optimizer.type: it must be one of \"sgd\", \"dgc\", not \"dcg\"; did you mean \"dgc\"?");
+  CHECK(said_of("\"name\": \"example\"", "\"name\": \"a/b\"") ==
+        "run.json: name: \"a/b\" does not match [A-Za-z0-9][A-Za-z0-9._+-]*");
+}
+
+TEST_CASE("values out of range are refused, their bounds included where they should be", "[config]") {
+  CHECK(said_of("0.999", "1.0") ==
+        "run.json: optimizer.sparsity: 1.0 is out of range; it must be at least 0 and less than 1");
+  CHECK(said_of("0.999", "0").empty());
+  CHECK(said_of("0.9375", "1.5") ==
+        "run.json: optimizer.warmup.sparsity[1]: 1.5 is out of range; it must be at least 0 and less than 1");
+  CHECK(said_of("\"batch_per_worker\": 32", "\"batch_per_worker\": 0") ==
+        "run.json: training.batch_per_worker: 0 is out of range; it must be at least 1 and at most 1000000");
+  CHECK(said_of("\"base\": 0.1", "\"base\": 0") ==
+        "run.json: learning_rate.base: 0 is out of range; it must be more than 0 and at most 1000000");
+  CHECK(said_of("\"max_steps\": null", "\"max_steps\": 18446744073709551615") != "");
+  CHECK(said_of("[0.75, 0.9375]", "[]") == "run.json: optimizer.warmup.sparsity: it must have at least 1 entry");
+}
+
+TEST_CASE("required keys must be there", "[config]") {
+  CHECK(said_of("\"depth\": 20, ", "") == "run.json: model.depth: missing; it must be an integer");
+  CHECK(said_of("\"milestones\": [15, 22], ", "") ==
+        "run.json: learning_rate.milestones: missing; it must be a list of numbers");
+  CHECK_THAT(said("{}"), Catch::StartsWith("run.json: model.type: missing; it must be one of "));
+}
+
+TEST_CASE("keys of another type are refused, not ignored", "[config]") {
+  CHECK(said_of("\"dgc\"", "\"sgd\"") ==
+        "run.json: optimizer.sparsity: belongs to optimizer.type \"dgc\", and this is \"sgd\"; leave it out");
+  CHECK(said_of("\"sparsity\": 0.999,", "\"sparsity\": 0.999, \"depth\": 3,") ==
+        "run.json: optimizer.depth: unknown key; did you mean \"model.depth\"?");
+  CHECK(said_of("\"resnet\"", "\"alexnet\"") ==
+        "run.json: model.depth: belongs to model.type \"resnet\", and this is \"alexnet\"; leave it out");
+  CHECK(said_of("\"factor\": 0.1", "\"patience\": 2") ==
+        "run.json: learning_rate.patience: belongs to learning_rate.type \"plateau\", and this is \"step\"; leave it "
+        "out");
+}
+
+TEST_CASE("a file that cannot be read is named", "[config]") {
+  CHECK(refusal([] { load_config("no/such/file.json"); }) == "no/such/file.json: cannot open this file");
+  const test::TemporaryFile file(kExample);
+  CHECK(load_config(file.path()).name == "example");
+  CHECK_THAT(refusal([] { load_config(std::filesystem::temp_directory_path().string()); }),
+             Catch::Contains(": cannot read this file"));
+}

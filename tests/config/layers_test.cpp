@@ -1,0 +1,60 @@
+#include <catch2/catch.hpp>
+
+#include "tests/config/example.h"
+
+using namespace dgc;
+using test::kExample;
+using test::refusal;
+
+namespace {
+
+Config with_layers(const std::string& list) {
+  return parse_config(kExample, "run.json", {"model={\"type\": \"layers\", \"layers\": " + list + "}"});
+}
+
+// Without the origin, which repeats the whole override.
+std::string said(const std::string& list) {
+  const std::string text = refusal([&] { with_layers(list); });
+  const size_t at = text.rfind(": model.layers");
+  return at == std::string::npos ? text : text.substr(at + 2);
+}
+
+}  // namespace
+
+TEST_CASE("a list of layers becomes structs", "[config]") {
+  const auto layers = with_layers(R"([
+      {"type": "conv2d", "out": 16, "kernel": 3, "stride": 2, "pad": 1, "groups": 1, "bias": false},
+      {"type": "batch_norm", "relu": true}, {"type": "max_pool", "kernel": 2, "stride": 2}, {"type": "lrn", "k": 2},
+      {"type": "dropout", "p": 0.25}, {"type": "flatten"}, {"type": "linear", "out": 10}])")
+                          .model.layers;
+  REQUIRE(layers.size() == 7);
+  CHECK(layers[0].type == LayerType::conv2d);
+  CHECK(layers[0].out == 16);
+  CHECK(layers[0].stride == 2);
+  CHECK_FALSE(layers[0].bias);
+  CHECK(layers[1].relu);
+  CHECK(layers[2].type == LayerType::max_pool);
+  CHECK(layers[2].pad == 0);
+  CHECK(layers[3].k == 2);
+  CHECK(layers[3].size == 5);
+  CHECK(layers[4].p == 0.25);
+  CHECK(layers[6].bias);
+}
+
+TEST_CASE("a wrong layer is named by its place", "[config]") {
+  CHECK(said("[]") == "model.layers: it must have at least 1 entry");
+  CHECK(said("[3]") == "model.layers[0]: must be an object, not a number");
+  CHECK(said(R"([{"type": "relu"}, {}])") != "");
+  CHECK_THAT(
+      said(R"([{"type": "relu"}, {"type": "conv2"}])"),
+      Catch::StartsWith("model.layers[1].type: it must be one of ") && Catch::EndsWith("did you mean \"conv2d\"?"));
+  CHECK(said(R"([{"type": "conv2d", "out": 4}])") == "model.layers[0].kernel: missing; it must be an integer");
+  CHECK(said(R"([{"type": "max_pool", "kernel": 2}])") == "model.layers[0].stride: missing; it must be an integer");
+  CHECK(said(R"([{"type": "linear", "out": 4, "bais": true}])") ==
+        "model.layers[0].bais: unknown key; did you mean \"bias\"?");
+  CHECK(said(R"([{"type": "relu", "kernel": 3}])") ==
+        "model.layers[0].kernel: belongs to model.layers[0].type \"avg_pool\", \"conv2d\", \"max_pool\", and this is "
+        "\"relu\"; leave it out");
+  CHECK(said(R"([{"type": "dropout", "p": 1}])") ==
+        "model.layers[0].p: 1 is out of range; it must be at least 0 and less than 1");
+}

@@ -1,0 +1,51 @@
+#include <catch2/catch.hpp>
+
+#include "tests/config/example.h"
+
+using namespace dgc;
+using test::kExample;
+using test::refusal;
+
+namespace {
+
+Config with(const std::vector<std::string>& overrides) { return parse_config(kExample, "run.json", overrides); }
+std::string said(const std::string& text) {
+  return refusal([&] { with({text}); });
+}
+
+}  // namespace
+
+TEST_CASE("overrides change, add and remove", "[config]") {
+  CHECK(with({"optimizer.sparsity=0.99"}).optimizer.sparsity == 0.99);
+  CHECK(with({"exchange.wire.values=fp16"}).exchange.wire.values == ValueFormat::fp16);
+  CHECK(with({"training.max_steps=5"}).training.max_steps == 5);
+  CHECK(with({"training.max_steps=5", "training.max_steps=null"}).training.max_steps == std::nullopt);
+  CHECK(with({"optimizer.warmup.sparsity=[0.5]"}).optimizer.warmup.sparsity == std::vector{0.5});
+  CHECK(with({"learning_rate={\"type\": \"constant\", \"base\": 1}"}).learning_rate.base == 1);
+  CHECK(with({"optimizer={\"type\": \"sgd\"}", "optimizer.momentum=0.5"}).optimizer.momentum == 0.5);
+}
+
+TEST_CASE("a text key takes the text as it stands", "[config]") {
+  CHECK(with({"name=2024"}).name == "2024");
+  CHECK(with({"name=\"quoted\""}).name == "quoted");
+  CHECK(with({"data.path=a=b"}).data.path == "a=b");
+  CHECK(with({"device=cuda:1"}).device == "cuda:1");
+}
+
+TEST_CASE("a wrong override is named as one", "[config]") {
+  CHECK(said("optimizer.sparsity=2") ==
+        "--set optimizer.sparsity=2: optimizer.sparsity: 2 is out of range; it must be at least 0 and less than 1");
+  CHECK(said("optimizer.momentun=0.5") ==
+        "--set optimizer.momentun=0.5: optimizer.momentun: unknown key; did you mean \"momentum\"?");
+  CHECK(said("optimizer.warmup.epoch=1") ==
+        "--set optimizer.warmup.epoch=1: optimizer.warmup.epoch: unknown key; did you mean \"epochs\"?");
+  CHECK(said("optimzer.momentum=0.5") ==
+        "--set optimzer.momentum=0.5: optimzer: unknown key; did you mean \"optimizer\"?");
+  CHECK(said("training.epochs.x=1") == "--set training.epochs.x=1: training.epochs.x: training.epochs is no section");
+  CHECK(said("optimizer={\"type\": \"sgd\", \"type\": \"sgd\"}") == "--set optimizer: type: this key is given twice");
+  CHECK(said("training.epochs") == "--set training.epochs: write it as KEY=VALUE");
+  CHECK(said("=3") == "--set =3: write it as KEY=VALUE");
+  CHECK(said(".=3") != "");
+  CHECK(said("a..b=3") != "");
+  CHECK(said("device=\xff") != "");
+}
