@@ -1,0 +1,73 @@
+#include "train/log.h"
+
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdio>
+#include <mutex>
+
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+constexpr const char* kEraseLine = "\r\x1b[K";
+
+// Knows the status line, because only whoever writes to the terminal can keep it at the bottom.
+class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  void show_status(const std::string& line) {
+    const std::lock_guard lock(mutex_);
+    if (line.empty() && status_.empty()) return;
+    status_ = line;
+    print(kEraseLine + status_);
+  }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    std::string text(message.payload.data(), message.payload.size());
+    if (message.level == spdlog::level::warn) text = "warning: " + text;
+    if (message.level >= spdlog::level::err) text = "error: " + text;
+    print(status_.empty() ? text + "\n" : kEraseLine + text + "\n" + status_);
+  }
+  void flush_() override { std::fflush(stderr); }
+
+ private:
+  static void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+  std::string status_;
+};
+
+std::shared_ptr<StderrSink> stderr_sink() {
+  static const auto sink = std::make_shared<StderrSink>();
+  return sink;
+}
+
+}  // namespace
+
+void log_to_stderr() {
+  auto logger = std::make_shared<spdlog::logger>("dgc", stderr_sink());
+  logger->flush_on(spdlog::level::trace);
+  spdlog::set_default_logger(logger);
+}
+
+RunLog::RunLog(const std::filesystem::path& run) {
+  const auto path = run / "log.txt";
+  try {
+    sink_ = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string());
+  } catch (const spdlog::spdlog_ex&) {
+    throw_user_error("{}: cannot be opened for writing; is the directory there, and yours?", path.string());
+  }
+  sink_->set_pattern("%Y-%m-%d %H:%M:%S.%e %l: %v");
+  spdlog::default_logger()->sinks().push_back(sink_);
+}
+
+RunLog::~RunLog() {
+  sink_->flush();
+  std::erase(spdlog::default_logger()->sinks(), sink_);
+}
+
+void show_status_line(const std::string& line) { stderr_sink()->show_status(line); }
+
+}  // namespace dgc

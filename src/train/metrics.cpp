@@ -1,0 +1,175 @@
+#include "train/metrics.h"
+
+#include <vector>
+
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+double number(const Row& row, const std::string& key, const std::string& where) {
+  const RowValue* value = row.find(key);
+  if (value != nullptr && std::holds_alternative<std::nullptr_t>(*value)) return kNoNumber;
+  const auto number = row.number(key);
+  if (!number)
+    throw_user_error("{}: \"{}\" is missing or not a number; was this file written by dgc train?", where, key);
+  return *number;
+}
+
+int64_t integer(const Row& row, const std::string& key, const std::string& where) {
+  const auto integer = row.integer(key);
+  if (!integer)
+    throw_user_error("{}: \"{}\" is missing or not an integer; was this file written by dgc train?", where, key);
+  return *integer;
+}
+
+// Where line number `count` (from 1) ends: the file's size up to and including its newline.
+std::uintmax_t end_of_line(const std::filesystem::path& path, size_t count) {
+  std::ifstream file(path, std::ios::binary);
+  std::uintmax_t bytes = 0;
+  std::string line;
+  for (size_t n = 0; n < count && std::getline(file, line); ++n) bytes += line.size() + (file.eof() ? 0 : 1);
+  return bytes;
+}
+
+}  // namespace
+
+void TrafficCounter::add(const StepMetrics& step) {
+  if (step.sparsity > highest_sparsity_) {
+    highest_sparsity_ = step.sparsity;
+    at_highest_ = {};
+  }
+  auto count = [&](Sums& sums) {
+    sums.steps += 1;
+    sums.sent += static_cast<double>(step.sent_bytes);
+    sums.dense += static_cast<double>(step.dense_bytes);
+  };
+  count(all_);
+  if (step.sparsity == highest_sparsity_) count(at_highest_);
+}
+
+TrafficMeans TrafficCounter::means() const {
+  auto ratio = [](double a, double b) { return b > 0 ? a / b : kNoNumber; };
+  return {ratio(all_.sent, all_.steps), ratio(all_.dense, all_.sent), ratio(at_highest_.sent, at_highest_.steps),
+          ratio(at_highest_.dense, at_highest_.sent)};
+}
+
+Row to_row(const StepMetrics& step) {
+  return Row()
+      .set("kind", "step")
+      .set("step", step.step)
+      .set("epoch", step.epoch)
+      .set("loss", step.loss)
+      .set("lr", step.learning_rate)
+      .set("sparsity", step.sparsity)
+      .set("sent_bytes", step.sent_bytes)
+      .set("dense_bytes", step.dense_bytes)
+      .set("ratio", step.ratio())
+      .set("samples_per_s", step.samples_per_s)
+      .set("grad_norm", step.grad_norm)
+      .set("skipped", step.skipped);
+}
+
+Row to_row(const EvalMetrics& eval) {
+  return Row()
+      .set("kind", "eval")
+      .set("step", eval.step)
+      .set("epoch", eval.epoch)
+      .set("test_loss", eval.test_loss)
+      .set("test_accuracy", eval.test_accuracy)
+      .set("test_top5", eval.test_top5);
+}
+
+Row to_row(const FinalMetrics& final, const TrafficMeans& traffic) {
+  return Row()
+      .set("kind", "final")
+      .set("step", final.step)
+      .set("epoch", final.epoch)
+      .set("test_loss", final.test_loss)
+      .set("test_accuracy", final.test_accuracy)
+      .set("test_top5", final.test_top5)
+      .set("mean_sent_bytes", traffic.sent_bytes)
+      .set("mean_ratio", traffic.ratio)
+      .set("mean_sent_bytes_after_warmup", traffic.sent_bytes_after_warmup)
+      .set("mean_ratio_after_warmup", traffic.ratio_after_warmup)
+      .set("samples_per_s", final.samples_per_s)
+      .set("wall_seconds", final.wall_seconds)
+      .set("peak_memory_bytes", final.peak_memory_bytes)
+      .set("weights_xxh64", final.weights_xxh64);
+}
+
+StepMetrics step_from_row(const Row& row, const std::string& where) {
+  StepMetrics step;
+  step.step = integer(row, "step", where);
+  step.epoch = number(row, "epoch", where);
+  step.loss = number(row, "loss", where);
+  step.learning_rate = number(row, "lr", where);
+  step.sparsity = number(row, "sparsity", where);
+  step.sent_bytes = integer(row, "sent_bytes", where);
+  step.dense_bytes = integer(row, "dense_bytes", where);
+  step.samples_per_s = number(row, "samples_per_s", where);
+  step.grad_norm = number(row, "grad_norm", where);
+  step.skipped = row.boolean("skipped").value_or(false);
+  return step;
+}
+
+EvalMetrics eval_from_row(const Row& row, const std::string& where) {
+  EvalMetrics eval;
+  eval.step = integer(row, "step", where);
+  eval.epoch = number(row, "epoch", where);
+  eval.test_loss = number(row, "test_loss", where);
+  eval.test_accuracy = number(row, "test_accuracy", where);
+  eval.test_top5 = number(row, "test_top5", where);
+  return eval;
+}
+
+FinalMetrics final_from_row(const Row& row, const std::string& where) {
+  FinalMetrics final;
+  final.step = integer(row, "step", where);
+  final.epoch = number(row, "epoch", where);
+  final.test_loss = number(row, "test_loss", where);
+  final.test_accuracy = number(row, "test_accuracy", where);
+  final.test_top5 = number(row, "test_top5", where);
+  final.samples_per_s = number(row, "samples_per_s", where);
+  final.wall_seconds = number(row, "wall_seconds", where);
+  final.peak_memory_bytes = integer(row, "peak_memory_bytes", where);
+  final.weights_xxh64 = row.text("weights_xxh64").value_or("");
+  return final;
+}
+
+MetricsWriter::MetricsWriter(const std::filesystem::path& run, int64_t step) : path_(run / "metrics.jsonl") {
+  if (step > 0 && std::filesystem::exists(path_)) {
+    keep_rows_up_to(step);
+    file_.open(path_, std::ios::binary | std::ios::app);
+  } else {
+    file_.open(path_, std::ios::binary);
+  }
+  if (!file_) throw_user_error("{}: cannot be opened for writing; is the directory there, and yours?", path_.string());
+}
+
+void MetricsWriter::keep_rows_up_to(int64_t step) {
+  size_t kept = 0;
+  for (const Row& row : read_json_lines(path_.string())) {
+    const auto kind = row.text("kind");
+    if (integer(row, "step", path_.string()) > step || kind == "final") break;
+    if (kind == "step") traffic_.add(step_from_row(row, path_.string()));
+    ++kept;
+  }
+  std::filesystem::resize_file(path_, end_of_line(path_, kept));
+}
+
+void MetricsWriter::write(const StepMetrics& step) {
+  traffic_.add(step);
+  append(to_row(step));
+}
+
+void MetricsWriter::write(const EvalMetrics& eval) { append(to_row(eval)); }
+
+void MetricsWriter::write(const FinalMetrics& final) { append(to_row(final, traffic_.means())); }
+
+void MetricsWriter::append(const Row& row) {
+  file_ << to_json_line(row) + "\n" << std::flush;
+  if (!file_) throw_user_error("{}: cannot be written; is the disk full?", path_.string());
+}
+
+}  // namespace dgc

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <string>
+
+#include "config/json_lines.h"
+
+// RUN/metrics.jsonl: one JSON object per line, told apart by "kind": "step", "eval" and, as the last line of a finished
+// run, "final". A number that is NaN or infinite is written as null and read back as NaN.
+namespace dgc {
+
+inline constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+
+struct StepMetrics {
+  int64_t step = 0;         // finished optimizer steps, counted from 1
+  double epoch = 0;         // passes over the training data, fractional
+  double loss = kNoNumber;  // mean over the step's samples of all workers
+  double learning_rate = 0;
+  double sparsity = 0;      // share of the compressed tensors' gradient that stays home, 0 ... 1; 0 for dense
+  int64_t sent_bytes = 0;   // by each worker in this step, as encoded
+  int64_t dense_bytes = 0;  // what the whole gradient takes as fp32
+  double samples_per_s = kNoNumber;
+  double grad_norm = kNoNumber;
+  bool skipped = false;  // a gradient was not finite, and no worker moved
+
+  double ratio() const { return sent_bytes > 0 ? static_cast<double>(dense_bytes) / sent_bytes : kNoNumber; }
+};
+
+struct EvalMetrics {
+  int64_t step = 0;
+  double epoch = 0;
+  double test_loss = kNoNumber;
+  double test_accuracy = kNoNumber;  // 0 ... 1
+  double test_top5 = kNoNumber;      // 0 ... 1
+};
+
+// What each worker sent, averaged over a run. "After warm-up" means: the steps at the highest sparsity of the run.
+struct TrafficMeans {
+  double sent_bytes = kNoNumber;  // per worker and step, over all steps
+  double ratio = kNoNumber;       // dense bytes over sent bytes, both summed over all steps
+  double sent_bytes_after_warmup = kNoNumber;
+  double ratio_after_warmup = kNoNumber;
+};
+
+class TrafficCounter {
+ public:
+  void add(const StepMetrics& step);
+  TrafficMeans means() const;
+
+ private:
+  struct Sums {
+    double steps = 0, sent = 0, dense = 0;
+  };
+  Sums all_, at_highest_;
+  double highest_sparsity_ = -1;
+};
+
+struct FinalMetrics {
+  int64_t step = 0;
+  double epoch = 0;
+  double test_loss = kNoNumber;
+  double test_accuracy = kNoNumber;
+  double test_top5 = kNoNumber;
+  double samples_per_s = kNoNumber;  // all workers together, over the run
+  double wall_seconds = kNoNumber;
+  int64_t peak_memory_bytes = 0;
+  std::string weights_xxh64;  // 16 hexadecimal digits
+};
+
+Row to_row(const StepMetrics& step);
+Row to_row(const EvalMetrics& eval);
+Row to_row(const FinalMetrics& final, const TrafficMeans& traffic);
+
+// These throw a UserError that names `where` when a key is missing or of another type.
+StepMetrics step_from_row(const Row& row, const std::string& where);
+EvalMetrics eval_from_row(const Row& row, const std::string& where);
+FinalMetrics final_from_row(const Row& row, const std::string& where);
+
+// Appends rows and hands each to the operating system at once, so a killed run loses at most a torn last line.
+class MetricsWriter {
+ public:
+  // Keeps what an earlier attempt wrote up to and including `step`, and cuts off the rest; 0 starts afresh.
+  // Throws a UserError when RUN/metrics.jsonl cannot be read or written.
+  MetricsWriter(const std::filesystem::path& run, int64_t step);
+
+  void write(const StepMetrics& step);
+  void write(const EvalMetrics& eval);
+  void write(const FinalMetrics& final);  // adds the means of what was sent
+
+ private:
+  void keep_rows_up_to(int64_t step);
+  void append(const Row& row);
+
+  std::filesystem::path path_;
+  std::ofstream file_;
+  TrafficCounter traffic_;  // over kept rows and new ones
+};
+
+}  // namespace dgc

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace dgc {
+
+// How values of an axis are laid out and labelled.
+enum class AxisKind {
+  kLinear,    // plain numbers from round to round
+  kCount,     // plain numbers, 12k for 12,000
+  kPercent,   // 0 ... 1, shown as 0 % ... 100 %
+  kLog,       // decades
+  kLogBytes,  // powers of two, in B, KiB, MiB
+  kSparsity,  // 0 ... 1, spread so that 90 %, 99 % and 99.9 % lie equally far apart
+};
+
+struct Tick {
+  double value;
+  std::string label;
+};
+
+// Maps values to 0 ... 1 along an axis, with ticks at round numbers.
+class PlotScale {
+ public:
+  // Covers low ... high. Values that are not finite, equal or out of the kind's domain are widened to something
+  // drawable.
+  PlotScale(AxisKind kind, double low, double high);
+
+  double place(double value) const;  // not clamped
+  double value(double place) const;
+  const std::vector<Tick>& ticks() const { return ticks_; }
+  AxisKind kind() const { return kind_; }
+  double low() const { return low_; }    // transformed, as the page's hover script needs it
+  double high() const { return high_; }  // transformed
+
+ private:
+  double transform(double value) const;
+  void round_ticks();
+  void log_ticks(double base);
+  void sparsity_ticks();
+
+  AxisKind kind_;
+  double low_ = 0, high_ = 1;
+  std::vector<Tick> ticks_;
+};
+
+}  // namespace dgc

@@ -1,0 +1,159 @@
+#include "train/report_data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+
+#include "config/config.h"
+#include "tensor/errors.h"
+#include "train/text.h"
+
+namespace dgc {
+namespace {
+
+RunData read_run(const std::filesystem::path& directory) {
+  const auto config_path = directory / "config.json", metrics_path = directory / "metrics.jsonl";
+  if (!std::filesystem::exists(config_path) || !std::filesystem::exists(metrics_path)) {
+    throw_user_error("{}: not a run directory (it has no {}); give the directory that `dgc train` wrote.",
+                     directory.string(), std::filesystem::exists(config_path) ? "metrics.jsonl" : "config.json");
+  }
+  RunData run;
+  run.config = load_config(config_path.string());
+  run.name = run.config.name;
+  std::ifstream file(config_path, std::ios::binary);
+  run.config_json.assign(std::istreambuf_iterator<char>(file), {});
+
+  TrafficCounter traffic;
+  for (const Row& row : read_json_lines(metrics_path.string())) {
+    const auto kind = row.text("kind");
+    if (kind == "step") {
+      run.steps.push_back(step_from_row(row, metrics_path.string()));
+      traffic.add(run.steps.back());
+    } else if (kind == "eval") {
+      run.evals.push_back(eval_from_row(row, metrics_path.string()));
+    } else if (kind == "final") {
+      run.final = final_from_row(row, metrics_path.string());
+    }
+  }
+  if (run.steps.empty()) {
+    throw_user_error("{}: no step is finished yet; train some more first.", metrics_path.string());
+  }
+  run.traffic = traffic.means();
+  const OptimizerOptions& optimizer = run.config.optimizer;
+  if (optimizer.type == OptimizerType::dgc && run.steps.back().epoch <= optimizer.warmup.epochs) {
+    run.traffic.sent_bytes_after_warmup = run.traffic.ratio_after_warmup = kNoNumber;  // not there yet
+  }
+  return run;
+}
+
+double median_rate(const RunData& run) {
+  std::vector<double> rates;
+  for (const StepMetrics& step : run.steps) {
+    if (std::isfinite(step.samples_per_s)) rates.push_back(step.samples_per_s);
+  }
+  if (rates.empty()) return kNoNumber;
+  const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
+  std::nth_element(rates.begin(), middle, rates.end());
+  return *middle;
+}
+
+// Of the final row where there is one, of the newest evaluation otherwise.
+double accuracy(const RunData& run) {
+  if (run.final) return run.final->test_accuracy;
+  return run.evals.empty() ? kNoNumber : run.evals.back().test_accuracy;
+}
+
+double test_loss(const RunData& run) {
+  if (run.final) return run.final->test_loss;
+  return run.evals.empty() ? kNoNumber : run.evals.back().test_loss;
+}
+
+}  // namespace
+
+std::string RunData::epochs_text() const {
+  return fmt::format("{:.4g} of {}", std::floor(steps.back().epoch * 10) / 10, config.training.epochs);
+}
+
+std::string RunData::full_name() const { return final ? name : name + " (unfinished)"; }
+
+std::vector<RunData> read_runs(const std::vector<std::filesystem::path>& runs) {
+  if (runs.empty()) throw_user_error("No run to report on: give at least one directory that `dgc train` wrote.");
+  std::vector<RunData> out;
+  for (const auto& run : runs) out.push_back(read_run(run));
+  std::vector<std::string> names;
+  for (const RunData& run : out) names.push_back(run.name);
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (std::count(names.begin(), names.end(), names[i]) > 1) out[i].name = runs[i].string();
+  }
+  return out;
+}
+
+std::vector<TableRow> results_table(const std::vector<RunData>& runs) {
+  std::vector<TableRow> table;
+  auto add = [&](const char* what, auto text) {
+    TableRow row{what, {}};
+    for (const RunData& run : runs) row.cells.push_back(text(run));
+    table.push_back(std::move(row));
+  };
+  using Run = const RunData&;
+  add("test accuracy", [](Run run) { return percent_text(accuracy(run)); });
+  add("test loss", [](Run run) { return loss_text(test_loss(run)); });
+  add("sent per worker and step *", [](Run run) { return bytes_text(run.traffic.sent_bytes_after_warmup); });
+  add("compression ratio *", [](Run run) { return ratio_text(run.traffic.ratio_after_warmup); });
+  add("compression ratio, whole run", [](Run run) { return ratio_text(run.traffic.ratio); });
+  add("samples/s", [](Run run) { return rate_text(run.final ? run.final->samples_per_s : median_rate(run)); });
+  add("wall time", [](Run run) { return duration_text(run.final ? run.final->wall_seconds : kNoNumber); });
+  add("epochs", [](Run run) { return run.epochs_text(); });
+  add("steps", [](Run run) { return count_text(static_cast<double>(run.steps.back().step)); });
+  add("skipped steps", [](Run run) {
+    const auto skipped = [](const StepMetrics& step) { return step.skipped; };
+    return count_text(static_cast<double>(std::count_if(run.steps.begin(), run.steps.end(), skipped)));
+  });
+  add("weights xxh64", [](Run run) { return run.final ? run.final->weights_xxh64 : std::string("–"); });
+  return table;
+}
+
+std::vector<TableRow> config_table(const std::vector<RunData>& runs) {
+  std::vector<TableRow> table;
+  for (size_t i = 1; i < runs.size(); ++i) {
+    for (const ConfigDifference& difference : config_differences(runs[0].config, runs[i].config)) {
+      auto row = std::find_if(table.begin(), table.end(), [&](const TableRow& r) { return r.what == difference.path; });
+      if (row == table.end()) {
+        // Runs that do not appear in a difference agree with the first.
+        row = table.insert(row, {difference.path, std::vector<std::string>(runs.size(), difference.a)});
+      }
+      row->cells[i] = difference.b;
+    }
+  }
+  return table;
+}
+
+std::vector<std::string> comparisons(const std::vector<RunData>& runs) {
+  constexpr double kMuchLess = 1.5;
+  const auto sent = [](const RunData& run) { return run.traffic.sent_bytes_after_warmup; };
+  const RunData* most = nullptr;
+  for (const RunData& run : runs) {
+    if (std::isfinite(sent(run)) && (most == nullptr || sent(run) > sent(*most))) most = &run;
+  }
+  if (most == nullptr) return {};
+  std::vector<std::string> out;
+  for (const RunData& run : runs) {
+    const double times = sent(*most) / sent(run);
+    if (!(times >= kMuchLess)) continue;
+    auto sentence = fmt::format(
+        "{} sends {:.{}f} times fewer bytes than {}: {} against {} per worker and step, after warm-up.",
+        run.full_name(), times, times < 10 ? 1 : 0, most->full_name(), bytes_text(sent(run)), bytes_text(sent(*most)));
+    const double difference = accuracy(run) - accuracy(*most);
+    if (std::isfinite(difference)) {
+      sentence += fmt::format(" Test accuracy: {} against {} ({:+.2f} points).", percent_text(accuracy(run)),
+                              percent_text(accuracy(*most)), 100 * difference);
+    }
+    out.push_back(std::move(sentence));
+  }
+  return out;
+}
+
+}  // namespace dgc

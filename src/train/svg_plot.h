@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/plot_scale.h"
+#include "train/plot_series.h"
+
+namespace dgc {
+
+struct Curve {
+  std::string name;  // as read; escaped here
+  size_t color = 0;  // index into the page's palette, --run-0 ...
+  Points line;
+  Points faint;          // drawn behind the line; may be empty
+  bool markers = false;  // a dot at each point of the line
+};
+
+struct Plot {
+  std::string title;
+  std::string y_label;
+  AxisKind y_kind = AxisKind::kLinear;
+  double y_low = 0, y_high = 1;  // at least; what lies outside is clipped
+  std::string x_label;
+  double x_high = 1;  // the x axis starts at 0
+  std::vector<Curve> curves;
+};
+
+// One figure as an <svg> element: axes with ticks at round numbers, curves clipped to the frame, and the last value of
+// each curve written beside it. Colours and text sizes come from the page's style sheet.
+std::string svg_plot(const Plot& plot);
+
+inline constexpr size_t kPlotColors = 7;
+
+}  // namespace dgc
