@@ -27,20 +27,23 @@ struct DgcSegment {
 struct DgcGuess {
   float threshold = 0;  // the k-th largest |v| of the previous step; 0: none yet
   float growth = 1;     // how that threshold moved, step over step
+  float tail = 0.95f;   // reaching down to tail * threshold gives a list of the right length
   int64_t k = 0;        // the k it belongs to
   bool hit = false;     // whether the guess made for the previous step was good enough: for tests and `dgc bench`
 };
 
-// For every segment, in one pass over memory (Lin et al. 2018, algorithm 4; every product-sum below is an explicit
-// fma):
+// For every segment, in one pass over memory (Lin et al. 2018, algorithm 4; every product-sum is an explicit fma):
 //   g' = scale * g
-//   momentum correction:  u = momentum * u + g'; v = v + u         (Nesterov: u = momentum * (u + g'); v = (v + u) +
-//   g') without it:           v = v + g'; u is neither read nor written the k largest |v| go to the payload, ties to
-//   the lower index; there v = v - sent (0 with fp32 values) and, with factor masking, u = 0
+//   momentum correction:  u = momentum * u + g';   v = v + u
+//             (Nesterov:  u = momentum * (u + g'); v = (v + u) + g')
+//   without it:           v = v + g'; u is neither read nor written
+//   the k largest |v| go to the payload, ties to the lower index;
+//   there v = v - sent (0 with fp32 values) and, with momentum correction and factor masking, u = 0
+//
 // |v| is compared by its bits, so a non-finite v ranks above all others and is sent as it is.
-// With fp16 values sent = v rounded to nearest even, at most 65504 in magnitude, and v - sent is exact; from |v| >=
-// 2^29 on it would not be, so 0 is sent and v stays whole: nothing is ever lost. g must be finite; v and u then stay
-// finite as long as the sums do not overflow.
+// With fp16 values sent = v rounded to nearest even, at most 65504 in magnitude, and v - sent is exact.
+// From |v| >= 2^29 on it would not be: 0 is sent and v stays whole, so that nothing is ever lost.
+// g must be finite; v and u then stay finite as long as the sums do not overflow.
 struct DgcCompressArgs {
   std::span<const DgcSegment> segments;
   std::span<DgcGuess> guesses;  // one per segment

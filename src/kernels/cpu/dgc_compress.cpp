@@ -1,7 +1,6 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "kernels/cpu/cpu_backend.h"
@@ -15,28 +14,27 @@
 namespace dgc {
 namespace {
 
-// The lowest magnitude worth collecting: somewhat below where the threshold is expected. Too high costs a fallback, too
-// low a longer list, so the margin is wide where k is small and the threshold jumps about.
+// The lowest magnitude worth collecting. Too high costs a fallback, too low a longer list. Once training runs, each
+// step lifts about k elements over the threshold and many more lie just below it, so a percent of the threshold can
+// double the list: hence the tail is measured, and the threshold, which moves almost linearly, is extrapolated.
 float next_threshold(const DgcGuess& guess, const DgcSegment& s) {
   if (guess.k != s.k || !(guess.threshold > 0) || !std::isfinite(guess.threshold)) return 0;
-  // In the first steps v grows by a shrinking factor; half of the last growth is a prediction that seldom overshoots.
-  const float growth = guess.growth > 1 ? 1 + (guess.growth - 1) / 2 : guess.growth;
-  const float margin = 0.05f + 0.5f / std::sqrt(static_cast<float>(s.k));
-  return guess.threshold * growth * std::max(1 - margin, 0.4f);
+  const float moved = std::max(2 - 1 / guess.growth, 0.5f);
+  return guess.threshold * moved * guess.tail;
 }
 
-void remember(DgcGuess& guess, const DgcSegment& s, int32_t magnitude, bool hit) {
-  const auto threshold = std::bit_cast<float>(magnitude);
+void remember(DgcGuess& guess, const DgcSegment& s, const DgcSelected& selected, bool hit) {
   const bool known = guess.k == s.k && guess.threshold > 0;
-  guess.growth = known ? std::clamp(threshold / guess.threshold, 0.25f, 4.f) : 1;
-  guess.threshold = threshold;
+  guess.growth = known ? std::clamp(selected.threshold / guess.threshold, 0.25f, 4.f) : 1;
+  guess.threshold = selected.threshold;
+  guess.tail = selected.tail;
   guess.k = s.k;
   guess.hit = hit;
 }
 
 // Candidates are worth collecting while they are a small part of the tensor; a large share is cheaper to count by
 // radix.
-int64_t candidate_limit(const DgcSegment& s) { return 16 * s.k <= s.numel ? 4 * s.k + 256 : 0; }
+int64_t candidate_limit(const DgcSegment& s) { return 16 * s.k <= s.numel ? std::min(16 * s.k, s.numel / 4) + 256 : 0; }
 
 void lay_out(const DgcCompressArgs& args, DgcScratch& scratch, int threads) {
   scratch.threads.resize(std::max(scratch.threads.size(), static_cast<size_t>(threads)));
@@ -114,14 +112,14 @@ void CpuBackend::dgc_compress(const DgcCompressArgs& args) {
 #pragma omp for schedule(dynamic)
     for (int s = 0; s < segments; ++s) {
       if (!usable(s)) continue;
-      const int32_t magnitude = dgc_select_from_list(args, s, scratch, scratch.threads[static_cast<size_t>(thread)]);
-      remember(args.guesses[static_cast<size_t>(s)], args.segments[static_cast<size_t>(s)], magnitude, true);
+      const DgcSelected selected = dgc_select_from_list(args, s, scratch, scratch.threads[static_cast<size_t>(thread)]);
+      remember(args.guesses[static_cast<size_t>(s)], args.segments[static_cast<size_t>(s)], selected, true);
     }
   }
   for (int s = 0; s < segments; ++s) {
     if (usable(s)) continue;
-    const int32_t magnitude = dgc_select_by_radix(args, s, scratch, threads_);
-    remember(args.guesses[static_cast<size_t>(s)], args.segments[static_cast<size_t>(s)], magnitude, false);
+    const DgcSelected selected = dgc_select_by_radix(args, s, scratch, threads_);
+    remember(args.guesses[static_cast<size_t>(s)], args.segments[static_cast<size_t>(s)], selected, false);
   }
 }
 

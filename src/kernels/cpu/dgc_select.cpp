@@ -1,6 +1,7 @@
 #include "kernels/cpu/dgc_select.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 
@@ -16,6 +17,12 @@ uint16_t half_to_send(float v) {
   if (!std::isfinite(v)) return float_to_half(v);  // already lost: let the weights show it
   if (std::fabs(v) >= 0x1p29f) return 0;
   return float_to_half(std::clamp(v, -kHalfMax, kHalfMax));
+}
+
+// How many candidates to aim at: half again for a threshold that moves otherwise than expected, and four standard
+// deviations of a count of k, which is what matters when k is small.
+std::ptrdiff_t list_length(int64_t k) {
+  return k + k / 2 + static_cast<std::ptrdiff_t>(4 * std::sqrt(static_cast<double>(k)));
 }
 
 }  // namespace
@@ -43,8 +50,8 @@ void DgcEmitter::emit(int64_t entry, int64_t index) const {
   if (u_ != nullptr) u_[index] = 0;
 }
 
-int32_t dgc_select_from_list(const DgcCompressArgs& args, int segment, const DgcScratch& scratch,
-                             DgcThreadScratch& mine) {
+DgcSelected dgc_select_from_list(const DgcCompressArgs& args, int segment, const DgcScratch& scratch,
+                                 DgcThreadScratch& mine) {
   const DgcSegment& s = args.segments[static_cast<size_t>(segment)];
   const DgcSegmentState& state = scratch.segments[static_cast<size_t>(segment)];
   const DgcChunk* chunks = &scratch.chunks[state.first_chunk];
@@ -55,9 +62,12 @@ int32_t dgc_select_from_list(const DgcCompressArgs& args, int segment, const Dgc
   mine.keys.resize(std::max(mine.keys.size(), static_cast<size_t>(state.collected)));  // grows in the first steps only
   auto end = mine.keys.begin();
   for (int64_t b = 0; b < s.blocks(); ++b) end = std::copy_n(candidates(chunks[b]), chunks[b].count, end);
-  const auto kth = mine.keys.begin() + (s.k - 1);
-  std::nth_element(mine.keys.begin(), kth, end, std::greater<>());
-  const uint64_t cut = *kth;
+  const auto begin = mine.keys.begin();
+  const auto wanted = begin + std::min<std::ptrdiff_t>(list_length(s.k), end - begin);
+  if (wanted < end) std::nth_element(begin, wanted - 1, end, std::greater<>());
+  const uint64_t lowest = wanted < end ? *(wanted - 1) : *std::min_element(begin, end);
+  std::nth_element(begin, begin + (s.k - 1), wanted, std::greater<>());
+  const uint64_t cut = begin[s.k - 1];
 
   // Keys are all different, so exactly k of them reach the cut; the lists give them in index order.
   const DgcEmitter emitter(args, s);
@@ -69,7 +79,13 @@ int32_t dgc_select_from_list(const DgcCompressArgs& args, int segment, const Dgc
     }
     emitter.end_block(b, entry);
   }
-  return key_magnitude(cut);
+  DgcSelected selected;
+  selected.threshold = std::bit_cast<float>(key_magnitude(cut));
+  const float below = 1 - std::bit_cast<float>(key_magnitude(lowest)) / selected.threshold;
+  // A list shorter than wanted says nothing about what lies below it: reach twice as far.
+  selected.tail = wanted < end ? 1 - below : 1 - std::max(2 * below, 0.01f);
+  if (!(selected.tail > 0.1f)) selected.tail = DgcGuess{}.tail;  // also for thresholds of 0, infinity and NaN
+  return selected;
 }
 
 }  // namespace dgc

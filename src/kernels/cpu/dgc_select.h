@@ -29,11 +29,16 @@ class DgcEmitter {
   uint16_t* values16_;
 };
 
-// The k largest of a short list that is known to hold them. Returns the magnitude of the k-th.
-int32_t dgc_select_from_list(const DgcCompressArgs&, int segment, const DgcScratch&, DgcThreadScratch& mine);
+// What a selection says for the next guess (kernels/dgc_args.h).
+struct DgcSelected {
+  float threshold = 0;
+  float tail = DgcGuess{}.tail;
+};
 
-// The k largest of v itself, whatever it holds, in five parallel passes over the segment. Returns the magnitude of the
-// k-th.
-int32_t dgc_select_by_radix(const DgcCompressArgs&, int segment, DgcScratch&, int threads);
+// The k largest of a short list that is known to hold them.
+DgcSelected dgc_select_from_list(const DgcCompressArgs&, int segment, const DgcScratch&, DgcThreadScratch& mine);
+
+// The k largest of v itself, whatever it holds, in five parallel passes over the segment.
+DgcSelected dgc_select_by_radix(const DgcCompressArgs&, int segment, DgcScratch&, int threads);
 
 }  // namespace dgc

@@ -1,6 +1,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels/cpu/dgc_select.h"
 #include "kernels/cpu/simd.h"
@@ -85,7 +86,7 @@ Cut find_cut(const Blocks& blocks, int64_t k, DgcScratch& scratch, int threads) 
 
 }  // namespace
 
-int32_t dgc_select_by_radix(const DgcCompressArgs& args, int segment, DgcScratch& scratch, int threads) {
+DgcSelected dgc_select_by_radix(const DgcCompressArgs& args, int segment, DgcScratch& scratch, int threads) {
   const DgcSegment& s = args.segments[static_cast<size_t>(segment)];
   const Blocks blocks{args.v + s.offset, s.numel, s.blocks()};
   const Cut cut = find_cut(blocks, s.k, scratch, threads);
@@ -117,7 +118,7 @@ int32_t dgc_select_by_radix(const DgcCompressArgs& args, int segment, DgcScratch
     }
     emitter.end_block(b, entry);
   }
-  return cut.magnitude;
+  return {std::bit_cast<float>(cut.magnitude)};
 }
 
 }  // namespace dgc

@@ -1,0 +1,178 @@
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "tests/backends.h"
+#include "tests/kernels/dgc_case.h"
+
+using namespace dgc;
+using namespace dgc::test;
+
+namespace {
+
+DgcCompressArgs rule_of(bool correction, bool nesterov, bool masking) {
+  DgcCompressArgs rule;
+  rule.scale = 0.25f;
+  rule.momentum = 0.9f;
+  rule.momentum_correction = correction;
+  rule.nesterov = nesterov;
+  rule.factor_masking = masking;
+  return rule;
+}
+
+// Both ways for some steps, with fresh gradients in each.
+void check_steps(Backend& backend, DgcCase c, const DgcCompressArgs& rule, int steps, uint32_t seed) {
+  DgcCase expected = c;
+  for (int step = 0; step < steps; ++step) {
+    CAPTURE(step);
+    fill_normal(c, c.g, seed + static_cast<uint32_t>(step));
+    expected.g = c.g;
+    backend.dgc_compress(c.args(rule));
+    reference_compress(expected, rule);
+    REQUIRE(same_state(c, expected));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("dgc_compress is its definition at every size", "[dgc]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const auto numel = GENERATE(int64_t{1}, 15, 16, 17, 63, 64, 65, 1000, 65535, 65536, 65537, 3 * 65536 + 1);
+  const auto values = GENERATE(WireValues::fp32, WireValues::fp16);
+  for (const int64_t k : {int64_t{1}, numel / 1000, numel / 4, numel}) {
+    if (k < 1 || k > numel) continue;
+    CAPTURE(backend->name(), numel, k, values);
+    check_steps(*backend, DgcCase({{numel, k}}, values), rule_of(true, false, true), 2, 7);
+  }
+}
+
+TEST_CASE("dgc_compress knows every switch", "[dgc]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const bool correction = GENERATE(true, false), nesterov = GENERATE(true, false), masking = GENERATE(true, false);
+  CAPTURE(backend->name(), correction, nesterov, masking);
+  DgcCase c({{5000, 5}, {1, 1}, {70000, 70}, {333, 333}}, WireValues::fp32);
+  fill_normal(c, c.u, 1);
+  fill_normal(c, c.v, 2);
+  check_steps(*backend, c, rule_of(correction, nesterov, masking), 5, 3);
+}
+
+TEST_CASE("a hand-made step: momentum, velocity, selection, masking", "[dgc]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  DgcCase c({{4, 2}}, WireValues::fp32);
+  const auto at = [&](std::vector<float>& arena) { return arena.data() + c.segments[0].offset; };
+  const float g[] = {8, 0, -4, 4}, u[] = {2, 4, 0, -2}, v[] = {1, -3, 0, 0};
+  std::copy_n(g, 4, at(c.g));
+  std::copy_n(u, 4, at(c.u));
+  std::copy_n(v, 4, at(c.v));
+  DgcCompressArgs rule;
+  rule.scale = 0.5f;
+  rule.momentum = 0.5f;
+  backend->dgc_compress(c.args(rule));
+  // g' = {4, 0, -2, 2}; u = {5, 2, -2, 1}; v = {6, -1, -2, 1}: the largest two are 6 and -2.
+  const float u_after[] = {0, 2, 0, 1}, v_after[] = {0, -1, 0, 1};
+  CHECK(std::equal(u_after, u_after + 4, at(c.u)));
+  CHECK(std::equal(v_after, v_after + 4, at(c.v)));
+  const auto* payload = reinterpret_cast<const std::byte*>(c.payload.data());
+  uint16_t offsets[2];
+  float values[2];
+  std::memcpy(offsets, payload + c.segments[0].offsets_at, sizeof offsets);
+  std::memcpy(values, payload + c.segments[0].values_at, sizeof values);
+  CHECK((offsets[0] == 0 && offsets[1] == 2));
+  CHECK((values[0] == 6 && values[1] == -2));
+}
+
+TEST_CASE("ties, zeros and odd values: k stays exact and the lower index goes first", "[dgc]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const int pattern = GENERATE(range(0, 7));
+  const auto values = GENERATE(WireValues::fp32, WireValues::fp16);
+  CAPTURE(backend->name(), pattern, values);
+  constexpr int64_t kNumel = 2 * 65536 + 77;
+  DgcCase c({{kNumel, 200}, {300, 3}, {kNumel, 50000}}, values);
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  for (const DgcSegment& s : c.segments) {
+    for (int64_t i = 0; i < s.numel; ++i) {
+      float& v = c.v[static_cast<size_t>(s.offset + i)];
+      const int64_t mixed = i * 2654435761 % 4093;
+      if (pattern == 0) v = 0;
+      if (pattern == 1) v = i % 2 ? -1.5f : 1.5f;                         // nothing but ties
+      if (pattern == 2) v = static_cast<float>(mixed % 5) - 2;            // ties across every block
+      if (pattern == 3) v = static_cast<float>(mixed) * 0x1p-149f;        // denormals
+      if (pattern == 4) v = static_cast<float>(mixed - 2000) * 0x1p104f;  // near the largest float
+      if (pattern == 5) v = i % 1000 == 3 ? (i % 2 ? kInf : -kInf) : static_cast<float>(mixed);
+      if (pattern == 6) v = i % 5000 == 9 ? std::nanf("") : (i % 3 ? 0.f : -0.f);
+    }
+  }
+  DgcCase expected = c;
+  const DgcCompressArgs rule = rule_of(true, false, true);
+  for (int step = 0; step < 3; ++step) {  // no gradient: v changes by what is sent alone
+    CAPTURE(step);
+    backend->dgc_compress(c.args(rule));
+    reference_compress(expected, rule);
+    REQUIRE(same_state(c, expected));
+  }
+}
+
+TEST_CASE("the guess and the number of threads never change the result", "[dgc]") {
+  DgcCase start({{200000, 200}, {4096, 4}, {65537, 100}}, WireValues::fp32);
+  fill_normal(start, start.g, 11);
+  DgcCompressArgs rule = rule_of(true, false, true);
+  rule.scale = 1;
+  DgcCase expected = start;
+  reference_compress(expected, rule);
+
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  for (const int threads : {1, 2, 5}) {
+    const auto backend = make_cpu_backend(threads);
+    for (const float threshold : {0.f, 1e-38f, 0.1f, 2.f, 3.2f, 3.4f, 1e30f, kInf, std::nanf(""), -1.f}) {
+      for (const float tail : {0.2f, 0.95f, 1.f}) {
+        CAPTURE(threads, threshold, tail);
+        DgcCase c = start;
+        for (size_t i = 0; i < c.guesses.size(); ++i) c.guesses[i] = {threshold, 1.f, tail, c.segments[i].k, false};
+        backend->dgc_compress(c.args(rule));
+        REQUIRE(same_state(c, expected));
+      }
+    }
+  }
+}
+
+TEST_CASE("once steady, the guess is good and no second pass is needed", "[dgc]") {
+  const auto backend = make_cpu_backend(2);
+  DgcCase c({{300000, 300}, {50000, 50}, {5000, 5}}, WireValues::fp32);
+  int hits = 0;
+  constexpr int kSteps = 60, kLast = 20;
+  for (int step = 0; step < kSteps; ++step) {
+    fill_normal(c, c.g, 100 + static_cast<uint32_t>(step));
+    backend->dgc_compress(c.args(rule_of(true, false, true)));
+    for (const DgcGuess& guess : c.guesses) hits += step >= kSteps - kLast && guess.hit;
+  }
+  CHECK(hits >= 3 * kLast * 9 / 10);
+  CHECK(c.guesses[0].hit);
+}
+
+TEST_CASE("conservation: sent plus kept is what was accumulated, bit for bit", "[dgc]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const auto values = GENERATE(WireValues::fp32, WireValues::fp16);
+  const float deviation = GENERATE(1e-9f, 1e-6f, 1.f, 1e4f, 1e8f, 1e30f);
+  CAPTURE(backend->name(), values, deviation);
+  DgcCase c({{100000, 1000}}, values);
+  fill_normal(c, c.v, 5, deviation);
+  const std::vector<float> before = c.v;
+  backend->dgc_compress(c.args(rule_of(true, false, true)));  // the gradient is zero
+
+  const DgcSegment& s = c.segments[0];
+  const auto* payload = reinterpret_cast<const std::byte*>(c.payload.data());
+  std::vector<float> restored = c.v;
+  for (size_t e = 0; e < static_cast<size_t>(s.k); ++e) {
+    uint16_t offset = 0, half = 0;
+    float sent = 0;
+    std::memcpy(&offset, payload + s.offsets_at + 2 * e, 2);
+    std::memcpy(&half, payload + s.values_at + 2 * e, 2);
+    if (values == WireValues::fp32) std::memcpy(&sent, payload + s.values_at + 4 * e, 4);
+    if (values == WireValues::fp16) sent = half_to_float(half);
+    uint32_t ends[2];
+    std::memcpy(ends, payload + s.block_ends_at, sizeof ends);
+    float& kept = restored[static_cast<size_t>(s.offset + offset + (e < ends[0] ? 0 : 65536))];
+    REQUIRE(std::isfinite(sent));
+    kept += sent;
+  }
+  CHECK(bits_of(restored) == bits_of(before));
+}
