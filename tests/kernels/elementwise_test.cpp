@@ -1,0 +1,88 @@
+#include <catch2/catch.hpp>
+
+#include "tensor/rng.h"
+#include "tests/backends.h"
+#include "tests/kernels/on_device.h"
+
+using namespace dgc;
+
+TEST_CASE("activations and their derivatives", "[kernels]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const auto n = GENERATE(1, 15, 17, 16385);
+  const auto kind = GENERATE(Activation::relu, Activation::tanh, Activation::sigmoid);
+  CAPTURE(backend->name(), n, static_cast<int>(kind));
+  auto x = random_floats(n, 1, -3, 3);
+  x[0] = 0;
+  const auto dy = random_floats(n, 2);
+  std::vector<double> y, dx;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double v = x[i];
+    switch (kind) {
+      case Activation::relu:
+        y.push_back(v > 0 ? v : 0);
+        dx.push_back(v > 0 ? dy[i] : 0);
+        break;
+      case Activation::tanh:
+        y.push_back(std::tanh(v));
+        dx.push_back(dy[i] / (std::cosh(v) * std::cosh(v)));
+        break;
+      case Activation::sigmoid:
+        y.push_back(1 / (1 + std::exp(-v)));
+        dx.push_back(dy[i] * std::exp(-v) / ((1 + std::exp(-v)) * (1 + std::exp(-v))));
+        break;
+    }
+  }
+  const OnDevice both(*backend, x), gradient(*backend, dy);  // y over x, dx over dy
+  backend->activation_forward(kind, both, both);
+  CHECK(worst_error(both.host(), y) < 1e-6);
+  backend->activation_backward(kind, both, gradient, gradient);
+  CHECK(worst_error(gradient.host(), dx) < 2e-6);
+}
+
+TEST_CASE("a NaN passes through relu", "[kernels]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const OnDevice x(*backend, {NAN, -1, 1});
+  backend->activation_forward(Activation::relu, x, x);
+  CHECK(std::isnan(x.host()[0]));
+}
+
+TEST_CASE("add adds", "[kernels]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const auto n = GENERATE(0, 1, 17, 16384, 16385);
+  const auto a = random_floats(n, 1), b = random_floats(n, 2);
+  const OnDevice x(*backend, a), y(*backend, b);
+  backend->add(x, y);
+  auto expected = b;
+  for (size_t i = 0; i < a.size(); ++i) expected[i] += a[i];
+  CHECK(y.host() == expected);
+}
+
+TEST_CASE("dropout keeps what Philox says, scaled", "[kernels]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const auto first = GENERATE(uint64_t{0}, uint64_t{3}, uint64_t{1} << 40);
+  const auto p = GENERATE(0.f, 0.3f, 0.5f);
+  const auto n = GENERATE(1, 5, 40000);
+  CAPTURE(backend->name(), first, p, n);
+  const DropoutArgs args{.numel = n, .p = p, .seed = 7, .stream = 9, .first = first};
+  const auto x = random_floats(n, 1, 1, 2);
+  const Philox random(7, 9);
+  std::vector<float> expected;
+  int64_t kept = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const bool keep = random.uniform(first + i) >= p;
+    expected.push_back(keep ? x[i] / (1 - p) : 0);
+    kept += keep;
+  }
+  const OnDevice from(*backend, x), to(*backend, x);
+  backend->dropout_forward(args, from, to);
+  CHECK(worst_error(to.host(), expected) < 1e-6);
+  if (n > 1000) CHECK(std::fabs(static_cast<double>(kept) / n - (1 - p)) < 0.0125);  // five deviations of n draws
+
+  // Any part of the stream is the same numbers: the mask of a sample does not depend on the batch around it.
+  if (n > 5) {
+    const OnDevice part(*backend, {x.begin() + 5, x.end()});
+    backend->dropout_forward({n - 5, p, 7, 9, first + 5}, part, part);
+    const auto whole = to.host();
+    CHECK(part.host() == std::vector<float>(whole.begin() + 5, whole.end()));
+  }
+}
