@@ -1,0 +1,91 @@
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "optim/optimizer.h"
+#include "tensor/rng.h"
+
+// N workers on any number of ranks that train the same small "model", with gradients that depend on (worker, step,
+// weights) alone.
+namespace dgc::test {
+
+inline const ParamLayout& small_layout() {
+  static const ParamLayout layout({{"conv.weight", {8, 4, 3, 3}, {Init::Kind::normal, 0.5f}},
+                                   {"norm.weight", {8}, {Init::Kind::constant, 1.f}},
+                                   {"fc.weight", {30, 41}, {Init::Kind::normal, 0.5f}},
+                                   {"fc.bias", {30}, {Init::Kind::constant, 0.f}}});
+  return layout;
+}
+
+inline float gradient_at(int worker, uint64_t step, int64_t element, float w) {
+  const Philox noise(17, rng_stream("gradient", static_cast<uint64_t>(worker)));
+  return noise.normal(step * 100000 + static_cast<uint64_t>(element)) + 0.1f * w;
+}
+
+// Every element of every tensor: body(element of the arena).
+inline void for_elements(const ParamLayout& layout, const std::function<void(int64_t)>& body) {
+  for (int i = 0; i < layout.size(); ++i) {
+    for (int64_t e = 0; e < layout.numel(i); ++e) body(layout.offset(i) + e);
+  }
+}
+
+inline std::vector<float> to_vector(const Arena& arena) {
+  return std::vector<float>(arena.data(), arena.data() + arena.extent());
+}
+
+struct ClusterOptions {
+  int ranks = 1;
+  int local_workers = 1;
+  int steps = 5;
+  float lr = 0.1f;
+  std::function<double(uint64_t step)> sparsity = [](uint64_t) { return 0.99; };
+  std::function<std::unique_ptr<Optimizer>(const OptimizerContext&)> make;
+  // After each step; called by one rank at a time.
+  std::function<void(int rank, uint64_t step, Optimizer&, const Arena& weights, const StepReport&)> after;
+};
+
+// Runs the steps and returns rank 0's weights; REQUIREs that all ranks end with the same bits.
+inline std::vector<float> run_cluster(const ClusterOptions& options) {
+  std::vector<std::unique_ptr<Communicator>> group;
+  if (options.ranks == 1) {
+    group.push_back(make_single_communicator());
+  } else {
+    group = make_thread_communicators(options.ranks);
+  }
+  std::vector<std::vector<float>> results(group.size());
+  std::mutex one_at_a_time;
+  run_ranks(group, [&](Communicator& communicator) {
+    const ParamLayout& layout = small_layout();
+    const auto backend = make_cpu_backend(1);
+    const auto optimizer = options.make({*backend, communicator, layout, options.local_workers});
+    const Arena weights(backend->device(), layout);
+    initialize(weights, 5);
+    std::vector<Arena> gradients;
+    std::vector<float*> pointers;
+    for (int local = 0; local < options.local_workers; ++local) {
+      gradients.emplace_back(backend->device(), layout);
+      pointers.push_back(gradients.back().data());
+    }
+    for (uint64_t step = 0; step < static_cast<uint64_t>(options.steps); ++step) {
+      for (int local = 0; local < options.local_workers; ++local) {
+        const int worker = communicator.rank() * options.local_workers + local;
+        for_elements(layout, [&](int64_t e) {
+          pointers[static_cast<size_t>(local)][e] = gradient_at(worker, step, e, weights.data()[e]);
+        });
+      }
+      StepArgs args{pointers, weights, options.lr, options.sparsity(step), step};
+      const StepReport report = optimizer->step(args);
+      const std::lock_guard lock(one_at_a_time);
+      if (options.after) options.after(communicator.rank(), step, *optimizer, weights, report);
+    }
+    results[static_cast<size_t>(communicator.rank())] = to_vector(weights);
+  });
+  for (const auto& result : results) REQUIRE((result == results[0]));
+  return results[0];
+}
+
+}  // namespace dgc::test

@@ -1,0 +1,88 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "optim/lr_schedule.h"
+#include "optim/sparsity_schedule.h"
+
+using namespace dgc;
+
+TEST_CASE("sparsity rises by phases of equal length", "[schedule]") {
+  SparsitySchedule s;
+  s.warmup_epochs = 4;
+  CHECK(sparsity_at(s, 0) == 0.75);
+  CHECK(sparsity_at(s, 0.999) == 0.75);
+  CHECK(sparsity_at(s, 1) == 0.9375);
+  CHECK(sparsity_at(s, 2.5) == 0.984375);
+  CHECK(sparsity_at(s, 3.999) == 0.996);
+  CHECK(sparsity_at(s, 4) == 0.999);
+  CHECK(sparsity_at(s, 100) == 0.999);
+  s.warmup_epochs = 1;  // PTB: all phases in the first epoch
+  CHECK(sparsity_at(s, 0.3) == 0.9375);
+  CHECK(sparsity_at(s, 0.99) == 0.996);
+  s.warmup_epochs = 0;
+  CHECK(sparsity_at(s, 0) == 0.999);
+  s.warmup_epochs = 2;
+  s.warmup = {};
+  CHECK(sparsity_at(s, 0) == 0.999);
+}
+
+TEST_CASE("learning rates by hand", "[schedule]") {
+  LrSchedule s;
+  s.base = 0.4;
+  s.epochs = 10;
+  CHECK(learning_rate_at(s, 3) == 0.4);
+
+  s.kind = LrSchedule::Kind::step;
+  s.milestones = {2, 5};
+  CHECK(learning_rate_at(s, 1.99) == 0.4);
+  CHECK(learning_rate_at(s, 2) == Approx(0.04));
+  CHECK(learning_rate_at(s, 9) == Approx(0.004));
+
+  s.kind = LrSchedule::Kind::cosine;
+  s.end = 0.1;
+  CHECK(learning_rate_at(s, 0) == Approx(0.4));
+  CHECK(learning_rate_at(s, 5) == Approx(0.25));
+  CHECK(learning_rate_at(s, 2.5) == Approx(0.1 + 0.15 * (1 + std::sqrt(0.5))));
+  CHECK(learning_rate_at(s, 10) == Approx(0.1));
+  CHECK(learning_rate_at(s, 11) == Approx(0.1));
+
+  s.kind = LrSchedule::Kind::polynomial;
+  s.power = 2;
+  CHECK(learning_rate_at(s, 5) == Approx(0.1 + 0.3 * 0.25));
+  CHECK(learning_rate_at(s, 12) == Approx(0.1));
+}
+
+TEST_CASE("warm-up is a straight line to the schedule's value", "[schedule]") {
+  LrSchedule s;
+  s.base = 1;
+  s.warmup_epochs = 4;
+  s.warmup_from = 0.2;
+  CHECK(learning_rate_at(s, 0) == Approx(0.2));
+  CHECK(learning_rate_at(s, 2) == Approx(0.6));
+  CHECK(learning_rate_at(s, 4) == 1);
+}
+
+TEST_CASE("plateau: the rate falls when the loss stops falling", "[schedule]") {
+  LrSchedule s;
+  s.kind = LrSchedule::Kind::plateau;
+  s.base = 20;
+  s.factor = 0.25;
+  s.patience = 1;
+  s.threshold = 0.01;
+  s.end = 0.5;
+  PlateauState state;
+  const auto see = [&](double loss) {
+    state = plateau_after(s, state, loss);
+    return learning_rate_at(s, 0, state);
+  };
+  CHECK(see(10) == 20);
+  CHECK(see(9) == 20);
+  CHECK(see(8.95) == 20);         // less than 1 % better: the first bad one is tolerated
+  CHECK(see(std::nan("")) == 5);  // the second is not
+  CHECK(see(8.95) == 5);          // counting starts anew
+  CHECK(see(8) == 5);
+  CHECK(see(8) == 5);
+  CHECK(see(8) == 1.25);
+  CHECK(see(8) == 1.25);
+  CHECK(see(8) == 0.5);  // not below end
+}
