@@ -1,1 +1,58 @@
-int main() { return 0; }
+#include <spdlog/spdlog.h>
+
+#include <new>
+
+#include "commands/commands.h"
+#include "tensor/errors.h"
+#include "train/interrupt.h"
+#include "train/log.h"
+
+namespace {
+
+enum ExitCode { kSuccess = 0, kOurError = 1, kUserError = 2, kInterrupted = 130 };
+
+int run(int argc, char** argv) {
+  CLI::App app("dgc: trains neural networks from JSON configs and exchanges 0.1 % of the gradient (Deep Gradient Compression)");
+  app.require_subcommand(1);
+  app.footer(
+      "Examples:\n  dgc train configs/quickstart.json\n  dgc report runs/quickstart -o report.html\n\n"
+      "dgc COMMAND --help tells more. Exit codes: 0 done, 1 an error of this program, 2 an error in what it was given,\n"
+      "130 interrupted after the state was saved.");
+  dgc::add_train_command(app);
+  dgc::add_eval_command(app);
+  dgc::add_plan_command(app);
+  dgc::add_bench_command(app);
+  dgc::add_report_command(app);
+  dgc::add_config_command(app);
+  dgc::add_info_command(app);
+  try {
+    app.parse(argc, argv);
+    return kSuccess;
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    app.exit(error);
+    return kUserError;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  dgc::log_to_stderr();
+  try {
+    return run(argc, argv);
+  } catch (const dgc::Interrupted& interrupted) {
+    spdlog::info("{}", interrupted.what());
+    return kInterrupted;
+  } catch (const dgc::UserError& error) {
+    spdlog::error("{}", error.what());
+    return kUserError;
+  } catch (const std::bad_alloc&) {
+    spdlog::error("out of memory");
+    return kOurError;
+  } catch (const std::exception& error) {
+    spdlog::error("internal error: {}", error.what());
+    return kOurError;
+  }
+}

@@ -165,4 +165,7 @@ class Backend {
 // threads: OpenMP threads per op (0: as many as cores). Must be used by the thread that made it.
 std::unique_ptr<Backend> make_cpu_backend(int threads = 0);
 
+// "auto", "cpu" or "cuda:N". Throws UserError when that device is not here.
+std::unique_ptr<Backend> make_backend(const std::string& device, int threads);
+
 }  // namespace dgc

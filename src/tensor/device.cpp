@@ -53,11 +53,6 @@ class CpuDevice final : public Device {
 
 std::shared_ptr<Device> make_cpu_device() { return std::make_shared<CpuDevice>(); }
 
-std::shared_ptr<Device> make_device(const std::string& name) {
-  if (name == "auto" || name == "cpu") return make_cpu_device();
-  throw_user_error("device '{}' is not available: this build has the CPU only (use \"auto\" or \"cpu\")", name);
-}
-
 Buffer::Buffer(std::shared_ptr<Device> device, size_t bytes)
     : device_(std::move(device)), data_(device_->allocate(bytes)), bytes_(bytes) {}
 

@@ -27,9 +27,6 @@ class Device {
 
 std::shared_ptr<Device> make_cpu_device();
 
-// "auto", "cpu" or "cuda:N". Throws UserError when that device is not here.
-std::shared_ptr<Device> make_device(const std::string& name);
-
 // Owns a stretch of device memory.
 class Buffer {
  public:

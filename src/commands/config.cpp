@@ -1,0 +1,40 @@
+#include "config/config.h"
+
+#include <fmt/core.h>
+
+#include <memory>
+
+#include "commands/commands.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+
+void add_config_command(CLI::App& app) {
+  struct Options {
+    std::string config;
+    std::vector<std::string> overrides;
+    bool schema = false, reference = false;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("config", "Check a config and print it with every default filled in");
+  command->add_option("CONFIG", options->config, "config file");
+  command->add_option("--set", options->overrides, "override one key: --set seed=2 (repeatable)")->take_all()->expected(1);
+  command->add_flag("--schema", options->schema, "print the JSON Schema of config files, for editors");
+  command->add_flag("--reference", options->reference, "print the list of all keys that configs/README.md holds");
+  command->footer(
+      "Example:\n  dgc config configs/quickstart.json --set optimizer.sparsity=0.99\n"
+      "  dgc config --schema > dgc.schema.json");
+  command->callback([options] {
+    if (options->schema) {
+      fmt::print("{}\n", json_schema());
+    } else if (options->reference) {
+      fmt::print("{}", config_reference_markdown());
+    } else if (options->config.empty()) {
+      throw_user_error("dgc config: name a config file, or give --schema or --reference");
+    } else {
+      fmt::print("{}\n", resolved_json(load_config(options->config, options->overrides)));
+    }
+  });
+}
+
+}  // namespace dgc

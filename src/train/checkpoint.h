@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/manifest.h"
+#include "train/safetensors.h"
+
+namespace dgc {
+
+// RUN/checkpoints/step-000001200/
+//   weights.safetensors      parameters and averaged BatchNorm statistics, by PyTorch's names
+//   optimizer.safetensors    what all replicas share
+//   worker-0000.safetensors  what one worker has for itself: u, v, its BatchNorm statistics
+//   manifest.json            step, schedule state, and size and XXH64 of every file
+//   manifest.xxh64           of manifest.json: so that no byte of a checkpoint can change unseen
+//
+// A checkpoint is written to RUN/checkpoints/.saving, synced, and then renamed: under its own name it is whole or
+// absent.
+class CheckpointStore {
+ public:
+  explicit CheckpointStore(const std::filesystem::path& run);
+
+  // Saving, in this order; begin() and commit() by one rank, write() by any number of them in between.
+  void begin() const;
+  ManifestFile write(const std::string& name, const std::vector<TensorSource>& tensors, Device&) const;
+  void commit(const Manifest& manifest, int64_t keep) const;  // and deletes all but the newest `keep`
+
+  // Newest first.
+  std::vector<std::filesystem::path> list() const;
+
+ private:
+  std::filesystem::path root_;
+  std::filesystem::path saving_;
+};
+
+// A checkpoint opened for reading.
+class Checkpoint {
+ public:
+  // Reads the manifest and verifies every file. Throws UserError that names the first damaged one.
+  explicit Checkpoint(std::filesystem::path path);
+
+  const std::filesystem::path& path() const { return path_; }
+  const Manifest& manifest() const { return manifest_; }
+  SafetensorsFile open(const std::string& name) const;  // verified again
+
+ private:
+  std::string read(const ManifestFile& file) const;
+
+  std::filesystem::path path_;
+  Manifest manifest_;
+};
+
+// The newest checkpoint that is whole, with a warning in the log for every damaged one that was passed over; none when
+// there is no checkpoint at all. Throws UserError when there are some but all are damaged.
+std::optional<Checkpoint> newest_checkpoint(const std::filesystem::path& run);
+
+}  // namespace dgc

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "train/metrics.h"
+
+namespace dgc {
+
+struct EvaluateOptions {
+  std::vector<std::string> overrides;  // of the run's config, as for `dgc train --set`
+  std::filesystem::path logits;        // empty: not written
+};
+
+struct Evaluation {
+  std::filesystem::path checkpoint;
+  EvalMetrics metrics;
+  std::string weights_xxh64;
+};
+
+// Runs the newest good checkpoint of a run over its test set. Throws UserError when there is none.
+Evaluation evaluate_run(const std::filesystem::path& run, const EvaluateOptions&);
+
+}  // namespace dgc

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <stdexcept>
+
+namespace dgc {
+
+// Thrown once a run that SIGINT or SIGTERM stopped has saved its checkpoint. Exit code 130.
+struct Interrupted : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// While one lives, SIGINT and SIGTERM only set a flag. A second signal ends the program at once, as without it.
+class InterruptGuard {
+ public:
+  InterruptGuard();
+  ~InterruptGuard();
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+};
+
+bool interrupted();
+
+}  // namespace dgc

@@ -1,0 +1,204 @@
+#include "train/make.h"
+
+#include <algorithm>
+
+#include "config/enum_names.h"
+#include "data/open.h"
+#include "layers/activation.h"
+#include "layers/batch_norm.h"
+#include "layers/conv2d.h"
+#include "layers/dropout.h"
+#include "layers/flatten.h"
+#include "layers/linear.h"
+#include "layers/lrn.h"
+#include "layers/pool.h"
+#include "models/alexnet.h"
+#include "models/resnet.h"
+
+namespace dgc {
+namespace {
+
+// The beginning of another data set.
+class FirstSamples final : public ImageDataset {
+ public:
+  FirstSamples(std::unique_ptr<ImageDataset> all, int64_t size) : all_(std::move(all)), size_(size) {}
+  int64_t size() const override { return size_; }
+  ImageShape shape() const override { return all_->shape(); }
+  int64_t classes() const override { return all_->classes(); }
+  int32_t read(int64_t i, const Draw* draw, float* out) const override { return all_->read(i, draw, out); }
+
+ private:
+  std::unique_ptr<ImageDataset> all_;
+  int64_t size_;
+};
+
+Network make_resnet(const ModelOptions& options, const Shape& image) {
+  const bool cifar = options.stem == Stem::cifar;
+  return make_resnet(
+      ResNetOptions{.stem = cifar ? ResNetOptions::Stem::cifar : ResNetOptions::Stem::imagenet,
+                    .shortcut = options.shortcut == Shortcut::projection ? ResNetOptions::Shortcut::projection
+                                                                         : ResNetOptions::Shortcut::identity_pad,
+                    .depth = options.depth,
+                    .width = options.width,
+                    .classes = options.classes},
+      image);
+}
+
+Conv2dOptions conv2d_options(const LayerOptions& o, int64_t in) {
+  return {
+      .in = in, .out = o.out, .kernel = o.kernel, .stride = o.stride, .pad = o.pad, .groups = o.groups, .bias = o.bias};
+}
+
+// `in` is the last size of the layer's input: its channels or features.
+std::unique_ptr<Layer> make_layer(const LayerOptions& o, int64_t in, const std::string& name) {
+  switch (o.type) {
+    case LayerType::conv2d:
+      return std::make_unique<Conv2d>(conv2d_options(o, in));
+    case LayerType::batch_norm:
+      return std::make_unique<BatchNorm>(BatchNormOptions{.channels = in, .relu = o.relu});
+    case LayerType::relu:
+      return std::make_unique<ActivationLayer>(Activation::relu);
+    case LayerType::tanh:
+      return std::make_unique<ActivationLayer>(Activation::tanh);
+    case LayerType::sigmoid:
+      return std::make_unique<ActivationLayer>(Activation::sigmoid);
+    case LayerType::max_pool:
+      return std::make_unique<Pool>(PoolOptions{PoolKind::max, o.kernel, o.stride, o.pad});
+    case LayerType::avg_pool:
+      return std::make_unique<Pool>(PoolOptions{PoolKind::average, o.kernel, o.stride, o.pad});
+    case LayerType::global_pool:
+      return std::make_unique<GlobalPool>();
+    case LayerType::dropout:
+      return std::make_unique<Dropout>(static_cast<float>(o.p), name);
+    case LayerType::lrn:
+      return std::make_unique<Lrn>(
+          LrnOptions{o.size, static_cast<float>(o.alpha), static_cast<float>(o.beta), static_cast<float>(o.k)});
+    case LayerType::flatten:
+      return std::make_unique<Flatten>();
+    case LayerType::linear:
+      return std::make_unique<Linear>(in, o.out, o.bias);
+  }
+  DGC_CHECK(false, "a layer type that make_layer does not know");
+}
+
+// Named by position, as in PyTorch's nn.Sequential.
+Network make_layer_list(const std::vector<LayerOptions>& layers, const Shape& image) {
+  Network net(image);
+  int x = 0;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const Shape in = net.shape(x);
+    const std::string name = std::to_string(i);
+    x = net.add(name, make_layer(layers[i], in[in.rank() - 1], name), {x});
+  }
+  if (net.shape(x).rank() != 2) {
+    throw_user_error("model.layers: the last layer must give [batch, classes] but gives {}; end with a \"linear\"",
+                     net.shape(x).str());
+  }
+  return net;
+}
+
+}  // namespace
+
+std::unique_ptr<ImageDataset> make_dataset(const Config& config, Split split) {
+  const DataOptions& data = config.data;
+  DatasetOptions options;
+  options.type = kEnumNames<DataType>[static_cast<size_t>(data.type)];
+  options.path = data.path;
+  options.augment = {.pad_crop = static_cast<int>(data.augment.pad_crop),
+                     .flip = data.augment.flip,
+                     .min_scale = static_cast<float>(data.augment.min_scale),
+                     .max_scale = static_cast<float>(data.augment.max_scale),
+                     .min_ratio = static_cast<float>(data.augment.min_ratio),
+                     .max_ratio = static_cast<float>(data.augment.max_ratio)};
+  options.pad_to = data.pad_to;
+  options.image_size = data.image_size;
+  options.synthetic = {.train_samples = data.train_samples,
+                       .test_samples = data.test_samples,
+                       .height = data.height,
+                       .width = data.width,
+                       .channels = data.channels,
+                       .classes = data.classes,
+                       .noise = static_cast<float>(data.noise),
+                       .seed = config.seed};
+  auto dataset = open_dataset(options, split);
+  const std::optional<int64_t> limit = split == Split::train ? data.train_limit : data.test_limit;
+  if (!limit || *limit >= dataset->size()) return dataset;
+  return std::make_unique<FirstSamples>(std::move(dataset), *limit);
+}
+
+Network make_network(const ModelOptions& options, const Shape& image) {
+  switch (options.type) {
+    case ModelType::resnet:
+      return make_resnet(options, image);
+    case ModelType::alexnet:
+      return make_alexnet({options.classes, static_cast<float>(options.dropout)}, image);
+    case ModelType::layers:
+      return make_layer_list(options.layers, image);
+  }
+  DGC_CHECK(false, "a model type that make_network does not know");
+}
+
+namespace {
+Shape padded(const Shape& image, int64_t side) {
+  return {std::max(image[0], side), std::max(image[1], side), image[2]};
+}
+}  // namespace
+
+SampleSpec sample_spec(const Config& config) {
+  const DataOptions& data = config.data;
+  switch (data.type) {
+    case DataType::cifar10:
+      return {padded({32, 32, 3}, data.pad_to), 10};
+    case DataType::mnist:
+    case DataType::fashion_mnist:
+      return {padded({28, 28, 1}, data.pad_to), 10};
+    case DataType::image_folder:
+      return {{data.image_size, data.image_size, 3}, 0};
+    case DataType::synthetic:
+      return {{data.height, data.width, data.channels}, data.classes};
+  }
+  DGC_CHECK(false, "a data type that sample_spec does not know");
+}
+
+std::vector<std::unique_ptr<Communicator>> make_communicators(const Config& config) {
+  if (config.ranks > 1) return make_thread_communicators(static_cast<int>(config.ranks));
+  std::vector<std::unique_ptr<Communicator>> one;
+  one.push_back(make_single_communicator());
+  return one;
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const Config& config, const OptimizerContext& context) {
+  const OptimizerOptions& o = config.optimizer;
+  const SgdOptions sgd{.momentum = static_cast<float>(o.momentum),
+                       .weight_decay = static_cast<float>(o.weight_decay),
+                       .nesterov = o.nesterov,
+                       .clip_norm = o.clip_norm};
+  if (o.type == OptimizerType::sgd) return make_sgd(context, sgd);
+  return make_dgc(context,
+                  {.sgd = sgd,
+                   .momentum_correction = o.momentum_correction,
+                   .factor_masking = o.factor_masking,
+                   .values = config.exchange.wire.values == ValueFormat::fp16 ? WireValues::fp16 : WireValues::fp32});
+}
+
+LrSchedule make_lr_schedule(const Config& config) {
+  static_assert(static_cast<int>(ScheduleType::plateau) == static_cast<int>(LrSchedule::Kind::plateau));
+  const LearningRateOptions& o = config.learning_rate;
+  return {.kind = static_cast<LrSchedule::Kind>(o.type),
+          .base = o.base,
+          .epochs = static_cast<double>(config.training.epochs),
+          .milestones = o.milestones,
+          .factor = o.factor,
+          .power = o.power,
+          .end = o.end,
+          .patience = o.patience,
+          .threshold = o.threshold,
+          .warmup_epochs = o.warmup_epochs,
+          .warmup_from = o.warmup_from};
+}
+
+SparsitySchedule make_sparsity_schedule(const OptimizerOptions& o) {
+  return {.final = o.sparsity, .warmup_epochs = o.warmup.epochs, .warmup = o.warmup.sparsity};
+}
+
+}  // namespace dgc

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "config/options.h"
+#include "data/dataset.h"
+#include "models/network.h"
+#include "optim/lr_schedule.h"
+#include "optim/optimizer.h"
+#include "optim/sparsity_schedule.h"
+
+// From plain config options to objects. The only place that knows both.
+namespace dgc {
+
+std::unique_ptr<ImageDataset> make_dataset(const Config&, Split);
+
+// The shape [height, width, channels] and classes that the config's data set gives, without opening it: for `dgc plan`.
+struct SampleSpec {
+  Shape image;
+  int64_t classes = 0;  // 0: only the data can tell
+};
+SampleSpec sample_spec(const Config&);
+
+// Throws UserError where the layers do not fit one another or the image.
+Network make_network(const ModelOptions&, const Shape& image);
+
+// One per rank of this process.
+std::vector<std::unique_ptr<Communicator>> make_communicators(const Config&);
+std::unique_ptr<Optimizer> make_optimizer(const Config&, const OptimizerContext&);
+LrSchedule make_lr_schedule(const Config&);
+SparsitySchedule make_sparsity_schedule(const OptimizerOptions&);
+
+}  // namespace dgc

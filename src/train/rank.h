@@ -1,0 +1,87 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "config/options.h"
+#include "data/loader.h"
+#include "models/executor.h"
+#include "train/checkpoint.h"
+#include "train/make.h"
+#include "train/metrics.h"
+
+namespace dgc {
+
+// One rank of a run: the weights, its workers one after another on one device, and its optimizer. All ranks make the
+// same calls in the same order; what they return is the same everywhere unless said otherwise.
+class Rank {
+ public:
+  struct Data {
+    const ImageDataset& train;
+    const ImageDataset& test;
+  };
+
+  Rank(const Config&, const Data&, Communicator&);
+
+  int64_t step() const { return step_; }  // finished steps
+  int64_t steps_per_epoch() const { return steps_per_epoch_; }
+  double epoch() const { return static_cast<double>(step_) / static_cast<double>(steps_per_epoch_); }
+
+  // One step of all workers. samples_per_s is left to the caller.
+  StepMetrics train_step();
+  // The whole test set with the BatchNorm statistics averaged over all workers. The same on every rank.
+  EvalMetrics evaluate();
+  // Sends what the optimizer still holds back.
+  void flush();
+
+  // Compares a hash of every tensor with rank 0's. Throws InternalError that names the rank and the tensor.
+  void check_replicas();
+  std::string weights_xxh64() const;  // over all parameters in order, without the arena's gaps
+
+  void save(const CheckpointStore&, int64_t keep);
+  // Goes on where the checkpoint was made. Throws UserError when it is of another model or number of workers.
+  void restore(const Checkpoint&);
+  // Only what an evaluation needs.
+  void load_weights(const Checkpoint&);
+
+  // Of this rank's device, at any time so far.
+  size_t peak_bytes() const { return device_->peak_bytes(); }
+
+ private:
+  // What one worker has for itself besides the optimizer's u and v.
+  struct Worker {
+    Arena gradient;
+    Arena statistics;
+  };
+
+  void average_statistics();
+  double run_worker(Worker&, const Batch&);  // the batch's mean loss; leaves the gradient in the worker
+  double average_over_workers(const std::vector<double>& local);
+  int workers() const { return communicator_.size() * static_cast<int>(workers_.size()); }
+  std::vector<uint64_t> tensor_hashes() const;
+  int first_worker() const { return communicator_.rank() * static_cast<int>(workers_.size()); }
+
+  const Config& config_;
+  Data data_;
+  Communicator& communicator_;
+  std::unique_ptr<Backend> backend_;
+  std::shared_ptr<Device> device_;
+  Network network_;
+  ParamLayout params_;
+  ParamLayout statistics_;
+  Arena weights_;
+  Arena mean_statistics_;  // over all workers; filled by average_statistics()
+  std::vector<Worker> workers_;
+  std::vector<std::unique_ptr<Executor>> executors_;  // training, evaluation, evaluation of the last batch
+  Buffer activations_;                                // shared by the executors
+  Buffer images_, labels_, loss_stats_;
+  std::unique_ptr<Optimizer> optimizer_;
+  LrSchedule lr_;
+  PlateauState plateau_;
+  SparsitySchedule sparsity_;
+  int64_t steps_per_epoch_ = 0;
+  int64_t step_ = 0;
+  std::unique_ptr<Loader> loader_;  // from step_ on; made at the first step
+};
+
+}  // namespace dgc

@@ -1,0 +1,61 @@
+#include "train/run_directory.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "config/config.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kConfig = "config.json";
+
+// Keys that may change between one attempt and the next, because no result depends on them.
+constexpr std::array<std::string_view, 7> kFree = {
+    "checkpoint.every_epochs", "checkpoint.every_steps", "checkpoint.keep", "data.path", "data.threads",
+    "training.max_steps",      "check_replicas_every"};
+
+void require_same_config(const fs::path& run, const Config& config) {
+  for (const ConfigDifference& d : config_differences(run_config(run), config)) {
+    if (std::ranges::find(kFree, d.path) != kFree.end()) continue;
+    throw_user_error("{}: was started with {} = {} and cannot be resumed with {}; start a new run with --out",
+                     run.string(), d.path, d.a.empty() ? "nothing" : d.a, d.b.empty() ? "nothing" : d.b);
+  }
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(const Config& config, const TrainOptions& options)
+    : path_(options.out.empty() ? fs::path(config.output) : options.out) {
+  const bool exists = fs::exists(path_ / kConfig);
+  if (exists && !options.resume) {
+    throw_user_error("{} already holds a run: add --resume to go on with it, or --out DIR for a new one",
+                     path_.string());
+  }
+  if (exists) {
+    require_same_config(path_, config);
+    checkpoint_ = newest_checkpoint(path_);
+    if (!checkpoint_) spdlog::info("{} has no checkpoint yet: starting from the beginning", path_.string());
+  }
+  std::error_code error;
+  fs::create_directories(path_, error);
+  if (error) throw_user_error("cannot create {}: {}", path_.string(), error.message());
+  const fs::path temporary = path_ / ".config.json";
+  write_file(temporary, resolved_json(config));
+  fs::rename(temporary, path_ / kConfig);
+}
+
+Config run_config(const fs::path& run) {
+  if (!fs::exists(run / kConfig)) {
+    throw_user_error("{} is not a run directory: it has no {}", run.string(), kConfig);
+  }
+  return load_config((run / kConfig).string());
+}
+
+}  // namespace dgc

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "config/options.h"
+#include "train/checkpoint.h"
+#include "train/trainer.h"
+
+namespace dgc {
+
+// RUN/: where one training keeps everything it writes.
+class RunDirectory {
+ public:
+  // A fresh run makes the directory and refuses one that already holds a run. A resumed one finds its newest good
+  // checkpoint, and refuses a config that differs in anything that changes results. Throws UserError.
+  RunDirectory(const Config&, const TrainOptions&);
+
+  const std::filesystem::path& path() const { return path_; }
+  const std::optional<Checkpoint>& resumed_from() const { return checkpoint_; }
+
+ private:
+  std::filesystem::path path_;
+  std::optional<Checkpoint> checkpoint_;
+};
+
+// The config that a run directory was made with. Throws UserError when it is not one.
+Config run_config(const std::filesystem::path& run);
+
+}  // namespace dgc

@@ -1,0 +1,161 @@
+#include "train/trainer.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "config/config.h"
+#include "tensor/errors.h"
+#include "train/interrupt.h"
+#include "train/log.h"
+#include "train/progress.h"
+#include "train/rank.h"
+#include "train/run_directory.h"
+#include "train/tensorboard.h"
+
+namespace dgc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// What only one rank does: tell people how the run gets on.
+class Reporter {
+ public:
+  Reporter(const Config& config, const std::filesystem::path& run, int64_t step, int64_t steps, int64_t batch)
+      : config_(config), metrics_(run, step), events_(run, step), steps_(steps), batch_(batch) {}
+
+  void step(StepMetrics m, double seconds) {
+    m.samples_per_s = static_cast<double>(batch_) / seconds;
+    train_seconds_ += seconds;
+    ++train_steps_;
+    metrics_.write(m);
+    events_.scalar("train/loss", m.step, m.loss);
+    events_.scalar("train/learning_rate", m.step, m.learning_rate);
+    events_.scalar("train/grad_norm", m.step, m.grad_norm);
+    events_.scalar("exchange/sparsity", m.step, m.sparsity);
+    events_.scalar("exchange/sent_bytes", m.step, static_cast<double>(m.sent_bytes));
+    if (m.skipped) spdlog::warn("step {}: a gradient is not finite, all workers skip this step", m.step);
+    progress_.update({.step = m.step,
+                      .steps = steps_,
+                      .epoch = std::min(static_cast<int64_t>(m.epoch) + 1, config_.training.epochs),
+                      .epochs = config_.training.epochs,
+                      .loss = m.loss,
+                      .samples_per_s = samples_per_s()});
+  }
+
+  void eval(const EvalMetrics& m) {
+    metrics_.write(m);
+    events_.scalar("test/loss", m.step, m.test_loss);
+    events_.scalar("test/accuracy", m.step, m.test_accuracy);
+    spdlog::info("epoch {:.3g}  step {}  test loss {:.4f}  test accuracy {:.2f} %", m.epoch, m.step, m.test_loss,
+                 100 * m.test_accuracy);
+  }
+
+  void final(FinalMetrics m) {
+    m.samples_per_s = samples_per_s();
+    metrics_.write(m);
+  }
+
+  double samples_per_s() const { return static_cast<double>(train_steps_ * batch_) / train_seconds_; }
+
+ private:
+  const Config& config_;
+  MetricsWriter metrics_;
+  TensorBoardWriter events_;
+  Progress progress_;
+  int64_t steps_, batch_;
+  double train_seconds_ = 0;
+  int64_t train_steps_ = 0;
+};
+
+int64_t total_steps(const Config& config, int64_t steps_per_epoch) {
+  const int64_t all = config.training.epochs * steps_per_epoch;
+  return config.training.max_steps ? std::min(*config.training.max_steps, all) : all;
+}
+
+// True on all ranks as soon as one has seen a signal.
+bool stop_agreed(Communicator& communicator) {
+  const std::byte mine{interrupted() ? uint8_t{1} : uint8_t{0}};
+  std::vector<std::byte> all(static_cast<size_t>(communicator.size()));
+  communicator.all_gather({&mine, 1}, all);
+  return std::ranges::any_of(all, [](std::byte b) { return b != std::byte{0}; });
+}
+
+bool due(int64_t step, int64_t every) { return every > 0 && step % every == 0; }
+
+void train_rank(const Config& config, const RunDirectory& run, const Rank::Data& data, Communicator& communicator) {
+  const Clock::time_point start = Clock::now();
+  Rank rank(config, data, communicator);
+  if (run.resumed_from()) rank.restore(*run.resumed_from());
+  const int64_t steps = total_steps(config, rank.steps_per_epoch());
+  const CheckpointStore store(run.path());
+  int64_t saved_at = run.resumed_from() ? rank.step() : -1;
+  const auto save = [&] {
+    if (saved_at != rank.step()) rank.save(store, config.checkpoint.keep);
+    saved_at = rank.step();
+  };
+  std::optional<Reporter> reporter;
+  if (communicator.rank() == 0) {
+    const int64_t batch = config.ranks * config.workers_per_rank * config.training.batch_per_worker;
+    reporter.emplace(config, run.path(), rank.step(), steps, batch);
+  }
+
+  EvalMetrics eval;
+  while (rank.step() < steps) {
+    const Clock::time_point began = Clock::now();
+    const StepMetrics metrics = rank.train_step();
+    if (reporter) reporter->step(metrics, seconds_since(began));
+
+    const int64_t epoch_steps = rank.steps_per_epoch();
+    if (due(rank.step(), config.check_replicas_every)) rank.check_replicas();
+    if (rank.step() < steps && due(rank.step(), config.training.eval_every_epochs * epoch_steps)) {
+      eval = rank.evaluate();
+      if (reporter) reporter->eval(eval);
+    }
+    const bool stop = stop_agreed(communicator);
+    if (stop || due(rank.step(), config.checkpoint.every_epochs * epoch_steps) ||
+        due(rank.step(), config.checkpoint.every_steps.value_or(0))) {
+      save();
+    }
+    if (stop && rank.step() < steps) {
+      throw Interrupted(
+          fmt::format("stopped at step {} of {}; the state is saved, go on with --resume", rank.step(), steps));
+    }
+  }
+  if (config.optimizer.flush_at_end) rank.flush();
+  rank.check_replicas();
+  eval = rank.evaluate();
+  save();
+  if (!reporter) return;
+  reporter->eval(eval);
+  reporter->final({.step = rank.step(),
+                   .epoch = rank.epoch(),
+                   .test_loss = eval.test_loss,
+                   .test_accuracy = eval.test_accuracy,
+                   .test_top5 = eval.test_top5,
+                   .wall_seconds = seconds_since(start),
+                   .peak_memory_bytes = static_cast<int64_t>(rank.peak_bytes()),
+                   .weights_xxh64 = rank.weights_xxh64()});
+}
+
+}  // namespace
+
+std::filesystem::path train(const Config& config, const TrainOptions& options) {
+  const auto train_set = make_dataset(config, Split::train);
+  const auto test_set = make_dataset(config, Split::test);
+  const RunDirectory run(config, options);
+  const RunLog log(run.path());
+  const InterruptGuard guard;
+
+  const auto communicators = make_communicators(config);
+  const int64_t workers = config.ranks * config.workers_per_rank;
+  spdlog::info("{}: {} workers x batch {}, {} training and {} test images, into {}", config.name, workers,
+               config.training.batch_per_worker, train_set->size(), test_set->size(), run.path().string());
+  run_ranks(communicators, [&](Communicator& c) { train_rank(config, run, {*train_set, *test_set}, c); });
+  return run.path();
+}
+
+}  // namespace dgc

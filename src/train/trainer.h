@@ -1,0 +1,19 @@
+#pragma once
+
+#include <filesystem>
+
+#include "config/options.h"
+
+namespace dgc {
+
+struct TrainOptions {
+  std::filesystem::path out;  // the run directory; empty: the config's output
+  bool resume = false;        // from the newest good checkpoint in it, or from the start when there is none yet
+};
+
+// Trains as the config says and fills the run directory: config.json, metrics.jsonl, log.txt, TensorBoard events,
+// checkpoints. Returns the run directory. Throws Interrupted after a signal, once the state is saved; UserError for
+// what the user can mend. Nothing that an earlier run saved is touched before everything has been checked.
+std::filesystem::path train(const Config&, const TrainOptions&);
+
+}  // namespace dgc
