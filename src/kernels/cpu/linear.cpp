@@ -1,4 +1,6 @@
 // Matrix products by oneDNN's sgemm, which reads PyTorch's layout as it is and adds to the weight gradient by itself.
+// It takes memory for its packed panels in each call, of a size that the caches set; the inner product primitive would
+// not, but would copy all weights into its own layout and back every step.
 #include <algorithm>
 #include <dnnl.hpp>
 

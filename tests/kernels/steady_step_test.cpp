@@ -1,0 +1,116 @@
+// Promises of the CPU backend that other backends keep in other ways: a steady step allocates nothing that grows with
+// the data, and results do not depend on the number of threads where the loops are our own.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+#include "tests/kernels/on_device.h"
+
+#if defined(__GLIBC__) && !defined(DGC_SANITIZED)
+namespace {
+constexpr bool kCounts = true;
+// oneDNN makes small maps of arguments in every call; what must not happen is memory as large as data.
+constexpr size_t kLarge = 4096;
+std::atomic<int> large_allocations = 0;
+void count(size_t bytes) {
+  if (bytes >= kLarge) ++large_allocations;
+}
+}  // namespace
+
+extern "C" {
+void* __libc_malloc(size_t);
+void* __libc_memalign(size_t, size_t);
+void* malloc(size_t bytes) {
+  count(bytes);
+  return __libc_malloc(bytes);
+}
+void* aligned_alloc(size_t alignment, size_t bytes) {
+  count(bytes);
+  return __libc_memalign(alignment, bytes);
+}
+int posix_memalign(void** memory, size_t alignment, size_t bytes) {
+  count(bytes);
+  *memory = __libc_memalign(alignment, bytes);
+  return *memory == nullptr ? 12 : 0;  // ENOMEM
+}
+}
+#else
+namespace {
+constexpr bool kCounts = false;
+std::atomic<int> large_allocations = 0;
+}  // namespace
+#endif
+
+using namespace dgc;
+
+namespace {
+
+// One of everything but the linear layer, whose matrix product takes panels of bounded size inside oneDNN.
+void step(Backend& backend, const std::vector<OnDevice>& t) {
+  const int64_t batch = 4, side = 16, channels = 16, numel = batch * side * side * channels;
+  const Conv2dArgs conv{batch, side, side, channels, channels, 3, 3, 1, 1, 1, 1, 1};
+  const BatchNormArgs norm{.rows = batch * side * side, .channels = channels, .relu = true, .residual = true};
+  const PoolArgs pool{PoolKind::max, batch, side, side, channels, 2, 2, 2, 2, 0, 0};
+  backend.conv2d_forward(conv, t[0], t[4], t[5], t[1]);
+  backend.batch_norm_forward(norm, t[1], t[0], t[5], t[5], t[6], t[6], t[2], t[7]);
+  backend.batch_norm_backward(norm, t[1], t[2], t[5], t[7], t[3], t[1], t[6], t[6]);
+  backend.conv2d_backward_data(conv, t[1], t[4], t[2]);
+  backend.conv2d_backward_weights(conv, t[0], t[1], t[8], t[6]);
+  backend.pool_forward(pool, t[0], t[1], t[9]);
+  backend.pool_backward(pool, t[1], t[9], t[2]);
+  backend.lrn_forward({batch, side, side, channels}, t[0], t[1]);
+  backend.lrn_backward({batch, side, side, channels}, t[0], t[1], t[2]);
+  backend.dropout_forward({.numel = numel, .p = 0.5f}, t[0], t[1]);
+  backend.sum_squares(t[0]);
+  backend.sgd_step({.numel = numel, .lr = 0.1f, .momentum = 0.9f}, t[0], t[1], t[2]);
+}
+
+std::vector<OnDevice> tensors(Backend& backend) {
+  const int64_t numel = 4 * 16 * 16 * 16;
+  std::vector<OnDevice> made;
+  for (const unsigned seed : {0u, 1u, 2u, 3u}) made.emplace_back(backend, random_floats(numel, seed));
+  made.emplace_back(backend, random_floats(16 * 16 * 9, 4));
+  made.emplace_back(backend, random_floats(16, 5, 0.5f, 1));
+  made.emplace_back(backend, zeros(16));
+  made.emplace_back(backend, zeros(32));
+  made.emplace_back(backend, zeros(16 * 16 * 9));
+  made.emplace_back(backend, zeros(numel));
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("a steady step on the CPU allocates nothing that grows with the data", "[kernels]") {
+  if (!kCounts) {
+    WARN("skipped: allocations can only be counted with glibc and without a sanitizer");
+    return;
+  }
+  const auto backend = make_cpu_backend(2);
+  const auto data = tensors(*backend);
+  step(*backend, data);  // prepares primitives and grows the scratch
+  const size_t peak = backend->device()->peak_bytes();
+  const int before = large_allocations;
+  REQUIRE(before > 0);  // the counter counts
+  step(*backend, data);
+  step(*backend, data);
+  CHECK(large_allocations == before);
+  CHECK(backend->device()->peak_bytes() == peak);
+}
+
+TEST_CASE("the CPU's own loops give the same bits on one thread and on two", "[kernels]") {
+  const int64_t rows = 3000, channels = 20;
+  const auto run = [&](int threads) {
+    const auto backend = make_cpu_backend(threads);
+    const OnDevice x(*backend, random_floats(rows * channels, 1)), scale(*backend, random_floats(channels, 2));
+    const OnDevice y(*backend, zeros(rows * channels)), mean(*backend, zeros(channels)), var(*backend, zeros(channels));
+    const OnDevice saved(*backend, zeros(2 * channels)), dy(*backend, random_floats(rows * channels, 3));
+    const OnDevice dx(*backend, zeros(rows * channels)), dscale(*backend, zeros(channels)),
+        dshift(*backend, zeros(channels));
+    const BatchNormArgs args{.rows = rows, .channels = channels, .relu = true};
+    backend->batch_norm_forward(args, x, {}, scale, scale, mean, var, y, saved);
+    backend->batch_norm_backward(args, x, y, scale, saved, dy, dx, dscale, dshift);
+    const auto sum = static_cast<float>(backend->sum_squares(x));
+    return std::vector{y.host(), mean.host(), var.host(), dx.host(), dscale.host(), dshift.host(), std::vector{sum}};
+  };
+  CHECK(run(1) == run(2));
+}
