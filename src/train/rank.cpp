@@ -1,7 +1,6 @@
 #include "train/rank.h"
 
 #include <algorithm>
-#include <array>
 #include <thread>
 
 #include "tensor/errors.h"
@@ -33,6 +32,8 @@ Rank::Rank(const Config& config, const Data& data, Communicator& communicator)
       statistics_(network_.buffers()),
       weights_(device_, params_),
       mean_statistics_(device_, statistics_),
+      executor_(network_, *backend_, config.training.batch_per_worker, Executor::Mode::training),
+      evaluator_(network_, *backend_, data.test, config.training.eval_batch, static_cast<int>(config.data.threads)),
       lr_(make_lr_schedule(config)),
       sparsity_(make_sparsity_schedule(config.optimizer)) {
   const int64_t classes = network_.shape(network_.output())[1];
@@ -50,21 +51,12 @@ Rank::Rank(const Config& config, const Data& data, Communicator& communicator)
                                        .layout = params_,
                                        .local_workers = static_cast<int>(workers_.size())});
 
+  activations_ = Buffer(device_, std::max(executor_.activation_bytes(), evaluator_.activation_bytes()));
+  executor_.attach(activations_.data());
+  evaluator_.attach(activations_.data());
   const int64_t batch = config.training.batch_per_worker;
-  const int64_t test = data.test.size(), eval_batch = std::min(config.training.eval_batch, test);
-  executors_.push_back(std::make_unique<Executor>(network_, *backend_, batch, Executor::Mode::training));
-  for (const int64_t size : {eval_batch, test % eval_batch}) {
-    if (size == 0) continue;
-    executors_.push_back(std::make_unique<Executor>(network_, *backend_, size, Executor::Mode::evaluation));
-  }
-  size_t bytes = 0;
-  for (const auto& executor : executors_) bytes = std::max(bytes, executor->activation_bytes());
-  activations_ = Buffer(device_, bytes);
-  for (const auto& executor : executors_) executor->attach(activations_.data());
-
-  const auto largest = static_cast<size_t>(std::max(batch, eval_batch));
-  images_ = Buffer(device_, largest * static_cast<size_t>(data.train.shape().numel()) * sizeof(float));
-  labels_ = Buffer(device_, largest * sizeof(int32_t));
+  images_ = Buffer(device_, static_cast<size_t>(network_.shape(0, batch).numel()) * sizeof(float));
+  labels_ = Buffer(device_, static_cast<size_t>(batch) * sizeof(int32_t));
   loss_stats_ = Buffer(device_, 3 * sizeof(float));
   steps_per_epoch_ = Sampling{data.train.size(), workers(), batch, config.seed}.steps_per_epoch();
 }
@@ -107,8 +99,7 @@ StepMetrics Rank::train_step() {
 }
 
 double Rank::run_worker(Worker& worker, const Batch& batch) {
-  Executor& executor = *executors_.front();
-  const int64_t rows = executor.batch();
+  const int64_t rows = executor_.batch();
   const View images{images_.data(), network_.shape(0, rows)};
   const View labels{labels_.data(), {rows}, DType::i32};
   device_->copy_in(images.data, batch.images.data(), batch.images.size() * sizeof(float));
@@ -120,11 +111,11 @@ double Rank::run_worker(Worker& worker, const Batch& batch) {
                        .seed = config_.seed,
                        .first_sample = static_cast<uint64_t>(batch.step) * global_batch +
                                        static_cast<uint64_t>(batch.worker) * static_cast<uint64_t>(rows)};
-  const View logits = executor.forward(weights_, worker.statistics, images, run);
+  const View logits = executor_.forward(weights_, worker.statistics, images, run);
   const View stats{loss_stats_.data(), {3}};
   backend_->softmax_cross_entropy({rows, logits.shape[1], 1.f / static_cast<float>(rows)}, logits, labels,
-                                  executor.output_gradient(), stats);
-  executor.backward(weights_, worker.gradient, images, run, [](int, int) {});
+                                  executor_.output_gradient(), stats);
+  executor_.backward(weights_, worker.gradient, images, run, [](int, int) {});
 
   float sums[3];
   device_->copy_out(sums, stats.data, sizeof(sums));
@@ -152,33 +143,16 @@ void Rank::average_statistics() {
 
 EvalMetrics Rank::evaluate() {
   average_statistics();
-  std::array<double, 3> sums{};  // loss, right, right among the first five
-  if (communicator_.rank() == 0) {
-    EvalLoader loader(data_.test, executors_[1]->batch(),
-                      {.threads = static_cast<int>(config_.data.threads), .ahead = 2});
-    while (const Batch* batch = loader.next()) {
-      const auto rows = static_cast<int64_t>(batch->labels.size());
-      Executor& executor = rows == executors_[1]->batch() ? *executors_[1] : *executors_.back();
-      const View images{images_.data(), network_.shape(0, rows)};
-      const View labels{labels_.data(), {rows}, DType::i32};
-      device_->copy_in(images.data, batch->images.data(), batch->images.size() * sizeof(float));
-      device_->copy_in(labels.data, batch->labels.data(), batch->labels.size() * sizeof(int32_t));
-      const View logits = executor.forward(weights_, mean_statistics_, images, {.training = false});
-      const View stats{loss_stats_.data(), {3}};
-      backend_->softmax_cross_entropy({rows, logits.shape[1]}, logits, labels, {}, stats);
-      float batch_sums[3];
-      device_->copy_out(batch_sums, stats.data, sizeof(batch_sums));
-      for (size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<double>(batch_sums[i]);
-    }
-  }
-  std::vector<std::array<double, 3>> all(static_cast<size_t>(communicator_.size()));
-  communicator_.all_gather(std::as_bytes(std::span(sums)), std::as_writable_bytes(std::span(all)));
+  EvalSums sums;
+  if (communicator_.rank() == 0) sums = evaluator_.run(weights_, mean_statistics_);
+  std::vector<EvalSums> all(static_cast<size_t>(communicator_.size()));
+  communicator_.all_gather(std::as_bytes(std::span(&sums, 1)), std::as_writable_bytes(std::span(all)));
   const auto samples = static_cast<double>(data_.test.size());
   const EvalMetrics metrics{.step = step_,
                             .epoch = epoch(),
-                            .test_loss = all[0][0] / samples,
-                            .test_accuracy = all[0][1] / samples,
-                            .test_top5 = all[0][2] / samples};
+                            .test_loss = all[0].loss / samples,
+                            .test_accuracy = all[0].top1 / samples,
+                            .test_top5 = all[0].top5 / samples};
   plateau_ = plateau_after(lr_, plateau_, metrics.test_loss);
   return metrics;
 }

@@ -5,8 +5,8 @@
 
 #include "config/options.h"
 #include "data/loader.h"
-#include "models/executor.h"
 #include "train/checkpoint.h"
+#include "train/evaluator.h"
 #include "train/make.h"
 #include "train/metrics.h"
 
@@ -41,8 +41,6 @@ class Rank {
   void save(const CheckpointStore&, int64_t keep);
   // Goes on where the checkpoint was made. Throws UserError when it is of another model or number of workers.
   void restore(const Checkpoint&);
-  // Only what an evaluation needs.
-  void load_weights(const Checkpoint&);
 
   // Of this rank's device, at any time so far.
   size_t peak_bytes() const { return device_->peak_bytes(); }
@@ -58,7 +56,6 @@ class Rank {
   double run_worker(Worker&, const Batch&);  // the batch's mean loss; leaves the gradient in the worker
   double average_over_workers(const std::vector<double>& local);
   int workers() const { return communicator_.size() * static_cast<int>(workers_.size()); }
-  std::vector<uint64_t> tensor_hashes() const;
   int first_worker() const { return communicator_.rank() * static_cast<int>(workers_.size()); }
 
   const Config& config_;
@@ -72,8 +69,9 @@ class Rank {
   Arena weights_;
   Arena mean_statistics_;  // over all workers; filled by average_statistics()
   std::vector<Worker> workers_;
-  std::vector<std::unique_ptr<Executor>> executors_;  // training, evaluation, evaluation of the last batch
-  Buffer activations_;                                // shared by the executors
+  Executor executor_;
+  Evaluator evaluator_;
+  Buffer activations_;  // of both, in turn
   Buffer images_, labels_, loss_stats_;
   std::unique_ptr<Optimizer> optimizer_;
   LrSchedule lr_;

@@ -1,41 +1,16 @@
 // What a rank saves, restores and compares with the others.
-#include <xxhash.h>
-
 #include <algorithm>
 
 #include "tensor/errors.h"
 #include "train/rank.h"
+#include "train/weights_file.h"
 
 namespace dgc {
 namespace {
 
-constexpr const char* kWeights = "weights.safetensors";
 constexpr const char* kOptimizer = "optimizer.safetensors";
 
 std::string worker_file(int worker) { return fmt::format("worker-{:04}.safetensors", worker); }
-
-void append(std::vector<TensorSource>& to, const Arena& arena, const std::string& prefix = "") {
-  for (int i = 0; i < arena.layout().size(); ++i) {
-    to.push_back({.name = prefix + arena.layout().spec(i).name, .view = arena.view(i)});
-  }
-}
-
-void load(const SafetensorsFile& file, const Arena& arena, const std::string& prefix = "") {
-  for (int i = 0; i < arena.layout().size(); ++i) {
-    file.load(prefix + arena.layout().spec(i).name, arena.view(i), arena.device());
-  }
-}
-
-// PyTorch's BatchNorm also counts its batches, and its load_state_dict asks for the count.
-void append_batch_counts(std::vector<TensorSource>& to, const ParamLayout& statistics, int64_t batches) {
-  const std::string mean = "running_mean";
-  for (int i = 0; i < statistics.size(); ++i) {
-    const std::string& name = statistics.spec(i).name;
-    if (!name.ends_with(mean)) continue;
-    to.push_back(
-        {.name = name.substr(0, name.size() - mean.size()) + "num_batches_tracked", .view = {}, .number = batches});
-  }
-}
 
 // What a rank tells rank 0 about a file it wrote.
 struct FileRecord {
@@ -45,25 +20,11 @@ struct FileRecord {
 
 }  // namespace
 
-std::vector<uint64_t> Rank::tensor_hashes() const {
-  std::vector<uint64_t> hashes;
-  std::vector<float> host;
-  for (int i = 0; i < params_.size(); ++i) {
-    host.resize(static_cast<size_t>(params_.numel(i)));
-    device_->copy_out(host.data(), weights_.view(i).data, host.size() * sizeof(float));
-    hashes.push_back(XXH64(host.data(), host.size() * sizeof(float), 0));
-  }
-  return hashes;
-}
-
-std::string Rank::weights_xxh64() const {
-  const std::vector<uint64_t> hashes = tensor_hashes();
-  return xxh64_hex(hashes.data(), hashes.size() * sizeof(uint64_t));
-}
+std::string Rank::weights_xxh64() const { return dgc::weights_xxh64(weights_); }
 
 void Rank::check_replicas() {
   if (communicator_.size() == 1) return;
-  const std::vector<uint64_t> mine = tensor_hashes();
+  const std::vector<uint64_t> mine = tensor_hashes(weights_);
   std::vector<uint64_t> all(mine.size() * static_cast<size_t>(communicator_.size()));
   communicator_.all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
   for (size_t i = 0; i < all.size(); ++i) {
@@ -82,9 +43,9 @@ void Rank::save(const CheckpointStore& store, int64_t keep) {
   std::vector<FileRecord> local;
   for (size_t w = 0; w < workers_.size(); ++w) {
     std::vector<TensorSource> tensors;
-    append(tensors, workers_[w].statistics);
+    append_tensors(tensors, workers_[w].statistics);
     for (const NamedState& state : optimizer) {
-      if (state.worker == static_cast<int>(w)) append(tensors, *state.arena, state.name + ".");
+      if (state.worker == static_cast<int>(w)) append_tensors(tensors, *state.arena, state.name + ".");
     }
     const ManifestFile file = store.write(worker_file(first_worker() + static_cast<int>(w)), tensors, *device_);
     local.push_back({.bytes = file.bytes});
@@ -99,13 +60,10 @@ void Rank::save(const CheckpointStore& store, int64_t keep) {
   manifest.values.set("plateau_best", plateau_.best);
   manifest.values.set("plateau_bad", plateau_.bad);
   manifest.values.set("plateaus", plateau_.plateaus);
-  std::vector<TensorSource> weights, shared;
-  append(weights, weights_);
-  append(weights, mean_statistics_);
-  append_batch_counts(weights, statistics_, step_);
-  manifest.files.push_back(store.write(kWeights, weights, *device_));
+  manifest.files.push_back(save_weights(store, weights_, mean_statistics_, step_));
+  std::vector<TensorSource> shared;
   for (const NamedState& state : optimizer) {
-    if (state.worker < 0) append(shared, *state.arena, state.name + ".");
+    if (state.worker < 0) append_tensors(shared, *state.arena, state.name + ".");
   }
   manifest.files.push_back(store.write(kOptimizer, shared, *device_));
   for (size_t w = 0; w < all.size(); ++w) {
@@ -122,30 +80,23 @@ void Rank::restore(const Checkpoint& checkpoint) {
     throw_user_error("checkpoint {} is of {} workers and the config has {}: resume with as many",
                      checkpoint.path().string(), saved_workers, workers());
   }
-  load_weights(checkpoint);
+  load_weights(checkpoint, weights_, mean_statistics_);
   const std::vector<NamedState> optimizer = optimizer_->state();
   const SafetensorsFile shared = checkpoint.open(kOptimizer);
   for (const NamedState& state : optimizer) {
-    if (state.worker < 0) load(shared, *state.arena, state.name + ".");
+    if (state.worker < 0) load_tensors(shared, *state.arena, state.name + ".");
   }
   for (size_t w = 0; w < workers_.size(); ++w) {
     const SafetensorsFile own = checkpoint.open(worker_file(first_worker() + static_cast<int>(w)));
-    load(own, workers_[w].statistics);
+    load_tensors(own, workers_[w].statistics);
     for (const NamedState& state : optimizer) {
-      if (state.worker == static_cast<int>(w)) load(own, *state.arena, state.name + ".");
+      if (state.worker == static_cast<int>(w)) load_tensors(own, *state.arena, state.name + ".");
     }
   }
   plateau_ = {.best = manifest.values.number("plateau_best").value_or(PlateauState{}.best),
               .bad = manifest.values.integer("plateau_bad").value_or(0),
               .plateaus = manifest.values.integer("plateaus").value_or(0)};
   step_ = manifest.step;
-}
-
-void Rank::load_weights(const Checkpoint& checkpoint) {
-  const SafetensorsFile weights = checkpoint.open(kWeights);
-  load(weights, weights_);
-  load(weights, mean_statistics_);
-  for (const Worker& worker : workers_) load(weights, worker.statistics);
 }
 
 }  // namespace dgc

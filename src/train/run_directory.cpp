@@ -51,11 +51,11 @@ RunDirectory::RunDirectory(const Config& config, const TrainOptions& options)
   fs::rename(temporary, path_ / kConfig);
 }
 
-Config run_config(const fs::path& run) {
+Config run_config(const fs::path& run, const std::vector<std::string>& overrides) {
   if (!fs::exists(run / kConfig)) {
     throw_user_error("{} is not a run directory: it has no {}", run.string(), kConfig);
   }
-  return load_config((run / kConfig).string());
+  return load_config((run / kConfig).string(), overrides);
 }
 
 }  // namespace dgc

@@ -25,6 +25,6 @@ class RunDirectory {
 };
 
 // The config that a run directory was made with. Throws UserError when it is not one.
-Config run_config(const std::filesystem::path& run);
+Config run_config(const std::filesystem::path& run, const std::vector<std::string>& overrides = {});
 
 }  // namespace dgc

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "data/dataset.h"
+#include "models/executor.h"
+
+namespace dgc {
+
+struct EvalSums {
+  double loss = 0;            // summed over the samples
+  double top1 = 0, top5 = 0;  // samples whose label ranks first, or among the first five
+};
+
+// Runs a whole data set through a network, in order and without augmentation. Everything given must outlive it.
+class Evaluator {
+ public:
+  Evaluator(const Network&, Backend&, const ImageDataset&, int64_t batch, int loader_threads);
+
+  size_t activation_bytes() const;
+  void attach(void* memory);  // of activation_bytes()
+
+  // on_logits, if any, sees the logits of each batch: device memory [rows, classes].
+  EvalSums run(const Arena& weights, const Arena& statistics, const std::function<void(ConstView)>& on_logits = {});
+
+ private:
+  const Network& network_;
+  Backend& backend_;
+  const ImageDataset& dataset_;
+  int loader_threads_;
+  std::vector<std::unique_ptr<Executor>>
+      executors_;  // for the full batch and, where there is one, the smaller last one
+  Buffer images_, labels_, stats_;
+};
+
+}  // namespace dgc

@@ -1,0 +1,67 @@
+#include "train/weights_file.h"
+
+#include <xxhash.h>
+
+namespace dgc {
+namespace {
+
+constexpr const char* kWeights = "weights.safetensors";
+
+// PyTorch's BatchNorm also counts its batches, and its load_state_dict asks for the count.
+void append_batch_counts(std::vector<TensorSource>& to, const ParamLayout& statistics, int64_t batches) {
+  const std::string mean = "running_mean";
+  for (int i = 0; i < statistics.size(); ++i) {
+    const std::string& name = statistics.spec(i).name;
+    if (!name.ends_with(mean)) continue;
+    to.push_back(
+        {.name = name.substr(0, name.size() - mean.size()) + "num_batches_tracked", .view = {}, .number = batches});
+  }
+}
+
+}  // namespace
+
+void append_tensors(std::vector<TensorSource>& to, const Arena& arena, const std::string& prefix) {
+  for (int i = 0; i < arena.layout().size(); ++i) {
+    to.push_back({.name = prefix + arena.layout().spec(i).name, .view = arena.view(i)});
+  }
+}
+
+void load_tensors(const SafetensorsFile& file, const Arena& arena, const std::string& prefix) {
+  for (int i = 0; i < arena.layout().size(); ++i) {
+    file.load(prefix + arena.layout().spec(i).name, arena.view(i), arena.device());
+  }
+}
+
+ManifestFile save_weights(const CheckpointStore& store, const Arena& weights, const Arena& statistics,
+                          int64_t batches) {
+  std::vector<TensorSource> tensors;
+  append_tensors(tensors, weights);
+  append_tensors(tensors, statistics);
+  append_batch_counts(tensors, statistics.layout(), batches);
+  return store.write(kWeights, tensors, weights.device());
+}
+
+void load_weights(const Checkpoint& checkpoint, const Arena& weights, const Arena& statistics) {
+  const SafetensorsFile file = checkpoint.open(kWeights);
+  load_tensors(file, weights);
+  load_tensors(file, statistics);
+}
+
+std::vector<uint64_t> tensor_hashes(const Arena& weights) {
+  const ParamLayout& layout = weights.layout();
+  std::vector<uint64_t> hashes;
+  std::vector<float> host;
+  for (int i = 0; i < layout.size(); ++i) {
+    host.resize(static_cast<size_t>(layout.numel(i)));
+    weights.device().copy_out(host.data(), weights.view(i).data, host.size() * sizeof(float));
+    hashes.push_back(XXH64(host.data(), host.size() * sizeof(float), 0));
+  }
+  return hashes;
+}
+
+std::string weights_xxh64(const Arena& weights) {
+  const std::vector<uint64_t> hashes = tensor_hashes(weights);
+  return xxh64_hex(hashes.data(), hashes.size() * sizeof(uint64_t));
+}
+
+}  // namespace dgc
