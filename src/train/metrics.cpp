@@ -155,7 +155,11 @@ void MetricsWriter::keep_rows_up_to(int64_t step) {
     if (kind == "step") traffic_.add(step_from_row(row, path_.string()));
     ++kept;
   }
-  std::filesystem::resize_file(path_, end_of_line(path_, kept));
+  const auto end = end_of_line(path_, kept);
+  std::filesystem::resize_file(path_, end);
+  std::fstream file(path_, std::ios::binary | std::ios::in | std::ios::out);
+  // The crash may have come between a row and its newline.
+  if (end > 0 && file.seekg(-1, std::ios::end).get() != '\n') file.seekp(0, std::ios::end).put('\n');
 }
 
 void MetricsWriter::write(const StepMetrics& step) {

@@ -89,7 +89,7 @@ double PlotScale::value(double place) const {
 // The y axes grow to the next tick; a count (the x axis) ends where the data ends.
 void PlotScale::round_ticks() {
   if (high_ - low_ < 1e-9 * std::max(1.0, std::fabs(high_))) {
-    const double pad = kind_ == AxisKind::kPercent ? 0.05 : std::max(1.0, std::fabs(high_)) * 0.5;
+    const double pad = kind_ == AxisKind::kPercent ? 0.05 : std::max(0.5, std::fabs(high_) * 0.5);
     high_ += pad;
     if (low_ - pad >= 0) low_ -= pad;
   }
@@ -120,6 +120,7 @@ void PlotScale::log_ticks(double base) {
 
 void PlotScale::sparsity_ticks() {
   high_ = std::max(high_, 1.0);
+  low_ = std::min(low_, high_ - 1);
   for (const double sparsity : {0.0, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999}) {
     if (transform(sparsity) < low_ - 1e-9 || transform(sparsity) > high_ + 1e-9) continue;
     ticks_.push_back({sparsity, fmt::format("{:.7g} %", 100 * sparsity)});

@@ -35,7 +35,7 @@ std::string ratio_text(double ratio) {
 
 std::string duration_text(double seconds) {
   if (!std::isfinite(seconds)) return kUnknown;
-  if (seconds < 59.5) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 99.5) return fmt::format("{:.0f} s", seconds);
   const auto minutes = static_cast<long>(std::lround(seconds / 60));
   if (minutes < 60) return fmt::format("{} min", minutes);
   return fmt::format("{} h {:02} min", minutes / 60, minutes % 60);

@@ -1,0 +1,32 @@
+#include "train/log.h"
+
+#include <spdlog/spdlog.h>
+
+#include <catch2/catch.hpp>
+
+#include "tensor/errors.h"
+#include "tests/train/run_files.h"
+
+namespace dgc {
+
+TEST_CASE("a run's log gets what is said while it is open, and keeps what was there") {
+  test::TempRun run;
+  run.write("log.txt", "earlier\n");
+  {
+    const RunLog log(run.path());
+    spdlog::info("one {}", 1);
+    spdlog::warn("two");
+  }
+  spdlog::info("after the run");
+  const auto text = run.read("log.txt");
+  CHECK(text.rfind("earlier\n", 0) == 0);
+  CHECK(text.find(" info: one 1\n") != std::string::npos);
+  CHECK(text.find(" warning: two\n") != std::string::npos);
+  CHECK(text.find("after the run") == std::string::npos);
+}
+
+TEST_CASE("a log that cannot be opened is named") {
+  CHECK_THROWS_WITH(RunLog("/proc/nowhere"), Catch::Contains("/proc/nowhere/log.txt"));
+}
+
+}  // namespace dgc

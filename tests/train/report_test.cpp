@@ -1,0 +1,140 @@
+#include "train/report.h"
+
+#include <catch2/catch.hpp>
+
+#include "config/config.h"
+#include "tensor/errors.h"
+#include "tests/train/run_files.h"
+
+namespace dgc {
+namespace {
+
+using test::example_eval;
+using test::example_step;
+using test::TempRun;
+
+struct Made {
+  std::string name = "run";
+  std::string optimizer = R"({"type": "dgc", "warmup": {"epochs": 1}})";
+  int64_t steps = 20;
+  bool finished = true;
+};
+
+void make_run(const TempRun& run, const Made& made) {
+  const std::string config = R"({"name": ")" + made.name + R"(", "model": {"type": "resnet", "depth": 8, "classes": 10},
+    "data": {"type": "synthetic"}, "training": {"epochs": 2, "batch_per_worker": 8}, "learning_rate": {"type": "constant", "base": 0.1}, "optimizer": )" +
+                             made.optimizer + "}";
+  run.write("config.json", resolved_json(parse_config(config, "test")));
+  MetricsWriter writer(run.path(), 0);
+  for (int64_t step = 1; step <= made.steps; ++step) {
+    auto metrics = example_step(step);
+    if (made.optimizer.find("sgd") != std::string::npos) metrics.sparsity = 0, metrics.sent_bytes = 8000;
+    if (step == 7) metrics.loss = kNoNumber, metrics.skipped = true;
+    writer.write(metrics);
+    if (step % 10 == 0) writer.write(example_eval(step));
+  }
+  if (!made.finished) return;
+  writer.write(FinalMetrics{.step = made.steps,
+                            .epoch = 2,
+                            .test_loss = 0.25,
+                            .test_accuracy = 0.75,
+                            .samples_per_s = 1234,
+                            .wall_seconds = 61,
+                            .weights_xxh64 = "0123456789abcdef"});
+}
+
+std::string report(const std::vector<std::filesystem::path>& runs) {
+  TempRun out;
+  write_report(runs, out.path() / "report.html");
+  return out.read("report.html");
+}
+
+bool has(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
+
+// Columns are padded; the tests look at the words.
+std::string squeeze(const std::string& table) {
+  std::string out;
+  for (const char c : table) {
+    if (c != ' ' || out.empty() || out.back() != ' ') out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the table sets a compressed run beside a dense one") {
+  TempRun dgc, dense;
+  make_run(dgc, {.name = "sparse"});
+  make_run(dense, {.name = "dense", .optimizer = R"({"type": "sgd"})"});
+  const auto table = squeeze(final_table({dgc.path(), dense.path()}));
+  INFO(table);
+  CHECK(has(table, "sparse dense\n"));
+  CHECK(has(table, "test accuracy 75.00 % 75.00 %\n"));
+  CHECK(has(table, "sent per worker and step * 20 B 7.81 KiB\n"));
+  CHECK(has(table, "compression ratio * 400.0x 1.00x\n"));
+  CHECK(has(table, "samples/s 1,234 1,234\n"));
+  CHECK(has(table, "0123456789abcdef"));
+}
+
+TEST_CASE("the report is one page on its own, with curves, table and differences") {
+  TempRun dgc, dense;
+  make_run(dgc, {.name = "sparse"});
+  make_run(dense, {.name = "dense", .optimizer = R"({"type": "sgd"})"});
+  const auto page = report({dgc.path(), dense.path()});
+  for (const char* title : {"Training loss", "Test accuracy", "Sent by each worker", "Gradient sparsity"}) {
+    CHECK(has(page, title));
+  }
+  CHECK(has(page, "sparse sends 400 times fewer bytes than dense: 20 B against 7.81 KiB"));
+  CHECK(has(page, "optimizer.type"));
+  CHECK(has(page, "0123456789abcdef"));
+  for (const char* outside : {"http:", "https:", "src=", "url(", "@import"}) CHECK_FALSE(has(page, outside));
+  CHECK_FALSE(has(page, "nan,"));
+  CHECK_FALSE(has(page, ",nan"));
+}
+
+TEST_CASE("an unfinished run is shown as far as it got, and a run in warm-up has no ratio after it") {
+  TempRun run;
+  make_run(run, {.name = "half", .steps = 8, .finished = false});
+  const auto page = report({run.path()});
+  CHECK(has(page, "unfinished: epoch 0.8 of 2"));
+  const auto table = squeeze(final_table({run.path()}));
+  INFO(table);
+  CHECK(has(table, "half (unfinished)\n"));
+  CHECK(has(table, "compression ratio * –\n"));
+}
+
+TEST_CASE("a very long run still makes a small page") {
+  TempRun run;
+  make_run(run, {.steps = 20000});
+  CHECK(report({run.path(), run.path(), run.path()}).size() < 1000000);
+}
+
+TEST_CASE("runs of one name are told apart by their directories") {
+  TempRun a, b;
+  make_run(a, {});
+  make_run(b, {});
+  const auto table = squeeze(final_table({a.path(), b.path()}));
+  CHECK(has(table, a.path().string()));
+  CHECK(has(table, b.path().string()));
+
+  const auto hostile = a.path() / "<i>a";
+  std::filesystem::create_directory(hostile);
+  for (const char* file : {"config.json", "metrics.jsonl"}) std::filesystem::copy(a.path() / file, hostile / file);
+  const auto page = report({hostile, a.path()});
+  CHECK(has(page, "&lt;i&gt;a"));
+  CHECK_FALSE(has(page, "<i>a"));
+}
+
+TEST_CASE("what is no run gets one clear sentence") {
+  TempRun empty, no_step;
+  CHECK_THROWS_WITH(final_table({empty.path()}),
+                    Catch::Contains(empty.path().string()) && Catch::Contains("not a run directory"));
+  make_run(no_step, {.steps = 0, .finished = false});
+  CHECK_THROWS_WITH(final_table({no_step.path()}), Catch::Contains("no step is finished yet"));
+  CHECK_THROWS_AS(final_table({}), UserError);
+  TempRun good;
+  make_run(good, {});
+  CHECK_THROWS_WITH(write_report({good.path()}, "/nowhere/x.html"), Catch::Contains("/nowhere/x.html"));
+}
+
+}  // namespace dgc
