@@ -1,0 +1,78 @@
+#include "train/plan.h"
+
+#include <algorithm>
+
+#include "models/executor.h"
+#include "optim/dgc_layout.h"
+#include "train/make.h"
+
+namespace dgc {
+namespace {
+
+PlanRow plan_row(const ParamSpec& spec, double sparsity) {
+  PlanRow row{.name = spec.name, .shape = spec.shape, .parameters = spec.shape.numel()};
+  if (is_compressed(spec)) row.kept = kept_elements(row.parameters, sparsity);
+  for (size_t f = 0; f < kWireFormats.size(); ++f) {
+    row.sent_bytes[f] = row.kept > 0 ? wire_bytes(kWireFormats[f], row.parameters, row.kept) : row.dense_bytes();
+  }
+  return row;
+}
+
+double lowest_sparsity(const OptimizerOptions& o) {
+  double lowest = o.sparsity;
+  if (o.warmup.epochs > 0) {
+    for (const double phase : o.warmup.sparsity) lowest = std::min(lowest, phase);
+  }
+  return o.flush_at_end ? 0 : lowest;
+}
+
+PlanMemory plan_memory(const Config& config, const Network& network, const ParamLayout& params) {
+  const auto backend = make_backend(config.device, static_cast<int>(config.threads));
+  const Executor training(network, *backend, config.training.batch_per_worker, Executor::Mode::training);
+  const Executor evaluation(network, *backend, config.training.eval_batch, Executor::Mode::evaluation);
+  const int64_t arena = params.extent() * 4;
+  const int64_t statistics = ParamLayout(network.buffers()).extent() * 4;
+  const int64_t local = config.workers_per_rank, all = local * config.ranks;
+  const auto images = [&](int64_t batch) { return network.shape(0, batch).numel() * 4; };
+
+  PlanMemory memory;
+  memory.weights = arena;
+  memory.gradients = local * arena;
+  memory.momentum = 2 * arena;
+  memory.activations = static_cast<int64_t>(std::max(training.activation_bytes(), evaluation.activation_bytes()));
+  memory.other =
+      (local + 1) * statistics + images(config.training.batch_per_worker) + images(config.training.eval_batch);
+  if (config.optimizer.type == OptimizerType::dgc) {
+    const WireValues values = config.exchange.wire.values == ValueFormat::fp16 ? WireValues::fp16 : WireValues::fp32;
+    const DgcLayout largest = make_dgc_layout(params, lowest_sparsity(config.optimizer), values);
+    memory.residuals = local * arena * (config.optimizer.momentum_correction ? 2 : 1);
+    memory.messages =
+        (local + all) * static_cast<int64_t>(largest.wire.message_bytes()) + (local + 1) * 4 * largest.dense_numel;
+  }
+  return memory;
+}
+
+}  // namespace
+
+Plan make_plan(const Config& config) {
+  const Network network = make_network(config.model, sample_spec(config).image);
+  const ParamLayout params(network.params());
+  Plan plan;
+  plan.sparsity = config.optimizer.sparsity;
+  plan.total.name = "total";
+  for (const ParamSpec& spec : network.params()) {
+    const PlanRow row = plan_row(spec, plan.sparsity);
+    plan.total.parameters += row.parameters;
+    plan.total.kept += row.kept;
+    for (size_t f = 0; f < kWireFormats.size(); ++f) plan.total.sent_bytes[f] += row.sent_bytes[f];
+    plan.tensors.push_back(row);
+  }
+  plan.memory = plan_memory(config, network, params);
+  return plan;
+}
+
+double break_even_sparsity(int64_t workers, double bytes_per_entry) {
+  return std::max(0.0, 1 - 8 / (static_cast<double>(workers) * bytes_per_entry));
+}
+
+}  // namespace dgc
