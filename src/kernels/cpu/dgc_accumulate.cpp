@@ -17,11 +17,9 @@ enum class Rule { momentum, nesterov, plain };
 
 // The functions below must end up inside the multiversioned ones, or they would be compiled for the oldest machine.
 template <Rule rule>
-[[gnu::always_inline]] inline int32_t accumulate_group(const DgcAccumulateArgs& a, size_t begin, size_t count) {
-  const float* __restrict__ g = a.g + begin;
-  float* __restrict__ u = a.u + begin;
-  float* __restrict__ v = a.v + begin;
-  const float scale = a.scale, momentum = a.momentum;
+[[gnu::always_inline]] inline int32_t accumulate_group(const float* __restrict__ g, float* __restrict__ u,
+                                                       float* __restrict__ v, float scale, float momentum,
+                                                       size_t count) {
   int32_t top = 0;
   for (size_t i = 0; i < count; ++i) {
     const float gradient = scale * g[i];
@@ -43,19 +41,22 @@ template <Rule rule>
 
 template <Rule rule>
 [[gnu::always_inline]] inline uint32_t accumulate(const DgcAccumulateArgs& a) {
-  uint64_t* out = a.keys;
-  for (size_t begin = 0; begin < a.n; begin += kGroup) {
+  // Copies: what lies behind the reference could change with every store, as far as the compiler knows.
+  const auto [g, u, v, n, scale, momentum, guess, keys, first_index] = a;
+  uint64_t* out = keys;
+  for (size_t begin = 0; begin < n; begin += kGroup) {
     // The constant trip count is what lets the compiler keep a whole group in registers.
-    const size_t count = std::min(kGroup, a.n - begin);
-    const int32_t top =
-        count == kGroup ? accumulate_group<rule>(a, begin, kGroup) : accumulate_group<rule>(a, begin, count);
-    if (top < a.guess || a.keys == nullptr) continue;
+    const size_t count = std::min(kGroup, n - begin);
+    const int32_t top = count == kGroup
+                            ? accumulate_group<rule>(g + begin, u + begin, v + begin, scale, momentum, kGroup)
+                            : accumulate_group<rule>(g + begin, u + begin, v + begin, scale, momentum, count);
+    if (top < guess || keys == nullptr) continue;
     for (size_t i = begin; i < begin + count; ++i) {
-      const int32_t magnitude = magnitude_bits(a.v[i]);
-      if (magnitude >= a.guess) *out++ = selection_key(magnitude, a.first_index + static_cast<uint32_t>(i));
+      const int32_t magnitude = magnitude_bits(v[i]);
+      if (magnitude >= guess) *out++ = selection_key(magnitude, first_index + static_cast<uint32_t>(i));
     }
   }
-  return static_cast<uint32_t>(out - a.keys);
+  return static_cast<uint32_t>(out - keys);
 }
 
 }  // namespace
