@@ -26,13 +26,13 @@ void add_config_command(CLI::App& app) {
       "  dgc config --schema > dgc.schema.json");
   command->callback([options] {
     if (options->schema) {
-      fmt::print("{}\n", json_schema());
+      fmt::print("{}", json_schema());
     } else if (options->reference) {
       fmt::print("{}", config_reference_markdown());
     } else if (options->config.empty()) {
       throw_user_error("dgc config: name a config file, or give --schema or --reference");
     } else {
-      fmt::print("{}\n", resolved_json(load_config(options->config, options->overrides)));
+      fmt::print("{}", resolved_json(load_config(options->config, options->overrides)));
     }
   });
 }

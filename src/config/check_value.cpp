@@ -1,7 +1,5 @@
 #include "config/check_value.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
 #include <regex>
@@ -77,10 +75,18 @@ void check_list(const Key& key, const Json& list, const std::string& shown, cons
 
 }  // namespace
 
-std::string quoted(const std::vector<std::string>& words) {
+std::string joined(const std::vector<std::string>& words, const std::string& separator) {
   std::string out;
-  for (const auto& word : words) out += (out.empty() ? "\"" : ", \"") + word + "\"";
+  for (const auto& word : words) {
+    if (!out.empty()) out += separator;
+    out += word;
+  }
   return out;
+}
+
+std::string quoted(std::vector<std::string> words, char mark) {
+  for (auto& word : words) word = fmt::format("{}{}{}", mark, word, mark);
+  return joined(words, ", ");
 }
 
 std::string expected_words(const Key& key) {
@@ -112,7 +118,7 @@ std::string range_words(const Key& key) {
   say("more than", key.above);
   say("at most", key.maximum);
   say("less than", key.below);
-  return fmt::format("{}", fmt::join(words, " and "));
+  return joined(words, " and ");
 }
 
 std::string number_words(double value) {

@@ -9,9 +9,9 @@ void add_data_keys(Keys& keys) {
   const std::vector<std::string> synthetic = {"synthetic"};
 
   auto data = Section<Config>(keys).section("data", &Config::data);
-  data.select(
-      "type", &DataOptions::type,
-      "`image_folder`: `train/CLASS/*.jpg` and `test/CLASS/*.jpg`; `synthetic`: a pattern per class, and noise");
+  data.select("type", &DataOptions::type,
+              "`image_folder`: JPEG or PNG in `train/CLASS/` and `val/CLASS/` (or `test/`); `synthetic`: a pattern per "
+              "class, and noise");
   data.add("path", &DataOptions::path, "Folder, seen from where `dgc` is started; `data/` prepares them")
       .only(files)
       .must_be_given()

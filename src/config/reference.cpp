@@ -1,7 +1,6 @@
-#include <fmt/ranges.h>
-
 #include "config/check_value.h"
 #include "config/config.h"
+#include "tensor/errors.h"
 
 // The table of keys as Markdown, for configs/README.md.
 namespace dgc {
@@ -31,11 +30,7 @@ std::string kind_words(const Key& key) {
 }
 
 std::string allowed(const Key& key) {
-  if (key.kind == Kind::choice) {
-    std::vector<std::string> ticked;
-    for (const auto& choice : key.choices) ticked.push_back("`" + choice + "`");
-    return fmt::format("{}", fmt::join(ticked, ", "));
-  }
+  if (key.kind == Kind::choice) return quoted(key.choices, '`');
   std::string words = range_words(key);
   if (key.kind == Kind::numbers && !words.empty()) words = "each " + words;
   if (key.min_items > 0) words = fmt::format("{} or more{}{}", key.min_items, words.empty() ? "" : "; ", words);
@@ -46,7 +41,7 @@ std::string default_words(const Key& key, const void* defaults) {
   if (key.required) return "**required**";
   const Json value = key.get(defaults);
   if (value == "") return "";  // the meaning says what it then is
-  return "`" + json_text(value) + "`";
+  return fmt::format("`{}`", json_text(value));
 }
 
 std::string table(const Keys& keys, const std::string& section, const void* defaults) {
@@ -54,7 +49,7 @@ std::string table(const Keys& keys, const std::string& section, const void* defa
   for (const Key& key : keys) {
     const std::string top = key.path.find('.') == std::string::npos ? "" : key.path.substr(0, key.path.find('.'));
     if (top != section) continue;
-    out += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", key.path, fmt::join(key.types, ", "), kind_words(key),
+    out += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", key.path, joined(key.types, ", "), kind_words(key),
                        default_words(key, defaults), allowed(key), key.doc);
   }
   return out + "\n";
