@@ -58,7 +58,8 @@ pre { overflow-x: auto; font-size: .8rem; } details { margin: .4em 0; } summary 
 @media print { label { display: none; } }
 )css";
 
-// Reads values off the drawn curves: the nearest point of each, turned back by the axes' ranges.
+// Reads values off the drawn curves, between their two nearest points, and turns them back by the axes' ranges. A curve
+// that ends before the pointer says nothing.
 const char* const kReportScript = R"js(
 const left = 74, right = 480, top_ = 14, bottom = 276;
 const value = {linear: t => t.toPrecision(3), log: t => (10 ** t).toPrecision(3), percent: t => (100 * t).toFixed(1) + ' %',
@@ -69,7 +70,7 @@ for (const svg of document.querySelectorAll('.plot')) {
   const data = svg.dataset, out = svg.previousElementSibling, cursor = svg.querySelector('.cursor');
   let curves;
   svg.addEventListener('pointermove', event => {
-    curves ??= [...svg.querySelectorAll('.line')].map(path => ({path,
+    curves ??= [...svg.querySelectorAll('.line')].reverse().map(path => ({path,
       points: (path.getAttribute('d').match(/[\d.-]+,[\d.-]+/g) ?? []).map(p => p.split(',').map(Number))}));
     const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
     const x = Math.max(left, Math.min(right, at.x));
@@ -77,9 +78,12 @@ for (const svg of document.querySelectorAll('.plot')) {
     const place = (x - left) / (right - left) * data.x;
     out.textContent = data.over + ' ' + (data.over == 'step' ? Math.round(place) : place.toFixed(2));
     for (const {path, points} of curves) {
-      if (!points.length) continue;
-      const near = points.reduce((a, b) => Math.abs(b[0] - x) < Math.abs(a[0] - x) ? b : a);
-      const t = +data.y0 + (bottom - near[1]) / (bottom - top_) * (data.y1 - data.y0);
+      const next = points.findIndex(p => p[0] >= x - 1);
+      if (next < 0 || (next == 0 && points[0][0] > x + 1)) continue;
+      const b1 = points[next], b0 = points[Math.max(0, next - 1)];
+      const part = b1[0] > b0[0] ? Math.min(1, Math.max(0, (x - b0[0]) / (b1[0] - b0[0]))) : 1;
+      const y = b0[1] + part * (b1[1] - b0[1]);
+      const t = +data.y0 + (bottom - y) / (bottom - top_) * (data.y1 - data.y0);
       const b = document.createElement('b');
       b.className = path.classList[1]; b.title = path.dataset.name; b.textContent = value[data.kind](t);
       out.append(b);
