@@ -1,5 +1,7 @@
 #include "train/safetensors.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -57,8 +59,8 @@ void SafetensorsFile::load(const std::string& tensor, View to, Device& device) c
   if (found == tensors_.end()) throw_user_error("{}: it has no tensor {}", name_, tensor);
   const Entry& entry = found->second;
   if (entry.dtype != "F32" || !std::ranges::equal(entry.shape, to.shape)) {
-    throw_user_error("{}: tensor {} is {} {} but the model needs F32 {}", name_, tensor, entry.dtype,
-                     Shape(std::span(entry.shape)).str(), to.shape.str());
+    throw_user_error("{}: tensor {} is {} [{}] but the model needs F32 {}", name_, tensor, entry.dtype,
+                     fmt::join(entry.shape, ", "), to.shape.str());
   }
   device.copy_in(to.data, entry.bytes.data(), entry.bytes.size());
 }
