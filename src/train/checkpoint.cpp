@@ -15,13 +15,19 @@ constexpr const char* kManifest = "manifest.json";
 constexpr const char* kManifestHash = "manifest.xxh64";
 constexpr const char* kPrefix = "step-";
 
+void remove_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::remove_all(folder, error);
+  if (error) throw_user_error("cannot remove {}: {}", folder.string(), error.message());
+}
+
 }  // namespace
 
 CheckpointStore::CheckpointStore(const fs::path& run) : root_(run / "checkpoints"), saving_(root_ / ".saving") {}
 
 void CheckpointStore::begin() const {
+  remove_folder(saving_);  // what a killed save left
   std::error_code error;
-  fs::remove_all(saving_, error);  // what a killed save left
   fs::create_directories(saving_, error);
   if (error) throw_user_error("cannot create {}: {}", saving_.string(), error.message());
 }
@@ -39,12 +45,18 @@ void CheckpointStore::commit(const Manifest& manifest, int64_t keep) const {
   sync_directory(saving_);
 
   const fs::path target = root_ / fmt::format("{}{:09}", kPrefix, manifest.step);
-  fs::remove_all(target);  // a damaged one of the same step; a good one would have been resumed from
-  fs::rename(saving_, target);
+  // What is not older than this one was passed over as damaged when the run was resumed. Counted among the newest, it
+  // would push out good ones.
+  std::vector<fs::path> older = list();
+  while (!older.empty() && older.front() >= target) {
+    remove_folder(older.front());
+    older.erase(older.begin());
+  }
+  std::error_code error;
+  fs::rename(saving_, target, error);
+  if (error) throw_user_error("cannot rename {} to {}: {}", saving_.string(), target.string(), error.message());
   sync_directory(root_);
-
-  const std::vector<fs::path> all = list();
-  for (size_t i = static_cast<size_t>(keep); i < all.size(); ++i) fs::remove_all(all[i]);
+  for (size_t i = static_cast<size_t>(keep) - 1; i < older.size(); ++i) remove_folder(older[i]);
 }
 
 std::vector<fs::path> CheckpointStore::list() const {

@@ -27,7 +27,8 @@ class CheckpointStore {
   // Saving, in this order; begin() and commit() by one rank, write() by any number of them in between.
   void begin() const;
   ManifestFile write(const std::string& name, const std::vector<TensorSource>& tensors, Device&) const;
-  void commit(const Manifest& manifest, int64_t keep) const;  // and deletes all but the newest `keep`
+  // Then deletes all but the newest `keep`, at least 1, and any of a later step: a resumed run has passed those over.
+  void commit(const Manifest& manifest, int64_t keep) const;
 
   // Newest first.
   std::vector<std::filesystem::path> list() const;

@@ -1,13 +1,13 @@
 #include "train/file_io.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
+#include <memory>
 #include <utility>
 
 #include "tensor/errors.h"
@@ -70,9 +70,23 @@ void sync_directory(const std::filesystem::path& path) {
 }
 
 std::string read_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw_system("read", path);
-  return {std::istreambuf_iterator<char>(file), {}};
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) throw_system("read", path);
+  const std::unique_ptr<const int, void (*)(const int*)> closer(&file, [](const int* f) { ::close(*f); });
+  struct stat status {};
+  if (::fstat(file, &status) != 0) throw_system("read", path);
+
+  std::string bytes(static_cast<size_t>(status.st_size), '\0');
+  size_t filled = 0;
+  while (filled < bytes.size()) {
+    const ssize_t got = ::read(file, bytes.data() + filled, bytes.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw_system("read", path);
+    if (got == 0) break;  // it has become shorter meanwhile
+    filled += static_cast<size_t>(got);
+  }
+  bytes.resize(filled);
+  return bytes;
 }
 
 }  // namespace dgc
