@@ -19,7 +19,19 @@ Shape image_shape(const ImageDataset& dataset) {
   return {shape.height, shape.width, shape.channels};
 }
 
+int64_t all_workers(const Config& config) { return config.ranks * config.workers_per_rank; }
+
 }  // namespace
+
+void check_fits(const Config& config, const ImageDataset& train) {
+  const Network network = make_network(config.model, image_shape(train));
+  const int64_t classes = network.shape(network.output())[1];
+  if (classes < train.classes()) {
+    throw_user_error("the model has {} classes but the data has {}; set model.classes", classes, train.classes());
+  }
+  // Throws when there are too few images.
+  Sampling{train.size(), all_workers(config), config.training.batch_per_worker, config.seed}.steps_per_epoch();
+}
 
 Rank::Rank(const Config& config, const Data& data, Communicator& communicator)
     : config_(config),
@@ -36,14 +48,11 @@ Rank::Rank(const Config& config, const Data& data, Communicator& communicator)
       evaluator_(network_, *backend_, data.test, config.training.eval_batch, static_cast<int>(config.data.threads)),
       lr_(make_lr_schedule(config)),
       sparsity_(make_sparsity_schedule(config.optimizer)) {
-  const int64_t classes = network_.shape(network_.output())[1];
-  if (classes < data.train.classes()) {
-    throw_user_error("the model has {} classes but the data has {}; set model.classes", classes, data.train.classes());
-  }
+  check_fits(config, data.train);
   initialize(weights_, config.seed);
   initialize(mean_statistics_, config.seed);
   for (int64_t i = 0; i < config.workers_per_rank; ++i) {
-    workers_.push_back({Arena(device_, params_), Arena(device_, statistics_)});
+    workers_.push_back({Arena(device_, params_), Arena(device_, statistics_), Arena(device_, statistics_)});
     initialize(workers_.back().statistics, config.seed);
   }
   optimizer_ = make_optimizer(config, {.backend = *backend_,
@@ -87,6 +96,9 @@ StepMetrics Rank::train_step() {
                                               .lr = static_cast<float>(metrics.learning_rate),
                                               .sparsity = metrics.sparsity,
                                               .step = static_cast<uint64_t>(step_)});
+  if (!report.skipped) {
+    for (Worker& worker : workers_) std::swap(worker.statistics, worker.next_statistics);
+  }
   ++step_;
   metrics.step = step_;
   metrics.epoch = epoch();
@@ -105,13 +117,16 @@ double Rank::run_worker(Worker& worker, const Batch& batch) {
   device_->copy_in(images.data, batch.images.data(), batch.images.size() * sizeof(float));
   device_->copy_in(labels.data, batch.labels.data(), batch.labels.size() * sizeof(int32_t));
   device_->zero(worker.gradient.data(), worker.gradient.bytes());
+  const Arena& statistics = worker.next_statistics;
+  device_->zero(statistics.data(), statistics.bytes());
+  backend_->add({worker.statistics.data(), {statistics.extent()}}, {statistics.data(), {statistics.extent()}});
 
   const auto global_batch = static_cast<uint64_t>(rows * workers());
   const RunContext run{.training = true,
                        .seed = config_.seed,
                        .first_sample = static_cast<uint64_t>(batch.step) * global_batch +
                                        static_cast<uint64_t>(batch.worker) * static_cast<uint64_t>(rows)};
-  const View logits = executor_.forward(weights_, worker.statistics, images, run);
+  const View logits = executor_.forward(weights_, statistics, images, run);
   const View stats{loss_stats_.data(), {3}};
   backend_->softmax_cross_entropy({rows, logits.shape[1], 1.f / static_cast<float>(rows)}, logits, labels,
                                   executor_.output_gradient(), stats);
@@ -148,20 +163,23 @@ EvalMetrics Rank::evaluate() {
   std::vector<EvalSums> all(static_cast<size_t>(communicator_.size()));
   communicator_.all_gather(std::as_bytes(std::span(&sums, 1)), std::as_writable_bytes(std::span(all)));
   const auto samples = static_cast<double>(data_.test.size());
-  const EvalMetrics metrics{.step = step_,
-                            .epoch = epoch(),
-                            .test_loss = all[0].loss / samples,
-                            .test_accuracy = all[0].top1 / samples,
-                            .test_top5 = all[0].top5 / samples};
-  plateau_ = plateau_after(lr_, plateau_, metrics.test_loss);
-  return metrics;
+  return {.step = step_,
+          .epoch = epoch(),
+          .test_loss = all[0].loss / samples,
+          .test_accuracy = all[0].top1 / samples,
+          .test_top5 = all[0].top5 / samples};
 }
 
+void Rank::adapt_learning_rate(const EvalMetrics& eval) { plateau_ = plateau_after(lr_, plateau_, eval.test_loss); }
+
 void Rank::flush() {
+  // The last step's rate: where a schedule ends at zero, the next one would drop what is sent.
+  const double last = static_cast<double>(std::max<int64_t>(step_ - 1, 0)) / static_cast<double>(steps_per_epoch_);
   optimizer_->flush({.gradients = {},
                      .weights = weights_,
-                     .lr = static_cast<float>(learning_rate_at(lr_, epoch(), plateau_)),
+                     .lr = static_cast<float>(learning_rate_at(lr_, last, plateau_)),
                      .step = static_cast<uint64_t>(step_)});
+  flushed_ = true;
 }
 
 }  // namespace dgc

@@ -12,6 +12,9 @@
 
 namespace dgc {
 
+// Throws UserError unless the model can train on these images, all workers' batches included.
+void check_fits(const Config&, const ImageDataset& train);
+
 // One rank of a run: the weights, its workers one after another on one device, and its optimizer. All ranks make the
 // same calls in the same order; what they return is the same everywhere unless said otherwise.
 class Rank {
@@ -29,17 +32,22 @@ class Rank {
 
   // One step of all workers. samples_per_s is left to the caller.
   StepMetrics train_step();
-  // The whole test set with the BatchNorm statistics averaged over all workers. The same on every rank.
+  // The whole test set with the BatchNorm statistics averaged over all workers.
   EvalMetrics evaluate();
-  // Sends what the optimizer still holds back.
+  // Tells a plateau schedule the result of an evaluation.
+  void adapt_learning_rate(const EvalMetrics&);
+  // Sends what the optimizer still holds back. Training cannot go on afterwards.
   void flush();
+  bool flushed() const { return flushed_; }
 
   // Compares a hash of every tensor with rank 0's. Throws InternalError that names the rank and the tensor.
   void check_replicas();
   std::string weights_xxh64() const;  // over all parameters in order, without the arena's gaps
+  const Arena& weights() const { return weights_; }
 
   void save(const CheckpointStore&, int64_t keep);
-  // Goes on where the checkpoint was made. Throws UserError when it is of another model or number of workers.
+  // Goes on where the checkpoint was made. Throws UserError when it is of another model, number of workers or length of
+  // an epoch.
   void restore(const Checkpoint&);
 
   // Of this rank's device, at any time so far.
@@ -50,9 +58,11 @@ class Rank {
   struct Worker {
     Arena gradient;
     Arena statistics;
+    Arena next_statistics;  // of the step that is under way; dropped when it is skipped
   };
 
   void average_statistics();
+  std::vector<ManifestFile> save_workers(const CheckpointStore&);
   double run_worker(Worker&, const Batch&);  // the batch's mean loss; leaves the gradient in the worker
   double average_over_workers(const std::vector<double>& local);
   int workers() const { return communicator_.size() * static_cast<int>(workers_.size()); }
@@ -79,6 +89,7 @@ class Rank {
   SparsitySchedule sparsity_;
   int64_t steps_per_epoch_ = 0;
   int64_t step_ = 0;
+  bool flushed_ = false;
   std::unique_ptr<Loader> loader_;  // from step_ on; made at the first step
 };
 

@@ -12,7 +12,7 @@ constexpr const char* kOptimizer = "optimizer.safetensors";
 
 std::string worker_file(int worker) { return fmt::format("worker-{:04}.safetensors", worker); }
 
-// What a rank tells rank 0 about a file it wrote.
+// What a rank tells the others about a file it wrote.
 struct FileRecord {
   uint64_t bytes = 0;
   char xxh64[16] = {};
@@ -38,13 +38,34 @@ void Rank::save(const CheckpointStore& store, int64_t keep) {
   average_statistics();
   if (communicator_.rank() == 0) store.begin();
   communicator_.barrier();
+  const std::vector<ManifestFile> worker_files = save_workers(store);
+  if (communicator_.rank() == 0) {
+    Manifest manifest{.step = step_, .epoch = step_ / steps_per_epoch_, .values = {}, .files = {}};
+    manifest.values.set("workers", static_cast<int64_t>(workers()));
+    manifest.values.set("steps_per_epoch", steps_per_epoch_);
+    manifest.values.set("flushed", flushed_);
+    manifest.values.set("plateau_best", plateau_.best);
+    manifest.values.set("plateau_bad", plateau_.bad);
+    manifest.values.set("plateaus", plateau_.plateaus);
+    manifest.files.push_back(save_weights(store, weights_, mean_statistics_, step_));
+    std::vector<TensorSource> shared;
+    for (const NamedState& state : optimizer_->state()) {
+      if (state.worker < 0) append_tensors(shared, *state.arena, state.name + ".");
+    }
+    manifest.files.push_back(store.write(kOptimizer, shared, *device_));
+    manifest.files.insert(manifest.files.end(), worker_files.begin(), worker_files.end());
+    store.commit(manifest, keep);
+  }
+  communicator_.barrier();  // no rank goes on, or says that it has saved, before the checkpoint is there
+}
 
-  const std::vector<NamedState> optimizer = optimizer_->state();
+// Each rank writes the files of its own workers; all learn of all.
+std::vector<ManifestFile> Rank::save_workers(const CheckpointStore& store) {
   std::vector<FileRecord> local;
   for (size_t w = 0; w < workers_.size(); ++w) {
     std::vector<TensorSource> tensors;
     append_tensors(tensors, workers_[w].statistics);
-    for (const NamedState& state : optimizer) {
+    for (const NamedState& state : optimizer_->state()) {
       if (state.worker == static_cast<int>(w)) append_tensors(tensors, *state.arena, state.name + ".");
     }
     const ManifestFile file = store.write(worker_file(first_worker() + static_cast<int>(w)), tensors, *device_);
@@ -53,24 +74,12 @@ void Rank::save(const CheckpointStore& store, int64_t keep) {
   }
   std::vector<FileRecord> all(static_cast<size_t>(workers()));
   communicator_.all_gather(std::as_bytes(std::span(local)), std::as_writable_bytes(std::span(all)));
-  if (communicator_.rank() != 0) return;
-
-  Manifest manifest{.step = step_, .epoch = step_ / steps_per_epoch_, .values = {}, .files = {}};
-  manifest.values.set("workers", static_cast<int64_t>(workers()));
-  manifest.values.set("plateau_best", plateau_.best);
-  manifest.values.set("plateau_bad", plateau_.bad);
-  manifest.values.set("plateaus", plateau_.plateaus);
-  manifest.files.push_back(save_weights(store, weights_, mean_statistics_, step_));
-  std::vector<TensorSource> shared;
-  for (const NamedState& state : optimizer) {
-    if (state.worker < 0) append_tensors(shared, *state.arena, state.name + ".");
+  std::vector<ManifestFile> files;
+  for (const FileRecord& record : all) {
+    const std::string hash(record.xxh64, sizeof(record.xxh64));
+    files.push_back({worker_file(static_cast<int>(files.size())), record.bytes, hash});
   }
-  manifest.files.push_back(store.write(kOptimizer, shared, *device_));
-  for (size_t w = 0; w < all.size(); ++w) {
-    manifest.files.push_back(
-        {worker_file(static_cast<int>(w)), all[w].bytes, std::string(all[w].xxh64, sizeof(all[w].xxh64))});
-  }
-  store.commit(manifest, keep);
+  return files;
 }
 
 void Rank::restore(const Checkpoint& checkpoint) {
@@ -79,6 +88,12 @@ void Rank::restore(const Checkpoint& checkpoint) {
   if (saved_workers != workers()) {
     throw_user_error("checkpoint {} is of {} workers and the config has {}: resume with as many",
                      checkpoint.path().string(), saved_workers, workers());
+  }
+  const int64_t saved_epoch = manifest.values.integer("steps_per_epoch").value_or(0);
+  if (saved_epoch != steps_per_epoch_) {
+    throw_user_error(
+        "checkpoint {} is of epochs of {} steps, but this training set gives {}: resume with the same data",
+        checkpoint.path().string(), saved_epoch, steps_per_epoch_);
   }
   load_weights(checkpoint, weights_, mean_statistics_);
   const std::vector<NamedState> optimizer = optimizer_->state();
@@ -96,6 +111,7 @@ void Rank::restore(const Checkpoint& checkpoint) {
   plateau_ = {.best = manifest.values.number("plateau_best").value_or(PlateauState{}.best),
               .bad = manifest.values.integer("plateau_bad").value_or(0),
               .plateaus = manifest.values.integer("plateaus").value_or(0)};
+  flushed_ = manifest.values.boolean("flushed").value_or(false);
   step_ = manifest.step;
 }
 

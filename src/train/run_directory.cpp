@@ -33,19 +33,21 @@ void require_same_config(const fs::path& run, const Config& config) {
 
 RunDirectory::RunDirectory(const Config& config, const TrainOptions& options)
     : path_(options.out.empty() ? fs::path(config.output) : options.out) {
-  const bool exists = fs::exists(path_ / kConfig);
+  const bool exists = fs::exists(path_ / kConfig) || fs::exists(path_ / "checkpoints");
   if (exists && !options.resume) {
     throw_user_error("{} already holds a run: add --resume to go on with it, or --out DIR for a new one",
                      path_.string());
   }
   if (exists) {
     require_same_config(path_, config);
+    log_.emplace(path_);
     checkpoint_ = newest_checkpoint(path_);
     if (!checkpoint_) spdlog::info("{} has no checkpoint yet: starting from the beginning", path_.string());
   }
   std::error_code error;
   fs::create_directories(path_, error);
   if (error) throw_user_error("cannot create {}: {}", path_.string(), error.message());
+  if (!log_) log_.emplace(path_);
   const fs::path temporary = path_ / ".config.json";
   write_file(temporary, resolved_json(config));
   fs::rename(temporary, path_ / kConfig);

@@ -5,11 +5,12 @@
 
 #include "config/options.h"
 #include "train/checkpoint.h"
+#include "train/log.h"
 #include "train/trainer.h"
 
 namespace dgc {
 
-// RUN/: where one training keeps everything it writes.
+// RUN/: where one training keeps everything it writes. While this lives, messages also go to its log.
 class RunDirectory {
  public:
   // A fresh run makes the directory and refuses one that already holds a run. A resumed one finds its newest good
@@ -21,6 +22,7 @@ class RunDirectory {
 
  private:
   std::filesystem::path path_;
+  std::optional<RunLog> log_;
   std::optional<Checkpoint> checkpoint_;
 };
 

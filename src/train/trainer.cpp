@@ -8,7 +8,6 @@
 #include "config/config.h"
 #include "tensor/errors.h"
 #include "train/interrupt.h"
-#include "train/log.h"
 #include "train/progress.h"
 #include "train/rank.h"
 #include "train/run_directory.h"
@@ -91,51 +90,52 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
   Rank rank(config, data, communicator);
   if (run.resumed_from()) rank.restore(*run.resumed_from());
   const int64_t steps = total_steps(config, rank.steps_per_epoch());
+  if (rank.flushed() && rank.step() < steps) {
+    throw_user_error("{}: its residuals were sent at step {} (optimizer.flush_at_end) and it cannot go on to step {}",
+                     run.path().string(), rank.step(), steps);
+  }
   const CheckpointStore store(run.path());
-  int64_t saved_at = run.resumed_from() ? rank.step() : -1;
-  const auto save = [&] {
-    if (saved_at != rank.step()) rank.save(store, config.checkpoint.keep);
-    saved_at = rank.step();
-  };
   std::optional<Reporter> reporter;
   if (communicator.rank() == 0) {
     const int64_t batch = config.ranks * config.workers_per_rank * config.training.batch_per_worker;
     reporter.emplace(config, run.path(), rank.step(), steps, batch);
   }
 
-  EvalMetrics eval;
+  std::optional<EvalMetrics> eval;
   while (rank.step() < steps) {
     const Clock::time_point began = Clock::now();
     const StepMetrics metrics = rank.train_step();
     if (reporter) reporter->step(metrics, seconds_since(began));
 
     const int64_t epoch_steps = rank.steps_per_epoch();
+    const bool last = rank.step() == steps;
+    const bool evaluates = due(rank.step(), config.training.eval_every_epochs * epoch_steps);
     if (due(rank.step(), config.check_replicas_every)) rank.check_replicas();
-    if (rank.step() < steps && due(rank.step(), config.training.eval_every_epochs * epoch_steps)) {
+    if (last && config.optimizer.flush_at_end) rank.flush();
+    if (last || evaluates) {
       eval = rank.evaluate();
-      if (reporter) reporter->eval(eval);
+      if (reporter) reporter->eval(*eval);
     }
+    // Not by an evaluation that is due to max_steps alone: a run that goes on from here would not have made it.
+    if (evaluates) rank.adapt_learning_rate(*eval);
     const bool stop = stop_agreed(communicator);
-    if (stop || due(rank.step(), config.checkpoint.every_epochs * epoch_steps) ||
+    if (stop || last || due(rank.step(), config.checkpoint.every_epochs * epoch_steps) ||
         due(rank.step(), config.checkpoint.every_steps.value_or(0))) {
-      save();
+      rank.save(store, config.checkpoint.keep);
     }
-    if (stop && rank.step() < steps) {
+    if (stop && !last) {
       throw Interrupted(
           fmt::format("stopped at step {} of {}; the state is saved, go on with --resume", rank.step(), steps));
     }
   }
-  if (config.optimizer.flush_at_end) rank.flush();
   rank.check_replicas();
-  eval = rank.evaluate();
-  save();
+  if (!eval) eval = rank.evaluate();  // resumed at the end
   if (!reporter) return;
-  reporter->eval(eval);
   reporter->final({.step = rank.step(),
                    .epoch = rank.epoch(),
-                   .test_loss = eval.test_loss,
-                   .test_accuracy = eval.test_accuracy,
-                   .test_top5 = eval.test_top5,
+                   .test_loss = eval->test_loss,
+                   .test_accuracy = eval->test_accuracy,
+                   .test_top5 = eval->test_top5,
                    .wall_seconds = seconds_since(start),
                    .peak_memory_bytes = static_cast<int64_t>(rank.peak_bytes()),
                    .weights_xxh64 = rank.weights_xxh64()});
@@ -146,8 +146,9 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
 std::filesystem::path train(const Config& config, const TrainOptions& options) {
   const auto train_set = make_dataset(config, Split::train);
   const auto test_set = make_dataset(config, Split::test);
+  check_fits(config, *train_set);
+  make_backend(config.device, 1);  // throws when the device is not here
   const RunDirectory run(config, options);
-  const RunLog log(run.path());
   const InterruptGuard guard;
 
   const auto communicators = make_communicators(config);

@@ -1,0 +1,207 @@
+#include "train/rank.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tensor/errors.h"
+#include "tests/train/run_files.h"
+#include "tests/train/tiny.h"
+
+// Steps without a run directory around them.
+namespace dgc {
+namespace {
+
+using test::TempRun;
+using test::tiny_config;
+
+struct Sets {
+  explicit Sets(const Config& config)
+      : train(make_dataset(config, Split::train)), test(make_dataset(config, Split::test)) {}
+  Rank::Data data() const { return {*train, *test}; }
+  std::unique_ptr<ImageDataset> train, test;
+};
+
+void on_ranks(const Config& config, const std::function<void(Rank&, Communicator&)>& body) {
+  const Sets sets(config);
+  const auto communicators = make_communicators(config);
+  run_ranks(communicators, [&](Communicator& communicator) {
+    Rank rank(config, sets.data(), communicator);
+    body(rank, communicator);
+  });
+}
+
+struct Outcome {
+  std::string weights;
+  double test_loss = 0, loss = 0, grad_norm = 0;
+  int64_t sent_bytes = 0;
+  bool operator==(const Outcome&) const = default;
+};
+
+Outcome after(const Config& config, int steps) {
+  Outcome outcome;
+  on_ranks(config, [&](Rank& rank, Communicator& communicator) {
+    StepMetrics last;
+    for (int i = 0; i < steps; ++i) last = rank.train_step();
+    rank.check_replicas();
+    const EvalMetrics eval = rank.evaluate();
+    if (communicator.rank() != 0) return;
+    outcome = {rank.weights_xxh64(), eval.test_loss, last.loss, last.grad_norm, last.sent_bytes};
+  });
+  return outcome;
+}
+
+// One sample's first pixel is NaN.
+class Poisoned final : public ImageDataset {
+ public:
+  Poisoned(const ImageDataset& good, int64_t sample) : good_(good), sample_(sample) {}
+  int64_t size() const override { return good_.size(); }
+  ImageShape shape() const override { return good_.shape(); }
+  int64_t classes() const override { return good_.classes(); }
+  int32_t read(int64_t i, const Draw* draw, float* out) const override {
+    const int32_t label = good_.read(i, draw, out);
+    if (i == sample_) out[0] = std::nanf("");
+    return label;
+  }
+
+ private:
+  const ImageDataset& good_;
+  int64_t sample_;
+};
+
+// The checksums of the newest checkpoint's files, but for the one that counts batches.
+std::vector<std::string> state_hashes(Rank& rank, const TempRun& run) {
+  rank.save(CheckpointStore(run.path()), 1);
+  std::vector<std::string> hashes = {rank.weights_xxh64()};
+  const auto checkpoint = newest_checkpoint(run.path());
+  for (const ManifestFile& file : checkpoint->manifest().files) {
+    if (file.name != "weights.safetensors") hashes.push_back(file.xxh64);
+  }
+  return hashes;
+}
+
+std::vector<float> loaded(const Checkpoint& checkpoint, const std::string& file, const std::string& tensor,
+                          int64_t numel) {
+  std::vector<float> values(static_cast<size_t>(numel));
+  checkpoint.open(file).load(tensor, {values.data(), {numel}}, *make_cpu_device());
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("workers give the same bits as threads and one after another") {
+  const std::string variant = GENERATE(
+      std::string(test::kDgc), std::string(test::kSgd),
+      std::string(R"(optimizer={"type": "dgc", "momentum": 0.9, "sparsity": 0.9, "clip_norm": 0.5})"),
+      std::string(R"(optimizer={"type": "sgd", "momentum": 0.9, "clip_norm": 0.5})"),
+      std::string(R"(optimizer={"type": "dgc", "momentum": 0.9, "sparsity": 0.9, "momentum_correction": false})"));
+  const std::string values = GENERATE("fp32", "fp16");
+  if (values == "fp16" && variant.find("sgd") != std::string::npos) return;
+  CAPTURE(variant, values);
+  const auto spread = [&](int ranks, int workers) {
+    return after(tiny_config({variant, fmt::format("exchange.wire.values=\"{}\"", values),
+                              fmt::format("ranks={}", ranks), fmt::format("workers_per_rank={}", workers)}),
+                 9);
+  };
+  const Outcome one = spread(1, 4);
+  CHECK(one.test_loss > 0);
+  CHECK(one == spread(4, 1));
+  CHECK(one == spread(2, 2));
+  CHECK(one.weights != spread(1, 2).weights);
+}
+
+TEST_CASE("clipping and the values on the wire each change the weights") {
+  const Outcome plain = after(tiny_config(), 4);
+  CHECK(plain.weights != after(tiny_config({"optimizer.clip_norm=0.1"}), 4).weights);
+  CHECK(plain.weights != after(tiny_config({"exchange.wire.values=\"fp16\""}), 4).weights);
+  CHECK(plain.weights != after(tiny_config({"seed=4"}), 4).weights);
+  CHECK(plain == after(tiny_config(), 4));
+}
+
+TEST_CASE("a replica that differs is found, with its rank and tensor") {
+  const Config config = tiny_config({"ranks=3", "workers_per_rank=1"});
+  const auto broken = [&] {
+    on_ranks(config, [](Rank& rank, Communicator& communicator) {
+      rank.train_step();
+      rank.check_replicas();
+      const Arena& weights = rank.weights();
+      if (communicator.rank() == 2) weights.view(3).f32()[1] = std::nextafter(weights.view(3).f32()[1], 10.f);
+      rank.check_replicas();
+    });
+  };
+  CHECK_THROWS_AS(broken(), InternalError);
+  CHECK_THROWS_WITH(broken(), Catch::Contains("step 1: the weights of rank 2 differ from rank 0's in 5.weight"));
+}
+
+TEST_CASE("a step with a non-finite gradient changes nothing on any worker") {
+  const auto [ranks, workers] = GENERATE(table<int, int>({{1, 4}, {4, 1}}));
+  const std::string optimizer = GENERATE(test::kDgc, test::kSgd);
+  const Config config =
+      tiny_config({optimizer, fmt::format("ranks={}", ranks), fmt::format("workers_per_rank={}", workers)});
+  const Sets sets(config);
+  // The first sample of the 3rd step's 2nd worker.
+  std::vector<int32_t> samples;
+  Sampler({sets.train->size(), 4, 4, config.seed}).indices(2, 1, samples);
+  const Poisoned poisoned(*sets.train, samples[0]);
+
+  const TempRun run;
+  const auto communicators = make_communicators(config);
+  run_ranks(communicators, [&](Communicator& communicator) {
+    Rank rank(config, {poisoned, *sets.test}, communicator);
+    std::vector<bool> skipped;
+    std::vector<std::string> before, behind;
+    for (int step = 0; step < 6; ++step) {
+      if (step == 2) before = state_hashes(rank, run);
+      const StepMetrics metrics = rank.train_step();
+      if (step == 2) behind = state_hashes(rank, run);
+      skipped.push_back(metrics.skipped);
+      DGC_CHECK(std::isfinite(metrics.loss) == !metrics.skipped, "the loss of a skipped step");
+      DGC_CHECK((metrics.sent_bytes == 0) == metrics.skipped, "a skipped step sends nothing");
+    }
+    const EvalMetrics eval = rank.evaluate();
+    rank.check_replicas();
+    if (communicator.rank() != 0) return;
+    CHECK(skipped == std::vector<bool>{false, false, true, false, false, false});
+    CHECK(before == behind);
+    CHECK(std::isfinite(eval.test_loss));
+    CHECK(rank.step() == 6);
+  });
+}
+
+TEST_CASE("statistics of BatchNorm are averaged over the workers") {
+  const auto [ranks, workers] = GENERATE(table<int, int>({{1, 4}, {2, 2}}));
+  const TempRun run;
+  on_ranks(tiny_config({fmt::format("ranks={}", ranks), fmt::format("workers_per_rank={}", workers)}),
+           [&](Rank& rank, Communicator&) {
+             for (int i = 0; i < 3; ++i) rank.train_step();
+             rank.save(CheckpointStore(run.path()), 1);
+           });
+  const auto checkpoint = newest_checkpoint(run.path());
+  REQUIRE(checkpoint);
+  for (const std::string name : {"1.running_mean", "1.running_var"}) {
+    std::vector<float> sum(8);
+    for (int worker = 0; worker < 4; ++worker) {
+      const auto own = loaded(*checkpoint, fmt::format("worker-{:04}.safetensors", worker), name, 8);
+      for (size_t c = 0; c < sum.size(); ++c) sum[c] += own[c];
+      CHECK(own != loaded(*checkpoint, "weights.safetensors", name, 8));
+    }
+    for (float& value : sum) value /= 4;
+    CHECK(sum == loaded(*checkpoint, "weights.safetensors", name, 8));
+  }
+}
+
+TEST_CASE("a checkpoint of another number of workers or other data is refused") {
+  const TempRun run;
+  on_ranks(tiny_config(), [&](Rank& rank, Communicator&) { rank.save(CheckpointStore(run.path()), 1); });
+  const auto restore = [&](const Config& config) {
+    on_ranks(config, [&](Rank& rank, Communicator&) { rank.restore(*newest_checkpoint(run.path())); });
+  };
+  CHECK_NOTHROW(restore(tiny_config()));
+  CHECK_NOTHROW(restore(tiny_config({"ranks=2", "workers_per_rank=2"})));
+  CHECK_THROWS_WITH(restore(tiny_config({"workers_per_rank=2"})), Catch::Contains("is of 4 workers"));
+  CHECK_THROWS_WITH(restore(tiny_config({"data.train_limit=64"})), Catch::Contains("epochs of 6 steps"));
+  const std::string other = R"(model.layers=[{"type": "flatten"}, {"type": "linear", "out": 4}])";
+  CHECK_THROWS_WITH(restore(tiny_config({other})),
+                    Catch::Contains("weights.safetensors") && Catch::Contains("1.weight"));
+}
+
+}  // namespace dgc

@@ -1,0 +1,163 @@
+#include <catch2/catch.hpp>
+
+#include "tensor/errors.h"
+#include "tests/train/run_files.h"
+#include "tests/train/tiny.h"
+
+// Invariant 5: stop and resume, at any step, equals never having stopped.
+namespace dgc {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace test;
+
+const std::string kPlateau =
+    R"(learning_rate={"type": "plateau", "base": 0.5, "factor": 0.5, "patience": 0, "threshold": 0.9})";
+const std::string kDropping =
+    R"(optimizer={"type": "dgc", "momentum": 0.9, "sparsity": 0.9, "clip_norm": 1, "momentum_correction": false})";
+
+// Overrides that keep a checkpoint of every step.
+std::vector<std::string> every_step(std::vector<std::string> overrides) {
+  overrides.insert(overrides.end(), {"checkpoint.every_steps=1", "checkpoint.keep=100"});
+  return overrides;
+}
+
+// What a run killed after `step` would have left: no later checkpoint, but later rows.
+void kill_after(const fs::path& run, int64_t step) {
+  for (const fs::path& checkpoint : CheckpointStore(run).list()) {
+    if (std::stoll(checkpoint.filename().string().substr(5)) > step) fs::remove_all(checkpoint);
+  }
+}
+
+// All files but the log.
+std::map<std::string, std::string> contents(const fs::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.path().filename() == "log.txt") continue;
+    files[entry.path().string()] = entry.is_regular_file() ? read_file(entry.path()) : "folder";
+  }
+  return files;
+}
+
+void damage(const fs::path& file) {
+  std::string bytes = read_file(file);
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  write_file(file, bytes);
+}
+
+}  // namespace
+
+TEST_CASE("a run that is killed after any step and resumed ends as one that was not") {
+  const auto variant =
+      GENERATE(std::vector<std::string>{kDgc, kPlateau},
+               std::vector<std::string>{kDgc, "ranks=2", "workers_per_rank=2", "exchange.wire.values=\"fp16\"",
+                                        "optimizer.flush_at_end=true"},
+               std::vector<std::string>{kSgd, kPlateau}, std::vector<std::string>{kDropping});
+  CAPTURE(variant);
+  const TempRun whole;
+  train(tiny_config(every_step(variant)), {.out = whole.path() / "run"});
+  const auto truth = timeless_rows(whole.path() / "run");
+  REQUIRE(truth.size() == 18 + 3 + 1);
+
+  for (const int64_t stop : {0, 2, 6, 11, 17, 18}) {  // in warm-up, at ends of epochs, in between
+    CAPTURE(stop);
+    const TempRun killed;
+    fs::copy(whole.path() / "run", killed.path() / "run", fs::copy_options::recursive);
+    kill_after(killed.path() / "run", stop);
+    train(tiny_config(variant), {.out = killed.path() / "run", .resume = true});
+    CHECK(timeless_rows(killed.path() / "run") == truth);
+  }
+}
+
+TEST_CASE("a run that max_steps ended goes on as if it had not") {
+  const int64_t stop = GENERATE(4, 6, 9);
+  const std::vector<std::string> variant = {kDgc, kPlateau};
+  const TempRun whole, stopped;
+  train(tiny_config(variant), {.out = whole.path() / "run"});
+  auto limited = variant;
+  limited.push_back(fmt::format("training.max_steps={}", stop));
+  train(tiny_config(limited), {.out = stopped.path() / "run"});
+  CHECK(rows_of_kind(stopped.path() / "run", "step").size() == static_cast<size_t>(stop));
+  train(tiny_config(variant), {.out = stopped.path() / "run", .resume = true});
+  CHECK(timeless_rows(stopped.path() / "run").back() == timeless_rows(whole.path() / "run").back());
+}
+
+TEST_CASE("resuming passes over a damaged checkpoint and ends in the same bits") {
+  const Config config = tiny_config({"checkpoint.every_steps=4", "checkpoint.keep=3"});
+  const TempRun run;
+  train(config, {.out = run.path() / "run"});
+  const std::string truth = final_hash(run.path() / "run");
+  const auto checkpoints = CheckpointStore(run.path() / "run").list();
+  REQUIRE(checkpoints.size() == 3);
+  damage(checkpoints[0] / "weights.safetensors");
+  damage(checkpoints[1] / "worker-0003.safetensors");
+  train(config, {.out = run.path() / "run", .resume = true});
+  CHECK(final_hash(run.path() / "run") == truth);
+  CHECK(read_file(run.path() / "run" / "log.txt").find("weights.safetensors is damaged") != std::string::npos);
+  for (const fs::path& checkpoint : CheckpointStore(run.path() / "run").list()) CHECK_NOTHROW(Checkpoint(checkpoint));
+}
+
+TEST_CASE("nothing is started over when all checkpoints are damaged") {
+  const Config config = tiny_config({"training.max_steps=4"});
+  const TempRun run;
+  train(config, {.out = run.path() / "run"});
+  for (const fs::path& checkpoint : CheckpointStore(run.path() / "run").list()) damage(checkpoint / "manifest.json");
+  const auto before = contents(run.path());
+  CHECK_THROWS_AS(train(config, {.out = run.path() / "run", .resume = true}), UserError);
+  CHECK(contents(run.path()) == before);
+}
+
+TEST_CASE("a config that would change results cannot be resumed, and its key is named") {
+  const TempRun run;
+  const auto resume = [&](const std::string& override) {
+    train(tiny_config({"training.max_steps=3", override}), {.out = run.path() / "run", .resume = true});
+  };
+  resume("seed=3");  // nothing is there yet: starts from the beginning
+  const std::string truth = final_hash(run.path() / "run");
+  const auto before = contents(run.path());
+  const std::pair<const char*, const char*> refused[] = {{"optimizer.sparsity=0.9", "optimizer.sparsity = 0.98"},
+                                                         {"seed=4", "seed = 3"},
+                                                         {"workers_per_rank=2", "workers_per_rank"},
+                                                         {"training.epochs=4", "training.epochs"},
+                                                         {"learning_rate.base=0.1", "learning_rate.base"},
+                                                         {"exchange.wire.values=\"fp16\"", "exchange.wire.values"}};
+  for (const auto& [override, key] : refused) {
+    CHECK_THROWS_AS(resume(override), UserError);
+    CHECK_THROWS_WITH(resume(override), Catch::Contains(key));
+  }
+  CHECK(contents(run.path()) == before);
+
+  for (const char* harmless : {"checkpoint.keep=1", "check_replicas_every=1", "data.threads=2", "name=\"other\""}) {
+    CHECK_NOTHROW(resume(harmless));
+    CHECK(final_hash(run.path() / "run") == truth);
+  }
+}
+
+TEST_CASE("a fresh run refuses a directory that holds one, and leaves it as it was") {
+  const Config config = tiny_config({"training.max_steps=3"});
+  const TempRun run;
+  train(config, {.out = run.path() / "run"});
+  if (GENERATE(false, true)) fs::remove(run.path() / "run" / "config.json");
+  const auto before = contents(run.path());
+  CHECK_THROWS_AS(train(config, {.out = run.path() / "run"}), UserError);
+  CHECK_THROWS_WITH(train(config, {.out = run.path() / "run"}), Catch::Contains("already holds a run"));
+  CHECK(contents(run.path()) == before);
+}
+
+TEST_CASE("a config that cannot be trained leaves no run directory behind") {
+  const TempRun run;
+  const std::string override =
+      GENERATE("training.batch_per_worker=26", R"(model.layers=[{"type": "flatten"}, {"type": "linear", "out": 3}])",
+               R"(model.layers=[{"type": "conv2d", "out": 4, "kernel": 9}])");
+  CHECK_THROWS_AS(train(tiny_config({override}), {.out = run.path() / "run"}), UserError);
+  CHECK_FALSE(fs::exists(run.path() / "run"));
+}
+
+TEST_CASE("a flushed run cannot go on") {
+  const TempRun run;
+  train(tiny_config({"optimizer.flush_at_end=true", "training.max_steps=4"}), {.out = run.path() / "run"});
+  CHECK_THROWS_WITH(train(tiny_config({"optimizer.flush_at_end=true"}), {.out = run.path() / "run", .resume = true}),
+                    Catch::Contains("flush_at_end"));
+}
+
+}  // namespace dgc
