@@ -1,6 +1,7 @@
 #include "train/plan.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "models/executor.h"
 #include "optim/dgc_layout.h"
@@ -26,10 +27,17 @@ double lowest_sparsity(const OptimizerOptions& o) {
   return o.flush_at_end ? 0 : lowest;
 }
 
+// As far as the config tells.
+int64_t most_test_samples(const DataOptions& data) {
+  const int64_t limit = data.test_limit.value_or(std::numeric_limits<int64_t>::max());
+  return data.type == DataType::synthetic ? std::min(limit, data.test_samples) : limit;
+}
+
 PlanMemory plan_memory(const Config& config, const Network& network, const ParamLayout& params) {
   const auto backend = make_backend(config.device, static_cast<int>(config.threads));
   const Executor training(network, *backend, config.training.batch_per_worker, Executor::Mode::training);
-  const Executor evaluation(network, *backend, config.training.eval_batch, Executor::Mode::evaluation);
+  const int64_t eval_batch = std::min(config.training.eval_batch, most_test_samples(config.data));
+  const Executor evaluation(network, *backend, eval_batch, Executor::Mode::evaluation);
   const int64_t arena = params.extent() * 4;
   const int64_t statistics = ParamLayout(network.buffers()).extent() * 4;
   const int64_t local = config.workers_per_rank, all = local * config.ranks;
@@ -40,8 +48,7 @@ PlanMemory plan_memory(const Config& config, const Network& network, const Param
   memory.gradients = local * arena;
   memory.momentum = 2 * arena;
   memory.activations = static_cast<int64_t>(std::max(training.activation_bytes(), evaluation.activation_bytes()));
-  memory.other =
-      (local + 1) * statistics + images(config.training.batch_per_worker) + images(config.training.eval_batch);
+  memory.other = (2 * local + 1) * statistics + images(config.training.batch_per_worker) + images(eval_batch);
   if (config.optimizer.type == OptimizerType::dgc) {
     const WireValues values = config.exchange.wire.values == ValueFormat::fp16 ? WireValues::fp16 : WireValues::fp32;
     const DgcLayout largest = make_dgc_layout(params, lowest_sparsity(config.optimizer), values);
