@@ -3,6 +3,7 @@
 #include <new>
 
 #include "commands/commands.h"
+#include "commands/usage_error.h"
 #include "tensor/errors.h"
 #include "train/interrupt.h"
 #include "train/log.h"
@@ -12,11 +13,14 @@ namespace {
 enum ExitCode { kSuccess = 0, kOurError = 1, kUserError = 2, kInterrupted = 130 };
 
 int run(int argc, char** argv) {
-  CLI::App app("dgc: trains neural networks from JSON configs and exchanges 0.1 % of the gradient (Deep Gradient Compression)");
+  CLI::App app(
+      "dgc: trains neural networks from JSON configs and exchanges 0.1 % of the gradient (Deep Gradient Compression)",
+      "dgc");
   app.require_subcommand(1);
   app.footer(
       "Examples:\n  dgc train configs/quickstart.json\n  dgc report runs/quickstart -o report.html\n\n"
-      "dgc COMMAND --help tells more. Exit codes: 0 done, 1 an error of this program, 2 an error in what it was given,\n"
+      "dgc COMMAND --help tells more. Exit codes: 0 done, 1 an error of this program, 2 an error in what it was "
+      "given,\n"
       "130 interrupted after the state was saved.");
   dgc::add_train_command(app);
   dgc::add_eval_command(app);
@@ -31,7 +35,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    app.exit(error);
+    spdlog::error("{}", dgc::usage_error(app, error));
     return kUserError;
   }
 }

@@ -1,0 +1,173 @@
+#include <fmt/core.h>
+
+#include <catch2/catch.hpp>
+
+#include "config/config.h"
+#include "config/json_lines.h"
+#include "tests/commands/program.h"
+
+namespace dgc {
+namespace {
+
+using namespace test;
+using Catch::Contains;
+
+// Exactly one line, which is what people read of an error.
+bool is_one_line(const std::string& text) { return !text.empty() && text.find('\n') == text.size() - 1; }
+
+}  // namespace
+
+TEST_CASE("every command has a help with an example") {
+  const std::vector<std::string> command = GENERATE(
+      std::vector<std::string>{}, std::vector<std::string>{"train"}, std::vector<std::string>{"eval"},
+      std::vector<std::string>{"plan"}, std::vector<std::string>{"bench"}, std::vector<std::string>{"bench", "dgc"},
+      std::vector<std::string>{"bench", "train"}, std::vector<std::string>{"report"},
+      std::vector<std::string>{"config"}, std::vector<std::string>{"info"});
+  CAPTURE(command);
+  const Program dgc;
+  auto arguments = command;
+  arguments.push_back("--help");
+  const Result help = dgc.run(arguments);
+  CHECK(help.code == 0);
+  CHECK_THAT(help.out, Contains("Example"));
+  std::string name = "dgc";
+  for (const std::string& word : command) name += " " + word;
+  CHECK_THAT(help.out, Contains(name));
+  CHECK(help.err.empty());
+}
+
+TEST_CASE("a wrong command line is said in one sentence, exit code 2") {
+  const auto [arguments, expected] = GENERATE(table<std::vector<std::string>, std::string>({
+      {std::vector<std::string>{}, "dgc: a subcommand is required"},
+      {{"trian", "x.json"}, "dgc: there is no command \"trian\"; did you mean \"train\"?"},
+      {{"frobnicate"}, "dgc: there is no command \"frobnicate\""},
+      {{"--frob"}, "dgc: there is no option \"--frob\""},
+      {{"train"}, "dgc train: CONFIG is required"},
+      {{"train", "tiny.json", "--frob"}, "--frob"},
+      {{"train", "tiny.json", "other.json"}, "other.json"},
+      {{"train", "tiny.json", "--out"}, "--out"},
+      {{"train", "tiny.json", "--set"}, "--set"},
+      {{"eval"}, "dgc eval: RUN is required"},
+      {{"bench"}, "dgc bench: a subcommand is required"},
+      {{"bench", "dcg"}, "dgc bench: there is no command \"dcg\"; did you mean \"dgc\"?"},
+      {{"bench", "dgc", "--steps", "0"}, "--steps"},
+      {{"bench", "dgc", "--steps", "many"}, "--steps"},
+      {{"bench", "dgc", "--sparsity", "2"}, "--sparsity"},
+      {{"plan", "tiny.json", "--workers", "-1"}, "--workers"},
+      {{"report"}, "dgc report: RUN is required"},
+      {{"config"}, "dgc config: name a config file"},
+  }));
+  CAPTURE(arguments);
+  const Program dgc;
+  const Result result = dgc.run(arguments);
+  CHECK(result.code == 2);
+  CHECK_THAT(result.err, Catch::StartsWith("error: dgc") && Contains(expected));
+  CHECK(is_one_line(result.err));
+  CHECK(result.out.empty());
+}
+
+TEST_CASE("what is wrong in a config or file is said in one sentence, exit code 2") {
+  const auto [arguments, first, second] = GENERATE(table<std::vector<std::string>, std::string, std::string>({
+      {{"train", "tiny.json", "--set", "optimizer.sparsty=0.9"}, "optimizer.sparsty", "sparsity"},
+      {{"train", "tiny.json", "--set", "seed=-1"}, "seed", ""},
+      {{"train", "tiny.json", "--set", "nonsense"}, "nonsense", ""},
+      {{"train", "nowhere.json"}, "nowhere.json", ""},
+      {{"train", "broken.json"}, "broken.json", "line 1"},
+      {{"train", "tiny.json", "--set", "training.batch_per_worker=999"}, "training.batch_per_worker", "100"},
+      {{"train", "tiny.json", "--set", R"(data={"type": "cifar10", "path": "nowhere"})", "--set", "model.classes=10"},
+       "",
+       ""},
+      {{"train", "tiny.json", "--out", "tiny.json/run"}, "tiny.json/run", ""},
+      {{"train", "tiny.json", "--set", "device=\"cuda:0\""}, "cuda:0", ""},
+      {{"plan", "nowhere.json"}, "nowhere.json", ""},
+      {{"config", "nowhere.json"}, "nowhere.json", ""},
+      {{"eval", "nowhere"}, "nowhere", ""},
+      {{"report", "nowhere"}, "nowhere", ""},
+      {{"bench", "train", "nowhere.json"}, "nowhere.json", ""},
+  }));
+  CAPTURE(arguments);
+  const Program dgc;
+  dgc.write("broken.json", "{\"model\": ]");
+  const Result result = dgc.run(arguments);
+  CHECK(result.code == 2);
+  CHECK_THAT(result.err, Catch::StartsWith("error: ") && Contains(first) && Contains(second));
+  CHECK(is_one_line(result.err));
+}
+
+TEST_CASE("train, eval, report: from a config to a page") {
+  const Program dgc;
+  const Result trained = dgc.run({"train", "tiny.json", "--out", "run", "--set", "training.epochs=2"});
+  INFO(trained.err);
+  REQUIRE(trained.code == 0);
+  CHECK_THAT(trained.out, Contains("accuracy"));
+  const Row final = dgc.rows("run").back();
+  REQUIRE(final.text("kind") == "final");
+
+  const Result evaluated = dgc.run({"eval", "run", "--logits", "logits.safetensors"});
+  REQUIRE(evaluated.code == 0);
+  CHECK_THAT(evaluated.out, Contains(fmt::format("{:.2f} %", 100 * *final.number("test_accuracy"))));
+  CHECK_THAT(evaluated.out, Contains(*final.text("weights_xxh64")));
+  CHECK(dgc.read("logits.safetensors").size() > 30 * 4 * 4);
+
+  REQUIRE(dgc.run({"train", "tiny.json", "--out", "dense", "--set", R"(optimizer={"type": "sgd"})"}).code == 0);
+  const Result reported = dgc.run({"report", "run", "dense", "-o", "report.html"});
+  REQUIRE(reported.code == 0);
+  CHECK_THAT(reported.out, Contains("report.html"));
+  const std::string html = dgc.read("report.html");
+  CHECK_THAT(html, Contains("<svg"));
+  for (const std::string outside : {"src=\"http", "href=\"http", "url(", "@import"})
+    CHECK_THAT(html, !Contains(outside));
+
+  const Result again = dgc.run({"train", "tiny.json", "--out", "run", "--set", "training.epochs=2"});
+  CHECK(again.code == 2);
+  CHECK_THAT(again.err, Contains("--resume") && Contains("--out"));
+
+  for (const auto& checkpoint : dgc.checkpoints("run")) {
+    const std::string weights = "run/checkpoints/" + checkpoint + "/weights.safetensors";
+    std::string bytes = dgc.read(weights);
+    bytes[bytes.size() - 3] = static_cast<char>(bytes[bytes.size() - 3] ^ 4);
+    dgc.write(weights, bytes);
+  }
+  const Result damaged = dgc.run({"eval", "run"});
+  CHECK(damaged.code == 2);
+  CHECK_THAT(damaged.err, Contains("weights.safetensors is damaged") && Contains("none of the 2 checkpoints"));
+}
+
+TEST_CASE("the printed config is a config, and the same one") {
+  const Program dgc;
+  const Result first = dgc.run({"config", "tiny.json", "--set", "optimizer.sparsity=0.97"});
+  REQUIRE(first.code == 0);
+  dgc.write("again.json", first.out);
+  const Result second = dgc.run({"config", "again.json"});
+  CHECK(second.out == first.out);
+  CHECK(parse_config(first.out, "again.json").optimizer.sparsity == 0.97);
+  CHECK_THAT(dgc.run({"config", "--schema"}).out, Contains("\"$schema\""));
+  CHECK_THAT(dgc.run({"config", "--reference"}).out, Contains("batch_per_worker"));
+}
+
+TEST_CASE("plan prints the paper's numbers, info the machine's") {
+  const Program dgc;
+  const Result alexnet = dgc.run({"plan", DGC_SOURCE_DIR "/configs/paper/alexnet_imagenet.json"});
+  REQUIRE(alexnet.code == 0);
+  CHECK_THAT(alexnet.out, Contains("232.56 MiB dense") && Contains("0.389 MiB") && Contains("597.7x"));
+  const Result resnet = dgc.run({"plan", DGC_SOURCE_DIR "/configs/paper/resnet50_imagenet.json", "--workers", "64"});
+  REQUIRE(resnet.code == 0);
+  CHECK_THAT(resnet.out, Contains("97.49 MiB dense") && Contains("0.352 MiB") && Contains("276.7x"));
+  CHECK_THAT(resnet.out, Contains("64 workers") && Contains("97.917 %"));  // 1 - 8 / (64 x 6)
+  const Result info = dgc.run({"info"});
+  REQUIRE(info.code == 0);
+  CHECK_THAT(info.out, Contains("cpu") && Contains("threads"));
+}
+
+TEST_CASE("bench train measures a config") {
+  const Program dgc;
+  const Result result =
+      dgc.run({"bench", "train", "tiny.json", "--json", "--warmup", "1", "--steps", "2", "--repeats", "3"});
+  REQUIRE(result.code == 0);
+  dgc.write("line.jsonl", result.out);
+  const Row row = read_json_lines((dgc.folder() / "line.jsonl").string()).at(0);
+  CHECK(row.integer("global_batch") == 16);
+  CHECK(*row.number("samples_per_s") == Approx(16000 / *row.number("ms_per_step")));
+}
+
+}  // namespace dgc

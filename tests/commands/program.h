@@ -1,0 +1,64 @@
+#pragma once
+
+#include <algorithm>
+
+#include "config/json_lines.h"
+#include "tests/commands/child.h"
+#include "tests/train/run_files.h"
+
+namespace dgc::test {
+
+struct Result {
+  int code = 0;
+  std::string out, err;
+};
+
+// The dgc program in a folder of its own, where tiny.json lies: a network that trains in a moment, 6 steps an epoch.
+class Program {
+ public:
+  Program() {
+    write("tiny.json", R"({
+      "threads": 1, "workers_per_rank": 4,
+      "model": {"type": "resnet", "depth": 8, "width": 4, "classes": 4},
+      "data": {"type": "synthetic", "height": 8, "width": 8, "channels": 1, "classes": 4, "train_samples": 100,
+               "test_samples": 30},
+      "training": {"epochs": 3, "batch_per_worker": 4},
+      "optimizer": {"type": "dgc", "momentum": 0.9, "nesterov": true, "sparsity": 0.98, "warmup": {"epochs": 1}},
+      "learning_rate": {"type": "cosine", "base": 0.05}})");
+  }
+
+  const std::filesystem::path& folder() const { return folder_.path(); }
+  void write(const std::string& file, const std::string& text) const { folder_.write(file, text); }
+  std::string read(const std::string& file) const { return folder_.read(file); }
+
+  Result run(const std::vector<std::string>& arguments) const {
+    Child child(folder(), arguments);
+    const int code = child.wait();
+    return {code, child.out(), child.err()};
+  }
+
+  std::vector<Row> rows(const std::string& run) const {
+    const auto path = folder() / run / "metrics.jsonl";
+    return std::filesystem::exists(path) ? read_json_lines(path.string()) : std::vector<Row>{};
+  }
+  std::string final_hash(const std::string& run) const {
+    const auto all = rows(run);
+    return all.empty() ? "no rows" : all.back().text("weights_xxh64").value_or("no final row");
+  }
+  // Newest first.
+  std::vector<std::string> checkpoints(const std::string& run) const {
+    std::vector<std::string> names;
+    const auto folder_of_run = folder() / run / "checkpoints";
+    if (!std::filesystem::exists(folder_of_run)) return names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_of_run)) {
+      if (entry.path().filename().string().starts_with("step-")) names.push_back(entry.path().filename().string());
+    }
+    std::ranges::sort(names, std::greater<>());
+    return names;
+  }
+
+ private:
+  TempRun folder_;
+};
+
+}  // namespace dgc::test
