@@ -1,0 +1,76 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "models/executor.h"
+#include "tests/train/hashed.h"
+
+namespace dgc {
+
+constexpr uint32_t kClasses = 10;
+
+inline std::span<const float> span_of(View view) { return {view.f32(), static_cast<size_t>(view.numel())}; }
+
+// A network with the weights, images and labels of tests/reference/cases.py.
+class HashedModel {
+ public:
+  HashedModel(Backend& on, Network network, int64_t batch, hashed::NormFill norm = {})
+      : backend(on),
+        net(std::move(network)),
+        params(net.params()),
+        statistics(net.buffers()),
+        weights(on.device(), params),
+        gradients(on.device(), params),
+        buffers(on.device(), statistics),
+        training(net, on, batch, Executor::Mode::training),
+        evaluation(net, on, batch, Executor::Mode::evaluation),
+        memory(on.device(), std::max(training.activation_bytes(), evaluation.activation_bytes())) {
+    training.attach(memory.data());
+    evaluation.attach(memory.data());
+    hashed::fill(weights, norm);
+    hashed::fill(buffers, norm);
+  }
+
+  void load_batch(int seed, int number) {
+    const std::string name = fmt::format("s{}b{}", seed, number);
+    images = hashed::images(name + ".images", training.batch(), net.shape(0)[1]);
+    labels = hashed::labels(name + ".labels", training.batch(), kClasses);
+  }
+
+  View evaluate() { return evaluation.forward(weights, buffers, x(), {.training = false}); }
+
+  // Forward and backward. The logits, which the loss's gradient may take the place of, are copied.
+  struct Result {
+    std::vector<float> logits;
+    float loss = 0;
+  };
+  Result run() {
+    const int64_t rows = training.batch();
+    std::array<float, 3> stats{};
+    const View logits = training.forward(weights, buffers, x(), {});
+    Result result{.logits = {span_of(logits).begin(), span_of(logits).end()}};
+    backend.softmax_cross_entropy({rows, kClasses, 1.f / static_cast<float>(rows)}, logits,
+                                  {labels.data(), {rows}, DType::i32}, training.output_gradient(), {stats.data(), {3}});
+    backend.device()->zero(gradients.data(), gradients.bytes());
+    training.backward(weights, gradients, x(), {}, [](int, int) {});
+    result.loss = stats[0] / static_cast<float>(rows);
+    return result;
+  }
+
+  ConstView x() const { return {images.data(), net.shape(0, training.batch())}; }
+
+  Backend& backend;
+  Network net;
+  ParamLayout params, statistics;
+  Arena weights, gradients, buffers;
+  Executor training, evaluation;
+  Buffer memory;
+  std::vector<float> images;
+  std::vector<int32_t> labels;
+};
+
+}  // namespace dgc
