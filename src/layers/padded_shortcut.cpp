@@ -10,6 +10,9 @@ PaddedShortcut::PaddedShortcut(int64_t in, int64_t out, int64_t stride) : in_(in
 
 Shape PaddedShortcut::output_shape(std::span<const Shape> in) const {
   require_image(in[0], "shortcut");
+  if (in[0][3] != in_) {
+    throw_user_error("shortcut expects [batch, height, width, {}] but its input is {}", in_, in[0].str());
+  }
   const ShortcutArgs a = args(in[0]);
   return {a.batch, a.out_h(), a.out_w(), a.out_c};
 }
