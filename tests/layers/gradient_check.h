@@ -1,0 +1,163 @@
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "layers/layer.h"
+#include "tests/kernels/on_device.h"
+
+namespace dgc {
+
+// A layer on a backend with everything its interface asks for: inputs, parameters, statistics, output, saved memory and
+// gradients. The loss is sum(r * y) with a fixed random r, so r is the gradient of y.
+class LayerRun {
+ public:
+  // Inputs and parameters start at random in [-1, 1].
+  LayerRun(Backend& backend, const Layer& layer, std::vector<Shape> in, unsigned seed = 1)
+      : backend_(backend), layer_(layer), in_(std::move(in)), out_(layer.output_shape(in_)) {
+    for (const Shape& shape : in_) x_.push_back(random_floats(shape.numel(), seed++));
+    for (const ParamSpec& spec : layer.params()) params_.push_back(random_floats(spec.shape.numel(), seed++));
+    for (const ParamSpec& spec : layer.buffers()) buffers_.emplace_back(spec.shape.numel(), spec.init.value);
+    r_ = random_floats(out_.numel(), seed);
+  }
+
+  RunContext run;
+  std::vector<float>& x(size_t i = 0) { return x_[i]; }
+  std::vector<float>& param(size_t i) { return params_[i]; }
+  std::vector<float>& buffer(size_t i) { return buffers_[i]; }  // also the statistics that forward() has updated
+  std::vector<float>& r() { return r_; }
+  const Shape& output_shape() const { return out_; }
+  const std::vector<float>& dx(size_t i = 0) const { return dx_[i]; }
+  const std::vector<float>& dparam(size_t i) const { return dparams_[i]; }
+
+  std::vector<float> forward() { return Pass(*this).forward(); }
+
+  struct Wanted {
+    bool dx = true;
+    float dparams_start = 0;  // what the gradients of parameters hold before: backward must add
+  };
+  void backward(const Wanted& wanted) {
+    Pass pass(*this);
+    pass.forward();
+    pass.backward(wanted);
+  }
+  void backward() { backward(Wanted()); }
+
+  // Largest |analytic - numeric| / max(1, |numeric|) over every dx and dparam. Central differences, summed in double.
+  double worst_gradient_error(float eps = 1e-2f) {
+    backward();
+    double worst = 0;
+    for (size_t i = 0; i < x_.size(); ++i) worst = std::fmax(worst, compare(x_[i], dx_[i], eps));
+    for (size_t i = 0; i < params_.size(); ++i) worst = std::fmax(worst, compare(params_[i], dparams_[i], eps));
+    return worst;
+  }
+
+ private:
+  // Device memory of one pass. What the layer does not keep, backward gets without data: a layer that reads it crashes.
+  struct Pass {
+    explicit Pass(LayerRun& owner) : o(owner) {
+      for (size_t i = 0; i < o.x_.size(); ++i) x.emplace_back(o.backend_, o.x_[i]);
+      for (const auto& p : o.params_) params.emplace_back(o.backend_, p);
+      for (const auto& b : o.buffers_) buffers.emplace_back(o.backend_, b);
+      y.emplace(o.backend_, std::vector<float>(static_cast<size_t>(o.out_.numel()), NAN));
+      saved = Buffer(o.backend_.device(), o.run.training ? o.layer_.saved_bytes(o.backend_, o.in_) : 0);
+    }
+
+    std::vector<float> forward() {
+      const auto xs = const_views(x, o.in_, true), ps = const_views(params, shapes(o.layer_.params()), true);
+      const auto bs = views(buffers, shapes(o.layer_.buffers()));
+      o.layer_.forward({.backend = o.backend_,
+                        .run = o.run,
+                        .x = xs,
+                        .params = ps,
+                        .buffers = bs,
+                        .y = {y->view().data, o.out_},
+                        .saved = {saved.data(), {}}});
+      for (size_t i = 0; i < buffers.size(); ++i) o.buffers_[i] = buffers[i].host();
+      return y->host();
+    }
+
+    void backward(const Wanted& wanted) {
+      const OnDevice dy(o.backend_, o.r_);
+      std::vector<OnDevice> dx, dparams;
+      std::vector<View> dxs;
+      for (size_t i = 0; i < o.x_.size(); ++i) {
+        dx.emplace_back(o.backend_, std::vector<float>(o.x_[i].size(), 99.f));  // overwritten, not added to
+        dxs.push_back({wanted.dx ? dx[i].view().data : nullptr, o.in_[i]});
+      }
+      for (const auto& p : o.params_) {
+        dparams.emplace_back(o.backend_, std::vector<float>(p.size(), wanted.dparams_start));
+      }
+      const auto xs = const_views(x, o.in_, o.layer_.keeps_input());
+      const auto ps = const_views(params, shapes(o.layer_.params()), true);
+      const auto dps = views(dparams, shapes(o.layer_.params()));
+      o.layer_.backward({.backend = o.backend_,
+                         .run = o.run,
+                         .x = xs,
+                         .params = ps,
+                         .y = ConstView(o.layer_.keeps_output() ? y->view().data : nullptr, o.out_),
+                         .saved = ConstView(saved.data(), {}),
+                         .dy = {dy.view().data, o.out_},
+                         .dx = dxs,
+                         .dparams = dps});
+      o.dx_.clear(), o.dparams_.clear();
+      for (const OnDevice& d : dx) o.dx_.push_back(d.host());
+      for (const OnDevice& d : dparams) o.dparams_.push_back(d.host());
+    }
+
+    static std::vector<Shape> shapes(const std::vector<ParamSpec>& specs) {
+      std::vector<Shape> list;
+      for (const ParamSpec& spec : specs) list.push_back(spec.shape);
+      return list;
+    }
+    static std::vector<View> views(const std::vector<OnDevice>& data, const std::vector<Shape>& shapes) {
+      std::vector<View> list;
+      for (size_t i = 0; i < data.size(); ++i) list.push_back({data[i].view().data, shapes[i]});
+      return list;
+    }
+    static std::vector<ConstView> const_views(const std::vector<OnDevice>& data, const std::vector<Shape>& shapes,
+                                              bool present) {
+      std::vector<ConstView> list;
+      for (size_t i = 0; i < data.size(); ++i) list.emplace_back(present ? data[i].view().data : nullptr, shapes[i]);
+      return list;
+    }
+
+    LayerRun& o;
+    std::vector<OnDevice> x, params, buffers;
+    std::optional<OnDevice> y;
+    Buffer saved;
+  };
+
+  double loss() {
+    const auto y = forward();
+    double sum = 0;
+    for (size_t i = 0; i < y.size(); ++i) sum += static_cast<double>(r_[i]) * static_cast<double>(y[i]);
+    return sum;
+  }
+
+  double compare(std::vector<float>& at, const std::vector<float>& analytic, float eps) {
+    double worst = 0;
+    for (size_t i = 0; i < at.size(); ++i) {
+      const float keep = at[i];
+      at[i] = keep + eps;
+      const double up_at = at[i], up = loss();
+      at[i] = keep - eps;
+      const double down_at = at[i], down = loss();
+      at[i] = keep;
+      const double numeric = (up - down) / (up_at - down_at);
+      const double error = std::fabs(static_cast<double>(analytic[i]) - numeric) / std::fmax(1.0, std::fabs(numeric));
+      if (!(error <= worst)) worst = std::isnan(error) ? INFINITY : error;
+    }
+    return worst;
+  }
+
+  Backend& backend_;
+  const Layer& layer_;
+  std::vector<Shape> in_;
+  Shape out_;
+  std::vector<std::vector<float>> x_, params_, buffers_, dx_, dparams_;
+  std::vector<float> r_;
+};
+
+}  // namespace dgc
