@@ -37,7 +37,7 @@ void print_break_even(int64_t workers) {
 }
 
 void print_memory(const PlanMemory& m, const Config& config) {
-  fmt::print("\nMemory of one rank ({} workers), MiB; the data set and its loader come on top\n",
+  fmt::print("\nMemory of one rank ({} workers), MiB; the program itself, the data set and its loader come on top\n",
              config.workers_per_rank);
   const std::pair<const char*, int64_t> parts[] = {{"weights", m.weights},          {"gradients", m.gradients},
                                                    {"u and v", m.residuals},        {"momentum and sum", m.momentum},

@@ -33,6 +33,15 @@ int64_t most_test_samples(const DataOptions& data) {
   return data.type == DataType::synthetic ? std::min(limit, data.test_samples) : limit;
 }
 
+// The backend keeps one convolution's weights at a time in an order of its own.
+int64_t largest_convolution(const ParamLayout& params) {
+  int64_t largest = 0;
+  for (int i = 0; i < params.size(); ++i) {
+    if (params.spec(i).shape.rank() == 4) largest = std::max(largest, params.numel(i));
+  }
+  return largest * 4;
+}
+
 PlanMemory plan_memory(const Config& config, const Network& network, const ParamLayout& params) {
   const auto backend = make_backend(config.device, static_cast<int>(config.threads));
   const Executor training(network, *backend, config.training.batch_per_worker, Executor::Mode::training);
@@ -48,7 +57,8 @@ PlanMemory plan_memory(const Config& config, const Network& network, const Param
   memory.gradients = local * arena;
   memory.momentum = 2 * arena;
   memory.activations = static_cast<int64_t>(std::max(training.activation_bytes(), evaluation.activation_bytes()));
-  memory.other = (2 * local + 1) * statistics + images(config.training.batch_per_worker) + images(eval_batch);
+  memory.other = (2 * local + 1) * statistics + images(config.training.batch_per_worker) + images(eval_batch) +
+                 largest_convolution(params);
   if (config.optimizer.type == OptimizerType::dgc) {
     const WireValues values = config.exchange.wire.values == ValueFormat::fp16 ? WireValues::fp16 : WireValues::fp32;
     const DgcLayout largest = make_dgc_layout(params, lowest_sparsity(config.optimizer), values);
