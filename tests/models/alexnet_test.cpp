@@ -1,0 +1,30 @@
+#include "models/alexnet.h"
+
+#include <catch2/catch.hpp>
+
+using namespace dgc;
+
+TEST_CASE("AlexNet has Caffe's 60,965,224 parameters", "[models]") {
+  const Network net = make_alexnet({}, {224, 224, 3});
+  const ParamLayout layout(net.params());
+  const std::pair<const char*, int64_t> expected[] = {
+      {"conv1", 96 * (3 * 11 * 11 + 1)},  {"conv2", 256 * (48 * 5 * 5 + 1)},  {"conv3", 384 * (256 * 3 * 3 + 1)},
+      {"conv4", 384 * (192 * 3 * 3 + 1)}, {"conv5", 256 * (192 * 3 * 3 + 1)}, {"fc6", 4096 * (256 * 6 * 6 + 1)},
+      {"fc7", 4096 * (4096 + 1)},         {"fc8", 1000 * (4096 + 1)}};
+  REQUIRE(layout.size() == 16);
+  for (int i = 0; i < 8; ++i) {
+    CHECK(layout.spec(2 * i).name == std::string(expected[i].first) + ".weight");
+    CHECK(layout.spec(2 * i + 1).name == std::string(expected[i].first) + ".bias");
+    CHECK(layout.numel(2 * i) + layout.numel(2 * i + 1) == expected[i].second);
+  }
+  CHECK(layout.parameters() == 60965224);
+  CHECK(net.buffers().empty());
+  CHECK(net.shape(net.output(), 128) == Shape{128, 1000});
+}
+
+TEST_CASE("AlexNet names the layer that an image is too small for", "[models]") {
+  CHECK_THROWS_AS(make_alexnet({}, {32, 32, 3}), UserError);
+  CHECK_THROWS_WITH(make_alexnet({}, {32, 32, 3}),
+                    Catch::StartsWith("layer pool5: ") && Catch::Contains("[1, 1, 1, 256]"));
+  CHECK_THROWS_WITH(make_alexnet({}, {224, 224, 1}), Catch::StartsWith("layer conv1: "));
+}

@@ -1,0 +1,208 @@
+#include "models/executor.h"
+
+#include <catch2/catch.hpp>
+
+#include "models/resnet.h"
+#include "tests/backends.h"
+#include "tests/models/small_net.h"
+
+using namespace dgc;
+
+namespace {
+
+// Keeps every ReLU far from its kink, where finite differences mean nothing: each second channel is always open, the
+// others always closed.
+void open_or_close_relus(NetRun& net) {
+  for (int i = 0; i < net.layout.size(); ++i) {
+    const std::string& name = net.layout.spec(i).name;
+    if (name == "stem.bn.weight" || name == "first.bn.weight") net.write(net.weights, i, {0.5f, 0.25f, -0.5f, 0.5f});
+    if (name == "stem.bn.bias") net.write(net.weights, i, {4, -4, 3, -5});
+    if (name == "first.bn.bias") net.write(net.weights, i, {-9, 4, 4, -5});
+    if (name == "left.conv.weight" || name == "second.conv.weight") {
+      auto w = net.read(net.weights, i);
+      for (float& value : w) value *= 2;
+      net.write(net.weights, i, w);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("gradients through a whole residual network match finite differences", "[models][grad]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const Network network = residual_net();
+  NetRun net(network, *backend, 3);
+  open_or_close_relus(net);
+  net.forward();
+  net.backward();
+
+  for (int i = 0; i < net.layout.size(); ++i) {
+    const auto analytic = net.read(net.gradients, i);
+    auto w = net.read(net.weights, i);
+    double worst = 0, largest = 0;
+    for (size_t e = 0; e < w.size(); ++e) {
+      const float keep = w[e], eps = 1e-2f;
+      w[e] = keep + eps, net.write(net.weights, i, w);
+      const double up = net.loss();
+      w[e] = keep - eps, net.write(net.weights, i, w);
+      const double down = net.loss();
+      w[e] = keep, net.write(net.weights, i, w);
+      const double numeric = (up - down) / (2 * static_cast<double>(eps));
+      worst = std::fmax(worst, std::fabs(numeric - static_cast<double>(analytic[e])));
+      largest = std::fmax(largest, std::fabs(numeric));
+    }
+    CAPTURE(net.layout.spec(i).name);
+    CHECK(largest > 0.02);  // there is a gradient to get wrong
+    CHECK(worst < 0.01 * largest);
+  }
+}
+
+TEST_CASE("backward announces every parameter once, last layer first, with its final gradient", "[models]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const Network network = residual_net();
+  NetRun net(network, *backend, 2);
+  net.forward();
+  std::vector<std::vector<float>> seen(static_cast<size_t>(net.layout.size()));
+  int previous = net.layout.size();
+  net.backward([&](int first, int count) {
+    CHECK(first + count == previous);  // parameters lie in the order of the layers
+    previous = first;
+    for (int i = first; i < first + count; ++i) seen[static_cast<size_t>(i)] = net.read(net.gradients, i);
+  });
+  CHECK(previous == 0);
+  for (int i = 0; i < net.layout.size(); ++i) CHECK(seen[static_cast<size_t>(i)] == net.read(net.gradients, i));
+}
+
+TEST_CASE("backward adds to the gradients", "[models]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const Network network = residual_net();
+  NetRun net(network, *backend, 2);
+  net.forward();
+  net.backward();
+  const auto once = net.all_gradients();
+  net.forward();
+  net.backward();
+  auto twice = once;
+  for (float& g : twice) g *= 2;
+  CHECK(worst_error(net.all_gradients(), twice) < 1e-5);
+}
+
+TEST_CASE("a step depends on nothing that lay in its memory before", "[models]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const auto depth = GENERATE(0, 8);  // 0: the small net above
+  const Network network = depth == 0 ? residual_net() : make_resnet({.depth = depth, .width = 4}, {8, 8, 3});
+  CAPTURE(depth);
+  NetRun clean(network, *backend, 3), dirty(network, *backend, 3);
+  for (int step = 0; step < 2; ++step) {
+    dirty.dirty_memory();
+    CHECK(dirty.output() == clean.output());
+    clean.backward();
+    dirty.backward();
+    CHECK(dirty.all_gradients() == clean.all_gradients());
+  }
+}
+
+TEST_CASE("evaluation and training compute the same where no layer tells them apart", "[models]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  Network network({9, 8, 3});
+  network.add("conv", std::make_unique<Conv2d>(Conv2dOptions{.in = 3, .out = 5, .kernel = 3, .pad = 1}), {0});
+  network.add("relu", std::make_unique<ActivationLayer>(Activation::relu), {1});
+  network.add("max", std::make_unique<Pool>(PoolOptions{PoolKind::max, 3, 2, 1}), {2});
+  network.add("average", std::make_unique<GlobalPool>(), {3});
+  network.add("fc", std::make_unique<Linear>(5, 4), {4});
+  NetRun training(network, *backend, 6), evaluation(network, *backend, 6, Executor::Mode::evaluation);
+  const auto y = training.output();
+  CHECK(y.size() == 24);
+  CHECK(evaluation.output() == y);
+  CHECK(evaluation.executor.activation_bytes() < training.executor.activation_bytes());
+}
+
+TEST_CASE("in evaluation BatchNorm uses its statistics and leaves them alone", "[models]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const Network network = residual_net();
+  NetRun training(network, *backend, 4), evaluation(network, *backend, 4, Executor::Mode::evaluation);
+  const auto fresh = evaluation.read(evaluation.buffers, 0);
+  CHECK(evaluation.output() != training.output());
+  CHECK(evaluation.read(evaluation.buffers, 0) == fresh);
+  CHECK(training.read(training.buffers, 0) != fresh);
+
+  // Trained on one batch long enough, the running statistics are that batch's, but for the unbiased variance.
+  for (int i = 0; i < 200; ++i) training.forward();
+  for (int i = 0; i < training.statistics.size(); ++i)
+    evaluation.write(evaluation.buffers, i, training.read(training.buffers, i));
+  CHECK(worst_error(evaluation.output(), training.output()) < 0.05);
+}
+
+TEST_CASE("memory is reused: a chain in evaluation needs two tensors, whatever its length", "[models]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const auto length = GENERATE(2, 3, 20);
+  Network network({4, 4, 16});
+  for (int i = 0; i < length; ++i) {
+    network.add("conv" + std::to_string(i), std::make_unique<Conv2d>(Conv2dOptions{.in = 16, .out = 16}), {i});
+  }
+  const Executor executor(network, *backend, 3, Executor::Mode::evaluation);
+  CHECK(executor.activation_bytes() == 2 * 3 * 4 * 4 * 16 * sizeof(float));
+}
+
+TEST_CASE("one executor serves several workers in turn", "[models]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const Network network = residual_net();
+  NetRun first(network, *backend, 2), second(network, *backend, 2);
+  initialize(second.weights, 99);
+  const auto own = second.output();
+  second.backward();
+  const OnDevice x(*backend, random_floats(network.shape(0, 2).numel(), 1));
+  const View y = first.executor.forward(second.weights, second.buffers, {x.view().data, network.shape(0, 2)}, {});
+  std::vector<float> borrowed(own.size());
+  backend->device()->copy_out(borrowed.data(), y.data, borrowed.size() * sizeof(float));
+  CHECK(borrowed == own);
+  CHECK(first.output() != own);
+}
+
+TEST_CASE("an executor refuses what it was not planned for", "[models]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const Network network = residual_net();
+  NetRun training(network, *backend, 2), evaluation(network, *backend, 2, Executor::Mode::evaluation);
+  CHECK_THROWS_AS(evaluation.executor.backward(evaluation.weights, evaluation.gradients, {}, {}, {}), InternalError);
+  training.run.training = false;
+  CHECK_THROWS_WITH(training.forward(), Catch::Contains("another mode"));
+  CHECK_THROWS_WITH(training.executor.forward(training.weights, training.buffers, {nullptr, {3, 5, 4, 2}}, {}),
+                    Catch::Contains("[3, 5, 4, 2]"));
+  Executor unattached(network, *backend, 2, Executor::Mode::training);
+  CHECK_THROWS_WITH(unattached.forward(training.weights, training.buffers, {nullptr, {2, 5, 4, 2}}, {}),
+                    Catch::Contains("attach"));
+  CHECK_THROWS_AS(Executor(network, *backend, 0, Executor::Mode::training), InternalError);
+  CHECK_THROWS_AS(Executor(Network({1}), *backend, 1, Executor::Mode::training), InternalError);
+}
+
+namespace {
+
+// y = a + b, whose gradients may both lie in dy's memory: legal as long as nobody adds to one of them.
+class Sum final : public Layer {
+ public:
+  int inputs() const override { return 2; }
+  Shape output_shape(std::span<const Shape> in) const override { return in[0]; }
+  bool gradient_in_place(int) const override { return true; }
+  void forward(const ForwardArgs&) const override {}
+  void backward(const BackwardArgs&) const override {}
+};
+
+}  // namespace
+
+TEST_CASE("a plan in which adding would spoil another gradient is refused", "[models]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const auto tanh = [] { return std::make_unique<ActivationLayer>(Activation::tanh); };
+  Network network({4});
+  network.add("a", tanh(), {0});
+  network.add("b", tanh(), {0});
+  network.add("c", tanh(), {1});
+  network.add("a + b", std::make_unique<Sum>(), {1, 2});  // a and b share memory, and then c adds to a
+  network.add("all", std::make_unique<Sum>(), {3, 4});
+  CHECK_THROWS_WITH(Executor(network, *backend, 1, Executor::Mode::training), Catch::Contains("share memory"));
+
+  Network dead_end({4});
+  dead_end.add("a", tanh(), {0});
+  dead_end.add("nobody reads this", tanh(), {1});
+  dead_end.add("c", tanh(), {1});
+  CHECK_THROWS_WITH(Executor(dead_end, *backend, 1, Executor::Mode::training), Catch::Contains("nobody reads this"));
+}

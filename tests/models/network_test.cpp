@@ -1,0 +1,63 @@
+#include "models/network.h"
+
+#include <catch2/catch.hpp>
+
+#include "layers/batch_norm.h"
+#include "layers/conv2d.h"
+#include "layers/linear.h"
+#include "layers/pool.h"
+
+using namespace dgc;
+
+TEST_CASE("a network names its parameters after its layers, in their order", "[models]") {
+  Network net({8, 6, 3});
+  const int a = net.add("stem.conv", std::make_unique<Conv2d>(Conv2dOptions{.in = 3, .out = 4, .bias = false}), {0});
+  const int b = net.add("stem.bn", std::make_unique<BatchNorm>(BatchNormOptions{.channels = 4}), {a});
+  const int c = net.add("pool", std::make_unique<GlobalPool>(), {b});
+  const int d = net.add("fc", std::make_unique<Linear>(4, 10), {c});
+  CHECK(std::vector{a, b, c, d} == std::vector{1, 2, 3, 4});
+  CHECK(net.output() == 4);
+
+  std::vector<std::string> params, buffers;
+  for (const ParamSpec& spec : net.params()) params.push_back(spec.name);
+  for (const ParamSpec& spec : net.buffers()) buffers.push_back(spec.name);
+  CHECK(params ==
+        std::vector<std::string>{"stem.conv.weight", "stem.bn.weight", "stem.bn.bias", "fc.weight", "fc.bias"});
+  CHECK(buffers == std::vector<std::string>{"stem.bn.running_mean", "stem.bn.running_var"});
+
+  const auto& nodes = net.nodes();
+  REQUIRE(nodes.size() == 4);
+  CHECK((nodes[1].first_param == 1 && nodes[1].params == 2));
+  CHECK((nodes[1].first_buffer == 0 && nodes[1].buffers == 2));
+  CHECK((nodes[2].first_param == 3 && nodes[2].params == 0));
+  CHECK((nodes[3].first_param == 3 && nodes[3].params == 2));
+  CHECK((nodes[3].first_buffer == 2 && nodes[3].buffers == 0));
+}
+
+TEST_CASE("a network knows the shape of every tensor at any batch", "[models]") {
+  Network net({8, 6, 3});
+  net.add("conv", std::make_unique<Conv2d>(Conv2dOptions{.in = 3, .out = 5, .kernel = 3, .stride = 2}), {0});
+  net.add("pool", std::make_unique<GlobalPool>(), {1});
+  CHECK(net.shape(0) == Shape{1, 8, 6, 3});
+  CHECK(net.shape(1, 7) == Shape{7, 3, 2, 5});
+  CHECK(net.shape(2, 32) == Shape{32, 5});
+}
+
+TEST_CASE("a layer that does not fit is named", "[models]") {
+  Network net({8, 6, 3});
+  net.add("conv", std::make_unique<Conv2d>(Conv2dOptions{.in = 3, .out = 5}), {0});
+  CHECK_THROWS_AS(net.add("head.fc", std::make_unique<Linear>(5, 2), {1}), UserError);
+  CHECK_THROWS_WITH(net.add("head.fc", std::make_unique<Linear>(5, 2), {1}),
+                    Catch::StartsWith("layer head.fc: linear expects [batch, 5]") && Catch::Contains("[1, 8, 6, 5]"));
+  CHECK(net.output() == 1);  // and nothing was added
+  CHECK(net.params().size() == 2);
+}
+
+TEST_CASE("a network refuses inputs that do not exist, and a wrong number of them", "[models]") {
+  Network net({8, 6, 3});
+  const auto conv = [] { return std::make_unique<Conv2d>(Conv2dOptions{.in = 3, .out = 5}); };
+  CHECK_THROWS_AS(net.add("conv", conv(), {1}), InternalError);
+  CHECK_THROWS_AS(net.add("conv", conv(), {-1}), InternalError);
+  CHECK_THROWS_AS(net.add("conv", conv(), {0, 0}), InternalError);
+  CHECK_THROWS_AS(Network({1, 2, 3, 4, 5}), InternalError);  // no room for the batch
+}
