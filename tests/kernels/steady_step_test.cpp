@@ -1,45 +1,9 @@
 // Promises of the CPU backend that other backends keep in other ways: a steady step allocates nothing that grows with
 // the data, and results do not depend on the number of threads where the loops are our own.
-#include <atomic>
 #include <catch2/catch.hpp>
-#include <cstdlib>
 
 #include "tests/kernels/on_device.h"
-
-#if defined(__GLIBC__) && !defined(DGC_SANITIZED)
-namespace {
-constexpr bool kCounts = true;
-// oneDNN makes small maps of arguments in every call; what must not happen is memory as large as data.
-constexpr size_t kLarge = 4096;
-std::atomic<int> large_allocations = 0;
-void count(size_t bytes) {
-  if (bytes >= kLarge) ++large_allocations;
-}
-}  // namespace
-
-extern "C" {
-void* __libc_malloc(size_t);
-void* __libc_memalign(size_t, size_t);
-void* malloc(size_t bytes) {
-  count(bytes);
-  return __libc_malloc(bytes);
-}
-void* aligned_alloc(size_t alignment, size_t bytes) {
-  count(bytes);
-  return __libc_memalign(alignment, bytes);
-}
-int posix_memalign(void** memory, size_t alignment, size_t bytes) {
-  count(bytes);
-  *memory = __libc_memalign(alignment, bytes);
-  return *memory == nullptr ? 12 : 0;  // ENOMEM
-}
-}
-#else
-namespace {
-constexpr bool kCounts = false;
-std::atomic<int> large_allocations = 0;
-}  // namespace
-#endif
+#include "tests/large_allocations.h"
 
 using namespace dgc;
 
@@ -81,7 +45,7 @@ std::vector<OnDevice> tensors(Backend& backend) {
 }  // namespace
 
 TEST_CASE("a steady step on the CPU allocates nothing that grows with the data", "[kernels]") {
-  if (!kCounts) {
+  if (!kCountsAllocations) {
     WARN("skipped: allocations can only be counted with glibc and without a sanitizer");
     return;
   }
