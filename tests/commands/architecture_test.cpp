@@ -1,0 +1,173 @@
+// Who may include whom (docs/architecture.md), read from the #include lines of src/ themselves.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <sstream>
+
+namespace {
+
+namespace fs = std::filesystem;
+using Strings = std::vector<std::string>;
+
+const fs::path kSource = fs::path(DGC_SOURCE_DIR) / "src";
+
+// Folders ("tensor/") and files that a folder may include beside its own. "" is main.cpp.
+const std::map<std::string, Strings> kMayInclude = {
+    {"tensor", {}},
+    {"kernels", {"tensor/"}},
+    {"kernels/cpu", {"kernels/backend.h", "kernels/dgc_args.h", "tensor/"}},
+    {"kernels/cuda", {"kernels/backend.h", "kernels/dgc_args.h", "tensor/"}},
+    {"dist", {"tensor/"}},
+    {"layers", {"tensor/", "kernels/backend.h"}},
+    {"models", {"tensor/", "layers/"}},
+    {"optim", {"tensor/", "kernels/backend.h", "kernels/dgc_args.h", "dist/"}},
+    {"data", {"tensor/"}},
+    {"config", {"tensor/"}},
+    {"train", {"tensor/", "kernels/backend.h", "dist/", "layers/", "models/", "optim/", "data/", "config/"}},
+    {"commands", {"train/", "config/", "tensor/"}},
+    {"", {"commands/", "train/", "tensor/"}},
+};
+
+// Exceptions for one file, so that they stay seen.
+const std::map<std::string, Strings> kFileMayInclude = {
+    {"commands/info.cpp", {"kernels/backend.h"}},  // `dgc info` lists the devices that backends find
+};
+
+// Libraries that one folder or file hides from all others.
+struct Hidden {
+  std::regex header;
+  Strings allowed;
+};
+const std::vector<Hidden> kHidden = {
+    {std::regex("nlohmann/.*"), {"config/"}},
+    {std::regex("(dnnl|oneapi/).*"), {"kernels/cpu/"}},
+    {std::regex("CLI/.*"), {"commands/", "main.cpp"}},
+    {std::regex("(turbojpeg|spng|zlib)\\.h"), {"data/"}},
+    {std::regex("(cuda|cublas|cudnn|cub/).*"), {"kernels/cuda/", "tensor/device_cuda"}},
+    {std::regex("nccl\\.h"), {"dist/nccl."}},
+    {std::regex("mpi\\.h"), {"dist/mpi."}},
+};
+
+bool allowed_by(const Strings& list, const std::string& path) {
+  return std::any_of(list.begin(), list.end(), [&](const std::string& entry) { return path.starts_with(entry); });
+}
+
+std::string folder_of(const std::string& file) { return fs::path(file).parent_path().generic_string(); }
+
+bool may_include(const std::string& file, const std::string& header) {
+  const std::string folder = folder_of(file);
+  if (folder_of(header) == folder) return true;
+  const auto rule = kMayInclude.find(folder);
+  if (rule != kMayInclude.end() && allowed_by(rule->second, header)) return true;
+  const auto exception = kFileMayInclude.find(file);
+  return exception != kFileMayInclude.end() && allowed_by(exception->second, header);
+}
+
+bool may_use_library(const std::string& file, const std::string& header) {
+  return std::all_of(kHidden.begin(), kHidden.end(), [&](const Hidden& hidden) {
+    return !std::regex_match(header, hidden.header) || allowed_by(hidden.allowed, file);
+  });
+}
+
+// What is wrong with one file of src/, one sentence each. file: its path below src/.
+Strings complaints(const std::string& file, const std::string& text) {
+  static const std::regex include(R"(^\s*#\s*include\s*([<"])([^>"]+)[>"].*)");
+  static const std::regex condition(R"(^\s*#\s*(if|ifdef|ifndef|elif|elifdef|elifndef)\b.*)");
+  static const std::regex backend("CUDA|NVCC|NCCL|MPI|DNNL|ONEDNN", std::regex::icase);
+  Strings found;
+  std::istringstream lines(text);
+  std::smatch match;
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (std::regex_match(line, match, include)) {
+      const std::string header = match[2];
+      if (match[1] == "\"" ? !may_include(file, header) : !may_use_library(file, header)) {
+        found.push_back(file + " must not include " + header);
+      }
+    } else if (std::regex_match(line, condition) && std::regex_search(line, backend)) {
+      found.push_back(file + " chooses a backend with " + line);
+    }
+  }
+  if (number > 300) found.push_back(file + " has " + std::to_string(number) + " lines");
+  const bool header = file.ends_with(".h") || file.ends_with(".cuh");
+  if (header && text.find("#pragma once\n") == std::string::npos) found.push_back(file + " lacks #pragma once");
+  return found;
+}
+
+std::map<std::string, std::string> sources() {
+  static const Strings kExtensions = {".h", ".cpp", ".cu", ".cuh"};
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(kSource)) {
+    const std::string extension = entry.path().extension().string();
+    if (std::find(kExtensions.begin(), kExtensions.end(), extension) == kExtensions.end()) continue;
+    std::ostringstream text;
+    text << std::ifstream(entry.path()).rdbuf();
+    files[entry.path().lexically_relative(kSource).generic_string()] = text.str();
+  }
+  return files;
+}
+
+}  // namespace
+
+TEST_CASE("the source keeps to its architecture") {
+  const auto files = sources();
+  REQUIRE(files.size() > 100);
+  REQUIRE(files.contains("main.cpp"));
+  for (const auto& [file, text] : files) {
+    INFO("docs/architecture.md says who may include whom");
+    CHECK(complaints(file, text) == Strings{});
+    CHECK(kMayInclude.count(folder_of(file)) == 1);  // a new folder needs its line above
+  }
+}
+
+TEST_CASE("exceptions in the architecture are still needed") {
+  const auto files = sources();
+  for (const auto& [file, headers] : kFileMayInclude) {
+    REQUIRE(files.contains(file));
+    for (const std::string& header : headers) CHECK(files.at(file).find('"' + header + '"') != std::string::npos);
+  }
+}
+
+TEST_CASE("the architecture check sees what it looks for") {
+  const auto [file, line, caught] = GENERATE(table<std::string, std::string, bool>({
+      {"tensor/shape.cpp", "#include \"tensor/errors.h\"", false},
+      {"tensor/shape.cpp", "#include \"kernels/backend.h\"", true},
+      {"kernels/backend.h", "#include \"layers/layer.h\"", true},
+      {"kernels/cpu/pool.cpp", "#include \"kernels/backend.h\"", false},
+      {"kernels/cpu/pool.cpp", "#include \"kernels/cuda/pool.h\"", true},
+      {"layers/pool.cpp", "#include \"kernels/backend.h\"", false},
+      {"layers/pool.cpp", "#include \"kernels/cpu/cpu_backend.h\"", true},
+      {"layers/pool.cpp", "  #  include \"optim/optimizer.h\"  // why not", true},
+      {"models/resnet.cpp", "#include \"optim/optimizer.h\"", true},
+      {"data/loader.cpp", "#include \"config/options.h\"", true},
+      {"commands/train.cpp", "#include \"kernels/backend.h\"", true},
+      {"commands/info.cpp", "#include \"kernels/backend.h\"", false},
+      {"unheard_of/x.cpp", "#include \"tensor/shape.h\"", true},
+      {"config/json.cpp", "#include <nlohmann/json.hpp>", false},
+      {"train/metrics.cpp", "#include <nlohmann/json.hpp>", true},
+      {"layers/conv2d.cpp", "#include <dnnl.hpp>", true},
+      {"layers/conv2d.cpp", "#include <oneapi/dnnl/dnnl.hpp>", true},
+      {"train/trainer.cpp", "#include <CLI/CLI.hpp>", true},
+      {"optim/dgc.cpp", "#include <mpi.h>", true},
+      {"optim/dgc.cpp", "#include <cuda_runtime.h>", true},
+      {"kernels/cuda/add.cu", "#include <cuda_runtime.h>", false},
+      {"train/trainer.cpp", "#ifdef DGC_WITH_CUDA", true},
+      {"dist/threads.cpp", "#if defined(USE_MPI)", true},
+      {"kernels/cpu/simd.h", "#if defined(__x86_64__)\n#pragma once", false},
+      {"layers/new.h", "struct New {};", true},
+      {"layers/new.h", "#pragma once", false},
+  }));
+  CAPTURE(file, line);
+  CHECK(complaints(file, line + "\n").empty() != caught);
+}
+
+TEST_CASE("the architecture check counts lines") {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += "\n";
+  CHECK(complaints("train/long.cpp", text).empty());
+  CHECK(complaints("train/long.cpp", text + "\n").size() == 1);
+}
