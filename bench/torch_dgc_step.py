@@ -1,0 +1,116 @@
+#!/usr/bin/python3
+"""The DGC step of ResNet-50 (25,557,032 parameters) written in PyTorch operations, as implementations on PyTorch do it:
+the yardstick of `dgc bench dgc`. Prints one JSON line.
+
+    /usr/bin/python3 bench/torch_dgc_step.py --threads 2
+
+Per tensor: momentum correction, accumulation, selection of the k largest |v|, gathering them, zeroing v and u there.
+1-D tensors are not compressed and get ordinary momentum. --selection topk is exact; sampled takes the threshold from
+1 % of the elements and repairs the count, as Lin et al. describe it. ms_per_step is the median over --steps steps.
+copy_gb_per_s is the speed of a plain copy in the same run, reads and writes counted.
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import sys
+import time
+
+import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "reference"))
+import models  # noqa: E402
+
+GRADIENTS = 3  # different ones, in turn, so that the selection does not repeat itself
+MOMENTUM = 0.9
+
+
+def select_topk(v, k):
+    _, indices = v.abs().topk(k, sorted=False)
+    return indices
+
+
+def select_sampled(v, k):
+    magnitude = v.abs()
+    n = magnitude.numel()
+    sample = magnitude[torch.randint(n, (max(n // 100, min(n, 1000)),))]
+    threshold = sample.topk(max(1, sample.numel() * k // n), sorted=False)[0].min()
+    indices = (magnitude >= threshold).nonzero().view(-1)
+    for _ in range(10):
+        if indices.numel() >= 0.8 * k:
+            break
+        threshold = threshold * 0.8
+        indices = (magnitude >= threshold).nonzero().view(-1)
+    if indices.numel() > 1.3 * k:
+        indices = indices[magnitude[indices].topk(k, sorted=False)[1]]
+    return indices
+
+
+def step(gradients, us, vs, select, density, nesterov):
+    """The message: (values, indices) of every compressed tensor."""
+    message = []
+    for g, u, v in zip(gradients, us, vs):
+        if nesterov:
+            u.add_(g).mul_(MOMENTUM)
+        else:
+            u.mul_(MOMENTUM).add_(g)
+        if g.dim() == 1:
+            continue
+        v.add_(u)
+        if nesterov:
+            v.add_(g)
+        flat_u, flat_v = u.view(-1), v.view(-1)
+        indices = select(flat_v, max(1, round(density * flat_v.numel())))
+        message.append((flat_v[indices], indices))
+        flat_v.index_fill_(0, indices, 0)
+        flat_u.index_fill_(0, indices, 0)
+    return message
+
+
+def copy_gb_per_s(elements, repeats=11):
+    source, target = torch.ones(elements), torch.zeros(elements)
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        target.copy_(source)
+        times.append(time.perf_counter() - start)
+    return 2 * 4 * elements / statistics.median(times) / 1e9
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=11, help="measured ones")
+    parser.add_argument("--warmup", type=int, default=3)
+    parser.add_argument("--density", type=float, default=0.001, help="share of a tensor that is sent")
+    parser.add_argument("--selection", choices=("topk", "sampled"), default="topk")
+    parser.add_argument("--nesterov", action="store_true")
+    parser.add_argument("--classes", type=int, default=1000)
+    options = parser.parse_args()
+
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(1)
+    shapes = models.resnet50_shapes(options.classes)
+    parameters = sum(torch.Size(shape).numel() for shape in shapes)
+    gradients = [[torch.randn(shape) for shape in shapes] for _ in range(GRADIENTS)]
+    us = [torch.zeros(shape) for shape in shapes]
+    vs = [torch.zeros(shape) for shape in shapes]
+    select = select_topk if options.selection == "topk" else select_sampled
+
+    times = []
+    with torch.no_grad():
+        for number in range(options.warmup + options.steps):
+            start = time.perf_counter()
+            message = step(gradients[number % GRADIENTS], us, vs, select, options.density, options.nesterov)
+            times.append(1e3 * (time.perf_counter() - start))
+    ms = statistics.median(times[options.warmup:])
+    print(json.dumps({"program": "torch_dgc_step", "torch": torch.__version__, "threads": options.threads,
+                      "selection": options.selection, "nesterov": options.nesterov, "parameters": parameters,
+                      "sent": sum(indices.numel() for _, indices in message), "ms_per_step": round(ms, 3),
+                      "gb_per_s": round(20 * parameters / ms / 1e6, 3),
+                      "copy_gb_per_s": round(copy_gb_per_s(parameters), 3)}))
+
+
+if __name__ == "__main__":
+    main()
