@@ -41,7 +41,7 @@ TEST_CASE("cifar10: five files in order, planes turned into pixels") {
   }
 }
 
-TEST_CASE("cifar10: several records in one file; test split") {
+TEST_CASE("cifar10: several records in one file, and the test split") {
   TempFolder folder;
   Bytes both = record(9, 0);
   const Bytes second = record(0, 7);
@@ -81,7 +81,7 @@ TEST_CASE("cifar10: what is wrong is named") {
   }
 }
 
-TEST_CASE("open_dataset: cifar10's mean and deviation, per channel; pad_to 36 puts zeros around") {
+TEST_CASE("open_dataset: cifar10's mean and deviation, per channel, and pad_to 36 puts zeros around") {
   TempFolder folder;
   write_train(folder);
   DatasetOptions options;

@@ -38,7 +38,7 @@ std::vector<float> read(const ImageDataset& dataset, int64_t i, const Draw* draw
   return out;
 }
 
-TEST_CASE("image folder: classes and files by name; test labels are those of training") {
+TEST_CASE("image folder: classes and files by name, and test labels are those of training") {
   Folder folder;
   const auto train = folder.open();
   CHECK(train->size() == 3);

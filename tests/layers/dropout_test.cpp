@@ -80,7 +80,7 @@ TEST_CASE("masks differ between seeds, samples and layers", "[layers]") {
   CHECK(mask(*backend, Dropout(0.5f, "drop6"), {.seed = 3}, {1, 100}) == one);
 }
 
-TEST_CASE("dropout refuses a p outside [0, 1)", "[layers]") {
+TEST_CASE("dropout refuses a p below 0, or of 1 and more", "[layers]") {
   CHECK_NOTHROW(Dropout(0, "d"));
   for (const float p : {-0.1f, 1.f, 2.f, NAN}) CHECK_THROWS_AS(Dropout(p, "d"), UserError);
 }

@@ -28,7 +28,7 @@ TEST_CASE("number i of a stream is word i % 4 of block i / 4", "[tensor]") {
   }
 }
 
-TEST_CASE("uniform fills [0, 1) evenly", "[tensor]") {
+TEST_CASE("uniform fills the range from 0 to 1 evenly", "[tensor]") {
   const Philox random(1, rng_stream("test", "uniform"));
   constexpr int n = 100000, bins = 20;
   std::vector<int> count(bins);
