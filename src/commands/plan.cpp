@@ -1,8 +1,10 @@
 #include "train/plan.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <memory>
 
 #include "commands/commands.h"
@@ -36,13 +38,24 @@ void print_break_even(int64_t workers) {
   }
 }
 
+// What this process holds now: it has made the model's primitives but none of the memory above. 0 where unknown.
+int64_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  int64_t all = 0, resident = 0;
+  statm >> all >> resident;
+  return resident * ::sysconf(_SC_PAGESIZE);
+}
+
 void print_memory(const PlanMemory& m, const Config& config) {
-  fmt::print("\nMemory of one rank ({} workers), MiB; the program itself, the data set and its loader come on top\n",
+  fmt::print("\nMemory of one rank ({} workers), MiB; the data set and its loader come on top\n",
              config.workers_per_rank);
-  const std::pair<const char*, int64_t> parts[] = {{"weights", m.weights},          {"gradients", m.gradients},
-                                                   {"u and v", m.residuals},        {"momentum and sum", m.momentum},
-                                                   {"messages", m.messages},        {"activations", m.activations},
-                                                   {"statistics, images", m.other}, {"total", m.total()}};
+  const int64_t program = resident_bytes();
+  const std::pair<const char*, int64_t> parts[] = {
+      {"weights", m.weights},          {"gradients", m.gradients},
+      {"u and v", m.residuals},        {"momentum and sum", m.momentum},
+      {"messages", m.messages},        {"activations", m.activations},
+      {"statistics, images", m.other}, {"device total", m.total()},
+      {"this program", program},       {"process total", m.total() + program}};
   for (const auto& [name, bytes] : parts) fmt::print("  {:<20} {:>10.2f}\n", name, mib(bytes));
 }
 
