@@ -25,6 +25,7 @@ class Dgc final : public Optimizer {
 
   void use_sparsity(double sparsity);
   void compress(int local, const DgcCompressArgs& rule);
+  DgcApplyArgs exchange_messages(const StepArgs&);
   void exchange_dense(const StepArgs&, std::span<const double> scales);
   double scale_of(int local) const;
   StepReport report() const;
@@ -84,14 +85,8 @@ StepReport Dgc::step(const StepArgs& args) {
     compress(local, rule);
   }
 
-  DgcApplyArgs apply;
-  apply.segments = layout_.segments;
-  apply.payloads = exchange_.run(args.step);
-  apply.values = options_.values;
-  apply.sum = sum_.data();
+  DgcApplyArgs apply = exchange_messages(args);
   apply.m = momentum_.data();
-  apply.w = args.weights.data();
-  apply.lr = args.lr;
   apply.momentum = options_.sgd.momentum;
   apply.weight_decay = options_.sgd.weight_decay;
   apply.nesterov = options_.sgd.nesterov;
@@ -101,6 +96,18 @@ StepReport Dgc::step(const StepArgs& args) {
   exchange_dense(args, scales_);
   done.sent_bytes = layout_.sent_bytes();
   return done;
+}
+
+// Plain SGD on what all workers sent, unless the caller adds momentum.
+DgcApplyArgs Dgc::exchange_messages(const StepArgs& args) {
+  DgcApplyArgs apply;
+  apply.segments = layout_.segments;
+  apply.payloads = exchange_.run(args.step);
+  apply.values = options_.values;
+  apply.sum = sum_.data();
+  apply.w = args.weights.data();
+  apply.lr = args.lr;
+  return apply;
 }
 
 // Local clipping: gradient / N is clipped to clip_norm / sqrt(N), by its norm over all parameters (paper, section 3.2).
@@ -159,14 +166,7 @@ StepReport Dgc::flush(const StepArgs& args) {
     rule.momentum_correction = false;
     compress(local, rule);
   }
-  DgcApplyArgs apply;
-  apply.segments = layout_.segments;
-  apply.payloads = exchange_.run(args.step);
-  apply.values = options_.values;
-  apply.sum = sum_.data();
-  apply.w = args.weights.data();
-  apply.lr = args.lr;
-  context_.backend.dgc_apply(apply);
+  context_.backend.dgc_apply(exchange_messages(args));
   StepReport done = report();
   done.sent_bytes = static_cast<int64_t>(layout_.wire.message_bytes());
   return done;
