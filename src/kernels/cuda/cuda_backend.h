@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "kernels/backend.h"
+#include "tensor/device_cuda.h"
+
+namespace dgc {
+
+namespace cuda {
+class ConvCache;    // conv_cache.h
+class Graphs;       // graphs.h
+struct DgcScratch;  // dgc_scratch.h
+struct Libraries;   // libraries.h
+}  // namespace cuda
+
+// The backend of one GPU: cuDNN for convolutions, cuBLAS for matrix products, our own kernels for the rest. The bodies
+// lie in one file per group of ops. All work is queued on stream(), in order. It belongs to the thread that made it.
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(int index, Fp32Math math);
+  ~CudaBackend() override;
+
+  std::string name() const override { return "cuda"; }
+  const std::shared_ptr<Device>& device() const override { return device_; }
+  bool supports(DType activations) const override { return activations != DType::i32; }
+
+  void begin_range(const char* name) override;
+  void end_range() override;
+  void run_recorded(uint64_t key, const std::function<void()>& body) override;
+
+  void conv2d_forward(const Conv2dArgs&, ConstView x, ConstView w, ConstView b, View y) override;
+  void conv2d_backward_data(const Conv2dArgs&, ConstView dy, ConstView w, View dx) override;
+  void conv2d_backward_weights(const Conv2dArgs&, ConstView x, ConstView dy, View dw, View db) override;
+
+  void linear_forward(const LinearArgs&, ConstView x, ConstView w, ConstView b, View y) override;
+  void linear_backward(const LinearArgs&, ConstView x, ConstView w, ConstView dy, View dx, View dw, View db) override;
+
+  size_t batch_norm_saved_bytes(const BatchNormArgs&) override;
+  void batch_norm_forward(const BatchNormArgs&, ConstView x, ConstView residual, ConstView scale, ConstView shift,
+                          View running_mean, View running_var, View y, View saved) override;
+  void batch_norm_inference(const BatchNormArgs&, ConstView x, ConstView residual, ConstView scale, ConstView shift,
+                            ConstView mean, ConstView var, View y) override;
+  void batch_norm_backward(const BatchNormArgs&, ConstView x, ConstView y, ConstView scale, ConstView saved, View dy,
+                           View dx, View dscale, View dshift) override;
+
+  size_t pool_saved_bytes(const PoolArgs&) override;
+  void pool_forward(const PoolArgs&, ConstView x, View y, View saved) override;
+  void pool_backward(const PoolArgs&, ConstView dy, ConstView saved, View dx) override;
+  void global_pool_forward(const GlobalPoolArgs&, ConstView x, View y) override;
+  void global_pool_backward(const GlobalPoolArgs&, ConstView dy, View dx) override;
+
+  void activation_forward(Activation, ConstView x, View y) override;
+  void activation_backward(Activation, ConstView y, ConstView dy, View dx) override;
+  void dropout_forward(const DropoutArgs&, ConstView x, View y) override;
+  void lrn_forward(const LrnArgs&, ConstView x, View y) override;
+  void lrn_backward(const LrnArgs&, ConstView x, ConstView dy, View dx) override;
+  void shortcut_forward(const ShortcutArgs&, ConstView x, View y) override;
+  void shortcut_backward(const ShortcutArgs&, ConstView dy, View dx) override;
+  void flatten_forward(const FlattenArgs&, ConstView x, View y) override;
+  void flatten_backward(const FlattenArgs&, ConstView dy, View dx) override;
+  void add(ConstView x, View y) override;
+  void convert(ConstView x, View y) override;
+
+  void softmax_cross_entropy(const CrossEntropyArgs&, ConstView logits, ConstView labels, View dlogits,
+                             double* stats) override;
+
+  void begin_step(const StepInput&, StepControl*, std::span<WorkerShare> local) override;
+  void judge_step(std::span<const WorkerShare> all, StepControl*) override;
+  void clip_scales(const ClipArgs&) override;
+  void copy_unless_skipped(const StepControl*, ConstView from, View to) override;
+
+  void sum_squares(ConstView x, double* out) override;
+  void ordered_sum(std::span<const float* const> x, float* out, int64_t n) override;
+  void sgd_step(const SgdArgs&, ConstView g, View m, View w) override;
+
+  void dgc_compress(const DgcCompressArgs&) override;
+  void dgc_apply(const DgcApplyArgs&) override;
+  void dgc_pack(const DgcPackArgs&) override;
+
+ private:
+  CUstream_st* stream() const { return cuda_device_->stream(); }
+
+  // Scratch of one op: 256-byte aligned, dirty, grows and never shrinks, valid until the next call. The next op on the
+  // stream may reuse it. Ask once per op for all it needs.
+  std::byte* workspace(size_t bytes);
+
+  std::shared_ptr<CudaDevice> cuda_device_;
+  std::shared_ptr<Device> device_;  // the same one
+  Fp32Math math_;
+  Buffer workspace_;
+  // Each is made and known by the files of its ops alone.
+  std::shared_ptr<cuda::Libraries> libraries_;
+  std::shared_ptr<cuda::ConvCache> convolutions_;
+  std::shared_ptr<cuda::DgcScratch> dgc_;  // made by the first dgc_compress
+  std::shared_ptr<cuda::Graphs> graphs_;
+};
+
+}  // namespace dgc

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cuda_runtime.h>
+#include <nvtx3/nvToolsExt.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tensor/device_cuda.h"
+
+namespace dgc::cuda {
+
+inline void check(cudaError_t error, const char* call) { check_cuda(error, call); }
+
+// Where and how large a kernel runs. One dimension is enough for all of ours.
+struct Launch {
+  const char* name;  // what profilers and errors call it
+  cudaStream_t stream;
+  int64_t grid;  // blocks; 0 launches nothing
+  int block;     // threads of a block
+  size_t shared = 0;
+};
+
+struct NvtxRange {
+  explicit NvtxRange(const char* name) { nvtxRangePushA(name); }
+  ~NvtxRange() { nvtxRangePop(); }
+  NvtxRange(const NvtxRange&) = delete;
+  NvtxRange& operator=(const NvtxRange&) = delete;
+};
+
+template <typename... Params, typename... Args>
+void launch_with(const Launch& how, cudaLaunchAttribute* attribute, void (*kernel)(Params...), Args&&... args) {
+  if (how.grid == 0) return;
+  const NvtxRange range(how.name);
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(how.grid));
+  config.blockDim = dim3(static_cast<unsigned>(how.block));
+  config.dynamicSmemBytes = how.shared;
+  config.stream = how.stream;
+  config.attrs = attribute;
+  config.numAttrs = attribute != nullptr ? 1 : 0;
+  check(cudaLaunchKernelEx(&config, kernel, static_cast<Args&&>(args)...), how.name);
+  check(cudaGetLastError(), how.name);
+}
+
+// Queues kernel<<<grid, block, shared, stream>>>(args...). Throws InternalError that names it.
+template <typename... Params, typename... Args>
+void launch(const Launch& how, void (*kernel)(Params...), Args&&... args) {
+  launch_with(how, nullptr, kernel, static_cast<Args&&>(args)...);
+}
+
+// The same for a kernel that calls grid_sync(): all blocks must be on the GPU at once, so grid is at most
+// cooperative_blocks().
+template <typename... Params, typename... Args>
+void launch_cooperative(const Launch& how, void (*kernel)(Params...), Args&&... args) {
+  cudaLaunchAttribute cooperative{};
+  cooperative.id = cudaLaunchAttributeCooperative;
+  cooperative.val.cooperative = 1;
+  launch_with(how, &cooperative, kernel, static_cast<Args&&>(args)...);
+}
+
+// So many blocks of this kernel fit on the GPU at once. Not for each step: it asks the driver.
+template <typename... Params>
+int64_t cooperative_blocks(const CudaDevice& device, void (*kernel)(Params...), int block, size_t shared = 0) {
+  int per_multiprocessor = 0;
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel, block, shared),
+        "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+  return int64_t{per_multiprocessor} * device.multiprocessors();
+}
+
+}  // namespace dgc::cuda
