@@ -1,0 +1,77 @@
+# Finds what the CUDA backend needs: nvcc, cuDNN 9, cuBLAS and NCCL. Sets DGC_WITH_CUDA, DGC_CUDA_LIBRARIES,
+# CUDNN_INCLUDE, NCCL_INCLUDE, CUDNN_LIBRARY, NCCL_LIBRARY, and says what it decided and why.
+set(DGC_CUDA AUTO CACHE STRING "Build the CUDA backend: AUTO (when all it needs is found), ON or OFF")
+set(DGC_WITH_CUDA OFF)
+
+function(dgc_without_cuda why)
+  if(NOT DGC_CUDA STREQUAL "AUTO")
+    message(FATAL_ERROR "DGC_CUDA=${DGC_CUDA}, but ${why}")
+  endif()
+  message(STATUS "CUDA backend: no (${why})")
+endfunction()
+
+if(NOT DGC_CUDA MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "DGC_CUDA is '${DGC_CUDA}': it must be AUTO, ON or OFF")
+endif()
+if(DGC_CUDA STREQUAL "OFF")
+  message(STATUS "CUDA backend: no (DGC_CUDA=OFF)")
+  return()
+endif()
+# nvcc hands host code to g++ through a file of its own, which the instrumentation of either does not survive.
+if(DGC_SANITIZE OR DGC_COVERAGE)
+  dgc_without_cuda("sanitizers and coverage do not mix with nvcc")
+  return()
+endif()
+
+find_program(NVCC nvcc HINTS ${CMAKE_CUDA_COMPILER} $ENV{CUDACXX} $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin
+             PATHS /usr/local/cuda/bin)
+if(NOT NVCC)
+  dgc_without_cuda("nvcc is not on PATH, in CUDA_HOME or in /usr/local/cuda")
+  return()
+endif()
+
+# Where `pip install nvidia-...` puts libraries: without the links that a linker wants, hence the names with a version.
+execute_process(COMMAND python3 -c "import nvidia; print(';'.join(nvidia.__path__))"
+                OUTPUT_VARIABLE python_nvidia OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+get_filename_component(toolkit ${NVCC} REALPATH)
+get_filename_component(toolkit ${toolkit}/../.. ABSOLUTE)
+function(dgc_find_cuda_library name header library)
+  string(TOLOWER ${name} folder)
+  list(TRANSFORM python_nvidia APPEND /${folder} OUTPUT_VARIABLE in_python)
+  set(roots ${${name}_ROOT} $ENV{${name}_ROOT} ${toolkit} ${toolkit}/targets/x86_64-linux)
+  find_path(${name}_INCLUDE ${header} HINTS ${roots} PATHS ${in_python} PATH_SUFFIXES include)
+  find_library(${name}_LIBRARY NAMES ${library} HINTS ${roots} PATHS ${in_python} PATH_SUFFIXES lib64 lib)
+endfunction()
+dgc_find_cuda_library(CUBLAS cublas_v2.h "cublas;libcublas.so.13;libcublas.so.12")
+dgc_find_cuda_library(CUDNN cudnn.h "cudnn;libcudnn.so.9")
+dgc_find_cuda_library(NCCL nccl.h "nccl;libnccl.so.2")
+foreach(name CUBLAS CUDNN NCCL)
+  if(NOT ${name}_INCLUDE OR NOT ${name}_LIBRARY)
+    dgc_without_cuda("${name} is neither in the toolkit nor on this system nor in Python's nvidia packages; ${name}_ROOT may name its folder")
+    return()
+  endif()
+endforeach()
+
+set(CMAKE_CUDA_COMPILER ${NVCC} CACHE FILEPATH "nvcc")
+set(CMAKE_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "GPU architectures: machine code for A100 and H100, PTX for later ones")
+set(CMAKE_CUDA_FLAGS_RELEASE "-O2 -lineinfo" CACHE STRING "")
+enable_language(CUDA)
+if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 has not heard of it, nvcc has since 12.0
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+endif()
+set(CMAKE_CUDA_STANDARD 20)
+set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+set(CMAKE_CUDA_EXTENSIONS OFF)
+if(CCACHE)
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+endif()
+# As for C++: a*b+c is fused only where the source says fma. fmt 9 must be told that nvcc knows constexpr.
+string(CONCAT options "SHELL:--fmad=false --expt-relaxed-constexpr -Werror all-warnings -DFMT_USE_CONSTEXPR=1 "
+              "-Xcompiler=-Wall,-Wextra,-Wshadow,-Wnon-virtual-dtor,-Werror,-ffp-contract=off,-Wno-stringop-overflow")
+add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:${options}>")
+
+find_package(CUDAToolkit REQUIRED)
+set(DGC_WITH_CUDA ON)
+set(DGC_CUDA_LIBRARIES CUDA::cudart_static ${CUDNN_LIBRARY} ${CUBLAS_LIBRARY})
+message(STATUS "CUDA backend: yes (nvcc ${CMAKE_CUDA_COMPILER_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}, ${CUDNN_LIBRARY}, ${CUBLAS_LIBRARY}, ${NCCL_LIBRARY})")
