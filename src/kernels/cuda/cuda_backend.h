@@ -11,6 +11,7 @@ namespace dgc {
 namespace cuda {
 class ConvCache;    // conv_cache.h
 class Graphs;       // graphs.h
+class Queue;        // queue.h
 struct DgcScratch;  // dgc_scratch.h
 struct Libraries;   // libraries.h
 }  // namespace cuda
@@ -80,16 +81,21 @@ class CudaBackend final : public Backend {
   void dgc_pack(const DgcPackArgs&) override;
 
  private:
+  friend class cuda::Queue;
+
   CUstream_st* stream() const { return cuda_device_->stream(); }
 
   // Scratch of one op: 256-byte aligned, dirty, grows and never shrinks, valid until the next call. The next op on the
   // stream may reuse it. Ask once per op for all it needs.
   std::byte* workspace(size_t bytes);
+  // Counters that kernels find at 0 and leave at 0 (last_block.cuh).
+  unsigned* tickets();
 
   std::shared_ptr<CudaDevice> cuda_device_;
   std::shared_ptr<Device> device_;  // the same one
   Fp32Math math_;
   Buffer workspace_;
+  Buffer tickets_;
   // Each is made and known by the files of its ops alone.
   std::shared_ptr<cuda::Libraries> libraries_;
   std::shared_ptr<cuda::ConvCache> convolutions_;

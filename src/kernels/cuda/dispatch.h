@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cuda/pack.cuh"
+#include "tensor/errors.h"
+#include "tensor/view.h"
+
+namespace dgc::cuda {
+
+// Calls body.operator()<T>() with the type of activations that `type` names.
+template <typename Body>
+void dispatch(DType type, const Body& body) {
+  switch (type) {
+    case DType::f32:
+      return body.template operator()<float>();
+    case DType::f16:
+      return body.template operator()<f16>();
+    case DType::bf16:
+      return body.template operator()<bf16>();
+    case DType::i32:
+      break;
+  }
+  DGC_CHECK(false, "activations of a type that kernels do not take");
+}
+
+// The same for ops that only move elements: any type of that size will do.
+template <typename Body>
+void dispatch_size(DType type, const Body& body) {
+  if (dtype_size(type) == 2) return body.template operator()<uint16_t>();
+  body.template operator()<uint32_t>();
+}
+
+// Whether accesses of 16 bytes are possible in all of these; null is.
+template <typename... Pointers>
+bool aligned(Pointers... pointers) {
+  return ((reinterpret_cast<uintptr_t>(pointers) % 16 == 0) && ...);
+}
+
+// Calls body.operator()<V>(): packs of 16 bytes where all pointers are aligned for them and they divide `run`, the
+// elements that lie in a row (of several numbers: all of them or-ed; 0: any); single elements elsewhere.
+template <typename T, typename Body, typename... Pointers>
+void dispatch_packs(int64_t run, const Body& body, Pointers... pointers) {
+  if (run % kPack<T> == 0 && aligned(pointers...)) {
+    body.template operator()<kPack<T>>();
+  } else {
+    body.template operator()<1>();
+  }
+}
+
+template <typename T>
+const T* pointer(ConstView view) {
+  return static_cast<const T*>(view.data);
+}
+template <typename T>
+T* pointer(View view) {
+  return static_cast<T*>(view.data);
+}
+
+}  // namespace dgc::cuda

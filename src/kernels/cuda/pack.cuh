@@ -1,0 +1,86 @@
+#pragma once
+
+#include "kernels/cuda/model.h"
+
+namespace dgc::cuda {
+
+// Elements that travel in one load or store. Bodies work on V of them, where V is 1 or kPack<T>: 16 bytes, the widest
+// access there is. Memory of a wide access must be aligned to its size; the host side decides (aligned() in dispatch.h).
+template <typename T>
+inline constexpr int kPack = static_cast<int>(16 / sizeof(T));
+
+// Whole words, so that a pack stays in registers and the compiler sees one access.
+template <int kBytes>
+struct alignas(kBytes) Words {
+  uint32_t word[kBytes / 4];
+};
+template <>
+struct Words<2> {
+  uint16_t word[1];
+};
+
+template <typename T, int V>
+using Pack = Words<static_cast<int>(sizeof(T)) * V>;
+
+template <int V, typename T>
+__device__ inline Pack<T, V> load_pack(const T* from) {
+  return *reinterpret_cast<const Pack<T, V>*>(from);
+}
+
+template <typename T, int V>
+__device__ inline void unpack(const Pack<T, V>& pack, float (&to)[V]) {
+  T items[V];
+  memcpy(items, &pack, sizeof pack);
+#pragma unroll
+  for (int j = 0; j < V; ++j) to[j] = to_float(items[j]);
+}
+
+template <int V, typename T>
+__device__ inline void load(const T* from, float (&to)[V]) {
+  unpack<T, V>(load_pack<V>(from), to);
+}
+
+template <int V, typename T>
+__device__ inline void store_pack(const Pack<T, V>& pack, T* to) {
+  *reinterpret_cast<Pack<T, V>*>(to) = pack;
+}
+
+template <int V, typename T>
+__device__ inline void store(const float (&from)[V], T* to) {
+  T items[V];
+#pragma unroll
+  for (int j = 0; j < V; ++j) items[j] = from_float<T>(from[j]);
+  Pack<T, V> pack;
+  memcpy(&pack, items, sizeof pack);
+  store_pack<V>(pack, to);
+}
+
+// V fp32 numbers that need not be aligned: parameters and statistics of neighbouring channels.
+template <int V>
+__device__ inline void load_floats(const float* from, float (&to)[V]) {
+#pragma unroll
+  for (int j = 0; j < V; ++j) to[j] = from[j];
+}
+
+struct NoShared {};
+
+inline constexpr int kElementwiseBlock = 256;
+
+// Blocks for n elements, V to a thread.
+constexpr int64_t elementwise_blocks(int64_t n, int v) {
+  const int64_t per_block = int64_t{kElementwiseBlock} * v;
+  return (n + per_block - 1) / per_block;
+}
+
+// Calls body<V>(i) for elements i ... i + V - 1, V the same or 1: each element of n once.
+template <int V, typename Body>
+__device__ inline void each_element(int64_t n, const Body& body) {
+  const int64_t at = (int64_t{blockIdx.x} * kElementwiseBlock + threadIdx.x) * V;
+  if (at + V <= n) {
+    body.template operator()<V>(at);
+  } else {
+    for (int64_t i = at; i < n; ++i) body.template operator()<1>(i);
+  }
+}
+
+}  // namespace dgc::cuda

@@ -1,0 +1,12 @@
+#include "kernels/cuda/queue.h"
+
+#include "kernels/cuda/last_block.cuh"
+
+namespace dgc {
+
+unsigned* CudaBackend::tickets() {
+  if (tickets_.data() == nullptr) tickets_ = Buffer(device_, cuda::kTickets * sizeof(unsigned));  // zeroed
+  return static_cast<unsigned*>(tickets_.data());
+}
+
+}  // namespace dgc

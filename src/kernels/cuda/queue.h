@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/cuda/cuda_backend.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/model.h"
+
+namespace dgc::cuda {
+
+// A kernel is a struct: kName, kBlock (threads of a block), Args, Shared and
+//   __device__ static void run(const Args&, Shared&).
+// An op is a host function template that cuts its data into launches of kernels on a Queue. Tests give it a queue that
+// emulates them, so that the same host code and the same bodies run without a GPU.
+template <typename Kernel>
+__global__ void __launch_bounds__(Kernel::kBlock) global(const __grid_constant__ typename Kernel::Args args) {
+  __shared__ typename Kernel::Shared shared;
+  Kernel::run(args, shared);
+}
+
+// What an op needs of the backend.
+class Queue {
+ public:
+  explicit Queue(CudaBackend& backend) : backend_(backend) {}
+
+  template <typename Kernel>
+  void run(int64_t blocks, const typename Kernel::Args& args) {
+    launch({Kernel::kName, backend_.stream(), blocks, Kernel::kBlock}, global<Kernel>, args);
+  }
+  std::byte* scratch(size_t bytes) { return backend_.workspace(bytes); }  // once per op
+  unsigned* tickets() { return backend_.tickets(); }                      // for last_block(), kTickets of them
+  int multiprocessors() const { return backend_.cuda_device_->multiprocessors(); }
+  Device& device() { return *backend_.device_; }
+
+ private:
+  CudaBackend& backend_;
+};
+
+}  // namespace dgc::cuda
