@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "tensor/device.h"
+
 namespace dgc {
 
 // Thrown out of a collective when another rank has failed; says which and why. The cause is reported by that rank.
@@ -15,29 +17,42 @@ struct PeerFailed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// How the ranks of a run talk. One object per rank, used by one thread. Every call but rank(), size() and abort() is a
-// collective: all ranks make the same calls in the same order with the same sizes, and it returns when the result is
-// there. Throws PeerFailed as soon as any rank has called abort().
+// How the ranks of a run talk. One object per rank, used by one thread. Every call but rank(), size(), recordable(),
+// check() and abort() is a collective: all ranks make the same calls in the same order with the same sizes.
+// Throws PeerFailed as soon as any rank has called abort().
 class Communicator {
  public:
   virtual ~Communicator() = default;
-  virtual std::string name() const = 0;  // "single", "threads"
+  virtual std::string name() const = 0;  // "single", "threads", "nccl"
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // all = the ranks' parts in rank order; every part has the size of `mine`. `mine` must not lie inside `all`.
-  virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
+  // True: the two calls below are queued on the device like any other work, so a step with them can be recorded.
+  // False: they wait for the device, and are done when they return.
+  virtual bool recordable() const = 0;
 
-  // out[i] = sum of x[i] over the workers of all ranks, added one after another in worker order (rank 0's workers
-  // first): the same bits however the workers are spread over ranks. Every rank brings at least one worker and as many
-  // as the others. `out` must not overlap the inputs.
-  virtual void all_reduce_ordered(std::span<const float* const> local_workers, float* out, size_t n) = 0;
+  // On memory of the device, in its order of work. all = the ranks' parts in rank order, `bytes` each. `mine` must not
+  // lie inside `all`.
+  virtual void all_gather(Device&, const void* mine, void* all, size_t bytes) = 0;
 
-  virtual void barrier() = 0;
+  // Shard r of every worker's n floats goes to rank r: mine [all workers][shard_size(n, size())] in worker order (rank
+  // 0's workers first). Every rank brings as many workers as the others. What lies behind n in a last row is undefined.
+  virtual void gather_shards(Device&, std::span<const float* const> local_workers, float* mine, size_t n) = 0;
+
+  virtual void barrier(Device&) = 0;  // returns when all ranks are here
+
+  // Looks for failures that nobody waits for; to be called while waiting for results of queued collectives.
+  virtual void check() {}
 
   // This rank cannot go on: every collective of the others throws from now on. The first reason wins.
   virtual void abort(const std::string& reason) noexcept = 0;
 };
+
+// Elements of one rank's shard: n / ranks, rounded up to a multiple of 16.
+size_t shard_size(size_t n, int ranks);
+
+// The same for host memory, for what is small and rare: it waits for the device.
+void all_gather_host(Communicator&, Device&, std::span<const std::byte> mine, std::span<std::byte> all);
 
 std::unique_ptr<Communicator> make_single_communicator();
 

@@ -1,7 +1,4 @@
-#include <cstring>
-
 #include "dist/communicator.h"
-#include "dist/ordered_sum.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -12,16 +9,20 @@ class SingleCommunicator final : public Communicator {
   std::string name() const override { return "single"; }
   int rank() const override { return 0; }
   int size() const override { return 1; }
+  bool recordable() const override { return true; }
 
-  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
-    DGC_CHECK(all.size() == mine.size(), "all_gather sizes");
-    if (!mine.empty()) std::memcpy(all.data(), mine.data(), mine.size());
+  void all_gather(Device& device, const void* mine, void* all, size_t bytes) override {
+    if (bytes > 0) device.copy(all, mine, bytes);
   }
-  void all_reduce_ordered(std::span<const float* const> local_workers, float* out, size_t n) override {
+  void gather_shards(Device& device, std::span<const float* const> local_workers, float* mine, size_t n) override {
     DGC_CHECK(!local_workers.empty(), "a rank without workers");
-    ordered_sum(local_workers, out, 0, n);
+    const size_t row = shard_size(n, 1);
+    for (const float* worker : local_workers) {
+      if (n > 0) device.copy(mine, worker, n * sizeof(float));
+      mine += row;
+    }
   }
-  void barrier() override {}
+  void barrier(Device&) override {}
   void abort(const std::string&) noexcept override {}  // nobody else is there
 };
 

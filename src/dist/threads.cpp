@@ -1,12 +1,10 @@
 #include <algorithm>
 #include <condition_variable>
-#include <cstring>
 #include <exception>
 #include <mutex>
 #include <thread>
 
 #include "dist/communicator.h"
-#include "dist/ordered_sum.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -19,18 +17,25 @@ namespace {
 class Group {
  public:
   struct Slot {
-    std::span<const std::byte> bytes;
+    const void* data = nullptr;
     std::span<const float* const> workers;
-    float* out = nullptr;
-    size_t n = 0;
+    size_t size = 0;  // bytes of data, or elements of each worker
   };
 
   explicit Group(int ranks) : slots(static_cast<size_t>(ranks)), ranks_(ranks) {}
 
   void wait() { begin(0); }
   void publish() { begin(ranks_); }  // my slot is filled in; returns when all slots are
-  void advance() { end(ranks_); }    // I have finished this part of the reading; returns when all have
-  void retire() { end(0); }          // I have finished reading; returns when all have
+  void retire() {                    // I have finished reading; returns when all have
+    std::unique_lock lock(mutex_);
+    stop_reading();
+    pass(lock, 0);
+  }
+  void leave() {  // instead of retire(), by a rank that then aborts; returns when nobody reads from it any more
+    std::unique_lock lock(mutex_);
+    stop_reading();
+    changed_.wait(lock, [&] { return reading_ == 0; });
+  }
 
   void abort(int rank, const std::string& reason) {
     const std::lock_guard lock(mutex_);
@@ -49,10 +54,8 @@ class Group {
     pass(lock, readers);
   }
 
-  void end(int readers) {
-    std::unique_lock lock(mutex_);
+  void stop_reading() {
     if (--reading_ == 0) changed_.notify_all();
-    pass(lock, readers);
   }
 
   void pass(std::unique_lock<std::mutex>& lock, int readers) {
@@ -84,55 +87,63 @@ class ThreadCommunicator final : public Communicator {
   std::string name() const override { return "threads"; }
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(group_->slots.size()); }
+  bool recordable() const override { return false; }
 
-  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
-    DGC_CHECK(all.size() == mine.size() * group_->slots.size(), "all_gather sizes");
-    my_slot().bytes = mine;
-    group_->publish();
-    bool same = true;  // checked after the reading: nothing may throw in between
-    std::byte* to = all.data();
-    for (const Group::Slot& slot : group_->slots) {
-      same = same && slot.bytes.size() == mine.size();
-      if (same && !mine.empty()) std::memcpy(to, slot.bytes.data(), mine.size());
-      to += mine.size();
-    }
-    group_->retire();
-    DGC_CHECK(same, "ranks gather parts of different sizes");
+  void all_gather(Device& device, const void* mine, void* all, size_t bytes) override {
+    exchange(device, {mine, {}, bytes}, [&] {
+      auto* to = static_cast<std::byte*>(all);
+      for (const Group::Slot& slot : group_->slots) {
+        if (bytes > 0) device.copy(to, slot.data, bytes);
+        to += bytes;
+      }
+    });
   }
 
-  void all_reduce_ordered(std::span<const float* const> local_workers, float* out, size_t n) override {
+  void gather_shards(Device& device, std::span<const float* const> local_workers, float* mine, size_t n) override {
     DGC_CHECK(!local_workers.empty(), "a rank without workers");
-    workers_.resize(local_workers.size() * group_->slots.size());
-    my_slot() = {{}, local_workers, out, n};
-    group_->publish();
-    bool same = true;
-    auto to = workers_.begin();
-    for (const Group::Slot& slot : group_->slots) {
-      same = same && slot.n == n && slot.workers.size() == local_workers.size();
-      if (same) to = std::ranges::copy(slot.workers, to).out;
-    }
-    // Each rank sums its own shard; then everyone copies the others' shards.
-    if (same) ordered_sum(workers_, out, shard(rank_, n), shard(rank_ + 1, n));
-    group_->advance();
-    for (int r = 0; same && r < size(); ++r) {
-      const size_t first = shard(r, n), count = shard(r + 1, n) - first;
-      if (r == rank_ || count == 0) continue;
-      std::memcpy(out + first, group_->slots[static_cast<size_t>(r)].out + first, count * sizeof(float));
-    }
-    group_->retire();
-    DGC_CHECK(same, "ranks reduce different sizes or worker counts");
+    const size_t row = shard_size(n, size());
+    const size_t first = std::min(static_cast<size_t>(rank_) * row, n);
+    const size_t count = std::min(row, n - first);
+    exchange(device, {nullptr, local_workers, n}, [&] {
+      for (const Group::Slot& slot : group_->slots) {
+        for (const float* worker : slot.workers) {
+          if (count > 0) device.copy(mine, worker + first, count * sizeof(float));
+          mine += row;
+        }
+      }
+    });
   }
 
-  void barrier() override { group_->wait(); }
+  void barrier(Device& device) override {
+    device.synchronize();
+    group_->wait();
+  }
   void abort(const std::string& reason) noexcept override { group_->abort(rank_, reason); }
 
  private:
-  Group::Slot& my_slot() { return group_->slots[static_cast<size_t>(rank_)]; }
-  size_t shard(int rank, size_t n) const { return n * static_cast<size_t>(rank) / group_->slots.size(); }
+  // The ranks' devices know nothing of each other: a device is idle before others read from its memory, and has done
+  // its own reading before they may write there again.
+  template <typename Read>
+  void exchange(Device& device, const Group::Slot& own, const Read& read) {
+    device.synchronize();
+    group_->slots[static_cast<size_t>(rank_)] = own;
+    group_->publish();
+    const bool same = std::ranges::all_of(group_->slots, [&](const Group::Slot& slot) {
+      return slot.size == own.size && slot.workers.size() == own.workers.size();
+    });
+    try {
+      if (same) read();
+      device.synchronize();
+    } catch (...) {
+      group_->leave();
+      throw;
+    }
+    group_->retire();
+    DGC_CHECK(same, "ranks exchange different sizes or worker counts");
+  }
 
   std::shared_ptr<Group> group_;
   int rank_;
-  std::vector<const float*> workers_;  // of all ranks, kept so that a step allocates nothing
 };
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <numeric>
-#include <random>
 
 #include "tensor/errors.h"
 
@@ -19,15 +18,45 @@ std::vector<std::unique_ptr<Communicator>> make_group(int ranks) {
   return one;
 }
 
-std::vector<std::vector<float>> random_workers(size_t workers, size_t n) {
-  std::mt19937 random(3);
-  std::normal_distribution<float> normal(0, 1e3f);
-  std::vector<std::vector<float>> all(workers, std::vector<float>(n));
-  for (auto& worker : all) {
-    for (float& x : worker) x = normal(random);
-  }
-  return all;
+// Worker w's element i; distinct for all that the tests make.
+float element(size_t worker, size_t i) { return static_cast<float>(worker * 100000 + i + 1); }
+
+Buffer floats(const std::shared_ptr<Device>& device, const std::vector<float>& values) {
+  Buffer buffer(device, values.size() * sizeof(float));
+  device->copy_in(buffer.data(), values.data(), buffer.bytes());
+  return buffer;
 }
+
+std::vector<float> values_of(const Buffer& buffer) {
+  std::vector<float> values(buffer.bytes() / sizeof(float));
+  buffer.device().copy_out(values.data(), buffer.data(), buffer.bytes());
+  return values;
+}
+
+// A device that breaks in the middle of an exchange, as a GPU can.
+class BrokenDevice final : public Device {
+ public:
+  explicit BrokenDevice(int good_copies) : good_copies_(good_copies) {}
+  std::string name() const override { return "broken"; }
+  void* allocate(size_t bytes) override { return cpu_->allocate(bytes); }
+  void free(void* memory, size_t bytes) noexcept override { cpu_->free(memory, bytes); }
+  bool queues() const override { return false; }
+  void copy_in(void* to, const void* from, size_t bytes) override { cpu_->copy_in(to, from, bytes); }
+  void copy_out(void* to, const void* from, size_t bytes) override { cpu_->copy_out(to, from, bytes); }
+  void copy(void* to, const void* from, size_t bytes) override {
+    if (good_copies_-- == 0) throw std::runtime_error("the device fell off the bus");
+    cpu_->copy(to, from, bytes);
+  }
+  void zero(void* memory, size_t bytes) override { cpu_->zero(memory, bytes); }
+  void synchronize() override {}
+  std::unique_ptr<Upload> make_upload(size_t bytes) override { return cpu_->make_upload(bytes); }
+  std::unique_ptr<Download> make_download(size_t bytes) override { return cpu_->make_download(bytes); }
+  size_t peak_bytes() const override { return cpu_->peak_bytes(); }
+
+ private:
+  std::shared_ptr<Device> cpu_ = make_cpu_device();
+  int good_copies_;
+};
 
 }  // namespace
 
@@ -38,42 +67,90 @@ TEST_CASE("all_gather puts the parts in rank order", "[communicator]") {
   const auto group = make_group(ranks);
   std::atomic<int> wrong = 0;
   run_ranks(group, [&](Communicator& c) {
-    for (int round = 0; round < 20; ++round) {
-      std::vector<int> mine(count, c.rank() * 100 + round), all(count * static_cast<size_t>(c.size()), -1);
-      c.all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
-      mine.assign(count, -5);  // a part may be written over as soon as the call is back
+    const auto device = make_cpu_device();
+    const auto rank = static_cast<size_t>(c.rank()), size = static_cast<size_t>(c.size());
+    Buffer all = floats(device, std::vector<float>(count * size + 1, -1));
+    for (size_t round = 0; round < 20; ++round) {
+      Buffer mine = floats(device, std::vector<float>(count, element(rank, round)));
+      c.all_gather(*device, mine.data(), all.data(), mine.bytes());
+      device->copy_in(mine.data(), std::vector<float>(count, -5).data(), mine.bytes());  // it may be written over
+      const auto got = values_of(all);
+      for (size_t i = 0; i < count * size; ++i) wrong += got[i] != element(i / count, round);
+      wrong += got.back() != -1;  // nothing behind the last part
+    }
+  });
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("all_gather_host does the same from host memory", "[communicator]") {
+  const int ranks = GENERATE(0, 1, 3);
+  const size_t count = GENERATE(size_t{0}, size_t{1}, size_t{100});
+  CAPTURE(ranks, count);
+  const auto group = make_group(ranks);
+  std::atomic<int> wrong = 0;
+  run_ranks(group, [&](Communicator& c) {
+    const auto device = make_cpu_device();
+    for (int round = 0; round < 5; ++round) {
+      const std::vector<int> mine(count, c.rank() * 100 + round);
+      std::vector<int> all(count * static_cast<size_t>(c.size()), -1);
+      all_gather_host(c, *device, std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
       for (size_t i = 0; i < all.size(); ++i) wrong += all[i] != static_cast<int>(i / count) * 100 + round;
     }
   });
   CHECK(wrong == 0);
 }
 
-TEST_CASE("all_reduce_ordered gives the same bits for every layout of workers", "[communicator]") {
-  const size_t n = GENERATE(size_t{0}, size_t{1}, size_t{5}, size_t{4097}, size_t{10000});
+TEST_CASE("shards cover everything, start on cache lines and are all of one size", "[communicator]") {
+  CHECK(shard_size(0, 3) == 0);
+  CHECK(shard_size(1, 1) == 16);
+  CHECK(shard_size(16, 1) == 16);
+  CHECK(shard_size(17, 1) == 32);
+  CHECK(shard_size(33, 2) == 32);  // 17 each, rounded up: the second shard holds one element
+  CHECK(shard_size(1000, 7) == 144);
+  CHECK(shard_size(5, 100) == 16);  // most ranks have none
+}
+
+TEST_CASE("gather_shards brings each rank its shard of all workers in worker order", "[communicator]") {
+  const size_t n =
+      GENERATE(size_t{0}, size_t{1}, size_t{15}, size_t{16}, size_t{17}, size_t{191}, size_t{193}, size_t{1000});
   constexpr size_t kWorkers = 12;
-  const auto workers = random_workers(kWorkers, n);
-  std::vector<float> expected(n);
-  for (size_t i = 0; i < n; ++i) {
-    float sum = workers[0][i];
-    for (size_t worker = 1; worker < kWorkers; ++worker) sum += workers[worker][i];
-    expected[i] = sum;
-  }
   for (const int ranks : {0, 1, 2, 3, 4, 6, 12}) {
     CAPTURE(ranks, n);
     const auto group = make_group(ranks);
-    const size_t local = kWorkers / group.size();
+    const size_t local = kWorkers / group.size(), row = shard_size(n, static_cast<int>(group.size()));
     std::atomic<int> wrong = 0;
     run_ranks(group, [&](Communicator& c) {
+      const auto device = make_cpu_device();
+      const auto rank = static_cast<size_t>(c.rank());
+      std::vector<Buffer> buffers;
       std::vector<const float*> mine;
-      for (size_t i = 0; i < local; ++i) mine.push_back(workers[static_cast<size_t>(c.rank()) * local + i].data());
-      std::vector<float> out(n, -1);
+      for (size_t w = rank * local; w < (rank + 1) * local; ++w) {
+        std::vector<float> values(n);
+        for (size_t i = 0; i < n; ++i) values[i] = element(w, i);
+        mine.push_back(buffers.emplace_back(floats(device, values)).f32());
+      }
+      const Buffer shards = floats(device, std::vector<float>(kWorkers * row + 1, -1));
       for (int round = 0; round < 3; ++round) {
-        c.all_reduce_ordered(mine, out.data(), n);
-        wrong += out != expected;
+        c.gather_shards(*device, mine, shards.f32(), n);
+        const auto got = values_of(shards);
+        for (size_t w = 0; w < kWorkers; ++w) {
+          for (size_t i = 0; i < row && rank * row + i < n; ++i) {
+            wrong += got[w * row + i] != element(w, rank * row + i);
+          }
+        }
+        wrong += got.back() != -1;
       }
     });
     CHECK(wrong == 0);
   }
+}
+
+TEST_CASE("a single rank and threads say what they are", "[communicator]") {
+  const auto single = make_single_communicator();
+  CHECK((single->name() == "single" && single->size() == 1 && single->rank() == 0 && single->recordable()));
+  const auto threads = make_thread_communicators(2);
+  CHECK((threads[1]->name() == "threads" && threads[1]->size() == 2 && threads[1]->rank() == 1));
+  CHECK_FALSE(threads[1]->recordable());
 }
 
 TEST_CASE("a rank that fails ends the others, which say who it was", "[communicator]") {
@@ -83,19 +160,19 @@ TEST_CASE("a rank that fails ends the others, which say who it was", "[communica
   CAPTURE(failing, where);
   std::atomic<int> told = 0, survived = 0;
   const auto body = [&](Communicator& c) {
-    std::vector<float> x(1000, 1), y(1000);
-    const float* workers[] = {x.data()};
-    std::vector<std::byte> all(4000);
+    const auto device = make_cpu_device();
+    const Buffer x(device, 4000), y(device, 16000);
+    const float* workers[] = {x.f32()};
     try {
       for (int round = 0; round < 10; ++round) {
         if (c.rank() == failing && round == 5) throw_user_error("the disk is full");
-        if (where == 0) c.all_gather(std::as_bytes(std::span(x)).first(1000), all);
-        if (where == 1) c.all_reduce_ordered(workers, y.data(), y.size());
-        if (where == 2) c.barrier();
+        if (where == 0) c.all_gather(*device, x.data(), y.data(), x.bytes());
+        if (where == 1) c.gather_shards(*device, workers, y.f32(), 1000);
+        if (where == 2) c.barrier(*device);
       }
     } catch (const PeerFailed& error) {
       told += error.what() == fmt::format("rank {} failed: the disk is full", failing);
-      c.barrier();  // throws again: a failed group stays so
+      c.barrier(*device);  // throws again: a failed group stays so
       ++survived;
     }
   };
@@ -104,12 +181,37 @@ TEST_CASE("a rank that fails ends the others, which say who it was", "[communica
   CHECK(survived == 0);
 }
 
+TEST_CASE("a device that breaks while it reads from others ends the run and hangs nobody", "[communicator]") {
+  const auto group = make_thread_communicators(3);
+  const int good = GENERATE(0, 1, 2, 3, 4);
+  CAPTURE(good);
+  std::atomic<int> told = 0;
+  const auto body = [&](Communicator& c) {
+    const auto device = c.rank() == 1 ? std::make_shared<BrokenDevice>(good) : make_cpu_device();
+    const Buffer x(device, 4000), y(device, 12000);
+    try {
+      for (int round = 0; round < 5; ++round) c.all_gather(*device, x.data(), y.data(), x.bytes());
+    } catch (const PeerFailed& error) {
+      told += error.what() == std::string("rank 1 failed: the device fell off the bus");
+      throw;
+    }
+  };
+  CHECK_THROWS_WITH(run_ranks(group, body), "the device fell off the bus");
+  CHECK(told == 2);
+}
+
 TEST_CASE("ranks that disagree about sizes find out", "[communicator]") {
   const auto group = make_thread_communicators(2);
+  const int what = GENERATE(0, 1, 2);
   CHECK_THROWS_AS(run_ranks(group,
-                            [](Communicator& c) {
-                              std::vector<std::byte> mine(c.rank() == 0 ? 4 : 8), all(2 * mine.size());
-                              c.all_gather(mine, all);
+                            [&](Communicator& c) {
+                              const auto device = make_cpu_device();
+                              const Buffer x(device, 256), y(device, 1024);
+                              const float* workers[] = {x.f32(), x.f32()};
+                              const bool odd = c.rank() == 1;
+                              if (what == 0) c.all_gather(*device, x.data(), y.data(), odd ? 4 : 8);
+                              if (what == 1) c.gather_shards(*device, workers, y.f32(), odd ? 7 : 8);
+                              if (what == 2) c.gather_shards(*device, std::span(workers, odd ? 1 : 2), y.f32(), 8);
                             }),
                   InternalError);
 }
