@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cooperative_groups.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+// What a kernel body may use beside CUDA's own names. Bodies (*.cuh) take their shared memory as a struct by reference
+// and include this file; tests put tests/emulation before src on the include path, so that there the same line finds
+// an emulation and the same bodies run without a GPU.
+namespace dgc::cuda {
+
+// All threads of all blocks: for kernels launched cooperatively.
+__device__ __forceinline__ void grid_sync() { cooperative_groups::this_grid().sync(); }
+
+// Rounded to nearest even. A NaN keeps its sign and becomes the one that tensor/half.h makes.
+__device__ __forceinline__ uint16_t half_bits(float value) {
+  const unsigned bits = __float_as_uint(value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>((bits >> 16 & 0x8000u) | 0x7e00u);
+  return __half_as_ushort(__float2half_rn(value));
+}
+__device__ __forceinline__ float half_value(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
+
+using f16 = __half;
+using bf16 = __nv_bfloat16;
+
+__device__ __forceinline__ float to_float(float value) { return value; }
+__device__ __forceinline__ float to_float(f16 value) { return __half2float(value); }
+__device__ __forceinline__ float to_float(bf16 value) { return __bfloat162float(value); }
+
+template <typename T>
+__device__ T from_float(float value);
+template <>
+__device__ __forceinline__ float from_float<float>(float value) {
+  return value;
+}
+template <>
+__device__ __forceinline__ f16 from_float<f16>(float value) {
+  return __float2half_rn(value);
+}
+template <>
+__device__ __forceinline__ bf16 from_float<bf16>(float value) {
+  return __float2bfloat16_rn(value);
+}
+
+}  // namespace dgc::cuda

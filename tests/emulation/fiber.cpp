@@ -1,0 +1,131 @@
+#include "tests/emulation/fiber.h"
+
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <new>
+
+#include "tensor/errors.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#elif defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace dgc::emulation {
+namespace {
+
+constexpr size_t kStackBytes = size_t{256} << 10;  // touched lazily: sanitized frames are large
+
+}  // namespace
+
+struct Fiber::State {
+  ucontext_t own{}, resumer{};
+  void* stack = nullptr;
+  std::function<void()> function;
+  bool returned = true;
+  // What the sanitizers must be told at every switch, or they take the other stack for a corrupted one.
+  void* own_shadow = nullptr;
+  void* resumer_shadow = nullptr;
+  const void* resumer_stack = nullptr;
+  size_t resumer_bytes = 0;
+
+  void switch_in();
+  void switch_out();
+  void arrived();
+};
+
+namespace {
+
+thread_local Fiber* current = nullptr;
+
+}  // namespace
+
+#if defined(__SANITIZE_ADDRESS__)
+
+void Fiber::State::switch_in() {
+  __sanitizer_start_switch_fiber(&resumer_shadow, stack, kStackBytes);
+  swapcontext(&resumer, &own);
+  __sanitizer_finish_switch_fiber(resumer_shadow, nullptr, nullptr);
+}
+void Fiber::State::switch_out() {
+  __sanitizer_start_switch_fiber(&own_shadow, resumer_stack, resumer_bytes);
+  swapcontext(&own, &resumer);
+  arrived();
+}
+void Fiber::State::arrived() { __sanitizer_finish_switch_fiber(own_shadow, &resumer_stack, &resumer_bytes); }
+
+#elif defined(__SANITIZE_THREAD__)
+
+void Fiber::State::switch_in() {
+  if (own_shadow == nullptr) own_shadow = __tsan_create_fiber(0);
+  resumer_shadow = __tsan_get_current_fiber();
+  __tsan_switch_to_fiber(own_shadow, 0);
+  swapcontext(&resumer, &own);
+}
+void Fiber::State::switch_out() {
+  __tsan_switch_to_fiber(resumer_shadow, 0);
+  swapcontext(&own, &resumer);
+}
+void Fiber::State::arrived() {}
+
+#else
+
+void Fiber::State::switch_in() { swapcontext(&resumer, &own); }
+void Fiber::State::switch_out() { swapcontext(&own, &resumer); }
+void Fiber::State::arrived() {}
+
+#endif
+
+Fiber::Fiber() : state_(std::make_unique<State>()) {
+  void* stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (stack == MAP_FAILED) throw std::bad_alloc();
+  mprotect(stack, static_cast<size_t>(getpagesize()), PROT_NONE);  // a stack that is too deep faults at once
+  state_->stack = stack;
+  getcontext(&state_->own);
+  state_->own.uc_stack.ss_sp = stack;
+  state_->own.uc_stack.ss_size = kStackBytes;
+  state_->own.uc_link = nullptr;
+  makecontext(&state_->own, &Fiber::enter, 0);
+}
+
+Fiber::~Fiber() {
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_unpoison_memory_region(state_->stack, kStackBytes);
+#elif defined(__SANITIZE_THREAD__)
+  if (state_->own_shadow != nullptr) __tsan_destroy_fiber(state_->own_shadow);
+#endif
+  munmap(state_->stack, kStackBytes);
+}
+
+void Fiber::start(std::function<void()> function) {
+  DGC_CHECK(state_->returned, "the fiber is in use");
+  state_->function = std::move(function);
+  state_->returned = false;
+}
+
+bool Fiber::resume() {
+  Fiber* const before = current;
+  current = this;
+  state_->switch_in();
+  current = before;
+  return state_->returned;
+}
+
+void Fiber::suspend() { current->state_->switch_out(); }
+
+// Never returns: a fiber whose function is done waits for the next one.
+void Fiber::enter() {
+  State& state = *current->state_;
+  state.arrived();
+  for (;;) {
+    state.function();
+    state.returned = true;
+    state.switch_out();
+  }
+}
+
+}  // namespace dgc::emulation
