@@ -7,12 +7,12 @@
 
 #include "tensor/device.h"
 
-// CUDA's own names, so that who includes this needs none of its headers.
+// CUDA's own name, so that who includes this needs none of its headers.
 struct CUstream_st;
 
 namespace dgc {
 
-// One GPU. All of a rank's work is queued on one stream, stream(); uploads travel on another, which waits for no
+// One GPU. All of a rank's work is queued on one stream, stream(); uploads travel on another, so that they wait for no
 // computation. Every method, and every kernel launch, belongs to the thread that made it or called use().
 class CudaDevice final : public Device {
  public:
@@ -48,5 +48,12 @@ class CudaDevice final : public Device {
 
 // Throws InternalError that names the call, unless `error` (a cudaError_t) is success.
 void check_cuda(int error, const char* call);
+
+// The GPUs that CudaDevice takes are 0 ... count - 1. `description` says what they are, or why there are none.
+struct CudaDevices {
+  int count = 0;
+  std::string description;
+};
+CudaDevices find_cuda_devices();
 
 }  // namespace dgc

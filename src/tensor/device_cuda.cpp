@@ -1,0 +1,158 @@
+#include "tensor/device_cuda.h"
+
+#include <cuda_runtime.h>
+
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+constexpr int kOldestMajor = 8;  // what the kernels are compiled for (CMAKE_CUDA_ARCHITECTURES)
+
+// These come from a kernel that was queued earlier; the call that reports them only met them.
+bool is_from_a_kernel(cudaError_t error) {
+  switch (error) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorHardwareStackError:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorLaunchFailure:
+    case cudaErrorAssert:
+      return true;
+    default:
+      return false;
+  }
+}
+
+double gib(size_t bytes) { return static_cast<double>(bytes) / (1u << 30); }
+
+std::string describe(int index) {
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
+  return fmt::format("cuda:{} {}, compute capability {}.{}, {:.1f} GiB", index, properties.name, properties.major,
+                     properties.minor, gib(properties.totalGlobalMem));
+}
+
+std::string version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
+
+}  // namespace
+
+void check_cuda(int error, const char* call) {
+  const auto code = static_cast<cudaError_t>(error);
+  if (code == cudaSuccess) return;
+  throw InternalError(fmt::format("CUDA: {}: {} ({}){}", call, cudaGetErrorString(code), cudaGetErrorName(code),
+                                  is_from_a_kernel(code)
+                                      ? "; the fault is in a kernel queued before it, which compute-sanitizer, or "
+                                        "running with CUDA_LAUNCH_BLOCKING=1, will find"
+                                      : ""));
+}
+
+CudaDevices find_cuda_devices() {
+  int driver = 0, runtime = 0;
+  cudaDriverGetVersion(&driver);
+  cudaRuntimeGetVersion(&runtime);
+  int present = 0;
+  const cudaError_t error = cudaGetDeviceCount(&present);
+  cudaGetLastError();  // a machine without a GPU is no error
+  if (driver == 0) return {0, "no NVIDIA driver"};
+  if (error == cudaErrorInsufficientDriver) {
+    return {0, fmt::format("the NVIDIA driver is for CUDA {}, this build for {}", version(driver), version(runtime))};
+  }
+  if (error == cudaErrorNoDevice || (error == cudaSuccess && present == 0)) {
+    return {0, "there is an NVIDIA driver, but no GPU that it may use (CUDA_VISIBLE_DEVICES?)"};
+  }
+  if (error != cudaSuccess) return {0, fmt::format("the NVIDIA driver says: {}", cudaGetErrorString(error))};
+
+  // CUDA numbers the most capable GPU first, so those that are too old come last.
+  CudaDevices found;
+  for (; found.count < present; ++found.count) {
+    int major = 0;
+    check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, found.count),
+               "cudaDeviceGetAttribute");
+    if (major < kOldestMajor) break;
+    found.description += describe(found.count) + "; ";
+  }
+  if (found.count == 0) {
+    return {0, fmt::format("{} is too old: compute capability {}.0 is needed", describe(0), kOldestMajor)};
+  }
+  found.description += fmt::format("driver for CUDA {}, runtime {}", version(driver), version(runtime));
+  return found;
+}
+
+CudaDevice::CudaDevice(int index) : index_(index) {
+  const CudaDevices found = find_cuda_devices();
+  if (index < 0 || index >= found.count) {
+    throw_user_error("device: 'cuda:{}' is not available: {}", index, found.description);
+  }
+  use();
+  check_cuda(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, index),
+             "cudaDeviceGetAttribute");
+  check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  check_cuda(cudaStreamCreateWithFlags(&copying_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+}
+
+// Nothing here may throw: it also runs while an error is on its way out, when CUDA refuses every call.
+CudaDevice::~CudaDevice() {
+  cudaStreamDestroy(copying_);
+  cudaStreamDestroy(stream_);
+}
+
+void CudaDevice::use() const { check_cuda(cudaSetDevice(index_), "cudaSetDevice"); }
+
+std::string CudaDevice::name() const { return fmt::format("cuda:{}", index_); }
+
+void* CudaDevice::allocate(size_t bytes) {
+  if (bytes == 0) return nullptr;
+  void* memory = nullptr;
+  const cudaError_t error = cudaMalloc(&memory, bytes);
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // it would be reported once more by the next launch
+    size_t free = 0, total = 0;
+    cudaMemGetInfo(&free, &total);
+    throw_user_error("out of memory on {}: {:.1f} MiB more are needed, {:.1f} MiB of {:.1f} GiB are free", name(),
+                     static_cast<double>(bytes) / (1u << 20), static_cast<double>(free) / (1u << 20), gib(total));
+  }
+  check_cuda(error, "cudaMalloc");
+  const size_t now = current_ += bytes;
+  size_t peak = peak_.load();
+  while (now > peak && !peak_.compare_exchange_weak(peak, now)) {
+  }
+  zero(memory, bytes);
+  return memory;
+}
+
+// cudaFree waits for all work on the GPU, so nothing queued can still use the memory.
+void CudaDevice::free(void* memory, size_t bytes) noexcept {
+  if (memory == nullptr) return;
+  cudaFree(memory);
+  current_ -= bytes;
+}
+
+void CudaDevice::copy_in(void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return;
+  check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync");
+  synchronize();  // `from` may be pinned memory, which is read later
+}
+
+void CudaDevice::copy_out(void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return;
+  check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "cudaMemcpyAsync");
+  synchronize();
+}
+
+void CudaDevice::copy(void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return;
+  check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "cudaMemcpyAsync");
+}
+
+void CudaDevice::zero(void* memory, size_t bytes) {
+  if (bytes == 0) return;
+  check_cuda(cudaMemsetAsync(memory, 0, bytes, stream_), "cudaMemsetAsync");
+}
+
+void CudaDevice::synchronize() { check_cuda(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
+
+}  // namespace dgc
