@@ -49,6 +49,14 @@ int wrong_results(int seeds) {
 
 struct Nothing {};
 
+void wait_in_two_places() {
+  if (threadIdx.x % 2 == 0) {
+    __syncthreads();
+  } else {
+    __syncthreads();
+  }
+}
+
 }  // namespace
 
 TEST_CASE("emulated: a sum through shared memory is right in any order of threads and blocks", "[emulation]") {
@@ -158,15 +166,7 @@ TEST_CASE("emulated: barriers that not all threads reach are reported", "[emulat
                 if (threadIdx.x < 63) __syncthreads();
               }),
       Contains("63 of block 0 at __syncthreads (emulation_test.cpp") && Contains("1 of block 0 at returned"));
-  CHECK_THROWS_WITH(emulate(launch,
-                            [] {
-                              if (threadIdx.x % 2 == 0) {
-                                __syncthreads();
-                              } else {
-                                __syncthreads();  // another barrier, in the source
-                              }
-                            }),
-                    Contains("__syncthreads"));
+  CHECK_THROWS_WITH(emulate(launch, wait_in_two_places), Contains("__syncthreads"));
   CHECK_THROWS_WITH(emulate(launch,
                             [] {
                               if (blockIdx.x == 1) cuda::grid_sync();
