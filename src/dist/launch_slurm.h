@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "dist/launch.h"
+
+namespace dgc {
+
+// Nothing unless this process is a task of a SLURM step, as srun starts them. A shell or batch script of an allocation
+// is none, although it sees SLURM_NTASKS and even SLURM_PROCID.
+std::optional<Launch> slurm_launch(const Environment&);
+
+// Rank 0's machine, and a port that srun reserved or that follows from the job's number.
+MeetingPoint slurm_meeting_point(const Environment&);
+
+// The first machine of a list such as "gpu[03-05,07],login", and whether it is the only one.
+struct FirstHost {
+  std::string name;
+  bool only = false;
+};
+FirstHost first_host(const std::string& nodelist);
+
+}  // namespace dgc
