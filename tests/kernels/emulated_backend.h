@@ -20,6 +20,39 @@ class EmulatedBackend final : public CpuBackend {
 
   std::string name() const override { return "cuda-emulated"; }
 
+  size_t batch_norm_saved_bytes(const BatchNormArgs&) override;
+  void batch_norm_forward(const BatchNormArgs&, ConstView x, ConstView residual, ConstView scale, ConstView shift,
+                          View running_mean, View running_var, View y, View saved) override;
+  void batch_norm_inference(const BatchNormArgs&, ConstView x, ConstView residual, ConstView scale, ConstView shift,
+                            ConstView mean, ConstView var, View y) override;
+  void batch_norm_backward(const BatchNormArgs&, ConstView x, ConstView y, ConstView scale, ConstView saved, View dy,
+                           View dx, View dscale, View dshift) override;
+
+  size_t pool_saved_bytes(const PoolArgs&) override;
+  void pool_forward(const PoolArgs&, ConstView x, View y, View saved) override;
+  void pool_backward(const PoolArgs&, ConstView dy, ConstView saved, View dx) override;
+  void global_pool_forward(const GlobalPoolArgs&, ConstView x, View y) override;
+  void global_pool_backward(const GlobalPoolArgs&, ConstView dy, View dx) override;
+
+  void activation_forward(Activation, ConstView x, View y) override;
+  void activation_backward(Activation, ConstView y, ConstView dy, View dx) override;
+  void dropout_forward(const DropoutArgs&, ConstView x, View y) override;
+  void lrn_forward(const LrnArgs&, ConstView x, View y) override;
+  void lrn_backward(const LrnArgs&, ConstView x, ConstView dy, View dx) override;
+  void shortcut_forward(const ShortcutArgs&, ConstView x, View y) override;
+  void shortcut_backward(const ShortcutArgs&, ConstView dy, View dx) override;
+  void flatten_forward(const FlattenArgs&, ConstView x, View y) override;
+  void flatten_backward(const FlattenArgs&, ConstView dy, View dx) override;
+  void add(ConstView x, View y) override;
+  void convert(ConstView x, View y) override;
+
+  void softmax_cross_entropy(const CrossEntropyArgs&, ConstView logits, ConstView labels, View dlogits,
+                             double* stats) override;
+
+  void sum_squares(ConstView x, double* out) override;
+  void ordered_sum(std::span<const float* const> x, float* out, int64_t n) override;
+  void sgd_step(const SgdArgs&, ConstView g, View m, View w) override;
+
   void dgc_compress(const DgcCompressArgs&) override;
   void dgc_apply(const DgcApplyArgs&) override;
   void dgc_pack(const DgcPackArgs&) override;

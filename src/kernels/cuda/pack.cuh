@@ -5,7 +5,8 @@
 namespace dgc::cuda {
 
 // Elements that travel in one load or store. Bodies work on V of them, where V is 1 or kPack<T>: 16 bytes, the widest
-// access there is. Memory of a wide access must be aligned to its size; the host side decides (aligned() in dispatch.h).
+// access there is. Memory of a wide access must be aligned to its size; the host side decides (aligned() in
+// dispatch.h).
 template <typename T>
 inline constexpr int kPack = static_cast<int>(16 / sizeof(T));
 

@@ -1,6 +1,5 @@
-#include "kernels/cuda/queue.h"
-
 #include "kernels/cuda/last_block.cuh"
+#include "kernels/cuda/queue.h"
 
 namespace dgc {
 

@@ -1,0 +1,237 @@
+// Batch normalisation forward, with the residual sum and the ReLU that follow it: two launches in training (sums, then
+// apply), one in evaluation. x is read twice, the residual once, y written once: 3 or 4 elements of traffic each.
+//
+// Sums are taken in fp32 about the first row of each tile (so a mean far from zero costs no digits), tiles are put
+// together in double (Chan, Golub, LeVeque 1979), always in the same order. Statistics are those of fp32 arithmetic on
+// the rounded x. NaN and infinity reach y and the running statistics.
+//
+// saved: mean, 1 / sqrt(var + eps), shift. With the last one, backward can tell without y where the ReLU was at work.
+#pragma once
+
+#include "kernels/backend.h"
+#include "kernels/cuda/column_tiles.cuh"
+#include "kernels/cuda/dispatch.h"
+
+namespace dgc::cuda {
+
+inline size_t batch_norm_saved_bytes(const BatchNormArgs& args) {
+  return 3 * static_cast<size_t>(args.channels) * sizeof(float);
+}
+
+// Of two-number sums, one per tile and channel, in scratch: first[tile * channels + c], second likewise.
+struct TileSums {
+  float* first;
+  float* second;
+};
+
+inline size_t tile_sums_floats(const ColumnTiles& t) { return 2 * static_cast<size_t>(t.tiles * t.channels); }
+inline TileSums tile_sums(const ColumnTiles& t, float* scratch) { return {scratch, scratch + t.tiles * t.channels}; }
+
+// What training keeps of a batch.
+struct BatchStatistics {
+  float eps, momentum;
+  const float* shift;
+  float *running_mean, *running_var;
+  float* saved;
+};
+
+__device__ inline void keep_statistics(const BatchStatistics& a, const ColumnTiles& tiles, int64_t c, double average,
+                                       double spread) {
+  const double n = static_cast<double>(tiles.rows), variance = spread / n;
+  const double unbiased = spread / (n > 2 ? n - 1 : 1.0);
+  const float mean = static_cast<float>(average), keep = 1 - a.momentum;
+  a.saved[c] = mean;
+  a.saved[tiles.channels + c] = static_cast<float>(1 / sqrt(variance + static_cast<double>(a.eps)));
+  a.saved[2 * tiles.channels + c] = a.shift[c];
+  a.running_mean[c] = keep * a.running_mean[c] + a.momentum * mean;
+  a.running_var[c] = keep * a.running_var[c] + a.momentum * static_cast<float>(unbiased);
+}
+
+template <typename T, int V>
+struct BatchNormSums {
+  static constexpr const char* kName = "batch_norm_sums";
+  static constexpr int kBlock = kColumnBlock;
+  struct Args {
+    ColumnTiles tiles;
+    const T* x;
+    BatchStatistics keep;
+    TileSums sums;      // mean of a tile; squares about it
+    unsigned* tickets;  // one per group
+  };
+  using Shared = ColumnShared;
+
+  __device__ static void run(const Args& a, Shared& shared) {
+    const ColumnTiles& t = a.tiles;
+    const ColumnPlace<V> p(t);
+    float pivot[V] = {}, sum[V] = {}, squares[V] = {};
+    if (p.inside) load(a.x + p.top * t.channels + p.channel, pivot);
+    each_row<4>(t, p, [&]<int N>(int64_t at) {
+      Pack<T, V> packs[N];
+#pragma unroll
+      for (int i = 0; i < N; ++i) packs[i] = load_pack<V>(a.x + at + i * t.lanes * t.channels);
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        float x[V];
+        unpack<T, V>(packs[i], x);
+#pragma unroll
+        for (int j = 0; j < V; ++j) {
+          const float off = x[j] - pivot[j];
+          sum[j] += off;
+          squares[j] = fmaf(off, off, squares[j]);
+        }
+      }
+    });
+    fold_lanes(t, shared, sum, squares);
+    if (p.lane == 0 && p.inside) {
+      const float n = static_cast<float>(p.bottom - p.top);
+#pragma unroll
+      for (int j = 0; j < V; ++j) {
+        const float off = sum[j] / n, spread = squares[j] - sum[j] * off;
+        a.sums.first[p.tile * t.channels + p.channel + j] = pivot[j] + off;
+        a.sums.second[p.tile * t.channels + p.channel + j] = spread < 0 ? 0 : spread;
+      }
+    }
+
+    if (!last_block(a.tickets + p.group, static_cast<unsigned>(t.tiles), shared.is_last)) return;
+    const GroupPlace<V> g(t, p.group);
+    const float centre = g.inside ? a.sums.first[g.channel] : 0;
+    double total = 0, spread = 0;  // about the first tile's mean
+    if (g.inside) {
+#pragma unroll 8
+      for (int tile = g.part; tile < t.tiles; tile += g.parts) {
+        const int64_t top = tile * t.rows_per_tile, left = t.rows - top;
+        const double n = static_cast<double>(left < t.rows_per_tile ? left : t.rows_per_tile);
+        const double off =
+            static_cast<double>(a.sums.first[tile * t.channels + g.channel]) - static_cast<double>(centre);
+        total += n * off;
+        spread += static_cast<double>(a.sums.second[tile * t.channels + g.channel]) + n * off * off;
+      }
+    }
+    fold_parts(g, shared, total, spread);
+    if (g.part == 0 && g.inside) {
+      const double off = total / static_cast<double>(t.rows), rest = spread - total * off;
+      keep_statistics(a.keep, t, g.channel, static_cast<double>(centre) + off, rest < 0 ? 0 : rest);
+    }
+  }
+};
+
+template <typename T, int V>
+struct BatchNormApply {
+  static constexpr const char* kName = "batch_norm_apply";
+  static constexpr int kBlock = kColumnBlock;
+  struct Args {
+    ColumnTiles tiles;
+    bool relu;
+    float eps;
+    const T* x;
+    const T* residual;  // may be null
+    const float *scale, *shift, *mean;
+    const float* inverse;  // null: from var
+    const float* var;
+    T* y;
+  };
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    const ColumnTiles& t = a.tiles;
+    const ColumnPlace<V> p(t);
+    float mean[V] = {}, gain[V] = {}, shift[V] = {};
+    if (p.inside) {
+      load_floats(a.mean + p.channel, mean);
+      load_floats(a.shift + p.channel, shift);
+#pragma unroll
+      for (int j = 0; j < V; ++j) {
+        const int64_t c = p.channel + j;
+        gain[j] = a.inverse != nullptr ? a.scale[c] * a.inverse[c] : a.scale[c] / sqrtf(a.var[c] + a.eps);
+      }
+    }
+    const float floor = a.relu ? 0.f : -INFINITY;
+    each_row_upwards<2>(t, p, [&]<int N>(int64_t at) {
+      const int64_t stride = t.lanes * t.channels;
+      Pack<T, V> packs[N], skips[N];
+#pragma unroll
+      for (int i = 0; i < N; ++i) packs[i] = load_pack<V>(a.x + at + i * stride);
+      if (a.residual != nullptr) {
+#pragma unroll
+        for (int i = 0; i < N; ++i) skips[i] = load_pack<V>(a.residual + at + i * stride);
+      }
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        float x[V], skip[V];
+        unpack<T, V>(packs[i], x);
+#pragma unroll
+        for (int j = 0; j < V; ++j) x[j] = (x[j] - mean[j]) * gain[j] + shift[j];
+        if (a.residual != nullptr) {
+          unpack<T, V>(skips[i], skip);
+#pragma unroll
+          for (int j = 0; j < V; ++j) x[j] += skip[j];
+        }
+#pragma unroll
+        for (int j = 0; j < V; ++j) x[j] = x[j] < floor ? 0 : x[j];  // so that NaN stays NaN
+        store(x, a.y + at + i * stride);
+      }
+    });
+  }
+};
+
+// About two blocks to a multiprocessor: all at once, and few tiles to put together.
+template <typename Queue>
+int64_t column_blocks(const Queue& queue) {
+  return int64_t{2} * queue.multiprocessors();
+}
+
+template <typename Queue>
+void batch_norm_forward(Queue& queue, const BatchNormArgs& args, ConstView x, ConstView residual, ConstView scale,
+                        ConstView shift, View running_mean, View running_var, View y, View saved) {
+  const void* const skip = args.residual ? residual.data : nullptr;
+  float* const keep = pointer<float>(saved);
+  dispatch(y.dtype, [&]<typename T>() {
+    const auto run = [&]<int V>() {
+      const ColumnTiles tiles = column_tiles(args.rows, args.channels, V, sizeof(T), column_blocks(queue));
+      auto* const scratch = reinterpret_cast<float*>(queue.scratch(tile_sums_floats(tiles) * sizeof(float)));
+      queue.template run<BatchNormSums<T, V>>(
+          tiles.blocks(), {.tiles = tiles,
+                           .x = pointer<T>(x),
+                           .keep = {args.eps, args.momentum, shift.f32(), running_mean.f32(), running_var.f32(), keep},
+                           .sums = tile_sums(tiles, scratch),
+                           .tickets = queue.tickets()});
+      queue.template run<BatchNormApply<T, V>>(tiles.blocks(), {.tiles = tiles,
+                                                                .relu = args.relu,
+                                                                .eps = args.eps,
+                                                                .x = pointer<T>(x),
+                                                                .residual = static_cast<const T*>(skip),
+                                                                .scale = scale.f32(),
+                                                                .shift = shift.f32(),
+                                                                .mean = keep,
+                                                                .inverse = keep + args.channels,
+                                                                .var = nullptr,
+                                                                .y = pointer<T>(y)});
+    };
+    dispatch_packs<T>(args.channels, run, x.data, y.data, skip);
+  });
+}
+
+template <typename Queue>
+void batch_norm_inference(Queue& queue, const BatchNormArgs& args, ConstView x, ConstView residual, ConstView scale,
+                          ConstView shift, ConstView mean, ConstView var, View y) {
+  const void* const skip = args.residual ? residual.data : nullptr;
+  dispatch(y.dtype, [&]<typename T>() {
+    const auto run = [&]<int V>() {
+      const ColumnTiles tiles = column_tiles(args.rows, args.channels, V, sizeof(T), column_blocks(queue));
+      queue.template run<BatchNormApply<T, V>>(tiles.blocks(), {.tiles = tiles,
+                                                                .relu = args.relu,
+                                                                .eps = args.eps,
+                                                                .x = pointer<T>(x),
+                                                                .residual = static_cast<const T*>(skip),
+                                                                .scale = scale.f32(),
+                                                                .shift = shift.f32(),
+                                                                .mean = mean.f32(),
+                                                                .inverse = nullptr,
+                                                                .var = var.f32(),
+                                                                .y = pointer<T>(y)});
+    };
+    dispatch_packs<T>(args.channels, run, x.data, y.data, skip);
+  });
+}
+
+}  // namespace dgc::cuda

@@ -1,0 +1,134 @@
+// How blocks share the rows and columns of [rows, channels] data when something is summed over rows, per channel.
+//
+// A thread keeps V neighbouring channels in registers and walks down every lanes-th row of its tile, so that a warp
+// reads whole 128-byte lines and a parameter is loaded once. A block is `width` threads wide and `lanes` deep; tile by
+// tile its lanes are folded in halves, and the tiles in order: the sums do not depend on timing.
+#pragma once
+
+#include "kernels/cuda/last_block.cuh"
+#include "kernels/cuda/pack.cuh"
+
+namespace dgc::cuda {
+
+inline constexpr int kColumnBlock = 512;
+
+struct ColumnTiles {
+  int64_t rows = 0, channels = 0, rows_per_tile = 0;
+  int width = 1, lanes = 1;  // width * lanes = kColumnBlock, both powers of two
+  int groups = 1, tiles = 1;
+  int64_t blocks() const { return int64_t{groups} * tiles; }
+};
+
+// For V channels of `size` bytes to a thread. About `blocks` blocks, fewer where a thread would get less than 4 rows.
+inline ColumnTiles column_tiles(int64_t rows, int64_t channels, int v, size_t size, int64_t blocks) {
+  ColumnTiles t{.rows = rows, .channels = channels};
+  const int64_t vectors = channels / v, line = 128 / (static_cast<int64_t>(size) * v);
+  while (t.width < vectors && t.width < line && t.width < 32) t.width *= 2;
+  t.lanes = kColumnBlock / t.width;
+  t.groups = static_cast<int>((vectors + t.width - 1) / t.width);
+  const int64_t wanted = blocks / t.groups < 1 ? 1 : blocks / t.groups;
+  const int64_t per_thread = (rows + wanted * t.lanes - 1) / (wanted * t.lanes);
+  t.rows_per_tile = t.lanes * (per_thread < 4 ? 4 : per_thread);
+  t.tiles = static_cast<int>((rows + t.rows_per_tile - 1) / t.rows_per_tile);
+  return t;
+}
+
+// Where the calling thread works.
+template <int V>
+struct ColumnPlace {
+  int tile, group, lane;
+  int64_t channel;      // its first
+  bool inside;          // there is such a channel
+  int64_t top, bottom;  // rows of the tile
+  int64_t steps;        // rows of this thread: top + lane, top + lane + lanes, ...
+
+  __device__ explicit ColumnPlace(const ColumnTiles& t)
+      : tile(static_cast<int>(blockIdx.x) / t.groups),
+        group(static_cast<int>(blockIdx.x) % t.groups),
+        lane(static_cast<int>(threadIdx.x) / t.width),
+        channel((int64_t{group} * t.width + static_cast<int>(threadIdx.x) % t.width) * V),
+        inside(channel < t.channels),
+        top(tile * t.rows_per_tile),
+        bottom(top + t.rows_per_tile < t.rows ? top + t.rows_per_tile : t.rows),
+        steps(inside && top + lane < bottom ? (bottom - top - lane + t.lanes - 1) / t.lanes : 0) {}
+};
+
+// Calls body<N>(offset) for this thread's rows, N of them at once, which lie `stride` elements apart from `offset` on.
+template <int N, int V, typename Body>
+__device__ inline void each_row(const ColumnTiles& t, const ColumnPlace<V>& p, const Body& body) {
+  const int64_t stride = t.lanes * t.channels, first = (p.top + p.lane) * t.channels + p.channel;
+  int64_t i = 0;
+  for (; i + N <= p.steps; i += N) body.template operator()<N>(first + i * stride);
+  for (; i < p.steps; ++i) body.template operator()<1>(first + i * stride);
+}
+
+// The same from the last row up: what a pass from the top has read last is in the cache still.
+template <int N, int V, typename Body>
+__device__ inline void each_row_upwards(const ColumnTiles& t, const ColumnPlace<V>& p, const Body& body) {
+  const int64_t stride = t.lanes * t.channels, first = (p.top + p.lane) * t.channels + p.channel;
+  int64_t i = p.steps;
+  for (; i >= N; i -= N) body.template operator()<N>(first + (i - N) * stride);
+  for (; i > 0; --i) body.template operator()<1>(first + (i - 1) * stride);
+}
+
+struct ColumnShared {
+  union {
+    float lanes[2][kPack<uint16_t>][kColumnBlock];
+    double parts[2][kColumnBlock];
+  };
+  bool is_last;
+};
+
+// Lane 0 of each column of threads gets the sums over all lanes. Who is read in one round never writes in the next.
+template <int V>
+__device__ inline void fold_lanes(const ColumnTiles& t, ColumnShared& s, float (&a)[V], float (&b)[V]) {
+  const int me = static_cast<int>(threadIdx.x), lane = me / t.width;
+  for (int half = t.lanes / 2; half >= 1; half /= 2) {
+    if (lane >= half && lane < 2 * half) {
+#pragma unroll
+      for (int j = 0; j < V; ++j) s.lanes[0][j][me] = a[j], s.lanes[1][j][me] = b[j];
+    }
+    __syncthreads();
+    if (lane < half) {
+#pragma unroll
+      for (int j = 0; j < V; ++j) {
+        a[j] += s.lanes[0][j][me + half * t.width];
+        b[j] += s.lanes[1][j][me + half * t.width];
+      }
+    }
+  }
+}
+
+// In the last block of a group: threads per channel, this thread's channel and its share of the tiles.
+template <int V>
+struct GroupPlace {
+  int channels, parts, part;
+  int64_t channel;
+  bool inside;
+
+  __device__ GroupPlace(const ColumnTiles& t, int group)
+      : channels(t.width * V),
+        parts(kColumnBlock / channels),
+        part(static_cast<int>(threadIdx.x) / channels),
+        channel(int64_t{group} * channels + static_cast<int>(threadIdx.x) % channels),
+        inside(channel < t.channels) {}
+};
+
+// Part 0 of each channel gets the sums over all parts.
+template <int V>
+__device__ inline void fold_parts(const GroupPlace<V>& p, ColumnShared& s, double& a, double& b) {
+  const int me = static_cast<int>(threadIdx.x);
+  s.parts[0][me] = a;
+  s.parts[1][me] = b;
+  for (int half = p.parts / 2; half >= 1; half /= 2) {
+    __syncthreads();
+    if (p.part < half) {
+      s.parts[0][me] += s.parts[0][me + half * p.channels];
+      s.parts[1][me] += s.parts[1][me + half * p.channels];
+    }
+  }
+  a = s.parts[0][me];
+  b = s.parts[1][me];
+}
+
+}  // namespace dgc::cuda
