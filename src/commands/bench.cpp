@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <map>
 #include <memory>
 
 #include "commands/commands.h"
@@ -12,20 +13,20 @@ namespace dgc {
 namespace {
 
 struct Options {
-  BenchOptions bench;
+  DgcBenchOptions bench;
   std::string config;
   std::vector<std::string> overrides;
   bool json = false;
 };
 
 void add_common(CLI::App* command, Options& options) {
-  command->add_option("--warmup", options.bench.warmup, "steps before counting")
+  command->add_option("--warmup", options.bench.common.warmup, "steps before counting")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command->add_option("--steps", options.bench.steps, "steps in one stretch")
+  command->add_option("--steps", options.bench.common.steps, "steps in one stretch")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->add_option("--repeats", options.bench.repeats, "stretches; the median is shown")
+  command->add_option("--repeats", options.bench.common.repeats, "stretches; the median is shown")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_flag("--json", options.json, "print one line of JSON");
@@ -35,32 +36,35 @@ void run_dgc(const Options& options) {
   const DgcBench b = bench_dgc(options.bench);
   if (options.json) {
     Row row;
-    row.set("bench", std::string("dgc")).set("parameters", b.parameters).set("ms_per_step", b.compress_ms);
-    row.set("apply_ms", b.apply_ms).set("copy_ms", b.copy_ms);
+    row.set("bench", std::string("dgc")).set("device", b.device).set("parameters", b.parameters);
+    row.set("ms_per_step", b.compress_ms).set("apply_ms", b.apply_ms).set("copy_ms", b.copy_ms);
+    row.set("hits", b.hits);
     row.set("gb_per_s", b.gb_per_s()).set("copy_gb_per_s", b.copy_gb_per_s());
     fmt::print("{}\n", to_json_line(row));
     return;
   }
-  fmt::print("DGC step of one worker, {} parameters (ResNet-50's tensors), sparsity {} %\n", b.parameters,
+  fmt::print("DGC step of one worker on {}, {} parameters, sparsity {} %\n", b.device, b.parameters,
              100 * options.bench.sparsity);
   fmt::print("  compress  {:8.3f} ms  {:7.2f} GB/s, counting 20 B per parameter\n", b.compress_ms, b.gb_per_s());
   fmt::print("  copy      {:8.3f} ms  {:7.2f} GB/s, of as many bytes, in turn\n", b.copy_ms, b.copy_gb_per_s());
   fmt::print("  apply     {:8.3f} ms\n", b.apply_ms);
-  fmt::print("compress runs at {:.2f} of the copy's bandwidth\n", b.gb_per_s() / b.copy_gb_per_s());
+  fmt::print("compress runs at {:.2f} of the copy's bandwidth; {:.0f} % of the tensors needed no second pass\n",
+             b.gb_per_s() / b.copy_gb_per_s(), 100 * b.hits);
 }
 
 void run_train(const Options& options) {
   const Config config = load_config(options.config, options.overrides);
-  const TrainBench b = bench_train(config, options.bench);
+  const TrainBench b = bench_train(config, options.bench.common);
   if (options.json) {
     Row row;
-    row.set("bench", std::string("train")).set("config", config.name).set("global_batch", b.global_batch);
+    row.set("bench", std::string("train")).set("config", config.name).set("device", b.device);
+    row.set("global_batch", b.global_batch);
     row.set("ms_per_step", b.ms_per_step).set("samples_per_s", b.samples_per_s());
     fmt::print("{}\n", to_json_line(row));
     return;
   }
-  fmt::print("{}: {:.2f} ms per step of {} samples, {:.1f} samples/s\n", config.name, b.ms_per_step, b.global_batch,
-             b.samples_per_s());
+  fmt::print("{} on {}: {:.2f} ms per step of {} samples, {:.1f} samples/s\n", config.name, b.device, b.ms_per_step,
+             b.global_batch, b.samples_per_s());
 }
 
 }  // namespace
@@ -71,13 +75,19 @@ void add_bench_command(CLI::App& app) {
   command->require_subcommand(1);
   command->footer("Examples:\n  dgc bench dgc\n  dgc bench train bench/resnet20_batch128.json --json");
 
-  CLI::App* dgc = command->add_subcommand("dgc", "The DGC step at 25.6 M parameters, beside a copy of as many bytes");
+  CLI::App* dgc = command->add_subcommand("dgc", "The DGC step at a model's size, beside a copy of as many bytes");
   add_common(dgc, *options);
+  const std::map<std::string, BenchModel> models = {
+      {"resnet50", BenchModel::resnet50}, {"ptb_lstm", BenchModel::ptb_lstm}, {"deep_speech", BenchModel::deep_speech}};
+  dgc->add_option("--device", options->bench.device, "auto, cpu or cuda:N")->capture_default_str();
+  dgc->add_option("--model", options->bench.model,
+                  "whose tensors: resnet50 (25.6 M), ptb_lstm (51 M), deep_speech (117 M)")
+      ->transform(CLI::CheckedTransformer(models));
   dgc->add_option("--threads", options->bench.threads, "compute threads; 0: all cores")->check(CLI::NonNegativeNumber);
   dgc->add_option("--sparsity", options->bench.sparsity, "share that stays home")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  dgc->footer("Example:\n  dgc bench dgc --threads 2");
+  dgc->footer("Example:\n  dgc bench dgc --device cuda:0 --model deep_speech");
   dgc->callback([options] { run_dgc(*options); });
 
   CLI::App* train = command->add_subcommand("train", "Training steps of a config, data included");

@@ -12,7 +12,7 @@ template <class Enum>
 inline constexpr std::array<std::string_view, 0> kEnumNames{};
 
 template <>
-inline constexpr auto kEnumNames<Precision> = std::to_array<std::string_view>({"fp32"});
+inline constexpr auto kEnumNames<Precision> = std::to_array<std::string_view>({"fp32", "tf32", "bf16", "fp16"});
 template <>
 inline constexpr auto kEnumNames<LayerType> = std::to_array<std::string_view>({"conv2d", "batch_norm", "relu", "tanh",
                                                                                "sigmoid", "max_pool", "avg_pool",

@@ -47,7 +47,9 @@ const Keys& config_keys() {
     top.add("seed", &Config::seed, "Decides every random number: weights, order of samples, augmentation, dropout");
     top.add("device", &Config::device, "`cpu`, `cuda:N`, or `auto`: the first GPU if there is one")
         .matches("auto|cpu|cuda:[0-9]{1,3}");
-    top.add("precision", &Config::precision, "Of weights, activations and gradients");
+    top.add("precision", &Config::precision,
+            "Of activations and of products; weights, their gradients and the optimizer are always fp32. `tf32`: fp32 "
+            "data, products on tensor cores. `fp16` scales the loss. All but `fp32` need a GPU");
     top.add("deterministic", &Config::deterministic, "The same run gives the same bits again");
     top.add("workers_per_rank", &Config::workers_per_rank,
             "Workers that a rank runs one after another, sharing its weights. Workers = ranks x this")

@@ -11,7 +11,7 @@
 // and the exchange's, which depend on the machine.
 namespace dgc {
 
-enum class Precision { fp32 };
+enum class Precision { fp32, tf32, bf16, fp16 };
 
 enum class LayerType {
   conv2d,

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 
 #include "kernels/dgc_args.h"
+#include "kernels/step_control.h"
 #include "tensor/device.h"
 #include "tensor/view.h"
 
@@ -14,8 +16,11 @@ namespace dgc {
 // prepared) and views of the data. Shapes are checked by the layer that calls; a backend trusts them.
 //
 // Conventions, on every backend:
-//   - Images are NHWC, weights lie in PyTorch's layout (tensor/shape.h). All data is fp32 unless an op says otherwise.
-//   - Outputs are overwritten. Gradients of PARAMETERS (dw, db, dscale, dshift) are ADDED to, so micro-batches accumulate.
+//   - Images are NHWC, weights lie in PyTorch's layout (tensor/shape.h).
+//   - Parameters, statistics and their gradients are fp32. Activations and their gradients (x, y, residual, dx, dy,
+//     logits) are all of one type, which a backend may offer in 16 bits (supports()); sums are fp32 or better.
+//   - Outputs are overwritten. Gradients of PARAMETERS (dw, db, dscale, dshift) are ADDED to, so micro-batches
+//   accumulate.
 //   - A null dx, dw or db view means that gradient is not wanted.
 //   - Deterministic: the same inputs and number of threads give the same bits.
 //   - In a steady step (same args as before) nothing allocates and nothing waits for the device.
@@ -64,11 +69,13 @@ struct GlobalPoolArgs {
 
 enum class Activation { relu, tanh, sigmoid };
 
-// Inverted dropout: y = x * keep / (1 - p), keep drawn from Philox(seed, stream) at counter first + i: no mask is stored.
+// Inverted dropout: y = x * keep / (1 - p), keep drawn from Philox(seed, stream) at counter
+// control->step * per_step + first + i (no control: step 0), so no mask is stored.
 struct DropoutArgs {
   int64_t numel = 0;
   float p = 0;
-  uint64_t seed = 0, stream = 0, first = 0;
+  uint64_t seed = 0, stream = 0, per_step = 0, first = 0;
+  const StepControl* control = nullptr;
 };
 
 // Local response normalisation across channels (AlexNet; PyTorch's LocalResponseNorm):
@@ -80,7 +87,8 @@ struct LrnArgs {
 };
 
 // The parameter-free shortcut of He et al. 2015 (option A): every `stride`-th pixel, channels padded with zeros, half
-// of them before and half behind. [batch, in_h, in_w, in_c] -> [batch, ceil(in_h / stride), ceil(in_w / stride), out_c].
+// of them before and half behind. [batch, in_h, in_w, in_c] -> [batch, ceil(in_h / stride), ceil(in_w / stride),
+// out_c].
 struct ShortcutArgs {
   int64_t batch = 0, in_h = 0, in_w = 0, in_c = 0, out_c = 0, stride = 1;
   int64_t out_h() const { return (in_h + stride - 1) / stride; }
@@ -94,15 +102,39 @@ struct FlattenArgs {
 
 struct CrossEntropyArgs {
   int64_t rows = 0, classes = 0;
-  float gradient_scale = 1;  // dlogits = gradient_scale * (softmax - one_hot); 1 / rows for the mean
+  float gradient_scale = 1;  // dlogits = gradient_scale * loss_scale * (softmax - one_hot); 1 / rows for the mean
+  const StepControl* control = nullptr;  // where the loss scale is; null: 1
 };
 
 // Dense momentum SGD on numel elements, PyTorch's definition, every product fused into an explicit fma:
-//   d = grad_scale * g + weight_decay * w;  m = momentum * m + d;  w -= lr * (nesterov ? d + momentum * m : m)
+//   d = scale * g + weight_decay * w;  m = momentum * m + d;  w -= lr * (nesterov ? d + momentum * m : m)
 struct SgdArgs {
   int64_t numel = 0;
-  float lr = 0, momentum = 0, weight_decay = 0, gradient_scale = 1;
+  float momentum = 0, weight_decay = 0;
   bool nesterov = false;
+  const float* scale = nullptr;          // device memory
+  const StepControl* control = nullptr;  // lr, skip
+};
+
+// What a step starts from. begin_step first moves the loss scale on by what the step before did (step_control.h), then
+// writes this into the control and the rank's own shares, and zeroes the rest of both but for the fault.
+struct StepInput {
+  uint64_t step = 0;
+  float lr = 0;
+  bool stop = false;
+};
+
+// scales[i] = 1 / divisor, clipped so that the gradient times its scale has a norm of at most `limit` (PyTorch's
+// clip_grad_norm_): scales[i] = min(1, limit / (sqrt(squares[i * stride]) / divisor + 1e-6)) / divisor, where the
+// divisor includes the loss scale. In double, rounded once.
+struct ClipArgs {
+  const double* squares = nullptr;  // device memory
+  int64_t stride = 1;
+  int64_t count = 0;
+  double divisor = 1;
+  double limit = 0;  // infinity: no clipping
+  const StepControl* control = nullptr;
+  float* scales = nullptr;  // device memory [count]
 };
 
 class Backend {
@@ -110,6 +142,15 @@ class Backend {
   virtual ~Backend() = default;
   virtual std::string name() const = 0;
   virtual const std::shared_ptr<Device>& device() const = 0;
+  virtual bool supports(DType activations) const = 0;
+
+  // Names what is queued between the two, for profilers (Range). `name` must outlive the call only.
+  virtual void begin_range(const char* name) = 0;
+  virtual void end_range() = 0;
+
+  // Runs body, whose ops are the same in every call with this key. A backend may record what body queues and replay
+  // that instead of calling it: body must not look at results nor do anything on the host that each step needs.
+  virtual void run_recorded(uint64_t key, const std::function<void()>& body) = 0;
 
   virtual void conv2d_forward(const Conv2dArgs&, ConstView x, ConstView w, ConstView b, View y) = 0;  // b may be null
   virtual void conv2d_backward_data(const Conv2dArgs&, ConstView dy, ConstView w, View dx) = 0;
@@ -119,8 +160,8 @@ class Backend {
   virtual void linear_backward(const LinearArgs&, ConstView x, ConstView w, ConstView dy, View dx, View dw,
                                View db) = 0;
 
-  // Training: statistics of this batch, running statistics updated (variance unbiased, as PyTorch's). saved is memory of
-  // batch_norm_saved_bytes() that must reach backward untouched.
+  // Training: statistics of this batch, running statistics updated (variance unbiased, as PyTorch's). saved is memory
+  // of batch_norm_saved_bytes() that must reach backward untouched.
   virtual size_t batch_norm_saved_bytes(const BatchNormArgs&) = 0;
   virtual void batch_norm_forward(const BatchNormArgs&, ConstView x, ConstView residual, ConstView scale,
                                   ConstView shift, View running_mean, View running_var, View y, View saved) = 0;
@@ -136,36 +177,67 @@ class Backend {
   virtual void global_pool_forward(const GlobalPoolArgs&, ConstView x, View y) = 0;
   virtual void global_pool_backward(const GlobalPoolArgs&, ConstView dy, View dx) = 0;
 
-  virtual void activation_forward(Activation, ConstView x, View y) = 0;                // y may be x
+  virtual void activation_forward(Activation, ConstView x, View y) = 0;                  // y may be x
   virtual void activation_backward(Activation, ConstView y, ConstView dy, View dx) = 0;  // from y; dx may be dy
-  virtual void dropout_forward(const DropoutArgs&, ConstView x, View y) = 0;           // backward is the same op on dy
+  virtual void dropout_forward(const DropoutArgs&, ConstView x, View y) = 0;  // backward is the same op on dy
   virtual void lrn_forward(const LrnArgs&, ConstView x, View y) = 0;
   virtual void lrn_backward(const LrnArgs&, ConstView x, ConstView dy, View dx) = 0;
   virtual void shortcut_forward(const ShortcutArgs&, ConstView x, View y) = 0;
   virtual void shortcut_backward(const ShortcutArgs&, ConstView dy, View dx) = 0;
   virtual void flatten_forward(const FlattenArgs&, ConstView x, View y) = 0;
   virtual void flatten_backward(const FlattenArgs&, ConstView dy, View dx) = 0;
-  virtual void add(ConstView x, View y) = 0;  // y += x
+  virtual void add(ConstView x, View y) = 0;      // y += x
+  virtual void convert(ConstView x, View y) = 0;  // to y's type, to nearest even
 
-  // labels: i32 [rows]. stats: f32 [3] = sum of losses, rows whose label ranks first, rows whose label is in the top 5
-  // (ties count against). dlogits may be null.
+  // labels: i32 [rows]. stats: device memory [3], overwritten: sum of losses, rows whose label ranks first, rows whose
+  // label is in the top 5 (ties count against). dlogits may be null.
   virtual void softmax_cross_entropy(const CrossEntropyArgs&, ConstView logits, ConstView labels, View dlogits,
-                                     View stats) = 0;
+                                     double* stats) = 0;
 
-  // Sum of squares in double, in a fixed order. Not finite exactly when an element is not (or is beyond 1e150).
-  virtual double sum_squares(ConstView x) = 0;
+  // The step as a whole (kernels/step_control.h). All pointers are to device memory.
+  virtual void begin_step(const StepInput&, StepControl*, std::span<WorkerShare> local) = 0;
+  // From all workers' shares, added in worker order: whether to skip, and the mean square (without the loss scale).
+  virtual void judge_step(std::span<const WorkerShare> all, StepControl*) = 0;
+  virtual void clip_scales(const ClipArgs&) = 0;
+  virtual void copy_unless_skipped(const StepControl*, ConstView from, View to) = 0;
+
+  // Sum of squares in double, in the order that kernels/sum_order.h defines: the same bits on every backend. Not finite
+  // exactly when an element is not (or is beyond 1e150).
+  virtual void sum_squares(ConstView x, double* out) = 0;
+  // out[i] = ((x0[i] + x1[i]) + x2[i]) + ...; out is none of them.
+  virtual void ordered_sum(std::span<const float* const> x, float* out, int64_t n) = 0;
   virtual void sgd_step(const SgdArgs&, ConstView g, View m, View w) = 0;
 
-  // The DGC step (kernels/dgc_args.h, docs/algorithm.md).
+  // The DGC step (kernels/dgc_args.h, docs/algorithm.md). A message is complete and sealed when dgc_compress is done.
   virtual void dgc_compress(const DgcCompressArgs&) = 0;
   virtual void dgc_apply(const DgcApplyArgs&) = 0;
   virtual void dgc_pack(const DgcPackArgs&) = 0;
 };
 
+class Range {
+ public:
+  Range(Backend& backend, const char* name) : backend_(backend) { backend.begin_range(name); }
+  ~Range() { backend_.end_range(); }
+  Range(const Range&) = delete;
+  Range& operator=(const Range&) = delete;
+
+ private:
+  Backend& backend_;
+};
+
 // threads: OpenMP threads per op (0: as many as cores). Must be used by the thread that made it.
 std::unique_ptr<Backend> make_cpu_backend(int threads = 0);
 
-// "auto", "cpu" or "cuda:N". Throws UserError when that device is not here.
-std::unique_ptr<Backend> make_backend(const std::string& device, int threads);
+// How matrix products and convolutions treat fp32 data; 16-bit data has only one way.
+enum class Fp32Math { exact, tf32 };
+
+// GPU number `index`. Throws UserError when this build has no CUDA, or this machine no such GPU or no driver.
+std::unique_ptr<Backend> make_cuda_backend(int index, Fp32Math math);
+// How many GPUs make_cuda_backend can use, 0 without a driver; and why there are none, or what they are, in one line.
+int cuda_devices();
+std::string cuda_description();
+
+// "auto" (cuda:0 where there is one), "cpu" or "cuda:N". Throws UserError when that device is not here.
+std::unique_ptr<Backend> make_backend(const std::string& device, int threads, Fp32Math math = Fp32Math::exact);
 
 }  // namespace dgc

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
+#include "kernels/step_control.h"
 #include "tensor/wire_types.h"
 
 namespace dgc {
@@ -17,9 +17,18 @@ struct DgcSegment {
   int64_t offset = 0;  // first element, in the arenas
   int64_t numel = 0;   // below 2^32
   int64_t k = 0;       // exactly this many entries are sent, 1 <= k <= numel
-  size_t block_ends_at = 0, offsets_at = 0,
-         values_at = 0;  // bytes from the start of the payload, each aligned to its type
-  int64_t blocks() const { return dgc_blocks(numel); }
+  uint64_t block_ends_at = 0, offsets_at = 0,
+           values_at = 0;   // bytes from the start of the payload, each aligned to its type
+  int64_t first_block = 0;  // blocks of all segments before this one
+  constexpr int64_t blocks() const { return dgc_blocks(numel); }
+};
+
+// The compressed tensors of a model: the table lies in DEVICE memory, so that one launch finds all of them.
+struct DgcTable {
+  const DgcSegment* segments = nullptr;  // in the order of first_block
+  int32_t count = 0;
+  int64_t blocks = 0;    // of all segments
+  int64_t elements = 0;  // likewise
 };
 
 // What one worker's selection remembers of a tensor between steps. It makes the guess good and never changes a result,
@@ -32,6 +41,19 @@ struct DgcGuess {
   bool hit = false;     // whether the guess made for the previous step was good enough: for tests and `dgc bench`
 };
 
+// A stretch of an arena that travels dense, and where it lies in a packed buffer.
+struct DgcRange {
+  int64_t offset = 0, numel = 0;
+  int64_t packed_at = 0;
+};
+
+// All of them; the table lies in device memory.
+struct DgcDense {
+  const DgcRange* ranges = nullptr;  // in the order of packed_at, without gaps
+  int32_t count = 0;
+  int64_t numel = 0;  // of the packed buffer
+};
+
 // For every segment, in one pass over memory (Lin et al. 2018, algorithm 4; every product-sum is an explicit fma):
 //   g' = scale * g
 //   momentum correction:  u = momentum * u + g';   v = v + u
@@ -39,60 +61,64 @@ struct DgcGuess {
 //   without it:           v = v + g'; u is neither read nor written
 //   the k largest |v| go to the payload, ties to the lower index;
 //   there v = v - sent (0 with fp32 values) and, with momentum correction and factor masking, u = 0
+//   the header is written in front of the payload, with control->step and the checksum (tensor/wire_types.h)
+// When control->skip is set nothing at all is touched.
 //
 // |v| is compared by its bits, so a non-finite v ranks above all others and is sent as it is.
 // With fp16 values sent = v rounded to nearest even, at most 65504 in magnitude, and v - sent is exact.
 // From |v| >= 2^29 on it would not be: 0 is sent and v stays whole, so that nothing is ever lost.
 // g must be finite; v and u then stay finite as long as the sums do not overflow.
 struct DgcCompressArgs {
-  std::span<const DgcSegment> segments;
-  std::span<DgcGuess> guesses;  // one per segment
+  DgcTable table;
+  DgcGuess* guesses = nullptr;  // device memory, one per segment
   const float* g = nullptr;     // arenas
   float* u = nullptr;
   float* v = nullptr;
-  float scale = 1;
+  const StepControl* control = nullptr;  // device memory
+  const float* scale = nullptr;          // device memory; null: 1
   float momentum = 0;
   bool nesterov = false;
   bool momentum_correction = true;
   bool factor_masking = true;
-  WireValues values = WireValues::fp32;
-  std::byte* payload = nullptr;  // aligned to 16; gaps between its arrays are not written
+  WireHeader header;             // all but step and checksum
+  std::byte* message = nullptr;  // aligned to 16; gaps between the payload's arrays are not written, but hashed
 };
 
-// Decodes the messages in the order given (worker 0 ... N-1) into G, the sum of what was sent, and steps the weights.
-// With momentum correction the sum is applied as plain SGD and only the weight decay has a momentum of its own, which
-// by linearity is exactly the decay of dense momentum SGD:
+// Checks every message first: all of its header, its checksum and every index. If one cannot be used control->fault
+// says why (the lowest worker's) and nothing is applied, in this step or any later one. Then decodes them in worker
+// order into G, the sum of what was sent, and steps the weights. With momentum correction the sum is applied as plain
+// SGD and only the weight decay has a momentum of its own, which by linearity is exactly the decay of dense momentum
+// SGD:
 //   d = weight_decay * w; m = momentum * m + d;        w -= lr * (G + (nesterov ? d + momentum * m : m))
 // and with weight_decay == 0, where that momentum never leaves zero, w -= lr * G: m is not looked at and may be null.
 // Without it, ordinary momentum runs over the sum (Gradient Dropping):
 //   d = G + weight_decay * w; m = momentum * m + d;    w -= lr * (nesterov ? d + momentum * m : m)
 // Every a * b + c above is one fma. `sum` is an arena of scratch, all zero before and after.
+// The tensors that travel dense take the step of SgdArgs (kernels/backend.h) on dense_sum, in the same call.
+// With control->skip set, nothing is looked at nor changed.
 struct DgcApplyArgs {
-  std::span<const DgcSegment> segments;
-  std::span<const std::byte* const> payloads;  // verified: indices lie inside their segments, each at most once
-  WireValues values = WireValues::fp32;
+  DgcTable table;
+  const std::byte* messages = nullptr;  // device memory: `workers` of them, one after another
+  int32_t workers = 0;
+  WireHeader header;  // what each must say, but for its worker, step and checksum
+  StepControl* control = nullptr;
   float* sum = nullptr;
   float* m = nullptr;
   float* w = nullptr;
-  float lr = 0;
   float momentum = 0;
   float weight_decay = 0;
   bool nesterov = false;
   bool momentum_correction = true;
-};
-
-// A stretch of an arena that travels dense, and where it lies in a packed buffer.
-struct DgcRange {
-  int64_t offset = 0, numel = 0;
-  int64_t packed_at = 0;
+  DgcDense dense;                    // count 0: none
+  const float* dense_sum = nullptr;  // packed
 };
 
 // packed = scale * arena, for every range.
 struct DgcPackArgs {
-  std::span<const DgcRange> ranges;
+  DgcDense dense;
   const float* arena = nullptr;
   float* packed = nullptr;
-  float scale = 1;
+  const float* scale = nullptr;  // device memory
 };
 
 }  // namespace dgc

@@ -14,7 +14,9 @@ DropoutArgs Dropout::args(const RunContext& run, const Shape& x) const {
           .p = run.training ? p_ : 0.f,
           .seed = run.seed,
           .stream = stream_,
-          .first = run.first_sample * per_sample};
+          .per_step = run.samples_per_step * per_sample,
+          .first = run.first_sample * per_sample,
+          .control = run.control};
 }
 
 void Dropout::forward(const ForwardArgs& f) const { f.backend.dropout_forward(args(f.run, f.x[0].shape), f.x[0], f.y); }

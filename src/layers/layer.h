@@ -14,7 +14,11 @@ namespace dgc {
 struct RunContext {
   bool training = true;
   uint64_t seed = 0;
-  uint64_t first_sample = 0;  // number of this batch's first sample among all that all workers ever train on
+  // This batch's first sample has number control->step * samples_per_step + first_sample among all that all workers ever
+  // train on. No control: step 0.
+  const StepControl* control = nullptr;
+  uint64_t samples_per_step = 0;
+  uint64_t first_sample = 0;
 };
 
 struct ForwardArgs {

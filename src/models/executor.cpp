@@ -29,8 +29,14 @@ ViewList<V> arena_views(const Arena& arena, int first, int count) {
 
 }  // namespace
 
-Executor::Executor(const Network& network, Backend& backend, int64_t batch, Mode mode)
-    : network_(network), backend_(backend), batch_(batch), mode_(mode), steps_(network.nodes().size()) {
+Executor::Executor(const Network& network, Backend& backend, int64_t batch, Mode mode, DType activations)
+    : network_(network),
+      backend_(backend),
+      batch_(batch),
+      mode_(mode),
+      activations_(activations),
+      steps_(network.nodes().size()) {
+  DGC_CHECK(backend.supports(activations), "a backend without this type of activations");
   DGC_CHECK(batch > 0 && !network.nodes().empty(), "nothing to run");
   plan_activations();
   if (mode == Mode::training) plan_gradients();
@@ -38,7 +44,7 @@ Executor::Executor(const Network& network, Backend& backend, int64_t batch, Mode
 }
 
 size_t Executor::tensor_bytes(int tensor) const {
-  return static_cast<size_t>(network_.shape(tensor, batch_).numel()) * sizeof(float);
+  return static_cast<size_t>(network_.shape(tensor, batch_).numel()) * dtype_size(activations_);
 }
 
 void Executor::plan_activations() {
@@ -97,8 +103,8 @@ void Executor::plan_gradients() {
 void Executor::attach(void* memory) { memory_ = static_cast<std::byte*>(memory); }
 
 View Executor::block_view(int block, const Shape& shape) const {
-  if (block == kNone) return {nullptr, shape};
-  return {memory_ + plan_.offset(block), shape};
+  if (block == kNone) return {nullptr, shape, activations_};
+  return {memory_ + plan_.offset(block), shape, activations_};
 }
 
 ConstView Executor::tensor_view(int tensor, ConstView x) const {
@@ -108,11 +114,13 @@ ConstView Executor::tensor_view(int tensor, ConstView x) const {
 
 View Executor::forward(const Arena& weights, const Arena& buffers, ConstView x, const RunContext& run) {
   DGC_CHECK(memory_ != nullptr || plan_.bytes() == 0, "attach() memory first");
-  DGC_CHECK(x.shape == network_.shape(0, batch_), "input " + x.shape.str() + " does not fit the network");
+  DGC_CHECK(x.shape == network_.shape(0, batch_) && x.dtype == activations_,
+            "input " + x.shape.str() + " does not fit the network");
   DGC_CHECK(run.training == (mode_ == Mode::training), "executor planned for another mode");
   View y;
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Network::Node& node = network_.nodes()[i];
+    const Range range(backend_, node.name.c_str());
     ViewList<ConstView> in;
     for (const int input : node.inputs) in.push(tensor_view(input, x));
     const auto params = arena_views<ConstView>(weights, node.first_param, node.params);
@@ -139,6 +147,7 @@ void Executor::backward(const Arena& weights, const Arena& gradients, ConstView 
   for (size_t i = steps_.size(); i-- > 0;) {
     const Network::Node& node = network_.nodes()[i];
     const Step& step = steps_[i];
+    const Range range(backend_, node.name.c_str());
     ViewList<ConstView> in;
     ViewList<View> dx;
     for (size_t input = 0; input < node.inputs.size(); ++input) {

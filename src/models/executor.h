@@ -17,7 +17,8 @@ class Executor {
  public:
   enum class Mode { training, evaluation };
 
-  Executor(const Network&, Backend&, int64_t batch, Mode);
+  // activations: the type of the input and of all that is computed from it (Backend::supports).
+  Executor(const Network&, Backend&, int64_t batch, Mode, DType activations = DType::f32);
 
   int64_t batch() const { return batch_; }
   size_t activation_bytes() const { return plan_.bytes(); }
@@ -58,6 +59,7 @@ class Executor {
   Backend& backend_;
   int64_t batch_;
   Mode mode_;
+  DType activations_;
   MemoryPlan plan_;
   std::byte* memory_ = nullptr;
   std::vector<Step> steps_;      // per node

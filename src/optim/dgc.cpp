@@ -1,88 +1,100 @@
 #include <cmath>
+#include <limits>
 
 #include "optim/dgc_exchange.h"
-#include "optim/gradient_norms.h"
 #include "optim/optimizer.h"
+#include "optim/ordered_reduce.h"
 
 namespace dgc {
 namespace {
 
-// The largest message first allocates the most, so the layout of the running sparsity is kept until it changes.
 class Dgc final : public Optimizer {
  public:
   Dgc(const OptimizerContext& context, const DgcOptions& options);
 
-  StepReport step(const StepArgs&) override;
-  StepReport flush(const StepArgs&) override;
+  uint64_t prepare(double sparsity) override;
+  void step(const StepArgs&) override;
+  void flush(const StepArgs&) override;
+  StepBytes bytes() const override;
   std::vector<NamedState> state() const override;
 
  private:
   struct Worker {
     Arena v;
     std::optional<Arena> u;  // only with momentum correction
-    std::vector<DgcGuess> guesses;
+    Buffer guesses;          // one DgcGuess per segment
+    Buffer packed;           // the dense tensors' gradient
   };
 
-  void use_sparsity(double sparsity);
-  void compress(int local, const DgcCompressArgs& rule);
+  void compress(int local, DgcCompressArgs rule);
   DgcApplyArgs exchange_messages(const StepArgs&);
-  void exchange_dense(const StepArgs&, std::span<const double> scales);
-  double scale_of(int local) const;
-  StepReport report() const;
+  void find_scales(const StepArgs&);
+  const float* scale(int local) const { return scales_.f32() + local; }
 
   OptimizerContext context_;
   DgcOptions options_;
-  GradientNorms norms_;
   DgcExchange exchange_;
   std::vector<Worker> workers_;
   Arena momentum_;  // weight decay's where tensors are compressed, the ordinary one elsewhere
   Arena sum_;       // all zero between steps
-  double sparsity_ = -1;
+  double sparsity_ = 0;
+  uint64_t generation_ = 0;  // counts changes of the layout
   DgcLayout layout_;
-  std::vector<double> scales_;
-  std::vector<Buffer> packed_;  // the dense tensors' gradients, one buffer per local worker
-  std::vector<const float*> packed_pointers_;
-  Buffer packed_sum_;
+  DgcTables tables_;
+  Buffer scales_;  // a float per local worker
+  std::optional<OrderedReduce> dense_;
+  std::vector<const float*> packed_;  // per local worker
 };
 
 Dgc::Dgc(const OptimizerContext& context, const DgcOptions& options)
     : context_(context),
       options_(options),
-      norms_(context),
       exchange_(context),
       momentum_(context.backend.device(), context.layout),
       sum_(context.backend.device(), context.layout),
-      scales_(static_cast<size_t>(context.local_workers)) {
+      layout_(make_dgc_layout(context.layout, 0, options.values)),
+      scales_(context.backend.device(), static_cast<size_t>(context.local_workers) * sizeof(float)) {
   const auto& device = context.backend.device();
-  layout_ = make_dgc_layout(context.layout, 0, options.values);
-  const size_t dense_bytes = static_cast<size_t>(layout_.dense_numel) * sizeof(float);
+  const std::vector<DgcGuess> no_guesses(layout_.segments.size());
   for (int local = 0; local < context.local_workers; ++local) {
-    Worker worker{Arena(device, context.layout), std::nullopt, std::vector<DgcGuess>(layout_.segments.size())};
+    Worker worker{Arena(device, context.layout), std::nullopt, Buffer(device, no_guesses.size() * sizeof(DgcGuess)),
+                  Buffer(device, static_cast<size_t>(layout_.dense_numel) * sizeof(float))};
+    device->copy_in(worker.guesses.data(), no_guesses.data(), worker.guesses.bytes());
     if (options.momentum_correction) worker.u.emplace(device, context.layout);
+    packed_.push_back(worker.packed.f32());
     workers_.push_back(std::move(worker));
-    packed_.emplace_back(device, dense_bytes);
-    packed_pointers_.push_back(packed_.back().f32());
   }
-  packed_sum_ = Buffer(device, dense_bytes);
+  if (layout_.dense_numel > 0) {
+    dense_.emplace(context.backend, context.communicator, context.local_workers, layout_.dense_numel);
+  }
 }
 
-StepReport Dgc::step(const StepArgs& args) {
-  norms_.gather(args.gradients);
-  StepReport done = report();
-  done.grad_norm = norms_.root_mean_square();
-  done.skipped = !norms_.finite();
-  if (done.skipped) return done;
+uint64_t Dgc::prepare(double sparsity) {
+  if (generation_ > 0 && sparsity == sparsity_) return generation_;
+  layout_ = make_dgc_layout(context_.layout, sparsity, options_.values);
+  tables_ = DgcTables(context_.backend.device(), layout_);
+  exchange_.prepare(layout_);
+  sparsity_ = sparsity;
+  return ++generation_;
+}
 
-  use_sparsity(args.sparsity);
+void Dgc::step(const StepArgs& args) {
+  find_scales(args);
   for (int local = 0; local < context_.local_workers; ++local) {
+    const float* gradient = args.gradients[static_cast<size_t>(local)];
     DgcCompressArgs rule;
-    rule.g = args.gradients[static_cast<size_t>(local)];
-    rule.scale = static_cast<float>(scales_[static_cast<size_t>(local)] = scale_of(local));
+    rule.g = gradient;
+    rule.control = args.record.control();
+    rule.scale = scale(local);
     rule.momentum = options_.sgd.momentum;
     rule.nesterov = options_.sgd.nesterov;
     rule.momentum_correction = options_.momentum_correction;
     rule.factor_masking = options_.factor_masking;
     compress(local, rule);
+    if (dense_) {
+      context_.backend.dgc_pack(
+          {tables_.dense(), gradient, workers_[static_cast<size_t>(local)].packed.f32(), scale(local)});
+    }
   }
 
   DgcApplyArgs apply = exchange_messages(args);
@@ -91,92 +103,66 @@ StepReport Dgc::step(const StepArgs& args) {
   apply.weight_decay = options_.sgd.weight_decay;
   apply.nesterov = options_.sgd.nesterov;
   apply.momentum_correction = options_.momentum_correction;
+  if (dense_) {
+    // What is not compressed takes an ordinary momentum step on the ordered sum of the workers' gradients.
+    apply.dense = tables_.dense();
+    apply.dense_sum = dense_->run(packed_);
+  }
   context_.backend.dgc_apply(apply);
+}
 
-  exchange_dense(args, scales_);
-  done.sent_bytes = layout_.sent_bytes();
-  return done;
+// Local clipping: gradient / N is clipped to clip_norm / sqrt(N), by its norm over all parameters (paper, section 3.2).
+void Dgc::find_scales(const StepArgs& args) {
+  static_assert(sizeof(WorkerShare) % sizeof(double) == 0);
+  const auto workers = static_cast<double>(args.record.workers());
+  const double infinity = std::numeric_limits<double>::infinity();
+  context_.backend.clip_scales({.squares = &args.record.local(0)->square,
+                                .stride = sizeof(WorkerShare) / sizeof(double),
+                                .count = context_.local_workers,
+                                .divisor = workers,
+                                .limit = options_.sgd.clip_norm.value_or(infinity) / std::sqrt(workers),
+                                .control = args.record.control(),
+                                .scales = scales_.f32()});
 }
 
 // Plain SGD on what all workers sent, unless the caller adds momentum.
 DgcApplyArgs Dgc::exchange_messages(const StepArgs& args) {
   DgcApplyArgs apply;
-  apply.segments = layout_.segments;
-  apply.payloads = exchange_.run(args.step);
-  apply.values = options_.values;
+  apply.table = tables_.table();
+  apply.messages = exchange_.run();
+  apply.workers = args.record.workers();
+  apply.header = layout_.wire.header(0);
+  apply.control = args.record.control();
   apply.sum = sum_.data();
   apply.w = args.weights.data();
-  apply.lr = args.lr;
   return apply;
 }
 
-// Local clipping: gradient / N is clipped to clip_norm / sqrt(N), by its norm over all parameters (paper, section 3.2).
-double Dgc::scale_of(int local) const {
-  const double workers = norms_.workers();
-  if (!options_.sgd.clip_norm) return 1 / workers;
-  return clip_factor(norms_.norm(local) / workers, *options_.sgd.clip_norm / std::sqrt(workers)) / workers;
-}
-
-void Dgc::use_sparsity(double sparsity) {
-  if (sparsity == sparsity_) return;
-  layout_ = make_dgc_layout(context_.layout, sparsity, options_.values);
-  sparsity_ = sparsity;
-  exchange_.prepare(layout_);
-}
-
-void Dgc::compress(int local, const DgcCompressArgs& rule) {
+void Dgc::compress(int local, DgcCompressArgs rule) {
   Worker& worker = workers_[static_cast<size_t>(local)];
-  DgcCompressArgs args = rule;
-  args.segments = layout_.segments;
-  args.guesses = worker.guesses;
-  args.u = worker.u ? worker.u->data() : nullptr;
-  args.v = worker.v.data();
-  args.values = options_.values;
-  args.payload = exchange_.payload(local);
-  context_.backend.dgc_compress(args);
+  rule.table = tables_.table();
+  rule.guesses = static_cast<DgcGuess*>(worker.guesses.data());
+  rule.u = worker.u ? worker.u->data() : nullptr;
+  rule.v = worker.v.data();
+  rule.header =
+      layout_.wire.header(static_cast<uint32_t>(context_.communicator.rank() * context_.local_workers + local));
+  rule.message = exchange_.message(local);
+  context_.backend.dgc_compress(rule);
 }
 
-// The tensors that are not compressed take an ordinary momentum step on the ordered sum of the workers' gradients.
-void Dgc::exchange_dense(const StepArgs& args, std::span<const double> scales) {
-  if (layout_.dense_numel == 0) return;
-  for (size_t local = 0; local < packed_.size(); ++local) {
-    context_.backend.dgc_pack(
-        {layout_.dense, args.gradients[local], packed_[local].f32(), static_cast<float>(scales[local])});
-  }
-  context_.communicator.all_reduce_ordered(packed_pointers_, packed_sum_.f32(),
-                                           static_cast<size_t>(layout_.dense_numel));
-  SgdArgs sgd;
-  sgd.lr = args.lr;
-  sgd.momentum = options_.sgd.momentum;
-  sgd.weight_decay = options_.sgd.weight_decay;
-  sgd.nesterov = options_.sgd.nesterov;
-  for (const DgcRange& range : layout_.dense) {
-    sgd.numel = range.numel;
-    context_.backend.sgd_step(sgd, {packed_sum_.f32() + range.packed_at, {range.numel}},
-                              {momentum_.data() + range.offset, {range.numel}},
-                              {args.weights.data() + range.offset, {range.numel}});
-  }
-}
-
-StepReport Dgc::flush(const StepArgs& args) {
-  use_sparsity(0);
+void Dgc::flush(const StepArgs& args) {
+  prepare(0);
   for (int local = 0; local < context_.local_workers; ++local) {
     DgcCompressArgs rule;
     rule.g = sum_.data();  // zero: v goes out as it is and u stays
+    rule.control = args.record.control();
     rule.momentum_correction = false;
     compress(local, rule);
   }
   context_.backend.dgc_apply(exchange_messages(args));
-  StepReport done = report();
-  done.sent_bytes = static_cast<int64_t>(layout_.wire.message_bytes());
-  return done;
 }
 
-StepReport Dgc::report() const {
-  StepReport report;
-  report.dense_bytes = context_.layout.parameters() * int64_t{sizeof(float)};
-  return report;
-}
+StepBytes Dgc::bytes() const { return {layout_.sent_bytes(), context_.layout.parameters() * int64_t{sizeof(float)}}; }
 
 std::vector<NamedState> Dgc::state() const {
   std::vector<NamedState> all = {{"momentum", -1, &momentum_}};

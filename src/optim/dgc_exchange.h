@@ -1,8 +1,5 @@
 #pragma once
 
-#include <span>
-#include <vector>
-
 #include "optim/dgc_layout.h"
 #include "optim/optimizer.h"
 
@@ -16,20 +13,16 @@ class DgcExchange {
   // Makes room for messages of this layout. Allocates only when they are larger than any before.
   void prepare(const DgcLayout& layout);
 
-  std::byte* payload(int local_worker) const;  // to be filled by dgc_compress
+  std::byte* message(int local_worker) const;  // to be filled by dgc_compress
 
-  // Seals the local messages, gathers all, verifies each and returns the payloads in worker order, valid until the next
-  // prepare(). Throws UserError that names the worker whose message cannot be used.
-  std::span<const std::byte* const> run(uint64_t step);
+  // Collective. All workers' messages in worker order, one after another; valid until the next prepare().
+  const std::byte* run();
 
  private:
-  std::span<std::byte> message(int local_worker) const;
-
   OptimizerContext context_;
-  const WireLayout* wire_ = nullptr;
+  size_t message_bytes_ = 0;
   Buffer mine_;
-  Buffer all_;
-  std::vector<const std::byte*> payloads_;
+  Buffer all_;  // empty with one rank: all are mine
 };
 
 }  // namespace dgc

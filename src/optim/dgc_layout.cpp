@@ -34,10 +34,24 @@ DgcLayout make_dgc_layout(const ParamLayout& params, double sparsity, WireValues
   layout.wire = WireLayout(std::move(tensors), values);
   for (size_t i = 0; i < layout.segments.size(); ++i) {
     const WireTensor& tensor = layout.wire.tensors()[i];
-    layout.segments[i] = {layout.segments[i].offset, tensor.numel,      tensor.k,
-                          tensor.block_ends_at,      tensor.offsets_at, tensor.values_at};
+    DgcSegment& segment = layout.segments[i];
+    segment = {segment.offset,    tensor.numel,     tensor.k,     tensor.block_ends_at,
+               tensor.offsets_at, tensor.values_at, layout.blocks};
+    layout.blocks += segment.blocks();
   }
   return layout;
+}
+
+DgcTables::DgcTables(const std::shared_ptr<Device>& device, const DgcLayout& layout)
+    : segments_(device, layout.segments.size() * sizeof(DgcSegment)),
+      ranges_(device, layout.dense.size() * sizeof(DgcRange)) {
+  device->copy_in(segments_.data(), layout.segments.data(), segments_.bytes());
+  device->copy_in(ranges_.data(), layout.dense.data(), ranges_.bytes());
+  table_ = {static_cast<const DgcSegment*>(segments_.data()), static_cast<int32_t>(layout.segments.size()),
+            layout.blocks, 0};
+  for (const DgcSegment& segment : layout.segments) table_.elements += segment.numel;
+  dense_ = {static_cast<const DgcRange*>(ranges_.data()), static_cast<int32_t>(layout.dense.size()),
+            layout.dense_numel};
 }
 
 }  // namespace dgc

@@ -9,6 +9,7 @@
 
 #include "dist/communicator.h"
 #include "kernels/backend.h"
+#include "optim/step_record.h"
 #include "tensor/params.h"
 
 namespace dgc {
@@ -24,16 +25,12 @@ struct OptimizerContext {
 struct StepArgs {
   std::span<float* const> gradients;  // one arena per local worker: the mean over its own batch
   const Arena& weights;               // shared by the rank's workers
-  float lr = 0;
-  double sparsity = 0;  // sgd ignores it
-  uint64_t step = 0;    // the same on all ranks; goes into the messages
+  StepRecord& record;                 // begun and judged
 };
 
-struct StepReport {
-  double grad_norm = 0;     // square root of the mean over all workers of |g_i|^2, before clipping
-  bool skipped = false;     // some worker's gradient was not finite: nothing has changed, on any rank
-  int64_t sent_bytes = 0;   // by each worker in this step: its whole message and its part of the dense tensors
-  int64_t dense_bytes = 0;  // what a dense fp32 exchange sends: 4 bytes per parameter
+struct StepBytes {
+  int64_t sent = 0;   // by each worker in a step: its whole message and its part of the dense tensors
+  int64_t dense = 0;  // what a dense fp32 exchange sends: 4 bytes per parameter
 };
 
 // Memory that a checkpoint must keep.
@@ -48,12 +45,17 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // Collective. Throws UserError when another worker's message cannot be used, PeerFailed when another rank has failed.
-  virtual StepReport step(const StepArgs&) = 0;
+  // Makes ready for steps at this sparsity (sgd ignores it). Returns a number that changes with what step() queues: the
+  // key under which a backend may record it.
+  virtual uint64_t prepare(double sparsity) = 0;
 
-  // Collective. Sends all that is still held back, once, as plain SGD; before the final evaluation. Gradients and
-  // sparsity are not looked at. An optimizer that holds nothing back does nothing.
-  virtual StepReport flush(const StepArgs&) { return {}; }
+  // Collective; queued. What went wrong comes with the record's report. A step that the record skips changes nothing.
+  virtual void step(const StepArgs&) = 0;
+  virtual StepBytes bytes() const = 0;  // of one step, as prepared
+
+  // Collective; queued. Sends all that is still held back, once, as plain SGD; before the final evaluation. Gradients
+  // are not looked at. An optimizer that holds nothing back does nothing.
+  virtual void flush(const StepArgs&) {}
 
   virtual std::vector<NamedState> state() const = 0;
 };

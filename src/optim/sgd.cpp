@@ -1,7 +1,7 @@
-#include <cmath>
+#include <limits>
 
-#include "optim/gradient_norms.h"
 #include "optim/optimizer.h"
+#include "optim/ordered_reduce.h"
 
 namespace dgc {
 namespace {
@@ -11,49 +11,52 @@ class Sgd final : public Optimizer {
   Sgd(const OptimizerContext& context, const SgdOptions& options)
       : context_(context),
         options_(options),
-        norms_(context),
-        sum_(context.backend.device(), context.layout),
-        momentum_(context.backend.device(), context.layout) {}
+        reduce_(context.backend, context.communicator, context.local_workers, context.layout.extent()),
+        momentum_(context.backend.device(), context.layout),
+        clip_(context.backend.device(), sizeof(Clip)) {}
 
-  StepReport step(const StepArgs& args) override {
+  uint64_t prepare(double) override { return 0; }
+
+  void step(const StepArgs& args) override {
     const int64_t extent = context_.layout.extent();
-    StepReport report;
-    report.dense_bytes = context_.layout.parameters() * int64_t{sizeof(float)};
-    norms_.gather(args.gradients);
-    report.grad_norm = norms_.root_mean_square();
-    report.skipped = !norms_.finite();
-    if (report.skipped) return report;
-
     const_gradients_.assign(args.gradients.begin(), args.gradients.end());
-    context_.communicator.all_reduce_ordered(const_gradients_, sum_.data(), static_cast<size_t>(extent));
-    report.sent_bytes = report.dense_bytes;
+    float* const sum = reduce_.run(const_gradients_);
 
-    const double mean = 1.0 / norms_.workers();
-    double scale = mean;
-    if (options_.clip_norm) {
-      const double norm = mean * std::sqrt(context_.backend.sum_squares({sum_.data(), {extent}}));
-      scale *= clip_factor(norm, *options_.clip_norm);
-    }
-    SgdArgs sgd;
-    sgd.numel = extent;
-    sgd.lr = args.lr;
-    sgd.momentum = options_.momentum;
-    sgd.weight_decay = options_.weight_decay;
-    sgd.gradient_scale = static_cast<float>(scale);
-    sgd.nesterov = options_.nesterov;
-    context_.backend.sgd_step(sgd, {sum_.data(), {extent}}, {momentum_.data(), {extent}},
-                              {args.weights.data(), {extent}});
-    return report;
+    auto* const clip = static_cast<Clip*>(clip_.data());
+    if (options_.clip_norm) context_.backend.sum_squares({sum, {extent}}, &clip->square);
+    context_.backend.clip_scales({.squares = &clip->square,
+                                  .count = 1,
+                                  .divisor = static_cast<double>(args.record.workers()),
+                                  .limit = options_.clip_norm.value_or(std::numeric_limits<double>::infinity()),
+                                  .control = args.record.control(),
+                                  .scales = &clip->scale});
+    context_.backend.sgd_step({.numel = extent,
+                               .momentum = options_.momentum,
+                               .weight_decay = options_.weight_decay,
+                               .nesterov = options_.nesterov,
+                               .scale = &clip->scale,
+                               .control = args.record.control()},
+                              {sum, {extent}}, {momentum_.data(), {extent}}, {args.weights.data(), {extent}});
+  }
+
+  StepBytes bytes() const override {
+    const int64_t dense = context_.layout.parameters() * int64_t{sizeof(float)};
+    return {dense, dense};
   }
 
   std::vector<NamedState> state() const override { return {{"momentum", -1, &momentum_}}; }
 
  private:
+  struct Clip {
+    double square;  // of the sum of all workers' gradients
+    float scale;
+  };
+
   OptimizerContext context_;
   SgdOptions options_;
-  GradientNorms norms_;
-  Arena sum_;  // of all workers' gradients
+  OrderedReduce reduce_;
   Arena momentum_;
+  Buffer clip_;  // one Clip
   std::vector<const float*> const_gradients_;
 };
 

@@ -1,9 +1,11 @@
 #include "tensor/device.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "tensor/errors.h"
 
@@ -12,9 +14,44 @@ namespace {
 
 constexpr size_t kAlignment = 64;  // one cache line, one AVX-512 register
 
+// Nothing is queued on the processor: data is there as soon as it is copied.
+class CpuUpload final : public Upload {
+ public:
+  explicit CpuUpload(size_t bytes) : memory_(bytes) {}
+  void stage(const void* host, size_t bytes) override { std::memcpy(memory_.data(), host, bytes); }
+  const void* arrive() override { return memory_.data(); }
+  void release() override {}
+
+ private:
+  std::vector<std::byte> memory_;
+};
+
+class CpuDownload final : public Download {
+ public:
+  explicit CpuDownload(size_t bytes) : memory_(bytes) {}
+  void start(const void* memory) override { std::memcpy(memory_.data(), memory, memory_.size()); }
+  bool ready() override { return true; }
+  const void* wait() override { return memory_.data(); }
+
+ private:
+  std::vector<std::byte> memory_;
+};
+
+class CpuStopwatch final : public Stopwatch {
+ public:
+  void start() override { start_ = Clock::now(); }
+  void stop() override { stop_ = Clock::now(); }
+  double milliseconds() override { return std::chrono::duration<double, std::milli>(stop_ - start_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_, stop_;
+};
+
 class CpuDevice final : public Device {
  public:
   std::string name() const override { return "cpu"; }
+  bool queues() const override { return false; }
 
   void* allocate(size_t bytes) override {
     const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -38,10 +75,16 @@ class CpuDevice final : public Device {
   void copy_out(void* to, const void* from, size_t bytes) override {
     if (bytes > 0) std::memcpy(to, from, bytes);
   }
+  void copy(void* to, const void* from, size_t bytes) override {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  }
   void zero(void* memory, size_t bytes) override {
     if (bytes > 0) std::memset(memory, 0, bytes);
   }
   void synchronize() override {}
+  std::unique_ptr<Upload> make_upload(size_t bytes) override { return std::make_unique<CpuUpload>(bytes); }
+  std::unique_ptr<Download> make_download(size_t bytes) override { return std::make_unique<CpuDownload>(bytes); }
+  std::unique_ptr<Stopwatch> make_stopwatch() override { return std::make_unique<CpuStopwatch>(); }
   size_t peak_bytes() const override { return peak_; }
 
  private:

@@ -6,9 +6,9 @@
 
 namespace dgc {
 
-enum class DType { f32, i32 };
+enum class DType { f32, f16, bf16, i32 };
 
-constexpr size_t dtype_size(DType) { return 4; }
+constexpr size_t dtype_size(DType type) { return type == DType::f16 || type == DType::bf16 ? 2 : 4; }
 
 // Non-owning view of contiguous memory on one device. A view with null data means "not wanted" or "absent";
 // each op says where it accepts one.
@@ -19,6 +19,7 @@ struct View {
 
   explicit operator bool() const { return data != nullptr; }
   int64_t numel() const { return shape.numel(); }
+  size_t bytes() const { return static_cast<size_t>(numel()) * dtype_size(dtype); }
   float* f32() const {
     DGC_CHECK(dtype == DType::f32, "not a float32 view");
     return static_cast<float*>(data);
@@ -40,6 +41,7 @@ struct ConstView {
 
   explicit operator bool() const { return data != nullptr; }
   int64_t numel() const { return shape.numel(); }
+  size_t bytes() const { return static_cast<size_t>(numel()) * dtype_size(dtype); }
   const float* f32() const {
     DGC_CHECK(dtype == DType::f32, "not a float32 view");
     return static_cast<const float*>(data);

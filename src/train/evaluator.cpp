@@ -7,16 +7,15 @@
 namespace dgc {
 
 Evaluator::Evaluator(const Network& network, Backend& backend, const ImageDataset& dataset, int64_t batch,
-                     int loader_threads)
-    : network_(network), backend_(backend), dataset_(dataset), loader_threads_(loader_threads) {
+                     int loader_threads, DType activations)
+    : backend_(backend), dataset_(dataset), loader_threads_(loader_threads) {
   const int64_t full = std::min(batch, dataset.size());
   for (const int64_t rows : {full, dataset.size() % full}) {
     if (rows == 0) continue;
-    executors_.push_back(std::make_unique<Executor>(network, backend, rows, Executor::Mode::evaluation));
+    executors_.push_back(std::make_unique<Executor>(network, backend, rows, Executor::Mode::evaluation, activations));
   }
-  images_ = Buffer(backend.device(), static_cast<size_t>(network.shape(0, full).numel()) * sizeof(float));
-  labels_ = Buffer(backend.device(), static_cast<size_t>(full) * sizeof(int32_t));
-  stats_ = Buffer(backend.device(), 3 * sizeof(float));
+  input_ = std::make_unique<BatchInput>(backend, network, full, activations);
+  stats_ = Buffer(backend.device(), 3 * sizeof(double));
 }
 
 size_t Evaluator::activation_bytes() const {
@@ -31,23 +30,21 @@ void Evaluator::attach(void* memory) {
 
 EvalSums Evaluator::run(const Arena& weights, const Arena& statistics,
                         const std::function<void(ConstView)>& on_logits) {
-  Device& device = *backend_.device();
   EvalSums sums;
   EvalLoader loader(dataset_, executors_.front()->batch(), {.threads = loader_threads_, .ahead = 2});
   while (const Batch* batch = loader.next()) {
     const auto rows = static_cast<int64_t>(batch->labels.size());
     Executor& executor = rows == executors_.front()->batch() ? *executors_.front() : *executors_.back();
-    const View images{images_.data(), network_.shape(0, rows)};
-    const View labels{labels_.data(), {rows}, DType::i32};
-    device.copy_in(images.data, batch->images.data(), batch->images.size() * sizeof(float));
-    device.copy_in(labels.data, batch->labels.data(), batch->labels.size() * sizeof(int32_t));
-    const View logits = executor.forward(weights, statistics, images, {.training = false});
-    backend_.softmax_cross_entropy({rows, logits.shape[1]}, logits, labels, {}, {stats_.data(), {3}});
-    float batch_sums[3];
-    device.copy_out(batch_sums, stats_.data(), sizeof(batch_sums));
-    sums.loss += static_cast<double>(batch_sums[0]);
-    sums.top1 += static_cast<double>(batch_sums[1]);
-    sums.top5 += static_cast<double>(batch_sums[2]);
+    input_->stage(*batch);
+    input_->arrive();
+    const View logits = executor.forward(weights, statistics, input_->images(), {.training = false});
+    backend_.softmax_cross_entropy({.rows = rows, .classes = logits.shape[1]}, logits, input_->labels(), {},
+                                   static_cast<double*>(stats_.data()));
+    double batch_sums[3];
+    backend_.device()->copy_out(batch_sums, stats_.data(), sizeof(batch_sums));
+    sums.loss += batch_sums[0];
+    sums.top1 += batch_sums[1];
+    sums.top5 += batch_sums[2];
     if (on_logits) on_logits(logits);
   }
   return sums;

@@ -7,6 +7,7 @@
 
 #include "data/dataset.h"
 #include "models/executor.h"
+#include "train/batch_input.h"
 
 namespace dgc {
 
@@ -18,7 +19,8 @@ struct EvalSums {
 // Runs a whole data set through a network, in order and without augmentation. Everything given must outlive it.
 class Evaluator {
  public:
-  Evaluator(const Network&, Backend&, const ImageDataset&, int64_t batch, int loader_threads);
+  Evaluator(const Network&, Backend&, const ImageDataset&, int64_t batch, int loader_threads,
+            DType activations = DType::f32);
 
   size_t activation_bytes() const;
   void attach(void* memory);  // of activation_bytes()
@@ -27,13 +29,13 @@ class Evaluator {
   EvalSums run(const Arena& weights, const Arena& statistics, const std::function<void(ConstView)>& on_logits = {});
 
  private:
-  const Network& network_;
   Backend& backend_;
   const ImageDataset& dataset_;
   int loader_threads_;
   std::vector<std::unique_ptr<Executor>>
       executors_;  // for the full batch and, where there is one, the smaller last one
-  Buffer images_, labels_, stats_;
+  std::unique_ptr<BatchInput> input_;
+  Buffer stats_;
 };
 
 }  // namespace dgc

@@ -1,6 +1,7 @@
 #include "train/make.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "config/enum_names.h"
 #include "data/open.h"
@@ -158,6 +159,34 @@ SampleSpec sample_spec(const Config& config) {
       return {{data.height, data.width, data.channels}, data.classes};
   }
   DGC_CHECK(false, "a data type that sample_spec does not know");
+}
+
+DType activation_type(Precision precision) {
+  switch (precision) {
+    case Precision::fp32:
+    case Precision::tf32:
+      return DType::f32;
+    case Precision::bf16:
+      return DType::bf16;
+    case Precision::fp16:
+      return DType::f16;
+  }
+  DGC_CHECK(false, "a precision that activation_type does not know");
+}
+
+std::unique_ptr<Backend> make_backend(const Config& config) {
+  // Shared fairly: the ranks of a run are threads of one process on one machine.
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  const int threads =
+      config.threads > 0 ? static_cast<int>(config.threads) : std::max(1, cores / static_cast<int>(config.ranks));
+  const bool tf32 = config.precision == Precision::tf32;
+  auto backend = make_backend(config.device, threads, tf32 ? Fp32Math::tf32 : Fp32Math::exact);
+  const bool fp32_only = !backend->supports(DType::bf16);
+  if (fp32_only && config.precision != Precision::fp32) {
+    throw_user_error("precision: {} needs a GPU, and this run uses the device {}; set precision to \"fp32\"",
+                     kEnumNames<Precision>[static_cast<size_t>(config.precision)], backend -> name());
+  }
+  return backend;
 }
 
 std::vector<std::unique_ptr<Communicator>> make_communicators(const Config& config) {

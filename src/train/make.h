@@ -25,6 +25,10 @@ SampleSpec sample_spec(const Config&);
 // Throws UserError where the layers do not fit one another or the image.
 Network make_network(const ModelOptions&, const Shape& image);
 
+// Throws UserError when the device is not here, or cannot compute in the config's precision.
+std::unique_ptr<Backend> make_backend(const Config&);
+DType activation_type(Precision);
+
 // One per rank of this process.
 std::vector<std::unique_ptr<Communicator>> make_communicators(const Config&);
 std::unique_ptr<Optimizer> make_optimizer(const Config&, const OptimizerContext&);

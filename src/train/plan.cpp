@@ -43,10 +43,12 @@ int64_t largest_convolution(const ParamLayout& params) {
 }
 
 PlanMemory plan_memory(const Config& config, const Network& network, const ParamLayout& params) {
-  const auto backend = make_backend(config.device, static_cast<int>(config.threads));
-  const Executor training(network, *backend, config.training.batch_per_worker, Executor::Mode::training);
+  const auto backend = make_backend(config);
+  const Executor training(network, *backend, config.training.batch_per_worker, Executor::Mode::training,
+                          activation_type(config.precision));
   const int64_t eval_batch = std::min(config.training.eval_batch, most_test_samples(config.data));
-  const Executor evaluation(network, *backend, eval_batch, Executor::Mode::evaluation);
+  const Executor evaluation(network, *backend, eval_batch, Executor::Mode::evaluation,
+                            activation_type(config.precision));
   const int64_t arena = params.extent() * 4;
   const int64_t statistics = ParamLayout(network.buffers()).extent() * 4;
   const int64_t local = config.workers_per_rank, all = local * config.ranks;

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "config/options.h"
 #include "data/loader.h"
+#include "optim/ordered_reduce.h"
+#include "train/batch_input.h"
 #include "train/checkpoint.h"
 #include "train/evaluator.h"
 #include "train/make.h"
@@ -30,8 +34,16 @@ class Rank {
   int64_t steps_per_epoch() const { return steps_per_epoch_; }
   double epoch() const { return static_cast<double>(step_) / static_cast<double>(steps_per_epoch_); }
 
-  // One step of all workers. samples_per_s is left to the caller.
-  StepMetrics train_step();
+  // Queues one step of all workers. Its metrics come later: next_metrics() must have been asked until it has none.
+  void train_step();
+  // Of the oldest finished step that has not been told yet, the same one on every rank at this point of the program;
+  // none while the device may still be busy with it. samples_per_s is left to the caller.
+  std::optional<StepMetrics> next_metrics();
+  // Waits for all queued steps; next_metrics() then has them all.
+  void finish_steps() { lag_ = 0; }
+  // Whether some rank had been asked to stop when the last step that was told began.
+  bool asked_to_stop() const { return asked_to_stop_; }
+
   // The whole test set with the BatchNorm statistics averaged over all workers.
   EvalMetrics evaluate();
   // Tells a plateau schedule the result of an evaluation.
@@ -59,12 +71,14 @@ class Rank {
     Arena gradient;
     Arena statistics;
     Arena next_statistics;  // of the step that is under way; dropped when it is skipped
+    BatchInput input;
   };
 
   void average_statistics();
   std::vector<ManifestFile> save_workers(const CheckpointStore&);
-  double run_worker(Worker&, const Batch&);  // the batch's mean loss; leaves the gradient in the worker
-  double average_over_workers(const std::vector<double>& local);
+  void stage_batches();
+  void queue_step();
+  void run_worker(int local);  // leaves the gradient in the worker and the loss in its share
   int workers() const { return communicator_.size() * static_cast<int>(workers_.size()); }
   int first_worker() const { return communicator_.rank() * static_cast<int>(workers_.size()); }
 
@@ -82,15 +96,19 @@ class Rank {
   Executor executor_;
   Evaluator evaluator_;
   Buffer activations_;  // of both, in turn
-  Buffer images_, labels_, loss_stats_;
+  StepRecord record_;
   std::unique_ptr<Optimizer> optimizer_;
+  OrderedReduce statistics_sum_;
   LrSchedule lr_;
   PlateauState plateau_;
   SparsitySchedule sparsity_;
   int64_t steps_per_epoch_ = 0;
   int64_t step_ = 0;
   bool flushed_ = false;
-  std::unique_ptr<Loader> loader_;  // from step_ on; made at the first step
+  std::unique_ptr<Loader> loader_;  // made at the first step; one step ahead
+  std::deque<StepMetrics> untold_;  // queued steps, the oldest first
+  size_t lag_ = 0;                  // how many of them the device may be busy with
+  bool asked_to_stop_ = false;
 };
 
 }  // namespace dgc

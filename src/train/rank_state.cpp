@@ -26,7 +26,7 @@ void Rank::check_replicas() {
   if (communicator_.size() == 1) return;
   const std::vector<uint64_t> mine = tensor_hashes(weights_);
   std::vector<uint64_t> all(mine.size() * static_cast<size_t>(communicator_.size()));
-  communicator_.all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+  all_gather_host(communicator_, *device_, std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
   for (size_t i = 0; i < all.size(); ++i) {
     const size_t tensor = i % mine.size();
     DGC_CHECK(all[i] == all[tensor], fmt::format("step {}: the weights of rank {} differ from rank 0's in {}", step_,
@@ -37,13 +37,17 @@ void Rank::check_replicas() {
 void Rank::save(const CheckpointStore& store, int64_t keep) {
   average_statistics();
   if (communicator_.rank() == 0) store.begin();
-  communicator_.barrier();
+  communicator_.barrier(*device_);
   const std::vector<ManifestFile> worker_files = save_workers(store);
   if (communicator_.rank() == 0) {
     Manifest manifest{.step = step_, .epoch = step_ / steps_per_epoch_, .values = {}, .files = {}};
     manifest.values.set("workers", static_cast<int64_t>(workers()));
     manifest.values.set("steps_per_epoch", steps_per_epoch_);
     manifest.values.set("flushed", flushed_);
+    const StepControl control = record_.read_control();
+    manifest.values.set("loss_scale", static_cast<double>(control.loss_scale));
+    manifest.values.set("good_steps", static_cast<int64_t>(control.good_steps));
+    manifest.values.set("skipped", control.skip != 0);
     manifest.values.set("plateau_best", plateau_.best);
     manifest.values.set("plateau_bad", plateau_.bad);
     manifest.values.set("plateaus", plateau_.plateaus);
@@ -56,7 +60,7 @@ void Rank::save(const CheckpointStore& store, int64_t keep) {
     manifest.files.insert(manifest.files.end(), worker_files.begin(), worker_files.end());
     store.commit(manifest, keep);
   }
-  communicator_.barrier();  // no rank goes on, or says that it has saved, before the checkpoint is there
+  communicator_.barrier(*device_);  // no rank goes on, or says that it has saved, before the checkpoint is there
 }
 
 // Each rank writes the files of its own workers; all learn of all.
@@ -73,7 +77,7 @@ std::vector<ManifestFile> Rank::save_workers(const CheckpointStore& store) {
     std::ranges::copy(file.xxh64, local.back().xxh64);
   }
   std::vector<FileRecord> all(static_cast<size_t>(workers()));
-  communicator_.all_gather(std::as_bytes(std::span(local)), std::as_writable_bytes(std::span(all)));
+  all_gather_host(communicator_, *device_, std::as_bytes(std::span(local)), std::as_writable_bytes(std::span(all)));
   std::vector<ManifestFile> files;
   for (const FileRecord& record : all) {
     const std::string hash(record.xxh64, sizeof(record.xxh64));
@@ -108,6 +112,11 @@ void Rank::restore(const Checkpoint& checkpoint) {
       if (state.worker == static_cast<int>(w)) load_tensors(own, *state.arena, state.name + ".");
     }
   }
+  StepControl control = record_.read_control();
+  control.loss_scale = static_cast<float>(manifest.values.number("loss_scale").value_or(control.loss_scale));
+  control.good_steps = static_cast<uint32_t>(manifest.values.integer("good_steps").value_or(0));
+  control.skip = manifest.values.boolean("skipped").value_or(false) ? 1 : 0;
+  record_.restore_control(control);
   plateau_ = {.best = manifest.values.number("plateau_best").value_or(PlateauState{}.best),
               .bad = manifest.values.integer("plateau_bad").value_or(0),
               .plateaus = manifest.values.integer("plateaus").value_or(0)};

@@ -75,14 +75,6 @@ int64_t total_steps(const Config& config, int64_t steps_per_epoch) {
   return config.training.max_steps ? std::min(*config.training.max_steps, all) : all;
 }
 
-// True on all ranks as soon as one has seen a signal.
-bool stop_agreed(Communicator& communicator) {
-  const std::byte mine{interrupted() ? uint8_t{1} : uint8_t{0}};
-  std::vector<std::byte> all(static_cast<size_t>(communicator.size()));
-  communicator.all_gather({&mine, 1}, all);
-  return std::ranges::any_of(all, [](std::byte b) { return b != std::byte{0}; });
-}
-
 bool due(int64_t step, int64_t every) { return every > 0 && step % every == 0; }
 
 void train_rank(const Config& config, const RunDirectory& run, const Rank::Data& data, Communicator& communicator) {
@@ -101,16 +93,31 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
     reporter.emplace(config, run.path(), rank.step(), steps, batch);
   }
 
+  Clock::time_point told = Clock::now();
+  const auto tell = [&] {
+    while (const std::optional<StepMetrics> metrics = rank.next_metrics()) {
+      if (reporter) reporter->step(*metrics, seconds_since(told));
+      told = Clock::now();
+    }
+  };
   std::optional<EvalMetrics> eval;
   while (rank.step() < steps) {
-    const Clock::time_point began = Clock::now();
-    const StepMetrics metrics = rank.train_step();
-    if (reporter) reporter->step(metrics, seconds_since(began));
+    rank.train_step();
+    tell();
 
     const int64_t epoch_steps = rank.steps_per_epoch();
     const bool last = rank.step() == steps;
     const bool evaluates = due(rank.step(), config.training.eval_every_epochs * epoch_steps);
-    if (due(rank.step(), config.check_replicas_every)) rank.check_replicas();
+    const bool saves = due(rank.step(), config.checkpoint.every_epochs * epoch_steps) ||
+                       due(rank.step(), config.checkpoint.every_steps.value_or(0));
+    const bool checks = due(rank.step(), config.check_replicas_every);
+    const bool stop = rank.asked_to_stop();
+    if (!(last || evaluates || saves || checks || stop)) continue;
+
+    // What follows looks at the weights, so every step that is queued has to be done.
+    rank.finish_steps();
+    tell();
+    if (checks) rank.check_replicas();
     if (last && config.optimizer.flush_at_end) rank.flush();
     if (last || evaluates) {
       eval = rank.evaluate();
@@ -118,15 +125,12 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
     }
     // Not by an evaluation that is due to max_steps alone: a run that goes on from here would not have made it.
     if (evaluates) rank.adapt_learning_rate(*eval);
-    const bool stop = stop_agreed(communicator);
-    if (stop || last || due(rank.step(), config.checkpoint.every_epochs * epoch_steps) ||
-        due(rank.step(), config.checkpoint.every_steps.value_or(0))) {
-      rank.save(store, config.checkpoint.keep);
-    }
+    if (stop || last || saves) rank.save(store, config.checkpoint.keep);
     if (stop && !last) {
       throw Interrupted(
           fmt::format("stopped at step {} of {}; the state is saved, go on with --resume", rank.step(), steps));
     }
+    told = Clock::now();
   }
   rank.check_replicas();
   if (!eval) eval = rank.evaluate();  // resumed at the end
@@ -147,7 +151,7 @@ std::filesystem::path train(const Config& config, const TrainOptions& options) {
   const auto train_set = make_dataset(config, Split::train);
   const auto test_set = make_dataset(config, Split::test);
   check_fits(config, *train_set);
-  make_backend(config.device, 1);  // throws when the device is not here
+  make_backend(config);  // throws when the device is not here
   const RunDirectory run(config, options);
   const InterruptGuard guard;
 

@@ -70,6 +70,18 @@ TEST_CASE("a sample's mask depends on its number, not on how batches are cut", "
   CHECK(parts == whole);
 }
 
+TEST_CASE("a recorded step draws the numbers of the step that the control names", "[layers]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const Dropout layer(0.5f, "drop6");
+  const Buffer memory(backend->device(), sizeof(StepControl));
+  const StepControl control{.step = 5};
+  backend->device()->copy_in(memory.data(), &control, sizeof(control));
+  const RunContext recorded{
+      .seed = 3, .control = static_cast<const StepControl*>(memory.data()), .samples_per_step = 16, .first_sample = 8};
+  CHECK(mask(*backend, layer, recorded, {4, 33}) ==
+        mask(*backend, layer, {.seed = 3, .first_sample = 5 * 16 + 8}, {4, 33}));
+}
+
 TEST_CASE("masks differ between seeds, samples and layers", "[layers]") {
   const auto backend = GENERATE(from_range(backends())).make();
   const Dropout layer(0.5f, "drop6");

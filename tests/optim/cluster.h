@@ -37,6 +37,38 @@ inline std::vector<float> to_vector(const Arena& arena) {
   return std::vector<float>(arena.data(), arena.data() + arena.extent());
 }
 
+// One whole step, as a trainer makes it, and what came of it.
+struct StepReport {
+  double grad_norm = 0;
+  bool skipped = false;
+  StepBytes bytes;
+};
+
+struct Stepper {
+  Optimizer& optimizer;
+  StepRecord& record;
+  const Arena& weights;
+  std::span<float* const> gradients;
+
+  StepReport step(uint64_t number, float lr, double sparsity) const {
+    optimizer.prepare(sparsity);
+    record.begin({number, lr, false});
+    record.judge(gradients, weights.extent());
+    optimizer.step({gradients, weights, record});
+    return finish();
+  }
+  StepReport flush(uint64_t number, float lr) const {
+    record.begin({number, lr, false});
+    optimizer.flush({gradients, weights, record});
+    return finish();
+  }
+  StepReport finish() const {
+    record.finish();
+    const StepResult result = record.take();
+    return {result.grad_norm, result.skipped, optimizer.bytes()};
+  }
+};
+
 struct ClusterOptions {
   int ranks = 1;
   int local_workers = 1;
@@ -70,6 +102,7 @@ inline std::vector<float> run_cluster(const ClusterOptions& options) {
       gradients.emplace_back(backend->device(), layout);
       pointers.push_back(gradients.back().data());
     }
+    StepRecord record(*backend, communicator, options.local_workers);
     for (uint64_t step = 0; step < static_cast<uint64_t>(options.steps); ++step) {
       for (int local = 0; local < options.local_workers; ++local) {
         const int worker = communicator.rank() * options.local_workers + local;
@@ -77,8 +110,8 @@ inline std::vector<float> run_cluster(const ClusterOptions& options) {
           pointers[static_cast<size_t>(local)][e] = gradient_at(worker, step, e, weights.data()[e]);
         });
       }
-      StepArgs args{pointers, weights, options.lr, options.sparsity(step), step};
-      const StepReport report = optimizer->step(args);
+      const StepReport report =
+          Stepper{*optimizer, record, weights, pointers}.step(step, options.lr, options.sparsity(step));
       const std::lock_guard lock(one_at_a_time);
       if (options.after) options.after(communicator.rank(), step, *optimizer, weights, report);
     }

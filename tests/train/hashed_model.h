@@ -50,14 +50,15 @@ class HashedModel {
   };
   Result run() {
     const int64_t rows = training.batch();
-    std::array<float, 3> stats{};
+    std::array<double, 3> stats{};
     const View logits = training.forward(weights, buffers, x(), {});
     Result result{.logits = {span_of(logits).begin(), span_of(logits).end()}};
-    backend.softmax_cross_entropy({rows, kClasses, 1.f / static_cast<float>(rows)}, logits,
-                                  {labels.data(), {rows}, DType::i32}, training.output_gradient(), {stats.data(), {3}});
+    backend.softmax_cross_entropy({.rows = rows, .classes = kClasses, .gradient_scale = 1.f / static_cast<float>(rows)},
+                                  logits, {labels.data(), {rows}, DType::i32}, training.output_gradient(),
+                                  stats.data());
     backend.device()->zero(gradients.data(), gradients.bytes());
     training.backward(weights, gradients, x(), {}, [](int, int) {});
-    result.loss = stats[0] / static_cast<float>(rows);
+    result.loss = static_cast<float>(stats[0] / static_cast<double>(rows));
     return result;
   }
 

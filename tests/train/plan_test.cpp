@@ -22,7 +22,10 @@ size_t measured_peak(const Config& config) {
   size_t peak = 0;
   run_ranks(communicators, [&](Communicator& communicator) {
     Rank rank(config, {*train, *test}, communicator);
-    for (int i = 0; i < 4; ++i) rank.train_step();
+    for (int i = 0; i < 4; ++i) {
+      rank.train_step();
+      rank.next_metrics();
+    }
     if (config.optimizer.flush_at_end) rank.flush();
     rank.evaluate();
     rank.save(CheckpointStore(run.path()), 1);

@@ -132,6 +132,7 @@ TEST_CASE("20 steps of SGD with momentum, Nesterov and weight decay agree with P
   const auto communicator = make_single_communicator();
   const auto optimizer = make_sgd({.backend = *backend, .communicator = *communicator, .layout = model.params},
                                   {.momentum = 0.9f, .weight_decay = 1e-4f, .nesterov = true, .clip_norm = {}});
+  StepRecord record(*backend, *communicator, 1);
   const Dump dump("resnet20.safetensors");
   const auto losses = dump.load("many.loss", {kSteps});
 
@@ -141,8 +142,8 @@ TEST_CASE("20 steps of SGD with momentum, Nesterov and weight decay agree with P
     const HashedModel::Result result = model.run();
     CHECK(apart({&result.loss, 1}, std::span(losses).subspan(static_cast<size_t>(step), 1)) < kTolerance);
     float* const gradients = model.gradients.data();
-    optimizer->step(
-        {.gradients = {&gradients, 1}, .weights = model.weights, .lr = 0.02f, .step = static_cast<uint64_t>(step)});
+    record.begin({.step = static_cast<uint64_t>(step), .lr = 0.02f});
+    optimizer->step({.gradients = {&gradients, 1}, .weights = model.weights, .record = record});
 
     for (int i = 0; i < model.params.size(); ++i) {
       const std::string& name = model.params.spec(i).name;

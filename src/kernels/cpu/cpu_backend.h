@@ -14,13 +14,17 @@ struct PreparedConv;
 // The backend of the processor: oneDNN for convolutions and matrix products, OpenMP loops for the rest. The bodies lie
 // in one file per group of ops. It belongs to the thread that made it: OpenMP's number of threads is a property of a
 // thread.
-class CpuBackend final : public Backend {
+class CpuBackend : public Backend {
  public:
   explicit CpuBackend(int threads);
   ~CpuBackend() override;
 
   std::string name() const override { return "cpu"; }
   const std::shared_ptr<Device>& device() const override { return device_; }
+  bool supports(DType activations) const override { return activations == DType::f32; }
+  void begin_range(const char*) override {}
+  void end_range() override {}
+  void run_recorded(uint64_t, const std::function<void()>& body) override { body(); }
   int threads() const { return threads_; }
 
   void conv2d_forward(const Conv2dArgs&, ConstView x, ConstView w, ConstView b, View y) override;
@@ -54,11 +58,18 @@ class CpuBackend final : public Backend {
   void flatten_forward(const FlattenArgs&, ConstView x, View y) override;
   void flatten_backward(const FlattenArgs&, ConstView dy, View dx) override;
   void add(ConstView x, View y) override;
+  void convert(ConstView x, View y) override;
 
   void softmax_cross_entropy(const CrossEntropyArgs&, ConstView logits, ConstView labels, View dlogits,
-                             View stats) override;
+                             double* stats) override;
 
-  double sum_squares(ConstView x) override;
+  void begin_step(const StepInput&, StepControl*, std::span<WorkerShare> local) override;
+  void judge_step(std::span<const WorkerShare> all, StepControl*) override;
+  void clip_scales(const ClipArgs&) override;
+  void copy_unless_skipped(const StepControl*, ConstView from, View to) override;
+
+  void sum_squares(ConstView x, double* out) override;
+  void ordered_sum(std::span<const float* const> x, float* out, int64_t n) override;
   void sgd_step(const SgdArgs&, ConstView g, View m, View w) override;
 
   void dgc_compress(const DgcCompressArgs&) override;

@@ -35,10 +35,11 @@ RowResult row(const float* x, int64_t classes, int32_t label, float gradient_sca
 }  // namespace
 
 void CpuBackend::softmax_cross_entropy(const CrossEntropyArgs& args, ConstView logits, ConstView labels, View dlogits,
-                                       View stats) {
+                                       double* stats) {
   const float* const x = logits.f32();
   const int32_t* const label = labels.i32();
   float* const dx = dlogits ? dlogits.f32() : nullptr;
+  const float scale = args.control == nullptr ? args.gradient_scale : args.gradient_scale * args.control->loss_scale;
   for (int64_t r = 0; r < args.rows; ++r) {
     DGC_CHECK(label[r] >= 0 && label[r] < args.classes, fmt::format("label {} of {} classes", label[r], args.classes));
   }
@@ -46,7 +47,7 @@ void CpuBackend::softmax_cross_entropy(const CrossEntropyArgs& args, ConstView l
   for_chunks(args.rows, 8, [&](int64_t first, int64_t rows) {
     for (int64_t r = first; r < first + rows; ++r) {
       const int64_t at = r * args.classes;
-      results[r] = row(x + at, args.classes, label[r], args.gradient_scale, dx == nullptr ? nullptr : dx + at);
+      results[r] = row(x + at, args.classes, label[r], scale, dx == nullptr ? nullptr : dx + at);
     }
   });
 
@@ -57,9 +58,9 @@ void CpuBackend::softmax_cross_entropy(const CrossEntropyArgs& args, ConstView l
     first += results[r].before == 0;
     top5 += results[r].before < 5;
   }
-  stats.f32()[0] = static_cast<float>(loss);
-  stats.f32()[1] = static_cast<float>(first);
-  stats.f32()[2] = static_cast<float>(top5);
+  stats[0] = loss;
+  stats[1] = static_cast<double>(first);
+  stats[2] = static_cast<double>(top5);
 }
 
 }  // namespace dgc

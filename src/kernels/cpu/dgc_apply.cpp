@@ -3,7 +3,9 @@
 
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/dgc_scratch.h"
+#include "kernels/cpu/sgd.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/cpu/wire_message.h"
 #include "tensor/half.h"
 
 // One task per block of a segment: all workers' entries of the block are added up in worker order, without atomics,
@@ -69,46 +71,75 @@ DGC_MULTIVERSION void step_all(const DenseStep& a, float* sum, float* m, float* 
   }
 }
 
+const std::byte* payload_of(const DgcApplyArgs& args, int32_t worker) {
+  return args.messages + static_cast<uint64_t>(worker) * message_bytes(args.header) + kWireHeaderBytes;
+}
+
 void apply_block(const DgcApplyArgs& args, const DgcSegment& s, int64_t block) {
   const int64_t at = s.offset + block * kDgcBlock;
-  for (const std::byte* payload : args.payloads) {
-    add_entries(entries_of(payload, s, block), args.values, args.sum + at);
+  const float lr = args.control->lr;
+  for (int32_t worker = 0; worker < args.workers; ++worker) {
+    add_entries(entries_of(payload_of(args, worker), s, block), static_cast<WireValues>(args.header.values),
+                args.sum + at);
   }
   if (args.momentum_correction && args.weight_decay == 0) {
-    for (const std::byte* payload : args.payloads) {
-      step_sent(entries_of(payload, s, block), args.lr, args.sum + at, args.w + at);
+    for (int32_t worker = 0; worker < args.workers; ++worker) {
+      step_sent(entries_of(payload_of(args, worker), s, block), lr, args.sum + at, args.w + at);
     }
     return;
   }
   const int64_t n = std::min(kDgcBlock, s.numel - block * kDgcBlock);
-  step_all({args.lr, args.momentum, args.weight_decay, args.nesterov, args.momentum_correction}, args.sum + at,
-           args.m + at, args.w + at, n);
+  step_all({lr, args.momentum, args.weight_decay, args.nesterov, args.momentum_correction}, args.sum + at, args.m + at,
+           args.w + at, n);
+}
+
+WireFault first_fault(const DgcApplyArgs& args) {
+  WireHeader want = args.header;
+  for (int32_t worker = 0; worker < args.workers; ++worker) {
+    want.worker = static_cast<uint32_t>(worker);
+    const std::byte* message = payload_of(args, worker) - kWireHeaderBytes;
+    const WireFault fault = check_message(message, want, args.control->step, args.table);
+    if (fault.kind != WireFaultKind::none) return fault;
+  }
+  return {};
 }
 
 }  // namespace
 
 void CpuBackend::dgc_apply(const DgcApplyArgs& args) {
+  StepControl& control = *args.control;
+  if (control.skip != 0 || control.fault.kind != WireFaultKind::none) return;
+  control.fault = first_fault(args);
+  if (control.fault.kind != WireFaultKind::none) return;
+
   std::vector<DgcChunk>& chunks = dgc_scratch_->chunks;
   chunks.clear();
-  for (size_t i = 0; i < args.segments.size(); ++i) {
-    for (int64_t b = 0; b < args.segments[i].blocks(); ++b) {
-      chunks.push_back({static_cast<int32_t>(i), static_cast<int32_t>(b), 0, 0, 0});
+  for (int32_t i = 0; i < args.table.count; ++i) {
+    for (int64_t b = 0; b < args.table.segments[i].blocks(); ++b) {
+      chunks.push_back({i, static_cast<int32_t>(b), 0, 0, 0});
     }
   }
   const auto count = static_cast<int64_t>(chunks.size());
 #pragma omp parallel for schedule(dynamic) num_threads(threads_)
   for (int64_t c = 0; c < count; ++c) {
     const DgcChunk& chunk = chunks[static_cast<size_t>(c)];
-    apply_block(args, args.segments[static_cast<size_t>(chunk.segment)], chunk.block);
+    apply_block(args, args.table.segments[chunk.segment], chunk.block);
+  }
+
+  // Biases and BatchNorm's parameters: some thousand elements, not worth a parallel region.
+  const SgdRule rule{control.lr, args.momentum, args.weight_decay, 1, args.nesterov};
+  for (int32_t i = 0; i < args.dense.count; ++i) {
+    const DgcRange& range = args.dense.ranges[i];
+    sgd_chunk(rule, args.dense_sum + range.packed_at, range.numel, args.m + range.offset, args.w + range.offset);
   }
 }
 
-// Biases and BatchNorm's parameters: some thousand elements, not worth a parallel region.
 void CpuBackend::dgc_pack(const DgcPackArgs& args) {
-  for (const DgcRange& range : args.ranges) {
+  for (int32_t r = 0; r < args.dense.count; ++r) {
+    const DgcRange& range = args.dense.ranges[r];
     const float* from = args.arena + range.offset;
     float* to = args.packed + range.packed_at;
-    for (int64_t i = 0; i < range.numel; ++i) to[i] = args.scale * from[i];
+    for (int64_t i = 0; i < range.numel; ++i) to[i] = *args.scale * from[i];
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/dgc_select.h"
+#include "kernels/cpu/wire_message.h"
 #include "tensor/errors.h"
 
 // The DGC step of one worker. One parallel pass over all blocks of all segments accumulates and collects candidates;
@@ -39,17 +40,18 @@ int64_t candidate_limit(const DgcSegment& s) { return 16 * s.k <= s.numel ? std:
 void lay_out(const DgcCompressArgs& args, DgcScratch& scratch, int threads) {
   scratch.threads.resize(std::max(scratch.threads.size(), static_cast<size_t>(threads)));
   for (DgcThreadScratch& thread : scratch.threads) thread.used = 0;
-  if (scratch.segment_capacity < args.segments.size()) {
-    scratch.segments = std::make_unique<DgcSegmentState[]>(args.segments.size());
-    scratch.segment_capacity = args.segments.size();
+  const auto segments = static_cast<size_t>(args.table.count);
+  if (scratch.segment_capacity < segments) {
+    scratch.segments = std::make_unique<DgcSegmentState[]>(segments);
+    scratch.segment_capacity = segments;
   }
   scratch.chunks.clear();
-  for (size_t i = 0; i < args.segments.size(); ++i) {
-    const DgcSegment& s = args.segments[i];
+  for (size_t i = 0; i < segments; ++i) {
+    const DgcSegment& s = args.table.segments[i];
     DGC_CHECK(s.k >= 1 && s.k <= s.numel && s.numel < int64_t{1} << 32, "1 <= k <= numel < 2^32");
+    DGC_CHECK(s.first_block == static_cast<int64_t>(scratch.chunks.size()), "first_block counts all blocks before");
     DgcSegmentState& state = scratch.segments[i];
     const float guess = next_threshold(args.guesses[i], s);
-    state.first_chunk = scratch.chunks.size();
     state.guess = magnitude_bits(guess);
     state.limit = guess > 0 ? candidate_limit(s) : 0;
     state.collected = 0;
@@ -60,7 +62,7 @@ void lay_out(const DgcCompressArgs& args, DgcScratch& scratch, int threads) {
 }
 
 void accumulate_chunk(const DgcCompressArgs& args, DgcScratch& scratch, DgcChunk& chunk, int thread) {
-  const DgcSegment& s = args.segments[static_cast<size_t>(chunk.segment)];
+  const DgcSegment& s = args.table.segments[chunk.segment];
   DgcSegmentState& state = scratch.segments[static_cast<size_t>(chunk.segment)];
   DgcThreadScratch& mine = scratch.threads[static_cast<size_t>(thread)];
   const int64_t first = chunk.block * kDgcBlock;
@@ -71,7 +73,7 @@ void accumulate_chunk(const DgcCompressArgs& args, DgcScratch& scratch, DgcChunk
   a.u = args.momentum_correction ? args.u + at : nullptr;
   a.v = args.v + at;
   a.n = static_cast<size_t>(std::min(kDgcBlock, s.numel - first));
-  a.scale = args.scale;
+  a.scale = args.scale == nullptr ? 1 : *args.scale;
   a.momentum = args.momentum;
   a.guess = state.guess;
   a.first_index = static_cast<uint32_t>(first);
@@ -93,14 +95,14 @@ void accumulate_chunk(const DgcCompressArgs& args, DgcScratch& scratch, DgcChunk
 }  // namespace
 
 void CpuBackend::dgc_compress(const DgcCompressArgs& args) {
-  DGC_CHECK(args.guesses.size() == args.segments.size(), "one guess per segment");
+  if (args.control->skip != 0) return;
   DgcScratch& scratch = *dgc_scratch_;
   lay_out(args, scratch, threads_);
   const auto chunks = static_cast<int64_t>(scratch.chunks.size());
-  const auto segments = static_cast<int>(args.segments.size());
+  const auto segments = args.table.count;
   const auto usable = [&](int s) {
     const DgcSegmentState& state = scratch.segments[static_cast<size_t>(s)];
-    return state.collected >= args.segments[static_cast<size_t>(s)].k && state.collected <= state.limit;
+    return state.collected >= args.table.segments[s].k && state.collected <= state.limit;
   };
 
 #pragma omp parallel num_threads(threads_)
@@ -113,14 +115,15 @@ void CpuBackend::dgc_compress(const DgcCompressArgs& args) {
     for (int s = 0; s < segments; ++s) {
       if (!usable(s)) continue;
       const DgcSelected selected = dgc_select_from_list(args, s, scratch, scratch.threads[static_cast<size_t>(thread)]);
-      remember(args.guesses[static_cast<size_t>(s)], args.segments[static_cast<size_t>(s)], selected, true);
+      remember(args.guesses[s], args.table.segments[s], selected, true);
     }
   }
   for (int s = 0; s < segments; ++s) {
     if (usable(s)) continue;
     const DgcSelected selected = dgc_select_by_radix(args, s, scratch, threads_);
-    remember(args.guesses[static_cast<size_t>(s)], args.segments[static_cast<size_t>(s)], selected, false);
+    remember(args.guesses[s], args.table.segments[s], selected, false);
   }
+  seal_message(args.message, args.header, args.control->step);
 }
 
 }  // namespace dgc

@@ -18,7 +18,6 @@ struct DgcChunk {
 };
 
 struct DgcSegmentState {
-  size_t first_chunk = 0;
   int32_t guess = 0;                   // magnitude bits from which on elements are collected
   int64_t limit = 0;                   // more candidates than this are not worth collecting; 0: no guess
   std::atomic<int64_t> collected = 0;  // by all chunks

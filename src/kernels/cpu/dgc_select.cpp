@@ -30,11 +30,11 @@ std::ptrdiff_t list_length(int64_t k) {
 DgcEmitter::DgcEmitter(const DgcCompressArgs& args, const DgcSegment& segment)
     : u_(args.momentum_correction && args.factor_masking ? args.u + segment.offset : nullptr),
       v_(args.v + segment.offset),
-      values_(args.values),
-      block_ends_(reinterpret_cast<uint32_t*>(args.payload + segment.block_ends_at)),
-      offsets_(reinterpret_cast<uint16_t*>(args.payload + segment.offsets_at)),
-      values32_(reinterpret_cast<float*>(args.payload + segment.values_at)),
-      values16_(reinterpret_cast<uint16_t*>(args.payload + segment.values_at)) {}
+      values_(static_cast<WireValues>(args.header.values)),
+      block_ends_(reinterpret_cast<uint32_t*>(args.message + kWireHeaderBytes + segment.block_ends_at)),
+      offsets_(reinterpret_cast<uint16_t*>(args.message + kWireHeaderBytes + segment.offsets_at)),
+      values32_(reinterpret_cast<float*>(args.message + kWireHeaderBytes + segment.values_at)),
+      values16_(reinterpret_cast<uint16_t*>(args.message + kWireHeaderBytes + segment.values_at)) {}
 
 void DgcEmitter::emit(int64_t entry, int64_t index) const {
   float& v = v_[index];
@@ -52,9 +52,9 @@ void DgcEmitter::emit(int64_t entry, int64_t index) const {
 
 DgcSelected dgc_select_from_list(const DgcCompressArgs& args, int segment, const DgcScratch& scratch,
                                  DgcThreadScratch& mine) {
-  const DgcSegment& s = args.segments[static_cast<size_t>(segment)];
+  const DgcSegment& s = args.table.segments[segment];
   const DgcSegmentState& state = scratch.segments[static_cast<size_t>(segment)];
-  const DgcChunk* chunks = &scratch.chunks[state.first_chunk];
+  const DgcChunk* chunks = &scratch.chunks[static_cast<size_t>(s.first_block)];
   const auto candidates = [&](const DgcChunk& chunk) {
     return scratch.threads[static_cast<size_t>(chunk.thread)].list.begin() + static_cast<std::ptrdiff_t>(chunk.first);
   };

@@ -87,7 +87,7 @@ Cut find_cut(const Blocks& blocks, int64_t k, DgcScratch& scratch, int threads) 
 }  // namespace
 
 DgcSelected dgc_select_by_radix(const DgcCompressArgs& args, int segment, DgcScratch& scratch, int threads) {
-  const DgcSegment& s = args.segments[static_cast<size_t>(segment)];
+  const DgcSegment& s = args.table.segments[segment];
   const Blocks blocks{args.v + s.offset, s.numel, s.blocks()};
   const Cut cut = find_cut(blocks, s.k, scratch, threads);
 

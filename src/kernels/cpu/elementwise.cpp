@@ -83,6 +83,8 @@ void CpuBackend::add(ConstView x, View y) {
   for_chunks(y.numel(), kElementwiseChunk, [=](int64_t at, int64_t n) { add_chunk(from + at, n, to + at); });
 }
 
+void CpuBackend::convert(ConstView x, View y) { device_->copy(y.f32(), x.f32(), y.bytes()); }
+
 void CpuBackend::activation_forward(Activation kind, ConstView x, View y) {
   const Forward run = forward_of(kind);
   const float* const from = x.f32();
@@ -99,10 +101,12 @@ void CpuBackend::activation_backward(Activation kind, ConstView y, ConstView dy,
 
 void CpuBackend::dropout_forward(const DropoutArgs& args, ConstView x, View y) {
   const Philox random(args.seed, args.stream);
+  const uint64_t step = args.control == nullptr ? 0 : args.control->step;
+  const uint64_t first = step * args.per_step + args.first;
   const float* const from = x.f32();
   float* const to = y.f32();
   for_chunks(args.numel, kElementwiseChunk, [&](int64_t at, int64_t n) {
-    dropout_chunk(random, args.p, args.first + static_cast<uint64_t>(at), from + at, n, to + at);
+    dropout_chunk(random, args.p, first + static_cast<uint64_t>(at), from + at, n, to + at);
   });
 }
 

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "dist/communicator.h"
+#include "kernels/backend.h"
+
+namespace dgc {
+
+// Sums n floats over all workers, one after another in worker order, so that the bits do not depend on how the workers
+// are spread over ranks: every rank sums one shard, then all gather the shards. A ring's traffic.
+class OrderedReduce {
+ public:
+  OrderedReduce(Backend&, Communicator&, int local_workers, int64_t n);
+
+  // Collective. Device memory [n], valid until the next call; zero at first.
+  float* run(std::span<const float* const> local_workers);
+  float* sum() const { return sum_.f32(); }
+
+ private:
+  Backend& backend_;
+  Communicator& communicator_;
+  int64_t n_, shard_;
+  Buffer rows_;  // this rank's shard of every worker; empty with one rank
+  Buffer mine_;  // their sum
+  Buffer sum_;
+  std::vector<const float*> row_pointers_;
+};
+
+}  // namespace dgc

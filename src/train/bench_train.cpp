@@ -1,0 +1,39 @@
+#include <chrono>
+
+#include "train/bench.h"
+#include "train/rank.h"
+#include "train/median.h"
+
+namespace dgc {
+
+TrainBench bench_train(const Config& config, const BenchOptions& options) {
+  using Clock = std::chrono::steady_clock;
+  const auto train_set = make_dataset(config, Split::train);
+  const auto test_set = make_dataset(config, Split::test);
+  const auto communicators = make_communicators(config);
+  std::vector<double> stretches;
+  std::string device;
+  run_ranks(communicators, [&](Communicator& communicator) {
+    Rank rank(config, {*train_set, *test_set}, communicator);
+    const auto run = [&](int steps) {
+      const Clock::time_point start = Clock::now();
+      for (int i = 0; i < steps; ++i) {
+        rank.train_step();
+        rank.next_metrics();
+      }
+      rank.finish_steps();
+      while (rank.next_metrics()) {
+      }
+      return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+    };
+    run(options.warmup);
+    for (int repeat = 0; repeat < options.repeats; ++repeat) {
+      const double ms = run(options.steps);
+      if (communicator.rank() == 0) stretches.push_back(ms / options.steps);
+    }
+    if (communicator.rank() == 0) device = rank.weights().device().name();
+  });
+  return {device, config.ranks * config.workers_per_rank * config.training.batch_per_worker, median(stretches)};
+}
+
+}  // namespace dgc
