@@ -1,12 +1,30 @@
 #include "kernels/backend.h"
 
+#include <charconv>
+#include <string_view>
+
 #include "tensor/errors.h"
 
 namespace dgc {
+namespace {
 
-std::unique_ptr<Backend> make_backend(const std::string& device, int threads) {
-  if (device == "auto" || device == "cpu") return make_cpu_backend(threads);
-  throw_user_error("device: '{}' is not available, this build has the CPU only (use \"auto\" or \"cpu\")", device);
+// N of "cuda:N", or -1.
+int cuda_index(std::string_view device) {
+  constexpr std::string_view kPrefix = "cuda:";
+  if (!device.starts_with(kPrefix)) return -1;
+  const char* const end = device.data() + device.size();
+  int index = -1;
+  const auto [rest, error] = std::from_chars(device.data() + kPrefix.size(), end, index);
+  return error == std::errc() && rest == end ? index : -1;
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_backend(const std::string& device, int threads, Fp32Math math) {
+  if (device == "cpu" || (device == "auto" && cuda_devices() == 0)) return make_cpu_backend(threads);
+  const int index = device == "auto" ? 0 : cuda_index(device);
+  if (index < 0) throw_user_error("device: '{}' is none of \"auto\", \"cpu\" and \"cuda:N\"", device);
+  return make_cuda_backend(index, math);
 }
 
 }  // namespace dgc

@@ -116,6 +116,7 @@ void* CudaDevice::allocate(size_t bytes) {
                      static_cast<double>(bytes) / (1u << 20), static_cast<double>(free) / (1u << 20), gib(total));
   }
   check_cuda(error, "cudaMalloc");
+  ++allocations_;
   const size_t now = current_ += bytes;
   size_t peak = peak_.load();
   while (now > peak && !peak_.compare_exchange_weak(peak, now)) {

@@ -25,9 +25,13 @@ class CudaDevice final : public Device {
   int multiprocessors() const { return multiprocessors_; }
   void use() const;  // makes it the calling thread's device
 
+  // Calls of allocate() so far: while it stays the same, so do all addresses.
+  size_t allocations() const { return allocations_; }
+
   std::string name() const override;
   void* allocate(size_t bytes) override;
   void free(void* memory, size_t bytes) noexcept override;
+  bool queues() const override { return true; }
   void copy_in(void* to_device, const void* from_host, size_t bytes) override;
   void copy_out(void* to_host, const void* from_device, size_t bytes) override;
   void copy(void* to, const void* from, size_t bytes) override;
@@ -35,6 +39,7 @@ class CudaDevice final : public Device {
   void synchronize() override;
   std::unique_ptr<Upload> make_upload(size_t bytes) override;
   std::unique_ptr<Download> make_download(size_t bytes) override;
+  std::unique_ptr<Stopwatch> make_stopwatch() override;
   size_t peak_bytes() const override { return peak_; }
 
  private:
@@ -42,6 +47,7 @@ class CudaDevice final : public Device {
   int multiprocessors_ = 0;
   CUstream_st* stream_ = nullptr;
   CUstream_st* copying_ = nullptr;
+  std::atomic<size_t> allocations_ = 0;
   std::atomic<size_t> current_ = 0;
   std::atomic<size_t> peak_ = 0;
 };

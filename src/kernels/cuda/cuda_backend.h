@@ -12,7 +12,7 @@ namespace cuda {
 class ConvCache;    // conv_cache.h
 class Graphs;       // graphs.h
 class Queue;        // queue.h
-struct DgcScratch;  // dgc_scratch.h
+class DgcScratch;   // dgc_scratch.h
 struct Libraries;   // libraries.h
 }  // namespace cuda
 
@@ -88,6 +88,7 @@ class CudaBackend final : public Backend {
   // Scratch of one op: 256-byte aligned, dirty, grows and never shrinks, valid until the next call. The next op on the
   // stream may reuse it. Ask once per op for all it needs.
   std::byte* workspace(size_t bytes);
+  const void* weights_as(DType, ConstView w);  // for matrix products; may take the workspace
   // Counters that kernels find at 0 and leave at 0 (last_block.cuh).
   unsigned* tickets();
 

@@ -1,0 +1,57 @@
+// Convolutions by cuDNN. Each call first copies the weights into cuDNN's layout and the activations' type: they change
+// every step, and are small next to the images. Copy and cuDNN's own scratch lie in the workspace, one after the other.
+#include "kernels/cuda/conv_cache.h"
+#include "kernels/cuda/cuda_backend.h"
+#include "kernels/cuda/libraries.h"
+#include "kernels/cuda/weights.h"
+
+namespace dgc {
+
+using cuda::check, cuda::ConvPass;
+
+namespace {
+
+constexpr float kOne = 1, kZero = 0;
+
+constexpr size_t round_up(size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+}  // namespace
+
+void CudaBackend::conv2d_forward(const Conv2dArgs& args, ConstView x, ConstView w, ConstView b, View y) {
+  cudnnHandle_t dnn = libraries_->dnn();
+  const cuda::PreparedConv& c = convolutions_->get(dnn, {ConvPass::forward, args, x.dtype});
+  const size_t filter_bytes = round_up(cuda::filter_bytes(args, x.dtype));
+  std::byte* const filter = workspace(filter_bytes + c.workspace_bytes);
+  cuda::load_filter(*this, args, w, x.dtype, filter);
+  check(cudnnConvolutionForward(dnn, &kOne, c.x, x.data, c.w, filter, c.conv, c.algorithm.forward,
+                                filter + filter_bytes, c.workspace_bytes, &kZero, c.y, y.data),
+        "cudnnConvolutionForward");
+  if (b) cuda::add_bias(*this, b, y);
+}
+
+void CudaBackend::conv2d_backward_data(const Conv2dArgs& args, ConstView dy, ConstView w, View dx) {
+  cudnnHandle_t dnn = libraries_->dnn();
+  const cuda::PreparedConv& c = convolutions_->get(dnn, {ConvPass::backward_data, args, dy.dtype});
+  const size_t filter_bytes = round_up(cuda::filter_bytes(args, dy.dtype));
+  std::byte* const filter = workspace(filter_bytes + c.workspace_bytes);
+  cuda::load_filter(*this, args, w, dy.dtype, filter);
+  check(cudnnConvolutionBackwardData(dnn, &kOne, c.w, filter, c.y, dy.data, c.conv, c.algorithm.backward_data,
+                                     filter + filter_bytes, c.workspace_bytes, &kZero, c.x, dx.data),
+        "cudnnConvolutionBackwardData");
+}
+
+void CudaBackend::conv2d_backward_weights(const Conv2dArgs& args, ConstView x, ConstView dy, View dw, View db) {
+  if (dw) {
+    cudnnHandle_t dnn = libraries_->dnn();
+    const cuda::PreparedConv& c = convolutions_->get(dnn, {ConvPass::backward_weights, args, dy.dtype});
+    const size_t filter_bytes = round_up(cuda::filter_bytes(args, dy.dtype));
+    std::byte* const filter = workspace(filter_bytes + c.workspace_bytes);
+    check(cudnnConvolutionBackwardFilter(dnn, &kOne, c.x, x.data, c.y, dy.data, c.conv, c.algorithm.backward_weights,
+                                         filter + filter_bytes, c.workspace_bytes, &kZero, c.w, filter),
+          "cudnnConvolutionBackwardFilter");
+    cuda::add_filter(*this, args, dy.dtype, filter, dw);
+  }
+  if (db) cuda::add_column_sums(*this, dy, db);
+}
+
+}  // namespace dgc

@@ -1,0 +1,136 @@
+#include "kernels/cuda/conv_cache.h"
+
+#include <limits>
+#include <span>
+
+#include "kernels/cuda/libraries.h"
+#include "tensor/errors.h"
+
+namespace dgc::cuda {
+namespace {
+
+constexpr size_t kMostWorkspace = size_t{1} << 30;
+
+int to_int(int64_t size) {
+  DGC_CHECK(size >= 0 && size <= std::numeric_limits<int>::max(), "a size that cuDNN cannot count");
+  return static_cast<int>(size);
+}
+
+void set_image(cudnnTensorDescriptor_t tensor, DType type, int64_t batch, int64_t channels, int64_t h, int64_t w) {
+  check(cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NHWC, dnn_type(type), to_int(batch), to_int(channels),
+                                   to_int(h), to_int(w)),
+        "cudnnSetTensor4dDescriptor");
+}
+
+cudnnMathType_t math_type(DType type, Fp32Math math) {
+  if (type != DType::f32) return CUDNN_TENSOR_OP_MATH;
+  return math == Fp32Math::exact ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;  // the default rounds factors to TF32
+}
+
+// The first on the list that is deterministic and, asked again with the arithmetic it is meant for, has a workspace of
+// bearable size. `bytes_of` asks; whether it succeeded.
+template <typename Result, typename BytesOf>
+void choose(PreparedConv& conv, const ConvKey& key, Fp32Math math, std::span<const Result> list, auto& algorithm,
+            const BytesOf& bytes_of) {
+  const bool exact = key.type == DType::f32 && math == Fp32Math::exact;
+  for (const Result& result : list) {
+    if (result.status != CUDNN_STATUS_SUCCESS || result.determinism != CUDNN_DETERMINISTIC) continue;
+    const cudnnMathType_t arithmetic = exact ? CUDNN_FMA_MATH : result.mathType;
+    check(cudnnSetConvolutionMathType(conv.conv, arithmetic), "cudnnSetConvolutionMathType");
+    if (!bytes_of(result.algo, &conv.workspace_bytes) || conv.workspace_bytes > kMostWorkspace) continue;
+    algorithm = result.algo;
+    return;
+  }
+  const Conv2dArgs& a = key.args;
+  throw InternalError(
+      fmt::format("cuDNN {} has no deterministic algorithm for a {}x{} convolution of {}x{}x{}x{} to {} "
+                  "channels (stride {}x{}, {} groups)",
+                  cudnnGetVersion(), a.kernel_h, a.kernel_w, a.batch, a.in_h, a.in_w, a.in_c, a.out_c, a.stride_h,
+                  a.stride_w, a.groups));
+}
+
+constexpr int kMostResults = 16;  // cuDNN has at most 8 algorithms for a pass
+
+void choose_forward(cudnnHandle_t dnn, const ConvKey& key, Fp32Math math, PreparedConv& c) {
+  cudnnConvolutionFwdAlgoPerf_t list[kMostResults];
+  int found = 0;
+  check(cudnnGetConvolutionForwardAlgorithm_v7(dnn, c.x, c.w, c.conv, c.y, kMostResults, &found, list),
+        "cudnnGetConvolutionForwardAlgorithm_v7");
+  choose<cudnnConvolutionFwdAlgoPerf_t>(
+      c, key, math, {list, static_cast<size_t>(found)}, c.algorithm.forward, [&](auto algorithm, size_t* bytes) {
+        return cudnnGetConvolutionForwardWorkspaceSize(dnn, c.x, c.w, c.conv, c.y, algorithm, bytes) ==
+               CUDNN_STATUS_SUCCESS;
+      });
+}
+
+void choose_backward_data(cudnnHandle_t dnn, const ConvKey& key, Fp32Math math, PreparedConv& c) {
+  cudnnConvolutionBwdDataAlgoPerf_t list[kMostResults];
+  int found = 0;
+  check(cudnnGetConvolutionBackwardDataAlgorithm_v7(dnn, c.w, c.y, c.conv, c.x, kMostResults, &found, list),
+        "cudnnGetConvolutionBackwardDataAlgorithm_v7");
+  choose<cudnnConvolutionBwdDataAlgoPerf_t>(
+      c, key, math, {list, static_cast<size_t>(found)}, c.algorithm.backward_data, [&](auto algorithm, size_t* bytes) {
+        return cudnnGetConvolutionBackwardDataWorkspaceSize(dnn, c.w, c.y, c.conv, c.x, algorithm, bytes) ==
+               CUDNN_STATUS_SUCCESS;
+      });
+}
+
+void choose_backward_weights(cudnnHandle_t dnn, const ConvKey& key, Fp32Math math, PreparedConv& c) {
+  cudnnConvolutionBwdFilterAlgoPerf_t list[kMostResults];
+  int found = 0;
+  check(cudnnGetConvolutionBackwardFilterAlgorithm_v7(dnn, c.x, c.y, c.conv, c.w, kMostResults, &found, list),
+        "cudnnGetConvolutionBackwardFilterAlgorithm_v7");
+  choose<cudnnConvolutionBwdFilterAlgoPerf_t>(c, key, math, {list, static_cast<size_t>(found)},
+                                              c.algorithm.backward_weights, [&](auto algorithm, size_t* bytes) {
+                                                return cudnnGetConvolutionBackwardFilterWorkspaceSize(
+                                                           dnn, c.x, c.y, c.conv, c.w, algorithm, bytes) ==
+                                                       CUDNN_STATUS_SUCCESS;
+                                              });
+}
+
+}  // namespace
+
+PreparedConv::PreparedConv(const ConvKey& key) {
+  const Conv2dArgs& a = key.args;
+  check(cudnnCreateTensorDescriptor(&x), "cudnnCreateTensorDescriptor");
+  check(cudnnCreateTensorDescriptor(&y), "cudnnCreateTensorDescriptor");
+  check(cudnnCreateFilterDescriptor(&w), "cudnnCreateFilterDescriptor");
+  check(cudnnCreateConvolutionDescriptor(&conv), "cudnnCreateConvolutionDescriptor");
+  set_image(x, key.type, a.batch, a.in_c, a.in_h, a.in_w);
+  set_image(y, key.type, a.batch, a.out_c, a.out_h(), a.out_w());
+  check(cudnnSetFilter4dDescriptor(w, dnn_type(key.type), CUDNN_TENSOR_NHWC, to_int(a.out_c), to_int(a.in_c / a.groups),
+                                   to_int(a.kernel_h), to_int(a.kernel_w)),
+        "cudnnSetFilter4dDescriptor");
+  check(cudnnSetConvolution2dDescriptor(conv, to_int(a.pad_h), to_int(a.pad_w), to_int(a.stride_h), to_int(a.stride_w),
+                                        1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
+        "cudnnSetConvolution2dDescriptor");
+  check(cudnnSetConvolutionGroupCount(conv, to_int(a.groups)), "cudnnSetConvolutionGroupCount");
+}
+
+PreparedConv::~PreparedConv() {
+  cudnnDestroyConvolutionDescriptor(conv);
+  cudnnDestroyFilterDescriptor(w);
+  cudnnDestroyTensorDescriptor(y);
+  cudnnDestroyTensorDescriptor(x);
+}
+
+const PreparedConv& ConvCache::get(cudnnHandle_t dnn, const ConvKey& key) {
+  const auto known = prepared_.find(key);
+  if (known != prepared_.end()) return *known->second;
+  auto made = std::make_unique<PreparedConv>(key);
+  check(cudnnSetConvolutionMathType(made->conv, math_type(key.type, math_)), "cudnnSetConvolutionMathType");
+  switch (key.pass) {
+    case ConvPass::forward:
+      choose_forward(dnn, key, math_, *made);
+      break;
+    case ConvPass::backward_data:
+      choose_backward_data(dnn, key, math_, *made);
+      break;
+    case ConvPass::backward_weights:
+      choose_backward_weights(dnn, key, math_, *made);
+      break;
+  }
+  return *prepared_.emplace(key, std::move(made)).first->second;
+}
+
+}  // namespace dgc::cuda

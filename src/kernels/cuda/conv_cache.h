@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cudnn.h>
+
+#include <map>
+#include <memory>
+
+#include "kernels/backend.h"
+
+namespace dgc::cuda {
+
+enum class ConvPass { forward, backward_data, backward_weights };
+
+struct ConvKey {
+  ConvPass pass;
+  Conv2dArgs args;
+  DType type;
+  auto operator<=>(const ConvKey&) const = default;
+};
+
+// What cuDNN needs to know about one convolution, in one pass. Images are NHWC, filters [out, height, width, in].
+struct PreparedConv {
+  explicit PreparedConv(const ConvKey& key);
+  ~PreparedConv();
+  PreparedConv(const PreparedConv&) = delete;
+  PreparedConv& operator=(const PreparedConv&) = delete;
+
+  cudnnTensorDescriptor_t x = nullptr, y = nullptr;
+  cudnnFilterDescriptor_t w = nullptr;
+  cudnnConvolutionDescriptor_t conv = nullptr;
+  union {  // that of the pass
+    cudnnConvolutionFwdAlgo_t forward;
+    cudnnConvolutionBwdDataAlgo_t backward_data;
+    cudnnConvolutionBwdFilterAlgo_t backward_weights;
+  } algorithm{};
+  size_t workspace_bytes = 0;
+};
+
+// Looks each convolution up once and keeps it. The algorithm is the first deterministic one on cuDNN's list: the list
+// comes from rules, not from measurements, so that every rank and every run has the same.
+class ConvCache {
+ public:
+  explicit ConvCache(Fp32Math math) : math_(math) {}
+  const PreparedConv& get(cudnnHandle_t, const ConvKey&);
+
+ private:
+  Fp32Math math_;
+  std::map<ConvKey, std::unique_ptr<PreparedConv>> prepared_;
+};
+
+}  // namespace dgc::cuda

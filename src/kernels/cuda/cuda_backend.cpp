@@ -1,0 +1,39 @@
+#include "kernels/cuda/cuda_backend.h"
+
+#include <nvtx3/nvToolsExt.h>
+
+#include "kernels/cuda/conv_cache.h"
+#include "kernels/cuda/graphs.h"
+#include "kernels/cuda/libraries.h"
+
+namespace dgc {
+
+CudaBackend::CudaBackend(int index, Fp32Math math)
+    : cuda_device_(std::make_shared<CudaDevice>(index)),
+      device_(cuda_device_),
+      math_(math),
+      libraries_(std::make_shared<cuda::Libraries>(cuda_device_)),
+      convolutions_(std::make_shared<cuda::ConvCache>(math)),
+      graphs_(std::make_shared<cuda::Graphs>(*cuda_device_)) {}
+
+CudaBackend::~CudaBackend() = default;
+
+std::byte* CudaBackend::workspace(size_t bytes) {
+  if (bytes > workspace_.bytes()) {
+    workspace_ = Buffer();  // give the old memory back before asking for more
+    workspace_ = Buffer(device_, bytes);
+  }
+  return static_cast<std::byte*>(workspace_.data());
+}
+
+void CudaBackend::begin_range(const char* name) { nvtxRangePushA(name); }
+void CudaBackend::end_range() { nvtxRangePop(); }
+
+std::unique_ptr<Backend> make_cuda_backend(int index, Fp32Math math) {
+  return std::make_unique<CudaBackend>(index, math);
+}
+
+int cuda_devices() { return find_cuda_devices().count; }
+std::string cuda_description() { return find_cuda_devices().description; }
+
+}  // namespace dgc

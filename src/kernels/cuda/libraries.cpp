@@ -1,0 +1,62 @@
+#include "kernels/cuda/libraries.h"
+
+#include "tensor/errors.h"
+
+namespace dgc::cuda {
+namespace {
+
+// What cuBLAS takes by itself on the largest GPUs. Handed over by us it is the same memory in every call, so that a
+// recorded step finds it where it was.
+constexpr size_t kBlasWorkspace = size_t{32} << 20;
+
+}  // namespace
+
+void check(cudnnStatus_t status, const char* call) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  char details[512] = "";
+  cudnnGetLastErrorString(details, sizeof details);
+  throw InternalError(fmt::format("cuDNN: {}: {} {}", call, cudnnGetErrorString(status), details));
+}
+
+void check(cublasStatus_t status, const char* call) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw InternalError(fmt::format("cuBLAS: {}: {}", call, cublasGetStatusString(status)));
+}
+
+Libraries::~Libraries() {
+  if (dnn_ != nullptr) cudnnDestroy(dnn_);
+  if (blas_ != nullptr) cublasDestroy(blas_);
+}
+
+cudnnHandle_t Libraries::dnn() {
+  if (dnn_ == nullptr) {
+    check(cudnnCreate(&dnn_), "cudnnCreate");
+    check(cudnnSetStream(dnn_, device_->stream()), "cudnnSetStream");
+  }
+  return dnn_;
+}
+
+cublasHandle_t Libraries::blas() {
+  if (blas_ == nullptr) {
+    check(cublasCreate(&blas_), "cublasCreate");
+    check(cublasSetStream(blas_, device_->stream()), "cublasSetStream");
+    blas_workspace_ = Buffer(device_, kBlasWorkspace);
+    check(cublasSetWorkspace(blas_, blas_workspace_.data(), kBlasWorkspace), "cublasSetWorkspace");
+    // 16-bit products are summed in fp32 to the end, also where that end is between two blocks.
+    const auto mode = static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
+    check(cublasSetMathMode(blas_, mode), "cublasSetMathMode");
+  }
+  return blas_;
+}
+
+cudnnDataType_t dnn_type(DType type) {
+  DGC_CHECK(type != DType::i32, "cuDNN is for floating-point activations here");
+  return type == DType::f16 ? CUDNN_DATA_HALF : type == DType::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
+}
+
+cudaDataType_t blas_type(DType type) {
+  DGC_CHECK(type != DType::i32, "cuBLAS is for floating-point activations here");
+  return type == DType::f16 ? CUDA_R_16F : type == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F;
+}
+
+}  // namespace dgc::cuda

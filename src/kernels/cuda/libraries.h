@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cublas_v2.h>
+#include <cudnn.h>
+
+#include <memory>
+
+#include "tensor/device_cuda.h"
+#include "tensor/view.h"
+
+namespace dgc::cuda {
+
+// Throw InternalError that names the call.
+void check(cudnnStatus_t status, const char* call);
+void check(cublasStatus_t status, const char* call);
+
+// cuDNN and cuBLAS on the device's stream. Each is set up when it is first asked for: that takes them a good part of a
+// second and memory of their own.
+struct Libraries {
+ public:
+  explicit Libraries(std::shared_ptr<CudaDevice> device) : device_(std::move(device)) {}
+  ~Libraries();
+  Libraries(const Libraries&) = delete;
+  Libraries& operator=(const Libraries&) = delete;
+
+  cudnnHandle_t dnn();
+  cublasHandle_t blas();
+
+ private:
+  std::shared_ptr<CudaDevice> device_;
+  cudnnHandle_t dnn_ = nullptr;
+  cublasHandle_t blas_ = nullptr;
+  Buffer blas_workspace_;
+};
+
+cudnnDataType_t dnn_type(DType);
+cudaDataType_t blas_type(DType);
+
+}  // namespace dgc::cuda

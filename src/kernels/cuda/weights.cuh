@@ -1,0 +1,176 @@
+// What stands between cuDNN and cuBLAS and our parameters, which are fp32 in PyTorch's layout.
+//
+// LoadFilter: [out, in, taps] fp32 -> [out, taps, in] in the activations' type; taps = kernel_h * kernel_w. Every
+// weight is read and written once; reads lie `taps` apart, and the cache serves the neighbours.
+// AddFilter: the way back, added to fp32: dw[out, in, taps] += [out, taps, in].
+// AddBias: y[rows, channels] += b[channels] in place, the sum in fp32, rounded once.
+// AddColumnSums: db[channels] += sum of dy over rows; fp32 in a tile, double over tiles, always in the same order.
+#pragma once
+
+#include "kernels/cuda/column_tiles.cuh"
+#include "kernels/cuda/dispatch.h"
+
+namespace dgc::cuda {
+
+struct FilterShape {
+  uint32_t out = 0, in = 0, taps = 0;  // in: of one group
+  __host__ __device__ uint32_t numel() const { return out * in * taps; }
+};
+
+template <typename T>
+struct LoadFilter {
+  static constexpr const char* kName = "load_filter";
+  static constexpr int kBlock = kElementwiseBlock;
+  struct Args {
+    FilterShape shape;
+    const float* from;
+    T* to;
+  };
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    const uint32_t i = blockIdx.x * kBlock + threadIdx.x, per_out = a.shape.in * a.shape.taps;
+    if (i >= a.shape.numel()) return;
+    const uint32_t within = i % per_out, tap = within / a.shape.in, channel = within % a.shape.in;
+    a.to[i] = from_float<T>(a.from[i - within + channel * a.shape.taps + tap]);
+  }
+};
+
+template <typename T>
+struct AddFilter {
+  static constexpr const char* kName = "add_filter";
+  static constexpr int kBlock = kElementwiseBlock;
+  struct Args {
+    FilterShape shape;
+    const T* from;
+    float* to;
+  };
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    const uint32_t i = blockIdx.x * kBlock + threadIdx.x, per_out = a.shape.in * a.shape.taps;
+    if (i >= a.shape.numel()) return;
+    const uint32_t within = i % per_out, channel = within / a.shape.taps, tap = within % a.shape.taps;
+    a.to[i] += to_float(a.from[i - within + tap * a.shape.in + channel]);
+  }
+};
+
+template <typename T, int V>
+struct AddBias {
+  static constexpr const char* kName = "add_bias";
+  static constexpr int kBlock = kElementwiseBlock;
+  struct Args {
+    const float* b;
+    int64_t channels;
+    T* y;
+    int64_t n;
+  };
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    each_element<V>(a.n, [&]<int N>(int64_t i) {
+      const int64_t channel = i % a.channels;
+      float y[N], b[N];
+      load(a.y + i, y);
+      load_floats(a.b + channel, b);
+#pragma unroll
+      for (int j = 0; j < N; ++j) y[j] += b[j];
+      store(y, a.y + i);
+    });
+  }
+};
+
+template <typename T, int V>
+struct AddColumnSums {
+  static constexpr const char* kName = "add_column_sums";
+  static constexpr int kBlock = kColumnBlock;
+  struct Args {
+    ColumnTiles tiles;
+    const T* x;
+    float* sums;  // scratch, [tiles, channels]
+    float* out;
+    unsigned* tickets;  // one per group
+  };
+  using Shared = ColumnShared;
+
+  __device__ static void run(const Args& a, Shared& shared) {
+    const ColumnTiles& t = a.tiles;
+    const ColumnPlace<V> p(t);
+    float sum[V] = {}, unused[V] = {};
+    each_row<4>(t, p, [&]<int N>(int64_t at) {
+      Pack<T, V> packs[N];
+#pragma unroll
+      for (int i = 0; i < N; ++i) packs[i] = load_pack<V>(a.x + at + i * t.lanes * t.channels);
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        float x[V];
+        unpack<T, V>(packs[i], x);
+#pragma unroll
+        for (int j = 0; j < V; ++j) sum[j] += x[j];
+      }
+    });
+    fold_lanes(t, shared, sum, unused);
+    if (p.lane == 0 && p.inside) {
+#pragma unroll
+      for (int j = 0; j < V; ++j) a.sums[p.tile * t.channels + p.channel + j] = sum[j];
+    }
+
+    if (!last_block(a.tickets + p.group, static_cast<unsigned>(t.tiles), shared.is_last)) return;
+    const GroupPlace<V> g(t, p.group);
+    double total = 0, nothing = 0;
+    if (g.inside) {
+      for (int tile = g.part; tile < t.tiles; tile += g.parts) {
+        total += static_cast<double>(a.sums[tile * t.channels + g.channel]);
+      }
+    }
+    fold_parts(g, shared, total, nothing);
+    if (g.part == 0 && g.inside) a.out[g.channel] += static_cast<float>(total);
+  }
+};
+
+template <typename Queue>
+void load_filter(Queue& queue, const FilterShape& shape, ConstView w, DType type, void* to) {
+  dispatch(type, [&]<typename T>() {
+    queue.template run<LoadFilter<T>>(elementwise_blocks(shape.numel(), 1), {shape, w.f32(), static_cast<T*>(to)});
+  });
+}
+
+template <typename Queue>
+void add_filter(Queue& queue, const FilterShape& shape, DType type, const void* from, View dw) {
+  dispatch(type, [&]<typename T>() {
+    queue.template run<AddFilter<T>>(elementwise_blocks(shape.numel(), 1),
+                                     {shape, static_cast<const T*>(from), dw.f32()});
+  });
+}
+
+// y: [rows, channels] for any rows.
+template <typename Queue>
+void add_bias(Queue& queue, ConstView b, View y) {
+  const int64_t channels = b.numel(), n = y.numel();
+  dispatch(y.dtype, [&]<typename T>() {
+    const auto run = [&]<int V>() {
+      queue.template run<AddBias<T, V>>(elementwise_blocks(n, V), {b.f32(), channels, pointer<T>(y), n});
+    };
+    dispatch_packs<T>(channels, run, y.data);
+  });
+}
+
+template <typename Queue>
+void add_column_sums(Queue& queue, ConstView dy, View db) {
+  const int64_t channels = db.numel(), rows = dy.numel() / channels;
+  if (rows == 0) return;
+  dispatch(dy.dtype, [&]<typename T>() {
+    const auto run = [&]<int V>() {
+      const ColumnTiles tiles = column_tiles(rows, channels, V, sizeof(T), int64_t{2} * queue.multiprocessors());
+      const size_t bytes = static_cast<size_t>(tiles.tiles * channels) * sizeof(float);
+      queue.template run<AddColumnSums<T, V>>(tiles.blocks(), {.tiles = tiles,
+                                                               .x = pointer<T>(dy),
+                                                               .sums = reinterpret_cast<float*>(queue.scratch(bytes)),
+                                                               .out = db.f32(),
+                                                               .tickets = queue.tickets()});
+    };
+    dispatch_packs<T>(channels, run, dy.data);
+  });
+}
+
+}  // namespace dgc::cuda

@@ -1,0 +1,14 @@
+// In the place of kernels/cuda in a build without CUDA.
+#include "kernels/backend.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+
+std::unique_ptr<Backend> make_cuda_backend(int index, Fp32Math) {
+  throw_user_error("device: 'cuda:{}' is not available: {}", index, cuda_description());
+}
+
+int cuda_devices() { return 0; }
+std::string cuda_description() { return "built without CUDA"; }
+
+}  // namespace dgc
