@@ -17,13 +17,18 @@ constexpr size_t kAlignment = 64;  // one cache line, one AVX-512 register
 // Nothing is queued on the processor: data is there as soon as it is copied.
 class CpuUpload final : public Upload {
  public:
-  explicit CpuUpload(size_t bytes) : memory_(bytes) {}
-  void stage(const void* host, size_t bytes) override { std::memcpy(memory_.data(), host, bytes); }
-  const void* arrive() override { return memory_.data(); }
+  CpuUpload(Device& device, size_t bytes) : device_(device), bytes_(bytes), memory_(device.allocate(bytes)) {}
+  ~CpuUpload() override { device_.free(memory_, bytes_); }
+  CpuUpload(const CpuUpload&) = delete;
+  CpuUpload& operator=(const CpuUpload&) = delete;
+  void stage(const void* host, size_t bytes) override { device_.copy_in(memory_, host, bytes); }
+  const void* arrive() override { return memory_; }
   void release() override {}
 
  private:
-  std::vector<std::byte> memory_;
+  Device& device_;
+  size_t bytes_;
+  void* memory_;
 };
 
 class CpuDownload final : public Download {
@@ -82,7 +87,7 @@ class CpuDevice final : public Device {
     if (bytes > 0) std::memset(memory, 0, bytes);
   }
   void synchronize() override {}
-  std::unique_ptr<Upload> make_upload(size_t bytes) override { return std::make_unique<CpuUpload>(bytes); }
+  std::unique_ptr<Upload> make_upload(size_t bytes) override { return std::make_unique<CpuUpload>(*this, bytes); }
   std::unique_ptr<Download> make_download(size_t bytes) override { return std::make_unique<CpuDownload>(bytes); }
   std::unique_ptr<Stopwatch> make_stopwatch() override { return std::make_unique<CpuStopwatch>(); }
   size_t peak_bytes() const override { return peak_; }

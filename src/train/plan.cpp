@@ -51,22 +51,29 @@ PlanMemory plan_memory(const Config& config, const Network& network, const Param
                             activation_type(config.precision));
   const int64_t arena = params.extent() * 4;
   const int64_t statistics = ParamLayout(network.buffers()).extent() * 4;
-  const int64_t local = config.workers_per_rank, all = local * config.ranks;
+  const int64_t local = config.workers_per_rank;
+  // What an ordered sum over all workers takes: the sum and, with several ranks, one shard of every worker and its sum.
+  const auto reduced = [&](int64_t bytes) {
+    return config.ranks > 1 ? bytes * (1 + local) + bytes / config.ranks : bytes;
+  };
   const auto images = [&](int64_t batch) { return network.shape(0, batch).numel() * 4; };
 
   PlanMemory memory;
   memory.weights = arena;
   memory.gradients = local * arena;
-  memory.momentum = 2 * arena;
+  memory.momentum = arena + (config.optimizer.type == OptimizerType::dgc ? arena : reduced(arena));
   memory.activations = static_cast<int64_t>(std::max(training.activation_bytes(), evaluation.activation_bytes()));
-  memory.other = (2 * local + 1) * statistics + images(config.training.batch_per_worker) + images(eval_batch) +
+  // Every batch lies there twice: where it arrives and where the network reads it.
+  memory.other = (2 * local + 1) * statistics + reduced(statistics) +
+                 2 * (local * images(config.training.batch_per_worker) + images(eval_batch)) +
                  largest_convolution(params);
   if (config.optimizer.type == OptimizerType::dgc) {
     const WireValues values = config.exchange.wire.values == ValueFormat::fp16 ? WireValues::fp16 : WireValues::fp32;
     const DgcLayout largest = make_dgc_layout(params, lowest_sparsity(config.optimizer), values);
     memory.residuals = local * arena * (config.optimizer.momentum_correction ? 2 : 1);
-    memory.messages =
-        (local + all) * static_cast<int64_t>(largest.wire.message_bytes()) + (local + 1) * 4 * largest.dense_numel;
+    const int64_t gathered = config.ranks > 1 ? local * config.ranks : 0;
+    memory.messages = (local + gathered) * static_cast<int64_t>(largest.wire.message_bytes()) +
+                      local * 4 * largest.dense_numel + reduced(4 * largest.dense_numel);
   }
   return memory;
 }

@@ -18,8 +18,8 @@ const fs::path kSource = fs::path(DGC_SOURCE_DIR) / "src";
 const std::map<std::string, Strings> kMayInclude = {
     {"tensor", {}},
     {"kernels", {"tensor/"}},
-    {"kernels/cpu", {"kernels/backend.h", "kernels/dgc_args.h", "tensor/"}},
-    {"kernels/cuda", {"kernels/backend.h", "kernels/dgc_args.h", "tensor/"}},
+    {"kernels/cpu", {"kernels/backend.h", "kernels/dgc_args.h", "kernels/sum_order.h", "tensor/"}},
+    {"kernels/cuda", {"kernels/backend.h", "kernels/dgc_args.h", "kernels/sum_order.h", "tensor/"}},
     {"dist", {"tensor/"}},
     {"layers", {"tensor/", "kernels/backend.h"}},
     {"models", {"tensor/", "layers/"}},
@@ -46,7 +46,7 @@ const std::vector<Hidden> kHidden = {
     {std::regex("(dnnl|oneapi/).*"), {"kernels/cpu/"}},
     {std::regex("CLI/.*"), {"commands/", "main.cpp"}},
     {std::regex("(turbojpeg|spng|zlib)\\.h"), {"data/"}},
-    {std::regex("(cuda|cublas|cudnn|cub/).*"), {"kernels/cuda/", "tensor/device_cuda"}},
+    {std::regex("(cuda|cublas|cudnn|cub/|cooperative_groups|nvtx3/).*"), {"kernels/cuda/", "tensor/device_cuda", "dist/nccl."}},
     {std::regex("nccl\\.h"), {"dist/nccl."}},
     {std::regex("mpi\\.h"), {"dist/mpi."}},
 };

@@ -105,7 +105,7 @@ TEST_CASE("steps with gradients that are not finite are said in the metrics and 
                          {.out = temp.path() / "run"});
   const Row last = rows_of_kind(run, "step").back();
   CHECK(last.boolean("skipped") == true);
-  CHECK(last.integer("sent_bytes") == 0);
+  CHECK(last.integer("sent_bytes").value() > 0);  // the decision is the device's: the messages travel all the same
   CHECK(read_file(run / "log.txt").find("step 18: a gradient is not finite, all workers skip this step") !=
         std::string::npos);
 }

@@ -12,8 +12,9 @@ constexpr size_t round_up(size_t bytes) { return (bytes + 63) / 64 * 64; }
 float* floats(const View& view) { return view.f32(); }
 float* floats(const ConstView& view) { return const_cast<float*>(view.f32()); }  // oneDNN only reads its inputs
 
+// Not called bind: std::byte brings std::bind into every call.
 template <typename Image, typename Result>
-void bind(const PreparedConv& conv, const Image& image, const Result& result, std::byte* scratchpad) {
+void set_handles(const PreparedConv& conv, const Image& image, const Result& result, std::byte* scratchpad) {
   conv.image.set_data_handle(floats(image));
   conv.result.set_data_handle(floats(result));
   conv.scratchpad.set_data_handle(scratchpad);
@@ -40,7 +41,7 @@ std::byte* CpuBackend::load_weights(const PreparedConv& conv, ConstView w) {
 
 void CpuBackend::conv2d_forward(const Conv2dArgs& args, ConstView x, ConstView w, ConstView b, View y) {
   const PreparedConv& conv = dnnl_->convolution({ConvPass::forward, args, static_cast<bool>(b)});
-  bind(conv, x, y, load_weights(conv, w));
+  set_handles(conv, x, y, load_weights(conv, w));
   const auto image = dnnl_arg(DNNL_ARG_SRC, conv.image), weights = dnnl_arg(DNNL_ARG_WEIGHTS, conv.weights);
   const auto result = dnnl_arg(DNNL_ARG_DST, conv.result), room = dnnl_arg(DNNL_ARG_SCRATCHPAD, conv.scratchpad);
   if (b) {
@@ -53,7 +54,7 @@ void CpuBackend::conv2d_forward(const Conv2dArgs& args, ConstView x, ConstView w
 
 void CpuBackend::conv2d_backward_data(const Conv2dArgs& args, ConstView dy, ConstView w, View dx) {
   const PreparedConv& conv = dnnl_->convolution({ConvPass::backward_data, args});
-  bind(conv, dx, dy, load_weights(conv, w));
+  set_handles(conv, dx, dy, load_weights(conv, w));
   dnnl_->run(conv.convolution,
              {dnnl_arg(DNNL_ARG_DIFF_DST, conv.result), dnnl_arg(DNNL_ARG_WEIGHTS, conv.weights),
               dnnl_arg(DNNL_ARG_DIFF_SRC, conv.image), dnnl_arg(DNNL_ARG_SCRATCHPAD, conv.scratchpad)});
@@ -65,7 +66,7 @@ void CpuBackend::conv2d_backward_weights(const Conv2dArgs& args, ConstView x, Co
   const size_t bias_bytes = db ? round_up(static_cast<size_t>(args.out_c) * sizeof(float)) : 0;
   std::byte* const memory = scratch(weights_bytes + bias_bytes + conv.scratchpad_bytes);
   conv.weights.set_data_handle(memory);
-  bind(conv, x, dy, memory + weights_bytes + bias_bytes);
+  set_handles(conv, x, dy, memory + weights_bytes + bias_bytes);
 
   const auto image = dnnl_arg(DNNL_ARG_SRC, conv.image), result = dnnl_arg(DNNL_ARG_DIFF_DST, conv.result);
   const auto weights = dnnl_arg(DNNL_ARG_DIFF_WEIGHTS, conv.weights);
