@@ -1,0 +1,147 @@
+// Meeting in files, for ranks that share a file system and no network. Rank r writes its Hello to PATH.<r>.hello, rank
+// 0 answers in PATH.<r>.reply, and the rank removes both, which tells rank 0 that it has read them. Files of an earlier
+// run harm nobody: a rank takes no reply that does not repeat its nonce, and rank 0 counts no rank before it has
+// removed its reply, which who is long gone never does; when the real rank overwrites the old Hello, it is answered
+// anew.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "dist/rendezvous_ways.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+// Pauses that grow, as a shared file system is slow to ask.
+class Patience {
+ public:
+  void pause(Deadline deadline) {
+    constexpr milliseconds kLongest(200);
+    std::this_thread::sleep_for(std::min(pause_, milliseconds(milliseconds_until(deadline))));
+    pause_ = std::min(2 * pause_, kLongest);
+  }
+
+ private:
+  milliseconds pause_{2};
+};
+
+std::string hello_path(const Meeting& meeting, uint32_t rank) {
+  return fmt::format("{}.{}.hello", meeting.point.path, rank);
+}
+std::string reply_path(const Meeting& meeting, uint32_t rank) {
+  return fmt::format("{}.{}.reply", meeting.point.path, rank);
+}
+
+// Nobody ever reads half a file: it gets its name when it is whole.
+void write_whole(const Meeting& meeting, const std::string& path, std::span<const std::byte> bytes) {
+  const std::string partial = fmt::format("{}.{:x}.part", path, meeting.hello.nonce);
+  std::ofstream file(partial, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  std::error_code error;
+  if (file) fs::rename(partial, path, error);
+  if (!file || error) {
+    throw_user_error("rank {} cannot write {} ({}); give DGC_RENDEZVOUS a directory that all ranks can write to",
+                     meeting.hello.rank, path, error ? error.message() : std::generic_category().message(errno));
+  }
+}
+
+// At most `size` bytes; none when there is no such file.
+std::vector<std::byte> read_start(const std::string& path, size_t size) {
+  std::ifstream file(path, std::ios::binary);
+  std::vector<std::byte> bytes(size);
+  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
+  bytes.resize(static_cast<size_t>(file.gcount()));
+  return bytes;
+}
+
+void remove_file(const std::string& path) noexcept {
+  std::error_code ignored;
+  fs::remove(path, ignored);
+}
+
+// Rank 0's side of one conversation.
+struct Guest {
+  uint32_t rank = 0;
+  std::optional<Reply> replied;
+  bool served = false;
+};
+
+void attend(const Meeting& meeting, Roster& roster, Guest& guest, std::span<const std::byte> blob) {
+  const std::string reply_file = reply_path(meeting, guest.rank);
+  if (guest.replied && guest.replied->verdict == Verdict::welcome && !fs::exists(reply_file)) {
+    roster.serve(guest.rank);
+    guest.served = true;
+    return;
+  }
+  Hello hello;
+  const auto said = read_start(hello_path(meeting, guest.rank), sizeof(hello));
+  if (said.size() < sizeof(hello)) return;
+  std::memcpy(&hello, said.data(), sizeof(hello));
+  if (hello.magic != kMeetingMagic || hello.rank != guest.rank) return;
+  if (guest.replied && guest.replied->nonce == hello.nonce) return;
+  guest.replied = roster.answer(hello);
+  std::vector<std::byte> bytes(sizeof(Reply));
+  std::memcpy(bytes.data(), &*guest.replied, sizeof(Reply));
+  if (guest.replied->verdict == Verdict::welcome) bytes.insert(bytes.end(), blob.begin(), blob.end());
+  write_whole(meeting, reply_file, bytes);
+}
+
+}  // namespace
+
+void host_over_files(const Meeting& meeting, std::span<const std::byte> blob) {
+  Roster roster(meeting.hello);
+  std::vector<Guest> guests(meeting.hello.size - 1);
+  for (uint32_t rank = 1; rank < meeting.hello.size; ++rank) guests[rank - 1].rank = rank;
+  Patience patience;
+  while (true) {
+    for (Guest& guest : guests) {
+      if (!guest.served) attend(meeting, roster, guest, blob);
+    }
+    if (roster.complete()) return;
+    if (std::chrono::steady_clock::now() >= meeting.deadline) {
+      for (const Guest& guest : guests) {
+        if (!guest.served && guest.replied) remove_file(reply_path(meeting, guest.rank));
+      }
+      throw_absent(meeting, roster);
+    }
+    patience.pause(meeting.deadline);
+  }
+}
+
+void join_over_files(const Meeting& meeting, std::span<std::byte> blob) {
+  const std::string hello_file = hello_path(meeting, meeting.hello.rank);
+  const std::string reply_file = reply_path(meeting, meeting.hello.rank);
+  write_whole(meeting, hello_file, std::as_bytes(std::span(&meeting.hello, 1)));
+  Patience patience;
+  while (true) {
+    Reply reply;
+    const auto said = read_start(reply_file, sizeof(reply) + blob.size());
+    if (said.size() >= sizeof(reply)) std::memcpy(&reply, said.data(), sizeof(reply));
+    if (said.size() >= sizeof(reply) && reply.magic == kMeetingMagic && reply.nonce == meeting.hello.nonce) {
+      remove_file(hello_file);
+      remove_file(reply_file);
+      if (reply.verdict != Verdict::welcome) throw_refused(meeting, reply);
+      DGC_CHECK(said.size() == sizeof(reply) + blob.size(), "a welcome comes with the blob");
+      std::copy(said.begin() + sizeof(reply), said.end(), blob.begin());
+      return;
+    }
+    if (std::chrono::steady_clock::now() >= meeting.deadline) {
+      remove_file(hello_file);
+      throw_no_host(meeting, "no reply");
+    }
+    patience.pause(meeting.deadline);
+  }
+}
+
+}  // namespace dgc

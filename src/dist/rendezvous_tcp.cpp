@@ -1,0 +1,117 @@
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "dist/rendezvous_ways.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Someone who has connected, and what he has said so far.
+struct Guest {
+  Socket socket;
+  std::array<std::byte, sizeof(Hello)> said{};
+  size_t bytes = 0;
+
+  Hello hello() const {
+    Hello hello;
+    std::memcpy(&hello, said.data(), sizeof(hello));
+    return hello;
+  }
+};
+
+enum class Heard { more, all, nothing };  // nothing: he is gone, or not one of ours
+
+Heard listen_to(Guest& guest) {
+  const ssize_t got = recv(guest.socket.fd(), guest.said.data() + guest.bytes, guest.said.size() - guest.bytes, 0);
+  if (got < 0) return errno == EAGAIN || errno == EINTR ? Heard::more : Heard::nothing;
+  if (got == 0) return Heard::nothing;
+  guest.bytes += static_cast<size_t>(got);
+  const Hello hello = guest.hello();
+  if (std::memcmp(&hello.magic, &kMeetingMagic, std::min(guest.bytes, sizeof(kMeetingMagic))) != 0) {
+    return Heard::nothing;
+  }
+  return guest.bytes == guest.said.size() ? Heard::all : Heard::more;
+}
+
+void reply_to(const Guest& guest, Roster& roster, std::span<const std::byte> blob) {
+  const Hello hello = guest.hello();
+  const Reply reply = roster.answer(hello);
+  std::vector<std::byte> bytes(sizeof(reply));
+  std::memcpy(bytes.data(), &reply, sizeof(reply));
+  if (reply.verdict == Verdict::welcome) bytes.insert(bytes.end(), blob.begin(), blob.end());
+  // The buffers of a fresh connection hold all of it, so nobody is waited for.
+  const bool sent = send_all(guest.socket, bytes, std::chrono::steady_clock::now());
+  if (sent && reply.verdict == Verdict::welcome) roster.serve(hello.rank);
+}
+
+// One conversation. An empty string when it went well, else what did not; throws when rank 0 says no.
+std::string converse(const Meeting& meeting, std::span<std::byte> blob, Deadline deadline) {
+  std::string problem;
+  const Socket socket = connect_to(meeting.point, deadline, problem);
+  if (!socket) return problem;
+  Reply reply;
+  if (!send_all(socket, std::as_bytes(std::span(&meeting.hello, 1)), deadline) ||
+      !receive_all(socket, std::as_writable_bytes(std::span(&reply, 1)), deadline)) {
+    return "connected, but no answer";
+  }
+  if (reply.magic != kMeetingMagic || reply.nonce != meeting.hello.nonce) return "another program answers there";
+  if (reply.verdict != Verdict::welcome) throw_refused(meeting, reply);
+  return receive_all(socket, blob, deadline) ? "" : "the answer broke off";
+}
+
+}  // namespace
+
+void host_over_tcp(const Meeting& meeting, std::span<const std::byte> blob) {
+  const std::vector<Socket> listeners = listen_at(meeting.point);
+  const size_t most_guests = meeting.hello.size + 64;  // silent strangers must not use up the process's descriptors
+  Roster roster(meeting.hello);
+  std::vector<Guest> guests;
+  std::vector<pollfd> polled;
+  while (!roster.complete()) {
+    if (std::chrono::steady_clock::now() >= meeting.deadline) throw_absent(meeting, roster);
+    polled.clear();
+    for (const Socket& listener : listeners) polled.push_back({listener.fd(), POLLIN, 0});
+    for (const Guest& guest : guests) polled.push_back({guest.socket.fd(), POLLIN, 0});
+    if (poll(polled.data(), polled.size(), milliseconds_until(meeting.deadline)) <= 0) continue;
+
+    for (size_t i = guests.size(); i-- > 0;) {
+      if (polled[listeners.size() + i].revents == 0) continue;
+      const Heard heard = listen_to(guests[i]);
+      if (heard == Heard::all) reply_to(guests[i], roster, blob);
+      if (heard != Heard::more) guests.erase(guests.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    for (size_t i = 0; i < listeners.size(); ++i) {
+      if (polled[i].revents == 0) continue;
+      if (guests.size() >= most_guests) guests.erase(guests.begin());
+      Guest guest;
+      guest.socket = accept_from(listeners[i]);
+      if (guest.socket) guests.push_back(std::move(guest));
+    }
+  }
+}
+
+void join_over_tcp(const Meeting& meeting, std::span<std::byte> blob) {
+  constexpr milliseconds kFirstPause(10), kLongestPause(500), kPatience(10000);
+  milliseconds pause = kFirstPause;
+  std::string problem = "no attempt";
+  while (true) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= meeting.deadline) throw_no_host(meeting, problem);
+    problem = converse(meeting, blob, std::min<Deadline>(meeting.deadline, now + kPatience));
+    if (problem.empty()) return;
+    std::this_thread::sleep_for(std::min<milliseconds>(pause, milliseconds(milliseconds_until(meeting.deadline))));
+    pause = std::min(2 * pause, kLongestPause);
+  }
+}
+
+}  // namespace dgc

@@ -1,0 +1,155 @@
+#include "dist/socket.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <system_error>
+
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+std::string error_text(int error) { return std::generic_category().message(error); }
+
+// host null: all addresses of this machine. Empty with a problem when the name is unknown.
+Addresses resolve(const char* host, int port, int flags, std::string& problem) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(host, std::to_string(port).c_str(), &hints, &found);
+  if (error != 0) {
+    problem = error == EAI_SYSTEM ? error_text(errno) : gai_strerror(error);
+    found = nullptr;
+  }
+  return {found, freeaddrinfo};
+}
+
+Socket open_socket(const addrinfo& address) {
+  return Socket(socket(address.ai_family, address.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, address.ai_protocol));
+}
+
+void set_option(const Socket& socket, int level, int option) {
+  const int yes = 1;
+  setsockopt(socket.fd(), level, option, &yes, sizeof(yes));
+}
+
+bool is_loopback(const std::string& host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
+
+// Until the socket can do it, or the deadline.
+bool wait_until_ready(const Socket& socket, short events, Deadline deadline) {
+  while (true) {
+    pollfd one{socket.fd(), events, 0};
+    const int ready = poll(&one, 1, milliseconds_until(deadline));
+    if (ready > 0) return true;
+    if (ready == 0 || errno != EINTR) return false;
+  }
+}
+
+bool again(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
+
+// 0, or why there is no connection.
+int finish_connect(const Socket& socket, const addrinfo& address, Deadline deadline) {
+  if (connect(socket.fd(), address.ai_addr, address.ai_addrlen) == 0) return 0;
+  if (errno != EINPROGRESS && errno != EINTR) return errno;
+  if (!wait_until_ready(socket, POLLOUT, deadline)) return ETIMEDOUT;
+  int error = 0;
+  socklen_t size = sizeof(error);
+  getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &size);
+  return error;
+}
+
+}  // namespace
+
+int milliseconds_until(Deadline deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+  constexpr int64_t kMost = 60000;  // who waits longer asks again
+  return static_cast<int>(std::clamp<int64_t>(left, 0, kMost));
+}
+
+Socket::~Socket() {
+  if (fd_ >= 0) close(fd_);
+}
+
+std::vector<Socket> listen_at(const MeetingPoint& at) {
+  std::string problem = "no address";
+  const char* host = is_loopback(at.host) ? at.host.c_str() : nullptr;
+  const Addresses addresses = resolve(host, at.port, AI_PASSIVE, problem);
+  std::vector<Socket> listeners;
+  for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
+    Socket socket = open_socket(*address);
+    bool listening = static_cast<bool>(socket);
+    if (listening) {
+      set_option(socket, SOL_SOCKET, SO_REUSEADDR);  // a run may follow another at once
+      if (address->ai_family == AF_INET6) set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY);  // IPv4 has its own
+      listening = bind(socket.fd(), address->ai_addr, address->ai_addrlen) == 0 && listen(socket.fd(), SOMAXCONN) == 0;
+    }
+    const int error = errno;
+    if (listening) {
+      listeners.push_back(std::move(socket));
+    } else {
+      problem = error_text(error);
+      if (error == EADDRINUSE || error == EACCES) {  // others would be led to whoever has it
+        listeners.clear();
+        break;
+      }
+    }
+  }
+  if (listeners.empty()) {
+    throw_user_error("rank 0 cannot listen at {}: {}; choose another port with DGC_RENDEZVOUS or MASTER_PORT", at.url(),
+                     problem);
+  }
+  return listeners;
+}
+
+Socket accept_from(const Socket& listener) {
+  return Socket(accept4(listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+
+Socket connect_to(const MeetingPoint& point, Deadline deadline, std::string& problem) {
+  const Addresses addresses = resolve(point.host.c_str(), point.port, 0, problem);
+  for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
+    Socket socket = open_socket(*address);
+    const int error = socket ? finish_connect(socket, *address, deadline) : errno;
+    if (error == 0) return socket;
+    problem = error_text(error);
+  }
+  return {};
+}
+
+bool send_all(const Socket& socket, std::span<const std::byte> bytes, Deadline deadline) {
+  while (!bytes.empty()) {
+    const ssize_t sent = send(socket.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent >= 0) {
+      bytes = bytes.subspan(static_cast<size_t>(sent));
+    } else if (!again(errno) || !wait_until_ready(socket, POLLOUT, deadline)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool receive_all(const Socket& socket, std::span<std::byte> bytes, Deadline deadline) {
+  while (!bytes.empty()) {
+    const ssize_t got = recv(socket.fd(), bytes.data(), bytes.size(), 0);
+    if (got == 0) return false;
+    if (got > 0) {
+      bytes = bytes.subspan(static_cast<size_t>(got));
+    } else if (!again(errno) || !wait_until_ready(socket, POLLIN, deadline)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace dgc

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dist/launch.h"
+
+namespace dgc {
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+int milliseconds_until(Deadline);  // for poll(): never negative, rounded up
+
+// Owns a socket. All of them are non-blocking.
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int fd) : fd_(fd) {}
+  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Socket& operator=(Socket&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Socket();
+
+  int fd() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+// On all addresses of this machine, or on the loopback ones alone when `at` names those: a host name often resolves to
+// something else on its own machine. Throws UserError.
+std::vector<Socket> listen_at(const MeetingPoint& at);
+
+// A waiting connection; none when there is none after all.
+Socket accept_from(const Socket& listener);
+
+// Tries all of the host's addresses. Without one the socket is empty, and `problem` says why.
+Socket connect_to(const MeetingPoint&, Deadline, std::string& problem);
+
+// Whether all bytes went or came before the deadline.
+bool send_all(const Socket&, std::span<const std::byte>, Deadline);
+bool receive_all(const Socket&, std::span<std::byte>, Deadline);
+
+}  // namespace dgc
