@@ -15,9 +15,11 @@ void add_info_command(CLI::App& app) {
     fmt::print("dgc            {} ({})\n", DGC_VERSION, DGC_GIT_VERSION);
     fmt::print("compiler       {}\n", __VERSION__);
     fmt::print("device         {} (\"device\": \"auto\" uses this one)\n", backend->device()->name());
+    fmt::print("GPUs           {}\n", cuda_description());
     fmt::print("cores          {}\n", std::thread::hardware_concurrency());
     fmt::print("communicators  single, threads\n");
-    fmt::print("precisions     fp32\n");
+    // A GPU that takes 16-bit activations multiplies in TF32 as well.
+    fmt::print("precisions     {}\n", backend->supports(DType::bf16) ? "fp32, tf32, bf16, fp16" : "fp32");
   });
 }
 
