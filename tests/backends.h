@@ -8,15 +8,17 @@
 
 namespace dgc {
 
-// Every backend this build has: a test body that takes one of these through GENERATE(from_range(backends())) runs on
-// all.
+// Every backend that this build and machine have: a test body that takes one of these through
+// GENERATE(from_range(backends())) runs on all.
 struct BackendFactory {
   std::string name;
   std::unique_ptr<Backend> (*make)();
 };
 
 inline std::vector<BackendFactory> backends() {
-  return {{"cpu", [] { return make_cpu_backend(2); }}};
+  std::vector<BackendFactory> all{{"cpu", [] { return make_cpu_backend(2); }}};
+  if (cuda_devices() > 0) all.push_back({"cuda", [] { return make_cuda_backend(0, Fp32Math::exact); }});
+  return all;
 }
 
 }  // namespace dgc

@@ -39,14 +39,20 @@ void for_products(const Conv2dArgs& a, const Visit& visit) {
               }
 }
 
+// Numbers that a type holds exactly, so that only the results are rounded. The bias is added in fp32.
 struct Data {
-  explicit Data(const Conv2dArgs& a)
-      : x(random_floats(a.batch * a.in_h * a.in_w * a.in_c, 1)),
-        w(random_floats(a.out_c * (a.in_c / a.groups) * a.kernel_h * a.kernel_w, 2)),
-        b(random_floats(a.out_c, 3)),
-        dy(random_floats(a.batch * a.out_h() * a.out_w() * a.out_c, 4)) {}
+  Data(const Conv2dArgs& a, Backend& backend, DType type = DType::f32) {
+    const auto draw = [&](int64_t n, unsigned seed) { return OnDevice(backend, random_floats(n, seed), type).host(); };
+    x = draw(a.batch * a.in_h * a.in_w * a.in_c, 1);
+    w = draw(a.out_c * (a.in_c / a.groups) * a.kernel_h * a.kernel_w, 2);
+    b = random_floats(a.out_c, 3);
+    dy = draw(a.batch * a.out_h() * a.out_w() * a.out_c, 4);
+  }
   std::vector<float> x, w, b, dy;
 };
+
+// A result may be rounded on its way as well, while it is still larger than in the end.
+double tolerance(DType type) { return 1e-5 + (type == DType::f32 ? 0 : 4 * rounding(type)); }
 
 }  // namespace
 
@@ -54,9 +60,11 @@ TEST_CASE("a convolution is the sum over its window", "[kernels]") {
   const auto backend = GENERATE(from_range(backends())).make();
   const auto args = GENERATE(from_range(std::begin(kCases), std::end(kCases)));
   const bool bias = GENERATE(false, true);
-  CAPTURE(backend->name(), args.in_h, args.in_c, args.out_c, args.kernel_h, args.groups, bias);
-  const Data data(args);
-  const OnDevice x(*backend, data.x), w(*backend, data.w), b(*backend, data.b), y(*backend, data.dy);
+  const auto type = GENERATE(DType::f32, DType::f16, DType::bf16);
+  if (!backend->supports(type)) return;
+  CAPTURE(backend->name(), type, args.in_h, args.in_c, args.out_c, args.kernel_h, args.groups, bias);
+  const Data data(args, *backend, type);
+  const OnDevice x(*backend, data.x, type), w(*backend, data.w), b(*backend, data.b), y(*backend, data.dy, type);
 
   std::vector<double> expected(data.dy.size());
   for (size_t i = 0; bias && i < expected.size(); ++i) expected[i] = data.b[i % data.b.size()];
@@ -64,31 +72,36 @@ TEST_CASE("a convolution is the sum over its window", "[kernels]") {
                [&](size_t xi, size_t wi, size_t yi) { expected[yi] += static_cast<double>(data.x[xi]) * data.w[wi]; });
 
   backend->conv2d_forward(args, x, w, bias ? ConstView(b) : ConstView(), y);
-  CHECK(worst_error(y.host(), expected) < 1e-5);
+  CHECK(worst_error(y.host(), expected) < tolerance(type));
 }
 
 TEST_CASE("the gradient of a convolution's input", "[kernels]") {
   const auto backend = GENERATE(from_range(backends())).make();
   const auto args = GENERATE(from_range(std::begin(kCases), std::end(kCases)));
-  CAPTURE(backend->name(), args.in_h, args.in_c, args.out_c, args.kernel_h, args.groups);
-  const Data data(args);
-  const OnDevice dy(*backend, data.dy), w(*backend, data.w), dx(*backend, data.x);  // dx: old values must not matter
+  const auto type = GENERATE(DType::f32, DType::f16, DType::bf16);
+  if (!backend->supports(type)) return;
+  CAPTURE(backend->name(), type, args.in_h, args.in_c, args.out_c, args.kernel_h, args.groups);
+  const Data data(args, *backend, type);
+  const OnDevice dy(*backend, data.dy, type), w(*backend, data.w),
+      dx(*backend, data.x, type);  // dx: old values must not matter
 
   std::vector<double> expected(data.x.size());
   for_products(args,
                [&](size_t xi, size_t wi, size_t yi) { expected[xi] += static_cast<double>(data.dy[yi]) * data.w[wi]; });
 
   backend->conv2d_backward_data(args, dy, w, dx);
-  CHECK(worst_error(dx.host(), expected) < 1e-5);
+  CHECK(worst_error(dx.host(), expected) < tolerance(type));
 }
 
 TEST_CASE("the gradients of a convolution's weights and bias are added to what is there", "[kernels]") {
   const auto backend = GENERATE(from_range(backends())).make();
   const auto args = GENERATE(from_range(std::begin(kCases), std::end(kCases)));
   const bool bias = GENERATE(false, true);
-  CAPTURE(backend->name(), args.in_h, args.in_c, args.out_c, args.kernel_h, args.groups, bias);
-  const Data data(args);
-  const OnDevice x(*backend, data.x), dy(*backend, data.dy), dw(*backend, data.w), db(*backend, data.b);
+  const auto type = GENERATE(DType::f32, DType::f16, DType::bf16);
+  if (!backend->supports(type)) return;
+  CAPTURE(backend->name(), type, args.in_h, args.in_c, args.out_c, args.kernel_h, args.groups, bias);
+  const Data data(args, *backend, type);
+  const OnDevice x(*backend, data.x, type), dy(*backend, data.dy, type), dw(*backend, data.w), db(*backend, data.b);
 
   std::vector<double> expected = doubles(data.w), expected_bias = doubles(data.b);
   for_products(args,
@@ -96,14 +109,14 @@ TEST_CASE("the gradients of a convolution's weights and bias are added to what i
   for (size_t i = 0; bias && i < data.dy.size(); ++i) expected_bias[i % data.b.size()] += data.dy[i];
 
   backend->conv2d_backward_weights(args, x, dy, dw, bias ? View(db) : View());
-  CHECK(worst_error(dw.host(), expected) < 1e-5);
+  CHECK(worst_error(dw.host(), expected) < tolerance(type));
   CHECK(worst_error(db.host(), expected_bias) < 1e-5);
 }
 
 TEST_CASE("a convolution gives the same bits every time", "[kernels]") {
   const auto backend = GENERATE(from_range(backends())).make();
   const Conv2dArgs args{8, 16, 16, 16, 32, 3, 3, 1, 1, 1, 1, 1};
-  const Data data(args);
+  const Data data(args, *backend);
   const OnDevice x(*backend, data.x), w(*backend, data.w), b(*backend, data.b), dy(*backend, data.dy);
   const auto run = [&] {
     const OnDevice y(*backend, data.dy), dx(*backend, data.x), dw(*backend, data.w), db(*backend, data.b);

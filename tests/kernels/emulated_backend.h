@@ -8,7 +8,7 @@
 namespace dgc {
 
 namespace cuda {
-struct DgcScratch;  // kernels/cuda/dgc_scratch.h
+class DgcScratch;  // kernels/cuda/dgc_memory.h
 }
 
 // Our CUDA kernels on the processor, emulated; what comes from cuDNN and cuBLAS on a GPU is the CPU backend's here. The
@@ -19,6 +19,7 @@ class EmulatedBackend final : public CpuBackend {
   ~EmulatedBackend() override;
 
   std::string name() const override { return "cuda-emulated"; }
+  bool supports(DType activations) const override { return activations != DType::i32; }  // where the kernels are ours
 
   size_t batch_norm_saved_bytes(const BatchNormArgs&) override;
   void batch_norm_forward(const BatchNormArgs&, ConstView x, ConstView residual, ConstView scale, ConstView shift,
@@ -48,6 +49,11 @@ class EmulatedBackend final : public CpuBackend {
 
   void softmax_cross_entropy(const CrossEntropyArgs&, ConstView logits, ConstView labels, View dlogits,
                              double* stats) override;
+
+  void begin_step(const StepInput&, StepControl*, std::span<WorkerShare> local) override;
+  void judge_step(std::span<const WorkerShare> all, StepControl*) override;
+  void clip_scales(const ClipArgs&) override;
+  void copy_unless_skipped(const StepControl*, ConstView from, View to) override;
 
   void sum_squares(ConstView x, double* out) override;
   void ordered_sum(std::span<const float* const> x, float* out, int64_t n) override;

@@ -17,9 +17,13 @@ TEST_CASE("linear computes x W^T + b", "[kernels]") {
 TEST_CASE("linear and its gradients match plain loops in double", "[kernels]") {
   const auto backend = GENERATE(from_range(backends())).make();
   const int64_t rows = GENERATE(1, 5, 33), in = GENERATE(1, 17, 64), out = GENERATE(1, 10, 65);
-  CAPTURE(backend->name(), rows, in, out);
-  const auto x = random_floats(rows * in, 1), w = random_floats(out * in, 2), b = random_floats(out, 3);
-  const auto dy = random_floats(rows * out, 4);
+  const auto type = GENERATE(DType::f32, DType::f16, DType::bf16);
+  if (!backend->supports(type)) return;
+  CAPTURE(backend->name(), type, rows, in, out);
+  // Numbers that the type holds exactly, so that only results are rounded, and y and dx alone.
+  const auto draw = [&](int64_t n, unsigned seed) { return OnDevice(*backend, random_floats(n, seed), type).host(); };
+  const auto x = draw(rows * in, 1), w = draw(out * in, 2), dy = draw(rows * out, 4), b = random_floats(out, 3);
+  const double tolerance = 1e-5 + (type == DType::f32 ? 0 : 4 * rounding(type));
 
   std::vector<double> y(dy.size()), dx(x.size()), dw = doubles(w), db = doubles(b);  // dw and db are added to
   for (int64_t r = 0; r < rows; ++r) {
@@ -37,12 +41,12 @@ TEST_CASE("linear and its gradients match plain loops in double", "[kernels]") {
   }
 
   const LinearArgs args{rows, in, out};
-  const OnDevice tx(*backend, x), tw(*backend, w), tb(*backend, b), tdy(*backend, dy);
-  const OnDevice ty(*backend, dy), tdx(*backend, x), tdw(*backend, w), tdb(*backend, b);
+  const OnDevice tx(*backend, x, type), tw(*backend, w), tb(*backend, b), tdy(*backend, dy, type);
+  const OnDevice ty(*backend, dy, type), tdx(*backend, x, type), tdw(*backend, w), tdb(*backend, b);
   backend->linear_forward(args, tx, tw, tb, ty);
   backend->linear_backward(args, tx, tw, tdy, tdx, tdw, tdb);
-  CHECK(worst_error(ty.host(), y) < 1e-5);
-  CHECK(worst_error(tdx.host(), dx) < 1e-5);
+  CHECK(worst_error(ty.host(), y) < tolerance);
+  CHECK(worst_error(tdx.host(), dx) < tolerance);
   CHECK(worst_error(tdw.host(), dw) < 1e-5);
   CHECK(worst_error(tdb.host(), db) < 1e-5);
 

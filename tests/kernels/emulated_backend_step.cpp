@@ -1,0 +1,17 @@
+#include "kernels/cuda/step.cuh"
+#include "tests/kernels/emulated_backend.h"
+
+namespace dgc {
+
+void EmulatedBackend::begin_step(const StepInput& input, StepControl* control, std::span<WorkerShare> local) {
+  cuda::begin_step(queue_, input, control, local);
+}
+void EmulatedBackend::judge_step(std::span<const WorkerShare> all, StepControl* control) {
+  cuda::judge_step(queue_, all, control);
+}
+void EmulatedBackend::clip_scales(const ClipArgs& args) { cuda::clip_scales(queue_, args); }
+void EmulatedBackend::copy_unless_skipped(const StepControl* control, ConstView from, View to) {
+  cuda::copy_unless_skipped(queue_, control, from, to);
+}
+
+}  // namespace dgc
