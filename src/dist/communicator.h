@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -11,6 +13,8 @@
 #include "tensor/device.h"
 
 namespace dgc {
+
+struct Launch;
 
 // Thrown out of a collective when another rank has failed; says which and why. The cause is reported by that rank.
 struct PeerFailed : std::runtime_error {
@@ -58,6 +62,18 @@ std::unique_ptr<Communicator> make_single_communicator();
 
 // Ranks that are threads of this process, [i] for rank i.
 std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int ranks);
+
+struct NcclOptions {
+  uint64_t config = 0;  // hash of the resolved config (dist/rendezvous.h)
+  std::chrono::milliseconds start_timeout = std::chrono::minutes(5);
+  std::chrono::milliseconds barrier_timeout = std::chrono::minutes(30);
+};
+
+// Ranks that are processes with a GPU each. They meet as `launch` says. Throws UserError when the device is no GPU,
+// when ranks share one (workers_per_rank is the way), when NCCL cannot connect them, or is not in this build. What was
+// recorded with it must be gone before it is.
+std::unique_ptr<Communicator> make_nccl_communicator(const Launch&, std::shared_ptr<Device>, const NcclOptions&);
+std::string nccl_description();  // its version; empty when it is not in this build
 
 // Runs `body` once per communicator, each in a thread of its own, and joins them all. When one throws, the others are
 // aborted, and the exception of the rank that failed first leaves this function.

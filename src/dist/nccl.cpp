@@ -1,0 +1,235 @@
+// NCCL between processes, one GPU each. The communicator is non-blocking: every call returns at once, and what became
+// of it is asked for until it is known, so that a dead peer ends in an error and not in a hang. It runs on a stream of
+// its own, forked from the device's and joined to it by events; both can be captured in a CUDA graph. NCCL reports a
+// peer that died behind a network; one on the same machine it may not notice, which is what barriers' timeout and
+// launchers that kill all ranks are for.
+#include <nccl.h>  // and with it cuda_runtime.h
+
+#include <algorithm>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "dist/communicator.h"
+#include "dist/launch.h"
+#include "dist/rendezvous.h"
+#include "tensor/device_cuda.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+bool went_wrong(ncclResult_t result) { return result != ncclSuccess && result != ncclInProgress; }
+
+std::string describe(ncclResult_t result, ncclComm_t comm) {
+  const char* more = ncclGetLastError(comm);
+  std::string text = ncclGetErrorString(result);
+  if (more != nullptr && *more != '\0') text += fmt::format(" ({})", more);
+  std::erase(text, '\n');
+  return text;
+}
+
+// What became of the last call; ncclInProgress when it took longer than the timeout.
+ncclResult_t outcome(ncclComm_t comm, milliseconds timeout) {
+  const auto deadline = Clock::now() + timeout;
+  while (true) {
+    ncclResult_t state = ncclSuccess;
+    const ncclResult_t asked = ncclCommGetAsyncError(comm, &state);
+    if (asked != ncclSuccess) return asked;
+    if (state != ncclInProgress || Clock::now() >= deadline) return state;
+    std::this_thread::sleep_for(microseconds(20));
+  }
+}
+
+[[noreturn]] void throw_no_start(const Launch& launch, const CudaDevice& device, const std::string& why) {
+  constexpr std::string_view kShared = "Duplicate GPU";  // NCCL's words
+  if (why.find(kShared) != std::string::npos) {
+    throw_user_error(
+        "rank {} of {} shares {} with another rank, which NCCL refuses: start one rank per GPU, and set "
+        "workers_per_rank "
+        "to run several workers on it",
+        launch.rank, launch.size, device.name());
+  }
+  throw_user_error("rank {} of {} on {}: NCCL cannot connect the ranks: {}; NCCL_DEBUG=INFO tells more", launch.rank,
+                   launch.size, device.name(), why);
+}
+
+ncclComm_t connect(const Launch& launch, const CudaDevice& device, const NcclOptions& options) {
+  ncclUniqueId id{};
+  if (launch.rank == 0) {
+    const ncclResult_t result = ncclGetUniqueId(&id);
+    if (result != ncclSuccess) throw_no_start(launch, device, describe(result, nullptr));
+  }
+  share_from_rank0(launch, {options.config, options.start_timeout}, std::as_writable_bytes(std::span(&id, 1)));
+
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  ncclComm_t comm = nullptr;
+  ncclResult_t result = ncclCommInitRankConfig(&comm, launch.size, id, launch.rank, &config);
+  if (!went_wrong(result)) result = outcome(comm, options.start_timeout);
+  if (result == ncclSuccess) return comm;
+  const std::string why = result == ncclInProgress
+                              ? fmt::format("after {:g} s they are not all there",
+                                            std::chrono::duration<double>(options.start_timeout).count())
+                              : describe(result, comm);
+  if (comm != nullptr) ncclCommAbort(comm);
+  throw_no_start(launch, device, why);
+}
+
+class NcclCommunicator final : public Communicator {
+ public:
+  NcclCommunicator(const Launch& launch, std::shared_ptr<CudaDevice> device, const NcclOptions& options)
+      : device_(std::move(device)),
+        rank_(launch.rank),
+        size_(launch.size),
+        barrier_timeout_(options.barrier_timeout),
+        present_(device_, static_cast<size_t>(launch.size) + 1) {}
+
+  // Apart from the constructor, so that the destructor clears up after a failure.
+  void start(const Launch& launch, const NcclOptions& options) {
+    device_->use();
+    int least = 0, most = 0;
+    check_cuda(cudaDeviceGetStreamPriorityRange(&least, &most), "cudaDeviceGetStreamPriorityRange");
+    check_cuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, most), "cudaStreamCreateWithPriority");
+    check_cuda(cudaEventCreateWithFlags(&forked_, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+    check_cuda(cudaEventCreateWithFlags(&joined_, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+    comm_ = connect(launch, *device_, options);
+  }
+
+  ~NcclCommunicator() override {
+    device_->use();
+    // Who leaves because of an exception must not wait for long for those that do not follow.
+    constexpr milliseconds kPatience(10000);
+    if (comm_ != nullptr) {
+      const bool flushed = !went_wrong(ncclCommFinalize(comm_)) && outcome(comm_, kPatience) == ncclSuccess;
+      flushed ? ncclCommDestroy(comm_) : ncclCommAbort(comm_);
+    }
+    if (forked_ != nullptr) cudaEventDestroy(forked_);
+    if (joined_ != nullptr) cudaEventDestroy(joined_);
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  }
+
+  std::string name() const override { return "nccl"; }
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  bool recordable() const override { return true; }
+
+  void all_gather(Device& device, const void* mine, void* all, size_t bytes) override {
+    if (bytes == 0) return;
+    queue(device, "all_gather", [&] { return ncclAllGather(mine, all, bytes, ncclInt8, comm_, stream_); });
+  }
+
+  void gather_shards(Device& device, std::span<const float* const> local_workers, float* mine, size_t n) override {
+    DGC_CHECK(!local_workers.empty(), "a rank without workers");
+    if (n == 0) return;
+    queue(device, "gather_shards", [&] { return exchange_shards(local_workers, mine, n); });
+  }
+
+  void barrier(Device& device) override {
+    auto* present = static_cast<std::byte*>(present_.data());
+    all_gather(device, present, present + 1, 1);
+    const auto deadline = Clock::now() + barrier_timeout_;
+    cudaError_t arrived = cudaErrorNotReady;
+    while ((arrived = cudaEventQuery(joined_)) == cudaErrorNotReady) {
+      check();
+      if (Clock::now() >= deadline) fail("barrier", "timed out: another rank hangs or has died");
+      std::this_thread::sleep_for(microseconds(50));
+    }
+    check_cuda(arrived, "cudaEventQuery in a barrier of NCCL");
+  }
+
+  void check() override {
+    if (comm_ == nullptr) throw PeerFailed(failure_);
+    ncclResult_t state = ncclSuccess;
+    const ncclResult_t asked = ncclCommGetAsyncError(comm_, &state);
+    if (asked != ncclSuccess) state = asked;
+    if (went_wrong(state)) fail(last_, describe(state, comm_));
+  }
+
+  void abort(const std::string& reason) noexcept override {
+    if (comm_ == nullptr) return;
+    ncclCommAbort(std::exchange(comm_, nullptr));
+    failure_ = fmt::format("rank {} failed: {}", rank_, reason);
+  }
+
+ private:
+  // Between the device's earlier and later work.
+  template <typename Call>
+  void queue(Device& device, const char* what, const Call& call) {
+    DGC_CHECK(&device == device_.get(), "a communicator of NCCL belongs to one device");
+    if (comm_ == nullptr) throw PeerFailed(failure_);
+    last_ = what;
+    check_cuda(cudaEventRecord(forked_, device_->stream()), "cudaEventRecord");
+    check_cuda(cudaStreamWaitEvent(stream_, forked_, 0), "cudaStreamWaitEvent");
+    ncclResult_t result = call();
+    // A thread of NCCL's may still be queueing it: what follows must not overtake.
+    constexpr milliseconds kQueueing = std::chrono::minutes(5);
+    if (!went_wrong(result)) result = outcome(comm_, kQueueing);
+    if (result == ncclInProgress) fail(what, "timed out while being queued");
+    if (result != ncclSuccess) fail(what, describe(result, comm_));
+    check_cuda(cudaEventRecord(joined_, stream_), "cudaEventRecord");
+    check_cuda(cudaStreamWaitEvent(device_->stream(), joined_, 0), "cudaStreamWaitEvent");
+  }
+
+  // Every send has its receive; both sides count a shard's elements alike, and leave out empty ones.
+  ncclResult_t exchange_shards(std::span<const float* const> local_workers, float* mine, size_t n) {
+    const size_t row = shard_size(n, size_);
+    const auto elements = [&](int rank) { return std::min(row, n - std::min(n, static_cast<size_t>(rank) * row)); };
+    ncclResult_t result = ncclGroupStart();
+    const auto note = [&](ncclResult_t one) {
+      if (result == ncclSuccess || result == ncclInProgress) result = one;
+    };
+    for (int peer = 0; peer < size_; ++peer) {
+      for (const float* worker : local_workers) {
+        const float* shard = worker + static_cast<size_t>(peer) * row;
+        if (elements(peer) > 0) note(ncclSend(shard, elements(peer), ncclFloat, peer, comm_, stream_));
+        if (elements(rank_) > 0) note(ncclRecv(mine, elements(rank_), ncclFloat, peer, comm_, stream_));
+        mine += row;
+      }
+    }
+    note(ncclGroupEnd());  // also after an error
+    return result;
+  }
+
+  [[noreturn]] void fail(const std::string& what, const std::string& why) {
+    failure_ = fmt::format("rank {}: {} failed: {}", rank_, what, why);
+    ncclCommAbort(std::exchange(comm_, nullptr));
+    throw PeerFailed(failure_);
+  }
+
+  std::shared_ptr<CudaDevice> device_;
+  int rank_, size_;
+  milliseconds barrier_timeout_;
+  Buffer present_;
+  cudaStream_t stream_ = nullptr;
+  cudaEvent_t forked_ = nullptr, joined_ = nullptr;
+  ncclComm_t comm_ = nullptr;  // null once aborted
+  std::string last_ = "the start";
+  std::string failure_ = "NCCL was not started";
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_nccl_communicator(const Launch& launch, std::shared_ptr<Device> device,
+                                                     const NcclOptions& options) {
+  auto gpu = std::dynamic_pointer_cast<CudaDevice>(device);
+  if (gpu == nullptr) {
+    throw_user_error("rank {} computes on {}, but NCCL connects GPUs only: choose another device or communicator",
+                     launch.rank, device->name());
+  }
+  auto communicator = std::make_unique<NcclCommunicator>(launch, std::move(gpu), options);
+  communicator->start(launch, options);
+  return communicator;
+}
+
+std::string nccl_description() {
+  int version = 0;
+  ncclGetVersion(&version);
+  return fmt::format("NCCL {}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+}  // namespace dgc
