@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "tests/backends.h"
+#include "tests/kernels/kernel_backends.h"
 #include "tests/kernels/on_device.h"
 
 using namespace dgc;
@@ -48,10 +48,14 @@ struct Truth {
   std::vector<float> masked;
 };
 
+std::vector<float> saved_by(Backend& backend, const BatchNormArgs& args) {
+  return zeros(static_cast<int64_t>(backend.batch_norm_saved_bytes(args) / sizeof(float)));
+}
+
 }  // namespace
 
 TEST_CASE("batch normalisation matches its formula, forward and backward", "[kernels]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const int64_t rows = GENERATE(2, 17, 1000), channels = GENERATE(1, 15, 16, 33);
   const bool relu = GENERATE(false, true), residual = GENERATE(false, true);
   CAPTURE(backend->name(), rows, channels, relu, residual);
@@ -61,7 +65,7 @@ TEST_CASE("batch normalisation matches its formula, forward and backward", "[ker
   const OnDevice x(*backend, c.x), skip(*backend, c.skip), scale(*backend, c.scale), shift(*backend, c.shift);
   const OnDevice y(*backend, c.dy), mean(*backend, std::vector<float>(c.scale.size(), 3.f));
   const OnDevice var(*backend, std::vector<float>(c.scale.size(), 5.f));
-  const OnDevice saved(*backend, zeros(static_cast<int64_t>(backend->batch_norm_saved_bytes(c.args) / sizeof(float))));
+  const OnDevice saved(*backend, saved_by(*backend, c.args));
   backend->batch_norm_forward(c.args, x, residual ? ConstView(skip) : ConstView(), scale, shift, mean, var, y, saved);
   CHECK(worst_error(y.host(), truth.y) < 1e-5);
 
@@ -75,7 +79,7 @@ TEST_CASE("batch normalisation matches its formula, forward and backward", "[ker
   const OnDevice dy(*backend, c.dy), dx(*backend, c.x), dscale(*backend, c.scale), dshift(*backend, c.shift);
   backend->batch_norm_backward(c.args, x, y, scale, saved, dy, dx, dscale, dshift);
   CHECK(worst_error(dx.host(), truth.dx) < 1e-4);  // with two rows 1 / deviation is large
-  CHECK(dy.host() == truth.masked);                // in place: now also the gradient of the residual
+  if (residual) CHECK(dy.host() == truth.masked);  // in place: now it is also the gradient of the residual
   std::vector<double> expected_scale, expected_shift;
   for (size_t k = 0; k < c.scale.size(); ++k) {
     expected_scale.push_back(c.scale[k] + truth.dscale[k]);
@@ -86,11 +90,11 @@ TEST_CASE("batch normalisation matches its formula, forward and backward", "[ker
 }
 
 TEST_CASE("batch normalisation keeps its digits when the mean is far from zero", "[kernels]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Case c(4096, 16, false, false, /*mean=*/1000);
   const Truth truth(c);
   const OnDevice x(*backend, c.x), scale(*backend, c.scale), shift(*backend, c.shift), y(*backend, c.dy);
-  const OnDevice mean(*backend, zeros(16)), var(*backend, zeros(16)), saved(*backend, zeros(1024));
+  const OnDevice mean(*backend, zeros(16)), var(*backend, zeros(16)), saved(*backend, saved_by(*backend, c.args));
   backend->batch_norm_forward(c.args, x, {}, scale, shift, mean, var, y, saved);
   std::vector<double> unbiased;
   for (const double v : truth.var) unbiased.push_back(0.1 * v * 4096 / 4095);
@@ -100,7 +104,7 @@ TEST_CASE("batch normalisation keeps its digits when the mean is far from zero",
 }
 
 TEST_CASE("batch normalisation in evaluation uses the running statistics", "[kernels]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const OnDevice x(*backend, {1, 2, 3, 4}), skip(*backend, {0, 0, 10, -100}), y(*backend, zeros(4));
   const OnDevice scale(*backend, {2, 1}), shift(*backend, {0, 1}), mean(*backend, {1, 2}), var(*backend, {4, 1});
   backend->batch_norm_inference({.rows = 2, .channels = 2, .eps = 0}, x, {}, scale, shift, mean, var, y);
@@ -108,4 +112,58 @@ TEST_CASE("batch normalisation in evaluation uses the running statistics", "[ker
   backend->batch_norm_inference({.rows = 2, .channels = 2, .eps = 0, .relu = true, .residual = true}, x, skip, scale,
                                 shift, mean, var, y);
   CHECK(y.host() == std::vector<float>{0, 1, 12, 0});
+}
+
+TEST_CASE("batch normalisation in 16 bits rounds its outputs only", "[kernels]") {
+  const auto backend = GENERATE(from_range(half_backends())).make();
+  const DType type = GENERATE(DType::f16, DType::bf16);
+  const int64_t rows = GENERATE(63, 700), channels = GENERATE(3, 8, 72);  // one by one, and in packs of eight
+  const bool relu = GENERATE(false, true), residual = GENERATE(false, true);
+  CAPTURE(backend->name(), static_cast<int>(type), rows, channels, relu, residual);
+  Case c(rows, channels, relu, residual, /*mean=*/3);
+  const OnDevice x(*backend, c.x, type), skip(*backend, c.skip, type), dy(*backend, c.dy, type);
+  c.x = x.host();
+  c.skip = skip.host();
+  c.dy = dy.host();
+  const Truth truth(c);
+
+  const OnDevice scale(*backend, c.scale), shift(*backend, c.shift), y(*backend, c.dy, type), dx(*backend, c.x, type);
+  const OnDevice mean(*backend, zeros(channels)), var(*backend, zeros(channels));
+  const OnDevice saved(*backend, saved_by(*backend, c.args));
+  const OnDevice dscale(*backend, zeros(channels)), dshift(*backend, zeros(channels));
+  backend->batch_norm_forward(c.args, x, residual ? ConstView(skip) : ConstView(), scale, shift, mean, var, y, saved);
+  backend->batch_norm_backward(c.args, x, y, scale, saved, dy, dx, dscale, dshift);
+  CHECK(worst_error(y.host(), truth.y) < rounding(type));
+  CHECK(worst_error(dx.host(), truth.dx) < rounding(type));
+  if (residual) CHECK(dy.host() == truth.masked);
+  CHECK(worst_error(dscale.host(), truth.dscale) < 1e-5);
+  CHECK(worst_error(dshift.host(), truth.dshift) < 1e-5);
+}
+
+TEST_CASE("batch normalisation without a wanted input gradient still sums the parameters'", "[kernels]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const Case c(100, 4, true, false);
+  const Truth truth(c);
+  const OnDevice x(*backend, c.x), scale(*backend, c.scale), shift(*backend, c.shift), y(*backend, c.dy);
+  const OnDevice mean(*backend, zeros(4)), var(*backend, zeros(4)), saved(*backend, saved_by(*backend, c.args));
+  const OnDevice dy(*backend, c.dy), dscale(*backend, zeros(4)), dshift(*backend, zeros(4));
+  backend->batch_norm_forward(c.args, x, {}, scale, shift, mean, var, y, saved);
+  backend->batch_norm_backward(c.args, x, y, scale, saved, dy, {}, dscale, dshift);
+  CHECK(worst_error(dscale.host(), truth.dscale) < 1e-5);
+  CHECK(worst_error(dshift.host(), truth.dshift) < 1e-5);
+}
+
+TEST_CASE("a NaN reaches the output and the running statistics of its channel alone", "[kernels]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  Case c(2000, 4, true, false);
+  c.x[4 * 1234 + 2] = NAN;
+  const OnDevice x(*backend, c.x), scale(*backend, c.scale), shift(*backend, c.shift), y(*backend, c.dy);
+  const OnDevice mean(*backend, zeros(4)), var(*backend, zeros(4)), saved(*backend, saved_by(*backend, c.args));
+  backend->batch_norm_forward(c.args, x, {}, scale, shift, mean, var, y, saved);
+  for (const size_t channel : {0u, 1u, 2u, 3u}) {
+    CAPTURE(backend->name(), channel);
+    CHECK(std::isnan(y.host()[channel]) == (channel == 2));
+    CHECK(std::isnan(mean.host()[channel]) == (channel == 2));
+    CHECK(std::isnan(var.host()[channel]) == (channel == 2));
+  }
 }

@@ -12,4 +12,11 @@ inline std::vector<BackendFactory> kernel_backends() {
   return all;
 }
 
+// Those of them that take activations in 16 bits.
+inline std::vector<BackendFactory> half_backends() {
+  std::vector<BackendFactory> some = kernel_backends();
+  std::erase_if(some, [](const BackendFactory& factory) { return !factory.make()->supports(DType::f16); });
+  return some;
+}
+
 }  // namespace dgc

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "tests/backends.h"
+#include "tests/kernels/kernel_backends.h"
 #include "tests/kernels/on_device.h"
 
 using namespace dgc;
@@ -24,7 +24,7 @@ std::vector<double> normalised(const LrnArgs& a, const std::vector<double>& x) {
 }  // namespace
 
 TEST_CASE("local response normalisation matches its formula and central differences", "[kernels]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const int64_t channels = GENERATE(1, 4, 17), size = GENERATE(1, 2, 5);
   const float beta = GENERATE(0.75f, 0.5f);
   CAPTURE(backend->name(), channels, size, beta);

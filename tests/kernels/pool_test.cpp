@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
-#include "tests/backends.h"
+#include "tests/kernels/kernel_backends.h"
 #include "tests/kernels/on_device.h"
 
 using namespace dgc;
@@ -41,7 +41,7 @@ Truth pool(const PoolArgs& a, const std::vector<float>& x, const std::vector<flo
 }  // namespace
 
 TEST_CASE("pooling matches plain loops, forward and backward", "[kernels]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto kind = GENERATE(PoolKind::max, PoolKind::average);
   const auto channels = GENERATE(1, 16, 17);
   // {kind, batch, in_h, in_w, channels, kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w}
@@ -67,9 +67,29 @@ TEST_CASE("pooling matches plain loops, forward and backward", "[kernels]") {
 }
 
 TEST_CASE("a NaN passes through max pooling", "[kernels]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const OnDevice x(*backend, {1, nan, 3, 2}), y(*backend, zeros(1));
   backend->pool_forward({PoolKind::max, 1, 2, 2, 1, 2, 2, 2, 2, 0, 0}, x, y, {});
   CHECK(std::isnan(y.host()[0]));
+}
+
+TEST_CASE("pooling in 16 bits: the maximum is exact, sums are rounded once", "[kernels]") {
+  const auto backend = GENERATE(from_range(half_backends())).make();
+  const DType type = GENERATE(DType::f16, DType::bf16);
+  const auto kind = GENERATE(PoolKind::max, PoolKind::average);
+  const auto channels = GENERATE(3, 8, 24);
+  const PoolArgs args{kind, 2, 9, 8, channels, 3, 3, 2, 2, 1, 1};
+  CAPTURE(backend->name(), static_cast<int>(type), static_cast<int>(kind), channels);
+  const int64_t inputs = args.batch * args.in_h * args.in_w * channels;
+  const int64_t outputs = args.batch * args.out_h() * args.out_w() * channels;
+  const OnDevice x(*backend, random_floats(inputs, 1), type), dy(*backend, random_floats(outputs, 2), type);
+  const OnDevice y(*backend, zeros(outputs), type), dx(*backend, zeros(inputs), type);
+  const Truth truth = pool(args, x.host(), dy.host());
+  const Buffer saved(backend->device(), backend->pool_saved_bytes(args));
+  backend->pool_forward(args, x, y, {saved.data(), {static_cast<int64_t>(saved.bytes())}});
+  backend->pool_backward(args, dy, ConstView(saved.data(), {static_cast<int64_t>(saved.bytes())}), dx);
+  if (kind == PoolKind::max) CHECK(y.host() == truth.y);
+  CHECK(worst_error(y.host(), truth.y) < rounding(type));
+  CHECK(worst_error(dx.host(), truth.dx) < rounding(type));
 }

@@ -1,12 +1,12 @@
 #include <catch2/catch.hpp>
 
-#include "tests/backends.h"
+#include "tests/kernels/kernel_backends.h"
 #include "tests/kernels/on_device.h"
 
 using namespace dgc;
 
 TEST_CASE("the global mean of an image and its gradient", "[kernels]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const OnDevice x(*backend, {1, 10, 2, 20, 3, 60, /**/ 0, 0, 0, 0, 3, 6}), y(*backend, zeros(4));
   const GlobalPoolArgs args{.batch = 2, .spatial = 3, .channels = 2};
   backend->global_pool_forward(args, x, y);
@@ -17,7 +17,7 @@ TEST_CASE("the global mean of an image and its gradient", "[kernels]") {
 }
 
 TEST_CASE("the shortcut takes every stride-th pixel and pads channels on both sides", "[kernels]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   // 3 x 3 pixels of two channels; pixel (h, w) is (10 h + w, -(10 h + w)).
   std::vector<float> image;
   for (const int h : {0, 1, 2}) {
@@ -35,7 +35,7 @@ TEST_CASE("the shortcut takes every stride-th pixel and pads channels on both si
 }
 
 TEST_CASE("flatten puts channels first, as PyTorch does", "[kernels]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const OnDevice x(*backend, {1, 10, 2, 20, 3, 30, /**/ 4, 40, 5, 50, 6, 60}), y(*backend, zeros(12)),
       back(*backend, zeros(12));
   const FlattenArgs args{.batch = 2, .spatial = 3, .channels = 2};
@@ -46,7 +46,7 @@ TEST_CASE("flatten puts channels first, as PyTorch does", "[kernels]") {
 }
 
 TEST_CASE("flatten and back is the identity past a block's edge", "[kernels]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const int64_t spatial = GENERATE(1, 16, 36), channels = GENERATE(1, 17, 256);
   const OnDevice x(*backend, random_floats(2 * spatial * channels, 1)), y(*backend, zeros(2 * spatial * channels));
   const OnDevice back(*backend, zeros(2 * spatial * channels));

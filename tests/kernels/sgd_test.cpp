@@ -1,14 +1,16 @@
 #include <catch2/catch.hpp>
 
-#include "tests/backends.h"
+#include "tests/kernels/kernel_backends.h"
 #include "tests/kernels/on_device.h"
 
 using namespace dgc;
 
 TEST_CASE("two steps of momentum SGD by hand", "[kernels]") {
-  const auto backend = GENERATE(from_range(backends())).make();
-  const OnDevice g(*backend, {2}), m(*backend, {0}), w(*backend, {8});
-  SgdArgs args{.numel = 1, .lr = 0.5f, .momentum = 0.5f, .weight_decay = 0.25f, .gradient_scale = 3};
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const OnDevice g(*backend, {2}), m(*backend, {0}), w(*backend, {8}), scale(*backend, {3});
+  const ValuesOnDevice<StepControl> control(*backend, {{.lr = 0.5f}});
+  SgdArgs args{
+      .numel = 1, .momentum = 0.5f, .weight_decay = 0.25f, .scale = scale.view().f32(), .control = control.data()};
   SECTION("plain") {
     backend->sgd_step(args, g, m, w);  // d = 6 + 2 = 8, m = 8, w = 8 - 4
     CHECK(m.host()[0] == 8);
@@ -29,14 +31,15 @@ TEST_CASE("two steps of momentum SGD by hand", "[kernels]") {
 }
 
 TEST_CASE("SGD rounds where its definition says, at every length", "[kernels]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto n = GENERATE(0, 1, 15, 17, 16383, 16385, 50000);
   const bool nesterov = GENERATE(false, true);
   CAPTURE(backend->name(), n, nesterov);
   const auto g = random_floats(n, 1);
   auto m = random_floats(n, 2), w = random_floats(n, 3);
-  const OnDevice tg(*backend, g), tm(*backend, m), tw(*backend, w);
-  backend->sgd_step({n, 0.1f, 0.9f, 1e-4f, 0.3f, nesterov}, tg, tm, tw);
+  const OnDevice tg(*backend, g), tm(*backend, m), tw(*backend, w), scale(*backend, {0.3f});
+  const ValuesOnDevice<StepControl> control(*backend, {{.lr = 0.1f}});
+  backend->sgd_step({n, 0.9f, 1e-4f, nesterov, scale.view().f32(), control.data()}, tg, tm, tw);
   for (size_t i = 0; i < g.size(); ++i) {
     const float d = std::fma(1e-4f, w[i], 0.3f * g[i]);
     m[i] = std::fma(0.9f, m[i], d);
@@ -46,22 +49,20 @@ TEST_CASE("SGD rounds where its definition says, at every length", "[kernels]") 
   CHECK(tw.host() == w);
 }
 
-TEST_CASE("the sum of squares", "[kernels]") {
-  const auto backend = GENERATE(from_range(backends())).make();
-  const auto n = GENERATE(0, 1, 15, 16, 17, 4095, 4096, 4097, 100000);
-  CAPTURE(backend->name(), n);
-  const auto x = random_floats(n, 1);
-  double expected = 0;
-  for (const float v : x) expected += static_cast<double>(v) * v;
-  CHECK(backend->sum_squares(OnDevice(*backend, x)) == Approx(expected).epsilon(1e-12));
+TEST_CASE("a skipped step changes nothing, not even with a NaN in the gradient", "[kernels]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const OnDevice g(*backend, {NAN, 1}), m(*backend, {1, 2}), w(*backend, {3, 4}), scale(*backend, {1});
+  const ValuesOnDevice<StepControl> control(*backend, {{.lr = 0.1f, .skip = 1}});
+  backend->sgd_step({2, 0.9f, 1e-4f, true, scale.view().f32(), control.data()}, g, m, w);
+  CHECK(m.host() == std::vector<float>{1, 2});
+  CHECK(w.host() == std::vector<float>{3, 4});
 }
 
-TEST_CASE("the sum of squares is finite exactly when every element is", "[kernels]") {
-  const auto backend = GENERATE(from_range(backends())).make();
-  const auto at = GENERATE(size_t{0}, size_t{16}, size_t{4999});
-  const auto bad = GENERATE(NAN, INFINITY, -INFINITY);
-  std::vector<float> x(5000, 3e38f);
-  CHECK(std::isfinite(backend->sum_squares(OnDevice(*backend, x))));  // far beyond fp32 when squared
-  x[at] = bad;
-  CHECK_FALSE(std::isfinite(backend->sum_squares(OnDevice(*backend, x))));
+TEST_CASE("SGD at an address that packs do not fit", "[kernels]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const OnDevice g(*backend, {9, 1, 1, 1}), m(*backend, {9, 1, 2, 3}), w(*backend, {9, 0, 0, 0}), scale(*backend, {1});
+  const ValuesOnDevice<StepControl> control(*backend, {{.lr = 1}});
+  backend->sgd_step({3, 1, 0, false, scale.view().f32(), control.data()}, g.from(1), m.from(1), w.from(1));
+  CHECK(m.host() == std::vector<float>{9, 2, 3, 4});
+  CHECK(w.host() == std::vector<float>{9, -2, -3, -4});
 }

@@ -25,8 +25,12 @@ void step(Backend& backend, const std::vector<OnDevice>& t) {
   backend.lrn_forward({batch, side, side, channels}, t[0], t[1]);
   backend.lrn_backward({batch, side, side, channels}, t[0], t[1], t[2]);
   backend.dropout_forward({.numel = numel, .p = 0.5f}, t[0], t[1]);
-  backend.sum_squares(t[0]);
-  backend.sgd_step({.numel = numel, .lr = 0.1f, .momentum = 0.9f}, t[0], t[1], t[2]);
+  backend.sum_squares(t[0], static_cast<double*>(t[7].view().data));
+  const float* const terms[] = {t[0].view().f32(), t[1].view().f32()};
+  backend.ordered_sum(terms, t[2].view().f32(), numel);
+  StepControl control{.lr = 0.1f};
+  const float scale = 1;
+  backend.sgd_step({.numel = numel, .momentum = 0.9f, .scale = &scale, .control = &control}, t[0], t[1], t[2]);
 }
 
 std::vector<OnDevice> tensors(Backend& backend) {
@@ -73,8 +77,9 @@ TEST_CASE("the CPU's own loops give the same bits on one thread and on two", "[k
     const BatchNormArgs args{.rows = rows, .channels = channels, .relu = true};
     backend->batch_norm_forward(args, x, {}, scale, scale, mean, var, y, saved);
     backend->batch_norm_backward(args, x, y, scale, saved, dy, dx, dscale, dshift);
-    const auto sum = static_cast<float>(backend->sum_squares(x));
-    return std::vector{y.host(), mean.host(), var.host(), dx.host(), dscale.host(), dshift.host(), std::vector{sum}};
+    double sum = 0;
+    backend->sum_squares(x, &sum);
+    return std::pair(std::vector{y.host(), mean.host(), var.host(), dx.host(), dscale.host(), dshift.host()}, sum);
   };
   CHECK(run(1) == run(2));
 }

@@ -14,7 +14,7 @@ namespace dgc::cuda {
 template <typename T>
 struct CrossEntropy {
   static constexpr const char* kName = "softmax_cross_entropy";
-  static constexpr int kBlock = 256;
+  static constexpr int kBlock = 128;
   static constexpr int kNeverFirst = 1 << 30;
   struct Args {
     int64_t rows, classes;
@@ -35,13 +35,13 @@ struct CrossEntropy {
     bool is_last;
   };
 
-  // values[0] becomes combine() of all.
-  template <typename Value, typename Combine>
-  __device__ static void fold(Value (&values)[kBlock], const Combine& combine) {
+  // add(i, j) adds element j of what the threads have written to element i; in the end all are in element 0.
+  template <typename Add>
+  __device__ static void fold(const Add& add) {
     const int me = static_cast<int>(threadIdx.x);
     for (int half = kBlock / 2; half >= 1; half /= 2) {
       __syncthreads();
-      if (me < half) values[me] = combine(values[me], values[me + half]);
+      if (me < half) add(me, me + half);
     }
     __syncthreads();
   }
@@ -63,14 +63,16 @@ struct CrossEntropy {
     }
     s.tops[me] = top;
     s.counts[0][me] = before;
-    fold(s.tops, [](float left, float right) { return left > right ? left : right; });
-    fold(s.counts[0], [](int left, int right) { return left + right; });
+    fold([&](int i, int j) {
+      s.tops[i] = s.tops[j] > s.tops[i] ? s.tops[j] : s.tops[i];
+      s.counts[0][i] += s.counts[0][j];
+    });
     top = s.tops[0];
 
     double sum = 0;
     for (int64_t c = me; c < a.classes; c += kBlock) sum += static_cast<double>(expf(to_float(x[c]) - top));
     s.sums[me] = sum;
-    fold(s.sums, [](double left, double right) { return left + right; });
+    fold([&](int i, int j) { s.sums[i] += s.sums[j]; });
     sum = s.sums[0];
     if (me == 0) {
       a.losses[row] = log(sum) - (static_cast<double>(own) - static_cast<double>(top));
@@ -100,10 +102,11 @@ struct CrossEntropy {
     s.sums[me] = loss;
     s.counts[0][me] = first;
     s.counts[1][me] = top5;
-    const auto plus = [](auto left, auto right) { return left + right; };
-    fold(s.sums, plus);
-    fold(s.counts[0], plus);
-    fold(s.counts[1], plus);
+    fold([&](int i, int j) {
+      s.sums[i] += s.sums[j];
+      s.counts[0][i] += s.counts[0][j];
+      s.counts[1][i] += s.counts[1][j];
+    });
     if (me != 0) return;
     a.stats[0] = s.sums[0];
     a.stats[1] = static_cast<double>(s.counts[0][0]);
