@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""The DGC step of ResNet-50 (25,557,032 parameters) written in PyTorch operations, as implementations on PyTorch do it:
+"""The DGC step of a model written in PyTorch operations, as implementations on PyTorch do it:
 the yardstick of `dgc bench dgc`. Prints one JSON line.
 
     /usr/bin/python3 bench/torch_dgc_step.py --threads 2
+    python3 bench/torch_dgc_step.py --device cuda --model deep_speech
 
 Per tensor: momentum correction, accumulation, selection of the k largest |v|, gathering them, zeroing v and u there.
 1-D tensors are not compressed and get ordinary momentum. --selection topk is exact; sampled takes the threshold from
@@ -24,6 +25,8 @@ import models  # noqa: E402
 
 GRADIENTS = 3  # different ones, in turn, so that the selection does not repeat itself
 MOMENTUM = 0.9
+SHAPES = {"resnet50": models.resnet50_shapes, "ptb_lstm": models.ptb_lstm_shapes,
+          "deep_speech": models.deep_speech_shapes}
 
 
 def select_topk(v, k):
@@ -34,7 +37,7 @@ def select_topk(v, k):
 def select_sampled(v, k):
     magnitude = v.abs()
     n = magnitude.numel()
-    sample = magnitude[torch.randint(n, (max(n // 100, min(n, 1000)),))]
+    sample = magnitude[torch.randint(n, (max(n // 100, min(n, 1000)),), device=v.device)]
     threshold = sample.topk(max(1, sample.numel() * k // n), sorted=False)[0].min()
     indices = (magnitude >= threshold).nonzero().view(-1)
     for _ in range(10):
@@ -68,12 +71,19 @@ def step(gradients, us, vs, select, density, nesterov):
     return message
 
 
-def copy_gb_per_s(elements, repeats=11):
-    source, target = torch.ones(elements), torch.zeros(elements)
+def wait(device):
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def copy_gb_per_s(elements, device, repeats=11):
+    source, target = torch.ones(elements, device=device), torch.zeros(elements, device=device)
     times = []
     for _ in range(repeats):
+        wait(device)
         start = time.perf_counter()
         target.copy_(source)
+        wait(device)
         times.append(time.perf_counter() - start)
     return 2 * 4 * elements / statistics.median(times) / 1e9
 
@@ -86,30 +96,35 @@ def main():
     parser.add_argument("--density", type=float, default=0.001, help="share of a tensor that is sent")
     parser.add_argument("--selection", choices=("topk", "sampled"), default="topk")
     parser.add_argument("--nesterov", action="store_true")
-    parser.add_argument("--classes", type=int, default=1000)
+    parser.add_argument("--model", choices=tuple(SHAPES), default="resnet50")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
     options = parser.parse_args()
 
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
-    shapes = models.resnet50_shapes(options.classes)
+    device = torch.device(options.device)
+    shapes = SHAPES[options.model]()
     parameters = sum(torch.Size(shape).numel() for shape in shapes)
-    gradients = [[torch.randn(shape) for shape in shapes] for _ in range(GRADIENTS)]
-    us = [torch.zeros(shape) for shape in shapes]
-    vs = [torch.zeros(shape) for shape in shapes]
+    gradients = [[torch.randn(shape, device=device) for shape in shapes] for _ in range(GRADIENTS)]
+    us = [torch.zeros(shape, device=device) for shape in shapes]
+    vs = [torch.zeros(shape, device=device) for shape in shapes]
     select = select_topk if options.selection == "topk" else select_sampled
 
     times = []
     with torch.no_grad():
         for number in range(options.warmup + options.steps):
+            wait(device)
             start = time.perf_counter()
             message = step(gradients[number % GRADIENTS], us, vs, select, options.density, options.nesterov)
+            wait(device)
             times.append(1e3 * (time.perf_counter() - start))
     ms = statistics.median(times[options.warmup:])
-    print(json.dumps({"program": "torch_dgc_step", "torch": torch.__version__, "threads": options.threads,
+    print(json.dumps({"program": "torch_dgc_step", "torch": torch.__version__, "device": options.device,
+                      "model": options.model, "threads": options.threads,
                       "selection": options.selection, "nesterov": options.nesterov, "parameters": parameters,
                       "sent": sum(indices.numel() for _, indices in message), "ms_per_step": round(ms, 3),
                       "gb_per_s": round(20 * parameters / ms / 1e6, 3),
-                      "copy_gb_per_s": round(copy_gb_per_s(parameters), 3)}))
+                      "copy_gb_per_s": round(copy_gb_per_s(parameters, device), 3)}))
 
 
 if __name__ == "__main__":

@@ -82,6 +82,62 @@ class ResNet18(nn.Module):
         return self.fc(x.mean((2, 3)))
 
 
+class Bottleneck(nn.Module):
+    """1x1, 3x3 with the stride, 1x1 to four times the width."""
+
+    def __init__(self, inputs, width, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, width, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, stride, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(width)
+        self.conv3 = nn.Conv2d(width, 4 * width, 1, bias=False)
+        self.bn3 = nn.BatchNorm2d(4 * width)
+        self.relu = nn.ReLU()
+        self.downsample = projection(inputs, 4 * width, stride) if stride != 1 or inputs != 4 * width else None
+
+    def forward(self, x):
+        shortcut = x if self.downsample is None else self.downsample(x)
+        y = self.relu(self.bn1(self.conv1(x)))
+        y = self.relu(self.bn2(self.conv2(y)))
+        return self.relu(self.bn3(self.conv3(y)) + shortcut)
+
+
+class ResNet50(nn.Module):
+    def __init__(self, classes=1000):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False)
+        self.bn1 = nn.BatchNorm2d(64)
+        self.relu = nn.ReLU()
+        inputs = 64
+        stages = []
+        for width, blocks, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
+            stages.append(nn.Sequential(*[Bottleneck(inputs if b == 0 else 4 * width, width, stride if b == 0 else 1)
+                                          for b in range(blocks)]))
+            inputs = 4 * width
+        self.layer1, self.layer2, self.layer3, self.layer4 = stages
+        self.fc = nn.Linear(2048, classes)
+
+    def forward(self, x):
+        x = F.max_pool2d(self.relu(self.bn1(self.conv1(x))), 3, 2, 1)
+        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
+        return self.fc(x.mean((2, 3)))
+
+
+def ptb_lstm_shapes():
+    """Two layers of 1500, tied embedding of 10,000 words, two biases per gate set; 51,034,000 elements."""
+    layer = [(6000, 1500), (6000, 1500), (6000,), (6000,)]
+    return [(10000, 1500)] + 2 * layer + [(10000,)]
+
+
+def deep_speech_shapes():
+    """Two convolutions, seven bidirectional GRUs of 1200 without biases, BatchNorm, 29 characters; 117,461,168 elements."""
+    shapes = [(32, 1, 41, 11), (32,), (32,), (32,), (32, 32, 21, 11), (32,), (32,), (32,)]
+    for inputs in (672, *6 * (1200,)):
+        shapes += 2 * [(3600, inputs), (3600, 1200)] + [(1200,), (1200,)]
+    return shapes + [(29, 1200)]
+
+
 def resnet50_shapes(classes=1000):
     """Every parameter's shape in order; 25,557,032 elements."""
     shapes = [(64, 3, 7, 7), (64,), (64,)]
@@ -94,7 +150,6 @@ def resnet50_shapes(classes=1000):
                 shapes += [(4 * width, inputs, 1, 1), (4 * width,), (4 * width,)]
             inputs = 4 * width
     return shapes + [(classes, 2048), (classes,)]
-
 
 
 class AlexNet(nn.Module):

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""PyTorch's speed in training the CIFAR ResNet-20: the yardstick of `dgc bench train`. Prints one JSON line.
+"""PyTorch's speed in training a ResNet: the yardstick of `dgc bench train`. Prints one JSON line.
 
-    /usr/bin/python3 bench/torch_resnet20.py --threads 2 --batch 128
+    /usr/bin/python3 bench/torch_resnet.py --threads 2 --batch 128
+    python3 bench/torch_resnet.py --model resnet50 --device cuda --amp --batch 256
 
-Synthetic images in host memory, channels_last, SGD with momentum, Nesterov and weight decay. samples_per_s is the median
+Synthetic images in host memory (pinned, and copied without waiting, where there is a GPU), channels_last, SGD with momentum, Nesterov and weight decay. samples_per_s is the median
 of --repeats stretches of --steps steps each, after --warmup steps.
 """
 
@@ -25,6 +26,9 @@ BATCHES = 4  # different ones, in turn
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", choices=("resnet20", "resnet110", "resnet50"), default="resnet20")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--amp", action="store_true", help="bf16 autocast")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--steps", type=int, default=10, help="in a measured stretch")
@@ -35,19 +39,30 @@ def main():
 
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
-    model = models.CifarResNet(20, 10).to(memory_format=torch.channels_last)
+    device = torch.device(options.device)
+    on_gpu = device.type == "cuda"
+    imagenet = options.model == "resnet50"
+    side, classes = (224, 1000) if imagenet else (32, 10)
+    model = models.ResNet50(classes) if imagenet else models.CifarResNet(int(options.model[6:]), classes)
+    model = model.to(device, memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, nesterov=True, weight_decay=1e-4)
-    images = [torch.randn(options.batch, 3, 32, 32).to(memory_format=torch.channels_last) for _ in range(BATCHES)]
-    labels = [torch.randint(10, (options.batch,)) for _ in range(BATCHES)]
+    images = [torch.randn(options.batch, 3, side, side).to(memory_format=torch.channels_last) for _ in range(BATCHES)]
+    labels = [torch.randint(classes, (options.batch,)) for _ in range(BATCHES)]
+    if on_gpu:
+        images, labels = [x.pin_memory() for x in images], [y.pin_memory() for y in labels]
+        torch.backends.cudnn.benchmark = True
     forward = torch.compile(model) if options.compile else model
 
     def train(steps):
         for step in range(steps):
+            x = images[step % BATCHES].to(device, non_blocking=True)
+            y = labels[step % BATCHES].to(device, non_blocking=True)
             optimizer.zero_grad(set_to_none=True)
-            loss = F.cross_entropy(forward(images[step % BATCHES]), labels[step % BATCHES])
+            with torch.autocast(device.type, torch.bfloat16, enabled=options.amp):
+                loss = F.cross_entropy(forward(x), y)
             loss.backward()
             optimizer.step()
-        return loss.item()
+        return loss.item()  # waits for the GPU
 
     train(options.warmup)
     speeds = []
@@ -55,7 +70,8 @@ def main():
         start = time.perf_counter()
         train(options.steps)
         speeds.append(options.steps * options.batch / (time.perf_counter() - start))
-    print(json.dumps({"program": "torch_resnet20", "torch": torch.__version__, "compile": options.compile,
+    print(json.dumps({"program": "torch_resnet", "torch": torch.__version__, "model": options.model,
+                      "device": options.device, "amp": options.amp, "compile": options.compile,
                       "threads": options.threads, "batch": options.batch,
                       "samples_per_s": round(statistics.median(speeds), 1),
                       "lowest": round(min(speeds), 1), "highest": round(max(speeds), 1)}))
