@@ -20,10 +20,62 @@ namespace {
 
 constexpr size_t kStackBytes = size_t{256} << 10;  // touched lazily: sanitized frames are large
 
+#if defined(__x86_64__)
+
+// Only what a call must preserve: swapcontext makes a system call every time, and emulated warps switch all the time.
+using Context = void**;  // the stack, with the registers on top
+
+extern "C" void dgc_switch_context(Context* from, Context to);
+asm(R"(
+.text
+.type dgc_switch_context, @function
+dgc_switch_context:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size dgc_switch_context, .-dgc_switch_context
+)");
+
+void switch_context(Context& from, const Context& to) { dgc_switch_context(&from, to); }
+
+void make_context(Context& context, void* stack, void (*function)()) {
+  context = static_cast<void**>(stack) + kStackBytes / sizeof(void*) - 4;  // aligned to 16, as a call leaves it
+  *context = reinterpret_cast<void*>(function);                            // where `ret` goes, past six registers
+  context -= 6;
+}
+
+#else
+
+using Context = ucontext_t;
+
+void switch_context(Context& from, const Context& to) { swapcontext(&from, &to); }
+
+void make_context(Context& context, void* stack, void (*function)()) {
+  getcontext(&context);
+  context.uc_stack.ss_sp = stack;
+  context.uc_stack.ss_size = kStackBytes;
+  context.uc_link = nullptr;
+  makecontext(&context, function, 0);
+}
+
+#endif
+
 }  // namespace
 
 struct Fiber::State {
-  ucontext_t own{}, resumer{};
+  Context own{}, resumer{};
   void* stack = nullptr;
   std::function<void()> function;
   bool returned = true;
@@ -48,12 +100,12 @@ thread_local Fiber* current = nullptr;
 
 void Fiber::State::switch_in() {
   __sanitizer_start_switch_fiber(&resumer_shadow, stack, kStackBytes);
-  swapcontext(&resumer, &own);
+  switch_context(resumer, own);
   __sanitizer_finish_switch_fiber(resumer_shadow, nullptr, nullptr);
 }
 void Fiber::State::switch_out() {
   __sanitizer_start_switch_fiber(&own_shadow, resumer_stack, resumer_bytes);
-  swapcontext(&own, &resumer);
+  switch_context(own, resumer);
   arrived();
 }
 void Fiber::State::arrived() { __sanitizer_finish_switch_fiber(own_shadow, &resumer_stack, &resumer_bytes); }
@@ -64,18 +116,18 @@ void Fiber::State::switch_in() {
   if (own_shadow == nullptr) own_shadow = __tsan_create_fiber(0);
   resumer_shadow = __tsan_get_current_fiber();
   __tsan_switch_to_fiber(own_shadow, 0);
-  swapcontext(&resumer, &own);
+  switch_context(resumer, own);
 }
 void Fiber::State::switch_out() {
   __tsan_switch_to_fiber(resumer_shadow, 0);
-  swapcontext(&own, &resumer);
+  switch_context(own, resumer);
 }
 void Fiber::State::arrived() {}
 
 #else
 
-void Fiber::State::switch_in() { swapcontext(&resumer, &own); }
-void Fiber::State::switch_out() { swapcontext(&own, &resumer); }
+void Fiber::State::switch_in() { switch_context(resumer, own); }
+void Fiber::State::switch_out() { switch_context(own, resumer); }
 void Fiber::State::arrived() {}
 
 #endif
@@ -85,11 +137,7 @@ Fiber::Fiber() : state_(std::make_unique<State>()) {
   if (stack == MAP_FAILED) throw std::bad_alloc();
   mprotect(stack, static_cast<size_t>(getpagesize()), PROT_NONE);  // a stack that is too deep faults at once
   state_->stack = stack;
-  getcontext(&state_->own);
-  state_->own.uc_stack.ss_sp = stack;
-  state_->own.uc_stack.ss_size = kStackBytes;
-  state_->own.uc_link = nullptr;
-  makecontext(&state_->own, &Fiber::enter, 0);
+  make_context(state_->own, stack, &Fiber::enter);
 }
 
 Fiber::~Fiber() {

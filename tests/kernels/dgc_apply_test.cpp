@@ -1,92 +1,31 @@
 #include <catch2/catch.hpp>
 
-#include "tests/backends.h"
-#include "tests/kernels/dgc_case.h"
+#include "tests/kernels/dgc_apply_case.h"
+#include "tests/kernels/kernel_backends.h"
 
 using namespace dgc;
 using namespace dgc::test;
 
-namespace {
-
-// Messages of several workers for the same segments, and arenas to apply them to.
-struct Messages {
-  Messages(const std::vector<Size>& sizes, int workers, WireValues values) {
-    const auto backend = make_cpu_backend(1);
-    for (int worker = 0; worker < workers; ++worker) {
-      DgcCase c(sizes, values);
-      fill_normal(c, c.g, 40 + static_cast<uint32_t>(worker), 1000);
-      DgcCompressArgs rule;
-      backend->dgc_compress(c.args(rule));
-      cases.push_back(c);
-    }
-    for (const DgcCase& c : cases) payloads.push_back(reinterpret_cast<const std::byte*>(c.payload.data()));
-    sum.assign(cases[0].v.size(), 0);
-  }
-
-  // G by definition: every worker's entries in worker order.
-  std::vector<float> expected_sum() const {
-    std::vector<float> total(sum.size(), 0);
-    for (const DgcCase& c : cases) {
-      for (const DgcSegment& s : c.segments) {
-        const auto* payload = reinterpret_cast<const std::byte*>(c.payload.data());
-        uint32_t entry = 0;
-        for (int64_t b = 0; b < s.blocks(); ++b) {
-          uint32_t end = 0;
-          std::memcpy(&end, payload + s.block_ends_at + 4 * b, 4);
-          for (; entry < end; ++entry) {
-            uint16_t offset = 0, half = 0;
-            float value = 0;
-            std::memcpy(&offset, payload + s.offsets_at + 2 * entry, 2);
-            std::memcpy(&half, payload + s.values_at + 2 * entry, 2);
-            if (c.values == WireValues::fp32) std::memcpy(&value, payload + s.values_at + 4 * entry, 4);
-            if (c.values == WireValues::fp16) value = half_to_float(half);
-            total[static_cast<size_t>(s.offset + b * 65536 + offset)] += value;
-          }
-        }
-      }
-    }
-    return total;
-  }
-
-  std::vector<DgcCase> cases;
-  std::vector<const std::byte*> payloads;
-  std::vector<float> sum;
-};
-
-}  // namespace
-
 TEST_CASE("dgc_apply is its definition: every switch, several workers", "[dgc]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const bool correction = GENERATE(true, false), nesterov = GENERATE(true, false);
   const float weight_decay = GENERATE(0.f, 1e-2f);
   const int workers = GENERATE(1, 3);
   const auto values = GENERATE(WireValues::fp32, WireValues::fp16);
   CAPTURE(backend->name(), correction, nesterov, weight_decay, workers, values);
 
-  Messages messages({{1, 1}, {17, 5}, {65537, 700}, {200000, 2000}}, workers, values);
-  DgcCase& layout = messages.cases[0];
-  std::vector<float> w(layout.v.size(), kSentinel), m(layout.v.size(), kSentinel);
-  const std::vector<float> total = messages.expected_sum();
-  for (const DgcSegment& s : layout.segments) std::fill_n(m.begin() + s.offset, s.numel, 0.f);
-  fill_normal(layout, w, 90, 0.1f);
-  auto want_w = w, want_m = m;
-
-  DgcApplyArgs args;
-  args.segments = layout.segments;
-  args.payloads = messages.payloads;
-  args.values = values;
-  args.sum = messages.sum.data();
-  args.m = m.data();
-  args.w = w.data();
-  args.lr = 0.1f;
-  args.momentum = 0.9f;
-  args.weight_decay = weight_decay;
-  args.nesterov = nesterov;
-  args.momentum_correction = correction;
-  for (int step = 0; step < 3; ++step) {
+  ApplyCase c({{1, 1}, {17, 5}, {65537, 700}, {140000, 2000}, {65536, 65536}}, workers, values);
+  const std::vector<float> total = c.expected_sum();
+  auto want_w = c.w, want_m = c.m;
+  DgcApplyArgs rule;
+  rule.momentum = 0.9f;
+  rule.weight_decay = weight_decay;
+  rule.nesterov = nesterov;
+  rule.momentum_correction = correction;
+  for (int step = 0; step < 2; ++step) {
     CAPTURE(step);
-    backend->dgc_apply(args);
-    for (const DgcSegment& s : layout.segments) {
+    apply(*backend, c, rule);
+    for (const DgcSegment& s : c.workers[0].segments) {
       for (auto i = static_cast<size_t>(s.offset); i < static_cast<size_t>(s.offset + s.numel); ++i) {
         const float d = correction ? weight_decay * want_w[i] : std::fma(weight_decay, want_w[i], total[i]);
         want_m[i] = std::fma(0.9f, want_m[i], d);
@@ -94,43 +33,88 @@ TEST_CASE("dgc_apply is its definition: every switch, several workers", "[dgc]")
         want_w[i] = std::fma(-0.1f, correction ? total[i] + stepped : stepped, want_w[i]);
       }
     }
-    REQUIRE(bits_of(w) == bits_of(want_w));
-    REQUIRE(bits_of(m) == bits_of(want_m));
-    REQUIRE(std::ranges::all_of(messages.sum, [](float x) { return std::bit_cast<uint32_t>(x) == 0; }));
+    REQUIRE(bits_of(c.w) == bits_of(want_w));
+    REQUIRE(bits_of(c.m) == bits_of(want_m));
+    REQUIRE(std::ranges::all_of(c.sum, [](float x) { return std::bit_cast<uint32_t>(x) == 0; }));
+    REQUIRE(c.control.fault.kind == WireFaultKind::none);
   }
 }
 
 TEST_CASE("workers are added in worker order", "[dgc]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   // (1e8 + 1) - 1e8 is 0 in fp32 while (1e8 - 1e8) + 1 is 1: the order shows.
-  const float sent[3] = {1e8f, 1.f, -1e8f};
-  std::vector<DgcCase> cases(3, DgcCase({{20, 1}}, WireValues::fp32));
-  const int order = GENERATE(0, 1);
-  const int workers[2][3] = {{0, 1, 2}, {0, 2, 1}};
-  std::vector<const std::byte*> payloads;
-  for (const int worker : workers[order]) {
-    DgcCase& c = cases[static_cast<size_t>(worker)];
-    c.g[static_cast<size_t>(c.segments[0].offset) + 7] = sent[worker];
-    DgcCompressArgs rule;
-    backend->dgc_compress(c.args(rule));
-    payloads.push_back(reinterpret_cast<const std::byte*>(c.payload.data()));
+  const std::vector<float> sent =
+      GENERATE(as<std::vector<float>>{}, std::vector<float>{1e8f, 1.f, -1e8f}, std::vector<float>{1e8f, -1e8f, 1.f});
+  ApplyCase c({{20, 1}}, 3, WireValues::fp32);
+  const auto at = static_cast<size_t>(c.workers[0].segments[0].offset) + 7;
+  for (size_t worker = 0; worker < 3; ++worker) {
+    DgcCase fresh({{20, 1}}, WireValues::fp32);
+    fresh.header.worker = static_cast<uint32_t>(worker);
+    fresh.g[at] = sent[worker];
+    reference_compress(fresh, Rule{});
+    c.workers[worker] = fresh;
   }
-  std::vector<float> sum(cases[0].v.size(), 0), w(cases[0].v.size(), 0);
-  DgcApplyArgs args;
-  args.segments = cases[0].segments;
-  args.payloads = payloads;
-  args.sum = sum.data();
-  args.w = w.data();
-  args.lr = 1;
-  backend->dgc_apply(args);
-  CHECK(w[static_cast<size_t>(cases[0].segments[0].offset) + 7] == (order == 0 ? 0.f : -1.f));
+  c.w[at] = 0;
+  c.control.lr = 1;
+  apply(*backend, c, {});
+  CHECK(c.w[at] == (sent[1] == 1 ? 0.f : -1.f));
+}
+
+TEST_CASE("what travels dense takes the step of SGD in the same call", "[dgc]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const bool nesterov = GENERATE(true, false);
+  const float weight_decay = GENERATE(0.f, 1e-2f);
+  ApplyCase c({{700, 7}}, 2, WireValues::fp32);
+  const auto behind = static_cast<int64_t>(c.w.size());
+  for (auto* arena : {&c.w, &c.m, &c.sum}) arena->resize(arena->size() + 2000, 0.25f);
+  c.ranges = {{behind + 1200, 513, 0}, {behind + 16, 1, 513}, {behind + 64, 300, 514}};
+  for (int i = 0; i < 814; ++i) c.dense_sum.push_back(static_cast<float>(i % 37) - 11);
+  auto want_w = c.w, want_m = c.m;
+  for (const DgcRange& range : c.ranges) {
+    for (int64_t i = 0; i < range.numel; ++i) {
+      const auto at = static_cast<size_t>(range.offset + i);
+      const float g = c.dense_sum[static_cast<size_t>(range.packed_at + i)];
+      const float d = std::fma(weight_decay, want_w[at], g);
+      want_m[at] = std::fma(0.5f, want_m[at], d);
+      want_w[at] = std::fma(-0.1f, nesterov ? std::fma(0.5f, want_m[at], d) : want_m[at], want_w[at]);
+    }
+  }
+  DgcApplyArgs rule;
+  rule.momentum = 0.5f;
+  rule.weight_decay = weight_decay;
+  rule.nesterov = nesterov;
+  apply(*backend, c, rule);
+  const auto from = static_cast<size_t>(behind);
+  CHECK(std::equal(want_w.begin() + behind, want_w.end(), c.w.begin() + behind));
+  CHECK(std::equal(want_m.begin() + behind, want_m.end(), c.m.begin() + behind));
+  CHECK(std::all_of(c.sum.begin() + behind, c.sum.end(), [](float x) { return x == 0.25f; }));
+  CHECK(c.w[from] == 0.25f);
+}
+
+TEST_CASE("skipped, or after a fault, dgc_apply touches nothing", "[dgc]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  ApplyCase c({{3000, 30}}, 2, WireValues::fp32);
+  c.ranges = {{16, 4, 0}};
+  c.dense_sum = {1, 2, 3, 4};
+  const bool skip = GENERATE(true, false);
+  c.control.skip = skip;
+  if (!skip) c.control.fault = {WireFaultKind::stale, 1, 4};
+  const auto w = c.w, m = c.m;
+  const StepControl control = c.control;
+  apply(*backend, c, {});
+  CHECK((bits_of(c.w) == bits_of(w) && bits_of(c.m) == bits_of(m)));
+  CHECK(std::memcmp(&c.control, &control, sizeof(control)) == 0);
 }
 
 TEST_CASE("dgc_pack gathers and scales", "[dgc]") {
-  const auto backend = GENERATE(from_range(backends())).make();
-  const float arena[] = {1, 2, 3, 4, 5, 6};
-  const DgcRange ranges[] = {{4, 2, 0}, {1, 1, 2}};
-  float packed[] = {0, 0, 0, kSentinel};
-  backend->dgc_pack({ranges, arena, packed, 0.5f});
-  CHECK((packed[0] == 2.5f && packed[1] == 3 && packed[2] == 1 && packed[3] == kSentinel));
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  std::vector<float> arena(3000), packed(1500, kSentinel), scales{0.5f};
+  for (size_t i = 0; i < arena.size(); ++i) arena[i] = static_cast<float>(i);
+  std::vector<DgcRange> ranges{{2000, 300, 0}, {1, 1, 300}, {64, 1024, 301}};
+  const Copy from(*backend, arena), to(*backend, packed), scale(*backend, scales);
+  const Copy table(*backend, ranges);
+  backend->dgc_pack({{table.data(), 3, 1325}, from.data(), to.data(), scale.data()});
+  to.fetch();
+  CHECK((packed[0] == 1000 && packed[299] == 1149.5f && packed[300] == 0.5f && packed[301] == 32));
+  CHECK((packed[1324] == 543.5f && packed[1325] == kSentinel));
 }

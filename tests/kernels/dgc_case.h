@@ -1,5 +1,7 @@
 #pragma once
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -9,16 +11,24 @@
 #include <span>
 #include <vector>
 
-#include "kernels/dgc_args.h"
+#include "kernels/backend.h"
 #include "tensor/half.h"
 
-// A few segments with everything the DGC step needs, and the step once more, written as its definition says: accumulate
-// in a plain loop, sort everything, take the first k.
+// A few segments with everything the DGC step needs, in host memory; a backend's step on them; and the step once more,
+// written as its definition says: accumulate in a plain loop, sort everything, take the first k.
 namespace dgc::test {
 
 struct Size {
   int64_t numel;
   int64_t k;
+};
+
+struct Rule {
+  float scale = 1;
+  float momentum = 0;
+  bool nesterov = false;
+  bool momentum_correction = true;
+  bool factor_masking = true;
 };
 
 inline std::vector<uint32_t> bits_of(std::span<const float> values) {
@@ -38,14 +48,19 @@ struct DgcCase {
       s.offset = offset;
       s.numel = size.numel;
       s.k = size.k;
+      s.first_block = segments.empty() ? 0 : segments.back().first_block + segments.back().blocks();
       s.block_ends_at = at;
       s.offsets_at = s.block_ends_at + 4 * static_cast<size_t>((size.numel + 65535) / 65536);
       s.values_at = (s.offsets_at + 2 * static_cast<size_t>(size.k) + 3) / 4 * 4;
       at = (s.values_at + 4 * static_cast<size_t>(size.k) + 16 + 15) / 16 * 16;  // a gap behind each
       offset += (size.numel + 16 + 15) / 16 * 16;
       segments.push_back(s);
+      header.entries += static_cast<uint64_t>(size.k);
     }
-    payload.assign(at / 16, {0x5555555555555555u, 0x5555555555555555u});
+    header.values = static_cast<uint16_t>(values);
+    header.tensors = static_cast<uint32_t>(sizes.size());
+    header.payload_bytes = at;
+    message.assign(sizeof(WireHeader) + at, std::byte{0x55});
     guesses.resize(sizes.size());
     for (auto* arena : {&g, &u, &v}) arena->assign(static_cast<size_t>(offset), kSentinel);
     for (const DgcSegment& s : segments) {
@@ -53,23 +68,85 @@ struct DgcCase {
     }
   }
 
-  DgcCompressArgs args(DgcCompressArgs rule) {
-    rule.segments = segments;
-    rule.guesses = guesses;
-    rule.g = g.data();
-    rule.u = u.data();
-    rule.v = v.data();
-    rule.values = values;
-    rule.payload = reinterpret_cast<std::byte*>(payload.data());
-    return rule;
-  }
+  const std::byte* payload() const { return message.data() + sizeof(WireHeader); }
 
   WireValues values;
+  uint64_t step = 5;
+  int32_t skip = 0;
+  WireHeader header;
   std::vector<DgcSegment> segments;
   std::vector<DgcGuess> guesses;
   std::vector<float> g, u, v;
-  std::vector<std::array<uint64_t, 2>> payload;
+  std::vector<std::byte> message;
 };
+
+// A vector on a device, and back.
+template <typename T>
+class Copy {
+ public:
+  Copy(Backend& backend, std::vector<T>& values)
+      : values_(values), buffer_(backend.device(), values.size() * sizeof(T)) {
+    buffer_.device().copy_in(buffer_.data(), values.data(), buffer_.bytes());
+  }
+  T* data() const { return static_cast<T*>(buffer_.data()); }
+  void fetch() const { buffer_.device().copy_out(values_.data(), buffer_.data(), buffer_.bytes()); }
+
+ private:
+  std::vector<T>& values_;
+  Buffer buffer_;
+};
+
+inline DgcTable table_of(const DgcSegment* on_device, const std::vector<DgcSegment>& segments) {
+  DgcTable table;
+  table.segments = on_device;
+  table.count = static_cast<int32_t>(segments.size());
+  table.blocks = segments.back().first_block + segments.back().blocks();
+  for (const DgcSegment& s : segments) table.elements += s.numel;
+  return table;
+}
+
+inline void compress(Backend& backend, DgcCase& c, const Rule& rule) {
+  std::vector<float> scales{rule.scale};
+  std::vector<StepControl> controls(1);
+  controls[0].step = c.step;
+  controls[0].skip = c.skip;
+  const Copy segments(backend, c.segments);
+  const Copy guesses(backend, c.guesses);
+  const Copy g(backend, c.g), u(backend, c.u), v(backend, c.v), scale(backend, scales);
+  const Copy control(backend, controls);
+  const Copy message(backend, c.message);
+  DgcCompressArgs args;
+  args.table = table_of(segments.data(), c.segments);
+  args.guesses = guesses.data();
+  args.g = g.data();
+  args.u = u.data();
+  args.v = v.data();
+  args.control = control.data();
+  args.scale = rule.scale == 1 ? nullptr : scale.data();
+  args.momentum = rule.momentum;
+  args.nesterov = rule.nesterov;
+  args.momentum_correction = rule.momentum_correction;
+  args.factor_masking = rule.factor_masking;
+  args.header = c.header;
+  args.message = message.data();
+  backend.dgc_compress(args);
+  u.fetch(), v.fetch(), guesses.fetch(), message.fetch();
+}
+
+// The header and checksum that belong to a payload, by tensor/wire_types.h and libxxhash.
+inline void seal(DgcCase& c) {
+  WireHeader header = c.header;
+  header.step = c.step;
+  std::vector<std::byte> hashed(40);
+  std::memcpy(hashed.data(), &header, 40);
+  for (size_t at = 0; at < header.payload_bytes; at += 1024) {
+    const uint64_t piece = XXH64(c.payload() + at, std::min<size_t>(1024, header.payload_bytes - at), c.step);
+    hashed.insert(hashed.end(), 8, std::byte{});
+    std::memcpy(&hashed[hashed.size() - 8], &piece, 8);
+  }
+  header.checksum = XXH64(hashed.data(), hashed.size(), c.step);
+  std::memcpy(c.message.data(), &header, sizeof(header));
+}
 
 // What travels for v, and what is left of it.
 inline float sent_as(float v, WireValues values, uint16_t& half) {
@@ -81,36 +158,47 @@ inline float sent_as(float v, WireValues values, uint16_t& half) {
   return half_to_float(half);
 }
 
-inline void reference_compress(DgcCase& c, const DgcCompressArgs& rule) {
-  auto* payload = reinterpret_cast<std::byte*>(c.payload.data());
-  for (const DgcSegment& s : c.segments) {
-    float *u = &c.u[static_cast<size_t>(s.offset)], *v = &c.v[static_cast<size_t>(s.offset)];
-    const float* g = &c.g[static_cast<size_t>(s.offset)];
-    for (int64_t i = 0; i < s.numel; ++i) {
-      const float scaled = rule.scale * g[i];
-      if (!rule.momentum_correction) {
-        v[i] = v[i] + scaled;
-      } else if (rule.nesterov) {
-        u[i] = rule.momentum * (u[i] + scaled);
-        v[i] = (v[i] + u[i]) + scaled;
-      } else {
-        u[i] = std::fma(rule.momentum, u[i], scaled);
-        v[i] = v[i] + u[i];
-      }
+inline void reference_accumulate(DgcCase& c, const DgcSegment& s, const Rule& rule) {
+  float *u = &c.u[static_cast<size_t>(s.offset)], *v = &c.v[static_cast<size_t>(s.offset)];
+  const float* g = &c.g[static_cast<size_t>(s.offset)];
+  for (int64_t i = 0; i < s.numel; ++i) {
+    const float scaled = rule.scale * g[i];
+    if (!rule.momentum_correction) {
+      v[i] = v[i] + scaled;
+    } else if (rule.nesterov) {
+      u[i] = rule.momentum * (u[i] + scaled);
+      v[i] = (v[i] + u[i]) + scaled;
+    } else {
+      u[i] = std::fma(rule.momentum, u[i], scaled);
+      v[i] = v[i] + u[i];
     }
-    struct Ranked {
-      uint32_t magnitude;
-      int64_t index;
-      bool operator<(const Ranked& o) const {
-        return magnitude != o.magnitude ? magnitude > o.magnitude : index < o.index;
-      }
-    };
-    std::vector<Ranked> ranking;
-    for (int64_t i = 0; i < s.numel; ++i) ranking.push_back({std::bit_cast<uint32_t>(v[i]) << 1, i});
-    std::sort(ranking.begin(), ranking.end());
-    std::vector<int64_t> order;
-    for (int64_t e = 0; e < s.k; ++e) order.push_back(ranking[static_cast<size_t>(e)].index);
-    std::sort(order.begin(), order.end());
+  }
+}
+
+inline std::vector<int64_t> reference_selection(const float* v, const DgcSegment& s) {
+  struct Ranked {
+    uint32_t magnitude;
+    int64_t index;
+    bool operator<(const Ranked& o) const {
+      return magnitude != o.magnitude ? magnitude > o.magnitude : index < o.index;
+    }
+  };
+  std::vector<Ranked> ranking;
+  for (int64_t i = 0; i < s.numel; ++i) ranking.push_back({std::bit_cast<uint32_t>(v[i]) << 1, i});
+  std::sort(ranking.begin(), ranking.end());
+  std::vector<int64_t> order;
+  for (int64_t e = 0; e < s.k; ++e) order.push_back(ranking[static_cast<size_t>(e)].index);
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
+inline void reference_compress(DgcCase& c, const Rule& rule) {
+  if (c.skip != 0) return;
+  std::byte* payload = c.message.data() + sizeof(WireHeader);
+  for (const DgcSegment& s : c.segments) {
+    reference_accumulate(c, s, rule);
+    float *u = &c.u[static_cast<size_t>(s.offset)], *v = &c.v[static_cast<size_t>(s.offset)];
+    const std::vector<int64_t> order = reference_selection(v, s);
     for (int64_t b = 0; b * 65536 < s.numel; ++b) {
       const auto end = static_cast<uint32_t>(
           std::count_if(order.begin(), order.end(), [&](int64_t i) { return i < (b + 1) * 65536; }));
@@ -128,6 +216,7 @@ inline void reference_compress(DgcCase& c, const DgcCompressArgs& rule) {
       if (rule.momentum_correction && rule.factor_masking) u[i] = 0;
     }
   }
+  seal(c);
 }
 
 inline void fill_normal(DgcCase& c, std::vector<float>& arena, uint32_t seed, float deviation = 1) {
@@ -139,7 +228,7 @@ inline void fill_normal(DgcCase& c, std::vector<float>& arena, uint32_t seed, fl
 }
 
 inline bool same_state(const DgcCase& a, const DgcCase& b) {
-  return bits_of(a.u) == bits_of(b.u) && bits_of(a.v) == bits_of(b.v) && a.payload == b.payload;
+  return bits_of(a.u) == bits_of(b.u) && bits_of(a.v) == bits_of(b.v) && a.message == b.message;
 }
 
 }  // namespace dgc::test

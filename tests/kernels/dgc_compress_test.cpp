@@ -1,16 +1,16 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
-#include "tests/backends.h"
 #include "tests/kernels/dgc_case.h"
+#include "tests/kernels/kernel_backends.h"
 
 using namespace dgc;
 using namespace dgc::test;
 
 namespace {
 
-DgcCompressArgs rule_of(bool correction, bool nesterov, bool masking) {
-  DgcCompressArgs rule;
+Rule rule_of(bool correction, bool nesterov, bool masking) {
+  Rule rule;
   rule.scale = 0.25f;
   rule.momentum = 0.9f;
   rule.momentum_correction = correction;
@@ -20,13 +20,14 @@ DgcCompressArgs rule_of(bool correction, bool nesterov, bool masking) {
 }
 
 // Both ways for some steps, with fresh gradients in each.
-void check_steps(Backend& backend, DgcCase c, const DgcCompressArgs& rule, int steps, uint32_t seed) {
+void check_steps(Backend& backend, DgcCase c, const Rule& rule, int steps, uint32_t seed) {
   DgcCase expected = c;
   for (int step = 0; step < steps; ++step) {
     CAPTURE(step);
     fill_normal(c, c.g, seed + static_cast<uint32_t>(step));
     expected.g = c.g;
-    backend.dgc_compress(c.args(rule));
+    expected.step = ++c.step;
+    compress(backend, c, rule);
     reference_compress(expected, rule);
     REQUIRE(same_state(c, expected));
   }
@@ -35,8 +36,9 @@ void check_steps(Backend& backend, DgcCase c, const DgcCompressArgs& rule, int s
 }  // namespace
 
 TEST_CASE("dgc_compress is its definition at every size", "[dgc]") {
-  const auto backend = GENERATE(from_range(backends())).make();
-  const auto numel = GENERATE(int64_t{1}, 15, 16, 17, 63, 64, 65, 1000, 65535, 65536, 65537, 3 * 65536 + 1);
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const auto numel =
+      GENERATE(int64_t{1}, 3, 31, 32, 33, 64, 511, 512, 513, 1000, 4095, 4097, 65535, 65536, 65537, 2 * 65536 + 1);
   const auto values = GENERATE(WireValues::fp32, WireValues::fp16);
   for (const int64_t k : {int64_t{1}, numel / 1000, numel / 4, numel}) {
     if (k < 1 || k > numel) continue;
@@ -46,7 +48,7 @@ TEST_CASE("dgc_compress is its definition at every size", "[dgc]") {
 }
 
 TEST_CASE("dgc_compress knows every switch", "[dgc]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const bool correction = GENERATE(true, false), nesterov = GENERATE(true, false), masking = GENERATE(true, false);
   CAPTURE(backend->name(), correction, nesterov, masking);
   DgcCase c({{5000, 5}, {1, 1}, {70000, 70}, {333, 333}}, WireValues::fp32);
@@ -56,22 +58,22 @@ TEST_CASE("dgc_compress knows every switch", "[dgc]") {
 }
 
 TEST_CASE("a hand-made step: momentum, velocity, selection, masking", "[dgc]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   DgcCase c({{4, 2}}, WireValues::fp32);
   const auto at = [&](std::vector<float>& arena) { return arena.data() + c.segments[0].offset; };
   const float g[] = {8, 0, -4, 4}, u[] = {2, 4, 0, -2}, v[] = {1, -3, 0, 0};
   std::copy_n(g, 4, at(c.g));
   std::copy_n(u, 4, at(c.u));
   std::copy_n(v, 4, at(c.v));
-  DgcCompressArgs rule;
+  Rule rule;
   rule.scale = 0.5f;
   rule.momentum = 0.5f;
-  backend->dgc_compress(c.args(rule));
+  compress(*backend, c, rule);
   // g' = {4, 0, -2, 2}; u = {5, 2, -2, 1}; v = {6, -1, -2, 1}: the largest two are 6 and -2.
   const float u_after[] = {0, 2, 0, 1}, v_after[] = {0, -1, 0, 1};
   CHECK(std::equal(u_after, u_after + 4, at(c.u)));
   CHECK(std::equal(v_after, v_after + 4, at(c.v)));
-  const auto* payload = reinterpret_cast<const std::byte*>(c.payload.data());
+  const std::byte* payload = c.payload();
   uint16_t offsets[2];
   float values[2];
   std::memcpy(offsets, payload + c.segments[0].offsets_at, sizeof offsets);
@@ -81,7 +83,7 @@ TEST_CASE("a hand-made step: momentum, velocity, selection, masking", "[dgc]") {
 }
 
 TEST_CASE("ties, zeros and odd values: k stays exact and the lower index goes first", "[dgc]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const int pattern = GENERATE(range(0, 7));
   const auto values = GENERATE(WireValues::fp32, WireValues::fp16);
   CAPTURE(backend->name(), pattern, values);
@@ -102,46 +104,85 @@ TEST_CASE("ties, zeros and odd values: k stays exact and the lower index goes fi
     }
   }
   DgcCase expected = c;
-  const DgcCompressArgs rule = rule_of(true, false, true);
+  const Rule rule = rule_of(true, false, true);
   for (int step = 0; step < 3; ++step) {  // no gradient: v changes by what is sent alone
     CAPTURE(step);
-    backend->dgc_compress(c.args(rule));
+    compress(*backend, c, rule);
     reference_compress(expected, rule);
     REQUIRE(same_state(c, expected));
   }
 }
 
-TEST_CASE("the guess and the number of threads never change the result", "[dgc]") {
-  DgcCase start({{200000, 200}, {4096, 4}, {65537, 100}}, WireValues::fp32);
+TEST_CASE("skipped, a step touches nothing", "[dgc]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  DgcCase c({{5000, 5}, {100, 1}}, WireValues::fp32);
+  fill_normal(c, c.g, 1);
+  fill_normal(c, c.v, 2);
+  c.skip = 1;
+  const DgcCase before = c;
+  compress(*backend, c, rule_of(true, false, true));
+  CHECK(same_state(c, before));
+  CHECK(c.guesses[0].k == 0);
+  c.skip = 0;  // and the next one is whole
+  DgcCase expected = c;
+  compress(*backend, c, rule_of(true, false, true));
+  reference_compress(expected, rule_of(true, false, true));
+  CHECK(same_state(c, expected));
+}
+
+TEST_CASE("the guess, the threads and their order never change the result", "[dgc]") {
+  DgcCase start({{70000, 200}, {4096, 4}, {1025, 64}, {65537, 100}}, WireValues::fp32);
   fill_normal(start, start.g, 11);
-  DgcCompressArgs rule = rule_of(true, false, true);
+  Rule rule = rule_of(true, false, true);
   rule.scale = 1;
   DgcCase expected = start;
   reference_compress(expected, rule);
 
+  std::vector<std::unique_ptr<Backend>> all;
+  for (const BackendFactory& factory : backends()) all.push_back(factory.make());
+  for (const int threads : {1, 5}) all.push_back(make_cpu_backend(threads));
+  for (const uint64_t seed : {7u, 1234u, 99u}) all.push_back(std::make_unique<EmulatedBackend>(seed));
   constexpr float kInf = std::numeric_limits<float>::infinity();
-  for (const int threads : {1, 2, 5}) {
-    const auto backend = make_cpu_backend(threads);
-    for (const float threshold : {0.f, 1e-38f, 0.1f, 2.f, 3.2f, 3.4f, 1e30f, kInf, std::nanf(""), -1.f}) {
+  for (const auto& backend : all) {
+    for (const float threshold : {0.f, 1e-38f, 0.1f, 2.f, 2.9f, 3.2f, 3.4f, 1e30f, kInf, std::nanf(""), -1.f}) {
       for (const float tail : {0.2f, 0.95f, 1.f}) {
-        CAPTURE(threads, threshold, tail);
+        CAPTURE(backend->name(), threshold, tail);
         DgcCase c = start;
         for (size_t i = 0; i < c.guesses.size(); ++i) c.guesses[i] = {threshold, 1.f, tail, c.segments[i].k, false};
-        backend->dgc_compress(c.args(rule));
+        compress(*backend, c, rule);
         REQUIRE(same_state(c, expected));
       }
     }
   }
 }
 
+TEST_CASE("a list that ends in many equal magnitudes is cut at the right one", "[dgc]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  // As many ties as one by one can be looked at on a GPU, one fewer and one more, and far more than candidates fit.
+  const int64_t ties = GENERATE(int64_t{1}, 300, 1023, 1024, 1025, 40000);
+  CAPTURE(backend->name(), ties);
+  DgcCase c({{70000, 1000}, {66000, 300}}, WireValues::fp32);
+  for (const DgcSegment& s : c.segments) {
+    for (int64_t i = 0; i < s.numel; ++i)
+      c.g[static_cast<size_t>(s.offset + i)] = i % 100 == 0 && i < 50000 ? 3.f : 0.f;
+    for (int64_t i = 0; i < ties; ++i) c.g[static_cast<size_t>(s.offset + s.numel - 1 - i)] = i % 2 ? 2.f : -2.f;
+  }
+  for (size_t i = 0; i < c.guesses.size(); ++i) c.guesses[i] = {1.99f, 1.f, 1.f, c.segments[i].k, false};
+  DgcCase expected = c;
+  compress(*backend, c, Rule{});
+  reference_compress(expected, Rule{});
+  CHECK(same_state(c, expected));
+}
+
 TEST_CASE("once steady, the guess is good and no second pass is needed", "[dgc]") {
-  const auto backend = make_cpu_backend(2);
-  DgcCase c({{300000, 300}, {50000, 50}, {5000, 5}}, WireValues::fp32);
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  CAPTURE(backend->name());
+  DgcCase c({{150000, 150}, {50000, 50}, {5000, 5}}, WireValues::fp32);
   int hits = 0;
   constexpr int kSteps = 60, kLast = 20;
   for (int step = 0; step < kSteps; ++step) {
     fill_normal(c, c.g, 100 + static_cast<uint32_t>(step));
-    backend->dgc_compress(c.args(rule_of(true, false, true)));
+    compress(*backend, c, rule_of(true, false, true));
     for (const DgcGuess& guess : c.guesses) hits += step >= kSteps - kLast && guess.hit;
   }
   CHECK(hits >= 3 * kLast * 9 / 10);
@@ -149,17 +190,17 @@ TEST_CASE("once steady, the guess is good and no second pass is needed", "[dgc]"
 }
 
 TEST_CASE("conservation: sent plus kept is what was accumulated, bit for bit", "[dgc]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto values = GENERATE(WireValues::fp32, WireValues::fp16);
   const float deviation = GENERATE(1e-9f, 1e-6f, 1.f, 1e4f, 1e8f, 1e30f);
   CAPTURE(backend->name(), values, deviation);
   DgcCase c({{100000, 1000}}, values);
   fill_normal(c, c.v, 5, deviation);
   const std::vector<float> before = c.v;
-  backend->dgc_compress(c.args(rule_of(true, false, true)));  // the gradient is zero
+  compress(*backend, c, rule_of(true, false, true));  // the gradient is zero
 
   const DgcSegment& s = c.segments[0];
-  const auto* payload = reinterpret_cast<const std::byte*>(c.payload.data());
+  const std::byte* payload = c.payload();
   std::vector<float> restored = c.v;
   for (size_t e = 0; e < static_cast<size_t>(s.k); ++e) {
     uint16_t offset = 0, half = 0;

@@ -12,7 +12,7 @@ namespace cuda {
 class ConvCache;    // conv_cache.h
 class Graphs;       // graphs.h
 class Queue;        // queue.h
-class DgcScratch;   // dgc_scratch.h
+class DgcScratch;   // dgc_memory.h
 struct Libraries;   // libraries.h
 }  // namespace cuda
 

@@ -27,6 +27,15 @@ class Queue {
   void run(int64_t blocks, const typename Kernel::Args& args) {
     launch({Kernel::kName, backend_.stream(), blocks, Kernel::kBlock}, global<Kernel>, args);
   }
+  // For kernels that call grid_sync(): `blocks` is at most cooperative_blocks(), which asks the driver, so keep it.
+  template <typename Kernel>
+  int64_t cooperative_blocks() const {
+    return cuda::cooperative_blocks(*backend_.cuda_device_, global<Kernel>, Kernel::kBlock);
+  }
+  template <typename Kernel>
+  void run_cooperative(int64_t blocks, const typename Kernel::Args& args) {
+    launch_cooperative({Kernel::kName, backend_.stream(), blocks, Kernel::kBlock}, global<Kernel>, args);
+  }
   std::byte* scratch(size_t bytes) { return backend_.workspace(bytes); }  // once per op
   unsigned* tickets() { return backend_.tickets(); }                      // for last_block(), kTickets of them
   int multiprocessors() const { return backend_.cuda_device_->multiprocessors(); }

@@ -1,0 +1,107 @@
+// What the threads of a block find out together, for the DGC kernels: blocks of kDgcThreads threads.
+#pragma once
+
+#include "kernels/cuda/dgc_scratch.h"
+#include "kernels/cuda/model.h"
+
+namespace dgc::cuda {
+
+inline constexpr unsigned kAllLanes = 0xffffffffu;
+inline constexpr int kDgcWarps = kDgcThreads / 32;
+
+__device__ inline int lane() { return static_cast<int>(threadIdx.x % 32); }
+__device__ inline int warp() { return static_cast<int>(threadIdx.x / 32); }
+__device__ inline unsigned lanes_before() { return (1u << lane()) - 1; }
+
+__device__ inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// The segment that a block of the table lies in.
+__device__ inline int segment_of(const DgcTable& table, int64_t block) {
+  int low = 0, high = table.count;
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    if (table.segments[middle].first_block <= block) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+// |v| by its bits, and an element as one number: larger magnitude first, then lower index first (as the CPU's).
+__device__ inline unsigned magnitude_bits(float v) { return __float_as_uint(v) & 0x7fffffffu; }
+__device__ inline uint64_t selection_key(unsigned magnitude, unsigned index) {
+  return uint64_t{magnitude} << 32 | static_cast<unsigned>(~index);
+}
+__device__ inline unsigned key_magnitude(uint64_t key) { return static_cast<unsigned>(key >> 32); }
+__device__ inline unsigned key_index(uint64_t key) { return ~static_cast<unsigned>(key); }
+
+struct DgcShared {
+  unsigned warp_sums[kDgcWarps];
+  unsigned bin, above;  // what find_bin found
+  unsigned strip_first[kDgcStrips];
+  unsigned strip_end[kDgcStrips];
+  unsigned long long word;  // one number for all
+  bool is_last;
+  union {
+    unsigned histogram[2048];
+    uint64_t ties[kDgcTies];
+  };
+};
+
+struct DgcScan {
+  unsigned before;  // sum over the threads before this one
+  unsigned total;
+};
+
+__device__ inline DgcScan block_scan(unsigned value, DgcShared& shared) {
+  unsigned sum = value;
+#pragma unroll
+  for (int d = 1; d < 32; d *= 2) {
+    const unsigned below = __shfl_up_sync(kAllLanes, sum, static_cast<unsigned>(d));
+    if (lane() >= d) sum += below;
+  }
+  __syncthreads();  // whoever still reads the sums of the call before
+  if (lane() == 31) shared.warp_sums[warp()] = sum;
+  __syncthreads();
+  DgcScan scan{sum - value, 0};
+#pragma unroll
+  for (int w = 0; w < kDgcWarps; ++w) {
+    if (w < warp()) scan.before += shared.warp_sums[w];
+    scan.total += shared.warp_sums[w];
+  }
+  return scan;
+}
+
+__device__ inline unsigned block_sum(unsigned value, DgcShared& shared) { return block_scan(value, shared).total; }
+
+struct DgcBin {
+  unsigned bin;    // the one that holds the want-th largest
+  unsigned above;  // how many lie in higher bins
+};
+
+// Among the elements that `histogram` counted, 1 <= want <= their number.
+template <int kBins>
+__device__ inline DgcBin find_bin(const unsigned* histogram, unsigned want, DgcShared& shared) {
+  constexpr int kEach = kBins / kDgcThreads;
+  const int top = kBins - 1 - static_cast<int>(threadIdx.x) * kEach;  // this thread's highest bin
+  unsigned counts[kEach], sum = 0;
+#pragma unroll
+  for (int j = 0; j < kEach; ++j) sum += counts[j] = histogram[top - j];
+  unsigned above = block_scan(sum, shared).before;
+  if (above < want && want <= above + sum) {
+#pragma unroll
+    for (int j = 0; j < kEach; ++j) {
+      if (above < want && want <= above + counts[j]) {
+        shared.bin = static_cast<unsigned>(top - j);
+        shared.above = above;
+      }
+      above += counts[j];
+    }
+  }
+  __syncthreads();
+  return {shared.bin, shared.above};  // not written again before the scan of the next call has synchronized
+}
+
+}  // namespace dgc::cuda

@@ -1,0 +1,117 @@
+// Whether the messages of all workers can be used: all of each header, its checksum and every index, in the order of
+// WireFaultKind. Every block ends up with the same answer, the fault of the lowest worker.
+#pragma once
+
+#include "kernels/cuda/dgc_seal.cuh"
+
+namespace dgc::cuda {
+
+// A fault as one number, larger for the one to report: the lowest worker's first kind, at its lowest tensor. 0: none.
+__device__ inline unsigned long long fault_code(int worker, WireFaultKind kind, int tensor) {
+  const auto place = static_cast<unsigned long long>(worker) << 36 | static_cast<unsigned long long>(kind) << 32 |
+                     static_cast<unsigned>(tensor);
+  return ~place;
+}
+
+struct DgcMessages {
+  const DgcApplyArgs& a;
+
+  __device__ const std::byte* operator[](int worker) const {
+    return a.messages + static_cast<uint64_t>(worker) * (kWireHeaderBytes + a.header.payload_bytes);
+  }
+  __device__ const uint64_t* header(int worker) const { return reinterpret_cast<const uint64_t*>((*this)[worker]); }
+  __device__ const std::byte* payload(int worker) const { return (*this)[worker] + kWireHeaderBytes; }
+};
+
+// One block's entries in one message. Until it is checked it may say anything.
+struct DgcEntries {
+  const uint16_t* offsets;
+  const float* values32;  // one of the two is read
+  const uint16_t* values16;
+  unsigned begin, end;
+
+  __device__ DgcEntries(const std::byte* payload, const DgcSegment& s, int64_t local)
+      : offsets(reinterpret_cast<const uint16_t*>(payload + s.offsets_at)),
+        values32(reinterpret_cast<const float*>(payload + s.values_at)),
+        values16(reinterpret_cast<const uint16_t*>(payload + s.values_at)) {
+    const auto* ends = reinterpret_cast<const unsigned*>(payload + s.block_ends_at);
+    begin = local == 0 ? 0 : ends[local - 1];
+    end = ends[local];
+  }
+};
+
+// Every block of every message on its own: together that is all there is to check.
+__device__ inline void check_indices(const DgcApplyArgs& a, unsigned long long* fault) {
+  for (int64_t i = blockIdx.x; i < a.table.blocks * a.workers; i += gridDim.x) {
+    const int worker = static_cast<int>(i / a.table.blocks);
+    const int64_t block = i % a.table.blocks;
+    const int segment = segment_of(a.table, block);
+    const DgcSegment& s = a.table.segments[segment];
+    const int64_t local = block - s.first_block, left = s.numel - local * kDgcBlock;
+    const DgcEntries e(DgcMessages{a}.payload(worker), s, local);
+    bool sound = e.begin <= e.end && e.end <= s.k && (left > kDgcBlock || e.end == s.k);
+    if (sound) {
+      for (unsigned at = e.begin + threadIdx.x; at < e.end; at += kDgcThreads) {
+        sound =
+            sound && e.offsets[at] < smaller(left, kDgcBlock) && (at == e.begin || e.offsets[at - 1] < e.offsets[at]);
+      }
+    }
+    if (!sound) atomicMax(fault, fault_code(worker, WireFaultKind::indices, segment));
+  }
+}
+
+__device__ inline WireHeader read_header(const uint64_t* words) {
+  WireHeader header;
+  memcpy(static_cast<void*>(&header), words, sizeof(header));
+  return header;
+}
+
+// By four threads, which must stay together.
+__device__ inline WireFaultKind check_header(const DgcApplyArgs& a, int worker, const uint64_t* hashes) {
+  const bool inside = worker < a.workers;
+  const int64_t pieces = pieces_of(a.header.payload_bytes);
+  const uint64_t* words = DgcMessages{a}.header(inside ? worker : 0);
+  const uint64_t checksum =
+      message_checksum(words, hashes + (inside ? worker : 0) * pieces, inside ? pieces : int64_t{-1});
+  if (!inside) return WireFaultKind::none;
+  const WireHeader got = read_header(words);
+  const WireHeader& want = a.header;
+  if (got.magic != want.magic) return WireFaultKind::magic;
+  if (got.version != want.version) return WireFaultKind::version;
+  if (got.checksum != checksum) return WireFaultKind::checksum;
+  if (got.step != a.control->step) return WireFaultKind::stale;
+  if (got.worker != static_cast<unsigned>(worker)) return WireFaultKind::worker;
+  if (got.values != want.values || got.tensors != want.tensors || got.payload_bytes != want.payload_bytes ||
+      got.entries != want.entries) {
+    return WireFaultKind::layout;
+  }
+  return WireFaultKind::none;
+}
+
+// Once all pieces are hashed and all indices checked. Every block does it, which costs less than to wait for one.
+__device__ inline unsigned long long find_fault(const DgcApplyArgs& a, const DgcApplyScratch& scratch,
+                                                unsigned long long& shared) {
+  if (threadIdx.x == 0) shared = *scratch.fault;
+  __syncthreads();
+  for (int first = warp() * kHashesPerWarp; first < a.workers; first += kDgcWarps * kHashesPerWarp) {
+    const int worker = first + lane() / 4;
+    const WireFaultKind kind = check_header(a, worker, scratch.hashes);
+    if (kind != WireFaultKind::none && lane() % 4 == 0) atomicMax(&shared, fault_code(worker, kind, 0));
+  }
+  __syncthreads();
+  return shared;
+}
+
+__device__ inline WireFault decode_fault(const DgcApplyArgs& a, unsigned long long code) {
+  WireFault fault;
+  fault.worker = static_cast<unsigned>(~code >> 36);
+  fault.kind = static_cast<WireFaultKind>(~code >> 32 & 15u);
+  const WireHeader got = read_header(DgcMessages{a}.header(static_cast<int>(fault.worker)));
+  if (fault.kind == WireFaultKind::version) fault.found = got.version;
+  if (fault.kind == WireFaultKind::stale) fault.found = got.step;
+  if (fault.kind == WireFaultKind::worker) fault.found = got.worker;
+  if (fault.kind == WireFaultKind::indices) fault.found = static_cast<unsigned>(~code);
+  return fault;
+}
+
+}  // namespace dgc::cuda

@@ -1,0 +1,54 @@
+// What travels dense: pack gathers the tensors' gradients into one buffer, 8 bytes per element; the step on what comes
+// back is momentum SGD (SgdArgs with a scale of 1), 20 bytes per element.
+#pragma once
+
+#include "kernels/cuda/dgc_block.cuh"
+
+namespace dgc::cuda {
+
+// Calls body(place in the packed buffer, place in the arena).
+template <typename Body>
+__device__ inline void each_dense(const DgcDense& dense, const Body& body) {
+  const int64_t step = int64_t{gridDim.x} * kDgcThreads;
+  for (int64_t i = int64_t{blockIdx.x} * kDgcThreads + threadIdx.x; i < dense.numel; i += step) {
+    int low = 0, high = dense.count;
+    while (high - low > 1) {
+      const int middle = (low + high) / 2;
+      if (dense.ranges[middle].packed_at <= i) {
+        low = middle;
+      } else {
+        high = middle;
+      }
+    }
+    body(i, dense.ranges[low].offset + (i - dense.ranges[low].packed_at));
+  }
+}
+
+__device__ inline void step_dense(const DgcApplyArgs& a, float lr) {
+  each_dense(a.dense, [&](int64_t packed, int64_t at) {
+    const float w = a.w[at];
+    const float d = fmaf(a.weight_decay, w, a.dense_sum[packed]);
+    const float m = fmaf(a.momentum, a.m[at], d);
+    a.m[at] = m;
+    a.w[at] = fmaf(-lr, a.nesterov ? fmaf(a.momentum, m, d) : m, w);
+  });
+}
+
+struct DgcPack {
+  static constexpr const char* kName = "dgc_pack";
+  static constexpr int kBlock = kDgcThreads;
+  using Args = DgcPackArgs;
+  struct Shared {};
+
+  __device__ static void run(const Args& a, Shared&) {
+    const float scale = a.scale != nullptr ? *a.scale : 1.f;
+    each_dense(a.dense, [&](int64_t packed, int64_t at) { a.packed[packed] = scale * a.arena[at]; });
+  }
+};
+
+template <typename Queue>
+void dgc_pack(Queue& queue, const DgcPackArgs& args) {
+  queue.template run<DgcPack>((args.dense.numel + kDgcThreads - 1) / kDgcThreads, args);
+}
+
+}  // namespace dgc::cuda

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "kernels/cuda/dgc_scratch.h"
+#include "tensor/device.h"
+
+namespace dgc::cuda {
+
+inline int64_t dgc_pieces(uint64_t payload_bytes) {
+  return static_cast<int64_t>((payload_bytes + kWirePiece - 1) / kWirePiece);
+}
+
+// Cuts one stretch of memory into arrays: called once to count the bytes, and again to hand them out.
+class Carver {
+ public:
+  explicit Carver(void* memory) : memory_(static_cast<std::byte*>(memory)) {}
+
+  template <typename T>
+  void take(T*& array, int64_t count) {
+    array = memory_ != nullptr ? reinterpret_cast<T*>(memory_ + used_) : nullptr;
+    used_ += (static_cast<size_t>(count) * sizeof(T) + 255) / 256 * 256;
+  }
+  size_t used() const { return used_; }
+
+ private:
+  std::byte* memory_;
+  size_t used_ = 0;
+};
+
+inline size_t carve(void* memory, int64_t blocks, int64_t count, int64_t pieces, DgcCompressScratch& to) {
+  Carver carver(memory);
+  carver.take(to.keys, kDgcKeysPerBlock * blocks + kDgcKeysPerSegment * count);
+  carver.take(to.strips, blocks * kDgcStrips);
+  carver.take(to.sure, blocks);
+  carver.take(to.counts, blocks);
+  carver.take(to.segments, count);
+  carver.take(to.tie_keys, count * kDgcTies);
+  carver.take(to.hashes, pieces);
+  carver.take(to.collected, count);
+  carver.take(to.ties, count);
+  carver.take(to.guess_histogram, count * kDgcGuessBins);
+  carver.take(to.radix_histogram, count * kDgcRadixBins);
+  carver.take(to.ticket, 1);
+  return carver.used();
+}
+
+inline size_t carve(void* memory, int64_t hashes, DgcApplyScratch& to) {
+  Carver carver(memory);
+  carver.take(to.hashes, hashes);
+  carver.take(to.fault, 1);
+  carver.take(to.ticket, 1);
+  return carver.used();
+}
+
+// What the DGC ops keep between calls. It grows when a larger table or message comes, else nothing is allocated.
+class DgcScratch {
+ public:
+  explicit DgcScratch(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+
+  const DgcCompressScratch& compress(const DgcTable& table, uint64_t payload_bytes);
+  const DgcApplyScratch& apply(int32_t workers, uint64_t payload_bytes);
+
+  // Blocks that fit on the GPU at once; 0: not asked yet.
+  int64_t compress_blocks = 0, apply_blocks = 0;
+
+ private:
+  std::shared_ptr<Device> device_;
+  int64_t blocks_ = 0, count_ = 0, pieces_ = 0, hashes_ = 0;
+  Buffer compress_memory_, apply_memory_;
+  DgcCompressScratch compress_{};
+  DgcApplyScratch apply_{};
+};
+
+inline const DgcCompressScratch& DgcScratch::compress(const DgcTable& table, uint64_t payload_bytes) {
+  const int64_t pieces = dgc_pieces(payload_bytes);
+  if (table.blocks > blocks_ || table.count > count_ || pieces > pieces_ || compress_memory_.data() == nullptr) {
+    blocks_ = std::max(blocks_, table.blocks);
+    count_ = std::max(count_, int64_t{table.count});
+    pieces_ = std::max(pieces_, pieces);
+    device_->synchronize();  // the memory that is given back may be in use
+    compress_memory_ = Buffer();
+    compress_memory_ = Buffer(device_, carve(nullptr, blocks_, count_, pieces_, compress_));
+    carve(compress_memory_.data(), blocks_, count_, pieces_, compress_);
+  }
+  return compress_;
+}
+
+inline const DgcApplyScratch& DgcScratch::apply(int32_t workers, uint64_t payload_bytes) {
+  const int64_t hashes = workers * dgc_pieces(payload_bytes);
+  if (hashes > hashes_ || apply_memory_.data() == nullptr) {
+    hashes_ = std::max(hashes_, hashes);
+    device_->synchronize();
+    apply_memory_ = Buffer();
+    apply_memory_ = Buffer(device_, carve(nullptr, hashes_, apply_));
+    carve(apply_memory_.data(), hashes_, apply_);
+  }
+  return apply_;
+}
+
+}  // namespace dgc::cuda

@@ -1,0 +1,170 @@
+// Exact selection over v, for the segments whose list of candidates is of no use: in the first steps, when k changes,
+// or when a guess was wrong. The k-th largest magnitude is found 11, 10 and 10 bits at a time by counting, then every
+// strip counts what it will send, and with those counts every strip knows where in the message it writes. All such
+// segments go at once; the phases are separated by grid-wide barriers. Reads v five times.
+#pragma once
+
+#include "kernels/cuda/dgc_candidates.cuh"
+
+namespace dgc::cuda {
+
+struct DgcDigit {
+  int shift, bits, first_bin;
+};
+// By value, for a table in memory would be the host's.
+__device__ inline DgcDigit radix_digit(int i) {
+  return i == 0 ? DgcDigit{20, 11, 0} : i == 1 ? DgcDigit{10, 10, 2048} : DgcDigit{0, 10, 2048 + 1024};
+}
+
+struct DgcCut {
+  unsigned magnitude;  // of the k-th largest; while digits are missing, their bits are too
+  unsigned ties;       // how many elements of exactly that magnitude are among the k, lowest indices first
+};
+
+// From the digits that have been counted.
+__device__ inline DgcCut radix_cut(const unsigned* histograms, int64_t k, int digits, DgcShared& shared) {
+  DgcCut cut{0, static_cast<unsigned>(k)};
+  for (int i = 0; i < digits; ++i) {
+    const DgcDigit digit = radix_digit(i);
+    const DgcBin found = i == 0 ? find_bin<2048>(histograms, cut.ties, shared)
+                                : find_bin<1024>(histograms + digit.first_bin, cut.ties, shared);
+    cut = {cut.magnitude << digit.bits | found.bin, cut.ties - found.above};
+  }
+  return cut;
+}
+
+// Calls body(segment, its number, block) for every block of every segment that needs the radix selection.
+template <typename Body>
+__device__ inline void each_unlisted_block(const DgcTable& table, const DgcCompressScratch& scratch, const Body& body) {
+  for (int64_t block = blockIdx.x; block < table.blocks; block += gridDim.x) {
+    const int segment = segment_of(table, block);
+    if (!is_listed(scratch, segment)) body(table.segments[segment], segment, block);
+  }
+}
+
+__device__ inline void count_digit(const DgcCompressArgs& a, const DgcCompressScratch& scratch, int which,
+                                   DgcShared& shared) {
+  const DgcDigit digit = radix_digit(which);
+  const unsigned bins = 1u << digit.bits;
+  each_unlisted_block(a.table, scratch, [&](const DgcSegment& s, int segment, int64_t block) {
+    unsigned* histograms = scratch.radix_histogram + segment * int64_t{kDgcRadixBins};
+    const unsigned prefix = radix_cut(histograms, s.k, which, shared).magnitude;
+    for (unsigned i = threadIdx.x; i < bins; i += kDgcThreads) shared.histogram[i] = 0;
+    __syncthreads();
+    const int64_t first = (block - s.first_block) * kDgcBlock;
+    const auto numel = static_cast<int>(smaller(kDgcBlock, s.numel - first));
+    const float* v = a.v + s.offset + first;
+    constexpr int kAtOnce = 8;  // loads under way
+    for (int at = static_cast<int>(threadIdx.x); at < numel; at += kAtOnce * kDgcThreads) {
+      unsigned magnitudes[kAtOnce];
+#pragma unroll
+      for (int j = 0; j < kAtOnce; ++j) {
+        const int i = at + j * kDgcThreads;
+        magnitudes[j] = i < numel ? magnitude_bits(v[i]) : 0xffffffffu;
+      }
+#pragma unroll
+      for (int j = 0; j < kAtOnce; ++j) {
+        if (magnitudes[j] == 0xffffffffu || magnitudes[j] >> (digit.shift + digit.bits) != prefix) continue;
+        atomicAdd(&shared.histogram[magnitudes[j] >> digit.shift & (bins - 1)], 1u);
+      }
+    }
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < bins; i += kDgcThreads) {
+      const unsigned count = shared.histogram[i];
+      if (count != 0) atomicAdd(&histograms[digit.first_bin + static_cast<int>(i)], count);
+    }
+    __syncthreads();
+  });
+}
+
+__device__ inline int strip_numel(const DgcSegment& s, int64_t first) {
+  const int64_t left = s.numel - first;
+  return left > 0 ? static_cast<int>(smaller(left, kDgcStrip)) : 0;
+}
+
+// What one strip holds, for every lane of its warp.
+__device__ inline DgcStripRecord count_strip(const float* v, int numel, unsigned cut) {
+  unsigned counts = 0;  // at most 512 of each: both in one word
+#pragma unroll 4
+  for (int i = lane(); i < numel; i += 32) {
+    const unsigned magnitude = magnitude_bits(v[i]);
+    counts += (magnitude > cut ? 1u : 0u) + (magnitude == cut ? 0x10000u : 0u);
+  }
+#pragma unroll
+  for (int d = 16; d > 0; d /= 2) counts += __shfl_xor_sync(kAllLanes, counts, d);
+  return {counts & 0xffffu, counts >> 16};
+}
+
+__device__ inline void count_unlisted(const DgcCompressArgs& a, const DgcCompressScratch& scratch, DgcShared& shared) {
+  each_unlisted_block(a.table, scratch, [&](const DgcSegment& s, int segment, int64_t block) {
+    const unsigned* histograms = scratch.radix_histogram + segment * int64_t{kDgcRadixBins};
+    const DgcCut cut = radix_cut(histograms, s.k, 3, shared);
+    unsigned above_in_block = 0, equal_in_block = 0;  // on lane 0 of each warp
+    for (int strip = warp(); strip < kDgcStrips; strip += kDgcWarps) {
+      const int64_t first = (block - s.first_block) * kDgcBlock + strip * kDgcStrip;
+      const DgcStripRecord record = count_strip(a.v + s.offset + first, strip_numel(s, first), cut.magnitude);
+      if (lane() != 0) continue;
+      scratch.strips[block * kDgcStrips + strip] = record;
+      above_in_block += record.first;
+      equal_in_block += record.count;
+    }
+    const unsigned above = block_sum(above_in_block, shared), equal = block_sum(equal_in_block, shared);
+    if (threadIdx.x == 0) scratch.counts[block] = {above, equal};
+  });
+}
+
+__device__ inline void emit_unlisted_block(const DgcCompressArgs& a, const DgcCompressScratch& scratch, int segment,
+                                           int64_t block, DgcShared& shared) {
+  const DgcSegment& s = a.table.segments[segment];
+  const int64_t local = block - s.first_block;
+  const DgcCut cut = radix_cut(scratch.radix_histogram + segment * int64_t{kDgcRadixBins}, s.k, 3, shared);
+  DgcBlockRecord before{0, 0};
+  for (int64_t b = s.first_block + threadIdx.x; b < block; b += kDgcThreads) {
+    before.above += scratch.counts[b].above;
+    before.equal += scratch.counts[b].equal;
+  }
+  before = {block_sum(before.above, shared), block_sum(before.equal, shared)};
+
+  // Per strip: what comes before it, in the whole segment.
+  DgcStripRecord mine{0, 0};
+  if (threadIdx.x < kDgcStrips) mine = scratch.strips[block * kDgcStrips + threadIdx.x];
+  const DgcScan above = block_scan(mine.first, shared), equal = block_scan(mine.count, shared);
+  if (threadIdx.x < kDgcStrips) {
+    shared.strip_first[threadIdx.x] = before.above + above.before;
+    shared.strip_end[threadIdx.x] = before.equal + equal.before;
+  }
+  __syncthreads();
+
+  const DgcEmitter emitter(a, s);
+  for (int strip = warp(); strip < kDgcStrips; strip += kDgcWarps) {
+    const DgcStripRecord record = scratch.strips[block * kDgcStrips + strip];
+    unsigned tie = shared.strip_end[strip];
+    if (record.first == 0 && (record.count == 0 || tie >= cut.ties)) continue;  // nothing to send
+    unsigned entry = shared.strip_first[strip] + (tie < cut.ties ? tie : cut.ties);
+    const int64_t first = local * kDgcBlock + strip * kDgcStrip;
+    const int numel = strip_numel(s, first);
+    for (int row = 0; row < numel; row += 32) {
+      const int i = row + lane();
+      const unsigned magnitude = i < numel ? magnitude_bits(a.v[s.offset + first + i]) : 0;
+      const bool is_tie = i < numel && magnitude == cut.magnitude;
+      const unsigned ties = __ballot_sync(kAllLanes, is_tie);
+      const unsigned my_tie = tie + static_cast<unsigned>(__popc(ties & lanes_before()));
+      const bool is_sent = magnitude > cut.magnitude || (is_tie && my_tie < cut.ties);
+      const unsigned sent = __ballot_sync(kAllLanes, is_sent);
+      if (is_sent) {
+        emitter.emit(entry + static_cast<unsigned>(__popc(sent & lanes_before())),
+                     static_cast<unsigned>(first) + static_cast<unsigned>(i));
+      }
+      tie += static_cast<unsigned>(__popc(ties));
+      entry += static_cast<unsigned>(__popc(sent));
+    }
+  }
+  if (threadIdx.x == 0) {
+    const unsigned ties = before.equal + equal.total;
+    emitter.end_block(local, before.above + above.total + (ties < cut.ties ? ties : cut.ties));
+    if (local == 0) remember(a.guesses[segment], s, __uint_as_float(cut.magnitude), DgcGuess{}.tail, false);
+  }
+  __syncthreads();  // before the next block's strips take the place of these
+}
+
+}  // namespace dgc::cuda
