@@ -30,7 +30,7 @@ void add_train_command(CLI::App& app) {
   command->callback([options] {
     const Config config = load_config(options->config, options->overrides);
     const std::filesystem::path run = train(config, options->train);
-    fmt::print("{}", final_table({run}));
+    if (!run.empty()) fmt::print("{}", final_table({run}));
   });
 }
 

@@ -33,7 +33,7 @@ template <>
 inline constexpr auto kEnumNames<ScheduleType> = std::to_array<std::string_view>({"constant", "step", "cosine",
                                                                                   "polynomial", "plateau"});
 template <>
-inline constexpr auto kEnumNames<CommunicatorType> = std::to_array<std::string_view>({"auto", "single", "threads"});
+inline constexpr auto kEnumNames<CommunicatorType> = std::to_array<std::string_view>({"auto", "single", "threads", "nccl"});
 template <>
 inline constexpr auto kEnumNames<TransportType> = std::to_array<std::string_view>({"auto", "sparse"});
 template <>

@@ -55,7 +55,7 @@ const Keys& config_keys() {
             "Workers that a rank runs one after another, sharing its weights. Workers = ranks x this")
         .at_least(1)
         .at_most(4096);
-    top.add("ranks", &Config::ranks, "Ranks, as threads of this process (`exchange.communicator` `threads`)")
+    top.add("ranks", &Config::ranks, "Ranks, as threads of this process; with several processes as many as a launcher has started (docs/launch.md)")
         .at_least(1)
         .at_most(1024);
     top.add("threads", &Config::threads, "Compute threads per rank; 0: the machine's cores, shared by the ranks")

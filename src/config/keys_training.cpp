@@ -25,7 +25,8 @@ void add_training_keys(Keys& keys) {
 void add_exchange_keys(Keys& keys) {
   auto exchange = Section<Config>(keys).section("exchange", &Config::exchange);
   exchange.add("communicator", &ExchangeOptions::communicator,
-               "`single`: one rank; `threads`: ranks are threads of this process; `auto`: what `ranks` asks for");
+               "`single`: one rank; `threads`: ranks are threads of this process; `nccl`: ranks are processes with a GPU "
+               "each; `auto`: `nccl` when a launcher has started several, else what `ranks` asks for");
   exchange.add("transport", &ExchangeOptions::transport,
                "How messages travel; `auto` is `sparse` for now. Changes no result");
   auto wire = exchange.section("wire", &ExchangeOptions::wire);

@@ -133,7 +133,7 @@ struct LearningRateOptions {
   bool operator==(const LearningRateOptions&) const = default;
 };
 
-enum class CommunicatorType { automatic, single, threads };
+enum class CommunicatorType { automatic, single, threads, nccl };
 enum class TransportType { automatic, sparse };
 enum class ValueFormat { fp32, fp16 };
 enum class IndexFormat { block16 };  // 16-bit offsets in blocks of 65,536
@@ -165,7 +165,7 @@ struct Config {
   Precision precision = Precision::fp32;
   bool deterministic = true;
   int64_t workers_per_rank = 1;
-  int64_t ranks = 1;    // threads of this process, for the communicator "threads"
+  int64_t ranks = 1;    // threads of this process; under a launcher the processes it started
   int64_t threads = 0;  // compute threads per rank; 0: the machine's cores shared by its ranks
   ModelOptions model;
   DataOptions data;

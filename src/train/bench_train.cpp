@@ -1,20 +1,22 @@
 #include <chrono>
 
 #include "train/bench.h"
-#include "train/rank.h"
 #include "train/median.h"
+#include "train/rank.h"
+#include "train/ranks.h"
 
 namespace dgc {
 
-TrainBench bench_train(const Config& config, const BenchOptions& options) {
+TrainBench bench_train(const Config& given, const BenchOptions& options) {
+  const Launch launch = read_launch();
+  const Config config = with_launch(given, launch);
   using Clock = std::chrono::steady_clock;
   const auto train_set = make_dataset(config, Split::train);
   const auto test_set = make_dataset(config, Split::test);
-  const auto communicators = make_communicators(config);
   std::vector<double> stretches;
   std::string device;
-  run_ranks(communicators, [&](Communicator& communicator) {
-    Rank rank(config, {*train_set, *test_set}, communicator);
+  on_ranks(config, launch, [&](Backend& backend, Communicator& communicator) {
+    Rank rank(config, {*train_set, *test_set}, backend, communicator);
     const auto run = [&](int steps) {
       const Clock::time_point start = Clock::now();
       for (int i = 0; i < steps; ++i) {

@@ -1,7 +1,6 @@
 #include "train/make.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "config/enum_names.h"
 #include "data/open.h"
@@ -172,28 +171,6 @@ DType activation_type(Precision precision) {
       return DType::f16;
   }
   DGC_CHECK(false, "a precision that activation_type does not know");
-}
-
-std::unique_ptr<Backend> make_backend(const Config& config) {
-  // Shared fairly: the ranks of a run are threads of one process on one machine.
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  const int threads =
-      config.threads > 0 ? static_cast<int>(config.threads) : std::max(1, cores / static_cast<int>(config.ranks));
-  const bool tf32 = config.precision == Precision::tf32;
-  auto backend = make_backend(config.device, threads, tf32 ? Fp32Math::tf32 : Fp32Math::exact);
-  const bool fp32_only = !backend->supports(DType::bf16);
-  if (fp32_only && config.precision != Precision::fp32) {
-    throw_user_error("precision: {} needs a GPU, and this run uses the device {}; set precision to \"fp32\"",
-                     kEnumNames<Precision>[static_cast<size_t>(config.precision)], backend -> name());
-  }
-  return backend;
-}
-
-std::vector<std::unique_ptr<Communicator>> make_communicators(const Config& config) {
-  if (config.ranks > 1) return make_thread_communicators(static_cast<int>(config.ranks));
-  std::vector<std::unique_ptr<Communicator>> one;
-  one.push_back(make_single_communicator());
-  return one;
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const Config& config, const OptimizerContext& context) {

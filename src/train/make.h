@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "config/options.h"
 #include "data/dataset.h"
@@ -25,12 +24,8 @@ SampleSpec sample_spec(const Config&);
 // Throws UserError where the layers do not fit one another or the image.
 Network make_network(const ModelOptions&, const Shape& image);
 
-// Throws UserError when the device is not here, or cannot compute in the config's precision.
-std::unique_ptr<Backend> make_backend(const Config&);
 DType activation_type(Precision);
 
-// One per rank of this process.
-std::vector<std::unique_ptr<Communicator>> make_communicators(const Config&);
 std::unique_ptr<Optimizer> make_optimizer(const Config&, const OptimizerContext&);
 LrSchedule make_lr_schedule(const Config&);
 SparsitySchedule make_sparsity_schedule(const OptimizerOptions&);

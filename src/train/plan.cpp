@@ -6,6 +6,7 @@
 #include "models/executor.h"
 #include "optim/dgc_layout.h"
 #include "train/make.h"
+#include "train/ranks.h"
 
 namespace dgc {
 namespace {

@@ -39,23 +39,23 @@ void check_fits(const Config& config, const ImageDataset& train) {
   Sampling{train.size(), all_workers(config), config.training.batch_per_worker, config.seed}.steps_per_epoch();
 }
 
-Rank::Rank(const Config& config, const Data& data, Communicator& communicator)
+Rank::Rank(const Config& config, const Data& data, Backend& backend, Communicator& communicator)
     : config_(config),
       data_(data),
       communicator_(communicator),
-      backend_(make_backend(config)),
-      device_(backend_->device()),
+      backend_(backend),
+      device_(backend.device()),
       network_(make_network(config.model, image_shape(data.train))),
       params_(network_.params()),
       statistics_(network_.buffers()),
       weights_(device_, params_),
       mean_statistics_(device_, statistics_),
-      executor_(network_, *backend_, config.training.batch_per_worker, Executor::Mode::training,
+      executor_(network_, backend_, config.training.batch_per_worker, Executor::Mode::training,
                 activation_type(config.precision)),
-      evaluator_(network_, *backend_, data.test, config.training.eval_batch, static_cast<int>(config.data.threads),
+      evaluator_(network_, backend_, data.test, config.training.eval_batch, static_cast<int>(config.data.threads),
                  activation_type(config.precision)),
-      record_(*backend_, communicator, static_cast<int>(config.workers_per_rank)),
-      statistics_sum_(*backend_, communicator, static_cast<int>(config.workers_per_rank), statistics_.extent()),
+      record_(backend_, communicator, static_cast<int>(config.workers_per_rank)),
+      statistics_sum_(backend_, communicator, static_cast<int>(config.workers_per_rank), statistics_.extent()),
       lr_(make_lr_schedule(config)),
       sparsity_(make_sparsity_schedule(config.optimizer)) {
   check_fits(config, data.train);
@@ -64,11 +64,11 @@ Rank::Rank(const Config& config, const Data& data, Communicator& communicator)
   const int64_t batch = config.training.batch_per_worker;
   for (int64_t i = 0; i < config.workers_per_rank; ++i) {
     workers_.push_back({Arena(device_, params_), Arena(device_, statistics_), Arena(device_, statistics_),
-                        BatchInput(*backend_, network_, batch, activation_type(config.precision))});
+                        BatchInput(backend_, network_, batch, activation_type(config.precision))});
     initialize(workers_.back().statistics, config.seed);
   }
   record_.restore_control(first_control(config.precision));
-  optimizer_ = make_optimizer(config, {.backend = *backend_,
+  optimizer_ = make_optimizer(config, {.backend = backend_,
                                        .communicator = communicator_,
                                        .layout = params_,
                                        .local_workers = static_cast<int>(workers_.size())});
@@ -91,7 +91,7 @@ void Rank::train_step() {
   record_.begin({static_cast<uint64_t>(step_), static_cast<float>(metrics.learning_rate), interrupted()});
 
   if (communicator_.recordable()) {
-    backend_->run_recorded(key, [this] { queue_step(); });
+    backend_.run_recorded(key, [this] { queue_step(); });
   } else {
     queue_step();
   }
@@ -114,23 +114,23 @@ void Rank::queue_step() {
     gradients.push_back(workers_[static_cast<size_t>(local)].gradient.data());
   }
   {
-    const Range range(*backend_, "judge");
+    const Range range(backend_, "judge");
     record_.judge(gradients, params_.extent());
   }
   {
-    const Range range(*backend_, "optimizer");
+    const Range range(backend_, "optimizer");
     optimizer_->step({.gradients = gradients, .weights = weights_, .record = record_});
   }
   for (Worker& worker : workers_) {
     const Shape all{statistics_.extent()};
-    backend_->copy_unless_skipped(record_.control(), {worker.next_statistics.data(), all},
-                                  {worker.statistics.data(), all});
+    backend_.copy_unless_skipped(record_.control(), {worker.next_statistics.data(), all},
+                                 {worker.statistics.data(), all});
   }
 }
 
 void Rank::run_worker(int local) {
   Worker& worker = workers_[static_cast<size_t>(local)];
-  const Range range(*backend_, "worker");
+  const Range range(backend_, "worker");
   device_->zero(worker.gradient.data(), worker.gradient.bytes());
   const Arena& statistics = worker.next_statistics;
   device_->copy(statistics.data(), worker.statistics.data(), statistics.bytes());
@@ -143,12 +143,12 @@ void Rank::run_worker(int local) {
                        .first_sample = static_cast<uint64_t>(first_worker() + local) * static_cast<uint64_t>(rows)};
   const View images = worker.input.images();
   const View logits = executor_.forward(weights_, statistics, images, run);
-  backend_->softmax_cross_entropy({.rows = rows,
-                                   .classes = logits.shape[1],
-                                   .gradient_scale = 1.f / static_cast<float>(rows),
-                                   .control = record_.control()},
-                                  logits, worker.input.labels(), executor_.output_gradient(),
-                                  &record_.local(local)->loss);
+  backend_.softmax_cross_entropy({.rows = rows,
+                                  .classes = logits.shape[1],
+                                  .gradient_scale = 1.f / static_cast<float>(rows),
+                                  .control = record_.control()},
+                                 logits, worker.input.labels(), executor_.output_gradient(),
+                                 &record_.local(local)->loss);
   executor_.backward(weights_, worker.gradient, images, run, [](int, int) {});
 }
 

@@ -28,7 +28,8 @@ class Rank {
     const ImageDataset& test;
   };
 
-  Rank(const Config&, const Data&, Communicator&);
+  // All must outlive it. One backend per rank, made by the thread that uses the rank.
+  Rank(const Config&, const Data&, Backend&, Communicator&);
 
   int64_t step() const { return step_; }  // finished steps
   int64_t steps_per_epoch() const { return steps_per_epoch_; }
@@ -85,7 +86,7 @@ class Rank {
   const Config& config_;
   Data data_;
   Communicator& communicator_;
-  std::unique_ptr<Backend> backend_;
+  Backend& backend_;
   std::shared_ptr<Device> device_;
   Network network_;
   ParamLayout params_;

@@ -29,10 +29,18 @@ void require_same_config(const fs::path& run, const Config& config) {
   }
 }
 
+fs::path path_of(const Config& config, const TrainOptions& options) {
+  return options.out.empty() ? fs::path(config.output) : options.out;
+}
+
 }  // namespace
 
-RunDirectory::RunDirectory(const Config& config, const TrainOptions& options)
-    : path_(options.out.empty() ? fs::path(config.output) : options.out) {
+RunDirectory::RunDirectory(Joined, const Config& config, const TrainOptions& options)
+    : path_(path_of(config, options)) {
+  if (options.resume) checkpoint_ = newest_checkpoint(path_);
+}
+
+RunDirectory::RunDirectory(const Config& config, const TrainOptions& options) : path_(path_of(config, options)) {
   const bool exists = fs::exists(path_ / kConfig) || fs::exists(path_ / "checkpoints");
   if (exists && !options.resume) {
     throw_user_error("{} already holds a run: add --resume to go on with it, or --out DIR for a new one",

@@ -17,6 +17,10 @@ class RunDirectory {
   // checkpoint, and refuses a config that differs in anything that changes results. Throws UserError.
   RunDirectory(const Config&, const TrainOptions&);
 
+  // The run directory that rank 0, another process, has just made or resumed: read only.
+  struct Joined {};
+  RunDirectory(Joined, const Config&, const TrainOptions&);
+
   const std::filesystem::path& path() const { return path_; }
   const std::optional<Checkpoint>& resumed_from() const { return checkpoint_; }
 

@@ -10,6 +10,7 @@
 #include "train/interrupt.h"
 #include "train/progress.h"
 #include "train/rank.h"
+#include "train/ranks.h"
 #include "train/run_directory.h"
 #include "train/tensorboard.h"
 
@@ -77,9 +78,10 @@ int64_t total_steps(const Config& config, int64_t steps_per_epoch) {
 
 bool due(int64_t step, int64_t every) { return every > 0 && step % every == 0; }
 
-void train_rank(const Config& config, const RunDirectory& run, const Rank::Data& data, Communicator& communicator) {
+void train_rank(const Config& config, const RunDirectory& run, const Rank::Data& data, Backend& backend,
+                Communicator& communicator) {
   const Clock::time_point start = Clock::now();
-  Rank rank(config, data, communicator);
+  Rank rank(config, data, backend, communicator);
   if (run.resumed_from()) rank.restore(*run.resumed_from());
   const int64_t steps = total_steps(config, rank.steps_per_epoch());
   if (rank.flushed() && rank.step() < steps) {
@@ -147,20 +149,28 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
 
 }  // namespace
 
-std::filesystem::path train(const Config& config, const TrainOptions& options) {
+std::filesystem::path train(const Config& given, const TrainOptions& options) {
+  const Launch launch = read_launch();
+  const Config config = with_launch(given, launch);
   const auto train_set = make_dataset(config, Split::train);
   const auto test_set = make_dataset(config, Split::test);
   check_fits(config, *train_set);
-  make_backend(config);  // throws when the device is not here
-  const RunDirectory run(config, options);
+  make_backend(config, launch);  // throws when the device is not here
+  std::optional<RunDirectory> run;
+  if (launch.rank == 0) run.emplace(config, options);
   const InterruptGuard guard;
 
-  const auto communicators = make_communicators(config);
-  const int64_t workers = config.ranks * config.workers_per_rank;
-  spdlog::info("{}: {} workers x batch {}, {} training and {} test images, into {}", config.name, workers,
-               config.training.batch_per_worker, train_set->size(), test_set->size(), run.path().string());
-  run_ranks(communicators, [&](Communicator& c) { train_rank(config, run, {*train_set, *test_set}, c); });
-  return run.path();
+  on_ranks(config, launch, [&](Backend& backend, Communicator& communicator) {
+    if (communicator.rank() == 0) {
+      spdlog::info("{}: {} workers x batch {} on {}, {} training and {} test images, into {}", config.name,
+                   config.ranks * config.workers_per_rank, config.training.batch_per_worker, backend.device()->name(),
+                   train_set->size(), test_set->size(), run->path().string());
+    }
+    communicator.barrier(*backend.device());  // the run directory is there
+    if (launch.rank != 0) run.emplace(RunDirectory::Joined{}, config, options);
+    train_rank(config, *run, {*train_set, *test_set}, backend, communicator);
+  });
+  return launch.rank == 0 ? run->path() : std::filesystem::path();
 }
 
 }  // namespace dgc

@@ -5,6 +5,7 @@
 #include "tests/train/run_files.h"
 #include "tests/train/tiny.h"
 #include "train/rank.h"
+#include "train/ranks.h"
 
 namespace dgc {
 namespace {
@@ -17,11 +18,10 @@ double mib(int64_t bytes) { return static_cast<double>(bytes) / 1048576; }
 // The most memory that training, evaluating and saving took on a rank.
 size_t measured_peak(const Config& config) {
   const auto train = make_dataset(config, Split::train), test = make_dataset(config, Split::test);
-  const auto communicators = make_communicators(config);
   const test::TempRun run;
   size_t peak = 0;
-  run_ranks(communicators, [&](Communicator& communicator) {
-    Rank rank(config, {*train, *test}, communicator);
+  on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+    Rank rank(config, {*train, *test}, backend, communicator);
     for (int i = 0; i < 4; ++i) {
       rank.train_step();
       rank.next_metrics();

@@ -6,6 +6,7 @@
 #include "tensor/errors.h"
 #include "tests/train/run_files.h"
 #include "tests/train/tiny.h"
+#include "train/ranks.h"
 
 // Steps without a run directory around them.
 namespace dgc {
@@ -23,9 +24,8 @@ struct Sets {
 
 void on_ranks(const Config& config, const std::function<void(Rank&, Communicator&)>& body) {
   const Sets sets(config);
-  const auto communicators = make_communicators(config);
-  run_ranks(communicators, [&](Communicator& communicator) {
-    Rank rank(config, sets.data(), communicator);
+  dgc::on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+    Rank rank(config, sets.data(), backend, communicator);
     body(rank, communicator);
   });
 }
@@ -150,9 +150,8 @@ TEST_CASE("a step with a non-finite gradient changes nothing on any worker") {
   const Poisoned poisoned(*sets.train, samples[0]);
 
   const TempRun run;
-  const auto communicators = make_communicators(config);
-  run_ranks(communicators, [&](Communicator& communicator) {
-    Rank rank(config, {poisoned, *sets.test}, communicator);
+  dgc::on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+    Rank rank(config, {poisoned, *sets.test}, backend, communicator);
     std::vector<bool> skipped;
     std::vector<std::string> before, behind;
     for (int i = 0; i < 6; ++i) {
