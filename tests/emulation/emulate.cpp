@@ -28,9 +28,12 @@ struct Wait {
   unsigned mask = 0;
   uint64_t value = 0;
   bool at(const Place& other) const {
-    return place.what != nullptr && std::string_view(place.what) == other.what && place.at.line() == other.at.line() &&
-           std::string_view(place.at.file_name()) == other.at.file_name();
+    if (place.what == nullptr || place.at.line() != other.at.line()) return false;
+    return same(place.what, other.what) && same(place.at.file_name(), other.at.file_name());
   }
+
+ private:
+  static bool same(const char* a, const char* b) { return a == b || std::string_view(a) == b; }
 };
 
 struct Block;
@@ -52,6 +55,7 @@ struct Block {
   std::vector<Thread> threads;
   std::unique_ptr<std::byte, FreeShared> shared;
   unsigned waiting = 0;  // at __syncthreads
+  std::array<unsigned, 32> waiting_in_warp{};
   unsigned returned = 0;
 };
 
@@ -119,14 +123,17 @@ class Grid {
     }
     me.wait = {place, mask, value};
     const auto in_mask = [&](unsigned lane) { return (mask >> lane & 1) != 0; };
-    bool complete = true;
+    unsigned& waiting = me.block->waiting_in_warp[first / 32];
+    const auto expected = static_cast<unsigned>(std::popcount(mask));
+    bool complete = ++waiting >= expected;  // worth a closer look
     std::array<uint64_t, 32> values{};
-    for (unsigned lane = 0; lane < 32; ++lane) {
+    for (unsigned lane = 0; complete && lane < 32; ++lane) {
       if (!in_mask(lane)) continue;
       const Wait& wait = threads[first + lane].wait;
       complete = complete && wait.at(place) && wait.mask == mask;
       values[lane] = wait.value;
     }
+    if (complete) waiting -= expected;
     for (unsigned lane = 0; complete && lane < 32; ++lane) {
       if (!in_mask(lane)) continue;
       threads[first + lane].warp_values = values;

@@ -37,8 +37,7 @@ void check_steps(Backend& backend, DgcCase c, const Rule& rule, int steps, uint3
 
 TEST_CASE("dgc_compress is its definition at every size", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
-  const auto numel =
-      GENERATE(int64_t{1}, 3, 31, 32, 33, 64, 511, 512, 513, 1000, 4095, 4097, 65535, 65536, 65537, 2 * 65536 + 1);
+  const auto numel = GENERATE(int64_t{1}, 31, 33, 511, 512, 513, 1000, 4097, 65535, 65536, 65537, 131073);
   const auto values = GENERATE(WireValues::fp32, WireValues::fp16);
   for (const int64_t k : {int64_t{1}, numel / 1000, numel / 4, numel}) {
     if (k < 1 || k > numel) continue;
@@ -51,10 +50,10 @@ TEST_CASE("dgc_compress knows every switch", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const bool correction = GENERATE(true, false), nesterov = GENERATE(true, false), masking = GENERATE(true, false);
   CAPTURE(backend->name(), correction, nesterov, masking);
-  DgcCase c({{5000, 5}, {1, 1}, {70000, 70}, {333, 333}}, WireValues::fp32);
+  DgcCase c({{5000, 5}, {1, 1}, {67000, 70}, {333, 333}}, WireValues::fp32);
   fill_normal(c, c.u, 1);
   fill_normal(c, c.v, 2);
-  check_steps(*backend, c, rule_of(correction, nesterov, masking), 5, 3);
+  check_steps(*backend, c, rule_of(correction, nesterov, masking), 4, 3);
 }
 
 TEST_CASE("a hand-made step: momentum, velocity, selection, masking", "[dgc]") {
@@ -87,8 +86,7 @@ TEST_CASE("ties, zeros and odd values: k stays exact and the lower index goes fi
   const int pattern = GENERATE(range(0, 7));
   const auto values = GENERATE(WireValues::fp32, WireValues::fp16);
   CAPTURE(backend->name(), pattern, values);
-  constexpr int64_t kNumel = 2 * 65536 + 77;
-  DgcCase c({{kNumel, 200}, {300, 3}, {kNumel, 50000}}, values);
+  DgcCase c({{65536 + 577, 200}, {300, 3}, {65536 + 77, 20000}}, values);
   constexpr float kInf = std::numeric_limits<float>::infinity();
   for (const DgcSegment& s : c.segments) {
     for (int64_t i = 0; i < s.numel; ++i) {
@@ -105,7 +103,7 @@ TEST_CASE("ties, zeros and odd values: k stays exact and the lower index goes fi
   }
   DgcCase expected = c;
   const Rule rule = rule_of(true, false, true);
-  for (int step = 0; step < 3; ++step) {  // no gradient: v changes by what is sent alone
+  for (int step = 0; step < 2; ++step) {  // no gradient: v changes by what is sent alone
     CAPTURE(step);
     compress(*backend, c, rule);
     reference_compress(expected, rule);
@@ -131,7 +129,7 @@ TEST_CASE("skipped, a step touches nothing", "[dgc]") {
 }
 
 TEST_CASE("the guess, the threads and their order never change the result", "[dgc]") {
-  DgcCase start({{70000, 200}, {4096, 4}, {1025, 64}, {65537, 100}}, WireValues::fp32);
+  DgcCase start({{20000, 200}, {4096, 4}, {1025, 64}, {65537, 100}}, WireValues::fp32);
   fill_normal(start, start.g, 11);
   Rule rule = rule_of(true, false, true);
   rule.scale = 1;
@@ -141,11 +139,11 @@ TEST_CASE("the guess, the threads and their order never change the result", "[dg
   std::vector<std::unique_ptr<Backend>> all;
   for (const BackendFactory& factory : backends()) all.push_back(factory.make());
   for (const int threads : {1, 5}) all.push_back(make_cpu_backend(threads));
-  for (const uint64_t seed : {7u, 1234u, 99u}) all.push_back(std::make_unique<EmulatedBackend>(seed));
+  for (const uint64_t seed : {7u, 1234u}) all.push_back(std::make_unique<EmulatedBackend>(seed));
   constexpr float kInf = std::numeric_limits<float>::infinity();
   for (const auto& backend : all) {
     for (const float threshold : {0.f, 1e-38f, 0.1f, 2.f, 2.9f, 3.2f, 3.4f, 1e30f, kInf, std::nanf(""), -1.f}) {
-      for (const float tail : {0.2f, 0.95f, 1.f}) {
+      for (const float tail : {0.2f, 1.f}) {
         CAPTURE(backend->name(), threshold, tail);
         DgcCase c = start;
         for (size_t i = 0; i < c.guesses.size(); ++i) c.guesses[i] = {threshold, 1.f, tail, c.segments[i].k, false};
@@ -177,9 +175,9 @@ TEST_CASE("a list that ends in many equal magnitudes is cut at the right one", "
 TEST_CASE("once steady, the guess is good and no second pass is needed", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   CAPTURE(backend->name());
-  DgcCase c({{150000, 150}, {50000, 50}, {5000, 5}}, WireValues::fp32);
+  DgcCase c({{70000, 70}, {20000, 20}, {5000, 5}}, WireValues::fp32);
   int hits = 0;
-  constexpr int kSteps = 60, kLast = 20;
+  constexpr int kSteps = 50, kLast = 15;
   for (int step = 0; step < kSteps; ++step) {
     fill_normal(c, c.g, 100 + static_cast<uint32_t>(step));
     compress(*backend, c, rule_of(true, false, true));
