@@ -60,11 +60,16 @@ void run_train(const Options& options) {
     row.set("bench", std::string("train")).set("config", config.name).set("device", b.device);
     row.set("global_batch", b.global_batch);
     row.set("ms_per_step", b.ms_per_step).set("samples_per_s", b.samples_per_s());
+    for (const Phases::Phase& phase : b.phases) row.set(phase.name + "_ms", phase.milliseconds);
+    row.set("exchange_hidden", b.exchange_hidden());
     fmt::print("{}\n", to_json_line(row));
     return;
   }
   fmt::print("{} on {}: {:.2f} ms per step of {} samples, {:.1f} samples/s\n", config.name, b.device, b.ms_per_step,
              b.global_batch, b.samples_per_s());
+  fmt::print("phases of a step, one after another (not recorded, {:.2f} ms):", b.ms_unrecorded);
+  for (const Phases::Phase& phase : b.phases) fmt::print("  {} {:.2f} ms", phase.name, phase.milliseconds);
+  fmt::print("\n{:.0f} % of the exchange ran beside other work\n", 100 * b.exchange_hidden());
 }
 
 }  // namespace

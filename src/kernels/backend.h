@@ -137,9 +137,18 @@ struct ClipArgs {
   float* scales = nullptr;  // device memory [count]
 };
 
+// Sees the ranges of a step that is not recorded.
+class RangeObserver {
+ public:
+  virtual ~RangeObserver() = default;
+  virtual void begin(const char* name) = 0;
+  virtual void end() = 0;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
+  RangeObserver* observer = nullptr;  // may be set between steps; nothing is recorded or replayed meanwhile
   virtual std::string name() const = 0;
   virtual const std::shared_ptr<Device>& device() const = 0;
   virtual bool supports(DType activations) const = 0;
@@ -167,7 +176,8 @@ class Backend {
                                   ConstView shift, View running_mean, View running_var, View y, View saved) = 0;
   virtual void batch_norm_inference(const BatchNormArgs&, ConstView x, ConstView residual, ConstView scale,
                                     ConstView shift, ConstView mean, ConstView var, View y) = 0;
-  // With relu, dy is masked IN PLACE first: it then is the gradient of the residual too.
+  // With relu and residual, dy is masked IN PLACE first: it then is the gradient of the residual too. With relu alone it
+  // may be.
   virtual void batch_norm_backward(const BatchNormArgs&, ConstView x, ConstView y, ConstView scale, ConstView saved,
                                    View dy, View dx, View dscale, View dshift) = 0;
 
@@ -216,8 +226,14 @@ class Backend {
 
 class Range {
  public:
-  Range(Backend& backend, const char* name) : backend_(backend) { backend.begin_range(name); }
-  ~Range() { backend_.end_range(); }
+  Range(Backend& backend, const char* name) : backend_(backend) {
+    backend.begin_range(name);
+    if (backend.observer != nullptr) backend.observer->begin(name);
+  }
+  ~Range() {
+    if (backend_.observer != nullptr) backend_.observer->end();
+    backend_.end_range();
+  }
   Range(const Range&) = delete;
   Range& operator=(const Range&) = delete;
 

@@ -17,7 +17,7 @@ struct StepControl {
   uint32_t good_steps = 0;   // in a row at this loss scale
   uint32_t scale_every = 0;  // so many good steps double the loss scale, a skipped one halves it; 0: it is fixed
   uint32_t reserved = 0;     // the struct is compared and saved byte by byte: no gaps
-  WireFault fault;           // the first message that could not be used: from then on dgc_apply does nothing
+  WireFault fault{};         // the first message that could not be used: from then on dgc_apply does nothing
 };
 
 // What one worker tells all others in every step, in device memory too.

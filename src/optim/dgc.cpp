@@ -26,6 +26,7 @@ class Dgc final : public Optimizer {
     Buffer packed;           // the dense tensors' gradient
   };
 
+  void compress_all(const StepArgs&);
   void compress(int local, DgcCompressArgs rule);
   DgcApplyArgs exchange_messages(const StepArgs&);
   void find_scales(const StepArgs&);
@@ -79,6 +80,28 @@ uint64_t Dgc::prepare(double sparsity) {
 }
 
 void Dgc::step(const StepArgs& args) {
+  compress_all(args);
+  DgcApplyArgs apply;
+  {
+    const Range range(context_.backend, "exchange");
+    apply = exchange_messages(args);
+    // What is not compressed takes an ordinary momentum step on the ordered sum of the workers' gradients.
+    if (dense_) {
+      apply.dense = tables_.dense();
+      apply.dense_sum = dense_->run(packed_);
+    }
+  }
+  apply.m = momentum_.data();
+  apply.momentum = options_.sgd.momentum;
+  apply.weight_decay = options_.sgd.weight_decay;
+  apply.nesterov = options_.sgd.nesterov;
+  apply.momentum_correction = options_.momentum_correction;
+  const Range range(context_.backend, "apply");
+  context_.backend.dgc_apply(apply);
+}
+
+void Dgc::compress_all(const StepArgs& args) {
+  const Range range(context_.backend, "compress");
   find_scales(args);
   for (int local = 0; local < context_.local_workers; ++local) {
     const float* gradient = args.gradients[static_cast<size_t>(local)];
@@ -96,19 +119,6 @@ void Dgc::step(const StepArgs& args) {
           {tables_.dense(), gradient, workers_[static_cast<size_t>(local)].packed.f32(), scale(local)});
     }
   }
-
-  DgcApplyArgs apply = exchange_messages(args);
-  apply.m = momentum_.data();
-  apply.momentum = options_.sgd.momentum;
-  apply.weight_decay = options_.sgd.weight_decay;
-  apply.nesterov = options_.sgd.nesterov;
-  apply.momentum_correction = options_.momentum_correction;
-  if (dense_) {
-    // What is not compressed takes an ordinary momentum step on the ordered sum of the workers' gradients.
-    apply.dense = tables_.dense();
-    apply.dense_sum = dense_->run(packed_);
-  }
-  context_.backend.dgc_apply(apply);
 }
 
 // Local clipping: gradient / N is clipped to clip_norm / sqrt(N), by its norm over all parameters (paper, section 3.2).

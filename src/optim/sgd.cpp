@@ -20,7 +20,12 @@ class Sgd final : public Optimizer {
   void step(const StepArgs& args) override {
     const int64_t extent = context_.layout.extent();
     const_gradients_.assign(args.gradients.begin(), args.gradients.end());
-    float* const sum = reduce_.run(const_gradients_);
+    float* sum = nullptr;
+    {
+      const Range range(context_.backend, "exchange");
+      sum = reduce_.run(const_gradients_);
+    }
+    const Range range(context_.backend, "apply");
 
     auto* const clip = static_cast<Clip*>(clip_.data());
     if (options_.clip_norm) context_.backend.sum_squares({sum, {extent}}, &clip->square);

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "config/options.h"
+#include "train/phases.h"
 
 // Measurements behind `dgc bench`. Each prepares, runs until steady, then takes the median.
 namespace dgc {
@@ -44,6 +46,11 @@ struct TrainBench {
   std::string device;
   int64_t global_batch = 0;
   double ms_per_step = 0;
+  // Of steps that are not recorded, one phase after another: slower than ms_per_step where recording helps.
+  std::vector<Phases::Phase> phases;  // milliseconds per step
+  double ms_unrecorded = 0;           // such a step as a whole
+  // The share of the exchange during which something else was computed; 0 without an exchange.
+  double exchange_hidden() const;
   double samples_per_s() const { return 1000.0 * static_cast<double>(global_batch) / ms_per_step; }
 };
 TrainBench bench_train(const Config&, const BenchOptions&);

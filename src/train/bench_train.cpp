@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <chrono>
 
 #include "train/bench.h"
 #include "train/median.h"
+#include "train/phases.h"
 #include "train/rank.h"
 #include "train/ranks.h"
 
@@ -14,7 +16,7 @@ TrainBench bench_train(const Config& given, const BenchOptions& options) {
   const auto train_set = make_dataset(config, Split::train);
   const auto test_set = make_dataset(config, Split::test);
   std::vector<double> stretches;
-  std::string device;
+  TrainBench bench;
   on_ranks(config, launch, [&](Backend& backend, Communicator& communicator) {
     Rank rank(config, {*train_set, *test_set}, backend, communicator);
     const auto run = [&](int steps) {
@@ -33,9 +35,27 @@ TrainBench bench_train(const Config& given, const BenchOptions& options) {
       const double ms = run(options.steps);
       if (communicator.rank() == 0) stretches.push_back(ms / options.steps);
     }
-    if (communicator.rank() == 0) device = rank.weights().device().name();
+    Phases phases(backend);
+    const double unrecorded = run(options.steps) / options.steps;
+    if (communicator.rank() != 0) return;
+    bench.device = backend.device()->name();
+    bench.ms_unrecorded = unrecorded;
+    bench.phases = phases.take();
+    for (Phases::Phase& phase : bench.phases) phase.milliseconds /= options.steps;
   });
-  return {device, config.ranks * config.workers_per_rank * config.training.batch_per_worker, median(stretches)};
+  bench.global_batch = config.ranks * config.workers_per_rank * config.training.batch_per_worker;
+  bench.ms_per_step = median(stretches);
+  return bench;
+}
+
+double TrainBench::exchange_hidden() const {
+  double sum = 0, exchange = 0;
+  for (const Phases::Phase& phase : phases) {
+    sum += phase.milliseconds;
+    if (phase.name == "exchange") exchange = phase.milliseconds;
+  }
+  // What the phases take together beyond the step itself ran beside something else.
+  return exchange > 0 ? std::clamp((sum - ms_unrecorded) / exchange, 0.0, 1.0) : 0;
 }
 
 }  // namespace dgc

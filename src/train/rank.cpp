@@ -90,7 +90,7 @@ void Rank::train_step() {
   for (Worker& worker : workers_) worker.input.arrive();
   record_.begin({static_cast<uint64_t>(step_), static_cast<float>(metrics.learning_rate), interrupted()});
 
-  if (communicator_.recordable()) {
+  if (communicator_.recordable() && backend_.observer == nullptr) {
     backend_.run_recorded(key, [this] { queue_step(); });
   } else {
     queue_step();
@@ -117,10 +117,7 @@ void Rank::queue_step() {
     const Range range(backend_, "judge");
     record_.judge(gradients, params_.extent());
   }
-  {
-    const Range range(backend_, "optimizer");
-    optimizer_->step({.gradients = gradients, .weights = weights_, .record = record_});
-  }
+  optimizer_->step({.gradients = gradients, .weights = weights_, .record = record_});
   for (Worker& worker : workers_) {
     const Shape all{statistics_.extent()};
     backend_.copy_unless_skipped(record_.control(), {worker.next_statistics.data(), all},

@@ -6,6 +6,7 @@
 #include "tensor/errors.h"
 #include "tests/train/run_files.h"
 #include "tests/train/tiny.h"
+#include "train/phases.h"
 #include "train/ranks.h"
 
 // Steps without a run directory around them.
@@ -113,6 +114,24 @@ TEST_CASE("workers give the same bits as threads and one after another") {
   CHECK(one == spread(4, 1));
   CHECK(one == spread(2, 2));
   CHECK(one.weights != spread(1, 2).weights);
+}
+
+TEST_CASE("the phases of a step are measured, and change nothing") {
+  const Config config = tiny_config();
+  const Outcome plain = after(config, 3);
+  const Sets sets(config);
+  dgc::on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+    Rank rank(config, sets.data(), backend, communicator);
+    Phases phases(backend);
+    for (int i = 0; i < 3; ++i) step(rank);
+    std::vector<std::string> names;
+    for (const Phases::Phase& phase : phases.take()) {
+      names.push_back(phase.name);
+      DGC_CHECK(phase.milliseconds > 0, phase.name);
+    }
+    CHECK(names == std::vector<std::string>{"worker", "judge", "compress", "exchange", "apply"});
+    CHECK(rank.weights_xxh64() == plain.weights);
+  });
 }
 
 TEST_CASE("clipping and the values on the wire each change the weights") {
