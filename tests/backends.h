@@ -1,24 +1,40 @@
 #pragma once
 
+#include <cstdlib>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/backend.h"
 
 namespace dgc {
 
-// Every backend that this build and machine have: a test body that takes one of these through
-// GENERATE(from_range(backends())) runs on all.
+// A test body that takes one of these through GENERATE(from_range(backends())) runs on every backend that this build
+// and machine have.
 struct BackendFactory {
   std::string name;
   std::unique_ptr<Backend> (*make)();
 };
 
-inline std::vector<BackendFactory> backends() {
+// Those that DGC_TEST_BACKENDS names ("cuda", or several with commas), where it is set: under a slow tool such as
+// compute-sanitizer one is enough.
+inline std::vector<BackendFactory> chosen(std::vector<BackendFactory> all) {
+  const char* names = std::getenv("DGC_TEST_BACKENDS");
+  if (names == nullptr) return all;
+  const std::string list = "," + std::string(names) + ",";
+  std::erase_if(all, [&](const BackendFactory& b) { return list.find("," + b.name + ",") == std::string::npos; });
+  if (all.empty()) throw std::runtime_error("DGC_TEST_BACKENDS=" + std::string(names) + " names no backend here");
+  return all;
+}
+
+inline std::vector<BackendFactory> present_backends() {
   std::vector<BackendFactory> all{{"cpu", [] { return make_cpu_backend(2); }}};
   if (cuda_devices() > 0) all.push_back({"cuda", [] { return make_cuda_backend(0, Fp32Math::exact); }});
   return all;
 }
+
+inline std::vector<BackendFactory> backends() { return chosen(present_backends()); }
 
 }  // namespace dgc

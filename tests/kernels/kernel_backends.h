@@ -7,9 +7,9 @@ namespace dgc {
 
 // backends(), and the emulation of a GPU.
 inline std::vector<BackendFactory> kernel_backends() {
-  std::vector<BackendFactory> all = backends();
+  std::vector<BackendFactory> all = present_backends();
   all.push_back({"cuda-emulated", []() -> std::unique_ptr<Backend> { return std::make_unique<EmulatedBackend>(); }});
-  return all;
+  return chosen(std::move(all));
 }
 
 // Those of them that take activations in 16 bits.
