@@ -50,7 +50,7 @@ __device__ inline void keep_statistics(const BatchStatistics& a, const ColumnTil
 template <typename T, int V>
 struct BatchNormSums {
   static constexpr const char* kName = "batch_norm_sums";
-  static constexpr int kBlock = kColumnBlock;
+  static constexpr int kBlock = kColumnBlock, kBlocksAtOnce = kColumnBlocksAtOnce;
   struct Args {
     ColumnTiles tiles;
     const T* x;
@@ -65,7 +65,7 @@ struct BatchNormSums {
     const ColumnPlace<V> p(t);
     float pivot[V] = {}, sum[V] = {}, squares[V] = {};
     if (p.inside) load(a.x + p.top * t.channels + p.channel, pivot);
-    each_row<4>(t, p, [&]<int N>(int64_t at) {
+    each_row<4 * kColumnRows<T>>(t, p, 0, [&]<int N>(int64_t at) {
       Pack<T, V> packs[N];
 #pragma unroll
       for (int i = 0; i < N; ++i) packs[i] = load_pack<V>(a.x + at + i * t.lanes * t.channels);
@@ -118,7 +118,7 @@ struct BatchNormSums {
 template <typename T, int V>
 struct BatchNormApply {
   static constexpr const char* kName = "batch_norm_apply";
-  static constexpr int kBlock = kColumnBlock;
+  static constexpr int kBlock = kColumnBlock, kBlocksAtOnce = kColumnBlocksAtOnce;
   struct Args {
     ColumnTiles tiles;
     bool relu;
@@ -146,7 +146,7 @@ struct BatchNormApply {
       }
     }
     const float floor = a.relu ? 0.f : -INFINITY;
-    each_row_upwards<2>(t, p, [&]<int N>(int64_t at) {
+    each_row_upwards<2 * kColumnRows<T>>(t, p, p.steps, [&]<int N>(int64_t at) {
       const int64_t stride = t.lanes * t.channels;
       Pack<T, V> packs[N], skips[N];
 #pragma unroll
@@ -174,10 +174,10 @@ struct BatchNormApply {
   }
 };
 
-// About two blocks to a multiprocessor: all at once, and few tiles to put together.
+// All of them at once, and few tiles to put together.
 template <typename Queue>
 int64_t column_blocks(const Queue& queue) {
-  return int64_t{2} * queue.multiprocessors();
+  return int64_t{kColumnBlocksAtOnce} * queue.multiprocessors();
 }
 
 template <typename Queue>
@@ -207,7 +207,7 @@ void batch_norm_forward(Queue& queue, const BatchNormArgs& args, ConstView x, Co
                                                                 .var = nullptr,
                                                                 .y = pointer<T>(y)});
     };
-    dispatch_packs<T>(args.channels, run, x.data, y.data, skip);
+    dispatch_packs<float>(args.channels, run, x.data, y.data, skip);
   });
 }
 
@@ -230,7 +230,7 @@ void batch_norm_inference(Queue& queue, const BatchNormArgs& args, ConstView x, 
                                                                 .var = var.f32(),
                                                                 .y = pointer<T>(y)});
     };
-    dispatch_packs<T>(args.channels, run, x.data, y.data, skip);
+    dispatch_packs<float>(args.channels, run, x.data, y.data, skip);
   });
 }
 

@@ -14,12 +14,12 @@ namespace dgc::cuda {
 // What masks dy.
 enum class ReluMask { none, output, input };
 
-// Tells from x where forward's y was positive. Bit for bit: the same operations, rounded to T like y.
+// What forward did to x - mean. It tells where y was positive, bit for bit: the same operations, rounded to T like y.
 template <typename T, int V>
-struct ForwardSign {
+struct Forward {
   float gain[V], shift[V];
 
-  __device__ ForwardSign(const ColumnTiles& t, const ColumnPlace<V>& p, const float* scale, const float* saved) {
+  __device__ Forward(const ColumnTiles& t, const ColumnPlace<V>& p, const float* scale, const float* saved) {
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       gain[j] = p.inside ? scale[p.channel + j] * saved[t.channels + p.channel + j] : 0;
@@ -34,7 +34,7 @@ struct ForwardSign {
 template <typename T, int V>
 struct BatchNormGradientSums {
   static constexpr const char* kName = "batch_norm_gradient_sums";
-  static constexpr int kBlock = kColumnBlock;
+  static constexpr int kBlock = kColumnBlock, kBlocksAtOnce = kColumnBlocksAtOnce;
   struct Args {
     ColumnTiles tiles;
     ReluMask mask;
@@ -45,7 +45,7 @@ struct BatchNormGradientSums {
     T* dy;  // written for ReluMask::output only
     float *dscale, *dshift;
     TileSums sums;        // dy; dy * (x - mean)
-    float* coefficients;  // [3, channels]: dx = [0] * dy + [1] * (x - mean) + [2]
+    float* coefficients;  // [2, channels]: dx = gain * dy + [0] * (x - mean) + [1]
     unsigned* tickets;
   };
   using Shared = ColumnShared;
@@ -56,9 +56,8 @@ struct BatchNormGradientSums {
     const double gain = static_cast<double>(a.scale[c]) * inverse;
     a.dscale[c] += static_cast<float>(along * inverse);
     a.dshift[c] += static_cast<float>(total);
-    a.coefficients[c] = static_cast<float>(gain);
-    a.coefficients[channels + c] = static_cast<float>(-gain * inverse * inverse * along / n);
-    a.coefficients[2 * channels + c] = static_cast<float>(-gain * total / n);
+    a.coefficients[c] = static_cast<float>(-gain * inverse * inverse * along / n);
+    a.coefficients[channels + c] = static_cast<float>(-gain * total / n);
   }
 
   __device__ static void run(const Args& a, Shared& shared) {
@@ -66,8 +65,8 @@ struct BatchNormGradientSums {
     const ColumnPlace<V> p(t);
     float mean[V] = {}, sum[V] = {}, dot[V] = {};
     if (p.inside) load_floats(a.saved + p.channel, mean);
-    const ForwardSign<T, V> sign(t, p, a.scale, a.saved);
-    each_row<2>(t, p, [&]<int N>(int64_t at) {
+    const Forward<T, V> forward(t, p, a.scale, a.saved);
+    each_row<kColumnRows<T>>(t, p, 0, [&]<int N>(int64_t at) {
       const int64_t stride = t.lanes * t.channels;
       Pack<T, V> xs[N], dys[N], ys[N];
 #pragma unroll
@@ -94,7 +93,7 @@ struct BatchNormGradientSums {
           store(dy, a.dy + at + i * stride);
         } else if (a.mask == ReluMask::input) {
 #pragma unroll
-          for (int j = 0; j < V; ++j) dy[j] = sign.positive(x[j], j) ? dy[j] : 0;
+          for (int j = 0; j < V; ++j) dy[j] = forward.positive(x[j], j) ? dy[j] : 0;
         }
 #pragma unroll
         for (int j = 0; j < V; ++j) {
@@ -130,7 +129,7 @@ struct BatchNormGradientSums {
 template <typename T, int V>
 struct BatchNormInputGradient {
   static constexpr const char* kName = "batch_norm_input_gradient";
-  static constexpr int kBlock = kColumnBlock;
+  static constexpr int kBlock = kColumnBlock, kBlocksAtOnce = kColumnBlocksAtOnce;
   struct Args {
     ColumnTiles tiles;
     ReluMask mask;  // output: dy is masked already
@@ -146,15 +145,14 @@ struct BatchNormInputGradient {
   __device__ static void run(const Args& a, Shared&) {
     const ColumnTiles& t = a.tiles;
     const ColumnPlace<V> p(t);
-    float mean[V] = {}, by_dy[V] = {}, by_x[V] = {}, constant[V] = {};
+    float mean[V] = {}, by_x[V] = {}, constant[V] = {};
     if (p.inside) {
       load_floats(a.saved + p.channel, mean);
-      load_floats(a.coefficients + p.channel, by_dy);
-      load_floats(a.coefficients + t.channels + p.channel, by_x);
-      load_floats(a.coefficients + 2 * t.channels + p.channel, constant);
+      load_floats(a.coefficients + p.channel, by_x);
+      load_floats(a.coefficients + t.channels + p.channel, constant);
     }
-    const ForwardSign<T, V> sign(t, p, a.scale, a.saved);
-    each_row_upwards<2>(t, p, [&]<int N>(int64_t at) {
+    const Forward<T, V> forward(t, p, a.scale, a.saved);
+    each_row_upwards<kColumnRows<T>>(t, p, p.steps, [&]<int N>(int64_t at) {
       const int64_t stride = t.lanes * t.channels;
       Pack<T, V> xs[N], dys[N];
 #pragma unroll
@@ -171,10 +169,10 @@ struct BatchNormInputGradient {
         for (int j = 0; j < V; ++j) x[j] -= mean[j];
         if (a.mask == ReluMask::input) {
 #pragma unroll
-          for (int j = 0; j < V; ++j) dy[j] = sign.positive(x[j], j) ? dy[j] : 0;
+          for (int j = 0; j < V; ++j) dy[j] = forward.positive(x[j], j) ? dy[j] : 0;
         }
 #pragma unroll
-        for (int j = 0; j < V; ++j) dy[j] = (by_dy[j] * dy[j] + by_x[j] * x[j]) + constant[j];
+        for (int j = 0; j < V; ++j) dy[j] = (forward.gain[j] * dy[j] + by_x[j] * x[j]) + constant[j];
         store(dy, a.dx + at + i * stride);
       }
     });
@@ -189,7 +187,7 @@ void batch_norm_backward(Queue& queue, const BatchNormArgs& args, ConstView x, C
   dispatch(dy.dtype, [&]<typename T>() {
     const auto run = [&]<int V>() {
       const ColumnTiles tiles = column_tiles(args.rows, args.channels, V, sizeof(T), column_blocks(queue));
-      const size_t sums = tile_sums_floats(tiles), room = sums + 3 * static_cast<size_t>(args.channels);
+      const size_t sums = tile_sums_floats(tiles), room = sums + 2 * static_cast<size_t>(args.channels);
       auto* const scratch = reinterpret_cast<float*>(queue.scratch(room * sizeof(float)));
       queue.template run<BatchNormGradientSums<T, V>>(tiles.blocks(), {.tiles = tiles,
                                                                        .mask = mask,
@@ -213,7 +211,7 @@ void batch_norm_backward(Queue& queue, const BatchNormArgs& args, ConstView x, C
                                                                         .coefficients = scratch + sums,
                                                                         .dx = pointer<T>(dx)});
     };
-    dispatch_packs<T>(args.channels, run, x.data, output, dy.data, dx.data);
+    dispatch_packs<float>(args.channels, run, x.data, output, dy.data, dx.data);
   });
 }
 

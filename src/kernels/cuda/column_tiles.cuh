@@ -11,6 +11,13 @@
 namespace dgc::cuda {
 
 inline constexpr int kColumnBlock = 512;
+inline constexpr int kColumnBlocksAtOnce = 2;  // on a multiprocessor: 64 registers each
+// Channels to a thread, of any type: more of them would not leave registers for enough loads in flight.
+inline constexpr int kColumnPack = 4;
+// Rows of kColumnPack channels that make 16 bytes. What a thread has in flight, the registers allow: 64 bytes where it
+// reads one tensor, 32 to 48 where it reads several.
+template <typename T>
+inline constexpr int kColumnRows = kPack<T> / kColumnPack;
 
 struct ColumnTiles {
   int64_t rows = 0, channels = 0, rows_per_tile = 0;
@@ -40,7 +47,7 @@ struct ColumnPlace {
   int64_t channel;      // its first
   bool inside;          // there is such a channel
   int64_t top, bottom;  // rows of the tile
-  int64_t steps;        // rows of this thread: top + lane, top + lane + lanes, ...
+  int steps;            // rows of this thread: top + lane, top + lane + lanes, ...
 
   __device__ explicit ColumnPlace(const ColumnTiles& t)
       : tile(static_cast<int>(blockIdx.x) / t.groups),
@@ -50,30 +57,30 @@ struct ColumnPlace {
         inside(channel < t.channels),
         top(tile * t.rows_per_tile),
         bottom(top + t.rows_per_tile < t.rows ? top + t.rows_per_tile : t.rows),
-        steps(inside && top + lane < bottom ? (bottom - top - lane + t.lanes - 1) / t.lanes : 0) {}
+        steps(inside && top + lane < bottom ? static_cast<int>((bottom - top - lane + t.lanes - 1) / t.lanes) : 0) {}
 };
 
-// Calls body<N>(offset) for this thread's rows, N of them at once, which lie `stride` elements apart from `offset` on.
+// Calls body<N>(offset) for this thread's rows from number i on, N of them at once while there are so many, then half
+// as many. They lie lanes * channels elements apart from `offset` on.
 template <int N, int V, typename Body>
-__device__ inline void each_row(const ColumnTiles& t, const ColumnPlace<V>& p, const Body& body) {
-  const int64_t stride = t.lanes * t.channels, first = (p.top + p.lane) * t.channels + p.channel;
-  int64_t i = 0;
-  for (; i + N <= p.steps; i += N) body.template operator()<N>(first + i * stride);
-  for (; i < p.steps; ++i) body.template operator()<1>(first + i * stride);
+__device__ inline void each_row(const ColumnTiles& t, const ColumnPlace<V>& p, int i, const Body& body) {
+  const int64_t first = (p.top + p.lane) * t.channels + p.channel;
+  for (; i + N <= p.steps; i += N) body.template operator()<N>(first + int64_t{i} * t.lanes * t.channels);
+  if constexpr (N > 1) each_row<N / 2>(t, p, i, body);
 }
 
-// The same from the last row up: what a pass from the top has read last is in the cache still.
+// The same from the last row up, `left` of which are left: what a pass from the top has read last is still in the
+// cache.
 template <int N, int V, typename Body>
-__device__ inline void each_row_upwards(const ColumnTiles& t, const ColumnPlace<V>& p, const Body& body) {
-  const int64_t stride = t.lanes * t.channels, first = (p.top + p.lane) * t.channels + p.channel;
-  int64_t i = p.steps;
-  for (; i >= N; i -= N) body.template operator()<N>(first + (i - N) * stride);
-  for (; i > 0; --i) body.template operator()<1>(first + (i - 1) * stride);
+__device__ inline void each_row_upwards(const ColumnTiles& t, const ColumnPlace<V>& p, int left, const Body& body) {
+  const int64_t first = (p.top + p.lane) * t.channels + p.channel;
+  for (; left >= N; left -= N) body.template operator()<N>(first + int64_t{left - N} * t.lanes * t.channels);
+  if constexpr (N > 1) each_row_upwards<N / 2>(t, p, left, body);
 }
 
 struct ColumnShared {
   union {
-    float lanes[2][kPack<uint16_t>][kColumnBlock];
+    float lanes[2][kColumnPack][kColumnBlock];
     double parts[2][kColumnBlock];
   };
   bool is_last;
@@ -82,6 +89,7 @@ struct ColumnShared {
 // Lane 0 of each column of threads gets the sums over all lanes. Who is read in one round never writes in the next.
 template <int V>
 __device__ inline void fold_lanes(const ColumnTiles& t, ColumnShared& s, float (&a)[V], float (&b)[V]) {
+  static_assert(V <= kColumnPack);
   const int me = static_cast<int>(threadIdx.x), lane = me / t.width;
   for (int half = t.lanes / 2; half >= 1; half /= 2) {
     if (lane >= half && lane < 2 * half) {

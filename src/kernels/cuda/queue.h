@@ -10,10 +10,21 @@ namespace dgc::cuda {
 
 // A kernel is a struct: kName, kBlock (threads of a block), Args, Shared and
 //   __device__ static void run(const Args&, Shared&).
+// kBlocksAtOnce, where it has one, bounds its registers: so many blocks must fit on a multiprocessor.
 // An op is a host function template that cuts its data into launches of kernels on a Queue. Tests give it a queue that
 // emulates them, so that the same host code and the same bodies run without a GPU.
 template <typename Kernel>
-__global__ void __launch_bounds__(Kernel::kBlock) global(const __grid_constant__ typename Kernel::Args args) {
+consteval int blocks_at_once() {
+  if constexpr (requires { Kernel::kBlocksAtOnce; }) {
+    return Kernel::kBlocksAtOnce;
+  } else {
+    return 1;
+  }
+}
+
+template <typename Kernel>
+__global__ void __launch_bounds__(Kernel::kBlock, blocks_at_once<Kernel>())
+    global(const __grid_constant__ typename Kernel::Args args) {
   __shared__ typename Kernel::Shared shared;
   Kernel::run(args, shared);
 }

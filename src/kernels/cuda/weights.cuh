@@ -97,7 +97,7 @@ struct AddColumnSums {
     const ColumnTiles& t = a.tiles;
     const ColumnPlace<V> p(t);
     float sum[V] = {}, unused[V] = {};
-    each_row<4>(t, p, [&]<int N>(int64_t at) {
+    each_row<4>(t, p, 0, [&]<int N>(int64_t at) {
       Pack<T, V> packs[N];
 #pragma unroll
       for (int i = 0; i < N; ++i) packs[i] = load_pack<V>(a.x + at + i * t.lanes * t.channels);
@@ -169,7 +169,7 @@ void add_column_sums(Queue& queue, ConstView dy, View db) {
                                                                .out = db.f32(),
                                                                .tickets = queue.tickets()});
     };
-    dispatch_packs<T>(channels, run, dy.data);
+    dispatch_packs<float>(channels, run, dy.data);
   });
 }
 
