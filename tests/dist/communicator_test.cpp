@@ -51,6 +51,7 @@ class BrokenDevice final : public Device {
   void synchronize() override {}
   std::unique_ptr<Upload> make_upload(size_t bytes) override { return cpu_->make_upload(bytes); }
   std::unique_ptr<Download> make_download(size_t bytes) override { return cpu_->make_download(bytes); }
+  std::unique_ptr<Stopwatch> make_stopwatch() override { return cpu_->make_stopwatch(); }
   size_t peak_bytes() const override { return cpu_->peak_bytes(); }
 
  private:
