@@ -74,7 +74,8 @@ TEST_CASE("a recorded step draws the numbers of the step that the control names"
   const auto backend = GENERATE(from_range(backends())).make();
   const Dropout layer(0.5f, "drop6");
   const Buffer memory(backend->device(), sizeof(StepControl));
-  const StepControl control{.step = 5};
+  StepControl control;
+  control.step = 5;
   backend->device()->copy_in(memory.data(), &control, sizeof(control));
   const RunContext recorded{
       .seed = 3, .control = static_cast<const StepControl*>(memory.data()), .samples_per_step = 16, .first_sample = 8};
