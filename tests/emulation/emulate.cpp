@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <exception>
@@ -50,9 +51,16 @@ struct FreeShared {
   void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{kSharedAlignment}); }
 };
 
+struct Warp {
+  std::vector<Thread*> runnable;
+  size_t priority = 0;
+  size_t place = 0;  // in Grid's list, while some are runnable
+};
+
 struct Block {
   unsigned index = 0;
   std::vector<Thread> threads;
+  std::array<Warp, 32> warps;
   std::unique_ptr<std::byte, FreeShared> shared;
   unsigned waiting = 0;  // at __syncthreads
   std::array<unsigned, 32> waiting_in_warp{};
@@ -62,6 +70,8 @@ struct Block {
 // Fibers that have nothing to do: most launches are small and there are many.
 thread_local std::vector<std::unique_ptr<Fiber>> idle_fibers;
 
+enum class Pace { turns, warps_apart, blocks_apart };
+
 class Grid {
  public:
   Grid(const Launch& launch, size_t shared_bytes, const std::function<void(void*)>& body)
@@ -69,19 +79,16 @@ class Grid {
     std::iota(order_.begin(), order_.end(), 0u);
     for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[draw(i)]);
     at_once_ = 1 + draw(kBlocksAtOnce);
+    pace_ = static_cast<Pace>(draw(3));
   }
 
   void run() {
     block_size = {launch_.block};
     grid_size = {launch_.grid};
     for (;;) {
-      while (started_ < order_.size() && (live_.size() < at_once_ || runnable_.empty()))
-        start_block(order_[started_++]);
-      if (runnable_.empty()) break;
-      const size_t which = draw(runnable_.size());
-      std::swap(runnable_[which], runnable_.back());
-      Thread* const next = runnable_.back();
-      runnable_.pop_back();
+      while (started_ < order_.size() && (live_.size() < at_once_ || ready_.empty())) start_block(order_[started_++]);
+      if (ready_.empty()) break;
+      Thread* const next = take_next();
       run_thread(*next);
       if (error_) std::rethrow_exception(error_);
     }
@@ -145,7 +152,7 @@ class Grid {
 
   void let_others_run() {
     if (draw(4) != 0) return;
-    runnable_.push_back(now_);
+    make_runnable(*now_);
     Fiber::suspend();
   }
 
@@ -157,6 +164,38 @@ class Grid {
     return static_cast<size_t>((z ^ z >> 31) % below);
   }
 
+  void make_runnable(Thread& thread) {
+    Warp& warp = thread.block->warps[thread.index / 32];
+    warp.runnable.push_back(&thread);
+    if (warp.runnable.size() > 1) return;
+    warp.place = ready_.size();
+    ready_.push_back(&warp);
+  }
+
+  Thread* take_next() {
+    Warp& warp = *next_warp();
+    std::swap(warp.runnable[draw(warp.runnable.size())], warp.runnable.back());
+    Thread* const next = warp.runnable.back();
+    warp.runnable.pop_back();
+    if (warp.runnable.empty()) {
+      ready_.back()->place = warp.place;
+      std::swap(ready_[warp.place], ready_.back());
+      ready_.pop_back();
+    }
+    return next;
+  }
+
+  // Where warps take turns they stay close together, and a missing barrier rarely shows. So in most launches one runs
+  // as far ahead as it can, sometimes with all of its block, until the draw puts it behind all others.
+  Warp* next_warp() {
+    if (pace_ == Pace::turns) return ready_[draw(ready_.size())];
+    const bool may_go_on = favourite_ != nullptr && !favourite_->runnable.empty();
+    if (may_go_on && draw(512) != 0) return favourite_;
+    if (may_go_on) favourite_->priority = 0;
+    favourite_ = *std::ranges::max_element(ready_, {}, &Warp::priority);
+    return favourite_;
+  }
+
   void start_block(unsigned index) {
     auto block = std::make_unique<Block>();
     block->index = index;
@@ -165,12 +204,14 @@ class Grid {
       std::memset(memory, 0xff, shared_bytes_);
       block->shared.reset(static_cast<std::byte*>(memory));
     }
+    const size_t block_priority = pace_ == Pace::blocks_apart ? draw(1 << 20) : 0;
+    for (Warp& warp : block->warps) warp.priority = block_priority << 20 | draw(1 << 20);
     block->threads.resize(launch_.block);
     for (unsigned i = 0; i < launch_.block; ++i) {
       Thread& thread = block->threads[i];
       thread.block = block.get();
       thread.index = i;
-      runnable_.push_back(&thread);
+      make_runnable(thread);
     }
     live_.push_back(std::move(block));
   }
@@ -195,13 +236,14 @@ class Grid {
     idle_fibers.push_back(std::move(thread.fiber));
     thread.wait.place.what = "returned";
     Block* const block = thread.block;
-    if (++block->returned == block->threads.size())
-      std::erase_if(live_, [&](const auto& b) { return b.get() == block; });
+    if (++block->returned < block->threads.size()) return;
+    favourite_ = nullptr;
+    std::erase_if(live_, [&](const auto& b) { return b.get() == block; });
   }
 
   void release(Thread& thread) {
     thread.wait = {};
-    runnable_.push_back(&thread);
+    make_runnable(thread);
   }
   void release(Block& block) {
     for (Thread& thread : block.threads) release(thread);
@@ -236,10 +278,12 @@ class Grid {
   uint64_t random_;
   std::vector<unsigned> order_;
   size_t at_once_ = 1;
+  Pace pace_ = Pace::turns;
   size_t started_ = 0;
   size_t waiting_for_grid_ = 0;
   std::vector<std::unique_ptr<Block>> live_;
-  std::vector<Thread*> runnable_;
+  std::vector<Warp*> ready_;  // warps with threads that can run
+  Warp* favourite_ = nullptr;
   Thread* now_ = nullptr;
   std::exception_ptr error_;
 };
