@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "commands/commands.h"
+#include "dist/communicator.h"
 #include "kernels/backend.h"
 
 namespace dgc {
@@ -17,7 +18,8 @@ void add_info_command(CLI::App& app) {
     fmt::print("device         {} (\"device\": \"auto\" uses this one)\n", backend->device()->name());
     fmt::print("GPUs           {}\n", cuda_description());
     fmt::print("cores          {}\n", std::thread::hardware_concurrency());
-    fmt::print("communicators  single, threads\n");
+    const std::string nccl = nccl_description();
+    fmt::print("communicators  single, threads{}\n", nccl.empty() ? "" : ", nccl (" + nccl + ")");
     // A GPU that takes 16-bit activations multiplies in TF32 as well.
     fmt::print("precisions     {}\n", backend->supports(DType::bf16) ? "fp32, tf32, bf16, fp16" : "fp32");
   });
