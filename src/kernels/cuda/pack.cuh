@@ -41,9 +41,16 @@ __device__ inline void load(const T* from, float (&to)[V]) {
   unpack<T, V>(load_pack<V>(from), to);
 }
 
+// One access: of a copied struct the compiler would make several stores where it cannot see its alignment.
 template <int V, typename T>
 __device__ inline void store_pack(const Pack<T, V>& pack, T* to) {
-  *reinterpret_cast<Pack<T, V>*>(to) = pack;
+  if constexpr (sizeof pack == 16) {
+    __stcg(reinterpret_cast<uint4*>(to), make_uint4(pack.word[0], pack.word[1], pack.word[2], pack.word[3]));
+  } else if constexpr (sizeof pack == 8) {
+    __stcg(reinterpret_cast<uint2*>(to), make_uint2(pack.word[0], pack.word[1]));
+  } else {
+    *reinterpret_cast<Pack<T, V>*>(to) = pack;
+  }
 }
 
 template <int V, typename T>

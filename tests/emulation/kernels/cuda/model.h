@@ -134,6 +134,10 @@ template <typename T>
 void __stcs(T* p, T value) {
   *p = value;
 }
+template <typename T>
+void __stcg(T* p, T value) {
+  *p = value;
+}
 
 // Between two atomics of one thread any number of another's may come; each is one step.
 #define DGC_EMULATED_ATOMIC(name, T, result) \
