@@ -112,7 +112,7 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
     const bool evaluates = due(rank.step(), config.training.eval_every_epochs * epoch_steps);
     const bool saves = due(rank.step(), config.checkpoint.every_epochs * epoch_steps) ||
                        due(rank.step(), config.checkpoint.every_steps.value_or(0));
-    const bool checks = due(rank.step(), config.check_replicas_every);
+    const bool checks = communicator.size() > 1 && due(rank.step(), config.check_replicas_every);
     const bool stop = rank.asked_to_stop();
     if (!(last || evaluates || saves || checks || stop)) continue;
 

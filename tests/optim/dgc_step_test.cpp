@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <limits>
 
@@ -87,6 +88,37 @@ class Damaging final : public Communicator {
   size_t at_;
 };
 
+// What was seen with NCCL where streams were not ordered (PAPER.md 5.7): the messages are those of the step before, or
+// the ranks' parts have changed places. Every byte of them is sound.
+class Confusing final : public Communicator {
+ public:
+  enum class Trick { stale, reordered };
+  Confusing(std::unique_ptr<Communicator> good, Trick trick) : good_(std::move(good)), trick_(trick) {}
+  std::string name() const override { return "confusing"; }
+  int rank() const override { return good_->rank(); }
+  int size() const override { return good_->size(); }
+  bool recordable() const override { return false; }
+  void all_gather(Device& device, const void* mine, void* all, size_t bytes) override {
+    auto* parts = static_cast<std::byte*>(all);
+    const std::vector<std::byte> before(parts, parts + bytes * static_cast<size_t>(size()));
+    good_->all_gather(device, mine, all, bytes);
+    if (calls_++ != kMessagesOfTheSecondStep) return;
+    if (trick_ == Trick::stale) std::ranges::copy(before, parts);
+    if (trick_ == Trick::reordered) std::swap_ranges(parts, parts + bytes, parts + bytes);
+  }
+  void gather_shards(Device& device, std::span<const float* const> workers, float* mine, size_t n) override {
+    good_->gather_shards(device, workers, mine, n);
+  }
+  void barrier(Device& device) override { good_->barrier(device); }
+  void abort(const std::string& reason) noexcept override { good_->abort(reason); }
+
+ private:
+  static constexpr int kMessagesOfTheSecondStep = 4;  // a step gathers shares, messages and the dense tensors' sum
+  std::unique_ptr<Communicator> good_;
+  Trick trick_;
+  int calls_ = 0;
+};
+
 }  // namespace
 
 TEST_CASE("a gradient that is not finite changes nothing, on any rank", "[optim]") {
@@ -166,6 +198,27 @@ TEST_CASE("a damaged message stops the step, names the worker and is not applied
       DGC_CHECK(std::string(error.what()).starts_with(expected), error.what());
     }
     DGC_CHECK(to_vector(rank.weights) == weights, "a damaged message was applied");
+  });
+}
+
+TEST_CASE("stale and reordered messages are told from fresh ones and not applied", "[optim]") {
+  using Trick = Confusing::Trick;
+  const auto trick = GENERATE(Trick::stale, Trick::reordered);
+  auto group = make_thread_communicators(2);
+  for (auto& communicator : group) communicator = std::make_unique<Confusing>(std::move(communicator), trick);
+  run_ranks(group, [&](Communicator& communicator) {
+    Rank rank(dgc_of, std::move(group[static_cast<size_t>(communicator.rank())]));
+    rank.step(0);
+    const auto weights = to_vector(rank.weights);
+    try {
+      rank.step(1);
+      DGC_CHECK(false, "the confusion went unnoticed");
+    } catch (const UserError& error) {
+      const std::string expected = trick == Trick::stale ? "message of worker 0 in step 1: it is stale, from step 0"
+                                                         : "message of worker 0 in step 1: it comes from worker 2";
+      DGC_CHECK(error.what() == expected, error.what());
+    }
+    DGC_CHECK(to_vector(rank.weights) == weights, "a confused message was applied");
   });
 }
 
