@@ -26,7 +26,7 @@ std::string what_is_wrong(const WireFault& fault) {
     case WireFaultKind::indices:
       return fmt::format("tensor {}: its indices are out of order or lie outside it", fault.found);
   }
-  DGC_CHECK(false, "a fault without words");
+  throw InternalError("a fault without words");
 }
 
 }  // namespace
