@@ -27,8 +27,7 @@ struct DgcSegment {
 struct DgcTable {
   const DgcSegment* segments = nullptr;  // in the order of first_block
   int32_t count = 0;
-  int64_t blocks = 0;    // of all segments
-  int64_t elements = 0;  // likewise
+  int64_t blocks = 0;  // of all segments
 };
 
 // What one worker's selection remembers of a tensor between steps. It makes the guess good and never changes a result,

@@ -48,8 +48,7 @@ DgcTables::DgcTables(const std::shared_ptr<Device>& device, const DgcLayout& lay
   device->copy_in(segments_.data(), layout.segments.data(), segments_.bytes());
   device->copy_in(ranges_.data(), layout.dense.data(), ranges_.bytes());
   table_ = {static_cast<const DgcSegment*>(segments_.data()), static_cast<int32_t>(layout.segments.size()),
-            layout.blocks, 0};
-  for (const DgcSegment& segment : layout.segments) table_.elements += segment.numel;
+            layout.blocks};
   dense_ = {static_cast<const DgcRange*>(ranges_.data()), static_cast<int32_t>(layout.dense.size()),
             layout.dense_numel};
 }

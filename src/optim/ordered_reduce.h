@@ -14,9 +14,8 @@ class OrderedReduce {
  public:
   OrderedReduce(Backend&, Communicator&, int local_workers, int64_t n);
 
-  // Collective. Device memory [n], valid until the next call; zero at first.
+  // Collective. Device memory [n], valid until the next call.
   float* run(std::span<const float* const> local_workers);
-  float* sum() const { return sum_.f32(); }
 
  private:
   Backend& backend_;

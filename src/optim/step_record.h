@@ -37,7 +37,6 @@ class StepRecord {
 
   // Queues the report of this step. At most kQueued reports wait to be taken.
   void finish();
-  size_t queued() const { return queued_; }
   // Of the oldest finished step; waits for it. Throws UserError when a worker's message could not be used, PeerFailed
   // when another rank has failed.
   StepResult take();

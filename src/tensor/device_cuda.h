@@ -19,7 +19,6 @@ class CudaDevice final : public Device {
   explicit CudaDevice(int index);  // throws UserError when there is no such GPU, or no driver
   ~CudaDevice() override;
 
-  int index() const { return index_; }
   CUstream_st* stream() const { return stream_; }        // a cudaStream_t
   CUstream_st* copy_stream() const { return copying_; }  // likewise
   int multiprocessors() const { return multiprocessors_; }

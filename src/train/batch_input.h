@@ -18,7 +18,6 @@ class BatchInput {
 
   View images() const { return {images_.data(), network_.shape(0, rows_), activations_}; }
   View labels() const { return {labels_.data(), {rows_}, DType::i32}; }
-  size_t bytes() const { return images_.bytes() + labels_.bytes(); }
 
  private:
   Backend& backend_;

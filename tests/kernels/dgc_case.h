@@ -101,7 +101,6 @@ inline DgcTable table_of(const DgcSegment* on_device, const std::vector<DgcSegme
   table.segments = on_device;
   table.count = static_cast<int32_t>(segments.size());
   table.blocks = segments.back().first_block + segments.back().blocks();
-  for (const DgcSegment& s : segments) table.elements += s.numel;
   return table;
 }
 
