@@ -16,8 +16,11 @@ constexpr int64_t dgc_blocks(int64_t numel) { return (numel + kDgcBlock - 1) / k
 
 inline constexpr uint32_t kWireMagic = 0x4d434744;  // "DGCM"
 inline constexpr uint16_t kWireVersion = 2;
-inline constexpr uint64_t kWirePiece =
-    1024;  // bytes of payload that are hashed on their own, so that many can be at once
+// Bytes of payload that are hashed on their own, so that many can be at once.
+inline constexpr uint64_t kWirePiece = 1024;
+constexpr int64_t wire_pieces(uint64_t payload_bytes) {
+  return static_cast<int64_t>((payload_bytes + kWirePiece - 1) / kWirePiece);
+}
 
 // The first bytes of every message.
 struct WireHeader {

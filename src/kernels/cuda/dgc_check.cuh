@@ -69,7 +69,7 @@ __device__ inline WireHeader read_header(const uint64_t* words) {
 // By four threads, which must stay together.
 __device__ inline WireFaultKind check_header(const DgcApplyArgs& a, int worker, const uint64_t* hashes) {
   const bool inside = worker < a.workers;
-  const int64_t pieces = pieces_of(a.header.payload_bytes);
+  const int64_t pieces = wire_pieces(a.header.payload_bytes);
   const uint64_t* words = DgcMessages{a}.header(inside ? worker : 0);
   const uint64_t checksum =
       message_checksum(words, hashes + (inside ? worker : 0) * pieces, inside ? pieces : int64_t{-1});

@@ -10,10 +10,6 @@
 
 namespace dgc::cuda {
 
-inline int64_t dgc_pieces(uint64_t payload_bytes) {
-  return static_cast<int64_t>((payload_bytes + kWirePiece - 1) / kWirePiece);
-}
-
 // Cuts one stretch of memory into arrays: called once to count the bytes, and again to hand them out.
 class Carver {
  public:
@@ -76,7 +72,7 @@ class DgcScratch {
 };
 
 inline const DgcCompressScratch& DgcScratch::compress(const DgcTable& table, uint64_t payload_bytes) {
-  const int64_t pieces = dgc_pieces(payload_bytes);
+  const int64_t pieces = wire_pieces(payload_bytes);
   if (table.blocks > blocks_ || table.count > count_ || pieces > pieces_ || compress_memory_.data() == nullptr) {
     blocks_ = std::max(blocks_, table.blocks);
     count_ = std::max(count_, int64_t{table.count});
@@ -90,7 +86,7 @@ inline const DgcCompressScratch& DgcScratch::compress(const DgcTable& table, uin
 }
 
 inline const DgcApplyScratch& DgcScratch::apply(int32_t workers, uint64_t payload_bytes) {
-  const int64_t hashes = workers * dgc_pieces(payload_bytes);
+  const int64_t hashes = workers * wire_pieces(payload_bytes);
   if (hashes > hashes_ || apply_memory_.data() == nullptr) {
     hashes_ = std::max(hashes_, hashes);
     device_->synchronize();

@@ -10,15 +10,11 @@ namespace dgc::cuda {
 inline constexpr int kHeaderWords = static_cast<int>(kWireHeaderBytes / 8);  // the last one is the checksum
 inline constexpr int kHashesPerWarp = 8;
 
-__device__ inline int64_t pieces_of(uint64_t payload_bytes) {
-  return static_cast<int64_t>((payload_bytes + kWirePiece - 1) / kWirePiece);
-}
-
 // hashes[i] = XXH64 of piece i of the payload behind message + m * stride, for `messages` of them; seed_of(m) seeds.
 template <typename Seed>
 __device__ inline void hash_pieces(const std::byte* message, int messages, uint64_t payload_bytes, uint64_t* hashes,
                                    const Seed& seed_of) {
-  const int64_t pieces = pieces_of(payload_bytes), all = messages * pieces;
+  const int64_t pieces = wire_pieces(payload_bytes), all = messages * pieces;
   const int64_t step = int64_t{gridDim.x} * kDgcWarps * kHashesPerWarp;
   for (int64_t first = (int64_t{blockIdx.x} * kDgcWarps + warp()) * kHashesPerWarp; first < all; first += step) {
     const int64_t i = first + lane() / 4;
@@ -49,7 +45,7 @@ __device__ inline void write_header(const DgcCompressArgs& a, const uint64_t* ha
   uint64_t words[kHeaderWords];
   memcpy(words, &filled, sizeof(words));
   auto* header = reinterpret_cast<uint64_t*>(a.message);
-  words[kHeaderWords - 1] = message_checksum(words, hashes, lane() < 4 ? pieces_of(a.header.payload_bytes) : -1);
+  words[kHeaderWords - 1] = message_checksum(words, hashes, lane() < 4 ? wire_pieces(a.header.payload_bytes) : -1);
   if (lane() != 0) return;
 #pragma unroll
   for (int i = 0; i < kHeaderWords; ++i) header[i] = words[i];
