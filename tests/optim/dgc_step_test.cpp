@@ -64,17 +64,23 @@ std::unique_ptr<Optimizer> sgd_of(const OptimizerContext& context) {
   return make_sgd(context, options);
 }
 
-// Damages what the second all_gather of a step delivers, which carries the messages: byte `at` of everything.
-class Damaging final : public Communicator {
+// May change what an all_gather delivered: `all` parts, in whose place `before` lay until then.
+using Tamper = std::function<void(std::span<std::byte> all, std::span<const std::byte> before)>;
+
+// Tampers with one all_gather, number `at` from 0.
+class Tampering final : public Communicator {
  public:
-  Damaging(std::unique_ptr<Communicator> good, size_t at) : good_(std::move(good)), at_(at) {}
-  std::string name() const override { return "damaging"; }
+  Tampering(std::unique_ptr<Communicator> good, int at, Tamper tamper)
+      : good_(std::move(good)), at_(at), tamper_(std::move(tamper)) {}
+  std::string name() const override { return "tampering"; }
   int rank() const override { return good_->rank(); }
   int size() const override { return good_->size(); }
   bool recordable() const override { return false; }
   void all_gather(Device& device, const void* mine, void* all, size_t bytes) override {
+    const std::span parts(static_cast<std::byte*>(all), bytes * static_cast<size_t>(size()));
+    const std::vector<std::byte> before(parts.begin(), parts.end());
     good_->all_gather(device, mine, all, bytes);
-    if (calls_++ == 1) static_cast<std::byte*>(all)[at_] ^= std::byte{4};
+    if (calls_++ == at_) tamper_(parts, before);
   }
   void gather_shards(Device& device, std::span<const float* const> workers, float* mine, size_t n) override {
     good_->gather_shards(device, workers, mine, n);
@@ -84,40 +90,16 @@ class Damaging final : public Communicator {
 
  private:
   std::unique_ptr<Communicator> good_;
-  int calls_ = 0;
-  size_t at_;
+  int at_, calls_ = 0;
+  Tamper tamper_;
 };
 
-// What was seen with NCCL where streams were not ordered (PAPER.md 5.7): the messages are those of the step before, or
-// the ranks' parts have changed places. Every byte of them is sound.
-class Confusing final : public Communicator {
- public:
-  enum class Trick { stale, reordered };
-  Confusing(std::unique_ptr<Communicator> good, Trick trick) : good_(std::move(good)), trick_(trick) {}
-  std::string name() const override { return "confusing"; }
-  int rank() const override { return good_->rank(); }
-  int size() const override { return good_->size(); }
-  bool recordable() const override { return false; }
-  void all_gather(Device& device, const void* mine, void* all, size_t bytes) override {
-    auto* parts = static_cast<std::byte*>(all);
-    const std::vector<std::byte> before(parts, parts + bytes * static_cast<size_t>(size()));
-    good_->all_gather(device, mine, all, bytes);
-    if (calls_++ != kMessagesOfTheSecondStep) return;
-    if (trick_ == Trick::stale) std::ranges::copy(before, parts);
-    if (trick_ == Trick::reordered) std::swap_ranges(parts, parts + bytes, parts + bytes);
-  }
-  void gather_shards(Device& device, std::span<const float* const> workers, float* mine, size_t n) override {
-    good_->gather_shards(device, workers, mine, n);
-  }
-  void barrier(Device& device) override { good_->barrier(device); }
-  void abort(const std::string& reason) noexcept override { good_->abort(reason); }
-
- private:
-  static constexpr int kMessagesOfTheSecondStep = 4;  // a step gathers shares, messages and the dense tensors' sum
-  std::unique_ptr<Communicator> good_;
-  Trick trick_;
-  int calls_ = 0;
-};
+// Two ranks. A step gathers shares, messages and the dense tensors' sum: the messages of step `step` are tampered with.
+std::vector<std::unique_ptr<Communicator>> tampering_group(int step, const Tamper& tamper) {
+  auto group = make_thread_communicators(2);
+  for (auto& one : group) one = std::make_unique<Tampering>(std::move(one), 3 * step + 1, tamper);
+  return group;
+}
 
 }  // namespace
 
@@ -185,8 +167,8 @@ TEST_CASE("k per tensor", "[optim]") {
 
 TEST_CASE("a damaged message stops the step, names the worker and is not applied", "[optim]") {
   const auto at = GENERATE(size_t{0}, size_t{17}, size_t{50}, size_t{159}, size_t{160 + 90}, size_t{3 * 160 + 48});
-  auto group = make_thread_communicators(2);  // two workers each, whose messages have 160 bytes
-  for (auto& communicator : group) communicator = std::make_unique<Damaging>(std::move(communicator), at);
+  // Two workers each, whose messages have 160 bytes.
+  auto group = tampering_group(0, [at](std::span<std::byte> all, auto) { all[at] ^= std::byte{4}; });
   run_ranks(group, [&](Communicator& communicator) {
     Rank rank(dgc_of, std::move(group[static_cast<size_t>(communicator.rank())]));
     const auto weights = to_vector(rank.weights);
@@ -201,11 +183,22 @@ TEST_CASE("a damaged message stops the step, names the worker and is not applied
   });
 }
 
+// What was seen with NCCL where streams were not ordered: the messages are those of the step before, or the ranks'
+// parts have changed places. Every byte of them is sound.
 TEST_CASE("stale and reordered messages are told from fresh ones and not applied", "[optim]") {
-  using Trick = Confusing::Trick;
-  const auto trick = GENERATE(Trick::stale, Trick::reordered);
-  auto group = make_thread_communicators(2);
-  for (auto& communicator : group) communicator = std::make_unique<Confusing>(std::move(communicator), trick);
+  Tamper tamper;
+  std::string expected;
+  SECTION("stale") {
+    tamper = [](std::span<std::byte> all, auto before) { std::ranges::copy(before, all.begin()); };
+    expected = "message of worker 0 in step 1: it is stale, from step 0";
+  }
+  SECTION("reordered") {
+    tamper = [](std::span<std::byte> all, auto) {
+      std::ranges::swap_ranges(all.first(all.size() / 2), all.last(all.size() / 2));
+    };
+    expected = "message of worker 0 in step 1: it comes from worker 2";
+  }
+  auto group = tampering_group(1, tamper);
   run_ranks(group, [&](Communicator& communicator) {
     Rank rank(dgc_of, std::move(group[static_cast<size_t>(communicator.rank())]));
     rank.step(0);
@@ -214,8 +207,6 @@ TEST_CASE("stale and reordered messages are told from fresh ones and not applied
       rank.step(1);
       DGC_CHECK(false, "the confusion went unnoticed");
     } catch (const UserError& error) {
-      const std::string expected = trick == Trick::stale ? "message of worker 0 in step 1: it is stale, from step 0"
-                                                         : "message of worker 0 in step 1: it comes from worker 2";
       DGC_CHECK(error.what() == expected, error.what());
     }
     DGC_CHECK(to_vector(rank.weights) == weights, "a confused message was applied");
