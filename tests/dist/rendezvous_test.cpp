@@ -16,8 +16,10 @@
 #include "dist/roster.h"
 #include "dist/socket.h"
 #include "tensor/errors.h"
+#include "tests/dist/free_port.h"
 
 using namespace dgc;
+using namespace dgc::test;
 using Catch::Contains;
 using std::chrono::milliseconds;
 
@@ -25,18 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Blob = std::array<std::byte, 128>;
-
-// A port that was free a moment ago.
-int free_port() {
-  const Socket socket(::socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  REQUIRE(bind(socket.fd(), reinterpret_cast<sockaddr*>(&address), size) == 0);
-  REQUIRE(getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
-  return ntohs(address.sin_port);
-}
 
 struct Directory {
   Directory() {

@@ -1,34 +1,21 @@
 // src/dist/nccl.cpp as it is, compiled against a fake NCCL: what it asks of NCCL, in which order, and what it does when
 // something fails. Whether NCCL does as the fake does is for a machine with GPUs to say.
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <catch2/catch.hpp>
 #include <thread>
 
 #include "dist/communicator.h"
 #include "dist/launch.h"
-#include "dist/socket.h"
 #include "fake.h"
 #include "tensor/device_cuda.h"
 #include "tensor/errors.h"
+#include "tests/dist/free_port.h"
 
 using namespace dgc;
+using namespace dgc::test;
 using Catch::Contains;
 using std::chrono::milliseconds;
 
 namespace {
-
-int free_port() {
-  const Socket socket(::socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  REQUIRE(bind(socket.fd(), reinterpret_cast<sockaddr*>(&address), size) == 0);
-  REQUIRE(getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
-  return ntohs(address.sin_port);
-}
 
 struct Rank {
   Communicator& communicator;
