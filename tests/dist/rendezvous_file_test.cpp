@@ -1,0 +1,47 @@
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <fstream>
+
+#include "dist/roster.h"
+#include "tests/dist/meeting.h"
+
+using namespace dgc;
+using namespace dgc::test;
+using Catch::Contains;
+
+TEST_CASE("files of a run that died are not taken for this one's", "[rendezvous]") {
+  const Directory directory;
+  const MeetingPoint point = in_files(directory);
+  const auto plant = [&](const std::string& name, const auto& what) {
+    std::vector<std::byte> bytes(sizeof(what) + sizeof(Blob));
+    std::memcpy(bytes.data(), &what, sizeof(what));
+    std::ofstream(directory.path / name, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  };
+  // What a run with the very same ranks, config and size left behind when it was killed.
+  Hello hello;
+  hello.size = 3;
+  hello.blob_bytes = sizeof(Blob);
+  hello.config = 42;
+  hello.nonce = 7;
+  hello.rank = 1;
+  plant("meet.1.hello", hello);
+  Reply reply;
+  reply.nonce = 7;
+  reply.size = 3;
+  plant("meet.1.reply", reply);
+  plant("meet.2.reply", reply);
+  auto ranks = ranks_at(point, 3, kLong);
+  const size_t late = GENERATE(0u, 1u, 2u);
+  ranks[late].delay = milliseconds(100);
+  for (Rank& rank : ranks) rank.launch.run.clear();  // the launcher does not tell one run from another
+  CHECK(outcomes(ranks) == kFine3);
+  CHECK(directory.empty());
+}
+
+TEST_CASE("an unwritable directory is named", "[rendezvous]") {
+  MeetingPoint nowhere;
+  nowhere.path = "/no/such/directory/meet";
+  CHECK_THAT(outcome(launch_of(1, 2, nowhere), within(kShort)),
+             Contains("rank 1 cannot write /no/such/directory/meet.1.hello") && Contains("No such file"));
+}
