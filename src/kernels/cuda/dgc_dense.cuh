@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/cuda/dgc_block.cuh"
+#include "kernels/cuda/sgd_rule.cuh"
 
 namespace dgc::cuda {
 
@@ -25,12 +26,12 @@ __device__ inline void each_dense(const DgcDense& dense, const Body& body) {
 }
 
 __device__ inline void step_dense(const DgcApplyArgs& a, float lr) {
+  const SgdRule rule{lr, a.momentum, a.weight_decay, 1, a.nesterov};
   each_dense(a.dense, [&](int64_t packed, int64_t at) {
-    const float w = a.w[at];
-    const float d = fmaf(a.weight_decay, w, a.dense_sum[packed]);
-    const float m = fmaf(a.momentum, a.m[at], d);
+    float m = a.m[at], w = a.w[at];
+    sgd_element(rule, a.dense_sum[packed], m, w);
     a.m[at] = m;
-    a.w[at] = fmaf(-lr, a.nesterov ? fmaf(a.momentum, m, d) : m, w);
+    a.w[at] = w;
   });
 }
 

@@ -1,10 +1,10 @@
 // Dense momentum SGD (SgdArgs): reads g, m and w, writes m and w, 20 bytes per parameter. The learning rate, whether to
-// skip and the gradient's scale come from device memory. The roundings are part of the definition, and the same as the
-// CPU's: the product with the scale is rounded on its own, every other one is fused into the sum that it feeds.
+// skip and the gradient's scale come from device memory.
 #pragma once
 
 #include "kernels/backend.h"
 #include "kernels/cuda/dispatch.h"
+#include "kernels/cuda/sgd_rule.cuh"
 
 namespace dgc::cuda {
 
@@ -13,7 +13,7 @@ struct SgdStep {
   static constexpr const char* kName = "sgd_step";
   static constexpr int kBlock = kElementwiseBlock;
   struct Args {
-    SgdArgs rule;
+    SgdArgs args;
     const float* g;
     float* m;
     float* w;
@@ -21,20 +21,16 @@ struct SgdStep {
   using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
-    if (a.rule.control->skip != 0) return;
-    const float lr = a.rule.control->lr, scale = *a.rule.scale;
-    const float momentum = a.rule.momentum, decay = a.rule.weight_decay;
-    each_element<V>(a.rule.numel, [&]<int N>(int64_t i) {
+    const SgdArgs& args = a.args;
+    if (args.control->skip != 0) return;
+    const SgdRule rule{args.control->lr, args.momentum, args.weight_decay, *args.scale, args.nesterov};
+    each_element<V>(args.numel, [&]<int N>(int64_t i) {
       float g[N], m[N], w[N];
       load(a.g + i, g);
       load(a.m + i, m);
       load(a.w + i, w);
 #pragma unroll
-      for (int j = 0; j < N; ++j) {
-        const float d = fmaf(decay, w[j], scale * g[j]);
-        m[j] = fmaf(momentum, m[j], d);
-        w[j] = fmaf(-lr, a.rule.nesterov ? fmaf(momentum, m[j], d) : m[j], w[j]);
-      }
+      for (int j = 0; j < N; ++j) sgd_element(rule, g[j], m[j], w[j]);
       store(m, a.m + i);
       store(w, a.w + i);
     });
