@@ -66,13 +66,12 @@ struct BatchNormSums {
     float pivot[V] = {}, sum[V] = {}, squares[V] = {};
     if (p.inside) load(a.x + p.top * t.channels + p.channel, pivot);
     each_row<4 * kColumnRows<T>>(t, p, 0, [&]<int N>(int64_t at) {
-      Pack<T, V> packs[N];
-#pragma unroll
-      for (int i = 0; i < N; ++i) packs[i] = load_pack<V>(a.x + at + i * t.lanes * t.channels);
+      Pack<T, V> rows[N];
+      load_rows<V>(t, a.x + at, rows);
 #pragma unroll
       for (int i = 0; i < N; ++i) {
         float x[V];
-        unpack<T, V>(packs[i], x);
+        unpack<T, V>(rows[i], x);
 #pragma unroll
         for (int j = 0; j < V; ++j) {
           const float off = x[j] - pivot[j];
@@ -115,6 +114,13 @@ struct BatchNormSums {
   }
 };
 
+// What x is normalised with: an inverse, or the variance that it is taken from.
+struct Normalisation {
+  const float* mean;
+  const float* inverse;  // null: from var
+  const float* var;
+};
+
 template <typename T, int V>
 struct BatchNormApply {
   static constexpr const char* kName = "batch_norm_apply";
@@ -125,9 +131,8 @@ struct BatchNormApply {
     float eps;
     const T* x;
     const T* residual;  // may be null
-    const float *scale, *shift, *mean;
-    const float* inverse;  // null: from var
-    const float* var;
+    const float *scale, *shift;
+    Normalisation by;
     T* y;
   };
   using Shared = NoShared;
@@ -137,28 +142,23 @@ struct BatchNormApply {
     const ColumnPlace<V> p(t);
     float mean[V] = {}, gain[V] = {}, shift[V] = {};
     if (p.inside) {
-      load_floats(a.mean + p.channel, mean);
+      load_floats(a.by.mean + p.channel, mean);
       load_floats(a.shift + p.channel, shift);
 #pragma unroll
       for (int j = 0; j < V; ++j) {
         const int64_t c = p.channel + j;
-        gain[j] = a.inverse != nullptr ? a.scale[c] * a.inverse[c] : a.scale[c] / sqrtf(a.var[c] + a.eps);
+        gain[j] = a.by.inverse != nullptr ? a.scale[c] * a.by.inverse[c] : a.scale[c] / sqrtf(a.by.var[c] + a.eps);
       }
     }
     const float floor = a.relu ? 0.f : -INFINITY;
     each_row_upwards<2 * kColumnRows<T>>(t, p, p.steps, [&]<int N>(int64_t at) {
-      const int64_t stride = t.lanes * t.channels;
-      Pack<T, V> packs[N], skips[N];
-#pragma unroll
-      for (int i = 0; i < N; ++i) packs[i] = load_pack<V>(a.x + at + i * stride);
-      if (a.residual != nullptr) {
-#pragma unroll
-        for (int i = 0; i < N; ++i) skips[i] = load_pack<V>(a.residual + at + i * stride);
-      }
+      Pack<T, V> xs[N], skips[N];
+      load_rows<V>(t, a.x + at, xs);
+      if (a.residual != nullptr) load_rows<V>(t, a.residual + at, skips);
 #pragma unroll
       for (int i = 0; i < N; ++i) {
         float x[V], skip[V];
-        unpack<T, V>(packs[i], x);
+        unpack<T, V>(xs[i], x);
 #pragma unroll
         for (int j = 0; j < V; ++j) x[j] = (x[j] - mean[j]) * gain[j] + shift[j];
         if (a.residual != nullptr) {
@@ -168,7 +168,7 @@ struct BatchNormApply {
         }
 #pragma unroll
         for (int j = 0; j < V; ++j) x[j] = x[j] < floor ? 0 : x[j];  // so that NaN stays NaN
-        store(x, a.y + at + i * stride);
+        store(x, a.y + at + i * t.lanes * t.channels);
       }
     });
   }
@@ -180,57 +180,62 @@ int64_t column_blocks(const Queue& queue) {
   return int64_t{kColumnBlocksAtOnce} * queue.multiprocessors();
 }
 
+// What forward and inference are given alike.
+struct BatchNormViews {
+  ConstView x, residual, scale, shift;
+  View y;
+};
+
+template <typename T, int V, typename Queue>
+void batch_norm_apply(Queue& queue, const BatchNormArgs& args, const ColumnTiles& tiles, const BatchNormViews& views,
+                      const Normalisation& by) {
+  queue.template run<BatchNormApply<T, V>>(tiles.blocks(),
+                                           {.tiles = tiles,
+                                            .relu = args.relu,
+                                            .eps = args.eps,
+                                            .x = pointer<T>(views.x),
+                                            .residual = args.residual ? pointer<T>(views.residual) : nullptr,
+                                            .scale = views.scale.f32(),
+                                            .shift = views.shift.f32(),
+                                            .by = by,
+                                            .y = pointer<T>(views.y)});
+}
+
+// Calls body<T, V>(tiles).
+template <typename Queue, typename Body>
+void batch_norm_dispatch(const Queue& queue, const BatchNormArgs& args, const BatchNormViews& views, const Body& body) {
+  dispatch(views.y.dtype, [&]<typename T>() {
+    const auto run = [&]<int V>() {
+      body.template operator()<T, V>(column_tiles(args.rows, args.channels, V, sizeof(T), column_blocks(queue)));
+    };
+    dispatch_packs<float>(args.channels, run, views.x.data, views.y.data,
+                          args.residual ? views.residual.data : nullptr);
+  });
+}
+
 template <typename Queue>
 void batch_norm_forward(Queue& queue, const BatchNormArgs& args, ConstView x, ConstView residual, ConstView scale,
                         ConstView shift, View running_mean, View running_var, View y, View saved) {
-  const void* const skip = args.residual ? residual.data : nullptr;
+  const BatchNormViews views{x, residual, scale, shift, y};
   float* const keep = pointer<float>(saved);
-  dispatch(y.dtype, [&]<typename T>() {
-    const auto run = [&]<int V>() {
-      const ColumnTiles tiles = column_tiles(args.rows, args.channels, V, sizeof(T), column_blocks(queue));
-      auto* const scratch = reinterpret_cast<float*>(queue.scratch(tile_sums_floats(tiles) * sizeof(float)));
-      queue.template run<BatchNormSums<T, V>>(
-          tiles.blocks(), {.tiles = tiles,
-                           .x = pointer<T>(x),
-                           .keep = {args.eps, args.momentum, shift.f32(), running_mean.f32(), running_var.f32(), keep},
-                           .sums = tile_sums(tiles, scratch),
-                           .tickets = queue.tickets()});
-      queue.template run<BatchNormApply<T, V>>(tiles.blocks(), {.tiles = tiles,
-                                                                .relu = args.relu,
-                                                                .eps = args.eps,
-                                                                .x = pointer<T>(x),
-                                                                .residual = static_cast<const T*>(skip),
-                                                                .scale = scale.f32(),
-                                                                .shift = shift.f32(),
-                                                                .mean = keep,
-                                                                .inverse = keep + args.channels,
-                                                                .var = nullptr,
-                                                                .y = pointer<T>(y)});
-    };
-    dispatch_packs<float>(args.channels, run, x.data, y.data, skip);
+  batch_norm_dispatch(queue, args, views, [&]<typename T, int V>(const ColumnTiles& tiles) {
+    auto* const scratch = reinterpret_cast<float*>(queue.scratch(tile_sums_floats(tiles) * sizeof(float)));
+    queue.template run<BatchNormSums<T, V>>(
+        tiles.blocks(), {.tiles = tiles,
+                         .x = pointer<T>(x),
+                         .keep = {args.eps, args.momentum, shift.f32(), running_mean.f32(), running_var.f32(), keep},
+                         .sums = tile_sums(tiles, scratch),
+                         .tickets = queue.tickets()});
+    batch_norm_apply<T, V>(queue, args, tiles, views, {.mean = keep, .inverse = keep + args.channels, .var = nullptr});
   });
 }
 
 template <typename Queue>
 void batch_norm_inference(Queue& queue, const BatchNormArgs& args, ConstView x, ConstView residual, ConstView scale,
                           ConstView shift, ConstView mean, ConstView var, View y) {
-  const void* const skip = args.residual ? residual.data : nullptr;
-  dispatch(y.dtype, [&]<typename T>() {
-    const auto run = [&]<int V>() {
-      const ColumnTiles tiles = column_tiles(args.rows, args.channels, V, sizeof(T), column_blocks(queue));
-      queue.template run<BatchNormApply<T, V>>(tiles.blocks(), {.tiles = tiles,
-                                                                .relu = args.relu,
-                                                                .eps = args.eps,
-                                                                .x = pointer<T>(x),
-                                                                .residual = static_cast<const T*>(skip),
-                                                                .scale = scale.f32(),
-                                                                .shift = shift.f32(),
-                                                                .mean = mean.f32(),
-                                                                .inverse = nullptr,
-                                                                .var = var.f32(),
-                                                                .y = pointer<T>(y)});
-    };
-    dispatch_packs<float>(args.channels, run, x.data, y.data, skip);
+  const BatchNormViews views{x, residual, scale, shift, y};
+  batch_norm_dispatch(queue, args, views, [&]<typename T, int V>(const ColumnTiles& tiles) {
+    batch_norm_apply<T, V>(queue, args, tiles, views, {.mean = mean.f32(), .inverse = nullptr, .var = var.f32()});
   });
 }
 

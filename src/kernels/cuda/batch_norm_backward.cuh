@@ -67,17 +67,10 @@ struct BatchNormGradientSums {
     if (p.inside) load_floats(a.saved + p.channel, mean);
     const Forward<T, V> forward(t, p, a.scale, a.saved);
     each_row<kColumnRows<T>>(t, p, 0, [&]<int N>(int64_t at) {
-      const int64_t stride = t.lanes * t.channels;
       Pack<T, V> xs[N], dys[N], ys[N];
-#pragma unroll
-      for (int i = 0; i < N; ++i) {
-        xs[i] = load_pack<V>(a.x + at + i * stride);
-        dys[i] = load_pack<V>(a.dy + at + i * stride);
-      }
-      if (a.mask == ReluMask::output) {
-#pragma unroll
-        for (int i = 0; i < N; ++i) ys[i] = load_pack<V>(a.y + at + i * stride);
-      }
+      load_rows<V>(t, a.x + at, xs);
+      load_rows<V>(t, a.dy + at, dys);
+      if (a.mask == ReluMask::output) load_rows<V>(t, a.y + at, ys);
 #pragma unroll
       for (int i = 0; i < N; ++i) {
         float x[V], dy[V];
@@ -90,7 +83,7 @@ struct BatchNormGradientSums {
           unpack<T, V>(ys[i], y);
 #pragma unroll
           for (int j = 0; j < V; ++j) dy[j] = y[j] > 0 ? dy[j] : 0;
-          store(dy, a.dy + at + i * stride);
+          store(dy, a.dy + at + i * t.lanes * t.channels);
         } else if (a.mask == ReluMask::input) {
 #pragma unroll
           for (int j = 0; j < V; ++j) dy[j] = forward.positive(x[j], j) ? dy[j] : 0;
@@ -153,13 +146,9 @@ struct BatchNormInputGradient {
     }
     const Forward<T, V> forward(t, p, a.scale, a.saved);
     each_row_upwards<kColumnRows<T>>(t, p, p.steps, [&]<int N>(int64_t at) {
-      const int64_t stride = t.lanes * t.channels;
       Pack<T, V> xs[N], dys[N];
-#pragma unroll
-      for (int i = 0; i < N; ++i) {
-        xs[i] = load_pack<V>(a.x + at + i * stride);
-        dys[i] = load_pack<V>(a.dy + at + i * stride);
-      }
+      load_rows<V>(t, a.x + at, xs);
+      load_rows<V>(t, a.dy + at, dys);
 #pragma unroll
       for (int i = 0; i < N; ++i) {
         float x[V], dy[V];
@@ -173,7 +162,7 @@ struct BatchNormInputGradient {
         }
 #pragma unroll
         for (int j = 0; j < V; ++j) dy[j] = (forward.gain[j] * dy[j] + by_x[j] * x[j]) + constant[j];
-        store(dy, a.dx + at + i * stride);
+        store(dy, a.dx + at + i * t.lanes * t.channels);
       }
     });
   }

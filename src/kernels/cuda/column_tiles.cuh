@@ -78,6 +78,13 @@ __device__ inline void each_row_upwards(const ColumnTiles& t, const ColumnPlace<
   if constexpr (N > 1) each_row_upwards<N / 2>(t, p, left, body);
 }
 
+// N rows of each_row from `from` on: all of their loads are under way before the first is looked at.
+template <int V, typename T, int N>
+__device__ inline void load_rows(const ColumnTiles& t, const T* from, Pack<T, V> (&rows)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) rows[i] = load_pack<V>(from + i * t.lanes * t.channels);
+}
+
 struct ColumnShared {
   union {
     float lanes[2][kColumnPack][kColumnBlock];

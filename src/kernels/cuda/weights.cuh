@@ -98,13 +98,12 @@ struct AddColumnSums {
     const ColumnPlace<V> p(t);
     float sum[V] = {}, unused[V] = {};
     each_row<4>(t, p, 0, [&]<int N>(int64_t at) {
-      Pack<T, V> packs[N];
-#pragma unroll
-      for (int i = 0; i < N; ++i) packs[i] = load_pack<V>(a.x + at + i * t.lanes * t.channels);
+      Pack<T, V> rows[N];
+      load_rows<V>(t, a.x + at, rows);
 #pragma unroll
       for (int i = 0; i < N; ++i) {
         float x[V];
-        unpack<T, V>(packs[i], x);
+        unpack<T, V>(rows[i], x);
 #pragma unroll
         for (int j = 0; j < V; ++j) sum[j] += x[j];
       }
