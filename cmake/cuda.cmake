@@ -74,6 +74,10 @@ string(CONCAT options "SHELL:--fmad=false --expt-relaxed-constexpr -Werror all-w
               "-Xcompiler=-Wall,-Wextra,-Wshadow,-Wnon-virtual-dtor,-Werror,-ffp-contract=off,-Wno-stringop-overflow")
 add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:${options}>")
 
+# CMake 3.25 sets a property of this target, which toolkits from 13 on no longer have.
+if(CMAKE_VERSION VERSION_LESS 3.26 AND NOT TARGET CUDA::nvToolsExt)
+  add_library(CUDA::nvToolsExt INTERFACE IMPORTED)
+endif()
 find_package(CUDAToolkit REQUIRED)
 set(DGC_WITH_CUDA ON)
 set(DGC_CUDA_LIBRARIES CUDA::cudart_static ${CUDNN_LIBRARY} ${CUBLAS_LIBRARY})
