@@ -56,7 +56,7 @@ double tolerance(DType type) { return 1e-5 + (type == DType::f32 ? 0 : 4 * round
 
 }  // namespace
 
-TEST_CASE("a convolution is the sum over its window", "[kernels]") {
+TEST_CASE("a convolution is the sum over its window", "[kernels][libraries]") {
   const auto backend = GENERATE(from_range(backends())).make();
   const auto args = GENERATE(from_range(std::begin(kCases), std::end(kCases)));
   const bool bias = GENERATE(false, true);
@@ -75,7 +75,7 @@ TEST_CASE("a convolution is the sum over its window", "[kernels]") {
   CHECK(worst_error(y.host(), expected) < tolerance(type));
 }
 
-TEST_CASE("the gradient of a convolution's input", "[kernels]") {
+TEST_CASE("the gradient of a convolution's input", "[kernels][libraries]") {
   const auto backend = GENERATE(from_range(backends())).make();
   const auto args = GENERATE(from_range(std::begin(kCases), std::end(kCases)));
   const auto type = GENERATE(DType::f32, DType::f16, DType::bf16);
@@ -93,7 +93,7 @@ TEST_CASE("the gradient of a convolution's input", "[kernels]") {
   CHECK(worst_error(dx.host(), expected) < tolerance(type));
 }
 
-TEST_CASE("the gradients of a convolution's weights and bias are added to what is there", "[kernels]") {
+TEST_CASE("the gradients of a convolution's weights and bias are added to what is there", "[kernels][libraries]") {
   const auto backend = GENERATE(from_range(backends())).make();
   const auto args = GENERATE(from_range(std::begin(kCases), std::end(kCases)));
   const bool bias = GENERATE(false, true);
@@ -113,7 +113,7 @@ TEST_CASE("the gradients of a convolution's weights and bias are added to what i
   CHECK(worst_error(db.host(), expected_bias) < 1e-5);
 }
 
-TEST_CASE("a convolution gives the same bits every time", "[kernels]") {
+TEST_CASE("a convolution gives the same bits every time", "[kernels][libraries]") {
   const auto backend = GENERATE(from_range(backends())).make();
   const Conv2dArgs args{8, 16, 16, 16, 32, 3, 3, 1, 1, 1, 1, 1};
   const Data data(args, *backend);

@@ -5,7 +5,7 @@
 
 using namespace dgc;
 
-TEST_CASE("linear computes x W^T + b", "[kernels]") {
+TEST_CASE("linear computes x W^T + b", "[kernels][libraries]") {
   const auto backend = GENERATE(from_range(backends())).make();
   const OnDevice x(*backend, {1, 2}), w(*backend, {10, 1, /**/ 0, -1}), b(*backend, {0.5f, 0}), y(*backend, {9, 9});
   backend->linear_forward({.batch = 1, .in = 2, .out = 2}, x, w, b, y);
@@ -14,7 +14,7 @@ TEST_CASE("linear computes x W^T + b", "[kernels]") {
   CHECK(y.host() == std::vector<float>{12.f, -2.f});
 }
 
-TEST_CASE("linear and its gradients match plain loops in double", "[kernels]") {
+TEST_CASE("linear and its gradients match plain loops in double", "[kernels][libraries]") {
   const auto backend = GENERATE(from_range(backends())).make();
   const int64_t rows = GENERATE(1, 5, 33), in = GENERATE(1, 17, 64), out = GENERATE(1, 10, 65);
   const auto type = GENERATE(DType::f32, DType::f16, DType::bf16);
