@@ -62,7 +62,8 @@ def main():
                 loss = F.cross_entropy(forward(x), y)
             loss.backward()
             optimizer.step()
-        return loss.item()  # waits for the GPU
+        if on_gpu:
+            torch.cuda.synchronize()
 
     train(options.warmup)
     speeds = []
