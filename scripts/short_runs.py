@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """A short training of every config, on synthetic data of its data set's shape, and of one config in every precision.
 
-    scripts/short_runs.py PROGRAM FOLDER [--device cuda:0]
+    scripts/short_runs.py PROGRAM FOLDER [--device cuda:0] [--seconds 60] [--jobs 4]
 
-Prints one line per run, "ok" or "FAILED"; a run's output is in FOLDER. Exit code 1 when one failed.
+Prints one line per run, "ok" or "FAILED" and why; below FAILED the end of its output, which is in FOLDER. Exit code 1
+when one failed.
 """
 
 import argparse
+import concurrent.futures
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -26,28 +29,49 @@ def synthetic(data):
                                            "classes": classes, "train_samples": 512, "test_samples": 64})]
 
 
+def command(program, path, overrides, device, folder):
+    config = json.loads(path.read_text())
+    batch = min(config["training"]["batch_per_worker"], 16)
+    return [program, "train", path, *synthetic(config["data"]), *overrides, "--set", f"device={device}",
+            "--set", "training.max_steps=6", "--set", f"training.batch_per_worker={batch}", "--out", folder]
+
+
+def run(command, folder, seconds):
+    """Why it failed, or nothing."""
+    log = folder.with_suffix(".log")
+    try:
+        with open(log, "w") as file:
+            code = subprocess.run(list(map(str, command)), stdout=file, stderr=subprocess.STDOUT, timeout=seconds).returncode
+        why = f"exit code {code}" if code else ""
+    except (subprocess.TimeoutExpired, OSError) as error:
+        why = str(error) if isinstance(error, OSError) else f"not done after {seconds} s"
+    shutil.rmtree(folder, ignore_errors=True)  # checkpoints: gigabytes in all
+    return f"{why}\n" + "".join(log.read_text(errors="replace").splitlines(True)[-8:]) if why else ""
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--seconds", type=float, default=60, help="that a run may take")
+    parser.add_argument("--jobs", type=int, default=4, help="runs at a time")
     options = parser.parse_args()
 
     runs = [(path, []) for path in sorted(CONFIGS.rglob("*.json"))]
     runs += [(CONFIGS / "quickstart.json", ["--set", f"precision={precision}"]) for precision in PRECISIONS]
     options.folder.mkdir(parents=True, exist_ok=True)
+
+    def one(numbered):
+        number, (path, overrides) = numbered
+        folder = options.folder / f"{number:02}-{path.stem}"
+        return run(command(options.program, path, overrides, options.device, folder), folder, options.seconds)
+
     failed = 0
-    for number, (path, overrides) in enumerate(runs):
-        config = json.loads(path.read_text())
-        name = f"{number:02}-{path.stem}"
-        batch = min(config["training"]["batch_per_worker"], 16)
-        command = [options.program, "train", path, *synthetic(config["data"]), *overrides, "--set", f"device={options.device}",
-                   "--set", "training.max_steps=6", "--set", f"training.batch_per_worker={batch}",
-                   "--out", options.folder / name]
-        with open(options.folder / f"{name}.log", "w") as log:
-            code = subprocess.run(list(map(str, command)), stdout=log, stderr=subprocess.STDOUT).returncode
-        print("ok     " if code == 0 else "FAILED ", path.relative_to(CONFIGS), *overrides[1:], flush=True)
-        failed += code != 0
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for (path, overrides), why in zip(runs, pool.map(one, enumerate(runs))):
+            print("FAILED " if why else "ok     ", path.relative_to(CONFIGS), *overrides[1:], why, flush=True)
+            failed += bool(why)
     sys.exit(failed > 0)
 
 
