@@ -21,6 +21,11 @@ void add_optimizer_keys(Keys& keys) {
       .more_than(0)
       .at_most(1e9);
   optimizer
+      .add("max_skipped_steps", &OptimizerOptions::max_skipped_steps,
+           "Steps in a row that may be skipped, as a gradient was not finite, before the run ends. `fp16` skips up to "
+           "16 while it looks for its first loss scale")
+      .at_least(1);
+  optimizer
       .add("sparsity", &OptimizerOptions::sparsity, "Share of each compressed tensor that is NOT sent; 0 sends all")
       .only(dgc)
       .at_least(0)

@@ -108,6 +108,7 @@ struct OptimizerOptions {
   bool nesterov = false;
   double weight_decay = 0;
   std::optional<double> clip_norm;  // of the mean gradient over all workers, over all parameters
+  int64_t max_skipped_steps = 100;  // in a row, as a gradient was not finite, before the run is given up
   // dgc only:
   double sparsity = 0.999;
   SparsityWarmup warmup;

@@ -172,6 +172,7 @@ std::optional<StepMetrics> Rank::next_metrics() {
   metrics.loss = result.loss / static_cast<double>(executor_.batch() * workers());
   metrics.grad_norm = result.grad_norm;
   metrics.skipped = result.skipped;
+  skipped_in_row_ = result.skipped ? skipped_in_row_ + 1 : 0;
   asked_to_stop_ = result.stop;
   return metrics;
 }

@@ -42,6 +42,8 @@ class Rank {
   std::optional<StepMetrics> next_metrics();
   // Waits for all queued steps; next_metrics() then has them all.
   void finish_steps() { lag_ = 0; }
+  // How many steps up to the last one that was told were skipped, one after another.
+  int64_t skipped_in_row() const { return skipped_in_row_; }
   // Whether some rank had been asked to stop when the last step that was told began.
   bool asked_to_stop() const { return asked_to_stop_; }
 
@@ -109,6 +111,7 @@ class Rank {
   std::unique_ptr<Loader> loader_;  // made at the first step; one step ahead
   std::deque<StepMetrics> untold_;  // queued steps, the oldest first
   size_t lag_ = 0;                  // how many of them the device may be busy with
+  int64_t skipped_in_row_ = 0;
   bool asked_to_stop_ = false;
 };
 

@@ -48,6 +48,7 @@ void Rank::save(const CheckpointStore& store, int64_t keep) {
     manifest.values.set("loss_scale", static_cast<double>(control.loss_scale));
     manifest.values.set("good_steps", static_cast<int64_t>(control.good_steps));
     manifest.values.set("skipped", control.skip != 0);
+    manifest.values.set("skipped_in_row", skipped_in_row_);
     manifest.values.set("plateau_best", plateau_.best);
     manifest.values.set("plateau_bad", plateau_.bad);
     manifest.values.set("plateaus", plateau_.plateaus);
@@ -120,6 +121,7 @@ void Rank::restore(const Checkpoint& checkpoint) {
   plateau_ = {.best = manifest.values.number("plateau_best").value_or(PlateauState{}.best),
               .bad = manifest.values.integer("plateau_bad").value_or(0),
               .plateaus = manifest.values.integer("plateaus").value_or(0)};
+  skipped_in_row_ = manifest.values.integer("skipped_in_row").value_or(0);
   flushed_ = manifest.values.boolean("flushed").value_or(false);
   step_ = manifest.step;
 }

@@ -78,6 +78,15 @@ int64_t total_steps(const Config& config, int64_t steps_per_epoch) {
 
 bool due(int64_t step, int64_t every) { return every > 0 && step % every == 0; }
 
+// Weights that diverged, or data that is broken, do not mend. All ranks come to this at the same step.
+void require_progress(const Config& config, const Rank& rank, int64_t step) {
+  if (rank.skipped_in_row() < config.optimizer.max_skipped_steps) return;
+  throw_user_error(
+      "optimizer.max_skipped_steps: steps {} to {} were all skipped, as gradients were not finite: start again with a "
+      "lower learning_rate.base or with optimizer.clip_norm, and look for such numbers in the data",
+      step - rank.skipped_in_row() + 1, step);
+}
+
 void train_rank(const Config& config, const RunDirectory& run, const Rank::Data& data, Backend& backend,
                 Communicator& communicator) {
   const Clock::time_point start = Clock::now();
@@ -100,6 +109,7 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
     while (const std::optional<StepMetrics> metrics = rank.next_metrics()) {
       if (reporter) reporter->step(*metrics, seconds_since(told));
       told = Clock::now();
+      require_progress(config, rank, metrics->step);
     }
   };
   std::optional<EvalMetrics> eval;

@@ -110,6 +110,40 @@ TEST_CASE("steps with gradients that are not finite are said in the metrics and 
         std::string::npos);
 }
 
+TEST_CASE("so many skipped steps in a row end the run, at the same step after a resume") {
+  const TempRun temp;
+  const auto spread = GENERATE(std::vector<std::string>{}, std::vector<std::string>{"ranks=2", "workers_per_rank=2"});
+  std::vector<std::string> diverging = {GENERATE(kSgd, kDgc), R"(learning_rate={"type": "constant", "base": 1e6})",
+                                        R"(model.layers=[{"type": "flatten"}, {"type": "linear", "out": 64},
+                                           {"type": "linear", "out": 64}, {"type": "linear", "out": 4}])",
+                                        "checkpoint.every_steps=1", "checkpoint.keep=100"};
+  diverging.insert(diverging.end(), spread.begin(), spread.end());
+  const auto skipped = [](const std::filesystem::path& run) {
+    std::vector<bool> all;
+    for (const Row& row : rows_of_kind(run, "step")) all.push_back(row.boolean("skipped").value());
+    return all;
+  };
+  const std::vector<bool> truth = skipped(train(tiny_config(diverging), {.out = temp.path() / "whole"}));
+  size_t end = 0;  // the first step that is the third skipped one in a row
+  for (size_t i = 3; i <= truth.size() && end == 0; ++i) {
+    if (truth[i - 1] && truth[i - 2] && truth[i - 3]) end = i;
+  }
+  REQUIRE(end > 3);
+  REQUIRE(end < truth.size());
+
+  diverging.push_back("optimizer.max_skipped_steps=3");
+  const auto run = temp.path() / "limited";
+  const auto ends = [&](bool resume) {
+    CHECK_THROWS_AS(train(tiny_config(diverging), {.out = run, .resume = resume}), UserError);
+    CHECK(skipped(run) == std::vector<bool>(truth.begin(), truth.begin() + static_cast<std::ptrdiff_t>(end)));
+  };
+  ends(false);
+  const std::string last = fmt::format("optimizer.max_skipped_steps: steps {} to {} were all skipped", end - 2, end);
+  CHECK(CheckpointStore(run).list().size() == end - 1);
+  ends(true);
+  CHECK_THROWS_WITH(train(tiny_config(diverging), {.out = run, .resume = true}), Catch::Contains(last));
+}
+
 TEST_CASE("DGC at 99 % learns the synthetic set as dense momentum SGD does") {
   const TempRun temp;
   const std::vector<std::string> longer = {"data.train_samples=512", "data.test_samples=128", "training.epochs=8",
