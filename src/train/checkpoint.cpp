@@ -56,7 +56,15 @@ void CheckpointStore::commit(const Manifest& manifest, int64_t keep) const {
   fs::rename(saving_, target, error);
   if (error) throw_user_error("cannot rename {} to {}: {}", saving_.string(), target.string(), error.message());
   sync_directory(root_);
-  for (size_t i = static_cast<size_t>(keep) - 1; i < older.size(); ++i) remove_folder(older[i]);
+  for (size_t i = static_cast<size_t>(keep) - 1; i < older.size(); ++i) {
+    fs::remove_all(older[i], error);
+    if (error) spdlog::warn("cannot remove {}: {}", older[i].string(), error.message());
+  }
+}
+
+void CheckpointStore::discard() const noexcept {
+  std::error_code ignored;
+  fs::remove_all(saving_, ignored);
 }
 
 std::vector<fs::path> CheckpointStore::list() const {

@@ -24,11 +24,13 @@ class CheckpointStore {
  public:
   explicit CheckpointStore(const std::filesystem::path& run);
 
-  // Saving, in this order; begin() and commit() by one rank, write() by any number of them in between.
+  // Saving, in this order; begin() and commit() by one rank, write() by any number of them in between. They throw
+  // UserError, and discard() then makes room again: the earlier checkpoints are untouched.
   void begin() const;
   ManifestFile write(const std::string& name, const std::vector<TensorSource>& tensors, Device&) const;
   // Then deletes all but the newest `keep`, at least 1, and any of a later step: a resumed run has passed those over.
   void commit(const Manifest& manifest, int64_t keep) const;
+  void discard() const noexcept;
 
   // Newest first.
   std::vector<std::filesystem::path> list() const;

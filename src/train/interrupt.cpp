@@ -22,10 +22,11 @@ extern "C" void on_signal(int signal) {
 InterruptGuard::InterruptGuard() {
   stop_requested = false;
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, on_signal);
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 InterruptGuard::~InterruptGuard() {
-  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+  for (const int signal : {SIGINT, SIGTERM, SIGXFSZ}) std::signal(signal, SIG_DFL);
 }
 
 bool interrupted() { return stop_requested; }

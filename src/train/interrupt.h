@@ -9,7 +9,8 @@ struct Interrupted : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// While one lives, SIGINT and SIGTERM only set a flag. A second signal ends the program at once, as without it.
+// While one lives, SIGINT and SIGTERM only set a flag. A second signal ends the program at once, as without it. And a
+// file that grows beyond the process's limit (ulimit -f) is an error of write() like that of a full disk.
 class InterruptGuard {
  public:
   InterruptGuard();

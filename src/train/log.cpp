@@ -49,6 +49,13 @@ std::shared_ptr<StderrSink> stderr_sink() {
 void log_to_stderr() {
   auto logger = std::make_shared<spdlog::logger>("dgc", stderr_sink());
   logger->flush_on(spdlog::level::trace);
+  // A log file on a full disk, as a rule. spdlog goes on with the other sinks and the next message.
+  logger->set_error_handler([told = std::make_shared<std::once_flag>()](const std::string& what) {
+    std::call_once(*told, [&] {
+      const std::string text = what + "; the run goes on";
+      stderr_sink()->log({"dgc", spdlog::level::warn, text});
+    });
+  });
   spdlog::set_default_logger(logger);
 }
 

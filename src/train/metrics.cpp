@@ -1,5 +1,7 @@
 #include "train/metrics.h"
 
+#include <algorithm>
+#include <fstream>
 #include <vector>
 
 #include "tensor/errors.h"
@@ -23,13 +25,29 @@ int64_t integer(const Row& row, const std::string& key, const std::string& where
   return *integer;
 }
 
-// Where line number `count` (from 1) ends: the file's size up to and including its newline.
-std::uintmax_t end_of_line(const std::filesystem::path& path, size_t count) {
+// What an earlier attempt wrote up to and including a step.
+std::vector<Row> rows_up_to(int64_t step, const std::filesystem::path& path) {
+  std::vector<Row> rows = read_json_lines(path.string());
+  const auto behind = std::ranges::find_if(
+      rows, [&](const Row& row) { return integer(row, "step", path.string()) > step || row.text("kind") == "final"; });
+  rows.erase(behind, rows.end());
+  return rows;
+}
+
+struct Lines {
+  uint64_t bytes = 0;
+  bool whole = true;  // a crash may have come between a line and its newline
+};
+
+Lines first_lines(const std::filesystem::path& path, size_t count) {
   std::ifstream file(path, std::ios::binary);
-  std::uintmax_t bytes = 0;
+  Lines lines;
   std::string line;
-  for (size_t n = 0; n < count && std::getline(file, line); ++n) bytes += line.size() + (file.eof() ? 0 : 1);
-  return bytes;
+  for (size_t n = 0; n < count && std::getline(file, line); ++n) {
+    lines.whole = !file.eof();
+    lines.bytes += line.size() + (lines.whole ? 1 : 0);
+  }
+  return lines;
 }
 
 }  // namespace
@@ -137,29 +155,14 @@ FinalMetrics final_from_row(const Row& row, const std::string& where) {
   return final;
 }
 
-MetricsWriter::MetricsWriter(const std::filesystem::path& run, int64_t step) : path_(run / "metrics.jsonl") {
-  if (step > 0 && std::filesystem::exists(path_)) {
-    keep_rows_up_to(step);
-    file_.open(path_, std::ios::binary | std::ios::app);
-  } else {
-    file_.open(path_, std::ios::binary);
+MetricsWriter::MetricsWriter(const std::filesystem::path& run, int64_t step) : file_(run / "metrics.jsonl") {
+  const std::vector<Row> kept = step > 0 ? rows_up_to(step, file_.path()) : std::vector<Row>{};
+  for (const Row& row : kept) {
+    if (row.text("kind") == "step") traffic_.add(step_from_row(row, file_.path().string()));
   }
-  if (!file_) throw_user_error("{}: cannot be opened for writing; is the directory there, and yours?", path_.string());
-}
-
-void MetricsWriter::keep_rows_up_to(int64_t step) {
-  size_t kept = 0;
-  for (const Row& row : read_json_lines(path_.string())) {
-    const auto kind = row.text("kind");
-    if (integer(row, "step", path_.string()) > step || kind == "final") break;
-    if (kind == "step") traffic_.add(step_from_row(row, path_.string()));
-    ++kept;
-  }
-  const auto end = end_of_line(path_, kept);
-  std::filesystem::resize_file(path_, end);
-  std::fstream file(path_, std::ios::binary | std::ios::in | std::ios::out);
-  // The crash may have come between a row and its newline.
-  if (end > 0 && file.seekg(-1, std::ios::end).get() != '\n') file.seekp(0, std::ios::end).put('\n');
+  const Lines lines = first_lines(file_.path(), kept.size());
+  file_.cut(lines.bytes);
+  if (!lines.whole) file_.append("\n");
 }
 
 void MetricsWriter::write(const StepMetrics& step) {
@@ -171,9 +174,6 @@ void MetricsWriter::write(const EvalMetrics& eval) { append(to_row(eval)); }
 
 void MetricsWriter::write(const FinalMetrics& final) { append(to_row(final, traffic_.means())); }
 
-void MetricsWriter::append(const Row& row) {
-  file_ << to_json_line(row) + "\n" << std::flush;
-  if (!file_) throw_user_error("{}: cannot be written; is the disk full?", path_.string());
-}
+void MetricsWriter::append(const Row& row) { file_.append(to_json_line(row) + "\n"); }
 
 }  // namespace dgc

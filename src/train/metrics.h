@@ -2,11 +2,11 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <string>
 
 #include "config/json_lines.h"
+#include "train/output_file.h"
 
 // RUN/metrics.jsonl: one JSON object per line, told apart by "kind": "step", "eval" and, as the last line of a finished
 // run, "final". A number that is NaN or infinite is written as null and read back as NaN.
@@ -79,11 +79,11 @@ StepMetrics step_from_row(const Row& row, const std::string& where);
 EvalMetrics eval_from_row(const Row& row, const std::string& where);
 FinalMetrics final_from_row(const Row& row, const std::string& where);
 
-// Appends rows and hands each to the operating system at once, so a killed run loses at most a torn last line.
+// Appends rows; what a full disk means to them, OutputFile says.
 class MetricsWriter {
  public:
   // Keeps what an earlier attempt wrote up to and including `step`, and cuts off the rest; 0 starts afresh.
-  // Throws a UserError when RUN/metrics.jsonl cannot be read or written.
+  // Throws a UserError when RUN/metrics.jsonl cannot be read or opened for writing.
   MetricsWriter(const std::filesystem::path& run, int64_t step);
 
   void write(const StepMetrics& step);
@@ -91,11 +91,9 @@ class MetricsWriter {
   void write(const FinalMetrics& final);  // adds the means of what was sent
 
  private:
-  void keep_rows_up_to(int64_t step);
   void append(const Row& row);
 
-  std::filesystem::path path_;
-  std::ofstream file_;
+  OutputFile file_;
   TrafficCounter traffic_;  // over kept rows and new ones
 };
 

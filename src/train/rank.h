@@ -60,7 +60,9 @@ class Rank {
   std::string weights_xxh64() const;  // over all parameters in order, without the arena's gaps
   const Arena& weights() const { return weights_; }
 
-  void save(const CheckpointStore&, int64_t keep);
+  // Returns why nothing was saved, as a sentence; nothing when the checkpoint is there. A file that cannot be written,
+  // on whatever rank, leaves the earlier checkpoints as they were.
+  [[nodiscard]] std::string save(const CheckpointStore&, int64_t keep);
   // Goes on where the checkpoint was made. Throws UserError when it is of another model, number of workers or length of
   // an epoch.
   void restore(const Checkpoint&);
@@ -79,6 +81,8 @@ class Rank {
 
   void average_statistics();
   std::vector<ManifestFile> save_workers(const CheckpointStore&);
+  std::vector<ManifestFile> files_of_all(const std::vector<ManifestFile>& own);
+  void publish(const CheckpointStore&, int64_t keep, const std::vector<ManifestFile>& worker_files);
   void stage_batches();
   void queue_step();
   void run_worker(int local);  // leaves the gradient in the worker and the loss in its share

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tensor/errors.h"
+#include "train/agree.h"
 #include "train/rank.h"
 #include "train/weights_file.h"
 
@@ -17,6 +18,16 @@ struct FileRecord {
   uint64_t bytes = 0;
   char xxh64[16] = {};
 };
+
+template <typename Part>
+std::string problem_of(const Part& part) {
+  try {
+    part();
+    return "";
+  } catch (const UserError& error) {
+    return error.what();
+  }
+}
 
 }  // namespace
 
@@ -34,46 +45,44 @@ void Rank::check_replicas() {
   }
 }
 
-void Rank::save(const CheckpointStore& store, int64_t keep) {
+// Every part is either done by all ranks, or none goes on to the next: a manifest is only written over files that are
+// all there.
+std::string Rank::save(const CheckpointStore& store, int64_t keep) {
   average_statistics();
-  if (communicator_.rank() == 0) store.begin();
-  communicator_.barrier(*device_);
-  const std::vector<ManifestFile> worker_files = save_workers(store);
-  if (communicator_.rank() == 0) {
-    Manifest manifest{.step = step_, .epoch = step_ / steps_per_epoch_, .values = {}, .files = {}};
-    manifest.values.set("workers", static_cast<int64_t>(workers()));
-    manifest.values.set("steps_per_epoch", steps_per_epoch_);
-    manifest.values.set("flushed", flushed_);
-    const StepControl control = record_.read_control();
-    manifest.values.set("loss_scale", static_cast<double>(control.loss_scale));
-    manifest.values.set("good_steps", static_cast<int64_t>(control.good_steps));
-    manifest.values.set("skipped", control.skip != 0);
-    manifest.values.set("skipped_in_row", skipped_in_row_);
-    manifest.values.set("plateau_best", plateau_.best);
-    manifest.values.set("plateau_bad", plateau_.bad);
-    manifest.values.set("plateaus", plateau_.plateaus);
-    manifest.files.push_back(save_weights(store, weights_, mean_statistics_, step_));
-    std::vector<TensorSource> shared;
-    for (const NamedState& state : optimizer_->state()) {
-      if (state.worker < 0) append_tensors(shared, *state.arena, state.name + ".");
-    }
-    manifest.files.push_back(store.write(kOptimizer, shared, *device_));
-    manifest.files.insert(manifest.files.end(), worker_files.begin(), worker_files.end());
-    store.commit(manifest, keep);
+  const bool first = communicator_.rank() == 0;
+  const auto together = [&](const auto& part) { return shared_problem(communicator_, *device_, problem_of(part)); };
+  std::vector<ManifestFile> own;
+  std::string problem = together([&] {
+    if (first) store.begin();
+  });
+  if (problem.empty()) problem = together([&] { own = save_workers(store); });
+  if (problem.empty()) {
+    const std::vector<ManifestFile> all = files_of_all(own);
+    problem = together([&] {
+      if (first) publish(store, keep, all);
+    });
   }
-  communicator_.barrier(*device_);  // no rank goes on, or says that it has saved, before the checkpoint is there
+  if (!problem.empty() && first) store.discard();
+  return problem;
 }
 
-// Each rank writes the files of its own workers; all learn of all.
+// Each rank writes the files of its own workers.
 std::vector<ManifestFile> Rank::save_workers(const CheckpointStore& store) {
-  std::vector<FileRecord> local;
+  std::vector<ManifestFile> files;
   for (size_t w = 0; w < workers_.size(); ++w) {
     std::vector<TensorSource> tensors;
     append_tensors(tensors, workers_[w].statistics);
     for (const NamedState& state : optimizer_->state()) {
       if (state.worker == static_cast<int>(w)) append_tensors(tensors, *state.arena, state.name + ".");
     }
-    const ManifestFile file = store.write(worker_file(first_worker() + static_cast<int>(w)), tensors, *device_);
+    files.push_back(store.write(worker_file(first_worker() + static_cast<int>(w)), tensors, *device_));
+  }
+  return files;
+}
+
+std::vector<ManifestFile> Rank::files_of_all(const std::vector<ManifestFile>& own) {
+  std::vector<FileRecord> local;
+  for (const ManifestFile& file : own) {
     local.push_back({.bytes = file.bytes});
     std::ranges::copy(file.xxh64, local.back().xxh64);
   }
@@ -85,6 +94,29 @@ std::vector<ManifestFile> Rank::save_workers(const CheckpointStore& store) {
     files.push_back({worker_file(static_cast<int>(files.size())), record.bytes, hash});
   }
   return files;
+}
+
+void Rank::publish(const CheckpointStore& store, int64_t keep, const std::vector<ManifestFile>& worker_files) {
+  Manifest manifest{.step = step_, .epoch = step_ / steps_per_epoch_, .values = {}, .files = {}};
+  manifest.values.set("workers", static_cast<int64_t>(workers()));
+  manifest.values.set("steps_per_epoch", steps_per_epoch_);
+  manifest.values.set("flushed", flushed_);
+  const StepControl control = record_.read_control();
+  manifest.values.set("loss_scale", static_cast<double>(control.loss_scale));
+  manifest.values.set("good_steps", static_cast<int64_t>(control.good_steps));
+  manifest.values.set("skipped", control.skip != 0);
+  manifest.values.set("skipped_in_row", skipped_in_row_);
+  manifest.values.set("plateau_best", plateau_.best);
+  manifest.values.set("plateau_bad", plateau_.bad);
+  manifest.values.set("plateaus", plateau_.plateaus);
+  manifest.files.push_back(save_weights(store, weights_, mean_statistics_, step_));
+  std::vector<TensorSource> shared;
+  for (const NamedState& state : optimizer_->state()) {
+    if (state.worker < 0) append_tensors(shared, *state.arena, state.name + ".");
+  }
+  manifest.files.push_back(store.write(kOptimizer, shared, *device_));
+  manifest.files.insert(manifest.files.end(), worker_files.begin(), worker_files.end());
+  store.commit(manifest, keep);
 }
 
 void Rank::restore(const Checkpoint& checkpoint) {

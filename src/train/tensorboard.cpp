@@ -8,8 +8,6 @@
 #include <chrono>
 #include <cmath>
 
-#include "tensor/errors.h"
-
 namespace dgc {
 namespace {
 
@@ -70,8 +68,7 @@ uint32_t crc32c(std::string_view bytes) {
   return ~crc;
 }
 
-TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& run, int64_t step)
-    : path_(new_file_name(run)), file_(path_, std::ios::binary) {
+TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& run, int64_t step) : file_(new_file_name(run)) {
   write_event(event_head(0) + bytes_field(3, "brain.Event:2"));  // file_version = 3
   if (step > 0) {
     const std::string start = varint_field(1, 1);  // SessionLog: status = START
@@ -88,8 +85,7 @@ void TensorBoardWriter::scalar(const std::string& tag, int64_t step, double valu
 
 void TensorBoardWriter::write_event(const std::string& event) {
   const std::string length = raw(uint64_t{event.size()});
-  file_ << length << raw(masked_crc(length)) << event << raw(masked_crc(event)) << std::flush;
-  if (!file_) throw_user_error("{}: cannot be written; is the disk full or the directory read-only?", path_.string());
+  file_.append(length + raw(masked_crc(length)) + event + raw(masked_crc(event)));
 }
 
 }  // namespace dgc

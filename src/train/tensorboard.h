@@ -2,9 +2,10 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
+
+#include "train/output_file.h"
 
 namespace dgc {
 
@@ -12,11 +13,11 @@ namespace dgc {
 uint32_t crc32c(std::string_view bytes);
 
 // Scalars for TensorBoard, in a new RUN/events.out.tfevents.* file: TFRecord frames around `Event` messages
-// (tensorflow/core/util/event.proto). Each scalar reaches the operating system at once.
+// (tensorflow/core/util/event.proto).
 class TensorBoardWriter {
  public:
   // A writer that resumes after `step` tells TensorBoard to forget what earlier files hold beyond it; 0 starts afresh.
-  // Throws a UserError if the file cannot be written.
+  // Throws a UserError if the file cannot be opened.
   TensorBoardWriter(const std::filesystem::path& run, int64_t step);
 
   // A value that is not finite is left out: TensorBoard draws it as a marker that hides the curve.
@@ -25,8 +26,7 @@ class TensorBoardWriter {
  private:
   void write_event(const std::string& event);
 
-  std::filesystem::path path_;
-  std::ofstream file_;
+  OutputFile file_;
 };
 
 }  // namespace dgc

@@ -87,6 +87,18 @@ void require_progress(const Config& config, const Rank& rank, int64_t step) {
       step - rank.skipped_in_row() + 1, step);
 }
 
+std::string newest(const CheckpointStore& store) {
+  const auto all = store.list();
+  return all.empty() ? "there is no checkpoint yet" : "the newest checkpoint is " + all.front().string();
+}
+
+[[noreturn]] void throw_unsaved(const CheckpointStore& store, int64_t step, const std::string& why) {
+  throw_user_error(
+      "the run has ended at step {}, but its state could not be saved: {}; {}: make room and go on from "
+      "there with --resume",
+      step, why, newest(store));
+}
+
 void train_rank(const Config& config, const RunDirectory& run, const Rank::Data& data, Backend& backend,
                 Communicator& communicator) {
   const Clock::time_point start = Clock::now();
@@ -113,6 +125,7 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
     }
   };
   std::optional<EvalMetrics> eval;
+  std::string unsaved;  // why the newest state is not on the disk
   while (rank.step() < steps) {
     rank.train_step();
     tell();
@@ -137,24 +150,30 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
     }
     // Not by an evaluation that is due to max_steps alone: a run that goes on from here would not have made it.
     if (evaluates) rank.adapt_learning_rate(*eval);
-    if (stop || last || saves) rank.save(store, config.checkpoint.keep);
+    if (stop || last || saves) unsaved = rank.save(store, config.checkpoint.keep);
     if (stop && !last) {
+      if (!unsaved.empty()) throw_unsaved(store, rank.step(), unsaved);
       throw Interrupted(
           fmt::format("stopped at step {} of {}; the state is saved, go on with --resume", rank.step(), steps));
+    }
+    if (!unsaved.empty() && !last && reporter) {
+      spdlog::warn("step {} could not be saved: {}; training goes on, and {}", rank.step(), unsaved, newest(store));
     }
     told = Clock::now();
   }
   rank.check_replicas();
   if (!eval) eval = rank.evaluate();  // resumed at the end
-  if (!reporter) return;
-  reporter->final({.step = rank.step(),
-                   .epoch = rank.epoch(),
-                   .test_loss = eval->test_loss,
-                   .test_accuracy = eval->test_accuracy,
-                   .test_top5 = eval->test_top5,
-                   .wall_seconds = seconds_since(start),
-                   .peak_memory_bytes = static_cast<int64_t>(rank.peak_bytes()),
-                   .weights_xxh64 = rank.weights_xxh64()});
+  if (reporter) {
+    reporter->final({.step = rank.step(),
+                     .epoch = rank.epoch(),
+                     .test_loss = eval->test_loss,
+                     .test_accuracy = eval->test_accuracy,
+                     .test_top5 = eval->test_top5,
+                     .wall_seconds = seconds_since(start),
+                     .peak_memory_bytes = static_cast<int64_t>(rank.peak_bytes()),
+                     .weights_xxh64 = rank.weights_xxh64()});
+  }
+  if (!unsaved.empty()) throw_unsaved(store, rank.step(), unsaved);
 }
 
 }  // namespace

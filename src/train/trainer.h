@@ -13,8 +13,9 @@ struct TrainOptions {
 
 // Trains as the config says and fills the run directory: config.json, metrics.jsonl, log.txt, TensorBoard events,
 // checkpoints. Returns the run directory, or nothing in a process that is not rank 0. Throws Interrupted after a
-// signal, once the state is saved; UserError for what the user can mend. Nothing that an earlier run saved is touched
-// before everything has been checked.
+// signal, once the state is saved; UserError for what the user can mend, such as a disk that is too full for the last
+// checkpoint: an earlier one that does not fit is only a warning. Nothing that an earlier run saved is touched before
+// everything has been checked.
 std::filesystem::path train(const Config&, const TrainOptions&);
 
 }  // namespace dgc

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tensor/errors.h"
 #include "tests/train/run_files.h"
 #include "tests/train/tiny.h"
 #include "train/rank.h"
@@ -28,7 +29,7 @@ size_t measured_peak(const Config& config) {
     }
     if (config.optimizer.flush_at_end) rank.flush();
     rank.evaluate();
-    rank.save(CheckpointStore(run.path()), 1);
+    DGC_CHECK(rank.save(CheckpointStore(run.path()), 1).empty(), "saved");
     if (communicator.rank() == 0) peak = rank.peak_bytes();
   });
   return peak;

@@ -75,9 +75,14 @@ class Poisoned final : public ImageDataset {
   int64_t sample_;
 };
 
+void save(Rank& rank, const TempRun& run) {
+  const std::string problem = rank.save(CheckpointStore(run.path()), 1);
+  DGC_CHECK(problem.empty(), problem);
+}
+
 // The checksums of the newest checkpoint's files, but for the one that counts batches.
 std::vector<std::string> state_hashes(Rank& rank, const TempRun& run) {
-  rank.save(CheckpointStore(run.path()), 1);
+  save(rank, run);
   std::vector<std::string> hashes = {rank.weights_xxh64()};
   const auto checkpoint = newest_checkpoint(run.path());
   for (const ManifestFile& file : checkpoint->manifest().files) {
@@ -196,7 +201,7 @@ TEST_CASE("statistics of BatchNorm are averaged over the workers") {
   on_ranks(tiny_config({fmt::format("ranks={}", ranks), fmt::format("workers_per_rank={}", workers)}),
            [&](Rank& rank, Communicator&) {
              for (int i = 0; i < 3; ++i) step(rank);
-             rank.save(CheckpointStore(run.path()), 1);
+             save(rank, run);
            });
   const auto checkpoint = newest_checkpoint(run.path());
   REQUIRE(checkpoint);
@@ -214,7 +219,7 @@ TEST_CASE("statistics of BatchNorm are averaged over the workers") {
 
 TEST_CASE("a checkpoint of another number of workers or other data is refused") {
   const TempRun run;
-  on_ranks(tiny_config(), [&](Rank& rank, Communicator&) { rank.save(CheckpointStore(run.path()), 1); });
+  on_ranks(tiny_config(), [&](Rank& rank, Communicator&) { save(rank, run); });
   const auto restore = [&](const Config& config) {
     on_ranks(config, [&](Rank& rank, Communicator&) { rank.restore(*newest_checkpoint(run.path())); });
   };

@@ -1,0 +1,156 @@
+#include <spdlog/spdlog.h>
+
+#include <catch2/catch.hpp>
+
+#include "tensor/errors.h"
+#include "tests/train/disk.h"
+#include "tests/train/run_files.h"
+#include "tests/train/tiny.h"
+#include "train/output_file.h"
+#include "train/rank.h"
+#include "train/ranks.h"
+
+namespace dgc {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace test;
+using Catch::Contains;
+
+size_t count(const std::string& text, const std::string& what) {
+  size_t found = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
+  return found;
+}
+
+// 8,448 weights: each worker's u and v take 67 KB.
+Config larger_config(std::vector<std::string> overrides = {}) {
+  overrides.push_back(R"(model.layers=[{"type": "flatten"}, {"type": "linear", "out": 64}, {"type": "relu"},
+                                       {"type": "linear", "out": 64}, {"type": "linear", "out": 4}])");
+  overrides.push_back("checkpoint.every_steps=4");
+  return tiny_config(overrides);
+}
+
+constexpr size_t kLittle = 40'000;  // more than metrics, events and log of 18 steps take, less than a worker's file
+
+// Trains to the end, which fails; step 6 stays the newest checkpoint.
+void train_without_room(const fs::path& run) {
+  std::string said;
+  try {
+    train(larger_config(), {.out = run, .resume = true});
+  } catch (const UserError& error) {
+    said = error.what();
+  }
+  CHECK_THAT(said, Contains("the run has ended at step 18, but its state could not be saved: cannot write") &&
+                       Contains(".safetensors: ") &&
+                       Contains("the newest checkpoint is " + (run / "checkpoints/step-000000006").string()));
+  const std::string log = read_file(run / "log.txt");
+  for (const int step : {8, 12, 16}) {
+    CHECK_THAT(log, Contains(fmt::format("warning: step {} could not be saved: cannot write", step)));
+  }
+  CHECK_THAT(log, Contains("training goes on, and the newest checkpoint is " + (run / "checkpoints/step-").string()));
+  CHECK(metrics_of(run).back().text("kind") == "final");
+  CHECK_FALSE(fs::exists(run / "checkpoints/.saving"));  // it would take what little room there is
+  const auto checkpoints = CheckpointStore(run).list();
+  REQUIRE(checkpoints.size() == 2);
+  for (const fs::path& checkpoint : checkpoints) CHECK_NOTHROW(Checkpoint(checkpoint));
+  CHECK(Checkpoint(checkpoints[0]).manifest().step == 6);
+}
+
+}  // namespace
+
+TEST_CASE("records that a full device does not take are no error, and are said once") {
+  const TempRun run;
+  {
+    const RunLog log(run.path());
+    OutputFile file("/dev/full");
+    for (int i = 0; i < 3; ++i) CHECK_NOTHROW(file.append("a record\n"));
+  }
+  const std::string log = run.read("log.txt");
+  CHECK(count(log, "/dev/full: cannot be written: No space left on device; the run goes on") == 1);
+  CHECK(count(log, "/dev/full: its last 27 bytes could not be written") == 1);
+}
+
+TEST_CASE("records wait for room and come out whole and in order") {
+  const TempRun run;
+  const RunLog log(run.path());
+  std::string expected = "what was there\n";
+  run.write("records", expected);
+  OutputFile file(run.path() / "records");
+  const auto append = [&](int record) {
+    const std::string line = fmt::format("record {}\n", record);
+    expected += line;
+    file.append(line);
+  };
+  append(0);
+  for (int times = 0; times < 2; ++times) {
+    {
+      const FileSizeLimit full(expected.size() + 12);  // in the middle of a record
+      for (int i = 1; i < 5; ++i) append(i);
+    }
+    append(5);
+    CHECK(run.read("records") == expected);
+  }
+  CHECK(count(run.read("log.txt"), "records: cannot be written: File too large") == 2);
+  CHECK(count(run.read("log.txt"), "records: can be written again") == 2);
+}
+
+TEST_CASE("a log on a full device is no error") {
+  const TempRun run;
+  fs::create_symlink("/dev/full", run.path() / "log.txt");
+  const RunLog log(run.path());
+  for (int i = 0; i < 3; ++i) CHECK_NOTHROW(spdlog::info("a line for a full disk"));
+}
+
+TEST_CASE("checkpoints that files' greatest size forbids are warnings, and the last one an error") {
+  const TempRun temp;
+  const auto run = temp.path() / "run", whole = temp.path() / "whole";
+  train(larger_config(), {.out = whole});
+  train(larger_config({"training.max_steps=6"}), {.out = run});
+  {
+    const FileSizeLimit limit(kLittle);
+    train_without_room(run);
+  }
+  train(larger_config(), {.out = run, .resume = true});
+  CHECK(timeless_rows(run) == timeless_rows(whole));
+}
+
+TEST_CASE("checkpoints that do not fit on the disk are warnings, and the last one an error") {
+  const TempRun temp;
+  const SmallDisk disk(temp.path() / "disk", 8 << 20);
+  if (!disk.mounted()) {
+    WARN("skipped: a file system of its own takes the right to mount one");
+    return;
+  }
+  const auto run = temp.path() / "disk" / "run", whole = temp.path() / "whole";
+  train(larger_config(), {.out = whole});
+  train(larger_config({"training.max_steps=6"}), {.out = run});
+  disk.fill(kLittle);
+  train_without_room(run);
+  disk.make_room();
+  train(larger_config(), {.out = run, .resume = true});
+  CHECK(timeless_rows(run) == timeless_rows(whole));
+}
+
+TEST_CASE("a rank that cannot write keeps all from publishing, and is named everywhere") {
+  const TempRun run, elsewhere;
+  const Config config = tiny_config({"ranks=3", "workers_per_rank=1"});
+  const auto train_set = make_dataset(config, Split::train), test_set = make_dataset(config, Split::test);
+  std::vector<std::string> said(3);
+  dgc::on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+    Rank rank(config, {*train_set, *test_set}, backend, communicator);
+    const CheckpointStore good(run.path()), bad(elsewhere.path());  // where nobody makes a folder to write to
+    DGC_CHECK(rank.save(good, 2).empty(), "there is room");
+    rank.train_step();
+    rank.finish_steps();
+    rank.next_metrics();
+    said[static_cast<size_t>(communicator.rank())] = rank.save(communicator.rank() == 1 ? bad : good, 2);
+  });
+  const std::string expected = fmt::format("rank 1: cannot create {}: No such file or directory",
+                                           (elsewhere.path() / "checkpoints/.saving/worker-0001.safetensors").string());
+  CHECK(said == std::vector<std::string>(3, expected));
+  CHECK(CheckpointStore(run.path()).list().size() == 1);
+  CHECK(newest_checkpoint(run.path())->manifest().step == 0);
+}
+
+}  // namespace dgc
