@@ -23,6 +23,8 @@ void remove_folder(const fs::path& folder) {
 
 }  // namespace
 
+std::string worker_file(int64_t worker) { return fmt::format("worker-{:04}.safetensors", worker); }
+
 CheckpointStore::CheckpointStore(const fs::path& run) : root_(run / "checkpoints"), saving_(root_ / ".saving") {}
 
 void CheckpointStore::begin() const {

@@ -11,6 +11,9 @@
 
 namespace dgc {
 
+std::string worker_file(int64_t worker);  // "worker-0000.safetensors"
+inline constexpr const char* kSharedFile = "optimizer.safetensors";
+
 // RUN/checkpoints/step-000001200/
 //   weights.safetensors      parameters and averaged BatchNorm statistics, by PyTorch's names
 //   optimizer.safetensors    what all replicas share
@@ -18,8 +21,8 @@ namespace dgc {
 //   manifest.json            step, schedule state, and size and XXH64 of every file
 //   manifest.xxh64           of manifest.json: so that no byte of a checkpoint can change unseen
 //
-// A checkpoint is written to RUN/checkpoints/.saving, synced, and then renamed: under its own name it is whole or
-// absent.
+// Workers are numbered over all ranks. A checkpoint is written to RUN/checkpoints/.saving, synced, and then renamed:
+// under its own name it is whole or absent.
 class CheckpointStore {
  public:
   explicit CheckpointStore(const std::filesystem::path& run);

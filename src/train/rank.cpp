@@ -98,6 +98,7 @@ void Rank::train_step() {
   record_.finish();
 
   ++step_;
+  ++position_;
   metrics.step = step_;
   metrics.epoch = epoch();
   metrics.sent_bytes = optimizer_->bytes().sent;
@@ -157,7 +158,7 @@ void Rank::stage_batches() {
         LoaderOptions{.sampling = {data_.train.size(), workers(), config_.training.batch_per_worker, config_.seed},
                       .first_worker = first_worker(),
                       .local_workers = static_cast<int>(workers_.size()),
-                      .start_step = step_,
+                      .start_step = position_,
                       .prefetch = {.threads = static_cast<int>(config_.data.threads),
                                    .ahead = 2 * static_cast<int>(workers_.size())}});
   }
@@ -206,7 +207,7 @@ void Rank::adapt_learning_rate(const EvalMetrics& eval) { plateau_ = plateau_aft
 
 void Rank::flush() {
   // The last step's rate: where a schedule ends at zero, the next one would drop what is sent.
-  const double last = static_cast<double>(std::max<int64_t>(step_ - 1, 0)) / static_cast<double>(steps_per_epoch_);
+  const double last = static_cast<double>(std::max<int64_t>(position_ - 1, 0)) / static_cast<double>(steps_per_epoch_);
   record_.begin({static_cast<uint64_t>(step_), static_cast<float>(learning_rate_at(lr_, last, plateau_)), false});
   optimizer_->flush({.gradients = {}, .weights = weights_, .record = record_});
   record_.finish();

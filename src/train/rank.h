@@ -32,8 +32,11 @@ class Rank {
   Rank(const Config&, const Data&, Backend&, Communicator&);
 
   int64_t step() const { return step_; }  // finished steps
+  // Where in the data: finished epochs times steps_per_epoch(), and the steps since. Equals step() unless the run was
+  // resumed with another number of workers, which changes how long an epoch is.
+  int64_t position() const { return position_; }
   int64_t steps_per_epoch() const { return steps_per_epoch_; }
-  double epoch() const { return static_cast<double>(step_) / static_cast<double>(steps_per_epoch_); }
+  double epoch() const { return static_cast<double>(position_) / static_cast<double>(steps_per_epoch_); }
 
   // Queues one step of all workers. Its metrics come later: next_metrics() must have been asked until it has none.
   void train_step();
@@ -63,8 +66,8 @@ class Rank {
   // Returns why nothing was saved, as a sentence; nothing when the checkpoint is there. A file that cannot be written,
   // on whatever rank, leaves the earlier checkpoints as they were.
   [[nodiscard]] std::string save(const CheckpointStore&, int64_t keep);
-  // Goes on where the checkpoint was made. Throws UserError when it is of another model, number of workers or length of
-  // an epoch.
+  // Goes on where the checkpoint was made. Of another number of workers, it shares out what they held back, keeping the
+  // sum, and says so in the log. Throws UserError when it is of another model or other data.
   void restore(const Checkpoint&);
 
   // Of this rank's device, at any time so far.
@@ -83,6 +86,10 @@ class Rank {
   std::vector<ManifestFile> save_workers(const CheckpointStore&);
   std::vector<ManifestFile> files_of_all(const std::vector<ManifestFile>& own);
   void publish(const CheckpointStore&, int64_t keep, const std::vector<ManifestFile>& worker_files);
+  void require_same_data(const Checkpoint&, int64_t saved_workers) const;
+  void restore_workers(const Checkpoint&);
+  void share_out(const Checkpoint&, int64_t saved_workers);
+  void move_position(const Checkpoint&, int64_t saved_workers);
   void stage_batches();
   void queue_step();
   void run_worker(int local);  // leaves the gradient in the worker and the loss in its share
@@ -111,6 +118,7 @@ class Rank {
   SparsitySchedule sparsity_;
   int64_t steps_per_epoch_ = 0;
   int64_t step_ = 0;
+  int64_t position_ = 0;
   bool flushed_ = false;
   std::unique_ptr<Loader> loader_;  // made at the first step; one step ahead
   std::deque<StepMetrics> untold_;  // queued steps, the oldest first

@@ -1,4 +1,4 @@
-// What a rank saves, restores and compares with the others.
+// What a rank saves, and compares with the others.
 #include <algorithm>
 
 #include "tensor/errors.h"
@@ -8,10 +8,6 @@
 
 namespace dgc {
 namespace {
-
-constexpr const char* kOptimizer = "optimizer.safetensors";
-
-std::string worker_file(int worker) { return fmt::format("worker-{:04}.safetensors", worker); }
 
 // What a rank tells the others about a file it wrote.
 struct FileRecord {
@@ -97,9 +93,10 @@ std::vector<ManifestFile> Rank::files_of_all(const std::vector<ManifestFile>& ow
 }
 
 void Rank::publish(const CheckpointStore& store, int64_t keep, const std::vector<ManifestFile>& worker_files) {
-  Manifest manifest{.step = step_, .epoch = step_ / steps_per_epoch_, .values = {}, .files = {}};
+  Manifest manifest{.step = step_, .epoch = position_ / steps_per_epoch_, .values = {}, .files = {}};
   manifest.values.set("workers", static_cast<int64_t>(workers()));
   manifest.values.set("steps_per_epoch", steps_per_epoch_);
+  manifest.values.set("position", position_);
   manifest.values.set("flushed", flushed_);
   const StepControl control = record_.read_control();
   manifest.values.set("loss_scale", static_cast<double>(control.loss_scale));
@@ -114,48 +111,9 @@ void Rank::publish(const CheckpointStore& store, int64_t keep, const std::vector
   for (const NamedState& state : optimizer_->state()) {
     if (state.worker < 0) append_tensors(shared, *state.arena, state.name + ".");
   }
-  manifest.files.push_back(store.write(kOptimizer, shared, *device_));
+  manifest.files.push_back(store.write(kSharedFile, shared, *device_));
   manifest.files.insert(manifest.files.end(), worker_files.begin(), worker_files.end());
   store.commit(manifest, keep);
-}
-
-void Rank::restore(const Checkpoint& checkpoint) {
-  const Manifest& manifest = checkpoint.manifest();
-  const int64_t saved_workers = manifest.values.integer("workers").value_or(0);
-  if (saved_workers != workers()) {
-    throw_user_error("checkpoint {} is of {} workers and the config has {}: resume with as many",
-                     checkpoint.path().string(), saved_workers, workers());
-  }
-  const int64_t saved_epoch = manifest.values.integer("steps_per_epoch").value_or(0);
-  if (saved_epoch != steps_per_epoch_) {
-    throw_user_error(
-        "checkpoint {} is of epochs of {} steps, but this training set gives {}: resume with the same data",
-        checkpoint.path().string(), saved_epoch, steps_per_epoch_);
-  }
-  load_weights(checkpoint, weights_, mean_statistics_);
-  const std::vector<NamedState> optimizer = optimizer_->state();
-  const SafetensorsFile shared = checkpoint.open(kOptimizer);
-  for (const NamedState& state : optimizer) {
-    if (state.worker < 0) load_tensors(shared, *state.arena, state.name + ".");
-  }
-  for (size_t w = 0; w < workers_.size(); ++w) {
-    const SafetensorsFile own = checkpoint.open(worker_file(first_worker() + static_cast<int>(w)));
-    load_tensors(own, workers_[w].statistics);
-    for (const NamedState& state : optimizer) {
-      if (state.worker == static_cast<int>(w)) load_tensors(own, *state.arena, state.name + ".");
-    }
-  }
-  StepControl control = record_.read_control();
-  control.loss_scale = static_cast<float>(manifest.values.number("loss_scale").value_or(control.loss_scale));
-  control.good_steps = static_cast<uint32_t>(manifest.values.integer("good_steps").value_or(0));
-  control.skip = manifest.values.boolean("skipped").value_or(false) ? 1 : 0;
-  record_.restore_control(control);
-  plateau_ = {.best = manifest.values.number("plateau_best").value_or(PlateauState{}.best),
-              .bad = manifest.values.integer("plateau_bad").value_or(0),
-              .plateaus = manifest.values.integer("plateaus").value_or(0)};
-  skipped_in_row_ = manifest.values.integer("skipped_in_row").value_or(0);
-  flushed_ = manifest.values.boolean("flushed").value_or(false);
-  step_ = manifest.step;
 }
 
 }  // namespace dgc

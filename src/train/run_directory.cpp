@@ -16,15 +16,18 @@ namespace fs = std::filesystem;
 
 constexpr const char* kConfig = "config.json";
 
-// Keys that may change between one attempt and the next, because no result depends on them.
-constexpr std::array<std::string_view, 8> kFree = {"checkpoint.every_epochs",
-                                                   "checkpoint.every_steps",
-                                                   "checkpoint.keep",
-                                                   "data.path",
-                                                   "data.threads",
-                                                   "training.max_steps",
-                                                   "check_replicas_every",
-                                                   "optimizer.max_skipped_steps"};
+// Keys that may change between one attempt and the next: no result depends on them, or, with another number of workers,
+// Rank::restore() says what becomes of it.
+constexpr std::array<std::string_view, 10> kFree = {"checkpoint.every_epochs",
+                                                    "checkpoint.every_steps",
+                                                    "checkpoint.keep",
+                                                    "data.path",
+                                                    "data.threads",
+                                                    "training.max_steps",
+                                                    "check_replicas_every",
+                                                    "optimizer.max_skipped_steps",
+                                                    "ranks",
+                                                    "workers_per_rank"};
 
 void require_same_config(const fs::path& run, const Config& config) {
   for (const ConfigDifference& d : config_differences(run_config(run), config)) {

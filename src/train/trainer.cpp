@@ -71,8 +71,8 @@ class Reporter {
   int64_t train_steps_ = 0;
 };
 
-int64_t total_steps(const Config& config, int64_t steps_per_epoch) {
-  const int64_t all = config.training.epochs * steps_per_epoch;
+int64_t total_steps(const Config& config, const Rank& rank) {
+  const int64_t all = rank.step() + config.training.epochs * rank.steps_per_epoch() - rank.position();
   return config.training.max_steps ? std::min(*config.training.max_steps, all) : all;
 }
 
@@ -104,7 +104,7 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
   const Clock::time_point start = Clock::now();
   Rank rank(config, data, backend, communicator);
   if (run.resumed_from()) rank.restore(*run.resumed_from());
-  const int64_t steps = total_steps(config, rank.steps_per_epoch());
+  const int64_t steps = total_steps(config, rank);
   if (rank.flushed() && rank.step() < steps) {
     throw_user_error("{}: its residuals were sent at step {} (optimizer.flush_at_end) and it cannot go on to step {}",
                      run.path().string(), rank.step(), steps);
@@ -132,8 +132,8 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
 
     const int64_t epoch_steps = rank.steps_per_epoch();
     const bool last = rank.step() == steps;
-    const bool evaluates = due(rank.step(), config.training.eval_every_epochs * epoch_steps);
-    const bool saves = due(rank.step(), config.checkpoint.every_epochs * epoch_steps) ||
+    const bool evaluates = due(rank.position(), config.training.eval_every_epochs * epoch_steps);
+    const bool saves = due(rank.position(), config.checkpoint.every_epochs * epoch_steps) ||
                        due(rank.step(), config.checkpoint.every_steps.value_or(0));
     const bool checks = communicator.size() > 1 && due(rank.step(), config.check_replicas_every);
     const bool stop = rank.asked_to_stop();

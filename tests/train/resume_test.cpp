@@ -117,7 +117,7 @@ TEST_CASE("a config that would change results cannot be resumed, and its key is 
   const auto before = contents(run.path());
   const std::pair<const char*, const char*> refused[] = {{"optimizer.sparsity=0.9", "optimizer.sparsity = 0.98"},
                                                          {"seed=4", "seed = 3"},
-                                                         {"workers_per_rank=2", "workers_per_rank"},
+                                                         {"training.batch_per_worker=2", "training.batch_per_worker"},
                                                          {"training.epochs=4", "training.epochs"},
                                                          {"learning_rate.base=0.1", "learning_rate.base"},
                                                          {"exchange.wire.values=\"fp16\"", "exchange.wire.values"}};

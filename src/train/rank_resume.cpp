@@ -1,0 +1,101 @@
+// What a rank takes from a checkpoint.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tensor/errors.h"
+#include "train/rank.h"
+#include "train/redistribute.h"
+#include "train/weights_file.h"
+
+namespace dgc {
+
+void Rank::restore(const Checkpoint& checkpoint) {
+  const Manifest& manifest = checkpoint.manifest();
+  const int64_t saved_workers = manifest.values.integer("workers").value_or(0);
+  require_same_data(checkpoint, saved_workers);
+  load_weights(checkpoint, weights_, mean_statistics_);
+  const SafetensorsFile shared = checkpoint.open(kSharedFile);
+  for (const NamedState& state : optimizer_->state()) {
+    if (state.worker < 0) load_tensors(shared, *state.arena, state.name + ".");
+  }
+  StepControl control = record_.read_control();
+  control.loss_scale = static_cast<float>(manifest.values.number("loss_scale").value_or(control.loss_scale));
+  control.good_steps = static_cast<uint32_t>(manifest.values.integer("good_steps").value_or(0));
+  control.skip = manifest.values.boolean("skipped").value_or(false) ? 1 : 0;
+  record_.restore_control(control);
+  plateau_ = {.best = manifest.values.number("plateau_best").value_or(PlateauState{}.best),
+              .bad = manifest.values.integer("plateau_bad").value_or(0),
+              .plateaus = manifest.values.integer("plateaus").value_or(0)};
+  skipped_in_row_ = manifest.values.integer("skipped_in_row").value_or(0);
+  flushed_ = manifest.values.boolean("flushed").value_or(false);
+  step_ = manifest.step;
+  position_ = manifest.values.integer("position").value_or(step_);
+  if (saved_workers == workers()) {
+    restore_workers(checkpoint);
+  } else {
+    share_out(checkpoint, saved_workers);
+    move_position(checkpoint, saved_workers);
+  }
+}
+
+// As far as the length of an epoch tells.
+void Rank::require_same_data(const Checkpoint& checkpoint, int64_t saved_workers) const {
+  const int64_t saved = checkpoint.manifest().values.integer("steps_per_epoch").value_or(0);
+  const int64_t samples = data_.train.size(), global_batch = saved_workers * config_.training.batch_per_worker;
+  if (saved >= 1 && global_batch >= 1 && samples / global_batch == saved) return;
+  throw_user_error(
+      "checkpoint {} is of {} workers and epochs of {} steps, but the training set has {} images: resume with the same "
+      "data and training.batch_per_worker",
+      checkpoint.path().string(), saved_workers, saved, samples);
+}
+
+void Rank::restore_workers(const Checkpoint& checkpoint) {
+  for (size_t w = 0; w < workers_.size(); ++w) {
+    const SafetensorsFile own = checkpoint.open(worker_file(first_worker() + static_cast<int>(w)));
+    load_tensors(own, workers_[w].statistics);
+    for (const NamedState& state : optimizer_->state()) {
+      if (state.worker == static_cast<int>(w)) load_tensors(own, *state.arena, state.name + ".");
+    }
+  }
+}
+
+// A gradient is divided by the number of workers before it enters u and v, and what workers send is added up: what the
+// weights are still owed is the SUM over workers, of v and, as the source of later v, of u. It is kept when every new
+// worker starts from sum / workers, which is the old mean times old workers / new workers.
+void Rank::share_out(const Checkpoint& checkpoint, int64_t saved_workers) {
+  std::map<std::string, const Arena*> loaded;
+  for (const NamedState& state : optimizer_->state()) {
+    if (state.worker < 0) continue;
+    const auto [first, is_new] = loaded.try_emplace(state.name, state.arena);
+    if (is_new) {
+      load_share(checkpoint, {.state = state.name, .from = saved_workers, .to = workers()}, *state.arena);
+    } else {
+      device_->copy(state.arena->data(), first->second->data(), state.arena->bytes());
+    }
+  }
+  for (Worker& worker : workers_) {
+    device_->copy(worker.statistics.data(), mean_statistics_.data(), mean_statistics_.bytes());
+  }
+}
+
+// An epoch's order does not depend on the workers, so a place in it is a number of samples. Another step length may not
+// divide it: then the step begins a little earlier, and no sample is left out.
+void Rank::move_position(const Checkpoint& checkpoint, int64_t saved_workers) {
+  const int64_t batch = config_.training.batch_per_worker;
+  const int64_t saved_epoch = checkpoint.manifest().values.integer("steps_per_epoch").value_or(1);
+  const int64_t epoch = position_ / saved_epoch;
+  const int64_t seen = position_ % saved_epoch * saved_workers * batch;
+  const int64_t here = std::min(seen / (workers() * batch), steps_per_epoch_);
+  const int64_t repeated = here == steps_per_epoch_ ? 0 : seen - here * workers() * batch;
+  position_ = epoch * steps_per_epoch_ + here;
+  if (communicator_.rank() != 0) return;
+  spdlog::warn(
+      "{} is of {} workers, and this run has {}: each starts from an even share of all residuals, whose sum is kept, "
+      "and "
+      "from the mean of the statistics; {} of {} steps of epoch {} count as done, and {} samples come a second time",
+      checkpoint.path().string(), saved_workers, workers(), here, steps_per_epoch_, epoch + 1, repeated);
+}
+
+}  // namespace dgc

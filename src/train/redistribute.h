@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "tensor/params.h"
+#include "train/checkpoint.h"
+
+namespace dgc {
+
+struct ShareArgs {
+  std::string state;  // "u", "v"
+  int64_t from = 1;   // workers of the checkpoint
+  int64_t to = 1;     // workers that share what those had
+};
+
+// Every element of the arena becomes the sum over the checkpoint's workers, in their order and in double precision,
+// divided by `to` and rounded once: the sum over the new workers is the old one but for a relative 2^-24. One worker's
+// file at a time is in memory. Throws UserError naming file and tensor.
+void load_share(const Checkpoint&, const ShareArgs&, const Arena&);
+
+}  // namespace dgc
