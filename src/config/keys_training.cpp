@@ -24,11 +24,18 @@ void add_training_keys(Keys& keys) {
 
 void add_exchange_keys(Keys& keys) {
   auto exchange = Section<Config>(keys).section("exchange", &Config::exchange);
-  exchange.add("communicator", &ExchangeOptions::communicator,
-               "`single`: one rank; `threads`: ranks are threads of this process; `nccl`: ranks are processes with a GPU "
-               "each; `auto`: `nccl` when a launcher has started several, else what `ranks` asks for");
+  exchange.add(
+      "communicator", &ExchangeOptions::communicator,
+      "`single`: one rank; `threads`: ranks are threads of this process; `nccl`: ranks are processes with a GPU "
+      "each; `auto`: `nccl` when a launcher has started several, else what `ranks` asks for");
   exchange.add("transport", &ExchangeOptions::transport,
                "How messages travel; `auto` is `sparse` for now. Changes no result");
+  exchange
+      .add("failure_timeout_s", &ExchangeOptions::failure_timeout_s,
+           "With several processes: seconds within which all end when one has died, hangs or is stopped; 0: no "
+           "heartbeat")
+      .at_least(0)
+      .at_most(86400);
   auto wire = exchange.section("wire", &ExchangeOptions::wire);
   wire.add("values", &WireOptions::values,
            "Compressed values in a message; what fp16 rounds off is kept for the next step");

@@ -149,6 +149,7 @@ struct ExchangeOptions {
   CommunicatorType communicator = CommunicatorType::automatic;
   TransportType transport = TransportType::automatic;
   WireOptions wire;
+  int64_t failure_timeout_s = 10;  // several processes: until all know that one is gone; 0: no heartbeat
   bool operator==(const ExchangeOptions&) const = default;
 };
 

@@ -67,6 +67,7 @@ struct NcclOptions {
   uint64_t config = 0;  // hash of the resolved config (dist/rendezvous.h)
   std::chrono::milliseconds start_timeout = std::chrono::minutes(5);
   std::chrono::milliseconds barrier_timeout = std::chrono::minutes(30);
+  std::chrono::milliseconds failure_timeout = std::chrono::seconds(10);  // of the heartbeat (dist/watch.h); 0: none
 };
 
 // Ranks that are processes with a GPU each. They meet as `launch` says. Throws UserError when the device is no GPU,

@@ -112,6 +112,27 @@ std::vector<Socket> listen_at(const MeetingPoint& at) {
   return listeners;
 }
 
+Socket listen_at_free_port(int& port) {
+  int error = 0;
+  for (const int family : {AF_INET6, AF_INET}) {  // IPv6's takes IPv4 too, but not every machine has it
+    Socket socket(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    sockaddr_storage address{};
+    address.ss_family = static_cast<sa_family_t>(family);  // the rest, zero: any address, any port
+    socklen_t size = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+    auto* const at = reinterpret_cast<sockaddr*>(&address);
+    const int no = 0;
+    if (family == AF_INET6) setsockopt(socket.fd(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
+    if (socket && bind(socket.fd(), at, size) == 0 && listen(socket.fd(), SOMAXCONN) == 0 &&
+        getsockname(socket.fd(), at, &size) == 0) {
+      port = ntohs(family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(at)->sin6_port
+                                      : reinterpret_cast<sockaddr_in*>(at)->sin_port);
+      return socket;
+    }
+    error = errno;
+  }
+  throw_user_error("cannot listen at any port of this machine: {}", error_text(error));
+}
+
 Socket accept_from(const Socket& listener) {
   return Socket(accept4(listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }

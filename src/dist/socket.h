@@ -38,6 +38,9 @@ class Socket {
 // something else on its own machine. Throws UserError.
 std::vector<Socket> listen_at(const MeetingPoint& at);
 
+// On all addresses of this machine, at a port that is free, which it returns. Throws UserError.
+Socket listen_at_free_port(int& port);
+
 // A waiting connection; none when there is none after all.
 Socket accept_from(const Socket& listener);
 

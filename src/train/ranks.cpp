@@ -40,6 +40,7 @@ void on_this_process(const Config& config, const Launch& launch,
   const auto backend = make_backend(config, launch);
   NcclOptions options;
   options.config = config_hash(config);
+  options.failure_timeout = std::chrono::seconds(config.exchange.failure_timeout_s);
   communicator = make_nccl_communicator(launch, backend->device(), options);
   try {
     body(*backend, *communicator);

@@ -18,7 +18,7 @@ constexpr const char* kConfig = "config.json";
 
 // Keys that may change between one attempt and the next: no result depends on them, or, with another number of workers,
 // Rank::restore() says what becomes of it.
-constexpr std::array<std::string_view, 10> kFree = {"checkpoint.every_epochs",
+constexpr std::array<std::string_view, 11> kFree = {"checkpoint.every_epochs",
                                                     "checkpoint.every_steps",
                                                     "checkpoint.keep",
                                                     "data.path",
@@ -26,6 +26,7 @@ constexpr std::array<std::string_view, 10> kFree = {"checkpoint.every_epochs",
                                                     "training.max_steps",
                                                     "check_replicas_every",
                                                     "optimizer.max_skipped_steps",
+                                                    "exchange.failure_timeout_s",
                                                     "ranks",
                                                     "workers_per_rank"};
 

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "dist/socket.h"
+
+namespace dgc {
+
+// What the watches of a run (dist/watch.h) send each other: frames of one size, as they lie in memory.
+
+inline constexpr uint64_t kWatchMagic = 0x3148435441574744;  // "DGWATCH1"
+
+enum class WatchWord : uint32_t {
+  hello,    // to rank 0: who I am
+  welcome,  // from rank 0, which is as `rank`, `pid` and `text` say
+  beat,     // I am alive
+  goodbye,  // I leave, and all is well
+  failure   // `text`: what became of rank `rank`
+};
+
+struct WatchFrame {
+  uint64_t magic = kWatchMagic;
+  uint64_t secret = 0;  // of the run, in hello and welcome
+  WatchWord word = WatchWord::beat;
+  uint32_t rank = 0;
+  uint32_t size = 0;
+  uint32_t pid = 0;
+  char text[480] = {};  // hello, welcome: the machine's name. Ends with a zero
+
+  void set_text(const std::string& all);  // its beginning, if it is too long
+  std::string who() const;                // "rank 2 (node7, pid 77)", of a hello or welcome
+};
+static_assert(sizeof(WatchFrame) == 512);
+
+WatchFrame watch_frame_of_this_process(WatchWord, int rank, int size, uint64_t secret);
+
+// A connection that carries frames. Nothing here waits.
+class WatchLink {
+ public:
+  WatchLink() = default;
+  explicit WatchLink(Socket socket) : socket_(std::move(socket)) {}
+
+  explicit operator bool() const { return static_cast<bool>(socket_); }
+  int fd() const { return socket_.fd(); }
+  const Socket& socket() const { return socket_; }
+  void close() { socket_ = Socket(); }
+
+  enum class Heard { nothing, frame, end };  // end: of the connection, or of what makes sense
+  Heard receive(WatchFrame&);
+  // What the system does not take at once is lost: only who does not read has a full buffer.
+  void send(const WatchFrame&);
+
+ private:
+  Socket socket_;
+  std::array<std::byte, sizeof(WatchFrame)> part_{};
+  size_t bytes_ = 0;
+  bool torn_ = false;  // half a frame is on its way, so no other can follow
+};
+
+// Where rank 0's watch listens. Plain bytes, to be shared with all ranks.
+struct WatchPlace {
+  uint64_t secret = 0;
+  uint32_t port = 0;
+  char machine[64] = {};     // its name
+  char addresses[948] = {};  // numeric, separated by blanks
+};
+static_assert(sizeof(WatchPlace) == 1024);
+
+WatchPlace watch_place_of_this_machine(int port);
+
+// Connects to rank 0's watch and is welcomed, as `welcome` says. Throws UserError after the deadline.
+WatchLink join_watch(const WatchPlace&, const WatchFrame& hello, Deadline, WatchFrame& welcome);
+
+}  // namespace dgc

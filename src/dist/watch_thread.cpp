@@ -1,0 +1,259 @@
+#include "dist/watch_thread.h"
+
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+using std::chrono::milliseconds;
+
+double seconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
+
+}  // namespace
+
+Watch::Thread::Thread(const WatchOptions& options)
+    : options_(options),
+      own_(watch_frame_of_this_process(WatchWord::hello, options.rank, options.size, 0)),
+      interval_(std::min<milliseconds>(options.timeout / 10, std::chrono::seconds(1))),
+      silence_(options.timeout / 10 * 8),
+      wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  DGC_CHECK(options.timeout >= milliseconds(100), "a heartbeat's timeout");
+  for (int rank = 1; rank < options.size; ++rank) absent_.insert(rank);
+}
+
+Watch::Thread::~Thread() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake();
+}
+
+WatchPlace Watch::Thread::listen() {
+  int port = 0;
+  listener_ = listen_at_free_port(port);
+  const WatchPlace place = watch_place_of_this_machine(port);
+  own_.secret = place.secret;
+  return place;
+}
+
+void Watch::Thread::join(const WatchPlace& place) {
+  own_.secret = place.secret;
+  WatchFrame welcome;
+  WatchLink link = join_watch(place, own_, Clock::now() + options_.start_timeout, welcome);
+  link.send({});  // a beat: here I am
+  peers_.push_back({0, welcome.who(), std::move(link), Clock::now()});
+}
+
+void Watch::Thread::start() {
+  thread_ = std::jthread([this] {
+    try {
+      run();
+    } catch (const std::exception& error) {
+      adopt(fmt::format("{}: its heartbeat has failed: {}", own_.who(), error.what()), options_.rank, nullptr);
+    }
+  });
+}
+
+void Watch::Thread::wait_for_all() {
+  std::unique_lock lock(mutex_);
+  if (changed_.wait_for(lock, options_.start_timeout, [&] { return absent_.empty() || failed_; })) return;
+  const std::string why =
+      fmt::format("rank 0 waited {:g} s for the heartbeats of all ranks, but those of {} did not come",
+                  seconds(options_.start_timeout), fmt::join(absent_, ", "));
+  lock.unlock();
+  fail(why);
+  throw UserError(why);
+}
+
+std::optional<std::string> Watch::Thread::failure() const {
+  if (!failed_) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+std::string Watch::Thread::cause_of(const std::string& symptom) const {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, interval_, [&] { return failed_.load(); });
+  return failed_ ? failure_ : symptom;
+}
+
+void Watch::Thread::fail(const std::string& reason) noexcept {
+  try {
+    std::unique_lock lock(mutex_);
+    if (failed_) return;
+    failure_ = own_reason_ = fmt::format("{}: {}", own_.who(), reason);
+    failed_ = true;
+    wake();
+    changed_.wait_for(lock, std::chrono::seconds(1), [&] { return own_reason_.empty(); });
+  } catch (const std::exception&) {  // then they learn that this process ends
+  }
+}
+
+void Watch::Thread::wake() const {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(wake_.fd(), &one, sizeof(one));
+}
+
+void Watch::Thread::run() {
+  Clock::time_point last = Clock::now(), next_beat = last;
+  for (bool stop = false; !stop;) {
+    wait_until(next_beat);
+    const Clock::time_point now = Clock::now();
+    forgive(now - last);
+    last = now;
+    {
+      std::unique_lock lock(mutex_);
+      stop = stop_;
+      if (!own_reason_.empty()) {
+        tell_all(failure_frame(own_reason_, options_.rank));
+        own_reason_.clear();
+        changed_.notify_all();
+      }
+    }
+    receive_guests(now);
+    receive_from_peers(now);
+    if (now >= next_beat) {
+      tell_all({});
+      next_beat = now + interval_;
+    }
+    judge(now);
+  }
+  part();
+}
+
+void Watch::Thread::wait_until(Clock::time_point time) const {
+  std::vector<pollfd> polled = {{wake_.fd(), POLLIN, 0}};
+  if (listener_) polled.push_back({listener_.fd(), POLLIN, 0});
+  for (const Guest& guest : guests_) polled.push_back({guest.link.fd(), POLLIN, 0});
+  for (const Peer& peer : peers_) {
+    if (peer.link) polled.push_back({peer.link.fd(), POLLIN, 0});
+  }
+  poll(polled.data(), polled.size(), milliseconds_until(time));
+  uint64_t count = 0;
+  [[maybe_unused]] const ssize_t got = read(wake_.fd(), &count, sizeof(count));
+}
+
+// A process that was stopped, or starved, knows nothing of how the others did meanwhile. If they have given it up, it
+// will hear so. If all were stopped, as a batch system may do, they just go on.
+void Watch::Thread::forgive(Clock::duration stopped) {
+  if (stopped < silence_ / 2) return;
+  for (Peer& peer : peers_) peer.heard += stopped;
+}
+
+void Watch::Thread::receive_guests(Clock::time_point now) {
+  if (!listener_) return;
+  std::erase_if(guests_, [&](Guest& guest) { return !hear_out(guest, now); });
+  const size_t most = static_cast<size_t>(options_.size) + 64;  // strangers must not use up all descriptors
+  if (guests_.size() >= most) guests_.erase(guests_.begin());
+  Socket socket = accept_from(listener_);
+  if (socket) guests_.push_back({WatchLink(std::move(socket)), std::nullopt});
+  if (peers_.size() + 1 < static_cast<size_t>(options_.size)) return;
+  guests_.clear();
+  listener_ = Socket();
+}
+
+// False when this was all that is to be said with him: he is a rank now, or will never be one.
+bool Watch::Thread::hear_out(Guest& guest, Clock::time_point now) {
+  WatchFrame frame;
+  const WatchLink::Heard heard = guest.link.receive(frame);
+  if (heard != WatchLink::Heard::frame) return heard == WatchLink::Heard::nothing;
+  const std::lock_guard lock(mutex_);
+  if (!guest.hello) {
+    const bool expected = frame.word == WatchWord::hello && frame.secret == own_.secret && frame.size == own_.size &&
+                          absent_.contains(static_cast<int>(frame.rank));
+    if (!expected) return false;
+    guest.hello = frame;
+    WatchFrame welcome = own_;
+    welcome.word = WatchWord::welcome;
+    guest.link.send(welcome);
+    return true;
+  }
+  const int rank = static_cast<int>(guest.hello->rank);
+  if (absent_.erase(rank) == 1) peers_.push_back({rank, guest.hello->who(), std::move(guest.link), now});
+  changed_.notify_all();
+  return false;
+}
+
+void Watch::Thread::receive_from_peers(Clock::time_point now) {
+  for (Peer& peer : peers_) {
+    WatchFrame frame;
+    while (peer.link) {
+      const WatchLink::Heard heard = peer.link.receive(frame);
+      if (heard == WatchLink::Heard::nothing) break;
+      peer.heard = now;
+      if (heard == WatchLink::Heard::end) {
+        peer.link.close();
+        adopt(peer.who + " has died", peer.rank, nullptr);
+      } else if (frame.word == WatchWord::goodbye) {
+        peer.link.close();
+      } else if (frame.word == WatchWord::failure) {
+        adopt(frame.text, static_cast<int>(frame.rank), &peer);
+      }
+    }
+  }
+}
+
+void Watch::Thread::judge(Clock::time_point now) {
+  for (const Peer& peer : peers_) {
+    if (!peer.link || now - peer.heard < silence_) continue;
+    adopt(fmt::format("{} has not answered for {:g} s", peer.who, seconds(silence_)), peer.rank, nullptr);
+  }
+}
+
+// The first failure is the run's; what follows from it is not news.
+void Watch::Thread::adopt(const std::string& sentence, int about, const Peer* source) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (failed_) return;
+    failure_ = about == options_.rank ? sentence + ": this process, which the others have given up" : sentence;
+    failed_ = true;
+    changed_.notify_all();
+  }
+  tell_all(failure_frame(sentence, about), source);
+}
+
+WatchFrame Watch::Thread::failure_frame(const std::string& sentence, int about) const {
+  WatchFrame frame;
+  frame.word = WatchWord::failure;
+  frame.rank = static_cast<uint32_t>(about);
+  frame.set_text(sentence);
+  return frame;
+}
+
+void Watch::Thread::tell_all(const WatchFrame& frame, const Peer* but) {
+  for (Peer& peer : peers_) {
+    if (&peer != but) peer.link.send(frame);
+  }
+}
+
+// Whoever closes a connection with something unread in it may destroy what he has just said. So the others close it,
+// when they have heard the goodbye.
+void Watch::Thread::part() {
+  WatchFrame goodbye;
+  goodbye.word = WatchWord::goodbye;
+  tell_all(goodbye);
+  const Clock::time_point deadline = Clock::now() + interval_;
+  const auto open = [&] { return std::ranges::any_of(peers_, [](const Peer& peer) { return bool{peer.link}; }); };
+  while (open() && Clock::now() < deadline) {
+    wait_until(deadline);
+    for (Peer& peer : peers_) {
+      WatchFrame frame;
+      while (peer.link) {
+        const WatchLink::Heard heard = peer.link.receive(frame);
+        if (heard == WatchLink::Heard::nothing) break;
+        if (heard == WatchLink::Heard::end || frame.word == WatchWord::goodbye) peer.link.close();
+      }
+    }
+  }
+}
+
+}  // namespace dgc
