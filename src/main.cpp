@@ -3,6 +3,7 @@
 #include <new>
 
 #include "commands/commands.h"
+#include "commands/supervise.h"
 #include "commands/usage_error.h"
 #include "tensor/errors.h"
 #include "train/interrupt.h"
@@ -52,6 +53,11 @@ int main(int argc, char** argv) {
   } catch (const dgc::UserError& error) {
     spdlog::error("{}", error.what());
     return kUserError;
+  } catch (const dgc::AnotherRankFailed& error) {
+    spdlog::error("{}", error.what());
+    return kOurError;
+  } catch (const dgc::SupervisedEnd& end) {
+    return end.exit_code;
   } catch (const std::bad_alloc&) {
     spdlog::error("out of memory");
     return kOurError;

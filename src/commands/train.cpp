@@ -1,20 +1,42 @@
 #include <fmt/core.h>
 
 #include <memory>
+#include <sstream>
 
 #include "commands/commands.h"
+#include "commands/supervise.h"
 #include "config/config.h"
 #include "train/report.h"
 #include "train/trainer.h"
 
 namespace dgc {
+namespace {
+
+struct Options {
+  std::string config;
+  std::vector<std::string> overrides;
+  TrainOptions train;
+  int max_restarts = 0;
+  std::string launcher;
+};
+
+SuperviseOptions supervised(const Options& options) {
+  SuperviseOptions child;
+  child.arguments = {"train", options.config};
+  for (const std::string& override : options.overrides)
+    child.arguments.insert(child.arguments.end(), {"--set", override});
+  if (!options.train.out.empty()) child.arguments.insert(child.arguments.end(), {"--out", options.train.out.string()});
+  if (options.train.resume) child.arguments.emplace_back("--resume");
+  child.resume = options.train.resume;
+  child.max_restarts = options.max_restarts;
+  std::istringstream words(options.launcher);
+  for (std::string word; words >> word;) child.launcher.push_back(word);
+  return child;
+}
+
+}  // namespace
 
 void add_train_command(CLI::App& app) {
-  struct Options {
-    std::string config;
-    std::vector<std::string> overrides;
-    TrainOptions train;
-  };
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("train", "Train a model as a config file says");
   command->add_option("CONFIG", options->config, "config file (configs/README.md lists every key)")->required();
@@ -23,11 +45,22 @@ void add_train_command(CLI::App& app) {
       ->expected(1);
   command->add_option("--out", options->train.out, "run directory (default: the config's \"output\")");
   command->add_flag("--resume", options->train.resume, "go on from the newest good checkpoint in the run directory");
+  command
+      ->add_option("--max-restarts", options->max_restarts,
+                   "run the training as a child, and again with --resume when it dies, so often at most")
+      ->check(CLI::Range(0, 1000000));
+  command->add_option("--launch", options->launcher, "start it in several processes: --launch \"mpirun -n 4\"");
   command->footer(
       "Example:\n  dgc train configs/quickstart.json --set seed=2 --out runs/seed2\n\n"
       "Writes config.json, metrics.jsonl, log.txt, TensorBoard events and checkpoints into the run directory.\n"
-      "Ctrl-C saves a checkpoint first (exit code 130); --resume then goes on as if nothing had happened.");
+      "Ctrl-C saves a checkpoint first (exit code 130); --resume then goes on as if nothing had happened.\n"
+      "dgc train CONFIG --max-restarts 3 --launch \"mpirun -n 4\" starts four ranks, and starts them again when one "
+      "dies.");
   command->callback([options] {
+    if (options->max_restarts > 0 || !options->launcher.empty()) {
+      require_no_launcher();
+      return supervise(supervised(*options));
+    }
     const Config config = load_config(options->config, options->overrides);
     const std::filesystem::path run = train(config, options->train);
     if (!run.empty()) fmt::print("{}", final_table({run}));

@@ -178,6 +178,15 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
 
 }  // namespace
 
+void require_no_launcher() {
+  const Launch launch = read_launch();
+  if (launch.size == 1) return;
+  throw_user_error(
+      "{} has started this process as one of {}, but --max-restarts and --launch are for one process that starts all: "
+      "dgc train CONFIG --max-restarts 3 --launch \"mpirun -n {}\"",
+      launch.launcher, launch.size, launch.size);
+}
+
 std::filesystem::path train(const Config& given, const TrainOptions& options) {
   const Launch launch = read_launch();
   const Config config = with_launch(given, launch);
@@ -189,16 +198,20 @@ std::filesystem::path train(const Config& given, const TrainOptions& options) {
   if (launch.rank == 0) run.emplace(config, options);
   const InterruptGuard guard;
 
-  on_ranks(config, launch, [&](Backend& backend, Communicator& communicator) {
-    if (communicator.rank() == 0) {
-      spdlog::info("{}: {} workers x batch {} on {}, {} training and {} test images, into {}", config.name,
-                   config.ranks * config.workers_per_rank, config.training.batch_per_worker, backend.device()->name(),
-                   train_set->size(), test_set->size(), run->path().string());
-    }
-    communicator.barrier(*backend.device());  // the run directory is there
-    if (launch.rank != 0) run.emplace(RunDirectory::Joined{}, config, options);
-    train_rank(config, *run, {*train_set, *test_set}, backend, communicator);
-  });
+  try {
+    on_ranks(config, launch, [&](Backend& backend, Communicator& communicator) {
+      if (communicator.rank() == 0) {
+        spdlog::info("{}: {} workers x batch {} on {}, {} training and {} test images, into {}", config.name,
+                     config.ranks * config.workers_per_rank, config.training.batch_per_worker, backend.device()->name(),
+                     train_set->size(), test_set->size(), run->path().string());
+      }
+      communicator.barrier(*backend.device());  // the run directory is there
+      if (launch.rank != 0) run.emplace(RunDirectory::Joined{}, config, options);
+      train_rank(config, *run, {*train_set, *test_set}, backend, communicator);
+    });
+  } catch (const PeerFailed& failure) {
+    throw AnotherRankFailed(failure.what());
+  }
   return launch.rank == 0 ? run->path() : std::filesystem::path();
 }
 

@@ -11,6 +11,10 @@ struct TrainOptions {
   bool resume = false;        // from the newest good checkpoint in it, or from the start when there is none yet
 };
 
+// Throws UserError when a launcher has started this process as one of several: what is to start them must itself be
+// alone.
+void require_no_launcher();
+
 // Trains as the config says and fills the run directory: config.json, metrics.jsonl, log.txt, TensorBoard events,
 // checkpoints. Returns the run directory, or nothing in a process that is not rank 0. Throws Interrupted after a
 // signal, once the state is saved; UserError for what the user can mend, such as a disk that is too full for the last

@@ -47,6 +47,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
+  pid_t pid() const { return process_; }
   void send(int signal) const { kill(process_, signal); }
 
   // The exit code; 128 + the signal that ended it.

@@ -1,0 +1,137 @@
+#include <fmt/core.h>
+
+#include <catch2/catch.hpp>
+
+#include "tests/commands/program.h"
+
+// dgc train --max-restarts: the training is a child of the program that the test starts.
+namespace dgc {
+namespace {
+
+using namespace test;
+namespace fs = std::filesystem;
+using Catch::Contains;
+
+constexpr int kEpochs = 60;  // 360 steps: long enough to be hit
+
+std::vector<std::string> train(const std::vector<std::string>& more) {
+  std::vector<std::string> words = {"train", "tiny.json",
+                                    "--out", "run",
+                                    "--set", fmt::format("training.epochs={}", kEpochs),
+                                    "--set", "training.eval_every_epochs=0",
+                                    "--set", "checkpoint.every_steps=1"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+bool is_zombie_or_gone(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string line;
+  if (!std::getline(file, line)) return true;
+  return line.compare(line.rfind(')') + 2, 1, "Z") == 0;
+}
+
+// The running child of a process; 0: none at the moment.
+pid_t child_of(pid_t parent) {
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream file(entry.path() / "stat");  // pid (name) state parent ...
+    std::string line;
+    if (!std::getline(file, line)) continue;
+    const size_t behind_name = line.rfind(')');
+    if (behind_name == std::string::npos || line[behind_name + 2] == 'Z') continue;
+    if (std::stoi(line.substr(behind_name + 4)) == parent) return std::stoi(name);
+  }
+  return 0;
+}
+
+// Waits until the child has made `rows` rows, and kills it. False when there is none to kill.
+bool kill_child_after(const Program& dgc, const Child& supervisor, size_t rows) {
+  if (!wait_until([&] { return dgc.rows("run").size() >= rows; })) return false;
+  pid_t child = 0;
+  if (!wait_until([&] { return (child = child_of(supervisor.pid())) != 0; })) return false;
+  return kill(child, SIGKILL) == 0 && wait_until([&] { return is_zombie_or_gone(child); });
+}
+
+std::string hash_of_an_undisturbed_run(const Program& dgc) {
+  const Result whole = dgc.run({"train", "tiny.json", "--out", "whole", "--set",
+                                fmt::format("training.epochs={}", kEpochs), "--set", "training.eval_every_epochs=0"});
+  REQUIRE(whole.code == 0);
+  return dgc.final_hash("whole");
+}
+
+}  // namespace
+
+TEST_CASE("a training that is killed is started again, and ends in the same bits") {
+  const Program dgc;
+  const std::string truth = hash_of_an_undisturbed_run(dgc);
+  // Whatever starts processes can be in between.
+  const bool launched = GENERATE(false, true);
+  Child supervisor(dgc.folder(), launched ? train({"--max-restarts", "2", "--launch", "env SOME_VARIABLE=1"})
+                                          : train({"--max-restarts", "2"}));
+  REQUIRE(kill_child_after(dgc, supervisor, 5));
+  REQUIRE(kill_child_after(dgc, supervisor, dgc.rows("run").size() + 10));
+  const int code = supervisor.wait();
+  INFO(supervisor.err());
+  REQUIRE(code == 0);
+  CHECK(dgc.final_hash("run") == truth);
+  CHECK_THAT(supervisor.err(), Contains("was ended by signal 9 (Killed): restart 1 of 2 in 1 s, from its newest") &&
+                                   Contains("restart 2 of 2 in 2 s"));
+}
+
+TEST_CASE("a training that keeps dying is given up, with its exit code") {
+  const Program dgc;
+  Child supervisor(dgc.folder(), train({"--max-restarts", "1"}));
+  REQUIRE(kill_child_after(dgc, supervisor, 3));
+  REQUIRE(kill_child_after(dgc, supervisor, dgc.rows("run").size() + 3));
+  CHECK(supervisor.wait() == 128 + SIGKILL);
+  CHECK_THAT(supervisor.err(), Contains("has had its 1 restarts"));
+}
+
+TEST_CASE("what the user has to mend is not tried again") {
+  const Program dgc;
+  const Result wrong = dgc.run({"train", "tiny.json", "--set", "training.epochs=0", "--max-restarts", "3"});
+  CHECK(wrong.code == 2);
+  CHECK_THAT(wrong.err, Contains("training.epochs") && !Contains("restart"));
+  const Result missing = dgc.run(train({"--max-restarts", "3", "--launch", "no-such-launcher -n 4"}));
+  CHECK(missing.code == 2);
+  CHECK_THAT(missing.err, Contains("--launch: there is no program no-such-launcher on the PATH"));
+  CHECK_FALSE(fs::exists(dgc.folder() / "run"));
+}
+
+TEST_CASE("a supervisor under a launcher says how to turn them round") {
+  const Program dgc;
+  for (const char* variable : {"RANK", "WORLD_SIZE", "LOCAL_RANK"}) setenv(variable, "3", 1);
+  setenv("RANK", "0", 1);
+  setenv("LOCAL_RANK", "0", 1);
+  setenv("DGC_RENDEZVOUS", "tcp://127.0.0.1:29400", 1);
+  const Result result = dgc.run(train({"--max-restarts", "3"}));
+  for (const char* variable : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "DGC_RENDEZVOUS"}) unsetenv(variable);
+  CHECK(result.code == 2);
+  CHECK_THAT(result.err, Contains("torchrun has started this process as one of 3") && Contains("mpirun -n 3"));
+}
+
+TEST_CASE("a supervisor passes SIGINT and SIGTERM on, and starts nothing after them") {
+  const Program dgc;
+  const int signal = GENERATE(SIGINT, SIGTERM);
+  Child supervisor(dgc.folder(), train({"--max-restarts", "3"}));
+  REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
+  supervisor.send(signal);
+  CHECK(supervisor.wait() == 130);
+  CHECK_THAT(supervisor.err(), Contains("the state is saved, go on with --resume") && !Contains("restart"));
+}
+
+TEST_CASE("a training whose supervisor is killed saves and ends") {
+  const Program dgc;
+  Child supervisor(dgc.folder(), train({"--max-restarts", "3"}));
+  REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
+  const pid_t child = child_of(supervisor.pid());
+  REQUIRE(child != 0);
+  supervisor.send(SIGKILL);
+  CHECK(supervisor.wait() == 128 + SIGKILL);
+  CHECK(wait_until([&] { return is_zombie_or_gone(child); }));
+  CHECK_THAT(supervisor.err(), Contains("the state is saved, go on with --resume"));
+}
+
+}  // namespace dgc
