@@ -53,9 +53,6 @@ int main(int argc, char** argv) {
   } catch (const dgc::UserError& error) {
     spdlog::error("{}", error.what());
     return kUserError;
-  } catch (const dgc::AnotherRankFailed& error) {
-    spdlog::error("{}", error.what());
-    return kOurError;
   } catch (const dgc::SupervisedEnd& end) {
     return end.exit_code;
   } catch (const std::bad_alloc&) {

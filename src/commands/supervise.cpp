@@ -1,5 +1,6 @@
 #include "commands/supervise.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
@@ -90,6 +91,9 @@ pid_t start(const std::vector<std::string>& command, const HeldSignals& signals)
   if (child > 0) return child;
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(kNotStarted);  // it has died before it could be followed
+  setpgid(0, 0);                                // a terminal's Ctrl-C comes to the supervisor alone
+  const int nothing = open("/dev/null", O_RDONLY);
+  if (nothing >= 0) dup2(nothing, STDIN_FILENO);  // who is behind another group of processes must not read from it
   sigprocmask(SIG_SETMASK, &signals.old(), nullptr);
   execv(argv[0], argv.data());
   _exit(kNotStarted);
@@ -111,13 +115,19 @@ struct End {
   }
 };
 
-End wait_for(pid_t child, const HeldSignals& signals) {
+// mpirun kills its processes a moment after SIGINT or SIGTERM, before they have saved. SIGUSR1 it passes on to them.
+int gentle(const std::string& program, int signal) {
+  const std::string name = fs::path(program).filename().string();
+  return name == "mpirun" || name == "mpiexec" || name == "orterun" || name == "prterun" ? SIGUSR1 : signal;
+}
+
+End wait_for(pid_t child, const std::string& program, const HeldSignals& signals) {
   End end;
   while (true) {
     const int signal = signals.next();
     if (signal != SIGCHLD) {
+      kill(child, end.stopped ? signal : gentle(program, signal));
       end.stopped = true;
-      kill(child, signal);
     } else if (waitpid(child, &end.status, WNOHANG) == child) {
       return end;
     }
@@ -131,7 +141,7 @@ void supervise(const SuperviseOptions& options) {
   std::vector<std::string> command = command_of(options);
   const HeldSignals signals;
   for (int restarts = 0;; ++restarts) {
-    const End end = wait_for(start(command, signals), signals);
+    const End end = wait_for(start(command, signals), command[0], signals);
     if (end.exit_code() == 0) return;
     if (!end.died() || restarts == options.max_restarts) {
       if (end.died()) spdlog::error("the training {}, and has had its {} restarts", end.text(), restarts);

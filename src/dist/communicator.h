@@ -63,11 +63,14 @@ std::unique_ptr<Communicator> make_single_communicator();
 // Ranks that are threads of this process, [i] for rank i.
 std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int ranks);
 
+// Called again and again while a communicator waits; throws PeerFailed to end that, and with it the communicator.
+using WhileWaiting = std::function<void()>;
+
 struct NcclOptions {
   uint64_t config = 0;  // hash of the resolved config (dist/rendezvous.h)
   std::chrono::milliseconds start_timeout = std::chrono::minutes(5);
   std::chrono::milliseconds barrier_timeout = std::chrono::minutes(30);
-  std::chrono::milliseconds failure_timeout = std::chrono::seconds(10);  // of the heartbeat (dist/watch.h); 0: none
+  WhileWaiting while_waiting = [] {};
 };
 
 // Ranks that are processes with a GPU each. They meet as `launch` says. Throws UserError when the device is no GPU,

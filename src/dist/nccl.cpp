@@ -1,7 +1,8 @@
 // NCCL between processes, one GPU each. The communicator is non-blocking: every call returns at once, and what became
 // of it is asked for until it is known, so that a dead peer ends in an error and not in a hang. It runs on a stream of
 // its own, forked from the device's and joined to it by events; both can be captured in a CUDA graph. NCCL reports a
-// peer that died behind a network; one on the same machine it may not notice, nor one that is stopped. The watch does.
+// peer that died behind a network; one on the same machine it may not notice, nor one that is stopped, which is what
+// NcclOptions::while_waiting is for, and barriers' timeout.
 #include <nccl.h>  // and with it cuda_runtime.h
 
 #include <algorithm>
@@ -12,7 +13,6 @@
 #include "dist/communicator.h"
 #include "dist/launch.h"
 #include "dist/rendezvous.h"
-#include "dist/watch.h"
 #include "tensor/device_cuda.h"
 #include "tensor/errors.h"
 
@@ -33,15 +33,15 @@ std::string describe(ncclResult_t result, ncclComm_t comm) {
   return text;
 }
 
-// What became of the last call; ncclInProgress when it took longer than the timeout, or when another rank has failed.
-ncclResult_t outcome(ncclComm_t comm, milliseconds timeout, const Watch& watch) {
+// What became of the last call; ncclInProgress when it took longer than the timeout.
+ncclResult_t outcome(ncclComm_t comm, milliseconds timeout, const WhileWaiting& while_waiting) {
   const auto deadline = Clock::now() + timeout;
   while (true) {
     ncclResult_t state = ncclSuccess;
     const ncclResult_t asked = ncclCommGetAsyncError(comm, &state);
     if (asked != ncclSuccess) return asked;
     if (state != ncclInProgress || Clock::now() >= deadline) return state;
-    if (watch.failure()) return state;
+    while_waiting();
     std::this_thread::sleep_for(microseconds(20));
   }
 }
@@ -59,14 +59,7 @@ ncclResult_t outcome(ncclComm_t comm, milliseconds timeout, const Watch& watch) 
                    launch.size, device.name(), why);
 }
 
-Watch meet(const Launch& launch, const NcclOptions& options) {
-  return Watch({launch.rank, launch.size, options.failure_timeout, options.start_timeout},
-               [&](std::span<std::byte> place) {
-                 share_from_rank0(launch, {options.config, options.start_timeout}, place);
-               });
-}
-
-ncclComm_t connect(const Launch& launch, const CudaDevice& device, const NcclOptions& options, const Watch& watch) {
+ncclComm_t connect(const Launch& launch, const CudaDevice& device, const NcclOptions& options) {
   ncclUniqueId id{};
   if (launch.rank == 0) {
     const ncclResult_t result = ncclGetUniqueId(&id);
@@ -78,14 +71,18 @@ ncclComm_t connect(const Launch& launch, const CudaDevice& device, const NcclOpt
   config.blocking = 0;
   ncclComm_t comm = nullptr;
   ncclResult_t result = ncclCommInitRankConfig(&comm, launch.size, id, launch.rank, &config);
-  if (!went_wrong(result)) result = outcome(comm, options.start_timeout, watch);
+  try {
+    if (!went_wrong(result)) result = outcome(comm, options.start_timeout, options.while_waiting);
+  } catch (const PeerFailed&) {
+    ncclCommAbort(comm);
+    throw;
+  }
   if (result == ncclSuccess) return comm;
   const std::string why = result == ncclInProgress
                               ? fmt::format("after {:g} s they are not all there",
                                             std::chrono::duration<double>(options.start_timeout).count())
                               : describe(result, comm);
   if (comm != nullptr) ncclCommAbort(comm);
-  if (result == ncclInProgress || result == ncclRemoteError) watch.check();
   throw_no_start(launch, device, why);
 }
 
@@ -96,7 +93,7 @@ class NcclCommunicator final : public Communicator {
         rank_(launch.rank),
         size_(launch.size),
         barrier_timeout_(options.barrier_timeout),
-        watch_(meet(launch, options)),
+        while_waiting_(options.while_waiting),
         present_(device_, static_cast<size_t>(launch.size) + 1) {}
 
   // Apart from the constructor, so that the destructor clears up after a failure.
@@ -107,7 +104,7 @@ class NcclCommunicator final : public Communicator {
     check_cuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, most), "cudaStreamCreateWithPriority");
     check_cuda(cudaEventCreateWithFlags(&forked_, cudaEventDisableTiming), "cudaEventCreateWithFlags");
     check_cuda(cudaEventCreateWithFlags(&joined_, cudaEventDisableTiming), "cudaEventCreateWithFlags");
-    comm_ = connect(launch, *device_, options, watch_);
+    comm_ = connect(launch, *device_, options);
   }
 
   ~NcclCommunicator() override {
@@ -115,7 +112,8 @@ class NcclCommunicator final : public Communicator {
     // Who leaves because of an exception must not wait for long for those that do not follow.
     constexpr milliseconds kPatience(10000);
     if (comm_ != nullptr) {
-      const bool flushed = !went_wrong(ncclCommFinalize(comm_)) && outcome(comm_, kPatience, watch_) == ncclSuccess;
+      const auto wait = [&] { return outcome(comm_, kPatience, [] {}); };
+      const bool flushed = !went_wrong(ncclCommFinalize(comm_)) && wait() == ncclSuccess;
       flushed ? ncclCommDestroy(comm_) : ncclCommAbort(comm_);
     }
     if (forked_ != nullptr) cudaEventDestroy(forked_);
@@ -158,11 +156,10 @@ class NcclCommunicator final : public Communicator {
     const ncclResult_t asked = ncclCommGetAsyncError(comm_, &state);
     if (asked != ncclSuccess) state = asked;
     if (went_wrong(state)) fail(last_, describe(state, comm_));
-    if (watch_.failure()) fail(last_, "another rank has failed");
+    listen();
   }
 
   void abort(const std::string& reason) noexcept override {
-    watch_.fail(reason);
     if (comm_ == nullptr) return;
     ncclCommAbort(std::exchange(comm_, nullptr));
     failure_ = fmt::format("rank {} failed: {}", rank_, reason);
@@ -180,7 +177,7 @@ class NcclCommunicator final : public Communicator {
     ncclResult_t result = call();
     // A thread of NCCL's may still be queueing it: what follows must not overtake.
     constexpr milliseconds kQueueing = std::chrono::minutes(5);
-    if (!went_wrong(result)) result = outcome(comm_, kQueueing, watch_);
+    if (!went_wrong(result)) result = outcome(comm_, kQueueing, [this] { listen(); });
     if (result == ncclInProgress) fail(what, "timed out while being queued");
     if (result != ncclSuccess) fail(what, describe(result, comm_));
     check_cuda(cudaEventRecord(joined_, stream_), "cudaEventRecord");
@@ -207,16 +204,26 @@ class NcclCommunicator final : public Communicator {
     return result;
   }
 
+  void listen() {
+    try {
+      while_waiting_();
+    } catch (const PeerFailed& error) {
+      failure_ = error.what();
+      ncclCommAbort(std::exchange(comm_, nullptr));
+      throw;
+    }
+  }
+
   [[noreturn]] void fail(const std::string& what, const std::string& why) {
+    failure_ = fmt::format("rank {}: {} failed: {}", rank_, what, why);
     ncclCommAbort(std::exchange(comm_, nullptr));
-    failure_ = watch_.cause_of(fmt::format("rank {}: {} failed: {}", rank_, what, why));
     throw PeerFailed(failure_);
   }
 
   std::shared_ptr<CudaDevice> device_;
   int rank_, size_;
   milliseconds barrier_timeout_;
-  Watch watch_;
+  WhileWaiting while_waiting_;
   Buffer present_;
   cudaStream_t stream_ = nullptr;
   cudaEvent_t forked_ = nullptr, joined_ = nullptr;
@@ -235,12 +242,7 @@ std::unique_ptr<Communicator> make_nccl_communicator(const Launch& launch, std::
                      launch.rank, device->name());
   }
   auto communicator = std::make_unique<NcclCommunicator>(launch, std::move(gpu), options);
-  try {
-    communicator->start(launch, options);
-  } catch (const std::exception& error) {
-    communicator->abort(error.what());  // the others may be waiting for this rank
-    throw;
-  }
+  communicator->start(launch, options);
   return communicator;
 }
 

@@ -12,6 +12,8 @@ std::atomic<bool> stop_requested = false;
 std::atomic<double> requested_at = 0;
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<double>::is_always_lock_free);
 
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGUSR1};
+
 double seconds_now() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -31,12 +33,13 @@ extern "C" void on_signal(int signal) {
 
 InterruptGuard::InterruptGuard() {
   stop_requested = false;
-  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, on_signal);
+  for (const int signal : kSignals) std::signal(signal, on_signal);
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
 InterruptGuard::~InterruptGuard() {
-  for (const int signal : {SIGINT, SIGTERM, SIGXFSZ}) std::signal(signal, SIG_DFL);
+  for (const int signal : kSignals) std::signal(signal, SIG_DFL);
+  std::signal(SIGXFSZ, SIG_DFL);
 }
 
 bool interrupted() { return stop_requested; }

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "tensor/errors.h"
-#include "train/agree.h"
 #include "train/rank.h"
+#include "train/shared_problem.h"
 #include "train/weights_file.h"
 
 namespace dgc {

@@ -8,6 +8,8 @@
 
 #include "config/config.h"
 #include "config/enum_names.h"
+#include "dist/rendezvous.h"
+#include "dist/watch.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -36,16 +38,28 @@ void on_threads(const Config& config, const Launch& launch, const std::function<
 
 void on_this_process(const Config& config, const Launch& launch,
                      const std::function<void(Backend&, Communicator&)>& body) {
-  std::unique_ptr<Communicator> communicator;  // outlives the backend, which may have recorded work of its
-  const auto backend = make_backend(config, launch);
   NcclOptions options;
   options.config = config_hash(config);
-  options.failure_timeout = std::chrono::seconds(config.exchange.failure_timeout_s);
-  communicator = make_nccl_communicator(launch, backend->device(), options);
+  const auto share = [&](std::span<std::byte> place) {
+    share_from_rank0(launch, {options.config, options.start_timeout}, place);
+  };
+  Watch watch(
+      {launch.rank, launch.size, std::chrono::seconds(config.exchange.failure_timeout_s), options.start_timeout},
+      share);
+  options.while_waiting = [&] { watch.check(); };
+  std::unique_ptr<Communicator> communicator;  // outlives the backend, which may have recorded work of its
+  std::unique_ptr<Backend> backend;
   try {
+    backend = make_backend(config, launch);
+    communicator = make_nccl_communicator(launch, backend->device(), options);
     body(*backend, *communicator);
+  } catch (const PeerFailed& error) {
+    const std::string cause = watch.cause_of(error.what());
+    if (communicator) communicator->abort(cause);
+    throw PeerFailed(cause);
   } catch (const std::exception& error) {
-    communicator->abort(error.what());
+    watch.fail(error.what());
+    if (communicator) communicator->abort(error.what());
     throw;
   }
 }

@@ -198,20 +198,16 @@ std::filesystem::path train(const Config& given, const TrainOptions& options) {
   if (launch.rank == 0) run.emplace(config, options);
   const InterruptGuard guard;
 
-  try {
-    on_ranks(config, launch, [&](Backend& backend, Communicator& communicator) {
-      if (communicator.rank() == 0) {
-        spdlog::info("{}: {} workers x batch {} on {}, {} training and {} test images, into {}", config.name,
-                     config.ranks * config.workers_per_rank, config.training.batch_per_worker, backend.device()->name(),
-                     train_set->size(), test_set->size(), run->path().string());
-      }
-      communicator.barrier(*backend.device());  // the run directory is there
-      if (launch.rank != 0) run.emplace(RunDirectory::Joined{}, config, options);
-      train_rank(config, *run, {*train_set, *test_set}, backend, communicator);
-    });
-  } catch (const PeerFailed& failure) {
-    throw AnotherRankFailed(failure.what());
-  }
+  on_ranks(config, launch, [&](Backend& backend, Communicator& communicator) {
+    if (communicator.rank() == 0) {
+      spdlog::info("{}: {} workers x batch {} on {}, {} training and {} test images, into {}", config.name,
+                   config.ranks * config.workers_per_rank, config.training.batch_per_worker, backend.device()->name(),
+                   train_set->size(), test_set->size(), run->path().string());
+    }
+    communicator.barrier(*backend.device());  // the run directory is there
+    if (launch.rank != 0) run.emplace(RunDirectory::Joined{}, config, options);
+    train_rank(config, *run, {*train_set, *test_set}, backend, communicator);
+  });
   return launch.rank == 0 ? run->path() : std::filesystem::path();
 }
 

@@ -122,6 +122,20 @@ TEST_CASE("a supervisor passes SIGINT and SIGTERM on, and starts nothing after t
   CHECK_THAT(supervisor.err(), Contains("the state is saved, go on with --resume") && !Contains("restart"));
 }
 
+TEST_CASE("a supervisor stops a run under mpirun so that it can save") {
+  if (std::system("mpirun --version > /dev/null 2>&1") != 0) {
+    WARN("skipped: there is no mpirun");
+    return;
+  }
+  for (const char* variable : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"}) setenv(variable, "1", 1);
+  const Program dgc;
+  Child supervisor(dgc.folder(), train({"--max-restarts", "3", "--launch", "mpirun -n 1"}));
+  REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
+  supervisor.send(SIGINT);
+  CHECK(supervisor.wait() == 130);
+  CHECK_THAT(supervisor.err(), Contains("the state is saved, go on with --resume") && !Contains("restart"));
+}
+
 TEST_CASE("a training whose supervisor is killed saves and ends") {
   const Program dgc;
   Child supervisor(dgc.folder(), train({"--max-restarts", "3"}));

@@ -1,7 +1,5 @@
 // src/dist/nccl.cpp as it is, compiled against a fake NCCL: what it asks of NCCL, in which order, and what it does when
 // something fails. Whether NCCL does as the fake does is for a machine with GPUs to say.
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <thread>
 
@@ -15,8 +13,6 @@
 using namespace dgc;
 using namespace dgc::test;
 using Catch::Contains;
-using Catch::EndsWith;
-using Catch::StartsWith;
 using std::chrono::milliseconds;
 
 namespace {
@@ -28,7 +24,9 @@ struct Rank {
 
 // Runs `body` as every rank, in threads. What it threw, by rank; "" for nothing.
 template <typename Body>
-std::vector<std::string> run_nccl(int ranks, const Body& body, milliseconds start_timeout = milliseconds(20000)) {
+std::vector<std::string> run_nccl(
+    int ranks, const Body& body, milliseconds start_timeout = milliseconds(20000),
+    const WhileWaiting& while_waiting = [] {}) {
   Launch launch;
   launch.size = ranks;
   launch.meeting.host = "127.0.0.1";
@@ -40,6 +38,7 @@ std::vector<std::string> run_nccl(int ranks, const Body& body, milliseconds star
       launch.rank = launch.local_rank = rank;
       NcclOptions options;
       options.start_timeout = start_timeout;
+      options.while_waiting = while_waiting;
       std::unique_ptr<Communicator> communicator;
       const auto device = std::make_shared<CudaDevice>(rank);
       std::string& outcome = outcomes[static_cast<size_t>(rank)];
@@ -131,8 +130,8 @@ TEST_CASE("a rank that fails aborts NCCL, and the others say so", "[nccl]") {
   });
   CHECK(outcomes[1] == "the disk is full");
   for (const int other : {0, 2}) {
-    CHECK_THAT(outcomes[static_cast<size_t>(other)],
-               StartsWith("peer: rank 1 (") && EndsWith(fmt::format("pid {}): the disk is full", getpid())));
+    CHECK(outcomes[static_cast<size_t>(other)] ==
+          fmt::format("peer: rank {}: all_gather failed: remote process exited", other));
   }
   CHECK((fake().aborted == 3 && fake().finalized == 0 && fake().destroyed == 0));
 }
@@ -153,6 +152,39 @@ TEST_CASE("an asynchronous error of NCCL is found by check, and the communicator
   });
   CHECK(later == "rank 0: all_gather failed: remote process exited");
   CHECK(outcomes[0] == "peer: " + later);
+  CHECK((fake().aborted == 1 && fake().destroyed == 0));
+}
+
+TEST_CASE("news of another rank's end ends every wait for NCCL", "[nccl]") {
+  reset_fake();
+  std::atomic<bool> dead = false;
+  const auto news = [&] {
+    if (dead) throw PeerFailed("rank 7 has died");
+  };
+  SECTION("in a barrier") {
+    std::string later;
+    const auto outcomes = run_nccl(
+        1,
+        [&](const Rank& own) {
+          own.communicator.barrier(*own.device);
+          dead = true;
+          try {
+            own.communicator.check();
+          } catch (const PeerFailed& error) {
+            later = error.what();
+          }
+          own.communicator.barrier(*own.device);
+        },
+        milliseconds(20000), news);
+    CHECK(later == "rank 7 has died");
+    CHECK(outcomes[0] == "peer: rank 7 has died");
+  }
+  SECTION("at the start") {
+    dead = true;
+    fake().start = ncclInProgress;
+    CHECK(run_nccl(
+              1, [](const Rank&) {}, milliseconds(20000), news)[0] == "peer: rank 7 has died");
+  }
   CHECK((fake().aborted == 1 && fake().destroyed == 0));
 }
 

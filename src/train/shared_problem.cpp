@@ -1,4 +1,4 @@
-#include "train/agree.h"
+#include "train/shared_problem.h"
 
 #include <fmt/format.h>
 
