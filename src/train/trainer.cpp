@@ -125,7 +125,7 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
     }
   };
   std::optional<EvalMetrics> eval;
-  std::string unsaved;  // why the newest state is not on the disk
+  std::string unsaved;  // why the newest save failed
   while (rank.step() < steps) {
     rank.train_step();
     tell();
@@ -150,14 +150,16 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
     }
     // Not by an evaluation that is due to max_steps alone: a run that goes on from here would not have made it.
     if (evaluates) rank.adapt_learning_rate(*eval);
-    if (stop || last || saves) unsaved = rank.save(store, config.checkpoint.keep);
+    if (stop || last || saves) {
+      unsaved = rank.save(store, config.checkpoint.keep);
+      if (!unsaved.empty() && !stop && !last && reporter) {
+        spdlog::warn("step {} could not be saved: {}; training goes on, and {}", rank.step(), unsaved, newest(store));
+      }
+    }
     if (stop && !last) {
       if (!unsaved.empty()) throw_unsaved(store, rank.step(), unsaved);
       throw Interrupted(
           fmt::format("stopped at step {} of {}; the state is saved, go on with --resume", rank.step(), steps));
-    }
-    if (!unsaved.empty() && !last && reporter) {
-      spdlog::warn("step {} could not be saved: {}; training goes on, and {}", rank.step(), unsaved, newest(store));
     }
     told = Clock::now();
   }
