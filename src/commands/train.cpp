@@ -23,8 +23,7 @@ struct Options {
 SuperviseOptions supervised(const Options& options) {
   SuperviseOptions child;
   child.arguments = {"train", options.config};
-  for (const std::string& override : options.overrides)
-    child.arguments.insert(child.arguments.end(), {"--set", override});
+  for (const std::string& key : options.overrides) child.arguments.insert(child.arguments.end(), {"--set", key});
   if (!options.train.out.empty()) child.arguments.insert(child.arguments.end(), {"--out", options.train.out.string()});
   if (options.train.resume) child.arguments.emplace_back("--resume");
   child.resume = options.train.resume;
@@ -54,8 +53,7 @@ void add_train_command(CLI::App& app) {
       "Example:\n  dgc train configs/quickstart.json --set seed=2 --out runs/seed2\n\n"
       "Writes config.json, metrics.jsonl, log.txt, TensorBoard events and checkpoints into the run directory.\n"
       "Ctrl-C saves a checkpoint first (exit code 130); --resume then goes on as if nothing had happened.\n"
-      "dgc train CONFIG --max-restarts 3 --launch \"mpirun -n 4\" starts four ranks, and starts them again when one "
-      "dies.");
+      "--max-restarts 3 --launch \"mpirun -n 4\" starts four ranks, and starts them again when one dies.");
   command->callback([options] {
     if (options->max_restarts > 0 || !options->launcher.empty()) {
       require_no_launcher();

@@ -93,8 +93,8 @@ void Rank::move_position(const Checkpoint& checkpoint, int64_t saved_workers) {
   if (communicator_.rank() != 0) return;
   spdlog::warn(
       "{} is of {} workers, and this run has {}: each starts from an even share of all residuals, whose sum is kept, "
-      "and "
-      "from the mean of the statistics; {} of {} steps of epoch {} count as done, and {} samples come a second time",
+      "and from the mean of the statistics; {} of {} steps of epoch {} count as done, and {} samples come a second "
+      "time",
       checkpoint.path().string(), saved_workers, workers(), here, steps_per_epoch_, epoch + 1, repeated);
 }
 

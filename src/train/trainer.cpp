@@ -94,8 +94,8 @@ std::string newest(const CheckpointStore& store) {
 
 [[noreturn]] void throw_unsaved(const CheckpointStore& store, int64_t step, const std::string& why) {
   throw_user_error(
-      "the run has ended at step {}, but its state could not be saved: {}; {}: make room and go on from "
-      "there with --resume",
+      "the run has ended at step {}, but its state could not be saved: {}; {}: make room and go on from there with "
+      "--resume",
       step, why, newest(store));
 }
 
