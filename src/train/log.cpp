@@ -71,8 +71,12 @@ RunLog::RunLog(const std::filesystem::path& run) {
 }
 
 RunLog::~RunLog() {
-  sink_->flush();
   std::erase(spdlog::default_logger()->sinks(), sink_);
+  try {
+    sink_->flush();
+  } catch (const spdlog::spdlog_ex& error) {  // the disk is full
+    spdlog::warn("{}; the end of the log is lost", error.what());
+  }
 }
 
 void show_status_line(const std::string& line) { stderr_sink()->show_status(line); }

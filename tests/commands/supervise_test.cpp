@@ -19,7 +19,7 @@ std::vector<std::string> train(const std::vector<std::string>& more) {
                                     "--out", "run",
                                     "--set", fmt::format("training.epochs={}", kEpochs),
                                     "--set", "training.eval_every_epochs=0",
-                                    "--set", "checkpoint.every_steps=1"};
+                                    "--set", "checkpoint.every_steps=10"};
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
