@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <fstream>
 #include <memory>
+#include <optional>
 
 #include "commands/commands.h"
 #include "config/config.h"
+#include "train/projection.h"
+#include "train/units.h"
 
 namespace dgc {
 namespace {
@@ -25,16 +28,39 @@ std::string message(int64_t bytes, int64_t dense) {
 void print_row(const PlanRow& row, size_t name_width) {
   fmt::print("{:<{}} {:>18} {:>11} {:>10.3f} {:>8}", row.name, name_width, row.shape.rank() > 0 ? row.shape.str() : "",
              row.parameters, mib(row.dense_bytes()), row.kept > 0 ? std::to_string(row.kept) : "dense");
-  for (const int64_t bytes : row.sent_bytes) fmt::print(" {:>19}", message(bytes, row.dense_bytes()));
+  for (const int64_t bytes : {row.paper_bytes, row.sent_bytes}) {
+    fmt::print(" {:>19}", message(bytes, row.dense_bytes()));
+  }
   fmt::print("\n");
 }
 
-void print_break_even(int64_t workers) {
-  fmt::print("\nBreak-even with {} workers: below this sparsity a dense ring all-reduce receives less\n", workers);
-  constexpr std::array<double, kWireFormats.size()> kBytesPerEntry = {6, 8, 6, 4, 3.4375};
-  for (size_t f = 0; f < kWireFormats.size(); ++f) {
-    fmt::print("  {:<14} {:>7.3f} %\n", wire_format_name(kWireFormats[f]),
-               100 * break_even_sparsity(workers, kBytesPerEntry[f]));
+void print_format(const std::string& name, int64_t bytes, int64_t dense, double entry_bits, double break_even) {
+  fmt::print("  {:<16} {:>10} {:>9.3f} {:>8.1f}x {:>10.2f} {:>10.3f} %\n", name, bytes, mib(bytes),
+             static_cast<double>(dense) / static_cast<double>(bytes), entry_bits, 100 * break_even);
+}
+
+void print_formats(const Plan& plan, WireFormat configured, int64_t workers) {
+  fmt::print("\n{} parameters, {:.2f} MiB dense. Sent by each worker per step, in every format of exchange.wire:\n",
+             plan.total.parameters, mib(plan.total.dense_bytes()));
+  fmt::print("  {:<16} {:>10} {:>9} {:>9} {:>10} {:>12}\n", "", "bytes", "MiB", "ratio", "bits/entry", "break-even");
+  print_format("paper48", plan.total.paper_bytes, plan.total.dense_bytes(), 48, break_even_sparsity(workers, 6.0));
+  for (const PlanFormat& f : plan.formats) {
+    print_format(f.name + (f.format == configured ? " *" : ""), f.sent_bytes, plan.total.dense_bytes(), f.entry_bits,
+                 break_even_sparsity(workers, f.format));
+  }
+  fmt::print("  * as configured. Below the break-even sparsity, a dense ring all-reduce of {} workers receives less.\n",
+             workers);
+}
+
+void print_phases(const std::vector<PlanPhase>& phases, const Plan& plan, int64_t workers) {
+  fmt::print("\nHow what is compressed travels between {} workers, and what each sends per step with all else:\n",
+             workers);
+  fmt::print("  {:<16} {:>10} {:>9} {:>9}\n", "sparsity", "bytes", "MiB", "ratio");
+  for (const PlanPhase& phase : phases) {
+    fmt::print("  {:<16} {:>10} {:>9.3f} {:>8.1f}x  {}\n", fmt::format("{:.6g} %", 100 * phase.sparsity),
+               phase.sent_bytes, mib(phase.sent_bytes),
+               static_cast<double>(plan.total.dense_bytes()) / static_cast<double>(phase.sent_bytes),
+               kTransportNames[static_cast<size_t>(phase.transport)]);
   }
 }
 
@@ -59,54 +85,96 @@ void print_memory(const PlanMemory& m, const Config& config) {
   for (const auto& [name, bytes] : parts) fmt::print("  {:<20} {:>10.2f}\n", name, mib(bytes));
 }
 
-void print_plan(const Plan& plan, const Config& config, int64_t workers) {
+struct Cluster {
+  Link link;
+  double step_seconds = 0;  // of one worker
+};
+
+void print_projection(const Config& config, const std::string& wire, const std::vector<int64_t>& workers,
+                      const Cluster& cluster) {
+  fmt::print("\nProjected: {:g} ms of a step on one worker, then the exchange at {:g} Mbps and {:g} us per message\n",
+             1e3 * cluster.step_seconds, cluster.link.bits_per_second / 1e6, 1e6 * cluster.link.latency_seconds);
+  fmt::print("  {:>7} {:>21} {:>21} {:>21}\n", "", "dense fp32", "dense fp16", "dgc " + wire);
+  fmt::print("  {:>7}", "workers");
+  for (int i = 0; i < 3; ++i) fmt::print(" {:>11} {:>9}", "ms", "speed-up");
+  fmt::print("\n");
+  for (const ProjectionRow& row : project(config, workers, cluster.link, cluster.step_seconds)) {
+    fmt::print("  {:>7}", row.workers);
+    for (const Projected& p : {row.dense, row.half, row.dgc}) {
+      fmt::print(" {:>11.2f} {:>8.1f}x", 1e3 * p.seconds, p.speed_up);
+    }
+    fmt::print("  {}\n", kTransportNames[static_cast<size_t>(row.transport)]);
+  }
+}
+
+void print_plan(const Plan& plan, const Config& config, const std::string& wire, const std::vector<int64_t>& workers) {
   size_t width = 5;
   for (const PlanRow& row : plan.tensors) width = std::max(width, row.name.size());
-  fmt::print("{} at sparsity {:.4g} %: what each worker sends per step (1-D tensors travel dense)\n\n", config.name,
-             100 * plan.sparsity);
-  fmt::print("{:<{}} {:>18} {:>11} {:>10} {:>8}", "tensor", width, "shape", "parameters", "dense MiB", "kept");
-  for (const WireFormat format : kWireFormats) fmt::print(" {:>19}", wire_format_name(format));
-  fmt::print("\n");
+  fmt::print("{} at sparsity {:.4g} %: what each worker sends per step\n\n", config.name, 100 * plan.sparsity);
+  fmt::print("{:<{}} {:>18} {:>11} {:>10} {:>8} {:>19} {:>19}\n", "tensor", width, "shape", "parameters", "dense MiB",
+             "kept", "paper48", wire);
   for (const PlanRow& row : plan.tensors) print_row(row, width);
   print_row(plan.total, width);
-
-  fmt::print("\n{} parameters, {:.2f} MiB dense\n", plan.total.parameters, mib(plan.total.dense_bytes()));
-  for (size_t f = 0; f < kWireFormats.size(); ++f) {
-    const int64_t bytes = plan.total.sent_bytes[f];
-    fmt::print("  {:<14} {:>8.3f} MiB {:>8.1f}x\n", wire_format_name(kWireFormats[f]), mib(bytes),
-               static_cast<double>(plan.total.dense_bytes()) / static_cast<double>(bytes));
-  }
-  print_break_even(workers);
+  print_formats(plan, config.exchange.wire, workers.front());
+  for (const int64_t n : workers) print_phases(plan_phases(config, n), plan, n);
   print_memory(plan.memory, config);
+}
+
+struct PlanOptions {
+  std::string config;
+  std::vector<std::string> overrides;
+  std::vector<int64_t> workers;
+  std::string bandwidth, latency = "50us";
+  double step_ms = 0;
+};
+
+void run_plan(const PlanOptions& options) {
+  const Config config = load_config(options.config, options.overrides);
+  std::optional<Cluster> cluster;
+  if (!options.bandwidth.empty()) {
+    cluster = {{parse_bandwidth(options.bandwidth, "--bandwidth"), parse_duration(options.latency, "--latency")},
+               options.step_ms / 1e3};
+  }
+  std::vector<int64_t> workers = options.workers;
+  if (workers.empty()) workers = {config.workers_per_rank * config.ranks};
+  const Plan plan = make_plan(config);
+  const std::string wire = std::ranges::find(plan.formats, config.exchange.wire, &PlanFormat::format)->name;
+  print_plan(plan, config, wire, workers);
+  if (cluster) print_projection(config, wire, workers, *cluster);
 }
 
 }  // namespace
 
 void add_plan_command(CLI::App& app) {
-  struct Options {
-    std::string config;
-    std::vector<std::string> overrides;
-    int64_t workers = 0;
-  };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PlanOptions>();
   CLI::App* command =
       app.add_subcommand("plan", "Say what a config will send and how much memory it takes, before training");
   command->add_option("CONFIG", options->config, "config file")->required();
   command->add_option("--set", options->overrides, "override one key: --set optimizer.sparsity=0.99 (repeatable)")
       ->take_all()
       ->expected(1);
-  command->add_option("--workers", options->workers, "workers for the break-even (default: the config's)")
-      ->check(CLI::PositiveNumber);
+  constexpr int64_t kMostWorkers = 1 << 20;
+  command->add_option("--workers", options->workers, "numbers of workers, as in 4,64 (default: the config's)")
+      ->delimiter(',')
+      ->take_all()
+      ->expected(1)
+      ->check(CLI::Range(int64_t{1}, kMostWorkers));
+  CLI::Option* step =
+      command->add_option("--step-ms", options->step_ms, "measured milliseconds of a step on one worker")
+          ->check(CLI::Range(1e-3, 1e9));
+  CLI::Option* bandwidth =
+      command->add_option("--bandwidth", options->bandwidth, "project steps on such a network, as in 1Gbps")
+          ->needs(step);
+  step->needs(bandwidth);
+  command->add_option("--latency", options->latency, "of each of its messages, as in 50us (the default)")
+      ->needs(bandwidth);
   command->footer(
-      "Example:\n  dgc plan configs/paper/resnet50_imagenet.json\n\n"
-      "Formats: paper48 = 32-bit value + 16-bit run length, as the DGC paper counts; fp32+block16 and fp16+block16 "
-      "are\n"
-      "what messages really use (exchange.wire.values); the others are for comparison. Headers are not counted.");
-  command->callback([options] {
-    const Config config = load_config(options->config, options->overrides);
-    const int64_t workers = options->workers > 0 ? options->workers : config.workers_per_rank * config.ranks;
-    print_plan(make_plan(config), config, workers);
-  });
+      "Example:\n  dgc plan configs/paper/resnet50_imagenet.json\n"
+      "  dgc plan configs/paper/resnet50_imagenet.json --workers 8,48 --bandwidth 1Gbps --step-ms 120\n\n"
+      "paper48 is the DGC paper's count: a 32-bit value and a 16-bit run length per entry, no header. The others are\n"
+      "what messages really take, with header and padding (docs/wire_format.md). The projection's formulas, and what\n"
+      "they leave out, are in docs/exchange.md; dgc bench train CONFIG measures a step.");
+  command->callback([options] { run_plan(*options); });
 }
 
 }  // namespace dgc

@@ -83,6 +83,14 @@ void check_optimization(const Config& c, const Origin& origin) {
   }
 }
 
+void check_exchange(const Config& c, const Origin& origin) {
+  if (c.exchange.dense_values == DenseValues::fp16 && c.optimizer.type == OptimizerType::dgc) {
+    origin.refuse("exchange.dense_values",
+                  "\"fp16\" is for optimizer.type \"sgd\"; with \"dgc\" use exchange.wire.values \"fp16\", and "
+                  "exchange.small_tensors \"dense_fp16\" for 1-D tensors");
+  }
+}
+
 void check_ranks(const Config& c, const Origin& origin) {
   if (c.ranks > 1 && c.exchange.communicator == CommunicatorType::single) {
     origin.refuse("exchange.communicator",
@@ -100,6 +108,7 @@ void complete(Config& config, const Origin& origin) {
   check_classes(config, origin);
   check_data(config.data, origin);
   check_optimization(config, origin);
+  check_exchange(config, origin);
   check_ranks(config, origin);
 }
 

@@ -33,12 +33,17 @@ template <>
 inline constexpr auto kEnumNames<ScheduleType> = std::to_array<std::string_view>({"constant", "step", "cosine",
                                                                                   "polynomial", "plateau"});
 template <>
-inline constexpr auto kEnumNames<CommunicatorType> = std::to_array<std::string_view>({"auto", "single", "threads", "nccl"});
+inline constexpr auto kEnumNames<CommunicatorType> = std::to_array<std::string_view>({"auto", "single", "threads",
+                                                                                      "nccl"});
 template <>
-inline constexpr auto kEnumNames<TransportType> = std::to_array<std::string_view>({"auto", "sparse"});
+inline constexpr auto kEnumNames<Transport> = kTransportNames;
 template <>
-inline constexpr auto kEnumNames<ValueFormat> = std::to_array<std::string_view>({"fp32", "fp16"});
+inline constexpr auto kEnumNames<DenseValues> = std::to_array<std::string_view>({"fp32", "fp16"});
 template <>
-inline constexpr auto kEnumNames<IndexFormat> = std::to_array<std::string_view>({"block16"});
+inline constexpr auto kEnumNames<WireValues> = kWireValueNames;
+template <>
+inline constexpr auto kEnumNames<WireIndices> = kWireIndexNames;
+template <>
+inline constexpr auto kEnumNames<SmallTensors> = std::to_array<std::string_view>({"dense", "dense_fp16", "sparse"});
 
 }  // namespace dgc

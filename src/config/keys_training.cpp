@@ -28,8 +28,15 @@ void add_exchange_keys(Keys& keys) {
       "communicator", &ExchangeOptions::communicator,
       "`single`: one rank; `threads`: ranks are threads of this process; `nccl`: ranks are processes with a GPU "
       "each; `auto`: `nccl` when a launcher has started several, else what `ranks` asks for");
-  exchange.add("transport", &ExchangeOptions::transport,
-               "How messages travel; `auto` is `sparse` for now. Changes no result");
+  exchange.add(
+      "transport", &ExchangeOptions::transport,
+      "How what is compressed travels: `sparse`: every message to every worker; `dense`: summed on its way, as "
+      "dense numbers; `auto`: whichever brings a worker fewer bytes, decided anew for each sparsity "
+      "(docs/exchange.md). Changes no result");
+  exchange.add(
+      "dense_values", &ExchangeOptions::dense_values,
+      "Of gradients and their sum with `\"type\": \"sgd\"`: `fp16` halves the bytes, and what rounding takes away "
+      "is kept for the next step (docs/exchange.md)");
   exchange
       .add("failure_timeout_s", &ExchangeOptions::failure_timeout_s,
            "With several processes: seconds within which all end when one has died, hangs or is stopped; 0: no "
@@ -37,9 +44,20 @@ void add_exchange_keys(Keys& keys) {
       .at_least(0)
       .at_most(86400);
   auto wire = exchange.section("wire", &ExchangeOptions::wire);
-  wire.add("values", &WireOptions::values,
-           "Compressed values in a message; what fp16 rounds off is kept for the next step");
-  wire.add("indices", &WireOptions::indices, "`block16`: 16-bit offsets in blocks of 65,536");
+  wire.add("values", &WireFormat::values,
+           "Compressed values in a message; `int8`: with a scale for each tensor. What rounding takes away is kept for "
+           "the next step");
+  wire.add("indices", &WireFormat::indices,
+           "Their places: `block16`: 16-bit offsets in blocks of 65,536; `run16`: 16-bit run lengths of zeros, as the "
+           "paper; `rice`: Rice codes, the shortest (docs/wire_format.md). Changes no result");
+  exchange.add("small_tensors", &ExchangeOptions::small_tensors,
+               "1-D tensors (biases, BatchNorm's scale and shift): `dense` in fp32; `dense_fp16`, what rounding takes "
+               "away is kept for the next step; `sparse`: all of them compressed as one tensor");
+  exchange
+      .add("small_tensors_sparsity", &ExchangeOptions::small_tensors_sparsity,
+           "Share of that one tensor that is not sent, once `optimizer.sparsity` has warmed up to it")
+      .at_least(0)
+      .less_than(1);
 }
 
 void add_checkpoint_keys(Keys& keys) {

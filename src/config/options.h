@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tensor/wire_types.h"
+
 // What a config file says, as plain values. The defaults here ARE the defaults of the JSON keys of the same names;
 // ranges and meanings are in config/keys_*.cpp, and configs/README.md is made from both. A Config that load_config()
 // returned is complete: every range is checked and every model/optimizer "auto" is decided, except `device`, `threads`
@@ -135,20 +137,14 @@ struct LearningRateOptions {
 };
 
 enum class CommunicatorType { automatic, single, threads, nccl };
-enum class TransportType { automatic, sparse };
-enum class ValueFormat { fp32, fp16 };
-enum class IndexFormat { block16 };  // 16-bit offsets in blocks of 65,536
-
-struct WireOptions {
-  ValueFormat values = ValueFormat::fp32;
-  IndexFormat indices = IndexFormat::block16;
-  bool operator==(const WireOptions&) const = default;
-};
-
+enum class DenseValues { fp32, fp16 };
 struct ExchangeOptions {
   CommunicatorType communicator = CommunicatorType::automatic;
-  TransportType transport = TransportType::automatic;
-  WireOptions wire;
+  Transport transport = Transport::automatic;
+  DenseValues dense_values = DenseValues::fp32;  // sgd
+  WireFormat wire;
+  SmallTensors small_tensors = SmallTensors::dense;
+  double small_tensors_sparsity = 0.99;
   int64_t failure_timeout_s = 10;  // several processes: until all know that one is gone; 0: no heartbeat
   bool operator==(const ExchangeOptions&) const = default;
 };

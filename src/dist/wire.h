@@ -10,43 +10,55 @@
 
 namespace dgc {
 
-// A message is what one worker sends in one step: a header and a payload, little-endian throughout.
+// A message is what one worker sends in one step: a header and a payload, little-endian throughout. docs/wire_format.md
+// is the specification.
 //
 //   header, 48 bytes: struct WireHeader (tensor/wire_types.h)
-//   payload, per tensor in order, in index order within a tensor:
-//     block_ends  u32 [ceil(numel / 65536)]  entries up to and with this block; the last one is k
-//     offsets     u16 [k]                    index within its block
-//     values      fp32 or fp16 [k]
-//   Each array starts aligned to its element, the payload is padded to a multiple of 16; gaps are zero.
+//   payload, per tensor in order, in index order within a tensor; what an index format does not have is left out:
+//              block16                  int32    run16                 rice
+//     high     u32 [blocks], ends       -        -                     u32 [words], quotient bits
+//     scale    fp32, with int8 values only
+//     low      u16 [k], offsets         u32 [k]  u16 [run16_words()]   u32 [words], remainders of low_bits bits
+//     values   fp32, fp16, bf16 or int8 [k]
+//   Each array starts aligned to its element, each tensor to 4, the payload is padded to a multiple of 16; gaps are
+//   zero.
 //
 // The size depends on (numel, k) alone, so every worker's message has the same size, known before the step. Messages
-// are sealed and checked where they are made and read: in the kernels (kernels/dgc_args.h).
+// are sealed and checked in their canonical form (kCanonicalWire), where they are made and read: in the kernels
+// (kernels/dgc_args.h).
 
 struct WireTensor {
   int64_t numel = 0;
-  int64_t k = 0;                                            // 1 <= k <= numel
-  size_t block_ends_at = 0, offsets_at = 0, values_at = 0;  // bytes from the start of the payload
+  int64_t k = 0;                                                // 1 <= k <= numel
+  size_t high_at = 0, scale_at = 0, low_at = 0, values_at = 0;  // bytes from the start of the payload
+  int64_t words = 0;  // that tell the entries apart: k, run16_words(), or those of rice's quotients
+  int low_bits = 0;   // rice
 };
 
 class WireLayout {
  public:
   WireLayout() = default;
   // The positions in `tensors` are filled in. Throws InternalError unless 1 <= k <= numel < 2^32.
-  WireLayout(std::vector<WireTensor> tensors, WireValues values);
+  WireLayout(std::vector<WireTensor> tensors, WireFormat format);
 
   std::span<const WireTensor> tensors() const { return tensors_; }
-  WireValues values() const { return values_; }
-  WireHeader header(uint32_t worker) const;  // all but step and checksum
+  WireFormat format() const { return format_; }
   int64_t entries() const { return entries_; }
   size_t payload_bytes() const { return payload_bytes_; }
   size_t message_bytes() const { return kWireHeaderBytes + payload_bytes_; }
 
  private:
   std::vector<WireTensor> tensors_;
-  WireValues values_ = WireValues::fp32;
+  WireFormat format_;
   int64_t entries_ = 0;
   size_t payload_bytes_ = 0;
 };
+
+// What a worker's messages say, all but step and checksum, when this canonical message travels as `format`.
+WireHeader wire_header(const WireLayout& canonical, WireFormat format, uint32_t worker);
+
+// "fp16+rice"
+std::string wire_format_name(WireFormat format);
 
 // One sentence: whose message in which step, and what is wrong with it.
 std::string describe(const WireFault& fault, uint64_t step);

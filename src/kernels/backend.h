@@ -176,8 +176,8 @@ class Backend {
                                   ConstView shift, View running_mean, View running_var, View y, View saved) = 0;
   virtual void batch_norm_inference(const BatchNormArgs&, ConstView x, ConstView residual, ConstView scale,
                                     ConstView shift, ConstView mean, ConstView var, View y) = 0;
-  // With relu and residual, dy is masked IN PLACE first: it then is the gradient of the residual too. With relu alone it
-  // may be.
+  // With relu and residual, dy is masked IN PLACE first: it then is the gradient of the residual too. With relu alone
+  // it may be.
   virtual void batch_norm_backward(const BatchNormArgs&, ConstView x, ConstView y, ConstView scale, ConstView saved,
                                    View dy, View dx, View dscale, View dshift) = 0;
 
@@ -219,9 +219,17 @@ class Backend {
   virtual void sgd_step(const SgdArgs&, ConstView g, View m, View w) = 0;
 
   // The DGC step (kernels/dgc_args.h, docs/algorithm.md). A message is complete and sealed when dgc_compress is done.
+  // It is canonical; dgc_encode and dgc_decode are for those that travel in another form.
   virtual void dgc_compress(const DgcCompressArgs&) = 0;
+  virtual void dgc_encode(const DgcEncodeArgs&) = 0;
+  virtual void dgc_decode(const DgcDecodeArgs&) = 0;
   virtual void dgc_apply(const DgcApplyArgs&) = 0;
+  // What dgc_apply does, where the sum travels instead of the messages.
+  virtual void dgc_scatter(const DgcScatterArgs&) = 0;
+  virtual void dgc_step(const DgcStepArgs&) = 0;
   virtual void dgc_pack(const DgcPackArgs&) = 0;
+  virtual void dgc_pack_half(const DgcPackHalfArgs&) = 0;
+  virtual void dgc_sum_half(const DgcSumHalfArgs&) = 0;
 };
 
 class Range {

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "optim/dgc_exchange.h"
+#include "optim/half_sum.h"
 #include "optim/optimizer.h"
 #include "optim/ordered_reduce.h"
 
@@ -20,15 +21,24 @@ class Dgc final : public Optimizer {
 
  private:
   struct Worker {
-    Arena v;
+    Arena v;                 // also what rounding took from small tensors that travel in fp16
     std::optional<Arena> u;  // only with momentum correction
     Buffer guesses;          // one DgcGuess per segment
-    Buffer packed;           // the dense tensors' gradient
+    Buffer packed;           // the dense tensors' gradient, where it travels in fp32
   };
 
+  DgcLayoutOptions layout_options(double sparsity) const {
+    const int64_t workers = int64_t{context_.communicator.size()} * context_.local_workers;
+    return {sparsity, options_.wire, options_.small_tensors, options_.small_sparsity, options_.transport, workers};
+  }
+  void lay_out(const DgcLayoutOptions&);
   void compress_all(const StepArgs&);
+  void pack(int local, const StepArgs&);
   void compress(int local, DgcCompressArgs rule);
-  DgcApplyArgs exchange_messages(const StepArgs&);
+  DgcApplyArgs plain_step(const StepArgs&) const;
+  void exchange_messages(DgcApplyArgs&);
+  void exchange_sums(const StepArgs&, DgcApplyArgs&);
+  void exchange_dense(DgcApplyArgs&);
   void find_scales(const StepArgs&);
   const float* scale(int local) const { return scales_.f32() + local; }
 
@@ -36,14 +46,19 @@ class Dgc final : public Optimizer {
   DgcOptions options_;
   DgcExchange exchange_;
   std::vector<Worker> workers_;
-  Arena momentum_;  // weight decay's where tensors are compressed, the ordinary one elsewhere
-  Arena sum_;       // all zero between steps
-  double sparsity_ = 0;
-  uint64_t generation_ = 0;  // counts changes of the layout
+  Arena momentum_;                  // weight decay's where tensors are compressed, the ordinary one elsewhere
+  Arena sum_;                       // all zero between steps
+  std::optional<double> prepared_;  // the sparsity of the layout; none before the first step and after a flush
+  uint64_t generation_ = 0;         // counts changes of the layout
   DgcLayout layout_;
   DgcTables tables_;
   Buffer scales_;  // a float per local worker
+  // Of what is compressed, while it travels dense.
+  std::optional<OrderedReduce> masked_;
+  std::vector<const float*> masked_gradients_;
+  // Of the tensors that travel dense one or the other, if there are any.
   std::optional<OrderedReduce> dense_;
+  std::optional<HalfSum> half_;
   std::vector<const float*> packed_;  // per local worker
 };
 
@@ -53,51 +68,69 @@ Dgc::Dgc(const OptimizerContext& context, const DgcOptions& options)
       exchange_(context),
       momentum_(context.backend.device(), context.layout),
       sum_(context.backend.device(), context.layout),
-      layout_(make_dgc_layout(context.layout, 0, options.values)),
+      layout_(make_dgc_layout(context.layout, layout_options(0))),
       scales_(context.backend.device(), static_cast<size_t>(context.local_workers) * sizeof(float)) {
   const auto& device = context.backend.device();
-  const std::vector<DgcGuess> no_guesses(layout_.segments.size());
+  // A flush may have a segment more, the last one.
+  const std::vector<DgcGuess> no_guesses(layout_.segments.size() + 1);
+  const bool in_half = options.small_tensors == SmallTensors::dense_fp16;
   for (int local = 0; local < context.local_workers; ++local) {
     Worker worker{Arena(device, context.layout), std::nullopt, Buffer(device, no_guesses.size() * sizeof(DgcGuess)),
-                  Buffer(device, static_cast<size_t>(layout_.dense_numel) * sizeof(float))};
+                  Buffer(device, static_cast<size_t>(in_half ? 0 : layout_.dense_numel) * sizeof(float))};
     device->copy_in(worker.guesses.data(), no_guesses.data(), worker.guesses.bytes());
     if (options.momentum_correction) worker.u.emplace(device, context.layout);
     packed_.push_back(worker.packed.f32());
     workers_.push_back(std::move(worker));
   }
-  if (layout_.dense_numel > 0) {
+  if (layout_.dense_numel == 0) return;
+  if (in_half) {
+    half_.emplace(context, layout_.dense_numel);
+  } else {
     dense_.emplace(context.backend, context.communicator, context.local_workers, layout_.dense_numel);
   }
 }
 
 uint64_t Dgc::prepare(double sparsity) {
-  if (generation_ > 0 && sparsity == sparsity_) return generation_;
-  layout_ = make_dgc_layout(context_.layout, sparsity, options_.values);
+  if (prepared_ != sparsity) {
+    lay_out(layout_options(sparsity));
+    prepared_ = sparsity;
+  }
+  return generation_;
+}
+
+void Dgc::lay_out(const DgcLayoutOptions& options) {
+  layout_ = make_dgc_layout(context_.layout, options);
   tables_ = DgcTables(context_.backend.device(), layout_);
+  if (layout_.transport == Transport::sparse) masked_.reset();
   exchange_.prepare(layout_);
-  sparsity_ = sparsity;
-  return ++generation_;
+  if (layout_.transport == Transport::dense && !masked_) {
+    masked_.emplace(context_.backend, context_.communicator, context_.local_workers, layout_.compressed_extent());
+  }
+  ++generation_;
 }
 
 void Dgc::step(const StepArgs& args) {
   compress_all(args);
-  DgcApplyArgs apply;
+  DgcApplyArgs apply = plain_step(args);
   {
     const Range range(context_.backend, "exchange");
-    apply = exchange_messages(args);
-    // What is not compressed takes an ordinary momentum step on the ordered sum of the workers' gradients.
-    if (dense_) {
-      apply.dense = tables_.dense();
-      apply.dense_sum = dense_->run(packed_);
-    }
+    masked_ ? exchange_sums(args, apply) : exchange_messages(apply);
+    exchange_dense(apply);
   }
+  const Range range(context_.backend, "apply");
+  masked_ ? context_.backend.dgc_step(apply) : context_.backend.dgc_apply(apply);
+}
+
+// What is not compressed takes an ordinary momentum step on the ordered sum of the workers' gradients.
+void Dgc::exchange_dense(DgcApplyArgs& apply) {
+  apply.dense = tables_.dense();
+  if (dense_) apply.dense_sum = dense_->run(packed_);
+  if (half_) apply.dense_sum = half_->run();
   apply.m = momentum_.data();
   apply.momentum = options_.sgd.momentum;
   apply.weight_decay = options_.sgd.weight_decay;
   apply.nesterov = options_.sgd.nesterov;
   apply.momentum_correction = options_.momentum_correction;
-  const Range range(context_.backend, "apply");
-  context_.backend.dgc_apply(apply);
 }
 
 void Dgc::compress_all(const StepArgs& args) {
@@ -114,11 +147,23 @@ void Dgc::compress_all(const StepArgs& args) {
     rule.momentum_correction = options_.momentum_correction;
     rule.factor_masking = options_.factor_masking;
     compress(local, rule);
-    if (dense_) {
-      context_.backend.dgc_pack(
-          {tables_.dense(), gradient, workers_[static_cast<size_t>(local)].packed.f32(), scale(local)});
-    }
+    pack(local, args);
   }
+}
+
+void Dgc::pack(int local, const StepArgs& args) {
+  const Worker& worker = workers_[static_cast<size_t>(local)];
+  const float* gradient = args.gradients[static_cast<size_t>(local)];
+  if (dense_) context_.backend.dgc_pack({tables_.dense(), gradient, worker.packed.f32(), scale(local)});
+  if (!half_) return;
+  DgcPackHalfArgs half;
+  half.dense = tables_.dense();
+  half.control = args.record.control();
+  half.arena = gradient;
+  half.residual = worker.v.data();
+  half.packed = half_->packed(local);
+  half.scale = scale(local);
+  context_.backend.dgc_pack_half(half);
 }
 
 // Local clipping: gradient / N is clipped to clip_norm / sqrt(N), by its norm over all parameters (paper, section 3.2).
@@ -135,17 +180,34 @@ void Dgc::find_scales(const StepArgs& args) {
                                 .scales = scales_.f32()});
 }
 
-// Plain SGD on what all workers sent, unless the caller adds momentum.
-DgcApplyArgs Dgc::exchange_messages(const StepArgs& args) {
+// Plain SGD on what all workers sent, unless exchange_dense adds momentum.
+DgcApplyArgs Dgc::plain_step(const StepArgs& args) const {
   DgcApplyArgs apply;
   apply.table = tables_.table();
-  apply.messages = exchange_.run();
-  apply.workers = args.record.workers();
-  apply.header = layout_.wire.header(0);
   apply.control = args.record.control();
-  apply.sum = sum_.data();
+  apply.workers = args.record.workers();
+  apply.header = layout_.header(0);
   apply.w = args.weights.data();
   return apply;
+}
+
+void Dgc::exchange_messages(DgcApplyArgs& apply) {
+  apply.sum = sum_.data();
+  apply.messages = exchange_.run(tables_, apply.control);
+}
+
+// Each worker's message takes the place of its gradient, which has had its use.
+void Dgc::exchange_sums(const StepArgs& args, DgcApplyArgs& apply) {
+  for (int local = 0; local < context_.local_workers; ++local) {
+    DgcScatterArgs scatter;
+    scatter.table = apply.table;
+    scatter.control = apply.control;
+    scatter.message = exchange_.message(local);
+    scatter.dense = args.gradients[static_cast<size_t>(local)];
+    context_.backend.dgc_scatter(scatter);
+  }
+  masked_gradients_.assign(args.gradients.begin(), args.gradients.end());
+  apply.sum = masked_->run(masked_gradients_);
 }
 
 void Dgc::compress(int local, DgcCompressArgs rule) {
@@ -154,14 +216,24 @@ void Dgc::compress(int local, DgcCompressArgs rule) {
   rule.guesses = static_cast<DgcGuess*>(worker.guesses.data());
   rule.u = worker.u ? worker.u->data() : nullptr;
   rule.v = worker.v.data();
-  rule.header =
-      layout_.wire.header(static_cast<uint32_t>(context_.communicator.rank() * context_.local_workers + local));
+  rule.header = layout_.header(static_cast<uint32_t>(context_.communicator.rank() * context_.local_workers + local));
   rule.message = exchange_.message(local);
   context_.backend.dgc_compress(rule);
+  if (!layout_.is_coded()) return;
+  DgcEncodeArgs encode;
+  encode.table = rule.table;
+  encode.codes = tables_.codes();
+  encode.control = rule.control;
+  encode.v = rule.v;
+  encode.header = rule.header;
+  encode.message = rule.message;
+  encode.coded = exchange_.coded(local);
+  context_.backend.dgc_encode(encode);
 }
 
 void Dgc::flush(const StepArgs& args) {
-  prepare(0);
+  lay_out(flush_options(layout_options(0)));
+  prepared_.reset();
   for (int local = 0; local < context_.local_workers; ++local) {
     DgcCompressArgs rule;
     rule.g = sum_.data();  // zero: v goes out as it is and u stays
@@ -169,10 +241,14 @@ void Dgc::flush(const StepArgs& args) {
     rule.momentum_correction = false;
     compress(local, rule);
   }
-  context_.backend.dgc_apply(exchange_messages(args));
+  DgcApplyArgs apply = plain_step(args);
+  exchange_messages(apply);
+  context_.backend.dgc_apply(apply);
 }
 
-StepBytes Dgc::bytes() const { return {layout_.sent_bytes(), context_.layout.parameters() * int64_t{sizeof(float)}}; }
+StepBytes Dgc::bytes() const {
+  return {layout_.sent_bytes(), context_.layout.parameters() * int64_t{sizeof(float)}, layout_.transport};
+}
 
 std::vector<NamedState> Dgc::state() const {
   std::vector<NamedState> all = {{"momentum", -1, &momentum_}};

@@ -4,51 +4,105 @@
 #include <cmath>
 
 namespace dgc {
+namespace {
 
-bool is_compressed(const ParamSpec& spec) { return spec.shape.rank() >= 2; }
+WireTensor wire_tensor(int64_t numel, int64_t k) {
+  WireTensor tensor;
+  tensor.numel = numel;
+  tensor.k = k;
+  return tensor;
+}
+
+void add_dense(DgcLayout& layout, const ParamLayout& params, int64_t element_bytes) {
+  for (int i = 0; i < params.size(); ++i) {
+    if (!is_small(params.spec(i)) || params.numel(i) == 0) continue;
+    layout.dense.push_back({params.offset(i), params.numel(i), layout.dense_numel});
+    layout.dense_numel += params.numel(i);
+  }
+  layout.dense_bytes = layout.dense_numel * element_bytes;
+}
+
+// The places of segments in both forms of a message, once it is known what they are.
+void place_segments(DgcLayout& layout) {
+  for (size_t i = 0; i < layout.segments.size(); ++i) {
+    const WireTensor& tensor = layout.canonical.tensors()[i];
+    DgcSegment& segment = layout.segments[i];
+    segment = {segment.offset, tensor.numel, tensor.k, tensor.high_at, tensor.low_at, tensor.values_at, layout.blocks};
+    layout.blocks += segment.blocks();
+    const WireTensor& coded = layout.wire.tensors()[i];
+    layout.codes.push_back(
+        {coded.high_at, coded.scale_at, coded.low_at, coded.values_at, coded.words, layout.chunks, coded.low_bits});
+    layout.chunks += DgcCode::chunks_of(coded.words);
+  }
+}
+
+// A worker receives (workers - 1) messages, or of every element a ring's 2 * (workers - 1) / workers * 4 bytes.
+Transport choose_transport(const DgcLayout& layout, const DgcLayoutOptions& options) {
+  if (layout.compressed_numel == 0) return Transport::sparse;
+  if (options.transport != Transport::automatic) return options.transport;
+  const int64_t messages = options.workers * static_cast<int64_t>(layout.wire.message_bytes());
+  return messages > 8 * layout.compressed_numel ? Transport::dense : Transport::sparse;
+}
+
+}  // namespace
 
 int64_t kept_elements(int64_t numel, double sparsity) {
   const auto k = static_cast<int64_t>(std::llround((1 - sparsity) * static_cast<double>(numel)));
   return std::clamp<int64_t>(k, 1, numel);
 }
 
-DgcLayout make_dgc_layout(const ParamLayout& params, double sparsity, WireValues values) {
+DgcLayoutOptions flush_options(const DgcLayoutOptions& options) {
+  // Dense fp32 holds nothing back; fp16 does.
+  const bool held = options.small_tensors != SmallTensors::dense;
+  return {.small_tensors = held ? SmallTensors::sparse : SmallTensors::dense};
+}
+
+DgcLayout make_dgc_layout(const ParamLayout& params, const DgcLayoutOptions& options) {
   DgcLayout layout;
+  layout.sparsity = options.sparsity;
   std::vector<WireTensor> tensors;
+  const auto add = [&](int64_t offset, int64_t numel, int64_t k) {
+    tensors.push_back(wire_tensor(numel, k));
+    DgcSegment segment;
+    segment.offset = offset;
+    layout.segments.push_back(segment);
+  };
   for (int i = 0; i < params.size(); ++i) {
     const int64_t numel = params.numel(i);
-    if (numel == 0) continue;
-    if (is_compressed(params.spec(i))) {
-      WireTensor tensor;
-      tensor.numel = numel;
-      tensor.k = kept_elements(numel, sparsity);
-      tensors.push_back(tensor);
-      DgcSegment segment;
-      segment.offset = params.offset(i);
-      layout.segments.push_back(segment);
-    } else {
-      layout.dense.push_back({params.offset(i), numel, layout.dense_numel});
-      layout.dense_numel += numel;
-    }
+    if (!is_small(params.spec(i)) && numel > 0) add(params.offset(i), numel, kept_elements(numel, options.sparsity));
   }
-  layout.wire = WireLayout(std::move(tensors), values);
-  for (size_t i = 0; i < layout.segments.size(); ++i) {
-    const WireTensor& tensor = layout.wire.tensors()[i];
-    DgcSegment& segment = layout.segments[i];
-    segment = {segment.offset,    tensor.numel,     tensor.k,     tensor.block_ends_at,
-               tensor.offsets_at, tensor.values_at, layout.blocks};
-    layout.blocks += segment.blocks();
+  if (options.small_tensors != SmallTensors::sparse) {
+    add_dense(layout, params, options.small_tensors == SmallTensors::dense_fp16 ? 2 : 4);
+  } else if (params.small_parameters() > 0) {
+    // With the gaps between them, which are zero in every arena: the last to be chosen, and without effect.
+    add(params.small_offset(), params.extent() - params.small_offset(),
+        kept_elements(params.small_parameters(), std::min(options.sparsity, options.small_sparsity)));
   }
+  layout.canonical = WireLayout(tensors, kCanonicalWire);
+  layout.wire = WireLayout(std::move(tensors), options.wire);
+  place_segments(layout);
+  layout.compressed_numel = params.parameters() - layout.dense_numel;
+  layout.transport = choose_transport(layout, options);
   return layout;
+}
+
+int64_t DgcLayout::sent_bytes() const {
+  const bool as_sum = transport == Transport::dense;
+  return (as_sum ? compressed_numel * int64_t{sizeof(float)} : static_cast<int64_t>(wire.message_bytes())) +
+         dense_bytes;
 }
 
 DgcTables::DgcTables(const std::shared_ptr<Device>& device, const DgcLayout& layout)
     : segments_(device, layout.segments.size() * sizeof(DgcSegment)),
+      code_rows_(device, layout.codes.size() * sizeof(DgcCode)),
       ranges_(device, layout.dense.size() * sizeof(DgcRange)) {
   device->copy_in(segments_.data(), layout.segments.data(), segments_.bytes());
+  device->copy_in(code_rows_.data(), layout.codes.data(), code_rows_.bytes());
   device->copy_in(ranges_.data(), layout.dense.data(), ranges_.bytes());
   table_ = {static_cast<const DgcSegment*>(segments_.data()), static_cast<int32_t>(layout.segments.size()),
             layout.blocks};
+  codes_ = {static_cast<const DgcCode*>(code_rows_.data()), layout.wire.format(), layout.wire.payload_bytes(),
+            layout.chunks};
   dense_ = {static_cast<const DgcRange*>(ranges_.data()), static_cast<int32_t>(layout.dense.size()),
             layout.dense_numel};
 }

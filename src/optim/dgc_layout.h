@@ -9,23 +9,45 @@
 
 namespace dgc {
 
-// How one sparsity splits a model into what is compressed and what travels dense. `dgc plan` reads it too.
-struct DgcLayout {
-  std::vector<DgcSegment> segments;  // tensors of two and more dimensions, in the layout's order
-  WireLayout wire;                   // their message
-  std::vector<DgcRange> dense;       // the others: biases, BatchNorm's scale and shift
-  int64_t dense_numel = 0;
-
-  int64_t blocks = 0;  // of all segments
-
-  // What one worker sends per step.
-  int64_t sent_bytes() const {
-    return static_cast<int64_t>(wire.message_bytes()) + dense_numel * int64_t{sizeof(float)};
-  }
+struct DgcLayoutOptions {
+  double sparsity = 0;
+  WireFormat wire{};
+  SmallTensors small_tensors = SmallTensors::dense;
+  double small_sparsity = 0;  // sparse: theirs, once `sparsity` has passed it
+  Transport transport = Transport::automatic;
+  int64_t workers = 1;  // all there are: automatic asks what each would receive
 };
 
-// True for a tensor that is compressed.
-bool is_compressed(const ParamSpec& spec);
+// How a flush sends everything that may be held back: all of it, and without rounding.
+DgcLayoutOptions flush_options(const DgcLayoutOptions& options);
+
+// What of a model is compressed and what travels dense. `dgc plan` reads it too.
+struct DgcLayout {
+  double sparsity = 0;
+  std::vector<DgcSegment> segments;  // tensors of two and more dimensions, in the layout's order; then, if sparse, all
+                                     // small ones as one
+  std::vector<DgcCode> codes;        // where they lie in the message that travels
+  WireLayout canonical;              // their message as dgc_compress makes it ...
+  WireLayout wire;                   // ... and as it travels: the same one, or coded
+  std::vector<DgcRange> dense;       // small tensors that are not compressed
+  int64_t dense_numel = 0;
+  int64_t dense_bytes = 0;  // as they travel
+
+  Transport transport = Transport::sparse;  // how the segments travel; never automatic
+  int64_t compressed_numel = 0;             // of the segments, without the gaps between small tensors
+
+  int64_t blocks = 0;  // of all segments
+  int64_t chunks = 0;  // likewise, of what travels (DgcCode)
+
+  bool is_coded() const { return wire.format() != kCanonicalWire; }
+  WireHeader header(uint32_t worker) const { return wire_header(canonical, wire.format(), worker); }
+
+  // The segments lie in front of an arena, in so many elements.
+  int64_t compressed_extent() const { return segments.empty() ? 0 : segments.back().offset + segments.back().numel; }
+
+  // What one worker sends per step, counted once: what carries it may pass it on.
+  int64_t sent_bytes() const;
+};
 
 // How many of numel elements are sent: max(1, round((1 - sparsity) * numel)).
 int64_t kept_elements(int64_t numel, double sparsity);
@@ -37,14 +59,16 @@ class DgcTables {
   DgcTables(const std::shared_ptr<Device>& device, const DgcLayout& layout);
 
   const DgcTable& table() const { return table_; }
+  const DgcCodes& codes() const { return codes_; }
   const DgcDense& dense() const { return dense_; }
 
  private:
-  Buffer segments_, ranges_;
+  Buffer segments_, code_rows_, ranges_;
   DgcTable table_;
+  DgcCodes codes_;
   DgcDense dense_;
 };
 
-DgcLayout make_dgc_layout(const ParamLayout& params, double sparsity, WireValues values);
+DgcLayout make_dgc_layout(const ParamLayout& params, const DgcLayoutOptions& options);
 
 }  // namespace dgc

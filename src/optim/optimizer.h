@@ -23,14 +23,16 @@ struct OptimizerContext {
 };
 
 struct StepArgs {
-  std::span<float* const> gradients;  // one arena per local worker: the mean over its own batch
+  std::span<float* const> gradients;  // one arena per local worker: the mean over its own batch; scratch afterwards
   const Arena& weights;               // shared by the rank's workers
   StepRecord& record;                 // begun and judged
 };
 
+// As if every worker had a rank of its own, whether or not it has.
 struct StepBytes {
   int64_t sent = 0;   // by each worker in a step: its whole message and its part of the dense tensors
   int64_t dense = 0;  // what a dense fp32 exchange sends: 4 bytes per parameter
+  Transport transport = Transport::dense;
 };
 
 // Memory that a checkpoint must keep.
@@ -65,6 +67,7 @@ struct SgdOptions {
   float weight_decay = 0;
   bool nesterov = false;
   std::optional<double> clip_norm;  // of the mean gradient over all workers, over all parameters
+  bool half = false;                // make_sgd: gradients travel in fp16, what rounding takes away is held back
 };
 
 // Dense momentum SGD on the mean of all workers' gradients, PyTorch's formulas (kernels/backend.h, SgdArgs).
@@ -74,11 +77,14 @@ struct DgcOptions {
   SgdOptions sgd;                   // clip_norm: each worker clips its gradient / N to clip_norm / sqrt(N)
   bool momentum_correction = true;  // false: Gradient Dropping, momentum after the exchange
   bool factor_masking = true;
-  WireValues values = WireValues::fp32;
+  WireFormat wire{};  // how messages travel; what it cannot say stays in v
+  Transport transport = Transport::automatic;
+  SmallTensors small_tensors = SmallTensors::dense;
+  double small_sparsity = 0.99;  // of all small tensors together, where they are sparse
 };
 
-// Deep Gradient Compression (Lin et al. 2018). Tensors of two and more dimensions are compressed; the others travel
-// dense.
+// Deep Gradient Compression (Lin et al. 2018). Tensors of two and more dimensions are compressed; how the others travel
+// is to be chosen.
 std::unique_ptr<Optimizer> make_dgc(const OptimizerContext&, const DgcOptions&);
 
 }  // namespace dgc

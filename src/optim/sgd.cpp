@@ -1,5 +1,7 @@
 #include <limits>
+#include <optional>
 
+#include "optim/half_reduce.h"
 #include "optim/optimizer.h"
 #include "optim/ordered_reduce.h"
 
@@ -11,55 +13,91 @@ class Sgd final : public Optimizer {
   Sgd(const OptimizerContext& context, const SgdOptions& options)
       : context_(context),
         options_(options),
-        reduce_(context.backend, context.communicator, context.local_workers, context.layout.extent()),
         momentum_(context.backend.device(), context.layout),
-        clip_(context.backend.device(), sizeof(Clip)) {}
+        clip_(context.backend.device(), sizeof(Clip)) {
+    const Clip clip;
+    context.backend.device()->copy_in(clip_.data(), &clip, sizeof(clip));
+    if (options.half) {
+      half_.emplace(context);
+    } else {
+      reduce_.emplace(context.backend, context.communicator, context.local_workers, context.layout.extent());
+    }
+  }
 
   uint64_t prepare(double) override { return 0; }
 
   void step(const StepArgs& args) override {
     const int64_t extent = context_.layout.extent();
-    const_gradients_.assign(args.gradients.begin(), args.gradients.end());
-    float* sum = nullptr;
-    {
-      const Range range(context_.backend, "exchange");
-      sum = reduce_.run(const_gradients_);
-    }
+    float* const sum = half_ ? exchange_half(args) : exchange(args);
     const Range range(context_.backend, "apply");
-
-    auto* const clip = static_cast<Clip*>(clip_.data());
-    if (options_.clip_norm) context_.backend.sum_squares({sum, {extent}}, &clip->square);
-    context_.backend.clip_scales({.squares = &clip->square,
-                                  .count = 1,
-                                  .divisor = static_cast<double>(args.record.workers()),
-                                  .limit = options_.clip_norm.value_or(std::numeric_limits<double>::infinity()),
-                                  .control = args.record.control(),
-                                  .scales = &clip->scale});
+    if (options_.clip_norm) context_.backend.sum_squares({sum, {extent}}, &clip()->square);
+    // In halves the mean is summed, without the loss scale: what was held back must not change with that.
+    ClipArgs rule = unclipped(args);
+    if (half_) {
+      rule.divisor = 1;
+      rule.control = &clip()->unscaled;
+    }
+    rule.squares = &clip()->square;
+    rule.limit = options_.clip_norm.value_or(rule.limit);
+    context_.backend.clip_scales(rule);
     context_.backend.sgd_step({.numel = extent,
                                .momentum = options_.momentum,
                                .weight_decay = options_.weight_decay,
                                .nesterov = options_.nesterov,
-                               .scale = &clip->scale,
+                               .scale = &clip()->scale,
                                .control = args.record.control()},
                               {sum, {extent}}, {momentum_.data(), {extent}}, {args.weights.data(), {extent}});
   }
 
   StepBytes bytes() const override {
     const int64_t dense = context_.layout.parameters() * int64_t{sizeof(float)};
-    return {dense, dense};
+    return {half_ ? dense / 2 : dense, dense, Transport::dense};
   }
 
-  std::vector<NamedState> state() const override { return {{"momentum", -1, &momentum_}}; }
+  std::vector<NamedState> state() const override {
+    std::vector<NamedState> all = {{"momentum", -1, &momentum_}};
+    for (int local = 0; half_ && local < context_.local_workers; ++local) {
+      all.push_back({"residual", local, &half_->residual(local)});
+    }
+    return all;
+  }
 
  private:
+  // In device memory.
   struct Clip {
-    double square;  // of the sum of all workers' gradients
-    float scale;
+    double square = 0;     // of the sum of all workers' gradients
+    StepControl unscaled;  // with a loss scale of 1
+    float scale = 0;
   };
+  Clip* clip() const { return static_cast<Clip*>(clip_.data()); }
+
+  // Of the mean over all workers. Any squares will do.
+  ClipArgs unclipped(const StepArgs& args) const {
+    return {.squares = &args.record.local(0)->square,
+            .count = 1,
+            .divisor = static_cast<double>(args.record.workers()),
+            .limit = std::numeric_limits<double>::infinity(),
+            .control = args.record.control(),
+            .scales = &clip()->scale};
+  }
+
+  float* exchange(const StepArgs& args) {
+    const Range range(context_.backend, "exchange");
+    const_gradients_.assign(args.gradients.begin(), args.gradients.end());
+    return reduce_->run(const_gradients_);
+  }
+
+  float* exchange_half(const StepArgs& args) {
+    const Range range(context_.backend, "exchange");
+    context_.backend.clip_scales(unclipped(args));
+    return half_->run({args.gradients, &clip()->scale, args.record.control()});
+  }
 
   OptimizerContext context_;
   SgdOptions options_;
-  OrderedReduce reduce_;
+  // One or the other.
+  std::optional<OrderedReduce> reduce_;
+  std::optional<HalfReduce> half_;
   Arena momentum_;
   Buffer clip_;  // one Clip
   std::vector<const float*> const_gradients_;

@@ -9,14 +9,24 @@ namespace {
 constexpr int64_t kAlign = 16;  // floats in 64 bytes
 }
 
-ParamLayout::ParamLayout(std::vector<ParamSpec> specs) : specs_(std::move(specs)) {
+ParamLayout::ParamLayout(std::vector<ParamSpec> specs) : specs_(std::move(specs)), offsets_(specs_.size()) {
   std::unordered_set<std::string> seen;
-  for (const ParamSpec& spec : specs_) {
-    DGC_CHECK(seen.insert(spec.name).second, "parameter named twice: " + spec.name);
-    offsets_.push_back(extent_);
-    parameters_ += spec.shape.numel();
-    extent_ += (spec.shape.numel() + kAlign - 1) / kAlign * kAlign;
+  for (const ParamSpec& spec : specs_) DGC_CHECK(seen.insert(spec.name).second, "parameter named twice: " + spec.name);
+  const auto place = [this](size_t i) {
+    const int64_t numel = specs_[i].shape.numel();
+    offsets_[i] = extent_;
+    parameters_ += numel;
+    extent_ += (numel + kAlign - 1) / kAlign * kAlign;
+  };
+  for (size_t i = 0; i < specs_.size(); ++i) {
+    if (!is_small(specs_[i])) place(i);
   }
+  small_offset_ = extent_;
+  small_parameters_ = -parameters_;
+  for (size_t i = 0; i < specs_.size(); ++i) {
+    if (is_small(specs_[i])) place(i);
+  }
+  small_parameters_ += parameters_;
 }
 
 void initialize(const Arena& weights, uint64_t seed) {

@@ -12,7 +12,8 @@ namespace dgc {
 // How a parameter starts out.
 struct Init {
   enum class Kind { constant, uniform, normal } kind = Kind::constant;
-  float value = 0;  // the constant; the half-width of uniform(-value, value); the standard deviation of normal(0, value)
+  float value =
+      0;  // the constant; the half-width of uniform(-value, value); the standard deviation of normal(0, value)
 };
 
 struct ParamSpec {
@@ -21,8 +22,12 @@ struct ParamSpec {
   Init init;
 };
 
+// Biases, and scale and shift of BatchNorm: fewer than two dimensions.
+inline bool is_small(const ParamSpec& spec) { return spec.shape.rank() < 2; }
+
 // Where each parameter lies in a flat arena. Weights, gradients, u, v and momentum are all arenas of one layout, so one
-// offset finds a parameter in every one of them. Each tensor starts on a 64-byte boundary; the gaps stay zero.
+// offset finds a parameter in every one of them. Each tensor starts on a 64-byte boundary; the gaps stay zero. The
+// small ones lie behind all others, so that they can be taken for one tensor.
 class ParamLayout {
  public:
   explicit ParamLayout(std::vector<ParamSpec> specs);  // throws InternalError on a repeated name
@@ -31,14 +36,18 @@ class ParamLayout {
   const ParamSpec& spec(int i) const { return specs_[static_cast<size_t>(i)]; }
   int64_t offset(int i) const { return offsets_[static_cast<size_t>(i)]; }  // in elements
   int64_t numel(int i) const { return spec(i).shape.numel(); }
-  int64_t parameters() const { return parameters_; }  // without the gaps
-  int64_t extent() const { return extent_; }          // with them: elements in an arena
+  int64_t parameters() const { return parameters_; }              // without the gaps
+  int64_t extent() const { return extent_; }                      // with them: elements in an arena
+  int64_t small_offset() const { return small_offset_; }          // from here to extent() lie the small tensors ...
+  int64_t small_parameters() const { return small_parameters_; }  // ... of so many elements
 
  private:
   std::vector<ParamSpec> specs_;
   std::vector<int64_t> offsets_;
   int64_t parameters_ = 0;
   int64_t extent_ = 0;
+  int64_t small_offset_ = 0;
+  int64_t small_parameters_ = 0;
 };
 
 // fp32 memory of one layout, zeroed at the start. The layout must outlive it.

@@ -74,7 +74,7 @@ DgcBench bench_dgc(const DgcBenchOptions& options) {
     fill_normal(gradients.back(), static_cast<uint64_t>(i), threads);
   }
   const Arena u(device, params), v(device, params), weights(device, params), sum(device, params);
-  const DgcLayout layout = make_dgc_layout(params, options.sparsity, WireValues::fp32);
+  const DgcLayout layout = make_dgc_layout(params, {.sparsity = options.sparsity});
   const DgcTables tables(device, layout);
   const Buffer message(device, layout.wire.message_bytes());
   const std::vector<DgcGuess> no_guesses(layout.segments.size());
@@ -90,7 +90,7 @@ DgcBench bench_dgc(const DgcBenchOptions& options) {
   compress.v = v.data();
   compress.control = record.control();
   compress.momentum = 0.9f;
-  compress.header = layout.wire.header(0);
+  compress.header = layout.header(0);
   compress.message = static_cast<std::byte*>(message.data());
   DgcApplyArgs apply;
   apply.table = tables.table();

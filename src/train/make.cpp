@@ -178,13 +178,21 @@ std::unique_ptr<Optimizer> make_optimizer(const Config& config, const OptimizerC
   const SgdOptions sgd{.momentum = static_cast<float>(o.momentum),
                        .weight_decay = static_cast<float>(o.weight_decay),
                        .nesterov = o.nesterov,
-                       .clip_norm = o.clip_norm};
+                       .clip_norm = o.clip_norm,
+                       .half = config.exchange.dense_values == DenseValues::fp16};
   if (o.type == OptimizerType::sgd) return make_sgd(context, sgd);
-  return make_dgc(context,
-                  {.sgd = sgd,
-                   .momentum_correction = o.momentum_correction,
-                   .factor_masking = o.factor_masking,
-                   .values = config.exchange.wire.values == ValueFormat::fp16 ? WireValues::fp16 : WireValues::fp32});
+  return make_dgc(context, {.sgd = sgd,
+                            .momentum_correction = o.momentum_correction,
+                            .factor_masking = o.factor_masking,
+                            .wire = config.exchange.wire,
+                            .transport = config.exchange.transport,
+                            .small_tensors = config.exchange.small_tensors,
+                            .small_sparsity = config.exchange.small_tensors_sparsity});
+}
+
+DgcLayoutOptions make_layout_options(const Config& config, double sparsity, int64_t workers) {
+  const ExchangeOptions& o = config.exchange;
+  return {sparsity, o.wire, o.small_tensors, o.small_tensors_sparsity, o.transport, workers};
 }
 
 LrSchedule make_lr_schedule(const Config& config) {

@@ -5,6 +5,7 @@
 #include "config/options.h"
 #include "data/dataset.h"
 #include "models/network.h"
+#include "optim/dgc_layout.h"
 #include "optim/lr_schedule.h"
 #include "optim/optimizer.h"
 #include "optim/sparsity_schedule.h"
@@ -27,6 +28,8 @@ Network make_network(const ModelOptions&, const Shape& image);
 DType activation_type(Precision);
 
 std::unique_ptr<Optimizer> make_optimizer(const Config&, const OptimizerContext&);
+// How it lays messages out, at a sparsity and with so many workers.
+DgcLayoutOptions make_layout_options(const Config&, double sparsity, int64_t workers);
 LrSchedule make_lr_schedule(const Config&);
 SparsitySchedule make_sparsity_schedule(const OptimizerOptions&);
 

@@ -80,6 +80,7 @@ Row to_row(const StepMetrics& step) {
       .set("loss", step.loss)
       .set("lr", step.learning_rate)
       .set("sparsity", step.sparsity)
+      .set("transport", step.transport)
       .set("sent_bytes", step.sent_bytes)
       .set("dense_bytes", step.dense_bytes)
       .set("ratio", step.ratio())
@@ -123,6 +124,7 @@ StepMetrics step_from_row(const Row& row, const std::string& where) {
   step.loss = number(row, "loss", where);
   step.learning_rate = number(row, "lr", where);
   step.sparsity = number(row, "sparsity", where);
+  step.transport = row.text("transport").value_or("");
   step.sent_bytes = integer(row, "sent_bytes", where);
   step.dense_bytes = integer(row, "dense_bytes", where);
   step.samples_per_s = number(row, "samples_per_s", where);

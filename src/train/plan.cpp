@@ -1,8 +1,10 @@
 #include "train/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
+#include "dist/wire_sizes.h"
 #include "models/executor.h"
 #include "optim/dgc_layout.h"
 #include "train/make.h"
@@ -11,21 +13,114 @@
 namespace dgc {
 namespace {
 
-PlanRow plan_row(const ParamSpec& spec, double sparsity) {
-  PlanRow row{.name = spec.name, .shape = spec.shape, .parameters = spec.shape.numel()};
-  if (is_compressed(spec)) row.kept = kept_elements(row.parameters, sparsity);
-  for (size_t f = 0; f < kWireFormats.size(); ++f) {
-    row.sent_bytes[f] = row.kept > 0 ? wire_bytes(kWireFormats[f], row.parameters, row.kept) : row.dense_bytes();
-  }
+// Its part of a payload, with the gap behind it.
+int64_t part_bytes(const WireLayout& wire, size_t tensor) {
+  const auto tensors = wire.tensors();
+  const size_t end = tensor + 1 < tensors.size() ? tensors[tensor + 1].high_at : wire.payload_bytes();
+  return static_cast<int64_t>(end - tensors[tensor].high_at);
+}
+
+// For messages, whichever way they travel.
+DgcLayoutOptions layout_options(const Config& config, double sparsity, WireFormat wire) {
+  return {sparsity, wire, config.exchange.small_tensors, config.exchange.small_tensors_sparsity};
+}
+
+// A row for what the layout has in its segment `which`.
+PlanRow compressed_row(PlanRow row, const DgcLayout& layout, size_t which) {
+  row.kept = layout.wire.tensors()[which].k;
+  row.paper_bytes = paper48_bytes(row.kept);
+  row.sent_bytes = part_bytes(layout.wire, which);
   return row;
 }
 
-double lowest_sparsity(const OptimizerOptions& o) {
-  double lowest = o.sparsity;
-  if (o.warmup.epochs > 0) {
-    for (const double phase : o.warmup.sparsity) lowest = std::min(lowest, phase);
+void plan_tensors(const ParamLayout& params, const Config& config, Plan& plan) {
+  const DgcLayout layout = make_dgc_layout(params, layout_options(config, plan.sparsity, config.exchange.wire));
+  const bool small_are_one = config.exchange.small_tensors == SmallTensors::sparse;
+  size_t next = 0;
+  for (int i = 0; i < params.size(); ++i) {
+    PlanRow row{.name = params.spec(i).name, .shape = params.spec(i).shape, .parameters = params.numel(i)};
+    if (row.parameters == 0 || (is_small(params.spec(i)) && small_are_one)) continue;
+    row.paper_bytes = row.dense_bytes();
+    if (is_small(params.spec(i))) {
+      row.sent_bytes = row.parameters * layout.dense_bytes / layout.dense_numel;
+    } else {
+      row = compressed_row(row, layout, next++);
+    }
+    plan.tensors.push_back(row);
   }
-  return o.flush_at_end ? 0 : lowest;
+  if (next < layout.segments.size()) {
+    const PlanRow all{.name = "all 1-D tensors", .shape = {}, .parameters = params.small_parameters()};
+    plan.tensors.push_back(compressed_row(all, layout, next));
+  }
+  for (const PlanRow& row : plan.tensors) {
+    plan.total.parameters += row.parameters;
+    plan.total.kept += row.kept;
+    plan.total.paper_bytes += row.paper_bytes;
+  }
+  plan.total.sent_bytes = layout.sent_bytes();
+}
+
+std::vector<PlanFormat> plan_formats(const ParamLayout& params, const Config& config) {
+  std::vector<PlanFormat> formats;
+  for (size_t values = 0; values < kWireValueNames.size(); ++values) {
+    for (size_t indices = 0; indices < kWireIndexNames.size(); ++indices) {
+      const WireFormat format{static_cast<WireValues>(values), static_cast<WireIndices>(indices)};
+      const DgcLayout layout = make_dgc_layout(params, layout_options(config, config.optimizer.sparsity, format));
+      const auto entries = static_cast<double>(std::max<int64_t>(layout.wire.entries(), 1));
+      formats.push_back({format, wire_format_name(format), layout.sent_bytes(),
+                         8 * static_cast<double>(layout.wire.message_bytes()) / entries});
+    }
+  }
+  return formats;
+}
+
+// The layouts of a run, one after another, with so many workers.
+std::vector<DgcLayout> run_layouts(const Config& config, const ParamLayout& params, int64_t workers) {
+  std::vector<double> sparsities;
+  if (config.optimizer.warmup.epochs > 0) sparsities = config.optimizer.warmup.sparsity;
+  sparsities.push_back(config.optimizer.sparsity);
+  std::vector<DgcLayout> layouts;
+  for (const double sparsity : sparsities) {
+    layouts.push_back(make_dgc_layout(params, make_layout_options(config, sparsity, workers)));
+  }
+  return layouts;
+}
+
+// What an ordered sum over all workers takes: the sum and, with several ranks, one shard of every worker and its sum.
+int64_t reduced(const Config& config, int64_t bytes) {
+  return config.ranks > 1 ? bytes * (1 + config.workers_per_rank) + bytes / config.ranks : bytes;
+}
+
+// The same in halves: each worker's, those of one shard and their sum, in both lengths; with several ranks all of it.
+int64_t half_reduced(const Config& config, int64_t bytes) {
+  const int64_t packed = config.workers_per_rank * bytes / 2;
+  const int64_t shard = bytes * 3 / 2 / config.ranks;
+  return bytes + packed + shard + (config.ranks > 1 ? packed + bytes / 2 : 0);
+}
+
+// The workers' own messages, canonical and, where they travel in another form, in that one too; and everyone's, or what
+// sums them up.
+int64_t message_memory(const Config& config, const ParamLayout& params) {
+  std::vector<DgcLayout> layouts = run_layouts(config, params, config.ranks * config.workers_per_rank);
+  if (config.optimizer.flush_at_end) {
+    const DgcLayoutOptions options = layout_options(config, config.optimizer.sparsity, config.exchange.wire);
+    layouts.push_back(make_dgc_layout(params, flush_options(options)));
+  }
+  // Each buffer grows on its own, and only those for sums are given back.
+  std::array<int64_t, 2> own{}, everyones{};
+  int64_t sums = 0;
+  for (const DgcLayout& layout : layouts) {
+    const std::array<size_t, 2> message = {layout.canonical.message_bytes(),
+                                           layout.is_coded() ? layout.wire.message_bytes() : 0};
+    const bool gathered = config.ranks > 1 && layout.transport == Transport::sparse;
+    for (size_t i = 0; i < message.size(); ++i) {
+      const int64_t mine = config.workers_per_rank * static_cast<int64_t>(message[i]);
+      own[i] = std::max(own[i], mine);
+      if (gathered) everyones[i] = std::max(everyones[i], config.ranks * mine);
+    }
+    if (layout.transport == Transport::dense) sums = std::max(sums, reduced(config, 4 * layout.compressed_extent()));
+  }
+  return own[0] + own[1] + std::max(everyones[0] + everyones[1], sums);
 }
 
 // As far as the config tells.
@@ -53,28 +148,30 @@ PlanMemory plan_memory(const Config& config, const Network& network, const Param
   const int64_t arena = params.extent() * 4;
   const int64_t statistics = ParamLayout(network.buffers()).extent() * 4;
   const int64_t local = config.workers_per_rank;
-  // What an ordered sum over all workers takes: the sum and, with several ranks, one shard of every worker and its sum.
-  const auto reduced = [&](int64_t bytes) {
-    return config.ranks > 1 ? bytes * (1 + local) + bytes / config.ranks : bytes;
-  };
   const auto images = [&](int64_t batch) { return network.shape(0, batch).numel() * 4; };
 
   PlanMemory memory;
   memory.weights = arena;
   memory.gradients = local * arena;
-  memory.momentum = arena + (config.optimizer.type == OptimizerType::dgc ? arena : reduced(arena));
+  memory.momentum = arena;
   memory.activations = static_cast<int64_t>(std::max(training.activation_bytes(), evaluation.activation_bytes()));
   // Every batch lies there twice: where it arrives and where the network reads it.
-  memory.other = (2 * local + 1) * statistics + reduced(statistics) +
+  memory.other = (2 * local + 1) * statistics + reduced(config, statistics) +
                  2 * (local * images(config.training.batch_per_worker) + images(eval_batch)) +
                  largest_convolution(params);
-  if (config.optimizer.type == OptimizerType::dgc) {
-    const WireValues values = config.exchange.wire.values == ValueFormat::fp16 ? WireValues::fp16 : WireValues::fp32;
-    const DgcLayout largest = make_dgc_layout(params, lowest_sparsity(config.optimizer), values);
+  if (config.optimizer.type == OptimizerType::sgd) {
+    const bool half = config.exchange.dense_values == DenseValues::fp16;
+    memory.residuals = half ? local * arena : 0;
+    memory.momentum += half ? half_reduced(config, arena) : reduced(config, arena);
+  } else {
+    memory.momentum += arena;
+    const DgcLayout layout = make_dgc_layout(params, layout_options(config, 0, config.exchange.wire));
     memory.residuals = local * arena * (config.optimizer.momentum_correction ? 2 : 1);
     const int64_t gathered = config.ranks > 1 ? local * config.ranks : 0;
-    memory.messages = (local + gathered) * static_cast<int64_t>(largest.wire.message_bytes()) +
-                      local * 4 * largest.dense_numel + reduced(4 * largest.dense_numel);
+    memory.messages = message_memory(config, params) + local * layout.dense_bytes;
+    memory.messages += config.exchange.small_tensors == SmallTensors::dense_fp16
+                           ? gathered * layout.dense_bytes + 4 * layout.dense_numel
+                           : reduced(config, layout.dense_bytes);
   }
   return memory;
 }
@@ -87,19 +184,41 @@ Plan make_plan(const Config& config) {
   Plan plan;
   plan.sparsity = config.optimizer.sparsity;
   plan.total.name = "total";
-  for (const ParamSpec& spec : network.params()) {
-    const PlanRow row = plan_row(spec, plan.sparsity);
-    plan.total.parameters += row.parameters;
-    plan.total.kept += row.kept;
-    for (size_t f = 0; f < kWireFormats.size(); ++f) plan.total.sent_bytes[f] += row.sent_bytes[f];
-    plan.tensors.push_back(row);
-  }
+  plan_tensors(params, config, plan);
+  plan.formats = plan_formats(params, config);
   plan.memory = plan_memory(config, network, params);
   return plan;
 }
 
+std::vector<PlanPhase> plan_phases(const Config& config, int64_t workers) {
+  const ParamLayout params(make_network(config.model, sample_spec(config).image).params());
+  std::vector<PlanPhase> phases;
+  for (const DgcLayout& layout : run_layouts(config, params, workers)) {
+    phases.push_back({layout.sparsity, layout.transport, layout.sent_bytes()});
+  }
+  return phases;
+}
+
 double break_even_sparsity(int64_t workers, double bytes_per_entry) {
   return std::max(0.0, 1 - 8 / (static_cast<double>(workers) * bytes_per_entry));
+}
+
+double break_even_sparsity(int64_t workers, WireFormat format) {
+  constexpr int64_t kNumel = 1 << 24;
+  const auto too_long = [&](double sparsity) {
+    WireTensor tensor;
+    tensor.numel = kNumel;
+    tensor.k = kept_elements(kNumel, sparsity);
+    return static_cast<double>(workers) * static_cast<double>(WireLayout({tensor}, format).message_bytes()) >
+           8.0 * kNumel;
+  };
+  double low = 0, high = 1;  // a message gets no longer as sparsity rises
+  if (!too_long(low)) return 0;
+  for (int i = 0; i < 20; ++i) {
+    const double middle = (low + high) / 2;
+    (too_long(middle) ? low : high) = middle;
+  }
+  return high;
 }
 
 }  // namespace dgc

@@ -101,8 +101,10 @@ void Rank::train_step() {
   ++position_;
   metrics.step = step_;
   metrics.epoch = epoch();
-  metrics.sent_bytes = optimizer_->bytes().sent;
-  metrics.dense_bytes = optimizer_->bytes().dense;
+  const StepBytes bytes = optimizer_->bytes();
+  metrics.transport = kTransportNames[static_cast<size_t>(bytes.transport)];
+  metrics.sent_bytes = bytes.sent;
+  metrics.dense_bytes = bytes.dense;
   untold_.push_back(metrics);
   lag_ = device_->queues() ? StepRecord::kQueued - 1 : 0;
   stage_batches();

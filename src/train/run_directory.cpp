@@ -18,7 +18,7 @@ constexpr const char* kConfig = "config.json";
 
 // Keys that may change between one attempt and the next: no result depends on them, or, with another number of workers,
 // Rank::restore() says what becomes of it.
-constexpr std::array<std::string_view, 11> kFree = {"checkpoint.every_epochs",
+constexpr std::array<std::string_view, 13> kFree = {"checkpoint.every_epochs",
                                                     "checkpoint.every_steps",
                                                     "checkpoint.keep",
                                                     "data.path",
@@ -27,6 +27,8 @@ constexpr std::array<std::string_view, 11> kFree = {"checkpoint.every_epochs",
                                                     "check_replicas_every",
                                                     "optimizer.max_skipped_steps",
                                                     "exchange.failure_timeout_s",
+                                                    "exchange.transport",
+                                                    "exchange.wire.indices",
                                                     "ranks",
                                                     "workers_per_rank"};
 

@@ -18,8 +18,10 @@ const fs::path kSource = fs::path(DGC_SOURCE_DIR) / "src";
 const std::map<std::string, Strings> kMayInclude = {
     {"tensor", {}},
     {"kernels", {"tensor/"}},
-    {"kernels/cpu", {"kernels/backend.h", "kernels/dgc_args.h", "kernels/sum_order.h", "tensor/"}},
-    {"kernels/cuda", {"kernels/backend.h", "kernels/dgc_args.h", "kernels/sum_order.h", "tensor/"}},
+    {"kernels/cpu",
+     {"kernels/backend.h", "kernels/dgc_args.h", "kernels/sum_order.h", "kernels/wire_codes.h", "tensor/"}},
+    {"kernels/cuda",
+     {"kernels/backend.h", "kernels/dgc_args.h", "kernels/sum_order.h", "kernels/wire_codes.h", "tensor/"}},
     {"dist", {"tensor/"}},
     {"layers", {"tensor/", "kernels/backend.h"}},
     {"models", {"tensor/", "layers/"}},
@@ -33,7 +35,8 @@ const std::map<std::string, Strings> kMayInclude = {
 
 // Exceptions for one file, so that they stay seen.
 const std::map<std::string, Strings> kFileMayInclude = {
-    {"commands/info.cpp", {"kernels/backend.h", "dist/communicator.h"}},  // `dgc info` lists what this build has
+    {"commands/info.cpp",
+     {"kernels/backend.h", "dist/communicator.h", "dist/launch.h"}},  // `dgc info` lists what this build has
 };
 
 // Libraries that one folder or file hides from all others.
@@ -46,7 +49,8 @@ const std::vector<Hidden> kHidden = {
     {std::regex("(dnnl|oneapi/).*"), {"kernels/cpu/"}},
     {std::regex("CLI/.*"), {"commands/", "main.cpp"}},
     {std::regex("(turbojpeg|spng|zlib)\\.h"), {"data/"}},
-    {std::regex("(cuda|cublas|cudnn|cub/|cooperative_groups|nvtx3/).*"), {"kernels/cuda/", "tensor/device_cuda", "dist/nccl."}},
+    {std::regex("(cuda|cublas|cudnn|cub/|cooperative_groups|nvtx3/).*"),
+     {"kernels/cuda/", "tensor/device_cuda", "dist/nccl."}},
     {std::regex("nccl\\.h"), {"dist/nccl."}},
     {std::regex("mpi\\.h"), {"dist/mpi."}},
 };

@@ -54,6 +54,9 @@ TEST_CASE("a wrong command line is said in one sentence, exit code 2") {
       {{"bench", "dgc", "--steps", "many"}, "--steps"},
       {{"bench", "dgc", "--sparsity", "2"}, "--sparsity"},
       {{"plan", "tiny.json", "--workers", "-1"}, "--workers"},
+      {{"plan", "tiny.json", "--bandwidth", "1Gbps"}, "--step-ms"},
+      {{"plan", "tiny.json", "--step-ms", "5"}, "--bandwidth"},
+      {{"plan", "tiny.json", "--workers", "4,0"}, "--workers"},
       {{"report"}, "dgc report: RUN is required"},
       {{"config"}, "dgc config: name a config file"},
   }));
@@ -80,6 +83,8 @@ TEST_CASE("what is wrong in a config or file is said in one sentence, exit code 
       {{"train", "tiny.json", "--out", "tiny.json/run"}, "tiny.json/run", ""},
       {{"train", "tiny.json", "--set", "device=\"cuda:0\""}, "cuda:0", ""},
       {{"plan", "nowhere.json"}, "nowhere.json", ""},
+      {{"plan", "tiny.json", "--bandwidth", "fast", "--step-ms", "5"}, "--bandwidth", "\"fast\" is no bandwidth"},
+      {{"plan", "tiny.json", "--bandwidth", "1Gbps", "--latency", "5", "--step-ms", "5"}, "--latency", "as in 50us"},
       {{"config", "nowhere.json"}, "nowhere.json", ""},
       {{"eval", "nowhere"}, "nowhere", ""},
       {{"report", "nowhere"}, "nowhere", ""},
@@ -154,6 +159,13 @@ TEST_CASE("plan prints the paper's numbers, info the machine's") {
   REQUIRE(resnet.code == 0);
   CHECK_THAT(resnet.out, Contains("97.49 MiB dense") && Contains("0.352 MiB") && Contains("276.7x"));
   CHECK_THAT(resnet.out, Contains("64 workers") && Contains("97.917 %"));  // 1 - 8 / (64 x 6)
+  CHECK_THAT(resnet.out, !Contains("speed-up"));
+  const Result projected = dgc.run({"plan", DGC_SOURCE_DIR "/configs/paper/resnet50_imagenet.json", "--workers", "8,48",
+                                    "--bandwidth", "1Gbps", "--step-ms", "100"});
+  REQUIRE(projected.code == 0);
+  CHECK_THAT(projected.out, Contains("between 8 workers") && Contains("between 48 workers") && Contains("1000 Mbps"));
+  // 2 x 7 / 8 x 4 bytes x 25,557,032 parameters and 7 x 40 bytes, in 21 messages: 1431.2 ms + 1.05.
+  CHECK_THAT(projected.out, Contains("1532.25") && Contains("0.5x"));
   const Result info = dgc.run({"info"});
   REQUIRE(info.code == 0);
   CHECK_THAT(info.out, Contains("cpu") && Contains("threads"));

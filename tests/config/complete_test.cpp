@@ -49,5 +49,7 @@ TEST_CASE("keys that contradict one another are refused", "[config]") {
   CHECK_THAT(said({"data={\"type\": \"image_folder\", \"path\": \"x\", \"augment\": {\"min_scale\": 0.9, "
                    "\"max_scale\": 0.5}}"}),
              Catch::Contains("more than data.augment.max_scale"));
+  CHECK_THAT(said({"exchange.dense_values=fp16"}), Catch::Contains("is for optimizer.type \"sgd\""));
+  CHECK(said({"exchange.dense_values=fp16", "optimizer={\"type\": \"sgd\"}"}).empty());
   CHECK(said({"ranks=2"}).empty());
 }

@@ -35,7 +35,7 @@ TEST_CASE("a config says what was written, and defaults say the rest", "[config]
   CHECK(c.optimizer.warmup.sparsity == std::vector{0.75, 0.9375});
   CHECK(c.optimizer.factor_masking);
   CHECK(c.learning_rate.milestones == std::vector<double>{15, 22});
-  CHECK(c.exchange.wire.values == ValueFormat::fp32);
+  CHECK(c.exchange.wire.values == WireValues::fp32);
   CHECK(c.checkpoint.keep == 2);
 }
 

@@ -17,7 +17,7 @@ std::string said(const std::string& text) {
 
 TEST_CASE("overrides change, add and remove", "[config]") {
   CHECK(with({"optimizer.sparsity=0.99"}).optimizer.sparsity == 0.99);
-  CHECK(with({"exchange.wire.values=fp16"}).exchange.wire.values == ValueFormat::fp16);
+  CHECK(with({"exchange.wire.values=fp16"}).exchange.wire.values == WireValues::fp16);
   CHECK(with({"training.max_steps=5"}).training.max_steps == 5);
   CHECK(with({"training.max_steps=5", "training.max_steps=null"}).training.max_steps == std::nullopt);
   CHECK(with({"optimizer.warmup.sparsity=[0.5]"}).optimizer.warmup.sparsity == std::vector{0.5});

@@ -8,9 +8,9 @@ namespace dgc::test {
 
 // Messages of several workers for the same segments, and the arenas that they are applied to.
 struct ApplyCase {
-  ApplyCase(const std::vector<Size>& sizes, int worker_count, WireValues values) {
+  ApplyCase(const std::vector<Size>& sizes, int worker_count) {
     for (int worker = 0; worker < worker_count; ++worker) {
-      DgcCase c(sizes, values);
+      DgcCase c(sizes);
       c.header.worker = static_cast<uint32_t>(worker);
       fill_normal(c, c.g, 40 + static_cast<uint32_t>(worker), 1000);
       reference_compress(c, Rule{});
@@ -35,12 +35,10 @@ struct ApplyCase {
           uint32_t end = 0;
           std::memcpy(&end, c.payload() + s.block_ends_at + 4 * b, 4);
           for (; entry < end; ++entry) {
-            uint16_t offset = 0, half = 0;
+            uint16_t offset = 0;
             float value = 0;
             std::memcpy(&offset, c.payload() + s.offsets_at + 2 * entry, 2);
-            std::memcpy(&half, c.payload() + s.values_at + 2 * entry, 2);
-            if (c.values == WireValues::fp32) std::memcpy(&value, c.payload() + s.values_at + 4 * entry, 4);
-            if (c.values == WireValues::fp16) value = half_to_float(half);
+            std::memcpy(&value, c.payload() + s.values_at + 4 * entry, 4);
             total[static_cast<size_t>(s.offset + b * 65536 + offset)] += value;
           }
         }

@@ -11,10 +11,9 @@ TEST_CASE("dgc_apply is its definition: every switch, several workers", "[dgc]")
   const bool correction = GENERATE(true, false), nesterov = GENERATE(true, false);
   const float weight_decay = GENERATE(0.f, 1e-2f);
   const int workers = GENERATE(1, 3);
-  const auto values = GENERATE(WireValues::fp32, WireValues::fp16);
-  CAPTURE(backend->name(), correction, nesterov, weight_decay, workers, values);
+  CAPTURE(backend->name(), correction, nesterov, weight_decay, workers);
 
-  ApplyCase c({{1, 1}, {17, 5}, {65537, 700}, {4099, 40}, {513, 513}}, workers, values);
+  ApplyCase c({{1, 1}, {17, 5}, {65537, 700}, {4099, 40}, {513, 513}}, workers);
   const std::vector<float> total = c.expected_sum();
   auto want_w = c.w, want_m = c.m;
   DgcApplyArgs rule;
@@ -45,10 +44,10 @@ TEST_CASE("workers are added in worker order", "[dgc]") {
   // (1e8 + 1) - 1e8 is 0 in fp32 while (1e8 - 1e8) + 1 is 1: the order shows.
   const std::vector<float> sent =
       GENERATE(as<std::vector<float>>{}, std::vector<float>{1e8f, 1.f, -1e8f}, std::vector<float>{1e8f, -1e8f, 1.f});
-  ApplyCase c({{20, 1}}, 3, WireValues::fp32);
+  ApplyCase c({{20, 1}}, 3);
   const auto at = static_cast<size_t>(c.workers[0].segments[0].offset) + 7;
   for (size_t worker = 0; worker < 3; ++worker) {
-    DgcCase fresh({{20, 1}}, WireValues::fp32);
+    DgcCase fresh({{20, 1}});
     fresh.header.worker = static_cast<uint32_t>(worker);
     fresh.g[at] = sent[worker];
     reference_compress(fresh, Rule{});
@@ -64,7 +63,7 @@ TEST_CASE("what travels dense takes the step of SGD in the same call", "[dgc]") 
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const bool nesterov = GENERATE(true, false);
   const float weight_decay = GENERATE(0.f, 1e-2f);
-  ApplyCase c({{700, 7}}, 2, WireValues::fp32);
+  ApplyCase c({{700, 7}}, 2);
   const auto behind = static_cast<int64_t>(c.w.size());
   for (auto* arena : {&c.w, &c.m, &c.sum}) arena->resize(arena->size() + 2000, 0.25f);
   c.ranges = {{behind + 1200, 513, 0}, {behind + 16, 1, 513}, {behind + 64, 300, 514}};
@@ -93,7 +92,7 @@ TEST_CASE("what travels dense takes the step of SGD in the same call", "[dgc]") 
 
 TEST_CASE("skipped, or after a fault, dgc_apply touches nothing", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
-  ApplyCase c({{3000, 30}}, 2, WireValues::fp32);
+  ApplyCase c({{3000, 30}}, 2);
   c.ranges = {{16, 4, 0}};
   c.dense_sum = {1, 2, 3, 4};
   const bool skip = GENERATE(true, false);

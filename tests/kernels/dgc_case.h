@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "kernels/backend.h"
-#include "tensor/half.h"
 
 // A few segments with everything the DGC step needs, in host memory; a backend's step on them; and the step once more,
 // written as its definition says: accumulate in a plain loop, sort everything, take the first k.
@@ -40,7 +39,7 @@ inline std::vector<uint32_t> bits_of(std::span<const float> values) {
 constexpr float kSentinel = -77.25f;  // lies in the gaps between segments and must stay there
 
 struct DgcCase {
-  DgcCase(const std::vector<Size>& sizes, WireValues wire) : values(wire) {
+  explicit DgcCase(const std::vector<Size>& sizes) {
     int64_t offset = 16;
     size_t at = 0;
     for (const Size& size : sizes) {
@@ -57,7 +56,6 @@ struct DgcCase {
       segments.push_back(s);
       header.entries += static_cast<uint64_t>(size.k);
     }
-    header.values = static_cast<uint16_t>(values);
     header.tensors = static_cast<uint32_t>(sizes.size());
     header.payload_bytes = at;
     message.assign(sizeof(WireHeader) + at, std::byte{0x55});
@@ -70,7 +68,6 @@ struct DgcCase {
 
   const std::byte* payload() const { return message.data() + sizeof(WireHeader); }
 
-  WireValues values;
   uint64_t step = 5;
   int32_t skip = 0;
   WireHeader header;
@@ -147,16 +144,6 @@ inline void seal(DgcCase& c) {
   std::memcpy(c.message.data(), &header, sizeof(header));
 }
 
-// What travels for v, and what is left of it.
-inline float sent_as(float v, WireValues values, uint16_t& half) {
-  half = 0;
-  if (values == WireValues::fp32) return v;
-  if (std::isfinite(v) && std::fabs(v) >= 0x1p29f) return 0;
-  half = float_to_half(v);
-  if (std::isfinite(v) && std::fabs(v) > 65504) half = v > 0 ? 0x7bff : 0xfbff;
-  return half_to_float(half);
-}
-
 inline void reference_accumulate(DgcCase& c, const DgcSegment& s, const Rule& rule) {
   float *u = &c.u[static_cast<size_t>(s.offset)], *v = &c.v[static_cast<size_t>(s.offset)];
   const float* g = &c.g[static_cast<size_t>(s.offset)];
@@ -207,11 +194,8 @@ inline void reference_compress(DgcCase& c, const Rule& rule) {
       const int64_t i = order[e];
       const auto offset = static_cast<uint16_t>(i % 65536);
       std::memcpy(payload + s.offsets_at + 2 * e, &offset, 2);
-      uint16_t half = 0;
-      const float sent = sent_as(v[i], c.values, half);
-      if (c.values == WireValues::fp32) std::memcpy(payload + s.values_at + 4 * e, &sent, 4);
-      if (c.values == WireValues::fp16) std::memcpy(payload + s.values_at + 2 * e, &half, 2);
-      v[i] = std::isfinite(v[i]) ? v[i] - sent : 0.f;
+      std::memcpy(payload + s.values_at + 4 * e, &v[i], 4);
+      v[i] = 0;
       if (rule.momentum_correction && rule.factor_masking) u[i] = 0;
     }
   }

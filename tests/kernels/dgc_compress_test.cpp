@@ -38,11 +38,10 @@ void check_steps(Backend& backend, DgcCase c, const Rule& rule, int steps, uint3
 TEST_CASE("dgc_compress is its definition at every size", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto numel = GENERATE(int64_t{1}, 31, 33, 511, 512, 513, 1000, 4097, 65535, 65536, 65537, 131073);
-  const auto values = GENERATE(WireValues::fp32, WireValues::fp16);
   for (const int64_t k : {int64_t{1}, numel / 1000, numel / 4, numel}) {
     if (k < 1 || k > numel) continue;
-    CAPTURE(backend->name(), numel, k, values);
-    check_steps(*backend, DgcCase({{numel, k}}, values), rule_of(true, false, true), 2, 7);
+    CAPTURE(backend->name(), numel, k);
+    check_steps(*backend, DgcCase({{numel, k}}), rule_of(true, false, true), 2, 7);
   }
 }
 
@@ -50,7 +49,7 @@ TEST_CASE("dgc_compress knows every switch", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const bool correction = GENERATE(true, false), nesterov = GENERATE(true, false), masking = GENERATE(true, false);
   CAPTURE(backend->name(), correction, nesterov, masking);
-  DgcCase c({{5000, 5}, {1, 1}, {67000, 70}, {333, 333}}, WireValues::fp32);
+  DgcCase c({{5000, 5}, {1, 1}, {67000, 70}, {333, 333}});
   fill_normal(c, c.u, 1);
   fill_normal(c, c.v, 2);
   check_steps(*backend, c, rule_of(correction, nesterov, masking), 4, 3);
@@ -58,7 +57,7 @@ TEST_CASE("dgc_compress knows every switch", "[dgc]") {
 
 TEST_CASE("a hand-made step: momentum, velocity, selection, masking", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
-  DgcCase c({{4, 2}}, WireValues::fp32);
+  DgcCase c({{4, 2}});
   const auto at = [&](std::vector<float>& arena) { return arena.data() + c.segments[0].offset; };
   const float g[] = {8, 0, -4, 4}, u[] = {2, 4, 0, -2}, v[] = {1, -3, 0, 0};
   std::copy_n(g, 4, at(c.g));
@@ -84,9 +83,8 @@ TEST_CASE("a hand-made step: momentum, velocity, selection, masking", "[dgc]") {
 TEST_CASE("ties, zeros and odd values: k stays exact and the lower index goes first", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const int pattern = GENERATE(range(0, 7));
-  const auto values = GENERATE(WireValues::fp32, WireValues::fp16);
-  CAPTURE(backend->name(), pattern, values);
-  DgcCase c({{65536 + 577, 200}, {300, 3}, {65536 + 77, 20000}}, values);
+  CAPTURE(backend->name(), pattern);
+  DgcCase c({{65536 + 577, 200}, {300, 3}, {65536 + 77, 20000}});
   constexpr float kInf = std::numeric_limits<float>::infinity();
   for (const DgcSegment& s : c.segments) {
     for (int64_t i = 0; i < s.numel; ++i) {
@@ -113,7 +111,7 @@ TEST_CASE("ties, zeros and odd values: k stays exact and the lower index goes fi
 
 TEST_CASE("skipped, a step touches nothing", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
-  DgcCase c({{5000, 5}, {100, 1}}, WireValues::fp32);
+  DgcCase c({{5000, 5}, {100, 1}});
   fill_normal(c, c.g, 1);
   fill_normal(c, c.v, 2);
   c.skip = 1;
@@ -129,7 +127,7 @@ TEST_CASE("skipped, a step touches nothing", "[dgc]") {
 }
 
 TEST_CASE("the guess, the threads and their order never change the result", "[dgc]") {
-  DgcCase start({{20000, 200}, {4096, 4}, {1025, 64}, {65537, 100}}, WireValues::fp32);
+  DgcCase start({{20000, 200}, {4096, 4}, {1025, 64}, {65537, 100}});
   fill_normal(start, start.g, 11);
   Rule rule = rule_of(true, false, true);
   rule.scale = 1;
@@ -159,7 +157,7 @@ TEST_CASE("a list that ends in many equal magnitudes is cut at the right one", "
   // As many ties as one by one can be looked at on a GPU, one fewer and one more, and far more than candidates fit.
   const int64_t ties = GENERATE(int64_t{1}, 300, 1023, 1024, 1025, 40000);
   CAPTURE(backend->name(), ties);
-  DgcCase c({{70000, 1000}, {66000, 300}}, WireValues::fp32);
+  DgcCase c({{70000, 1000}, {66000, 300}});
   for (const DgcSegment& s : c.segments) {
     for (int64_t i = 0; i < s.numel; ++i)
       c.g[static_cast<size_t>(s.offset + i)] = i % 100 == 0 && i < 50000 ? 3.f : 0.f;
@@ -175,7 +173,7 @@ TEST_CASE("a list that ends in many equal magnitudes is cut at the right one", "
 TEST_CASE("once steady, the guess is good and no second pass is needed", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   CAPTURE(backend->name());
-  DgcCase c({{70000, 70}, {20000, 20}, {5000, 5}}, WireValues::fp32);
+  DgcCase c({{70000, 70}, {20000, 20}, {5000, 5}});
   int hits = 0;
   constexpr int kSteps = 50, kLast = 15;
   for (int step = 0; step < kSteps; ++step) {
@@ -189,10 +187,9 @@ TEST_CASE("once steady, the guess is good and no second pass is needed", "[dgc]"
 
 TEST_CASE("conservation: sent plus kept is what was accumulated, bit for bit", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
-  const auto values = GENERATE(WireValues::fp32, WireValues::fp16);
   const float deviation = GENERATE(1e-9f, 1e-6f, 1.f, 1e4f, 1e8f, 1e30f);
-  CAPTURE(backend->name(), values, deviation);
-  DgcCase c({{100000, 1000}}, values);
+  CAPTURE(backend->name(), deviation);
+  DgcCase c({{100000, 1000}});
   fill_normal(c, c.v, 5, deviation);
   const std::vector<float> before = c.v;
   compress(*backend, c, rule_of(true, false, true));  // the gradient is zero
@@ -201,12 +198,10 @@ TEST_CASE("conservation: sent plus kept is what was accumulated, bit for bit", "
   const std::byte* payload = c.payload();
   std::vector<float> restored = c.v;
   for (size_t e = 0; e < static_cast<size_t>(s.k); ++e) {
-    uint16_t offset = 0, half = 0;
+    uint16_t offset = 0;
     float sent = 0;
     std::memcpy(&offset, payload + s.offsets_at + 2 * e, 2);
-    std::memcpy(&half, payload + s.values_at + 2 * e, 2);
-    if (values == WireValues::fp32) std::memcpy(&sent, payload + s.values_at + 4 * e, 4);
-    if (values == WireValues::fp16) sent = half_to_float(half);
+    std::memcpy(&sent, payload + s.values_at + 4 * e, 4);
     uint32_t ends[2];
     std::memcpy(ends, payload + s.block_ends_at, sizeof ends);
     float& kept = restored[static_cast<size_t>(s.offset + offset + (e < ends[0] ? 0 : 65536))];

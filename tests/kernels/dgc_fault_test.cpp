@@ -41,7 +41,8 @@ std::vector<Damage> damages() {
       {"a gap", [](DgcCase& c) { c.message.back() ^= std::byte{128}; }, Kind::checksum, 0},
       {"the step before", [](DgcCase& c) { --c.step, seal(c); }, Kind::stale, 4},
       {"another worker", [](DgcCase& c) { c.header.worker = 77, seal(c); }, Kind::worker, 77},
-      {"another value type", [](DgcCase& c) { c.header.values ^= 1, seal(c); }, Kind::layout, 0},
+      {"another value type", [](DgcCase& c) { c.header.values = WireValues::bf16, seal(c); }, Kind::format, 2},
+      {"other indices", [](DgcCase& c) { put(c, 7, uint8_t{3}); }, Kind::format, 0x300},
       {"tensors", [](DgcCase& c) { ++c.header.tensors, seal(c); }, Kind::layout, 0},
       {"entries", [](DgcCase& c) { ++c.header.entries, seal(c); }, Kind::layout, 0},
       {"outside the tensor", [](DgcCase& c) { put_payload(c, c.segments[0].offsets_at + 10, uint16_t{600}); },
@@ -65,7 +66,7 @@ std::vector<Damage> damages() {
 
 TEST_CASE("a message that cannot be used is named, and nothing is applied", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
-  const ApplyCase good(kSizes, 3, WireValues::fp32);
+  const ApplyCase good(kSizes, 3);
   for (const Damage& damage : damages()) {
     for (const size_t worker : {size_t{0}, size_t{2}}) {
       CAPTURE(backend->name(), damage.name, worker);
@@ -88,7 +89,7 @@ TEST_CASE("a message that cannot be used is named, and nothing is applied", "[dg
 
 TEST_CASE("of several faults the lowest worker's is reported, and its first kind", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
-  ApplyCase c(kSizes, 3, WireValues::fp32);
+  ApplyCase c(kSizes, 3);
   put(c.workers[2], 0, uint32_t{7});                                                // magic
   put_payload(c.workers[1], c.workers[1].segments[2].block_ends_at, uint32_t{41});  // indices of two tensors ...
   put_payload(c.workers[1], c.workers[1].segments[1].block_ends_at, ~uint32_t{0});

@@ -55,8 +55,8 @@ TEST_CASE("the header is the bytes that the documentation promises", "[wire]") {
   const Message message;
   const auto byte = [&](size_t at) { return std::to_integer<int>(message.bytes[at]); };
   CHECK((byte(0) == 'D' && byte(1) == 'G' && byte(2) == 'C' && byte(3) == 'M'));
-  CHECK((byte(4) == 2 && byte(5) == 0));     // version
-  CHECK((byte(6) == 0 && byte(7) == 0));     // fp32
+  CHECK((byte(4) == 3 && byte(5) == 0));     // version
+  CHECK((byte(6) == 0 && byte(7) == 0));     // fp32, block16
   CHECK((byte(8) == 3 && byte(9) == 0));     // worker
   CHECK(byte(12) == 3);                      // tensors
   CHECK((byte(16) == 12 && byte(17) == 0));  // step
@@ -74,8 +74,9 @@ TEST_CASE("stale, foreign and otherwise packed messages are told apart", "[wire]
   message.header.entries = 10;
   CHECK(message.fault().kind == Kind::layout);
   message.header.entries = 9;
-  message.header.values = 1;
-  CHECK(message.fault().kind == Kind::layout);
+  message.bytes[6] = std::byte{1};
+  fault = message.fault();
+  CHECK((fault.kind == Kind::format && fault.found == 1));
 }
 
 TEST_CASE("every flipped bit is noticed", "[wire]") {

@@ -27,6 +27,10 @@ ClusterOptions cluster_of(const Reference& r) {
   dgc.sgd = sgd;
   dgc.momentum_correction = r.correction;
   dgc.factor_masking = r.masking;
+  if (r.small_sparsity) {
+    dgc.small_tensors = SmallTensors::sparse;
+    dgc.small_sparsity = *r.small_sparsity;
+  }
   if (r.compress) options.make = [dgc](const OptimizerContext& c) { return make_dgc(c, dgc); };
   if (!r.compress) options.make = [sgd](const OptimizerContext& c) { return make_sgd(c, sgd); };
   return options;
@@ -63,7 +67,8 @@ TEST_CASE("dgc is the paper's algorithm, with every switch", "[optim]") {
   r.correction = GENERATE(true, false);
   r.masking = GENERATE(true, false);
   r.weight_decay = GENERATE(0.0, 0.01);
-  CAPTURE(r.workers, r.nesterov, r.correction, r.masking, r.weight_decay);
+  if (GENERATE(true, false)) r.small_sparsity = 0.9;
+  CAPTURE(r.workers, r.nesterov, r.correction, r.masking, r.weight_decay, r.small_sparsity.has_value());
   const auto got = run_cluster(cluster_of(r));
   CHECK(worst_difference(got, r.run(kSteps, warming_up)) < kTolerance);
 }
@@ -91,9 +96,10 @@ TEST_CASE("keeping 100 % without masking is dense momentum SGD", "[optim]") {
   r.workers = GENERATE(1, 4);
   r.nesterov = GENERATE(true, false);
   r.masking = false;
+  if (GENERATE(true, false)) r.small_sparsity = 0;
   // With several workers the local thresholds add up to the dense one only in expectation.
   if (r.workers > 1) r.clip_norm.reset();
-  CAPTURE(r.workers, r.nesterov);
+  CAPTURE(r.workers, r.nesterov, r.small_sparsity.has_value());
   ClusterOptions kept = cluster_of(r);
   kept.sparsity = [](uint64_t) { return 0.0; };
   r.compress = false;

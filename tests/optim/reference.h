@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct Reference {
   bool nesterov = false;
   std::optional<double> clip_norm;
   bool compress = true, correction = true, masking = true;
+  std::optional<double> small_sparsity;  // small tensors are one compressed tensor; none: they travel dense
 
   std::vector<double> run(int steps, const std::function<double(uint64_t)>& sparsity) {
     const ParamLayout& layout = small_layout();
@@ -53,25 +55,34 @@ struct Reference {
     }
     if (!compress && clip_norm) clip(mean, *clip_norm);
 
+    std::vector<size_t> small;
     for (int t = 0; t < layout.size(); ++t) {
-      const auto first = static_cast<size_t>(layout.offset(t));
-      const auto last = first + static_cast<size_t>(layout.numel(t));
-      if (!compress || layout.spec(t).shape.rank() < 2) {
-        for (size_t i = first; i < last; ++i) momentum_step(i, mean[i]);
+      std::vector<size_t> elements(static_cast<size_t>(layout.numel(t)));
+      std::iota(elements.begin(), elements.end(), static_cast<size_t>(layout.offset(t)));
+      if (compress && layout.spec(t).shape.rank() >= 2) {
+        compressed_step(elements, g, sparsity);
+      } else if (compress && small_sparsity) {
+        small.insert(small.end(), elements.begin(), elements.end());
+      } else {
+        for (const size_t i : elements) momentum_step(i, mean[i]);
+      }
+    }
+    if (!small.empty()) compressed_step(small, g, std::min(sparsity, *small_sparsity));
+  }
+
+  void compressed_step(const std::vector<size_t>& elements, const std::vector<std::vector<double>>& g,
+                       double sparsity) {
+    std::vector<double> sum(w.size());
+    for (size_t worker = 0; worker < g.size(); ++worker) send(worker, g[worker], elements, sparsity, sum);
+    for (const size_t i : elements) {
+      if (!correction) {
+        momentum_step(i, sum[i]);
         continue;
       }
-      std::vector<double> sum(w.size());
-      for (size_t worker = 0; worker < g.size(); ++worker) send(worker, g[worker], first, last, sparsity, sum);
-      for (size_t i = first; i < last; ++i) {
-        if (!correction) {
-          momentum_step(i, sum[i]);
-          continue;
-        }
-        // The decay's own momentum, the same on every worker; what was sent is plain SGD.
-        const double decay = weight_decay * w[i];
-        m[i] = momentum * m[i] + decay;
-        w[i] -= lr * (sum[i] + (nesterov ? decay + momentum * m[i] : m[i]));
-      }
+      // The decay's own momentum, the same on every worker; what was sent is plain SGD.
+      const double decay = weight_decay * w[i];
+      m[i] = momentum * m[i] + decay;
+      w[i] -= lr * (sum[i] + (nesterov ? decay + momentum * m[i] : m[i]));
     }
   }
 
@@ -88,12 +99,11 @@ struct Reference {
     w[i] -= lr * (nesterov ? d + momentum * m[i] : m[i]);
   }
 
-  void send(size_t worker, const std::vector<double>& g, size_t first, size_t last, double sparsity,
+  void send(size_t worker, const std::vector<double>& g, std::vector<size_t> order, double sparsity,
             std::vector<double>& sum) {
     auto& own_u = u[worker];
     auto& own_v = v[worker];
-    std::vector<size_t> order;
-    for (size_t i = first; i < last; ++i) {
+    for (const size_t i : order) {
       if (!correction) {
         own_v[i] += g[i];
       } else if (nesterov) {
@@ -103,11 +113,10 @@ struct Reference {
         own_u[i] = momentum * own_u[i] + g[i];
         own_v[i] += own_u[i];
       }
-      order.push_back(i);
     }
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return std::fabs(own_v[a]) > std::fabs(own_v[b]); });
-    order.resize(static_cast<size_t>(std::max(1.0, std::round((1 - sparsity) * static_cast<double>(last - first)))));
+    order.resize(static_cast<size_t>(std::max(1.0, std::round((1 - sparsity) * static_cast<double>(order.size())))));
     for (const size_t i : order) {
       sum[i] += own_v[i];
       own_v[i] = 0;

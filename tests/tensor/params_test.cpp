@@ -31,14 +31,15 @@ std::vector<float> initial(const std::vector<ParamSpec>& specs, const std::strin
 
 }  // namespace
 
-TEST_CASE("every parameter starts at the next multiple of 16 floats", "[tensor]") {
+TEST_CASE("every parameter starts at the next multiple of 16 floats, small ones behind the others", "[tensor]") {
   const ParamLayout layout({{"a", {1}, {}}, {"b", {16}, {}}, {"c", {17}, {}}, {"d", {0}, {}}, {"e", {3, 5}, {}}});
   REQUIRE(layout.size() == 5);
-  const int64_t expected[] = {0, 16, 32, 64, 64};
+  const int64_t expected[] = {16, 32, 48, 80, 0};
   for (int i = 0; i < 5; ++i) CHECK(layout.offset(i) == expected[i]);
   CHECK(layout.numel(4) == 15);
   CHECK(layout.parameters() == 1 + 16 + 17 + 0 + 15);
   CHECK(layout.extent() == 80);
+  CHECK((layout.small_offset() == 16 && layout.small_parameters() == 1 + 16 + 17));
   CHECK(layout.spec(2).name == "c");
   CHECK(ParamLayout({}).extent() == 0);
 }
@@ -52,8 +53,8 @@ TEST_CASE("an arena starts as zeros, and its views lie where the layout says", "
   const Arena arena(make_cpu_device(), layout);
   CHECK(arena.bytes() == 32 * sizeof(float));
   CHECK(std::all_of(arena.data(), arena.data() + arena.extent(), [](float x) { return x == 0; }));
-  CHECK(arena.view(0).data == arena.data());
-  CHECK(arena.view(1).data == arena.data() + 16);
+  CHECK(arena.view(0).data == arena.data() + 16);
+  CHECK(arena.view(1).data == arena.data());
   CHECK(arena.view(1).shape == Shape{2, 4});
 }
 

@@ -106,12 +106,14 @@ TEST_CASE("workers give the same bits as threads and one after another") {
       std::string(R"(optimizer={"type": "dgc", "momentum": 0.9, "sparsity": 0.9, "clip_norm": 0.5})"),
       std::string(R"(optimizer={"type": "sgd", "momentum": 0.9, "clip_norm": 0.5})"),
       std::string(R"(optimizer={"type": "dgc", "momentum": 0.9, "sparsity": 0.9, "momentum_correction": false})"));
-  const std::string values = GENERATE("fp32", "fp16");
-  if (values == "fp16" && variant.find("sgd") != std::string::npos) return;
-  CAPTURE(variant, values);
+  const std::string exchange =
+      GENERATE(std::string("{}"), std::string(R"({"wire": {"values": "fp16"}, "small_tensors": "dense_fp16"})"),
+               std::string(R"({"wire": {"values": "int8", "indices": "rice"}, "small_tensors": "sparse"})"));
+  if (exchange != "{}" && variant.find("sgd") != std::string::npos) return;
+  CAPTURE(variant, exchange);
   const auto spread = [&](int ranks, int workers) {
-    return after(tiny_config({variant, fmt::format("exchange.wire.values=\"{}\"", values),
-                              fmt::format("ranks={}", ranks), fmt::format("workers_per_rank={}", workers)}),
+    return after(tiny_config({variant, "exchange=" + exchange, fmt::format("ranks={}", ranks),
+                              fmt::format("workers_per_rank={}", workers)}),
                  9);
   };
   const Outcome one = spread(1, 4);
@@ -143,6 +145,9 @@ TEST_CASE("clipping and the values on the wire each change the weights") {
   const Outcome plain = after(tiny_config(), 4);
   CHECK(plain.weights != after(tiny_config({"optimizer.clip_norm=0.1"}), 4).weights);
   CHECK(plain.weights != after(tiny_config({"exchange.wire.values=\"fp16\""}), 4).weights);
+  CHECK(plain.weights != after(tiny_config({"exchange.small_tensors=\"dense_fp16\""}), 4).weights);
+  CHECK(plain.weights != after(tiny_config({"exchange.small_tensors=\"sparse\""}), 4).weights);
+  CHECK(plain.weights == after(tiny_config({"exchange.wire.indices=\"rice\""}), 4).weights);
   CHECK(plain.weights != after(tiny_config({"seed=4"}), 4).weights);
   CHECK(plain == after(tiny_config(), 4));
 }

@@ -51,8 +51,12 @@ TEST_CASE("a run that is killed after any step and resumed ends as one that was 
   const auto variant =
       GENERATE(std::vector<std::string>{kDgc, kPlateau},
                std::vector<std::string>{kDgc, "ranks=2", "workers_per_rank=2", "exchange.wire.values=\"fp16\"",
-                                        "optimizer.flush_at_end=true"},
-               std::vector<std::string>{kSgd, kPlateau}, std::vector<std::string>{kDropping});
+                                        "exchange.small_tensors=\"dense_fp16\"", "optimizer.flush_at_end=true"},
+               std::vector<std::string>{kDgc, "exchange.wire.values=\"int8\"", "exchange.wire.indices=\"rice\"",
+                                        "exchange.small_tensors=\"sparse\""},
+               std::vector<std::string>{kSgd, kPlateau},
+               std::vector<std::string>{kSgd, "ranks=2", "workers_per_rank=2", "exchange.dense_values=fp16"},
+               std::vector<std::string>{kDropping});
   CAPTURE(variant);
   const TempRun whole;
   train(tiny_config(every_step(variant)), {.out = whole.path() / "run"});
@@ -127,7 +131,8 @@ TEST_CASE("a config that would change results cannot be resumed, and its key is 
   }
   CHECK(contents(run.path()) == before);
 
-  for (const char* harmless : {"checkpoint.keep=1", "check_replicas_every=1", "data.threads=2", "name=\"other\""}) {
+  for (const char* harmless : {"checkpoint.keep=1", "check_replicas_every=1", "data.threads=2",
+                               "exchange.wire.indices=\"rice\"", "exchange.transport=sparse", "name=\"other\""}) {
     CHECK_NOTHROW(resume(harmless));
     CHECK(final_hash(run.path() / "run") == truth);
   }

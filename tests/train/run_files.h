@@ -49,6 +49,7 @@ inline StepMetrics example_step(int64_t step) {
   metrics.loss = 2.0 / static_cast<double>(step);
   metrics.learning_rate = 0.1;
   metrics.sparsity = step <= 10 ? 0.75 : 0.999;
+  metrics.transport = "sparse";
   metrics.sent_bytes = step <= 10 ? 2000 : 20;
   metrics.dense_bytes = 8000;
   metrics.samples_per_s = 100;

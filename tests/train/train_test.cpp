@@ -31,7 +31,11 @@ TEST_CASE("a run leaves what it promises") {
   CHECK(steps[6].number("sparsity") == 0.98);
   // 8*9 + 4*128 elements in two tensors: 1 and 10 are kept. BatchNorm's 16 and 4 biases travel dense.
   // Header 48; block end 4, offset 2 (padded to 4), value 4; block end 4, offsets 20, values 40; padded to 16.
+  CHECK(steps[6].text("transport") == "sparse");
   CHECK(steps[6].integer("sent_bytes") == 48 + 80 + 20 * 4);
+  // Half of 72 and of 512: 48 + 1760, which four workers' messages bring to more than 8 bytes per element.
+  CHECK(steps[0].text("transport") == "dense");
+  CHECK(steps[0].integer("sent_bytes") == (72 + 512 + 20) * 4);
   CHECK(steps[6].integer("dense_bytes") == (72 + 16 + 512 + 4) * 4);
   CHECK(steps[17].number("epoch") == 3.0);
   CHECK(CheckpointStore(run).list().size() == 2);

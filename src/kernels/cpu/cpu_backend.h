@@ -73,8 +73,14 @@ class CpuBackend : public Backend {
   void sgd_step(const SgdArgs&, ConstView g, View m, View w) override;
 
   void dgc_compress(const DgcCompressArgs&) override;
+  void dgc_encode(const DgcEncodeArgs&) override;
+  void dgc_decode(const DgcDecodeArgs&) override;
   void dgc_apply(const DgcApplyArgs&) override;
+  void dgc_scatter(const DgcScatterArgs&) override;
+  void dgc_step(const DgcStepArgs&) override;
   void dgc_pack(const DgcPackArgs&) override;
+  void dgc_pack_half(const DgcPackHalfArgs&) override;
+  void dgc_sum_half(const DgcSumHalfArgs&) override;
 
  private:
   std::byte* scratch(size_t bytes);  // 64-byte aligned; grows, never shrinks; valid until the next call

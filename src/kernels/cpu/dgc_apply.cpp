@@ -6,38 +6,19 @@
 #include "kernels/cpu/sgd.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/wire_message.h"
-#include "tensor/half.h"
 
 // One task per block of a segment: all workers' entries of the block are added up in worker order, without atomics,
 // while its part of the sum lies in the cache; then its weights take the step. With no weight decay only sent elements
-// move.
+// move. dgc_step takes the same step by a sum that came as dense numbers.
 namespace dgc {
 namespace {
 
-struct Entries {
-  const uint16_t* offsets;
-  const float* values32;  // one of the two is read
-  const uint16_t* values16;
-  uint32_t begin, end;
-};
-
-Entries entries_of(const std::byte* payload, const DgcSegment& s, int64_t block) {
-  const auto* ends = reinterpret_cast<const uint32_t*>(payload + s.block_ends_at);
-  return {reinterpret_cast<const uint16_t*>(payload + s.offsets_at),
-          reinterpret_cast<const float*>(payload + s.values_at),
-          reinterpret_cast<const uint16_t*>(payload + s.values_at), block == 0 ? 0 : ends[block - 1], ends[block]};
-}
-
-void add_entries(const Entries& e, WireValues values, float* sum) {
-  if (values == WireValues::fp32) {
-    for (uint32_t i = e.begin; i < e.end; ++i) sum[e.offsets[i]] += e.values32[i];
-  } else {
-    for (uint32_t i = e.begin; i < e.end; ++i) sum[e.offsets[i]] += half_to_float(e.values16[i]);
-  }
+void add_entries(const BlockEntries& e, float* sum) {
+  for (uint32_t i = e.begin; i < e.end; ++i) sum[e.offsets[i]] += e.values[i];
 }
 
 // An element that several workers sent is met again with a sum of zero, which leaves its weight as it is.
-void step_sent(const Entries& e, float lr, float* sum, float* w) {
+void step_sent(const BlockEntries& e, float lr, float* sum, float* w) {
   for (uint32_t i = e.begin; i < e.end; ++i) {
     const uint16_t at = e.offsets[i];
     w[at] = std::fma(-lr, sum[at], w[at]);
@@ -71,76 +52,96 @@ DGC_MULTIVERSION void step_all(const DenseStep& a, float* sum, float* m, float* 
   }
 }
 
-const std::byte* payload_of(const DgcApplyArgs& args, int32_t worker) {
-  return args.messages + static_cast<uint64_t>(worker) * message_bytes(args.header) + kWireHeaderBytes;
+DGC_MULTIVERSION void step_plain(float lr, const float* sum, float* w, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) w[i] = std::fma(-lr, sum[i], w[i]);
 }
 
-void apply_block(const DgcApplyArgs& args, const DgcSegment& s, int64_t block) {
+// Then an element with a sum of zero stays where it is, and there is no momentum.
+bool only_sent_moves(const DgcStepArgs& args) { return args.momentum_correction && args.weight_decay == 0; }
+
+void step_block(const DgcStepArgs& args, const DgcSegment& s, int64_t block) {
   const int64_t at = s.offset + block * kDgcBlock;
-  const float lr = args.control->lr;
-  for (int32_t worker = 0; worker < args.workers; ++worker) {
-    add_entries(entries_of(payload_of(args, worker), s, block), static_cast<WireValues>(args.header.values),
-                args.sum + at);
-  }
-  if (args.momentum_correction && args.weight_decay == 0) {
-    for (int32_t worker = 0; worker < args.workers; ++worker) {
-      step_sent(entries_of(payload_of(args, worker), s, block), lr, args.sum + at, args.w + at);
-    }
-    return;
-  }
   const int64_t n = std::min(kDgcBlock, s.numel - block * kDgcBlock);
-  step_all({lr, args.momentum, args.weight_decay, args.nesterov, args.momentum_correction}, args.sum + at, args.m + at,
-           args.w + at, n);
+  const float lr = args.control->lr;
+  if (only_sent_moves(args)) {
+    step_plain(lr, args.sum + at, args.w + at, n);
+  } else {
+    step_all({lr, args.momentum, args.weight_decay, args.nesterov, args.momentum_correction}, args.sum + at,
+             args.m + at, args.w + at, n);
+  }
 }
 
-WireFault first_fault(const DgcApplyArgs& args) {
-  WireHeader want = args.header;
-  for (int32_t worker = 0; worker < args.workers; ++worker) {
-    want.worker = static_cast<uint32_t>(worker);
-    const std::byte* message = payload_of(args, worker) - kWireHeaderBytes;
-    const WireFault fault = check_message(message, want, args.control->step, args.table);
-    if (fault.kind != WireFaultKind::none) return fault;
-  }
-  return {};
-}
-
-}  // namespace
-
-void CpuBackend::dgc_apply(const DgcApplyArgs& args) {
-  StepControl& control = *args.control;
-  if (control.skip != 0 || control.fault.kind != WireFaultKind::none) return;
-  control.fault = first_fault(args);
-  if (control.fault.kind != WireFaultKind::none) return;
-
-  std::vector<DgcChunk>& chunks = dgc_scratch_->chunks;
-  chunks.clear();
-  for (int32_t i = 0; i < args.table.count; ++i) {
-    for (int64_t b = 0; b < args.table.segments[i].blocks(); ++b) {
-      chunks.push_back({i, static_cast<int32_t>(b), 0, 0, 0});
-    }
-  }
-  const auto count = static_cast<int64_t>(chunks.size());
-#pragma omp parallel for schedule(dynamic) num_threads(threads_)
-  for (int64_t c = 0; c < count; ++c) {
-    const DgcChunk& chunk = chunks[static_cast<size_t>(c)];
-    apply_block(args, args.table.segments[chunk.segment], chunk.block);
-  }
-
-  // Biases and BatchNorm's parameters: some thousand elements, not worth a parallel region.
-  const SgdRule rule{control.lr, args.momentum, args.weight_decay, 1, args.nesterov};
+// Biases and BatchNorm's parameters: some thousand elements, not worth a parallel region.
+void step_dense(const DgcStepArgs& args) {
+  const SgdRule rule{args.control->lr, args.momentum, args.weight_decay, 1, args.nesterov};
   for (int32_t i = 0; i < args.dense.count; ++i) {
     const DgcRange& range = args.dense.ranges[i];
     sgd_chunk(rule, args.dense_sum + range.packed_at, range.numel, args.m + range.offset, args.w + range.offset);
   }
 }
 
-void CpuBackend::dgc_pack(const DgcPackArgs& args) {
-  for (int32_t r = 0; r < args.dense.count; ++r) {
-    const DgcRange& range = args.dense.ranges[r];
-    const float* from = args.arena + range.offset;
-    float* to = args.packed + range.packed_at;
-    for (int64_t i = 0; i < range.numel; ++i) to[i] = *args.scale * from[i];
+const std::byte* message_of(const DgcApplyArgs& args, int32_t worker) {
+  return args.messages + static_cast<uint64_t>(worker) * message_bytes(args.header);
+}
+
+void apply_block(const DgcApplyArgs& args, const DgcSegment& s, int64_t block) {
+  const int64_t at = s.offset + block * kDgcBlock;
+  const float lr = args.control->lr;
+  for (int32_t worker = 0; worker < args.workers; ++worker) {
+    add_entries(entries_of(message_of(args, worker), s, block), args.sum + at);
   }
+  if (!only_sent_moves(args)) return step_block(args, s, block);
+  for (int32_t worker = 0; worker < args.workers; ++worker) {
+    step_sent(entries_of(message_of(args, worker), s, block), lr, args.sum + at, args.w + at);
+  }
+}
+
+WireFault first_fault(const DgcApplyArgs& args) {
+  WireHeader want = args.header;
+  for (int32_t worker = 0; worker < args.workers; ++worker) {
+    want.worker = static_cast<uint32_t>(worker);
+    const WireFault fault = check_message(message_of(args, worker), want, args.control->step, args.table);
+    if (fault.kind != WireFaultKind::none) return fault;
+  }
+  return {};
+}
+
+bool nothing_to_do(const StepControl& control) {
+  return control.skip != 0 || control.fault.kind != WireFaultKind::none;
+}
+
+// Calls body(segment, block) for every block of every segment, in parallel. `chunks` is scratch.
+template <typename Body>
+void each_block(const DgcTable& table, std::vector<DgcChunk>& chunks, int threads, const Body& body) {
+  chunks.clear();
+  for (int32_t i = 0; i < table.count; ++i) {
+    for (int64_t b = 0; b < table.segments[i].blocks(); ++b) chunks.push_back({i, static_cast<int32_t>(b), 0, 0, 0});
+  }
+  const auto count = static_cast<int64_t>(chunks.size());
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+  for (int64_t c = 0; c < count; ++c) {
+    const DgcChunk& chunk = chunks[static_cast<size_t>(c)];
+    body(table.segments[chunk.segment], chunk.block);
+  }
+}
+
+}  // namespace
+
+void CpuBackend::dgc_apply(const DgcApplyArgs& args) {
+  StepControl& control = *args.control;
+  if (nothing_to_do(control)) return;
+  control.fault = first_fault(args);
+  if (control.fault.kind != WireFaultKind::none) return;
+  each_block(args.table, dgc_scratch_->chunks, threads_,
+             [&](const DgcSegment& s, int64_t block) { apply_block(args, s, block); });
+  step_dense(args);
+}
+
+void CpuBackend::dgc_step(const DgcStepArgs& args) {
+  if (nothing_to_do(*args.control)) return;
+  each_block(args.table, dgc_scratch_->chunks, threads_,
+             [&](const DgcSegment& s, int64_t block) { step_block(args, s, block); });
+  step_dense(args);
 }
 
 }  // namespace dgc

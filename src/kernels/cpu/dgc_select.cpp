@@ -5,19 +5,8 @@
 #include <cmath>
 #include <functional>
 
-#include "tensor/half.h"
-
 namespace dgc {
 namespace {
-
-constexpr float kHalfMax = 65504;
-
-// What travels as fp16 such that v - sent is exact (kernels/dgc_args.h).
-uint16_t half_to_send(float v) {
-  if (!std::isfinite(v)) return float_to_half(v);  // already lost: let the weights show it
-  if (std::fabs(v) >= 0x1p29f) return 0;
-  return float_to_half(std::clamp(v, -kHalfMax, kHalfMax));
-}
 
 // How many candidates to aim at: half again for a threshold that moves otherwise than expected, and four standard
 // deviations of a count of k, which is what matters when k is small.
@@ -30,23 +19,15 @@ std::ptrdiff_t list_length(int64_t k) {
 DgcEmitter::DgcEmitter(const DgcCompressArgs& args, const DgcSegment& segment)
     : u_(args.momentum_correction && args.factor_masking ? args.u + segment.offset : nullptr),
       v_(args.v + segment.offset),
-      values_(static_cast<WireValues>(args.header.values)),
       block_ends_(reinterpret_cast<uint32_t*>(args.message + kWireHeaderBytes + segment.block_ends_at)),
       offsets_(reinterpret_cast<uint16_t*>(args.message + kWireHeaderBytes + segment.offsets_at)),
-      values32_(reinterpret_cast<float*>(args.message + kWireHeaderBytes + segment.values_at)),
-      values16_(reinterpret_cast<uint16_t*>(args.message + kWireHeaderBytes + segment.values_at)) {}
+      values_(reinterpret_cast<float*>(args.message + kWireHeaderBytes + segment.values_at)) {}
 
 void DgcEmitter::emit(int64_t entry, int64_t index) const {
   float& v = v_[index];
   offsets_[entry] = static_cast<uint16_t>(index % kDgcBlock);
-  if (values_ == WireValues::fp32) {
-    values32_[entry] = v;
-    v = 0;
-  } else {
-    const uint16_t half = half_to_send(v);
-    values16_[entry] = half;
-    v = std::isfinite(v) ? v - half_to_float(half) : 0;
-  }
+  values_[entry] = v;
+  v = 0;
   if (u_ != nullptr) u_[index] = 0;
 }
 

@@ -22,11 +22,9 @@ class DgcEmitter {
  private:
   float* u_;  // null: momentum is not masked
   float* v_;
-  WireValues values_;
   uint32_t* block_ends_;
   uint16_t* offsets_;
-  float* values32_;
-  uint16_t* values16_;
+  float* values_;
 };
 
 // What a selection says for the next guess (kernels/dgc_args.h).

@@ -57,11 +57,13 @@ WireFault check_message(const std::byte* message, const WireHeader& want, uint64
   const std::byte* payload = message + kWireHeaderBytes;
   if (got.magic != want.magic) return fault(WireFaultKind::magic);
   if (got.version != want.version) return fault(WireFaultKind::version, got.version);
+  if (got.values != want.values || got.indices != want.indices) {
+    return fault(WireFaultKind::format, wire_format_code(got.values, got.indices));
+  }
   if (got.checksum != checksum_of(got, payload, want.payload_bytes)) return fault(WireFaultKind::checksum);
   if (got.step != step) return fault(WireFaultKind::stale, got.step);
   if (got.worker != want.worker) return fault(WireFaultKind::worker, got.worker);
-  if (got.values != want.values || got.tensors != want.tensors || got.payload_bytes != want.payload_bytes ||
-      got.entries != want.entries) {
+  if (got.tensors != want.tensors || got.payload_bytes != want.payload_bytes || got.entries != want.entries) {
     return fault(WireFaultKind::layout);
   }
   for (int32_t i = 0; i < table.count; ++i) {

@@ -11,6 +11,24 @@ inline uint64_t message_bytes(const WireHeader& header) { return kWireHeaderByte
 // Writes the header, with this step and the checksum, in front of a payload that is in place.
 void seal_message(std::byte* message, WireHeader header, uint64_t step);
 
+// One block's entries in a canonical message whose bytes can be trusted.
+struct BlockEntries {
+  const uint16_t* offsets;
+  const float* values;
+  uint32_t begin, end;
+};
+
+inline BlockEntries entries_of(const std::byte* message, const DgcSegment& s, int64_t block) {
+  const std::byte* payload = message + kWireHeaderBytes;
+  const auto* ends = reinterpret_cast<const uint32_t*>(payload + s.block_ends_at);
+  return {reinterpret_cast<const uint16_t*>(payload + s.offsets_at),
+          reinterpret_cast<const float*>(payload + s.values_at), block == 0 ? 0 : ends[block - 1], ends[block]};
+}
+
+// The bodies of Backend::dgc_encode and Backend::dgc_decode, for those who have no backend.
+void encode_message(const DgcEncodeArgs& args, int threads);
+void decode_messages(const DgcDecodeArgs& args, int threads);
+
 // Whether every byte of a message can be trusted, indices included. `want` says what it must be, with the worker; its
 // checksum is not looked at.
 WireFault check_message(const std::byte* message, const WireHeader& want, uint64_t step, const DgcTable& table);

@@ -9,11 +9,11 @@
 namespace dgc {
 
 namespace cuda {
-class ConvCache;    // conv_cache.h
-class Graphs;       // graphs.h
-class Queue;        // queue.h
-class DgcScratch;   // dgc_memory.h
-struct Libraries;   // libraries.h
+class ConvCache;   // conv_cache.h
+class Graphs;      // graphs.h
+class Queue;       // queue.h
+class DgcScratch;  // dgc_memory.h
+struct Libraries;  // libraries.h
 }  // namespace cuda
 
 // The backend of one GPU: cuDNN for convolutions, cuBLAS for matrix products, our own kernels for the rest. The bodies
@@ -77,8 +77,14 @@ class CudaBackend final : public Backend {
   void sgd_step(const SgdArgs&, ConstView g, View m, View w) override;
 
   void dgc_compress(const DgcCompressArgs&) override;
+  void dgc_encode(const DgcEncodeArgs&) override;
+  void dgc_decode(const DgcDecodeArgs&) override;
   void dgc_apply(const DgcApplyArgs&) override;
+  void dgc_scatter(const DgcScatterArgs&) override;
+  void dgc_step(const DgcStepArgs&) override;
   void dgc_pack(const DgcPackArgs&) override;
+  void dgc_pack_half(const DgcPackHalfArgs&) override;
+  void dgc_sum_half(const DgcSumHalfArgs&) override;
 
  private:
   friend class cuda::Queue;

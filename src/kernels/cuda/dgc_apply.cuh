@@ -2,6 +2,7 @@
 // message is checked, then every block of 65,536 elements adds up what was sent, worker after worker without atomics,
 // and steps its weights: the same bits as the CPU's. Without weight decay only what was sent is touched; with it every
 // element is, 20 bytes each. The tensors that travel dense take their step here too.
+// DgcStep takes the same step by a sum that came as dense numbers: 12 bytes per element without weight decay, else 20.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +16,10 @@ namespace dgc::cuda {
 
 // One worker's entries lie in different places, so threads may take them in any order; between workers all wait.
 __device__ inline void add_messages(const DgcApplyArgs& a, const DgcSegment& s, int64_t local, float* sum) {
-  const bool fp32 = a.header.values == static_cast<uint16_t>(WireValues::fp32);
   for (int worker = 0; worker < a.workers; ++worker) {
     const DgcEntries e(DgcMessages{a}.payload(worker), s, local);
     for (unsigned i = e.begin + threadIdx.x; i < e.end; i += kDgcThreads) {
-      sum[e.offsets[i]] += fp32 ? e.values32[i] : half_value(e.values16[i]);
+      sum[e.offsets[i]] += e.values[i];
     }
     __syncthreads();
   }
@@ -39,21 +39,21 @@ __device__ inline void step_sent(const DgcApplyArgs& a, const DgcSegment& s, int
   }
 }
 
-__device__ inline void step_element(const DgcApplyArgs& a, float lr, float sum, float& m, float& w) {
+__device__ inline void step_element(const DgcStepArgs& a, float lr, float sum, float& m, float& w) {
   const float d = a.momentum_correction ? a.weight_decay * w : fmaf(a.weight_decay, w, sum);
   m = fmaf(a.momentum, m, d);
   const float decayed = a.nesterov ? fmaf(a.momentum, m, d) : m;
   w = fmaf(-lr, a.momentum_correction ? sum + decayed : decayed, w);
 }
 
-__device__ inline void step_four(const DgcApplyArgs& a, float lr, const float4& sum, float4& m, float4& w) {
+__device__ inline void step_four(const DgcStepArgs& a, float lr, const float4& sum, float4& m, float4& w) {
   step_element(a, lr, sum.x, m.x, w.x);
   step_element(a, lr, sum.y, m.y, w.y);
   step_element(a, lr, sum.z, m.z, w.z);
   step_element(a, lr, sum.w, m.w, w.w);
 }
 
-__device__ inline void step_all(const DgcApplyArgs& a, float lr, int numel, float* sum, float* m, float* w) {
+__device__ inline void step_all(const DgcStepArgs& a, float lr, int numel, float* sum, float* m, float* w) {
   auto* sum4 = reinterpret_cast<float4*>(sum);
   auto* m4 = reinterpret_cast<float4*>(m);
   auto* w4 = reinterpret_cast<float4*>(w);
@@ -85,6 +85,9 @@ __device__ inline void step_all(const DgcApplyArgs& a, float lr, int numel, floa
     sum[i] = 0;
   }
 }
+
+// Then an element with a sum of zero stays where it is, and there is no momentum.
+__device__ inline bool only_sent_moves(const DgcStepArgs& a) { return a.momentum_correction && a.weight_decay == 0; }
 
 struct DgcApply {
   static constexpr const char* kName = "dgc_apply";
@@ -120,7 +123,7 @@ struct DgcApply {
       const DgcSegment& s = a.table.segments[segment_of(a.table, block)];
       const int64_t local = block - s.first_block, first = local * kDgcBlock, at = s.offset + first;
       add_messages(a, s, local, a.sum + at);
-      if (a.momentum_correction && a.weight_decay == 0) {
+      if (only_sent_moves(a)) {
         step_sent(a, s, local, lr, a.sum + at, a.w + at);
       } else {
         step_all(a, lr, static_cast<int>(smaller(kDgcBlock, s.numel - first)), a.sum + at, a.m + at, a.w + at);
@@ -129,6 +132,34 @@ struct DgcApply {
     step_dense(a, lr);
   }
 };
+
+struct DgcStep {
+  static constexpr const char* kName = "dgc_step";
+  static constexpr int kBlock = kDgcThreads;
+  using Args = DgcStepArgs;
+  struct Shared {};
+
+  __device__ static void run(const Args& a, Shared&) {
+    if (a.control->skip != 0 || a.control->fault.kind != WireFaultKind::none) return;
+    const float lr = a.control->lr;
+    for (int64_t block = blockIdx.x; block < a.table.blocks; block += gridDim.x) {
+      const DgcSegment& s = a.table.segments[segment_of(a.table, block)];
+      const int64_t first = (block - s.first_block) * kDgcBlock, at = s.offset + first;
+      const int numel = static_cast<int>(smaller(kDgcBlock, s.numel - first));
+      if (only_sent_moves(a)) {
+        for (int64_t i = at + threadIdx.x; i < at + numel; i += kDgcThreads) a.w[i] = fmaf(-lr, a.sum[i], a.w[i]);
+      } else {
+        step_all(a, lr, numel, a.sum + at, a.m + at, a.w + at);
+      }
+    }
+    step_dense(a, lr);
+  }
+};
+
+template <typename Queue>
+void dgc_step(Queue& queue, const DgcStepArgs& args) {
+  queue.template run<DgcStep>(std::max(args.table.blocks, dense_blocks(args.dense.numel)), args);
+}
 
 template <typename Queue>
 void dgc_apply(Queue& queue, DgcScratch& scratch, const DgcApplyArgs& args) {

@@ -29,6 +29,11 @@ __device__ inline int segment_of(const DgcTable& table, int64_t block) {
   return low;
 }
 
+__device__ inline void zero_all(unsigned* counters, int64_t count) {
+  const int64_t step = int64_t{gridDim.x} * kDgcThreads;
+  for (int64_t i = int64_t{blockIdx.x} * kDgcThreads + threadIdx.x; i < count; i += step) counters[i] = 0;
+}
+
 // |v| by its bits, and an element as one number: larger magnitude first, then lower index first (as the CPU's).
 __device__ inline unsigned magnitude_bits(float v) { return __float_as_uint(v) & 0x7fffffffu; }
 __device__ inline uint64_t selection_key(unsigned magnitude, unsigned index) {

@@ -26,14 +26,12 @@ struct DgcMessages {
 // One block's entries in one message. Until it is checked it may say anything.
 struct DgcEntries {
   const uint16_t* offsets;
-  const float* values32;  // one of the two is read
-  const uint16_t* values16;
+  const float* values;
   unsigned begin, end;
 
   __device__ DgcEntries(const std::byte* payload, const DgcSegment& s, int64_t local)
       : offsets(reinterpret_cast<const uint16_t*>(payload + s.offsets_at)),
-        values32(reinterpret_cast<const float*>(payload + s.values_at)),
-        values16(reinterpret_cast<const uint16_t*>(payload + s.values_at)) {
+        values(reinterpret_cast<const float*>(payload + s.values_at)) {
     const auto* ends = reinterpret_cast<const unsigned*>(payload + s.block_ends_at);
     begin = local == 0 ? 0 : ends[local - 1];
     end = ends[local];
@@ -78,11 +76,11 @@ __device__ inline WireFaultKind check_header(const DgcApplyArgs& a, int worker, 
   const WireHeader& want = a.header;
   if (got.magic != want.magic) return WireFaultKind::magic;
   if (got.version != want.version) return WireFaultKind::version;
+  if (got.values != want.values || got.indices != want.indices) return WireFaultKind::format;
   if (got.checksum != checksum) return WireFaultKind::checksum;
   if (got.step != a.control->step) return WireFaultKind::stale;
   if (got.worker != static_cast<unsigned>(worker)) return WireFaultKind::worker;
-  if (got.values != want.values || got.tensors != want.tensors || got.payload_bytes != want.payload_bytes ||
-      got.entries != want.entries) {
+  if (got.tensors != want.tensors || got.payload_bytes != want.payload_bytes || got.entries != want.entries) {
     return WireFaultKind::layout;
   }
   return WireFaultKind::none;
@@ -108,6 +106,7 @@ __device__ inline WireFault decode_fault(const DgcApplyArgs& a, unsigned long lo
   fault.kind = static_cast<WireFaultKind>(~code >> 32 & 15u);
   const WireHeader got = read_header(DgcMessages{a}.header(static_cast<int>(fault.worker)));
   if (fault.kind == WireFaultKind::version) fault.found = got.version;
+  if (fault.kind == WireFaultKind::format) fault.found = wire_format_code(got.values, got.indices);
   if (fault.kind == WireFaultKind::stale) fault.found = got.step;
   if (fault.kind == WireFaultKind::worker) fault.found = got.worker;
   if (fault.kind == WireFaultKind::indices) fault.found = static_cast<unsigned>(~code);

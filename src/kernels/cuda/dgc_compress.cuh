@@ -19,11 +19,6 @@
 
 namespace dgc::cuda {
 
-__device__ inline void zero_all(unsigned* counters, int64_t count) {
-  const int64_t step = int64_t{gridDim.x} * kDgcThreads;
-  for (int64_t i = int64_t{blockIdx.x} * kDgcThreads + threadIdx.x; i < count; i += step) counters[i] = 0;
-}
-
 struct DgcCompress {
   static constexpr const char* kName = "dgc_compress";
   static constexpr int kBlock = kDgcThreads;
@@ -71,7 +66,9 @@ struct DgcCompress {
     zero_all(scratch.guess_histogram, int64_t{a.table.count} * kDgcGuessBins);
     if (!listed) zero_all(scratch.radix_histogram, int64_t{a.table.count} * kDgcRadixBins);
     hash_pieces(a.message, 1, a.header.payload_bytes, scratch.hashes, [&](int) { return a.control->step; });
-    if (last_block(scratch.ticket, gridDim.x, shared.is_last) && warp() == 0) write_header(a, scratch.hashes);
+    if (last_block(scratch.ticket, gridDim.x, shared.is_last) && warp() == 0) {
+      write_header(a.header, a.control->step, scratch.hashes, a.message, nullptr);
+    }
   }
 };
 

@@ -52,22 +52,49 @@ inline size_t carve(void* memory, int64_t hashes, DgcApplyScratch& to) {
   return carver.used();
 }
 
+inline size_t carve(void* memory, int64_t count, int64_t pieces, DgcEncodeScratch& to) {
+  Carver carver(memory);
+  carver.take(to.hashes, pieces);
+  carver.take(to.largest, count);
+  carver.take(to.ticket, 1);
+  return carver.used();
+}
+
+inline size_t carve(void* memory, int64_t sums, DgcDecodeScratch& to) {
+  Carver carver(memory);
+  carver.take(to.sums, sums);
+  return carver.used();
+}
+
 // What the DGC ops keep between calls. It grows when a larger table or message comes, else nothing is allocated.
 class DgcScratch {
  public:
   explicit DgcScratch(std::shared_ptr<Device> device) : device_(std::move(device)) {}
 
   const DgcCompressScratch& compress(const DgcTable& table, uint64_t payload_bytes);
+  const DgcEncodeScratch& encode(const DgcTable& table, uint64_t payload_bytes);
+  const DgcDecodeScratch& decode(int32_t workers, int64_t chunks);
   const DgcApplyScratch& apply(int32_t workers, uint64_t payload_bytes);
 
   // Blocks that fit on the GPU at once; 0: not asked yet.
-  int64_t compress_blocks = 0, apply_blocks = 0;
+  int64_t compress_blocks = 0, encode_blocks = 0, decode_blocks = 0, apply_blocks = 0;
 
  private:
+  // Memory for what `carve_into` carves, zero at first. What it takes the place of may be in use.
+  template <typename Carve>
+  void grow(Buffer& memory, const Carve& carve_into) {
+    device_->synchronize();
+    memory = Buffer();
+    memory = Buffer(device_, carve_into(nullptr));
+    carve_into(memory.data());
+  }
+
   std::shared_ptr<Device> device_;
-  int64_t blocks_ = 0, count_ = 0, pieces_ = 0, hashes_ = 0;
-  Buffer compress_memory_, apply_memory_;
+  int64_t blocks_ = 0, count_ = 0, pieces_ = 0, encode_count_ = 0, encode_pieces_ = 0, sums_ = 0, hashes_ = 0;
+  Buffer compress_memory_, encode_memory_, decode_memory_, apply_memory_;
   DgcCompressScratch compress_{};
+  DgcEncodeScratch encode_{};
+  DgcDecodeScratch decode_{};
   DgcApplyScratch apply_{};
 };
 
@@ -77,22 +104,35 @@ inline const DgcCompressScratch& DgcScratch::compress(const DgcTable& table, uin
     blocks_ = std::max(blocks_, table.blocks);
     count_ = std::max(count_, int64_t{table.count});
     pieces_ = std::max(pieces_, pieces);
-    device_->synchronize();  // the memory that is given back may be in use
-    compress_memory_ = Buffer();
-    compress_memory_ = Buffer(device_, carve(nullptr, blocks_, count_, pieces_, compress_));
-    carve(compress_memory_.data(), blocks_, count_, pieces_, compress_);
+    grow(compress_memory_, [&](void* memory) { return carve(memory, blocks_, count_, pieces_, compress_); });
   }
   return compress_;
+}
+
+inline const DgcEncodeScratch& DgcScratch::encode(const DgcTable& table, uint64_t payload_bytes) {
+  const int64_t pieces = wire_pieces(payload_bytes);
+  if (table.count > encode_count_ || pieces > encode_pieces_ || encode_memory_.data() == nullptr) {
+    encode_count_ = std::max(encode_count_, int64_t{table.count});
+    encode_pieces_ = std::max(encode_pieces_, pieces);
+    grow(encode_memory_, [&](void* memory) { return carve(memory, encode_count_, encode_pieces_, encode_); });
+  }
+  return encode_;
+}
+
+inline const DgcDecodeScratch& DgcScratch::decode(int32_t workers, int64_t chunks) {
+  const int64_t sums = workers * chunks;
+  if (sums > sums_ || decode_memory_.data() == nullptr) {
+    sums_ = std::max(sums_, sums);
+    grow(decode_memory_, [&](void* memory) { return carve(memory, sums_, decode_); });
+  }
+  return decode_;
 }
 
 inline const DgcApplyScratch& DgcScratch::apply(int32_t workers, uint64_t payload_bytes) {
   const int64_t hashes = workers * wire_pieces(payload_bytes);
   if (hashes > hashes_ || apply_memory_.data() == nullptr) {
     hashes_ = std::max(hashes_, hashes);
-    device_->synchronize();
-    apply_memory_ = Buffer();
-    apply_memory_ = Buffer(device_, carve(nullptr, hashes_, apply_));
-    carve(apply_memory_.data(), hashes_, apply_);
+    grow(apply_memory_, [&](void* memory) { return carve(memory, hashes_, apply_); });
   }
   return apply_;
 }

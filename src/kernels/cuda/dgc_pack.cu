@@ -8,4 +8,14 @@ void CudaBackend::dgc_pack(const DgcPackArgs& args) {
   cuda::dgc_pack(queue, args);
 }
 
+void CudaBackend::dgc_pack_half(const DgcPackHalfArgs& args) {
+  cuda::Queue queue(*this);
+  cuda::dgc_pack_half(queue, args);
+}
+
+void CudaBackend::dgc_sum_half(const DgcSumHalfArgs& args) {
+  cuda::Queue queue(*this);
+  cuda::dgc_sum_half(queue, args);
+}
+
 }  // namespace dgc

@@ -60,6 +60,24 @@ struct DgcCompressScratch {
   unsigned* ticket;            // zero
 };
 
+// Device memory of dgc_encode.
+struct DgcEncodeScratch {
+  uint64_t* hashes;   // [pieces of the canonical payload]
+  unsigned* largest;  // zero [count]: the largest finite magnitude of a segment, by its bits
+  unsigned* ticket;   // zero
+};
+
+// What the words of a chunk amount to (DgcCode::kChunk of them).
+struct DgcChunkSum {
+  unsigned long long entries;
+  unsigned long long elements;  // run16: how far they lead
+};
+
+// Device memory of dgc_decode.
+struct DgcDecodeScratch {
+  DgcChunkSum* sums;  // [workers * chunks]
+};
+
 // Device memory of dgc_apply.
 struct DgcApplyScratch {
   uint64_t* hashes;           // [workers * pieces]

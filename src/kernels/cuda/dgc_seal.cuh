@@ -38,17 +38,20 @@ __device__ inline uint64_t message_checksum(const uint64_t* header, const uint64
 
 static_assert(offsetof(WireHeader, step) == 16 && offsetof(WireHeader, checksum) == 40);
 
-// By one warp, once all pieces are hashed.
-__device__ inline void write_header(const DgcCompressArgs& a, const uint64_t* hashes) {
-  WireHeader filled = a.header;
-  filled.step = a.control->step;
+// By one warp, once all pieces are hashed: the header with this step and the checksum, to `message` and, unless it is
+// null, to `copy`.
+__device__ inline void write_header(WireHeader header, uint64_t step, const uint64_t* hashes, std::byte* message,
+                                    std::byte* copy) {
+  header.step = step;
   uint64_t words[kHeaderWords];
-  memcpy(words, &filled, sizeof(words));
-  auto* header = reinterpret_cast<uint64_t*>(a.message);
-  words[kHeaderWords - 1] = message_checksum(words, hashes, lane() < 4 ? wire_pieces(a.header.payload_bytes) : -1);
+  memcpy(words, &header, sizeof(words));
+  words[kHeaderWords - 1] = message_checksum(words, hashes, lane() < 4 ? wire_pieces(header.payload_bytes) : -1);
   if (lane() != 0) return;
 #pragma unroll
-  for (int i = 0; i < kHeaderWords; ++i) header[i] = words[i];
+  for (int i = 0; i < kHeaderWords; ++i) reinterpret_cast<uint64_t*>(message)[i] = words[i];
+  if (copy == nullptr) return;
+#pragma unroll
+  for (int i = 0; i < kHeaderWords; ++i) reinterpret_cast<uint64_t*>(copy)[i] = words[i];
 }
 
 }  // namespace dgc::cuda

@@ -15,14 +15,6 @@ namespace dgc::cuda {
 // All threads of all blocks: for kernels launched cooperatively.
 __device__ __forceinline__ void grid_sync() { cooperative_groups::this_grid().sync(); }
 
-// Rounded to nearest even. A NaN keeps its sign and becomes the one that tensor/half.h makes.
-__device__ __forceinline__ uint16_t half_bits(float value) {
-  const unsigned bits = __float_as_uint(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>((bits >> 16 & 0x8000u) | 0x7e00u);
-  return __half_as_ushort(__float2half_rn(value));
-}
-__device__ __forceinline__ float half_value(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
-
 using f16 = __half;
 using bf16 = __nv_bfloat16;
 

@@ -173,9 +173,6 @@ inline void grid_sync(std::source_location at = std::source_location::current())
   emulation::wait_for_grid({"grid_sync", at});
 }
 
-inline uint16_t half_bits(float value) { return float_to_half(value); }
-inline float half_value(uint16_t bits) { return half_to_float(bits); }
-
 struct f16 {
   uint16_t bits;
 };

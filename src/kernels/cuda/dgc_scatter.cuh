@@ -1,0 +1,37 @@
+// A message as dense numbers (kernels/dgc_args.h): every block of 65,536 elements becomes zero and then takes its
+// entries, in one launch; 4 bytes written per element.
+#pragma once
+
+#include "kernels/cuda/dgc_check.cuh"
+
+namespace dgc::cuda {
+
+struct DgcScatter {
+  static constexpr const char* kName = "dgc_scatter";
+  static constexpr int kBlock = kDgcThreads;
+  using Args = DgcScatterArgs;
+  struct Shared {};
+
+  __device__ static void run(const Args& a, Shared&) {
+    if (a.control->skip != 0) return;
+    for (int64_t block = blockIdx.x; block < a.table.blocks; block += gridDim.x) {
+      const DgcSegment& s = a.table.segments[segment_of(a.table, block)];
+      const int64_t local = block - s.first_block, first = local * kDgcBlock;
+      float* dense = a.dense + s.offset + first;
+      const int numel = static_cast<int>(smaller(kDgcBlock, s.numel - first));
+      for (int i = static_cast<int>(threadIdx.x); i < numel; i += kDgcThreads) dense[i] = 0;
+      __syncthreads();
+      const DgcEntries e(a.message + kWireHeaderBytes, s, local);
+      for (unsigned i = e.begin + threadIdx.x; i < e.end; i += kDgcThreads) {
+        dense[e.offsets[i]] = 0.f + e.values[i];  // not -0
+      }
+    }
+  }
+};
+
+template <typename Queue>
+void dgc_scatter(Queue& queue, const DgcScatterArgs& args) {
+  queue.template run<DgcScatter>(args.table.blocks, args);
+}
+
+}  // namespace dgc::cuda

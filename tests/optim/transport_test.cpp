@@ -1,0 +1,151 @@
+#include <catch2/catch.hpp>
+
+#include "optim/dgc_layout.h"
+#include "tests/optim/cluster.h"
+
+// exchange.transport changes what travels and nothing else.
+using namespace dgc;
+using namespace dgc::test;
+
+namespace {
+
+struct Variant {
+  WireFormat wire;
+  float weight_decay = 0;
+  bool momentum_correction = true;
+  SmallTensors small_tensors = SmallTensors::dense;
+};
+
+struct Spread {
+  int ranks;
+  int local_workers;
+};
+
+ClusterOptions cluster(const Variant& variant, Transport transport, Spread spread) {
+  ClusterOptions options;
+  options.ranks = spread.ranks;
+  options.local_workers = spread.local_workers;
+  options.steps = 7;
+  options.sparsity = [](uint64_t step) { return step < 2 ? 0.75 : step < 4 ? 0.5 : 0.98; };
+  options.make = [=](const OptimizerContext& context) {
+    DgcOptions dgc;
+    dgc.sgd.momentum = 0.9f;
+    dgc.sgd.nesterov = true;
+    dgc.sgd.weight_decay = variant.weight_decay;
+    dgc.momentum_correction = variant.momentum_correction;
+    dgc.wire = variant.wire;
+    dgc.small_tensors = variant.small_tensors;
+    dgc.small_sparsity = 0.9;
+    dgc.transport = transport;
+    return make_dgc(context, dgc);
+  };
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("a dense sum of what is sent gives the bits of the messages, in every format", "[optim]") {
+  Variant variant;
+  variant.wire.values = GENERATE(WireValues::fp32, WireValues::fp16, WireValues::bf16, WireValues::int8);
+  variant.wire.indices = variant.wire.values == WireValues::int8 ? WireIndices::rice : WireIndices::block16;
+  variant.weight_decay = GENERATE(0.f, 1e-3f);
+  variant.momentum_correction = GENERATE(true, false);
+  CAPTURE(variant.wire.values, variant.weight_decay, variant.momentum_correction);
+  const auto sparse = run_cluster(cluster(variant, Transport::sparse, {1, 4}));
+  CHECK((run_cluster(cluster(variant, Transport::dense, {1, 4})) == sparse));
+  CHECK((run_cluster(cluster(variant, Transport::dense, {4, 1})) == sparse));
+  CHECK((run_cluster(cluster(variant, Transport::dense, {2, 2})) == sparse));
+}
+
+TEST_CASE("a dense sum gives the bits of the messages also where small tensors are one of them", "[optim]") {
+  Variant variant;
+  variant.small_tensors = GENERATE(SmallTensors::sparse, SmallTensors::dense_fp16);
+  const auto sparse = run_cluster(cluster(variant, Transport::sparse, {1, 3}));
+  CHECK((run_cluster(cluster(variant, Transport::dense, {3, 1})) == sparse));
+}
+
+TEST_CASE("auto decides anew for each sparsity, says so, and changes no bit", "[optim]") {
+  const auto of_step = [](uint64_t step) { return step % 3 == 0 ? 0.75 : 0.98; };  // back and forth
+  ClusterOptions options = cluster({}, Transport::automatic, {4, 2});
+  options.sparsity = of_step;
+  options.after = [&](int, uint64_t step, Optimizer&, const Arena&, const StepReport& report) {
+    // 1518 of 1556 parameters are compressed; 38 travel dense in any case.
+    const bool dense = step % 3 == 0;
+    CHECK((report.bytes.transport == (dense ? Transport::dense : Transport::sparse)));
+    CHECK(report.bytes.sent == (dense ? 4 * 1518 : 48 + 208) + 4 * 38);
+    CHECK(report.bytes.dense == 4 * 1556);
+  };
+  const auto automatic = run_cluster(options);
+  options = cluster({}, Transport::sparse, {1, 8});
+  options.sparsity = of_step;
+  CHECK((run_cluster(options) == automatic));
+}
+
+TEST_CASE("auto weighs all messages against a ring's 8 bytes per element", "[optim]") {
+  const auto layout = [](Transport transport, double sparsity, int64_t workers) {
+    DgcLayoutOptions options;
+    options.sparsity = sparsity;
+    options.transport = transport;
+    options.workers = workers;
+    return make_dgc_layout(small_layout(), options);
+  };
+  // 72 of 288 and 308 of 1230: 48 + (4 + 144 + 288) + (4 + 616 + 1232) = 2336 bytes; 8 x 1518 = 12144.
+  const DgcLayout five = layout(Transport::automatic, 0.75, 5), six = layout(Transport::automatic, 0.75, 6);
+  CHECK(five.wire.message_bytes() == 2336);
+  CHECK((five.transport == Transport::sparse && six.transport == Transport::dense));
+  CHECK((five.sent_bytes() == 2336 + 152 && six.sent_bytes() == 4 * 1518 + 152));
+  CHECK((layout(Transport::automatic, 0.98, 6).transport == Transport::sparse));
+  CHECK((layout(Transport::automatic, 0.98, 60).transport == Transport::dense));  // 256 x 60 = 15360
+  CHECK((layout(Transport::automatic, 0, 1).transport == Transport::sparse));     // nothing to gain
+  CHECK((layout(Transport::sparse, 0, 60).transport == Transport::sparse));
+  CHECK((layout(Transport::dense, 0.98, 2).transport == Transport::dense));
+
+  const ParamLayout no_tensors({{"bias", {8}, {}}});
+  CHECK((make_dgc_layout(no_tensors, {.transport = Transport::dense}).transport == Transport::sparse));
+}
+
+TEST_CASE("a flush after dense steps leaves nothing behind", "[optim]") {
+  const auto backend = make_cpu_backend(1);
+  const auto communicator = make_single_communicator();
+  const auto optimizer = cluster({}, Transport::dense, {1, 1}).make({*backend, *communicator, small_layout(), 1});
+  const Arena weights(backend->device(), small_layout()), gradient(backend->device(), small_layout());
+  initialize(weights, 5);
+  float* const pointers[] = {gradient.data()};
+  StepRecord record(*backend, *communicator, 1);
+  const Stepper stepper{*optimizer, record, weights, pointers};
+  for (uint64_t step = 0; step < 3; ++step) {
+    for_elements(small_layout(), [&](int64_t e) { gradient.data()[e] = gradient_at(0, step, e, 0); });
+    stepper.step(step, 0.1f, 0.98);
+  }
+  CHECK((stepper.flush(3, 0.1f).bytes.transport == Transport::sparse));
+  for (const NamedState& state : optimizer->state()) {
+    if (state.name != "v") continue;
+    for (int64_t e = 0; e < small_layout().small_offset(); ++e) REQUIRE(state.arena->data()[e] == 0);
+  }
+  for_elements(small_layout(), [&](int64_t e) { gradient.data()[e] = gradient_at(0, 4, e, 0); });
+  CHECK((stepper.step(4, 0.1f, 0.98).bytes.transport == Transport::dense));  // and on it goes
+}
+
+TEST_CASE("a step that is skipped changes nothing where sums travel", "[optim]") {
+  const auto backend = make_cpu_backend(1);
+  const auto communicator = make_single_communicator();
+  Variant variant;
+  variant.weight_decay = 1e-3f;
+  const auto optimizer = cluster(variant, Transport::dense, {1, 1}).make({*backend, *communicator, small_layout(), 1});
+  const Arena weights(backend->device(), small_layout()), gradient(backend->device(), small_layout());
+  initialize(weights, 5);
+  float* const pointers[] = {gradient.data()};
+  StepRecord record(*backend, *communicator, 1);
+  const Stepper stepper{*optimizer, record, weights, pointers};
+  const auto everything = [&] {
+    std::vector<std::vector<float>> all = {to_vector(weights)};
+    for (const NamedState& state : optimizer->state()) all.push_back(to_vector(*state.arena));
+    return all;
+  };
+  for_elements(small_layout(), [&](int64_t e) { gradient.data()[e] = gradient_at(0, 0, e, 0); });
+  stepper.step(0, 0.1f, 0.75);
+  const auto before = everything();
+  gradient.data()[0] = INFINITY;
+  CHECK(stepper.step(1, 0.1f, 0.75).skipped);
+  CHECK((everything() == before));
+}
