@@ -1,11 +1,9 @@
 #include <spdlog/spdlog.h>
 
-#include <new>
-
 #include "commands/commands.h"
 #include "commands/supervise.h"
 #include "commands/usage_error.h"
-#include "tensor/errors.h"
+#include "train/failure.h"
 #include "train/interrupt.h"
 #include "train/log.h"
 
@@ -36,7 +34,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    spdlog::error("{}", dgc::usage_error(app, error));
+    if (dgc::tells_for_all()) spdlog::error("{}", dgc::usage_error(app, error));
     return kUserError;
   }
 }
@@ -47,19 +45,15 @@ int main(int argc, char** argv) {
   dgc::log_to_stderr();
   try {
     return run(argc, argv);
-  } catch (const dgc::Interrupted& interrupted) {
-    spdlog::info("{}", interrupted.what());
+  } catch (const dgc::Interrupted&) {
     return kInterrupted;
-  } catch (const dgc::UserError& error) {
-    spdlog::error("{}", error.what());
-    return kUserError;
   } catch (const dgc::SupervisedEnd& end) {
     return end.exit_code;
-  } catch (const std::bad_alloc&) {
-    spdlog::error("out of memory");
-    return kOurError;
+  } catch (const dgc::ToldError& error) {
+    return error.users ? kUserError : kOurError;
   } catch (const std::exception& error) {
-    spdlog::error("internal error: {}", error.what());
-    return kOurError;
+    const dgc::Complaint complaint = dgc::complaint(error);
+    spdlog::error("{}", complaint.text);
+    return complaint.users ? kUserError : kOurError;
   }
 }

@@ -4,22 +4,45 @@
 
 #include "commands/commands.h"
 #include "dist/communicator.h"
+#include "dist/launch.h"
 #include "kernels/backend.h"
+#include "train/version.h"
 
 namespace dgc {
+
+namespace {
+
+std::string communicators() {
+  std::string all = "single, threads";
+  if (const std::string mpi = mpi_description(); !mpi.empty()) all += ", mpi (" + mpi + ")";
+  if (const std::string nccl = nccl_description(); !nccl.empty()) all += ", nccl (" + nccl + ")";
+  return all;
+}
+
+std::string launcher() {
+  const Launch launch = read_launch();
+  if (launch.launcher == "alone") return "none: one process";
+  return fmt::format("{}: rank {} of {}, number {} of {} on this machine; {}", launch.launcher, launch.rank,
+                     launch.size, launch.local_rank, launch.local_size,
+                     launch.mpi                ? "MPI connects them"
+                     : launch.meeting.is_set() ? "they meet at " + launch.meeting.url()
+                                               : "nobody to meet");
+}
+
+}  // namespace
 
 void add_info_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("info", "Say what this program is and what this machine has");
   command->footer("Example:\n  dgc info");
   command->callback([] {
     const auto backend = make_backend("auto", 0);
-    fmt::print("dgc            {} ({})\n", DGC_VERSION, DGC_GIT_VERSION);
+    fmt::print("dgc            {}\n", program_version());
     fmt::print("compiler       {}\n", __VERSION__);
     fmt::print("device         {} (\"device\": \"auto\" uses this one)\n", backend->device()->name());
     fmt::print("GPUs           {}\n", cuda_description());
     fmt::print("cores          {}\n", std::thread::hardware_concurrency());
-    const std::string nccl = nccl_description();
-    fmt::print("communicators  single, threads{}\n", nccl.empty() ? "" : ", nccl (" + nccl + ")");
+    fmt::print("communicators  {}\n", communicators());
+    fmt::print("launcher       {}\n", launcher());
     // A GPU that takes 16-bit activations multiplies in TF32 as well.
     fmt::print("precisions     {}\n", backend->supports(DType::bf16) ? "fp32, tf32, bf16, fp16" : "fp32");
   });

@@ -50,17 +50,19 @@ void add_train_command(CLI::App& app) {
       ->check(CLI::Range(0, 1000000));
   command->add_option("--launch", options->launcher, "start it in several processes: --launch \"mpirun -n 4\"");
   command->footer(
-      "Example:\n  dgc train configs/quickstart.json --set seed=2 --out runs/seed2\n\n"
+      "Examples:\n  dgc train configs/quickstart.json --set seed=2 --out runs/seed2\n"
+      "  mpirun -n 4 dgc train configs/quickstart.json --set workers_per_rank=1\n\n"
       "Writes config.json, metrics.jsonl, log.txt, TensorBoard events and checkpoints into the run directory.\n"
       "Ctrl-C saves a checkpoint first (exit code 130); --resume then goes on as if nothing had happened.\n"
+      "Under mpirun, which gives its processes a second at Ctrl-C, SIGUSR1 does so.\n"
       "--max-restarts 3 --launch \"mpirun -n 4\" starts four ranks, and starts them again when one dies.");
   command->callback([options] {
     if (options->max_restarts > 0 || !options->launcher.empty()) {
       require_no_launcher();
       return supervise(supervised(*options));
     }
-    const Config config = load_config(options->config, options->overrides);
-    const std::filesystem::path run = train(config, options->train);
+    const std::filesystem::path run =
+        train([&] { return load_config(options->config, options->overrides); }, options->train);
     if (!run.empty()) fmt::print("{}", final_table({run}));
   });
 }

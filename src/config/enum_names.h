@@ -34,7 +34,7 @@ inline constexpr auto kEnumNames<ScheduleType> = std::to_array<std::string_view>
                                                                                   "polynomial", "plateau"});
 template <>
 inline constexpr auto kEnumNames<CommunicatorType> = std::to_array<std::string_view>({"auto", "single", "threads",
-                                                                                      "nccl"});
+                                                                                      "mpi", "nccl"});
 template <>
 inline constexpr auto kEnumNames<Transport> = kTransportNames;
 template <>

@@ -45,6 +45,10 @@ std::optional<double> Row::number(const std::string& key) const {
 
 std::string to_json_line(const Row& row) { return json_text(row_to_json(row)); }
 
+Row read_json_line(const std::string& line, const std::string& where) {
+  return row_from_json(parse_json(line, where), where);
+}
+
 std::vector<Row> read_json_lines(const std::string& path) {
   const std::string text = read_text_file(path);
   std::vector<Row> rows;
@@ -52,8 +56,7 @@ std::vector<Row> read_json_lines(const std::string& path) {
     const size_t newline = text.find('\n', start);
     const std::string line = text.substr(start, newline - start);
     if (newline == std::string::npos && !is_whole(line)) break;
-    const std::string where = fmt::format("{}: line {}", path, number);
-    rows.push_back(row_from_json(parse_json(line, where), where));
+    rows.push_back(read_json_line(line, fmt::format("{}: line {}", path, number)));
     start = newline == std::string::npos ? text.size() : newline + 1;
   }
   return rows;

@@ -41,6 +41,9 @@ class Row {
 // Without the newline. A double comes back bit for bit, except that NaN and infinity, which JSON lacks, become null.
 std::string to_json_line(const Row& row);
 
+// One line of that kind; `where` stands for its place in messages.
+Row read_json_line(const std::string& line, const std::string& where);
+
 // A last line that a crash cut short (no newline, not a whole object) is left out. Any other line that is not a flat
 // JSON object is a UserError with file and line number, and so is a file that cannot be read.
 std::vector<Row> read_json_lines(const std::string& path);

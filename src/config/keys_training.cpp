@@ -26,8 +26,9 @@ void add_exchange_keys(Keys& keys) {
   auto exchange = Section<Config>(keys).section("exchange", &Config::exchange);
   exchange.add(
       "communicator", &ExchangeOptions::communicator,
-      "`single`: one rank; `threads`: ranks are threads of this process; `nccl`: ranks are processes with a GPU "
-      "each; `auto`: `nccl` when a launcher has started several, else what `ranks` asks for");
+      "`single`: one rank; `threads`: ranks are threads of this process; `mpi`: ranks are processes that mpirun "
+      "or srun has started, on any device; `nccl`: ranks are processes with a GPU each; `auto`: with several "
+      "processes `nccl` where each has its own GPU, else `mpi`; with one what `ranks` asks for");
   exchange.add(
       "transport", &ExchangeOptions::transport,
       "How what is compressed travels: `sparse`: every message to every worker; `dense`: summed on its way, as "

@@ -136,7 +136,7 @@ struct LearningRateOptions {
   bool operator==(const LearningRateOptions&) const = default;
 };
 
-enum class CommunicatorType { automatic, single, threads, nccl };
+enum class CommunicatorType { automatic, single, threads, mpi, nccl };
 enum class DenseValues { fp32, fp16 };
 struct ExchangeOptions {
   CommunicatorType communicator = CommunicatorType::automatic;

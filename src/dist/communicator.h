@@ -21,13 +21,19 @@ struct PeerFailed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The same, where that rank itself says why, so that nobody else need.
+struct ToldByPeer : PeerFailed {
+  ToldByPeer(const std::string& what, bool is_users) : PeerFailed(what), users(is_users) {}
+  bool users;  // a UserError, there; false where that is not known
+};
+
 // How the ranks of a run talk. One object per rank, used by one thread. Every call but rank(), size(), recordable(),
 // check() and abort() is a collective: all ranks make the same calls in the same order with the same sizes.
 // Throws PeerFailed as soon as any rank has called abort().
 class Communicator {
  public:
   virtual ~Communicator() = default;
-  virtual std::string name() const = 0;  // "single", "threads", "nccl"
+  virtual std::string name() const = 0;  // "single", "threads", "mpi", "nccl"
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
@@ -66,14 +72,27 @@ std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int ranks);
 // Called again and again while a communicator waits; throws PeerFailed to end that, and with it the communicator.
 using WhileWaiting = std::function<void()>;
 
+struct MpiOptions {
+  size_t piece_bytes = size_t{1} << 30;  // longer messages travel in pieces, as MPI counts with an int
+  WhileWaiting while_waiting = [] {};
+};
+
+// Ranks that are processes, started by mpirun, or by srun with PMIx (Launch::mpi). They compute on any device: what
+// lies on a GPU crosses the host's memory, so that ranks may share one. MPI is initialised with the first communicator
+// and finalised with the last, unless a rank has failed. Collective. Throws UserError when MPI has started other ranks
+// than `launch` says, or is not in this build.
+std::unique_ptr<Communicator> make_mpi_communicator(const Launch&, MpiOptions = {});
+std::string mpi_description();  // its version; empty when it is not in this build
+
 struct NcclOptions {
-  uint64_t config = 0;  // hash of the resolved config (dist/rendezvous.h)
+  Communicator* peers = nullptr;  // the same ranks, where they can talk already: over it they meet, else as launch says
+  uint64_t config = 0;            // hash of the resolved config (dist/rendezvous.h)
   std::chrono::milliseconds start_timeout = std::chrono::minutes(5);
   std::chrono::milliseconds barrier_timeout = std::chrono::minutes(30);
   WhileWaiting while_waiting = [] {};
 };
 
-// Ranks that are processes with a GPU each. They meet as `launch` says. Throws UserError when the device is no GPU,
+// Ranks that are processes with a GPU each. Throws UserError when the device is no GPU,
 // when ranks share one (workers_per_rank is the way), when NCCL cannot connect them, or is not in this build. What was
 // recorded with it must be gone before it is.
 std::unique_ptr<Communicator> make_nccl_communicator(const Launch&, std::shared_ptr<Device>, const NcclOptions&);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "dist/launch_mpi.h"
 #include "dist/launch_slurm.h"
 #include "dist/launch_variables.h"
 #include "tensor/errors.h"
@@ -67,6 +68,7 @@ std::optional<Launch> torchrun(const Environment& get) {
   launch.size = count(get, "WORLD_SIZE", 1, kMaxRanks, kBecause);
   launch.rank = count(get, "RANK", 0, kMaxRanks, kBecause);
   launch.local_rank = count(get, "LOCAL_RANK", 0, kMaxRanks, kBecause);
+  if (get("LOCAL_WORLD_SIZE")) launch.local_size = count(get, "LOCAL_WORLD_SIZE", 1, kMaxRanks, kBecause);
   check_ranks(launch, "RANK", "WORLD_SIZE", "LOCAL_RANK");
   if (const auto run = get("TORCHELASTIC_RUN_ID")) {
     launch.run = "torchrun " + *run + " attempt " + get("TORCHELASTIC_RESTART_COUNT").value_or("0");
@@ -90,16 +92,18 @@ std::optional<std::string> process_environment(const std::string& name) {
 
 Launch read_launch(const Environment& get) {
   auto launch = torchrun(get);
+  if (!launch) launch = open_mpi_launch(get);
   if (!launch) launch = slurm_launch(get);
   const auto url = get("DGC_RENDEZVOUS");
   if (!launch) {
     if (url) {
       throw_user_error(
-          "DGC_RENDEZVOUS is set, but neither RANK, WORLD_SIZE and LOCAL_RANK nor a SLURM step says which rank this "
-          "is");
+          "DGC_RENDEZVOUS is set, but neither RANK, WORLD_SIZE and LOCAL_RANK nor mpirun nor a SLURM step says which "
+          "rank this is");
     }
     return {};
   }
+  launch->mpi = mpi_knows_ranks(get, *launch);
   if (launch->size == 1) return *launch;
   if (url) {
     launch->meeting = parse_meeting_point(*url);
@@ -107,7 +111,7 @@ Launch read_launch(const Environment& get) {
     launch->meeting = *point;
   } else if (launch->launcher == "slurm") {
     launch->meeting = slurm_meeting_point(get);
-  } else {
+  } else if (!launch->mpi) {
     throw_user_error("WORLD_SIZE={}, but neither DGC_RENDEZVOUS nor MASTER_ADDR and MASTER_PORT say where rank 0 is",
                      launch->size);
   }

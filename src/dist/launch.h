@@ -12,6 +12,7 @@ struct MeetingPoint {
   int port = 0;
   std::string path;  // absolute; only the beginning of the files' names
 
+  bool is_set() const { return !host.empty() || !path.empty(); }
   bool is_file() const { return host.empty(); }
   std::string url() const;  // tcp://host:port or file:///path
   bool operator==(const MeetingPoint&) const = default;
@@ -19,11 +20,13 @@ struct MeetingPoint {
 
 // What whoever started this process says about it (docs/launch.md).
 struct Launch {
-  std::string launcher = "alone";  // "torchrun" (or whoever sets its variables), "slurm"
+  std::string launcher = "alone";  // "torchrun" (or whoever sets its variables), "mpirun", "slurm"
   int rank = 0, size = 1;
   int local_rank = 0;    // among the ranks of this machine
+  int local_size = 1;    // how many these are; 1 where the launcher does not tell
   std::string run;       // differs from one run to the next where the launcher tells, so that they cannot mix
-  MeetingPoint meeting;  // when size > 1
+  bool mpi = false;      // MPI connects these ranks
+  MeetingPoint meeting;  // when size > 1; may lack host and path where MPI connects them
 };
 
 // The value of a variable; nothing when it is unset or empty.

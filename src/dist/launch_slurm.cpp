@@ -29,6 +29,8 @@ std::optional<Launch> slurm_launch(const Environment& get) {
   launch.rank = static_cast<int>(number(get, "SLURM_PROCID", kMaxRanks));
   launch.local_rank = static_cast<int>(number(get, "SLURM_LOCALID", kMaxRanks));
   check_ranks(launch, "SLURM_PROCID", size, "SLURM_LOCALID");
+  const auto tasks = get("SLURM_STEP_TASKS_PER_NODE");
+  if (tasks && get("SLURM_NODEID")) launch.local_size = tasks_on_node(*tasks, number(get, "SLURM_NODEID", kMaxRanks));
   if (const auto job = get("SLURM_JOB_ID")) {
     launch.run = fmt::format("slurm {}.{} attempt {}", *job, get("SLURM_STEP_ID").value_or("0"),
                              get("SLURM_RESTART_COUNT").value_or("0"));
@@ -58,6 +60,22 @@ MeetingPoint slurm_meeting_point(const Environment& get) {
   const int64_t step = get("SLURM_STEP_ID") ? number(get, "SLURM_STEP_ID", std::numeric_limits<uint32_t>::max()) : 0;
   point.port = static_cast<int>(kFirstPort + (job * kStepsApart + step) % kPorts);
   return point;
+}
+
+int tasks_on_node(const std::string& list, int64_t node) {
+  constexpr const char* kVariable = "SLURM_STEP_TASKS_PER_NODE";
+  for (size_t at = 0; at < list.size();) {
+    const std::string entry = list.substr(at, list.find(',', at) - at);
+    at += entry.size() + 1;
+    const size_t times = entry.find("(x");
+    int64_t nodes = 1;
+    if (times != std::string::npos) {
+      nodes = environment_number(kVariable, entry.substr(times + 2, entry.size() - times - 3), 1, kMaxRanks);
+    }
+    if (node < nodes) return static_cast<int>(environment_number(kVariable, entry.substr(0, times), 1, kMaxRanks));
+    node -= nodes;
+  }
+  throw_user_error("{}={} does not say how many ranks run on this node", kVariable, list);
 }
 
 FirstHost first_host(const std::string& nodelist) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -13,6 +14,9 @@ std::optional<Launch> slurm_launch(const Environment&);
 
 // Rank 0's machine, and a port that srun reserved or that follows from the job's number.
 MeetingPoint slurm_meeting_point(const Environment&);
+
+// Of a list such as "4(x2),3", what it says of node 0, 1, ...
+int tasks_on_node(const std::string& list, int64_t node);
 
 // The first machine of a list such as "gpu[03-05,07],login", and whether it is the only one.
 struct FirstHost {

@@ -65,7 +65,14 @@ ncclComm_t connect(const Launch& launch, const CudaDevice& device, const NcclOpt
     const ncclResult_t result = ncclGetUniqueId(&id);
     if (result != ncclSuccess) throw_no_start(launch, device, describe(result, nullptr));
   }
-  share_from_rank0(launch, {options.config, options.start_timeout}, std::as_writable_bytes(std::span(&id, 1)));
+  if (options.peers != nullptr) {
+    std::vector<ncclUniqueId> all(static_cast<size_t>(launch.size));
+    const auto host = make_cpu_device();
+    all_gather_host(*options.peers, *host, std::as_bytes(std::span(&id, 1)), std::as_writable_bytes(std::span(all)));
+    id = all[0];
+  } else {
+    share_from_rank0(launch, {options.config, options.start_timeout}, std::as_writable_bytes(std::span(&id, 1)));
+  }
 
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;

@@ -30,7 +30,10 @@ Watch::~Watch() = default;
 std::optional<std::string> Watch::failure() const { return thread_ ? thread_->failure() : std::nullopt; }
 
 void Watch::check() const {
-  if (const auto what = failure()) throw PeerFailed(*what);
+  const auto what = failure();
+  if (!what) return;
+  if (thread_->told()) throw ToldByPeer(*what, false);
+  throw PeerFailed(*what);
 }
 
 std::string Watch::cause_of(const std::string& symptom) const { return thread_ ? thread_->cause_of(symptom) : symptom; }

@@ -38,7 +38,8 @@ class Watch {
   // "rank 2 (node7, pid 77) has died", "... has not answered for 8 s", or "...: " and what it said itself. A rank that
   // was stopped so long that the others have given it up learns this when it goes on.
   std::optional<std::string> failure() const;
-  // For whoever waits for other ranks, in the loop in which it waits. Throws PeerFailed with the above.
+  // For whoever waits for other ranks, in the loop in which it waits. Throws PeerFailed with the above,
+  // ToldByPeer where it is what that rank said itself.
   void check() const;
   // For whoever finds an error that may come of another rank's end: the failure, once it is known, within a second;
   // else the symptom.

@@ -13,11 +13,12 @@ namespace dgc {
 inline constexpr uint64_t kWatchMagic = 0x3148435441574744;  // "DGWATCH1"
 
 enum class WatchWord : uint32_t {
-  hello,    // to rank 0: who I am
-  welcome,  // from rank 0, which is as `rank`, `pid` and `text` say
-  beat,     // I am alive
-  goodbye,  // I leave, and all is well
-  failure   // `text`: what became of rank `rank`
+  hello,     // to rank 0: who I am
+  welcome,   // from rank 0, which is as `rank`, `pid` and `text` say
+  beat,      // I am alive
+  goodbye,   // I leave, and all is well
+  failure,   // `text`: what became of rank `rank`
+  complaint  // the same, in the words of that rank, which says it to people too
 };
 
 struct WatchFrame {

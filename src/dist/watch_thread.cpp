@@ -58,7 +58,8 @@ void Watch::Thread::start() {
     try {
       run();
     } catch (const std::exception& error) {
-      adopt(fmt::format("{}: its heartbeat has failed: {}", own_.who(), error.what()), options_.rank, nullptr);
+      adopt(WatchWord::failure, fmt::format("{}: its heartbeat has failed: {}", own_.who(), error.what()),
+            options_.rank, nullptr);
     }
   });
 }
@@ -78,6 +79,11 @@ std::optional<std::string> Watch::Thread::failure() const {
   if (!failed_) return std::nullopt;
   const std::lock_guard lock(mutex_);
   return failure_;
+}
+
+bool Watch::Thread::told() const {
+  const std::lock_guard lock(mutex_);
+  return told_;
 }
 
 std::string Watch::Thread::cause_of(const std::string& symptom) const {
@@ -114,7 +120,7 @@ void Watch::Thread::run() {
       std::unique_lock lock(mutex_);
       stop = stop_;
       if (!own_reason_.empty()) {
-        tell_all(failure_frame(own_reason_, options_.rank));
+        tell_all(failure_frame(WatchWord::complaint, own_reason_, options_.rank));
         own_reason_.clear();
         changed_.notify_all();
       }
@@ -192,11 +198,11 @@ void Watch::Thread::receive_from_peers(Clock::time_point now) {
       peer.heard = now;
       if (heard == WatchLink::Heard::end) {
         peer.link.close();
-        adopt(peer.who + " has died", peer.rank, nullptr);
+        adopt(WatchWord::failure, peer.who + " has died", peer.rank, nullptr);
       } else if (frame.word == WatchWord::goodbye) {
         peer.link.close();
-      } else if (frame.word == WatchWord::failure) {
-        adopt(frame.text, static_cast<int>(frame.rank), &peer);
+      } else if (frame.word == WatchWord::failure || frame.word == WatchWord::complaint) {
+        adopt(frame.word, frame.text, static_cast<int>(frame.rank), &peer);
       }
     }
   }
@@ -205,25 +211,27 @@ void Watch::Thread::receive_from_peers(Clock::time_point now) {
 void Watch::Thread::judge(Clock::time_point now) {
   for (const Peer& peer : peers_) {
     if (!peer.link || now - peer.heard < silence_) continue;
-    adopt(fmt::format("{} has not answered for {:g} s", peer.who, seconds(silence_)), peer.rank, nullptr);
+    adopt(WatchWord::failure, fmt::format("{} has not answered for {:g} s", peer.who, seconds(silence_)), peer.rank,
+          nullptr);
   }
 }
 
 // The first failure is the run's; what follows from it is not news.
-void Watch::Thread::adopt(const std::string& sentence, int about, const Peer* source) {
+void Watch::Thread::adopt(WatchWord word, const std::string& sentence, int about, const Peer* source) {
   {
     const std::lock_guard lock(mutex_);
     if (failed_) return;
     failure_ = about == options_.rank ? sentence + ": this process, which the others have given up" : sentence;
+    told_ = word == WatchWord::complaint;
     failed_ = true;
     changed_.notify_all();
   }
-  tell_all(failure_frame(sentence, about), source);
+  tell_all(failure_frame(word, sentence, about), source);
 }
 
-WatchFrame Watch::Thread::failure_frame(const std::string& sentence, int about) const {
+WatchFrame Watch::Thread::failure_frame(WatchWord word, const std::string& sentence, int about) const {
   WatchFrame frame;
-  frame.word = WatchWord::failure;
+  frame.word = word;
   frame.rank = static_cast<uint32_t>(about);
   frame.set_text(sentence);
   return frame;

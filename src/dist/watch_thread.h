@@ -30,6 +30,7 @@ class Watch::Thread {
   std::string cause_of(const std::string& symptom) const;
 
   std::optional<std::string> failure() const;
+  bool told() const;  // whether the failure is one that another rank says itself
   void fail(const std::string& reason) noexcept;
 
  private:
@@ -55,10 +56,10 @@ class Watch::Thread {
   bool hear_out(Guest&, Clock::time_point now);
   void receive_from_peers(Clock::time_point now);
   void judge(Clock::time_point now);
-  void adopt(const std::string& sentence, int about, const Peer* source);
+  void adopt(WatchWord, const std::string& sentence, int about, const Peer* source);
   void tell_all(const WatchFrame&, const Peer* but = nullptr);
   void part();
-  WatchFrame failure_frame(const std::string& sentence, int about) const;
+  WatchFrame failure_frame(WatchWord, const std::string& sentence, int about) const;
   void wake() const;
 
   WatchOptions options_;
@@ -75,6 +76,7 @@ class Watch::Thread {
   bool stop_ = false;
   std::string own_reason_;  // not yet told
   std::string failure_;
+  bool told_ = false;
   std::atomic<bool> failed_ = false;  // failure_ is there: asked in tight loops
 
   std::jthread thread_;

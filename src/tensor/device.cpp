@@ -42,6 +42,15 @@ class CpuDownload final : public Download {
   std::vector<std::byte> memory_;
 };
 
+class CpuHostMemory final : public HostMemory {
+ public:
+  explicit CpuHostMemory(size_t bytes) : memory_(bytes) {}
+  std::byte* data() override { return memory_.data(); }
+
+ private:
+  std::vector<std::byte> memory_;
+};
+
 class CpuStopwatch final : public Stopwatch {
  public:
   void start() override { start_ = Clock::now(); }
@@ -56,6 +65,8 @@ class CpuStopwatch final : public Stopwatch {
 class CpuDevice final : public Device {
  public:
   std::string name() const override { return "cpu"; }
+  std::string bus_address() const override { return ""; }
+  bool on_host() const override { return true; }
   bool queues() const override { return false; }
 
   void* allocate(size_t bytes) override {
@@ -89,6 +100,7 @@ class CpuDevice final : public Device {
   void synchronize() override {}
   std::unique_ptr<Upload> make_upload(size_t bytes) override { return std::make_unique<CpuUpload>(*this, bytes); }
   std::unique_ptr<Download> make_download(size_t bytes) override { return std::make_unique<CpuDownload>(bytes); }
+  std::unique_ptr<HostMemory> make_host_memory(size_t bytes) override { return std::make_unique<CpuHostMemory>(bytes); }
   std::unique_ptr<Stopwatch> make_stopwatch() override { return std::make_unique<CpuStopwatch>(); }
   size_t peak_bytes() const override { return peak_; }
 

@@ -24,6 +24,13 @@ class Download {
   virtual const void* wait() = 0;                     // host memory, valid until the next start()
 };
 
+// Host memory that copies to and from a device reach at full speed; pinned for a GPU.
+class HostMemory {
+ public:
+  virtual ~HostMemory() = default;
+  virtual std::byte* data() = 0;
+};
+
 // The time between two points of a device's queue.
 class Stopwatch {
  public:
@@ -60,6 +67,11 @@ class Device {
 
   // Most bytes ever allocated at once.
   virtual size_t peak_bytes() const = 0;
+
+  // For who passes data on to other processes.
+  virtual bool on_host() const = 0;             // whether its memory is the host's too
+  virtual std::string bus_address() const = 0;  // of a GPU, the same for all processes of a machine; else empty
+  virtual std::unique_ptr<HostMemory> make_host_memory(size_t bytes) = 0;
 };
 
 std::shared_ptr<Device> make_cpu_device();

@@ -104,6 +104,12 @@ void CudaDevice::use() const { check_cuda(cudaSetDevice(index_), "cudaSetDevice"
 
 std::string CudaDevice::name() const { return fmt::format("cuda:{}", index_); }
 
+std::string CudaDevice::bus_address() const {
+  char address[32] = {};
+  check_cuda(cudaDeviceGetPCIBusId(address, sizeof(address), index_), "cudaDeviceGetPCIBusId");
+  return address;
+}
+
 void* CudaDevice::allocate(size_t bytes) {
   if (bytes == 0) return nullptr;
   void* memory = nullptr;

@@ -28,6 +28,8 @@ class CudaDevice final : public Device {
   size_t allocations() const { return allocations_; }
 
   std::string name() const override;
+  std::string bus_address() const override;
+  bool on_host() const override { return false; }
   void* allocate(size_t bytes) override;
   void free(void* memory, size_t bytes) noexcept override;
   bool queues() const override { return true; }
@@ -38,6 +40,7 @@ class CudaDevice final : public Device {
   void synchronize() override;
   std::unique_ptr<Upload> make_upload(size_t bytes) override;
   std::unique_ptr<Download> make_download(size_t bytes) override;
+  std::unique_ptr<HostMemory> make_host_memory(size_t bytes) override;
   std::unique_ptr<Stopwatch> make_stopwatch() override;
   size_t peak_bytes() const override { return peak_; }
 

@@ -128,6 +128,15 @@ class CudaDownload final : public Download {
   Event arrived_;
 };
 
+class PinnedMemory final : public HostMemory {
+ public:
+  explicit PinnedMemory(size_t bytes) : memory_(bytes) {}
+  std::byte* data() override { return static_cast<std::byte*>(memory_.data()); }
+
+ private:
+  Pinned memory_;
+};
+
 }  // namespace
 
 std::unique_ptr<Upload> CudaDevice::make_upload(size_t bytes) { return std::make_unique<CudaUpload>(*this, bytes); }
@@ -135,5 +144,7 @@ std::unique_ptr<Upload> CudaDevice::make_upload(size_t bytes) { return std::make
 std::unique_ptr<Download> CudaDevice::make_download(size_t bytes) {
   return std::make_unique<CudaDownload>(*this, bytes);
 }
+
+std::unique_ptr<HostMemory> CudaDevice::make_host_memory(size_t bytes) { return std::make_unique<PinnedMemory>(bytes); }
 
 }  // namespace dgc

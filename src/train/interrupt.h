@@ -4,14 +4,14 @@
 
 namespace dgc {
 
-// Thrown once a run that SIGINT or SIGTERM stopped has saved its checkpoint. Exit code 130.
+// Thrown once a run that a signal stopped has saved its checkpoint, and has said so. Exit code 130.
 struct Interrupted : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  Interrupted() : std::runtime_error("stopped by a signal") {}
 };
 
 // While one lives, SIGINT, SIGTERM and SIGUSR1, which mpirun passes on and SLURM can send some time before the end,
-// only set a flag. A second signal, a second later or more, ends the program at
-// once, as without it; before that it is taken for the same one, sent to a whole process group and passed on besides.
+// only set a flag. A second signal, a second later or more, ends the program at once, as without it; before that it is
+// taken for the same one, sent to a whole process group and passed on besides.
 // And a file that grows beyond the process's limit (ulimit -f) is an error of write() like that of a full disk.
 class InterruptGuard {
  public:

@@ -48,6 +48,8 @@ std::shared_ptr<StderrSink> stderr_sink() {
 
 void log_to_stderr() {
   auto logger = std::make_shared<spdlog::logger>("dgc", stderr_sink());
+  logger->set_level(spdlog::level::debug);  // those are for the log file alone
+  stderr_sink()->set_level(spdlog::level::info);
   logger->flush_on(spdlog::level::trace);
   // A log file on a full disk, as a rule. spdlog goes on with the other sinks and the next message.
   logger->set_error_handler([told = std::make_shared<std::once_flag>()](const std::string& what) {

@@ -5,7 +5,7 @@
 #include <string>
 
 // Messages go through spdlog (spdlog::info, spdlog::warn, ...): to stderr in plain words, and with time and level to
-// the log file of the run that is going on.
+// the log file of the run that is going on. spdlog::debug is for the log file alone.
 namespace spdlog::sinks {
 class sink;
 }

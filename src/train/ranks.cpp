@@ -1,8 +1,13 @@
 #include "train/ranks.h"
 
+#include <sched.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -11,6 +16,8 @@
 #include "dist/rendezvous.h"
 #include "dist/watch.h"
 #include "tensor/errors.h"
+#include "train/failure.h"
+#include "train/interrupt.h"
 
 namespace dgc {
 namespace {
@@ -23,7 +30,34 @@ uint64_t config_hash(const Config& config) {
   return XXH64(text.data(), text.size(), 0);
 }
 
-void on_threads(const Config& config, const Launch& launch, const std::function<void(Backend&, Communicator&)>& body) {
+bool has_mpi(const Launch& launch) { return launch.mpi && !mpi_description().empty(); }
+
+// A GPU, by machine and address. Nothing: this rank has none, or NCCL is not in this build.
+struct Gpu {
+  std::array<char, 256> name{};
+  auto operator<=>(const Gpu&) const = default;
+};
+
+Gpu gpu_of(const Device& device) {
+  Gpu gpu;
+  const std::string address = nccl_description().empty() ? "" : device.bus_address();
+  if (address.empty()) return gpu;
+  std::array<char, 128> host{};
+  gethostname(host.data(), host.size() - 1);
+  fmt::format_to_n(gpu.name.data(), gpu.name.size() - 1, "{} {}", host.data(), address);
+  return gpu;
+}
+
+// NCCL connects GPUs, and only ranks that have one each. Collective.
+bool each_has_own_gpu(Communicator& peers, const Device& device) {
+  const Gpu mine = gpu_of(device);
+  std::vector<Gpu> all(static_cast<size_t>(peers.size()));
+  const auto host = make_cpu_device();
+  all_gather_host(peers, *host, std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+  return std::set<Gpu>(all.begin(), all.end()).size() == all.size() && std::ranges::count(all, Gpu{}) == 0;
+}
+
+void on_threads(const Config& config, const Launch& launch, const RankBody& body) {
   std::vector<std::unique_ptr<Communicator>> communicators;
   if (config.ranks > 1) {
     communicators = make_thread_communicators(static_cast<int>(config.ranks));
@@ -36,60 +70,143 @@ void on_threads(const Config& config, const Launch& launch, const std::function<
   });
 }
 
-void on_this_process(const Config& config, const Launch& launch,
-                     const std::function<void(Backend&, Communicator&)>& body) {
+// What a communicator says of a rank that is gone is a symptom; the watch knows what became of it.
+void with_cause(const Watch& watch, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const ToldByPeer&) {
+    throw;
+  } catch (const PeerFailed& error) {
+    const std::string cause = watch.cause_of(error.what());
+    watch.check();
+    throw PeerFailed(cause);
+  }
+}
+
+// An error of this rank ends all that the watch knows, also those that wait where the communicator does not reach them.
+void telling(Watch& watch, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const PeerFailed&) {
+    throw;
+  } catch (const ToldError& error) {
+    watch.fail(error.what());
+    throw;
+  } catch (const std::exception& error) {
+    watch.fail(complaint(error).text);
+    throw;
+  }
+}
+
+void on_device(const Config& config, const Launch& launch, Communicator& peers, const Watch& watch,
+               const NcclOptions& options, const RankBody& body) {
+  std::unique_ptr<Communicator> nccl;  // outlives the backend, which may have recorded work of its
+  std::unique_ptr<Backend> backend;
+  const auto host = make_cpu_device();
+  in_unison(peers, *host, [&] { backend = make_backend(config, launch); });
+  const auto run = [&](Communicator& communicator) {
+    body(*backend, communicator);
+    communicator.barrier(*backend->device());  // who has done all still learns of one that fails at the end
+  };
+  const CommunicatorType wanted = config.exchange.communicator;
+  const bool automatic = wanted == CommunicatorType::automatic;
+  if (wanted == CommunicatorType::mpi || (automatic && !each_has_own_gpu(peers, *backend->device()))) return run(peers);
+  nccl = make_nccl_communicator(launch, backend->device(), options);
+  as_rank(*nccl, [&] { with_cause(watch, [&] { run(*nccl); }); });
+}
+
+void on_this_process(const Config& config, const Launch& launch, Communicator& peers, const RankBody& body) {
   NcclOptions options;
   options.config = config_hash(config);
+  const auto host = make_cpu_device();
   const auto share = [&](std::span<std::byte> place) {
-    share_from_rank0(launch, {options.config, options.start_timeout}, place);
+    if (peers.size() == 1) return share_from_rank0(launch, {options.config, options.start_timeout}, place);
+    std::vector<std::byte> all(place.size() * static_cast<size_t>(peers.size()));
+    all_gather_host(peers, *host, place, all);
+    std::copy_n(all.begin(), place.size(), place.begin());
   };
   Watch watch(
       {launch.rank, launch.size, std::chrono::seconds(config.exchange.failure_timeout_s), options.start_timeout},
       share);
-  options.while_waiting = [&] { watch.check(); };
-  std::unique_ptr<Communicator> communicator;  // outlives the backend, which may have recorded work of its
-  std::unique_ptr<Backend> backend;
-  try {
-    backend = make_backend(config, launch);
-    communicator = make_nccl_communicator(launch, backend->device(), options);
-    body(*backend, *communicator);
-  } catch (const PeerFailed& error) {
-    const std::string cause = watch.cause_of(error.what());
-    if (communicator) communicator->abort(cause);
-    throw PeerFailed(cause);
-  } catch (const std::exception& error) {
-    watch.fail(error.what());
-    if (communicator) communicator->abort(error.what());
-    throw;
+  const auto watched_peers = make_peers(launch, [&] { watch.check(); });
+  options.while_waiting = [&] {
+    watched_peers->check();
+    watch.check();
+  };
+  if (watched_peers->size() > 1) options.peers = watched_peers.get();
+  telling(watch, [&] {
+    as_rank(*watched_peers,
+            [&] { with_cause(watch, [&] { on_device(config, launch, *watched_peers, watch, options, body); }); });
+  });
+}
+
+// Without a launcher the ranks of a run are threads of one process. Where a launcher has bound this rank to some cores,
+// more threads than those would only get in each other's way.
+int compute_threads(const Config& config, const Launch& launch) {
+  if (config.threads > 0) return static_cast<int>(config.threads);
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  const int share = std::max(1, cores / (launch.size > 1 ? launch.local_size : static_cast<int>(config.ranks)));
+  cpu_set_t bound;
+  if (sched_getaffinity(0, sizeof(bound), &bound) != 0 || CPU_COUNT(&bound) >= share) return share;
+  if (launch.launcher == "mpirun" && launch.rank == 0) {
+    spdlog::warn("mpirun has bound rank 0 to {} of {} cores; mpirun --bind-to none lets ranks share all of them",
+                 CPU_COUNT(&bound), cores);
   }
+  return CPU_COUNT(&bound);
+}
+
+std::string device_for(const Config& config, const Launch& launch) {
+  if (launch.size == 1 || config.device != "auto") return config.device;
+  const int gpus = cuda_devices();
+  if (config.exchange.communicator == CommunicatorType::nccl) return fmt::format("cuda:{}", choose_gpu(launch, gpus));
+  return gpus == 0 ? "cpu" : fmt::format("cuda:{}", launch.local_rank % gpus);  // through MPI ranks may share one
 }
 
 }  // namespace
 
 Config with_launch(Config config, const Launch& launch) {
-  if (launch.size == 1) return config;
   CommunicatorType& communicator = config.exchange.communicator;
-  if (communicator == CommunicatorType::automatic) communicator = CommunicatorType::nccl;
-  if (communicator != CommunicatorType::nccl) {
-    throw_user_error("exchange.communicator: '{}' is for one process, and {} has started {}; use \"nccl\"",
-                     name_of(communicator), launch.launcher, launch.size);
+  if (launch.size == 1) {
+    if (communicator == CommunicatorType::mpi && config.ranks > 1) {
+      throw_user_error("exchange.communicator: \"mpi\" has one process here, but ranks is {}; start mpirun -n {}",
+                       config.ranks, config.ranks);
+    }
+    return config;
+  }
+  const auto started = fmt::format("{} has started {} processes", launch.launcher, launch.size);
+  if (communicator == CommunicatorType::single || communicator == CommunicatorType::threads) {
+    throw_user_error("exchange.communicator: \"{}\" is for one process, but {}; use \"auto\"", name_of(communicator),
+                     started);
   }
   if (config.ranks != 1 && config.ranks != launch.size) {
     throw_user_error("ranks: {} does not fit the {} processes that {} has started; leave it out", config.ranks,
                      launch.size, launch.launcher);
   }
   config.ranks = launch.size;
+  if (has_mpi(launch)) return config;
+
+  if (communicator == CommunicatorType::mpi && !launch.mpi) {
+    throw_user_error("exchange.communicator: \"mpi\" needs mpirun, or srun --mpi=pmix, but {} without", started);
+  }
+  if (communicator == CommunicatorType::mpi || (launch.mpi && nccl_description().empty())) {
+    throw_user_error("{}, but MPI is not in this build: install libopenmpi-dev (scripts/setup does) and build again",
+                     started);
+  }
+  if (!launch.meeting.is_set()) {
+    throw_user_error(
+        "{}, and as MPI is not in this build NCCL cannot connect them: set DGC_RENDEZVOUS=tcp://host:port to a free "
+        "port of rank 0's machine, or install libopenmpi-dev and build again",
+        started);
+  }
+  communicator = CommunicatorType::nccl;
   return config;
 }
 
 std::unique_ptr<Backend> make_backend(const Config& config, const Launch& launch) {
-  // Shared fairly: without a launcher the ranks of a run are threads of one process on one machine.
-  const int here = launch.size > 1 ? 1 : static_cast<int>(config.ranks);
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  const int threads = config.threads > 0 ? static_cast<int>(config.threads) : std::max(1, cores / here);
-  const bool own_gpu = launch.size > 1 && config.device == "auto";
-  const std::string device = own_gpu ? fmt::format("cuda:{}", choose_gpu(launch, cuda_devices())) : config.device;
-  auto backend = make_backend(device, threads, config.precision == Precision::tf32 ? Fp32Math::tf32 : Fp32Math::exact);
+  auto backend = make_backend(device_for(config, launch), compute_threads(config, launch),
+                              config.precision == Precision::tf32 ? Fp32Math::tf32 : Fp32Math::exact);
   if (config.precision != Precision::fp32 && !backend->supports(DType::bf16)) {
     throw_user_error("precision: {} needs a GPU, and this run uses the device {}; set precision to \"fp32\"",
                      kEnumNames<Precision>[static_cast<size_t>(config.precision)], backend -> name());
@@ -97,12 +214,24 @@ std::unique_ptr<Backend> make_backend(const Config& config, const Launch& launch
   return backend;
 }
 
-void on_ranks(const Config& config, const Launch& launch, const std::function<void(Backend&, Communicator&)>& body) {
-  if (config.exchange.communicator == CommunicatorType::nccl) {
-    on_this_process(config, launch, body);
+std::unique_ptr<Communicator> make_peers(const Launch& launch, WhileWaiting while_waiting) {
+  if (launch.size == 1 || !has_mpi(launch)) return make_single_communicator();
+  MpiOptions options;
+  options.while_waiting = std::move(while_waiting);
+  return make_mpi_communicator(launch, std::move(options));
+}
+
+void on_ranks(const Config& config, const Launch& launch, Communicator& peers, const RankBody& body) {
+  if (launch.size > 1 || config.exchange.communicator == CommunicatorType::nccl) {
+    on_this_process(config, launch, peers, body);
   } else {
     on_threads(config, launch, body);
   }
+}
+
+void on_ranks(const Config& config, const Launch& launch, const RankBody& body) {
+  const auto peers = make_peers(launch);
+  as_rank(*peers, [&] { on_ranks(config, launch, *peers, body); });
 }
 
 }  // namespace dgc

@@ -18,7 +18,7 @@ constexpr const char* kConfig = "config.json";
 
 // Keys that may change between one attempt and the next: no result depends on them, or, with another number of workers,
 // Rank::restore() says what becomes of it.
-constexpr std::array<std::string_view, 13> kFree = {"checkpoint.every_epochs",
+constexpr std::array<std::string_view, 14> kFree = {"checkpoint.every_epochs",
                                                     "checkpoint.every_steps",
                                                     "checkpoint.keep",
                                                     "data.path",
@@ -26,6 +26,7 @@ constexpr std::array<std::string_view, 13> kFree = {"checkpoint.every_epochs",
                                                     "training.max_steps",
                                                     "check_replicas_every",
                                                     "optimizer.max_skipped_steps",
+                                                    "exchange.communicator",
                                                     "exchange.failure_timeout_s",
                                                     "exchange.transport",
                                                     "exchange.wire.indices",
@@ -40,18 +41,18 @@ void require_same_config(const fs::path& run, const Config& config) {
   }
 }
 
-fs::path path_of(const Config& config, const TrainOptions& options) {
+}  // namespace
+
+fs::path run_path(const Config& config, const TrainOptions& options) {
   return options.out.empty() ? fs::path(config.output) : options.out;
 }
 
-}  // namespace
-
 RunDirectory::RunDirectory(Joined, const Config& config, const TrainOptions& options)
-    : path_(path_of(config, options)) {
+    : path_(run_path(config, options)) {
   if (options.resume) checkpoint_ = newest_checkpoint(path_);
 }
 
-RunDirectory::RunDirectory(const Config& config, const TrainOptions& options) : path_(path_of(config, options)) {
+RunDirectory::RunDirectory(const Config& config, const TrainOptions& options) : path_(run_path(config, options)) {
   const bool exists = fs::exists(path_ / kConfig) || fs::exists(path_ / "checkpoints");
   if (exists && !options.resume) {
     throw_user_error("{} already holds a run: add --resume to go on with it, or --out DIR for a new one",

@@ -10,6 +10,8 @@
 
 namespace dgc {
 
+std::filesystem::path run_path(const Config&, const TrainOptions&);
+
 // RUN/: where one training keeps everything it writes. While this lives, messages also go to its log.
 class RunDirectory {
  public:

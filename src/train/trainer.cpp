@@ -7,6 +7,8 @@
 
 #include "config/config.h"
 #include "tensor/errors.h"
+#include "train/agreement.h"
+#include "train/failure.h"
 #include "train/interrupt.h"
 #include "train/progress.h"
 #include "train/rank.h"
@@ -103,12 +105,16 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
                 Communicator& communicator) {
   const Clock::time_point start = Clock::now();
   Rank rank(config, data, backend, communicator);
-  if (run.resumed_from()) rank.restore(*run.resumed_from());
-  const int64_t steps = total_steps(config, rank);
-  if (rank.flushed() && rank.step() < steps) {
+  Device& device = *backend.device();
+  int64_t steps = 0;
+  in_unison(communicator, device, [&] {
+    if (run.resumed_from()) rank.restore(*run.resumed_from());
+    steps = total_steps(config, rank);
+    if (!rank.flushed() || rank.step() >= steps) return;
     throw_user_error("{}: its residuals were sent at step {} (optimizer.flush_at_end) and it cannot go on to step {}",
                      run.path().string(), rank.step(), steps);
-  }
+  });
+  const auto check_replicas = [&] { in_unison(communicator, device, [&] { rank.check_replicas(); }); };
   const CheckpointStore store(run.path());
   std::optional<Reporter> reporter;
   if (communicator.rank() == 0) {
@@ -142,7 +148,7 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
     // What follows looks at the weights, so every step that is queued has to be done.
     rank.finish_steps();
     tell();
-    if (checks) rank.check_replicas();
+    if (checks) check_replicas();
     if (last && config.optimizer.flush_at_end) rank.flush();
     if (last || evaluates) {
       eval = rank.evaluate();
@@ -158,12 +164,14 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
     }
     if (stop && !last) {
       if (!unsaved.empty()) throw_unsaved(store, rank.step(), unsaved);
-      throw Interrupted(
-          fmt::format("stopped at step {} of {}; the state is saved, go on with --resume", rank.step(), steps));
+      if (reporter) {
+        spdlog::info("stopped at step {} of {}; the state is saved, go on with --resume", rank.step(), steps);
+      }
+      throw Interrupted();
     }
     told = Clock::now();
   }
-  rank.check_replicas();
+  check_replicas();
   if (!eval) eval = rank.evaluate();  // resumed at the end
   if (reporter) {
     reporter->final({.step = rank.step(),
@@ -178,6 +186,43 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
   if (!unsaved.empty()) throw_unsaved(store, rank.step(), unsaved);
 }
 
+// What a rank has read before it meets the others.
+struct Given {
+  Config config;
+  std::unique_ptr<ImageDataset> train_set, test_set;
+  Row facts;
+
+  Given(const Config& as_written, const Launch& launch, const TrainOptions& options)
+      : config(with_launch(as_written, launch)),
+        train_set(make_dataset(config, Split::train)),
+        test_set(make_dataset(config, Split::test)) {
+    check_fits(config, *train_set);
+    facts = start_facts({config, options, *train_set, *test_set});
+  }
+};
+
+std::filesystem::path train(const Given& given, const Launch& launch, Communicator& peers,
+                            const TrainOptions& options) {
+  const Config& config = given.config;
+  std::optional<RunDirectory> run;
+  const InterruptGuard guard;
+  on_ranks(config, launch, peers, [&](Backend& backend, Communicator& communicator) {
+    Device& device = *backend.device();
+    in_unison(communicator, device, [&] { require_agreement(communicator, device, given.facts); });
+    if (communicator.rank() == 0) {
+      run.emplace(config, options);
+      spdlog::info("{}: {} workers x batch {} on {}, {} training and {} test images, into {}", config.name,
+                   config.ranks * config.workers_per_rank, config.training.batch_per_worker, device.name(),
+                   given.train_set->size(), given.test_set->size(), run->path().string());
+      if (config.ranks > 1) spdlog::info("{} ranks exchange through {}", config.ranks, communicator.name());
+    }
+    communicator.barrier(device);  // the run directory is there
+    if (launch.rank != 0) run.emplace(RunDirectory::Joined{}, config, options);
+    train_rank(config, *run, {*given.train_set, *given.test_set}, backend, communicator);
+  });
+  return launch.rank == 0 ? run->path() : std::filesystem::path();
+}
+
 }  // namespace
 
 void require_no_launcher() {
@@ -189,28 +234,22 @@ void require_no_launcher() {
       launch.launcher, launch.size, launch.size);
 }
 
-std::filesystem::path train(const Config& given, const TrainOptions& options) {
+std::filesystem::path train(const ConfigSource& load, const TrainOptions& options) {
   const Launch launch = read_launch();
-  const Config config = with_launch(given, launch);
-  const auto train_set = make_dataset(config, Split::train);
-  const auto test_set = make_dataset(config, Split::test);
-  check_fits(config, *train_set);
-  make_backend(config, launch);  // throws when the device is not here
-  std::optional<RunDirectory> run;
-  if (launch.rank == 0) run.emplace(config, options);
-  const InterruptGuard guard;
-
-  on_ranks(config, launch, [&](Backend& backend, Communicator& communicator) {
-    if (communicator.rank() == 0) {
-      spdlog::info("{}: {} workers x batch {} on {}, {} training and {} test images, into {}", config.name,
-                   config.ranks * config.workers_per_rank, config.training.batch_per_worker, backend.device()->name(),
-                   train_set->size(), test_set->size(), run->path().string());
-    }
-    communicator.barrier(*backend.device());  // the run directory is there
-    if (launch.rank != 0) run.emplace(RunDirectory::Joined{}, config, options);
-    train_rank(config, *run, {*train_set, *test_set}, backend, communicator);
+  const auto peers = make_peers(launch);
+  std::filesystem::path path;
+  as_rank(*peers, [&] {
+    const auto host = make_cpu_device();
+    std::optional<Given> given;
+    in_unison(*peers, *host, [&] { given.emplace(load(), launch, options); });
+    in_unison(*peers, *host, [&] { require_agreement(*peers, *host, given->facts); });
+    path = train(*given, launch, *peers, options);
   });
-  return launch.rank == 0 ? run->path() : std::filesystem::path();
+  return path;
+}
+
+std::filesystem::path train(const Config& config, const TrainOptions& options) {
+  return train([&] { return config; }, options);
 }
 
 }  // namespace dgc

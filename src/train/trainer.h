@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 #include "config/options.h"
 
@@ -19,7 +20,10 @@ void require_no_launcher();
 // checkpoints. Returns the run directory, or nothing in a process that is not rank 0. Throws Interrupted after a
 // signal, once the state is saved; UserError for what the user can mend, such as a disk that is too full for the last
 // checkpoint: an earlier one that does not fit is only a warning. Nothing that an earlier run saved is touched before
-// everything has been checked.
+// everything has been checked. Several processes that a launcher has started are the ranks of one run; what one of them
+// throws it has told already (train/failure.h), and that includes what `load`, called once, throws.
+using ConfigSource = std::function<Config()>;
+std::filesystem::path train(const ConfigSource& load, const TrainOptions&);
 std::filesystem::path train(const Config&, const TrainOptions&);
 
 }  // namespace dgc

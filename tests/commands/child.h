@@ -21,12 +21,13 @@ inline std::string text_of(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-// Runs `dgc ARGUMENTS` in a folder; standard output and error go to files there.
+// Runs `dgc ARGUMENTS`, or another program on PATH, in a folder; standard output and error go to files there.
 class Child {
  public:
-  Child(const std::filesystem::path& folder, const std::vector<std::string>& arguments)
+  Child(const std::filesystem::path& folder, const std::vector<std::string>& arguments,
+        const std::string& program = DGC_BINARY)
       : out_(folder / "stdout.txt"), err_(folder / "stderr.txt") {
-    std::vector<std::string> words = {DGC_BINARY};
+    std::vector<std::string> words = {program};
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
@@ -35,7 +36,7 @@ class Child {
     if (process_ != 0) return;
     const bool ready = chdir(folder.c_str()) == 0 && freopen(out_.c_str(), "w", stdout) != nullptr &&
                        freopen(err_.c_str(), "w", stderr) != nullptr;
-    if (ready) execv(argv[0], argv.data());
+    if (ready) execvp(argv[0], argv.data());
     _exit(99);
   }
   ~Child() {

@@ -2,11 +2,12 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <numeric>
 
 #include "tensor/errors.h"
+#include "tests/dist/collectives.h"
 
 using namespace dgc;
+using namespace dgc::test;
 using Catch::Contains;
 
 namespace {
@@ -18,26 +19,13 @@ std::vector<std::unique_ptr<Communicator>> make_group(int ranks) {
   return one;
 }
 
-// Worker w's element i; distinct for all that the tests make.
-float element(size_t worker, size_t i) { return static_cast<float>(worker * 100000 + i + 1); }
-
-Buffer floats(const std::shared_ptr<Device>& device, const std::vector<float>& values) {
-  Buffer buffer(device, values.size() * sizeof(float));
-  device->copy_in(buffer.data(), values.data(), buffer.bytes());
-  return buffer;
-}
-
-std::vector<float> values_of(const Buffer& buffer) {
-  std::vector<float> values(buffer.bytes() / sizeof(float));
-  buffer.device().copy_out(values.data(), buffer.data(), buffer.bytes());
-  return values;
-}
-
 // A device that breaks in the middle of an exchange, as a GPU can.
 class BrokenDevice final : public Device {
  public:
   explicit BrokenDevice(int good_copies) : good_copies_(good_copies) {}
   std::string name() const override { return "broken"; }
+  std::string bus_address() const override { return ""; }
+  bool on_host() const override { return true; }
   void* allocate(size_t bytes) override { return cpu_->allocate(bytes); }
   void free(void* memory, size_t bytes) noexcept override { cpu_->free(memory, bytes); }
   bool queues() const override { return false; }
@@ -51,6 +39,7 @@ class BrokenDevice final : public Device {
   void synchronize() override {}
   std::unique_ptr<Upload> make_upload(size_t bytes) override { return cpu_->make_upload(bytes); }
   std::unique_ptr<Download> make_download(size_t bytes) override { return cpu_->make_download(bytes); }
+  std::unique_ptr<HostMemory> make_host_memory(size_t bytes) override { return cpu_->make_host_memory(bytes); }
   std::unique_ptr<Stopwatch> make_stopwatch() override { return cpu_->make_stopwatch(); }
   size_t peak_bytes() const override { return cpu_->peak_bytes(); }
 
@@ -67,19 +56,7 @@ TEST_CASE("all_gather puts the parts in rank order", "[communicator]") {
   CAPTURE(ranks, count);
   const auto group = make_group(ranks);
   std::atomic<int> wrong = 0;
-  run_ranks(group, [&](Communicator& c) {
-    const auto device = make_cpu_device();
-    const auto rank = static_cast<size_t>(c.rank()), size = static_cast<size_t>(c.size());
-    Buffer all = floats(device, std::vector<float>(count * size + 1, -1));
-    for (size_t round = 0; round < 20; ++round) {
-      Buffer mine = floats(device, std::vector<float>(count, element(rank, round)));
-      c.all_gather(*device, mine.data(), all.data(), mine.bytes());
-      device->copy_in(mine.data(), std::vector<float>(count, -5).data(), mine.bytes());  // it may be written over
-      const auto got = values_of(all);
-      for (size_t i = 0; i < count * size; ++i) wrong += got[i] != element(i / count, round);
-      wrong += got.back() != -1;  // nothing behind the last part
-    }
-  });
+  run_ranks(group, [&](Communicator& c) { wrong += wrong_in_all_gather(c, make_cpu_device(), count); });
   CHECK(wrong == 0);
 }
 
@@ -89,15 +66,7 @@ TEST_CASE("all_gather_host does the same from host memory", "[communicator]") {
   CAPTURE(ranks, count);
   const auto group = make_group(ranks);
   std::atomic<int> wrong = 0;
-  run_ranks(group, [&](Communicator& c) {
-    const auto device = make_cpu_device();
-    for (int round = 0; round < 5; ++round) {
-      const std::vector<int> mine(count, c.rank() * 100 + round);
-      std::vector<int> all(count * static_cast<size_t>(c.size()), -1);
-      all_gather_host(c, *device, std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
-      for (size_t i = 0; i < all.size(); ++i) wrong += all[i] != static_cast<int>(i / count) * 100 + round;
-    }
-  });
+  run_ranks(group, [&](Communicator& c) { wrong += wrong_in_all_gather_host(c, make_cpu_device(), count); });
   CHECK(wrong == 0);
 }
 
@@ -114,34 +83,11 @@ TEST_CASE("shards cover everything, start on cache lines and are all of one size
 TEST_CASE("gather_shards brings each rank its shard of all workers in worker order", "[communicator]") {
   const size_t n =
       GENERATE(size_t{0}, size_t{1}, size_t{15}, size_t{16}, size_t{17}, size_t{191}, size_t{193}, size_t{1000});
-  constexpr size_t kWorkers = 12;
   for (const int ranks : {0, 1, 2, 3, 4, 6, 12}) {
     CAPTURE(ranks, n);
     const auto group = make_group(ranks);
-    const size_t local = kWorkers / group.size(), row = shard_size(n, static_cast<int>(group.size()));
     std::atomic<int> wrong = 0;
-    run_ranks(group, [&](Communicator& c) {
-      const auto device = make_cpu_device();
-      const auto rank = static_cast<size_t>(c.rank());
-      std::vector<Buffer> buffers;
-      std::vector<const float*> mine;
-      for (size_t w = rank * local; w < (rank + 1) * local; ++w) {
-        std::vector<float> values(n);
-        for (size_t i = 0; i < n; ++i) values[i] = element(w, i);
-        mine.push_back(buffers.emplace_back(floats(device, values)).f32());
-      }
-      const Buffer shards = floats(device, std::vector<float>(kWorkers * row + 1, -1));
-      for (int round = 0; round < 3; ++round) {
-        c.gather_shards(*device, mine, shards.f32(), n);
-        const auto got = values_of(shards);
-        for (size_t w = 0; w < kWorkers; ++w) {
-          for (size_t i = 0; i < row && rank * row + i < n; ++i) {
-            wrong += got[w * row + i] != element(w, rank * row + i);
-          }
-        }
-        wrong += got.back() != -1;
-      }
-    });
+    run_ranks(group, [&](Communicator& c) { wrong += wrong_in_gather_shards(c, make_cpu_device(), n); });
     CHECK(wrong == 0);
   }
 }
@@ -204,15 +150,5 @@ TEST_CASE("a device that breaks while it reads from others ends the run and hang
 TEST_CASE("ranks that disagree about sizes find out", "[communicator]") {
   const auto group = make_thread_communicators(2);
   const int what = GENERATE(0, 1, 2);
-  CHECK_THROWS_AS(run_ranks(group,
-                            [&](Communicator& c) {
-                              const auto device = make_cpu_device();
-                              const Buffer x(device, 256), y(device, 1024);
-                              const float* workers[] = {x.f32(), x.f32()};
-                              const bool odd = c.rank() == 1;
-                              if (what == 0) c.all_gather(*device, x.data(), y.data(), odd ? 4 : 8);
-                              if (what == 1) c.gather_shards(*device, workers, y.f32(), odd ? 7 : 8);
-                              if (what == 2) c.gather_shards(*device, std::span(workers, odd ? 1 : 2), y.f32(), 8);
-                            }),
-                  InternalError);
+  CHECK_THROWS_AS(run_ranks(group, [&](Communicator& c) { disagree(c, make_cpu_device(), what); }), InternalError);
 }

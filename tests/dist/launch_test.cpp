@@ -33,6 +33,10 @@ const Variables kSlurm = {{"SLURM_PROCID", "3"},       {"SLURM_NTASKS", "4"},
                           {"SLURM_LOCALID", "1"},      {"SLURM_STEP_NODELIST", "gpu[03,07]"},
                           {"SLURM_JOB_ID", "1234567"}, {"SLURM_STEP_ID", "2"}};
 
+const Variables kMpirun = {{"OMPI_COMM_WORLD_RANK", "2"},       {"OMPI_COMM_WORLD_SIZE", "6"},
+                           {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "3"},
+                           {"PMIX_NAMESPACE", "20971521"},      {"PMIX_RANK", "2"}};
+
 }  // namespace
 
 TEST_CASE("without a launcher a process is alone", "[launch]") {
@@ -49,7 +53,8 @@ TEST_CASE("without a launcher a process is alone", "[launch]") {
 TEST_CASE("torchrun's variables", "[launch]") {
   const Launch launch = launched(kTorchrun);
   CHECK(launch.launcher == "torchrun");
-  CHECK((launch.rank == 5 && launch.size == 8 && launch.local_rank == 1));
+  CHECK((launch.rank == 5 && launch.size == 8 && launch.local_rank == 1 && launch.local_size == 1 && !launch.mpi));
+  CHECK(launched(with(kTorchrun, {{"LOCAL_WORLD_SIZE", "4"}})).local_size == 4);
   CHECK(launch.meeting.url() == "tcp://node7:29500");
   CHECK(launch.run.empty());
   // torchrun itself listens at MASTER_PORT.
@@ -60,6 +65,31 @@ TEST_CASE("torchrun's variables", "[launch]") {
   CHECK(agent.run == "torchrun none attempt 2");
   CHECK(launched(with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "False"}})).meeting.port == 29500);
   CHECK(launched({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}}).size == 1);  // needs no address
+}
+
+TEST_CASE("Open MPI's variables", "[launch]") {
+  const Launch launch = launched(kMpirun);
+  CHECK(launch.launcher == "mpirun");
+  CHECK((launch.rank == 2 && launch.size == 6 && launch.local_rank == 1 && launch.local_size == 3 && launch.mpi));
+  CHECK(launch.run == "mpirun 20971521");
+  CHECK_FALSE(launch.meeting.is_set());  // MPI needs none
+  // For a build without MPI, where NCCL's id needs a way.
+  CHECK(launched(with(kMpirun, {{"DGC_RENDEZVOUS", "tcp://node1:99"}})).meeting.url() == "tcp://node1:99");
+  CHECK(launched(with(kMpirun, {{"MASTER_ADDR", "node1"}, {"MASTER_PORT", "98"}})).meeting.url() == "tcp://node1:98");
+  const Launch one = launched(with(kMpirun, {{"OMPI_COMM_WORLD_RANK", "0"},
+                                             {"OMPI_COMM_WORLD_SIZE", "1"},
+                                             {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
+                                             {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"}}));
+  CHECK((one.size == 1 && one.launcher == "mpirun"));
+}
+
+TEST_CASE("MPI connects the ranks that mpirun, or an srun with PMIx, has started", "[launch]") {
+  CHECK_FALSE(launched(kSlurm).mpi);
+  CHECK(launched(with(kSlurm, {{"PMIX_RANK", "3"}})).mpi);
+  // mpirun has started one torchrun per machine, or a script that hands its numbers on.
+  CHECK_FALSE(launched(with(kMpirun, kTorchrun)).mpi);
+  const Launch handed_on = launched(with(kMpirun, {{"RANK", "2"}, {"WORLD_SIZE", "6"}, {"LOCAL_RANK", "1"}}));
+  CHECK((handed_on.mpi && handed_on.launcher == "torchrun" && !handed_on.meeting.is_set()));
 }
 
 TEST_CASE("SLURM's variables", "[launch]") {
@@ -81,6 +111,15 @@ TEST_CASE("SLURM's variables", "[launch]") {
         1);
 }
 
+TEST_CASE("how many ranks SLURM has started on a node", "[launch]") {
+  const auto [list, node, expected] = GENERATE(table<std::string, int, int>(
+      {{"4", 0, 4}, {"4(x2),3", 0, 4}, {"4(x2),3", 1, 4}, {"4(x2),3", 2, 3}, {"1,2,3(x12)", 13, 3}}));
+  CAPTURE(list, node);
+  CHECK(tasks_on_node(list, node) == expected);
+  CHECK(launched(with(kSlurm, {{"SLURM_STEP_TASKS_PER_NODE", list}, {"SLURM_NODEID", std::to_string(node)}}))
+            .local_size == expected);
+}
+
 TEST_CASE("the first machine of a SLURM node list", "[launch]") {
   const auto [list, name, only] = GENERATE(table<std::string, std::string, bool>({
       {"gpu1", "gpu1", true},
@@ -100,6 +139,9 @@ TEST_CASE("the first machine of a SLURM node list", "[launch]") {
 TEST_CASE("who has a say before whom", "[launch]") {
   // torchrun started by srun: SLURM counts the machines, torchrun the ranks.
   CHECK(launched(with(kSlurm, kTorchrun)).rank == 5);
+  // mpirun inside of an allocation: srun has started its daemons, one per machine.
+  CHECK(launched(with(kSlurm, kMpirun)).rank == 2);
+  CHECK(launched(with(with(kSlurm, kMpirun), kTorchrun)).rank == 5);
   // MASTER_ADDR of a job script goes before what SLURM lets us guess, DGC_RENDEZVOUS before all.
   const Variables master = with(kSlurm, {{"MASTER_ADDR", "node9"}, {"MASTER_PORT", "1234"}});
   CHECK(launched(master).meeting.url() == "tcp://node9:1234");
@@ -126,6 +168,14 @@ TEST_CASE("variables that cannot be used are named", "[launch]") {
       {with(kTorchrun, {{"MASTER_PORT", ""}}), "MASTER_PORT is not"},
       {with(kTorchrun, {{"MASTER_PORT", "65536"}}), "MASTER_PORT=65536"},
       {with(kTorchrun, {{"MASTER_ADDR", ""}, {"MASTER_PORT", ""}}), "neither DGC_RENDEZVOUS nor MASTER_ADDR"},
+      {with(kMpirun, {{"OMPI_COMM_WORLD_RANK", ""}}), "OMPI_COMM_WORLD_RANK is not set"},
+      {with(kMpirun, {{"OMPI_COMM_WORLD_SIZE", ""}}), "OMPI_COMM_WORLD_SIZE is not set"},
+      {with(kMpirun, {{"OMPI_COMM_WORLD_LOCAL_RANK", ""}}), "OMPI_COMM_WORLD_LOCAL_RANK is not set"},
+      {with(kMpirun, {{"OMPI_COMM_WORLD_RANK", "6"}}), "OMPI_COMM_WORLD_RANK=6 contradicts OMPI_COMM_WORLD_SIZE=6"},
+      {with(kMpirun, {{"OMPI_COMM_WORLD_SIZE", "x"}}), "OMPI_COMM_WORLD_SIZE=x"},
+      {with(kSlurm, {{"SLURM_STEP_TASKS_PER_NODE", "4(x"}, {"SLURM_NODEID", "0"}}), "SLURM_STEP_TASKS_PER_NODE"},
+      {with(kSlurm, {{"SLURM_STEP_TASKS_PER_NODE", "4"}, {"SLURM_NODEID", "1"}}),
+       "SLURM_STEP_TASKS_PER_NODE=4 does not"},
       {with(kSlurm, {{"SLURM_PROCID", ""}}), "SLURM_PROCID is not set"},
       {with(kSlurm, {{"SLURM_LOCALID", ""}}), "SLURM_LOCALID is not set"},
       {with(kSlurm, {{"SLURM_NTASKS", ""}}), "SLURM_NTASKS is not set"},

@@ -3,21 +3,57 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 
+#include "tensor/errors.h"
 #include "tests/train/tiny.h"
 
 namespace dgc {
 
-TEST_CASE("a launcher's processes are the ranks, and talk through NCCL") {
-  const Launch launch{.launcher = "torchrun", .rank = 1, .size = 4, .run = {}, .meeting = {}};
+namespace {
+
+using Catch::Contains;
+
+Launch launched(const std::string& launcher, bool mpi) {
+  Launch launch;
+  launch.launcher = launcher;
+  launch.rank = 1;
+  launch.size = 4;
+  launch.mpi = mpi;
+  if (launcher == "torchrun") launch.meeting = {.host = "node1", .port = 29500, .path = {}};
+  return launch;
+}
+
+}  // namespace
+
+TEST_CASE("a launcher's processes are the ranks") {
+  const Launch launch = launched("torchrun", false);
   const Config config = with_launch(test::tiny_config(), launch);
   CHECK(config.ranks == 4);
   CHECK(config.exchange.communicator == CommunicatorType::nccl);
   CHECK(with_launch(test::tiny_config(), {}) == test::tiny_config());
   CHECK(with_launch(test::tiny_config({"ranks=4"}), launch).ranks == 4);
-  CHECK_THROWS_WITH(with_launch(test::tiny_config({"ranks=2"}), launch),
-                    Catch::Contains("ranks: 2 does not fit the 4"));
+  CHECK_THROWS_WITH(with_launch(test::tiny_config({"ranks=2"}), launch), Contains("ranks: 2 does not fit the 4"));
   CHECK_THROWS_WITH(with_launch(test::tiny_config({"exchange.communicator=\"threads\""}), launch),
-                    Catch::Contains("exchange.communicator: 'threads' is for one process"));
+                    Contains("exchange.communicator: \"threads\" is for one process, but torchrun has started 4"));
+}
+
+TEST_CASE("MPI carries what mpirun has started, and nothing else") {
+  const std::string mpi = "exchange.communicator=\"mpi\"";
+  CHECK_THROWS_WITH(with_launch(test::tiny_config({mpi}), launched("torchrun", false)),
+                    Contains("\"mpi\" needs mpirun, or srun --mpi=pmix, but torchrun has started 4 processes without"));
+  CHECK_THROWS_WITH(with_launch(test::tiny_config({mpi, "ranks=4"}), {}), Contains("start mpirun -n 4"));
+  CHECK(with_launch(test::tiny_config({mpi}), {}).ranks == 1);
+  const Launch launch = launched("mpirun", true);
+  if (mpi_description().empty()) {
+    for (const auto& config : {test::tiny_config(), test::tiny_config({mpi})}) {
+      CHECK_THROWS_WITH(with_launch(config, launch), Contains("mpirun has started 4 processes") &&
+                                                         Contains("MPI is not in this build: install libopenmpi-dev"));
+    }
+    return;
+  }
+  // "auto" is decided together, once all know of all GPUs.
+  CHECK(with_launch(test::tiny_config(), launch).exchange.communicator == CommunicatorType::automatic);
+  CHECK(with_launch(test::tiny_config({mpi}), launch).exchange.communicator == CommunicatorType::mpi);
+  CHECK(with_launch(test::tiny_config({mpi}), launch).ranks == 4);
 }
 
 TEST_CASE("a precision that the device cannot compute in is refused") {

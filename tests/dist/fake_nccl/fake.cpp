@@ -247,6 +247,7 @@ CudaDevice::CudaDevice(int index) : index_(index), stream_(new CUstream_st) {}
 CudaDevice::~CudaDevice() { delete stream_; }
 void CudaDevice::use() const {}
 std::string CudaDevice::name() const { return fmt::format("cuda:{}", index_); }
+std::string CudaDevice::bus_address() const { return ""; }
 void* CudaDevice::allocate(size_t bytes) { return host()->allocate(bytes); }
 void CudaDevice::free(void* memory, size_t bytes) noexcept { host()->free(memory, bytes); }
 void CudaDevice::copy_in(void* to, const void* from, size_t bytes) { host()->copy_in(to, from, bytes); }
@@ -256,6 +257,7 @@ void CudaDevice::zero(void* memory, size_t bytes) { host()->zero(memory, bytes);
 void CudaDevice::synchronize() {}
 std::unique_ptr<Upload> CudaDevice::make_upload(size_t bytes) { return host()->make_upload(bytes); }
 std::unique_ptr<Download> CudaDevice::make_download(size_t bytes) { return host()->make_download(bytes); }
+std::unique_ptr<HostMemory> CudaDevice::make_host_memory(size_t bytes) { return host()->make_host_memory(bytes); }
 std::unique_ptr<Stopwatch> CudaDevice::make_stopwatch() { return host()->make_stopwatch(); }
 void check_cuda(int error, const char* call) { DGC_CHECK(error == 0, call); }
 

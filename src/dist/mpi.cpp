@@ -1,0 +1,300 @@
+// MPI between processes, as a carrier of bytes: nothing is summed here. Every call is a set of sends and receives that
+// are polled until they are done, so that a wait can end when a rank has failed. Before its data a rank sends what it
+// is doing, and all compare: ranks that do not make the same calls find out instead of hanging.
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include "dist/back_off.h"
+#include "dist/communicator.h"
+#include "dist/launch.h"
+#include "dist/transfers.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+void check_mpi(int result, const char* call) {
+  if (result == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  MPI_Error_string(result, text, &length);
+  throw PeerFailed(fmt::format("{} failed: {}", call, text));
+}
+
+// MPI itself, which a process can start once. Left alone where somebody else has started it.
+class Session {
+ public:
+  static std::shared_ptr<Session> join() {
+    static std::weak_ptr<Session> running;
+    auto session = running.lock();
+    if (session == nullptr) running = session = std::make_shared<Session>();
+    return session;
+  }
+
+  Session() {
+    int running = 0, over = 0;
+    MPI_Initialized(&running);
+    MPI_Finalized(&over);
+    DGC_CHECK(over == 0, "MPI starts once in a process, and its last communicator has gone");
+    if (running != 0) return;
+    // One thread at a time, but not always the same: a communicator goes to the thread that uses it.
+    int provided = 0;
+    check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
+    DGC_CHECK(provided >= MPI_THREAD_SERIALIZED, "this MPI cannot be used by several threads in turn");
+    finalizes_ = true;
+  }
+  ~Session() {
+    if (finalizes_) MPI_Finalize();
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // A rank that has failed will not come to MPI_Finalize, and all would wait for it.
+  void give_up() { finalizes_ = false; }
+
+ private:
+  bool finalizes_ = false;
+};
+
+// What a rank does: at any time all ranks the same.
+struct Call {
+  enum class Kind : uint32_t { all_gather, gather_shards, barrier } kind;
+  uint32_t workers = 0;   // of one rank
+  uint64_t size = 0;      // bytes of a part, or elements of each worker
+  uint64_t sequence = 0;  // calls before this one
+  bool operator==(const Call&) const = default;
+
+  std::string text() const {
+    constexpr std::array kNames = {"all_gather", "gather_shards", "barrier"};
+    return fmt::format("call {}, {} of {} {} and {} workers", sequence, kNames.at(static_cast<size_t>(kind)), size,
+                       kind == Kind::all_gather ? "bytes" : "elements", workers);
+  }
+};
+static_assert(sizeof(Call) == 24);
+
+// What a rank that cannot go on tells the others.
+struct Notice {
+  std::array<char, 1024> reason{};
+};
+
+class MpiCommunicator final : public Communicator {
+ public:
+  MpiCommunicator(const Launch& launch, MpiOptions options)
+      : session_(Session::join()),
+        options_(std::move(options)),
+        rank_(launch.rank),
+        size_(launch.size),
+        calls_(static_cast<size_t>(launch.size)) {
+    int rank = 0, size = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (rank != rank_ || size != size_) {
+      throw_user_error(
+          "{} says that this is rank {} of {}, but MPI that it is rank {} of {}: start all ranks with one mpirun, or "
+          "with srun --mpi=pmix",
+          launch.launcher, rank_, size_, rank, size);
+    }
+    for (MPI_Comm* comm : {&data_, &notices_}) {
+      check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, comm), "MPI_Comm_dup");
+      MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN);
+    }
+    telling_.reserve(calls_.size());
+    check_mpi(MPI_Irecv(&heard_, sizeof(heard_), MPI_BYTE, MPI_ANY_SOURCE, 0, notices_, &listening_), "MPI_Irecv");
+  }
+
+  ~MpiCommunicator() override {
+    if (failure_ != nullptr) return;  // MPI still knows memory that is gone: nothing of it may run any more
+    MPI_Cancel(&listening_);
+    MPI_Wait(&listening_, MPI_STATUS_IGNORE);
+    MPI_Comm_free(&data_);
+    MPI_Comm_free(&notices_);
+  }
+
+  std::string name() const override { return "mpi"; }
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  bool recordable() const override { return false; }
+
+  void all_gather(Device& device, const void* mine, void* all, size_t bytes) override {
+    const Call call{.kind = Call::Kind::all_gather, .size = bytes};
+    if (device.on_host()) return exchange(call, all_gather_transfers(size_, mine, all, bytes));
+    std::byte* const from = stage_.take(device, bytes * (calls_.size() + 1));
+    std::byte* const to = from + bytes;
+    device.copy_out(from, mine, bytes);
+    exchange(call, all_gather_transfers(size_, from, to, bytes));
+    device.copy_in(all, to, bytes * calls_.size());
+  }
+
+  void gather_shards(Device& device, std::span<const float* const> local_workers, float* mine, size_t n) override {
+    DGC_CHECK(!local_workers.empty(), "a rank without workers");
+    const size_t workers = local_workers.size(), result = workers * calls_.size() * shard_size(n, size_);
+    const Call call{.kind = Call::Kind::gather_shards, .workers = static_cast<uint32_t>(workers), .size = n};
+    if (device.on_host()) return exchange(call, shard_transfers(rank_, size_, local_workers, mine, n));
+    auto* const to = reinterpret_cast<float*>(stage_.take(device, (result + workers * n) * sizeof(float)));
+    std::vector<const float*> from;
+    for (const float* worker : local_workers) {
+      float* const copy = to + result + from.size() * n;
+      device.copy_out(copy, worker, n * sizeof(float));
+      from.push_back(copy);
+    }
+    exchange(call, shard_transfers(rank_, size_, from, to, n));
+    device.copy_in(mine, to, result * sizeof(float));
+  }
+
+  void barrier(Device& device) override {
+    device.synchronize();
+    exchange({.kind = Call::Kind::barrier}, {});
+  }
+
+  void check() override {
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+    int heard = 0;
+    MPI_Status status;
+    check_mpi(MPI_Test(&listening_, &heard, &status), "MPI_Test");
+    try {
+      if (heard != 0)
+        throw ToldByPeer(fmt::format("rank {} failed: {}", status.MPI_SOURCE, heard_.reason.data()), false);
+      options_.while_waiting();
+    } catch (const ToldByPeer& told) {
+      fail(told);
+      throw;
+    }
+  }
+
+  void abort(const std::string& reason) noexcept override {
+    if (failure_ != nullptr) return;
+    fail(PeerFailed(fmt::format("rank {} failed: {}", rank_, reason)));
+    reason.copy(told_.reason.data(), told_.reason.size() - 1);
+    for (int peer = 0; peer < size_; ++peer) {
+      if (peer == rank_) continue;
+      MPI_Isend(&told_, sizeof(told_), MPI_BYTE, peer, 0, notices_, &telling_.emplace_back(MPI_REQUEST_NULL));
+    }
+    // Whoever does not listen must not keep this rank from ending.
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    const BackOff back_off;
+    int done = 0;
+    while (done == 0 && std::chrono::steady_clock::now() < deadline) {
+      if (MPI_Testall(static_cast<int>(telling_.size()), telling_.data(), &done, MPI_STATUSES_IGNORE) != 0) return;
+      back_off.pause();
+    }
+  }
+
+ private:
+  void exchange(Call own, const std::vector<Transfer>& transfers) {
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+    own.sequence = sequence_++;
+    try {
+      start(own, transfers);
+      wait_for(calls_under_way_);
+      compare(own);
+      wait_for(under_way_);
+    } catch (const ToldByPeer&) {
+      throw;
+    } catch (const std::exception& error) {
+      abort(error.what());  // while the memory that MPI may still write to is there
+      throw;
+    }
+  }
+
+  void start(const Call& own, const std::vector<Transfer>& transfers) {
+    calls_under_way_.clear();
+    under_way_.clear();
+    calls_[static_cast<size_t>(rank_)] = own;
+    for (int i = 0; i < size_; ++i) {
+      const int peer = (rank_ + i) % size_;  // all ranks begin with another one
+      if (peer != rank_) start_with(peer);
+      for (const Transfer& t : transfers) {
+        if (t.peer != peer) continue;
+        if (peer != rank_) start(t);
+        if (peer == rank_ && t.in > 0) std::memcpy(t.to, t.from, t.in);
+      }
+    }
+  }
+
+  void start_with(int peer) {
+    const Call& own = calls_[static_cast<size_t>(rank_)];
+    Call& theirs = calls_[static_cast<size_t>(peer)];
+    check_mpi(MPI_Irecv(&theirs, sizeof(Call), MPI_BYTE, peer, kCalls, data_, &add(calls_under_way_)), "MPI_Irecv");
+    check_mpi(MPI_Isend(&own, sizeof(Call), MPI_BYTE, peer, kCalls, data_, &add(under_way_)), "MPI_Isend");
+  }
+
+  void start(const Transfer& t) {
+    in_pieces(t.to, t.in, [&](std::byte* piece, int bytes) {
+      check_mpi(MPI_Irecv(piece, bytes, MPI_BYTE, t.peer, kData, data_, &add(under_way_)), "MPI_Irecv");
+    });
+    in_pieces(t.from, t.out, [&](const std::byte* piece, int bytes) {
+      check_mpi(MPI_Isend(piece, bytes, MPI_BYTE, t.peer, kData, data_, &add(under_way_)), "MPI_Isend");
+    });
+  }
+
+  static MPI_Request& add(std::vector<MPI_Request>& requests) { return requests.emplace_back(MPI_REQUEST_NULL); }
+
+  template <typename Memory, typename Post>
+  void in_pieces(Memory* memory, size_t bytes, const Post& post) const {
+    using Byte = std::conditional_t<std::is_const_v<Memory>, const std::byte, std::byte>;
+    for (size_t at = 0; at < bytes; at += options_.piece_bytes) {
+      post(static_cast<Byte*>(memory) + at, static_cast<int>(std::min(options_.piece_bytes, bytes - at)));
+    }
+  }
+
+  void wait_for(std::vector<MPI_Request>& requests) {
+    const BackOff back_off;
+    while (true) {
+      int done = 0;
+      check_mpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
+                "MPI_Testall");
+      if (done != 0) return;
+      check();
+      back_off.pause();
+    }
+  }
+
+  void compare(const Call& own) const {
+    for (size_t peer = 0; peer < calls_.size(); ++peer) {
+      if (calls_[peer] == own) continue;
+      throw InternalError(
+          fmt::format("rank {} makes {}, but rank {} makes {}", rank_, own.text(), peer, calls_[peer].text()));
+    }
+  }
+
+  template <typename Error>
+  void fail(const Error& error) {
+    failure_ = std::make_exception_ptr(error);
+    session_->give_up();
+  }
+
+  static constexpr int kCalls = 0, kData = 1;  // tags
+
+  std::shared_ptr<Session> session_;
+  MpiOptions options_;
+  int rank_, size_;
+  MPI_Comm data_ = MPI_COMM_NULL, notices_ = MPI_COMM_NULL;
+  MPI_Request listening_ = MPI_REQUEST_NULL;
+  Notice heard_, told_;
+  std::vector<Call> calls_;  // all ranks' latest
+  uint64_t sequence_ = 0;
+  std::vector<MPI_Request> telling_, calls_under_way_, under_way_;
+  HostStage stage_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_mpi_communicator(const Launch& launch, MpiOptions options) {
+  return std::make_unique<MpiCommunicator>(launch, std::move(options));
+}
+
+std::string mpi_description() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  const std::string all(text, static_cast<size_t>(length));
+  return all.substr(0, all.find_first_of(",\n"));
+}
+
+}  // namespace dgc

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tensor/device.h"
+
+namespace dgc {
+
+// A collective as what its ranks send each other, in host memory: for communicators that carry bytes and nothing else.
+
+// `out` bytes that go to a peer, and `in` bytes that come from it. With the rank itself as the peer: a copy.
+struct Transfer {
+  int peer = 0;
+  const void* from = nullptr;
+  void* to = nullptr;
+  size_t out = 0, in = 0;
+};
+
+// As Communicator::all_gather and gather_shards say. Between two ranks both sides list their transfers in one order.
+std::vector<Transfer> all_gather_transfers(int ranks, const void* mine, void* all, size_t bytes);
+std::vector<Transfer> shard_transfers(int rank, int ranks, std::span<const float* const> local_workers, float* mine,
+                                      size_t n);
+
+// Host memory through which data of a device passes; kept from one call to the next.
+class HostStage {
+ public:
+  std::byte* take(Device&, size_t bytes);  // valid until the next call
+
+ private:
+  std::unique_ptr<HostMemory> memory_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace dgc

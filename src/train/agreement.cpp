@@ -1,0 +1,133 @@
+#include "train/agreement.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+
+#include "config/config.h"
+#include "tensor/errors.h"
+#include "tensor/params.h"
+#include "train/make.h"
+#include "train/run_directory.h"
+#include "train/version.h"
+
+namespace dgc {
+namespace {
+
+constexpr const char* kConfig = "config";
+
+// What to do about a field that begins so.
+struct Fix {
+  std::string_view field, text;
+};
+constexpr Fix kFixes[] = {{"config", "give all ranks the same config and --set"},
+                          {"option", "give all ranks the same options"},
+                          {"training set", "give all ranks the same data"},
+                          {"test set", "give all ranks the same data"}};
+
+std::string_view fix_for(std::string_view field) {
+  for (const Fix& fix : kFixes) {
+    if (field.starts_with(fix.field)) return fix.text;
+  }
+  return "run the same dgc everywhere";
+}
+
+std::string hex(uint64_t number) { return fmt::format("{:016x}", number); }
+
+// Of a few images from all over the set.
+std::string checksum(const ImageDataset& dataset) {
+  constexpr int64_t kImages = 16;
+  std::vector<float> image(static_cast<size_t>(dataset.shape().numel()));
+  uint64_t sum = 0;
+  for (int64_t i = 0; i < std::min(kImages, dataset.size()); ++i) {
+    const int32_t label = dataset.read(i * dataset.size() / kImages % dataset.size(), nullptr, image.data());
+    sum = XXH64(image.data(), image.size() * sizeof(float), sum + static_cast<uint64_t>(label));
+  }
+  return hex(sum);
+}
+
+void describe(Row& facts, const std::string& set, const ImageDataset& dataset) {
+  const ImageShape shape = dataset.shape();
+  facts.set(set + ", its number of images", fmt::format("{}", dataset.size()));
+  facts.set(set + ", its images' shape", fmt::format("{}x{}x{}", shape.height, shape.width, shape.channels));
+  facts.set(set + ", its number of classes", fmt::format("{}", dataset.classes()));
+  facts.set(set + ", a checksum of some images", checksum(dataset));
+}
+
+// The config's key that differs; both are whole, or they would not have been loaded.
+[[noreturn]] void throw_config_differs(size_t rank, const std::string& here, const std::string& there) {
+  const Config a = parse_config(here, "rank 0's config"), b = parse_config(there, "another rank's config");
+  std::vector<ConfigDifference> all = config_differences(a, b);
+  if (a.name != b.name) all.push_back({"name", a.name, b.name});
+  if (a.output != b.output) all.push_back({"output", a.output, b.output});
+  DGC_CHECK(!all.empty(), "configs that are written differently differ in some key");
+  const auto shown = [](const std::string& value) { return value.empty() ? "nothing" : value; };
+  throw_user_error("rank {} was started with {} = {}, and rank 0 with {}; {}", rank, all[0].path, shown(all[0].b),
+                   shown(all[0].a), fix_for(kConfig));
+}
+
+[[noreturn]] void throw_difference(size_t rank, const Row& here, const Row& there) {
+  for (const Row* facts : {&here, &there}) {
+    for (const auto& [field, value] : facts->fields()) {
+      const std::string a = here.text(field).value_or("missing"), b = there.text(field).value_or("missing");
+      if (a == b) continue;
+      if (field == kConfig) throw_config_differs(rank, a, b);
+      throw_user_error("rank {} differs from rank 0 in: {}: {} there, {} on rank 0; {}", rank, field, b, a,
+                       fix_for(field));
+    }
+  }
+  throw InternalError("texts that differ hold some field that does");
+}
+
+// What all ranks have written, in rank order. They need not be of one length.
+std::vector<std::string> gather_texts(Communicator& communicator, Device& device, const std::string& mine) {
+  std::vector<uint64_t> sizes(static_cast<size_t>(communicator.size()));
+  const uint64_t size = mine.size();
+  all_gather_host(communicator, device, std::as_bytes(std::span(&size, 1)), std::as_writable_bytes(std::span(sizes)));
+  const size_t longest = *std::ranges::max_element(sizes);
+  std::string padded = mine, all(longest * sizes.size(), '\0');
+  padded.resize(longest);
+  all_gather_host(communicator, device, std::as_bytes(std::span(padded)), std::as_writable_bytes(std::span(all)));
+  std::vector<std::string> texts;
+  for (size_t rank = 0; rank < sizes.size(); ++rank) texts.push_back(all.substr(rank * longest, sizes[rank]));
+  return texts;
+}
+
+}  // namespace
+
+Row start_facts(const StartOf& start) {
+  Row facts;
+  facts.set("program", program_version()).set("formats", format_versions());
+  facts.set(kConfig, resolved_json(start.config));
+  facts.set("option --resume", std::string(start.options.resume ? "given" : "not given"));
+  facts.set("option --out", run_path(start.config, start.options).string());
+  describe(facts, "training set", start.train);
+  describe(facts, "test set", start.test);
+  const ImageShape image = start.train.shape();
+  const ParamLayout params(make_network(start.config.model, {image.height, image.width, image.channels}).params());
+  for (int i = 0; i < params.size(); ++i) {
+    facts.set(fmt::format("parameter {}", i),
+              fmt::format("{} {} at {}", params.spec(i).name, params.spec(i).shape.str(), params.offset(i)));
+  }
+  return facts;
+}
+
+void require_agreement(Communicator& communicator, Device& device, const Row& facts) {
+  if (communicator.size() == 1) return;
+  const std::string mine = to_json_line(facts);
+  const uint64_t hash = XXH64(mine.data(), mine.size(), 0);
+  std::vector<uint64_t> all(static_cast<size_t>(communicator.size()));
+  all_gather_host(communicator, device, std::as_bytes(std::span(&hash, 1)), std::as_writable_bytes(std::span(all)));
+  if (std::ranges::count(all, all[0]) == communicator.size()) return;
+  const std::vector<std::string> texts = gather_texts(communicator, device, mine);
+  for (size_t rank = 1; rank < texts.size(); ++rank) {
+    if (texts[rank] != texts[0]) {
+      throw_difference(rank, read_json_line(texts[0], "rank 0"), read_json_line(texts[rank], "another rank"));
+    }
+  }
+  throw InternalError("texts with another checksum differ");
+}
+
+}  // namespace dgc

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "config/json_lines.h"
+#include "config/options.h"
+#include "data/dataset.h"
+#include "dist/communicator.h"
+#include "train/trainer.h"
+
+namespace dgc {
+
+// What all ranks of a run have to start from alike, field by field, as text: program, config, options, data (sizes and
+// a checksum of some images) and parameters. Throws UserError when an image cannot be read.
+struct StartOf {
+  const Config& config;
+  const TrainOptions& options;
+  const ImageDataset& train;
+  const ImageDataset& test;
+};
+Row start_facts(const StartOf&);
+
+// Collective. Throws UserError, the same one on every rank, that names the first rank and field that differ from rank
+// 0's.
+void require_agreement(Communicator&, Device&, const Row& facts);
+
+}  // namespace dgc

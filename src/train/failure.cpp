@@ -1,0 +1,104 @@
+#include "train/failure.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "dist/launch.h"
+#include "tensor/errors.h"
+#include "train/interrupt.h"
+
+namespace dgc {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kMoment(1000), kHeadStart(3000);
+
+// The first nonzero exit makes launchers end all processes: whoever was told leaves the first exit to the rank that
+// failed, so that its sentence and its exit code are the run's.
+[[noreturn]] void leave_after(const ToldByPeer& error) {
+  spdlog::debug("{}", error.what());
+  std::this_thread::sleep_for(kHeadStart);
+  throw ToldError({error.what(), error.users});
+}
+
+// Some errors all ranks find at once, such as another one's death. Then rank 0 tells them first, and most launchers end
+// the others before they do.
+[[noreturn]] void tell(Communicator& communicator, const std::exception& error) {
+  const auto deadline = std::chrono::steady_clock::now() + kMoment;
+  while (communicator.rank() > 0 && std::chrono::steady_clock::now() < deadline) {
+    try {
+      communicator.check();
+    } catch (const ToldByPeer& told) {
+      leave_after(told);
+    } catch (const PeerFailed&) {
+      // The communicator is no more; there is only the time to wait for.
+    }
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  const Complaint c = complaint(error);
+  spdlog::error("rank {}: {}", communicator.rank(), c.text);
+  communicator.abort(c.text);
+  throw ToldError(c);
+}
+
+}  // namespace
+
+Complaint complaint(const std::exception& error) {
+  if (dynamic_cast<const UserError*>(&error) != nullptr) return {error.what(), true};
+  if (dynamic_cast<const PeerFailed*>(&error) != nullptr) return {error.what(), false};
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return {"out of memory", false};
+  return {std::string("internal error: ") + error.what(), false};
+}
+
+bool tells_for_all() {
+  try {
+    return read_launch().rank == 0;
+  } catch (const UserError&) {
+    return true;
+  }
+}
+
+void as_rank(Communicator& communicator, const std::function<void()>& work) {
+  if (communicator.size() == 1) return work();
+  try {
+    work();
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const ToldError& error) {
+    communicator.abort(error.what());
+    throw;
+  } catch (const ToldByPeer& error) {
+    leave_after(error);
+  } catch (const std::exception& error) {
+    tell(communicator, error);
+  }
+}
+
+void in_unison(Communicator& communicator, Device& device, const std::function<void()>& work) {
+  enum class Outcome : char { good, ours, users };
+  std::exception_ptr error;
+  Outcome mine = Outcome::good;
+  try {
+    work();
+  } catch (const PeerFailed&) {
+    throw;
+  } catch (const std::exception& e) {
+    error = std::current_exception();
+    mine = complaint(e).users ? Outcome::users : Outcome::ours;
+  }
+  std::vector<Outcome> all(static_cast<size_t>(communicator.size()));
+  all_gather_host(communicator, device, std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+  const auto bad = std::ranges::find_if(all, [](Outcome outcome) { return outcome != Outcome::good; });
+  if (bad == all.end()) return;
+  const auto rank = static_cast<int>(bad - all.begin());
+  if (rank == communicator.rank()) std::rethrow_exception(error);
+  throw ToldByPeer(fmt::format("rank {} failed", rank), *bad == Outcome::users);
+}
+
+}  // namespace dgc

@@ -1,0 +1,179 @@
+#include <fmt/core.h>
+
+#include "tests/mpi/mpirun.h"
+
+// dgc itself under mpirun.
+namespace dgc {
+namespace {
+
+using namespace test;
+using Catch::Contains;
+using Strings = std::vector<std::string>;
+
+Strings train(const std::string& run, const Strings& settings, const std::string& config = "tiny.json") {
+  Strings words = {DGC_BINARY, "train", config, "--out", run};
+  for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
+  return words;
+}
+
+Strings operator+(Strings a, const Strings& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+Result mpirun(const Program& dgc, const Strings& arguments) { return Mpirun(dgc.folder(), arguments).wait(); }
+
+// A run's first `steps` rows of metrics tell that training is under way.
+bool has_steps(const Program& dgc, const std::string& run, size_t steps) {
+  return wait_until([&] { return dgc.rows(run).size() >= steps; });
+}
+
+// A handful of records of CIFAR-10; `pixel` is in the first image.
+void write_cifar10(const Program& dgc, const std::string& folder, char pixel) {
+  std::filesystem::create_directory(dgc.folder() / folder);
+  for (const std::string file :
+       {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch"}) {
+    std::string bytes(4 * 3073, '\3');
+    if (file == "data_batch_1") bytes[1] = pixel;
+    dgc.write(folder + "/" + file + ".bin", bytes);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("four workers give the same bits in one process, as threads, and as processes") {
+  if (!have_mpirun()) return;
+  const Program dgc;
+  const Strings extra = {"optimizer.clip_norm=0.5",
+                         "exchange.wire.values=\"" + std::string(GENERATE("fp32", "fp16")) + "\""};
+  const auto settings = [&](int ranks, int workers) {
+    return extra + Strings{fmt::format("workers_per_rank={}", workers), fmt::format("ranks={}", ranks)};
+  };
+  const auto alone = [&](const std::string& run, int ranks, int workers) {
+    const Strings words = train(run, settings(ranks, workers));
+    const Result result = dgc.run(Strings(words.begin() + 1, words.end()));
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+  };
+  const auto processes = [&](const std::string& run, int ranks, int workers) {
+    const Result result = mpirun(dgc, Strings{"-n", std::to_string(ranks)} + train(run, settings(ranks, workers)));
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    CHECK_THAT(result.err, Contains(fmt::format("{} ranks exchange through mpi", ranks)));
+    CHECK_THAT(result.out, Contains("accuracy"));
+  };
+  alone("one", 1, 4);
+  alone("threads", 4, 1);
+  processes("four", 4, 1);
+  processes("two", 2, 2);
+  const std::string truth = dgc.final_hash("one");
+  CHECK(truth.size() == 16);
+  for (const std::string run : {"threads", "four", "two"}) CHECK(dgc.final_hash(run) == truth);
+}
+
+TEST_CASE("SIGUSR1 to mpirun saves on all ranks, exit code 130, and the resumed run ends in the same bits") {
+  if (!have_mpirun()) return;
+  const Program dgc;
+  const Strings settings = {"workers_per_rank=2", "training.epochs=50", "training.eval_every_epochs=0",
+                            "checkpoint.every_epochs=0", "exchange.communicator=\"mpi\""};
+  REQUIRE(mpirun(dgc, Strings{"-n", "2"} + train("whole", settings)).code == 0);
+
+  Mpirun stopped(dgc.folder(), Strings{"-n", "2"} + train("stopped", settings));
+  REQUIRE(has_steps(dgc, "stopped", 10));
+  stopped.send(SIGUSR1);
+  const Result result = stopped.wait();
+  INFO(result.err);
+  check_code(result, 130);
+  const std::string said = "the state is saved, go on with --resume";
+  CHECK(result.err.find(said) != std::string::npos);
+  CHECK(result.err.find(said) == result.err.rfind(said));
+  CHECK(errors_in(result.err).empty());
+  REQUIRE(dgc.rows("stopped").size() < 300);
+
+  REQUIRE(mpirun(dgc, Strings{"-n", "2"} + train("stopped", settings) + Strings{"--resume"}).code == 0);
+  CHECK(dgc.final_hash("stopped") == dgc.final_hash("whole"));
+}
+
+TEST_CASE("a rank that hangs ends the run, and the others name it") {
+  if (!have_mpirun()) return;
+  const Program dgc;
+  Mpirun run(dgc.folder(), Strings{"-n", "2"} + train("run", {"workers_per_rank=2", "training.epochs=100000",
+                                                              "exchange.failure_timeout_s=5"}));
+  REQUIRE(has_steps(dgc, "run", 10));
+  const std::vector<pid_t> ranks = run.ranks();
+  REQUIRE(ranks.size() == 2);
+  kill(ranks[1], SIGSTOP);
+  const Result result = run.wait();
+  INFO(result.err);
+  check_code(result, 1);
+  const Strings errors = errors_in(result.err);
+  REQUIRE(errors.size() == 1);
+  CHECK_THAT(errors[0], Catch::StartsWith("error: rank 0: rank 1 (") &&
+                            Contains(fmt::format("pid {}) has not answered for 4 s", ranks[1])));
+}
+
+TEST_CASE("what keeps a run from starting is said once, by the first rank that it keeps, and leaves nothing behind") {
+  if (!have_mpirun()) return;
+  const Program dgc;
+  const Strings good = train("run", {"workers_per_rank=2"});
+  const auto [arguments, expected] = GENERATE_COPY(table<Strings, std::string>({
+      {Strings{"-n", "3"} + train("run", {"seed=-1"}), "error: rank 0: --set seed=-1: seed"},
+      {Strings{"-n", "2"} + good + Strings{":", "-n", "1"} + train("run", {}, "nowhere.json"),
+       "error: rank 2: nowhere.json"},
+      {Strings{"-n", "2"} + train("run", {"ranks=3"}), "error: rank 0: ranks: 3 does not fit the 2 processes"},
+      {Strings{"-n", "2"} + train("run", {"exchange.communicator=\"threads\""}),
+       "error: rank 0: exchange.communicator"},
+      {Strings{"-n", "2"} + train("run", {"device=\"cuda:99\""}), "error: rank 0: device: 'cuda:99'"},
+      {Strings{"-n", "2", DGC_BINARY, "train", "--frob"}, "error: dgc train: "},
+      {Strings{"-n", "2"} + good + Strings{":", "-n", "1"} + train("run", {"workers_per_rank=2", "seed=9"}),
+       "error: rank 0: rank 2 was started with seed = 9, and rank 0 with 1; give all ranks the same config"},
+      {Strings{"-n", "2"} + good + Strings{":", "-n", "1"} + good + Strings{"--resume"},
+       "error: rank 0: rank 2 differs from rank 0 in: option --resume: given there, not given on rank 0"},
+  }));
+  CAPTURE(arguments);
+  const Result result = mpirun(dgc, arguments);
+  INFO(result.err);
+  check_code(result, 2);
+  const Strings errors = errors_in(result.err);
+  REQUIRE(errors.size() == 1);
+  CHECK_THAT(errors[0], Catch::StartsWith(expected));
+  CHECK_FALSE(std::filesystem::exists(dgc.folder() / "run"));
+}
+
+TEST_CASE("ranks that see other data, or a run that is there, do not start") {
+  if (!have_mpirun()) return;
+  const Program dgc;
+  write_cifar10(dgc, "a", 1);
+  write_cifar10(dgc, "b", 2);
+  const Strings words =
+      train((dgc.folder() / "run").string(),
+            {R"(data={"type": "cifar10", "path": "."})", "model.classes=10", "training.batch_per_worker=1"},
+            (dgc.folder() / "tiny.json").string());
+  const Result other = mpirun(dgc, Strings{"-n", "1", "--wdir", (dgc.folder() / "a").string()} + words +
+                                       Strings{":", "-n", "1", "--wdir", (dgc.folder() / "b").string()} + words);
+  INFO(other.err);
+  check_code(other, 2);
+  REQUIRE(errors_in(other.err).size() == 1);
+  CHECK_THAT(errors_in(other.err)[0],
+             Contains("rank 1 differs from rank 0 in: training set, a checksum of some images"));
+  CHECK_FALSE(std::filesystem::exists(dgc.folder() / "run"));
+
+  std::filesystem::create_directories(dgc.folder() / "run" / "checkpoints");
+  const Result there = mpirun(dgc, Strings{"-n", "2"} + train("run", {"workers_per_rank=2"}));
+  INFO(there.err);
+  check_code(there, 2);
+  REQUIRE(errors_in(there.err).size() == 1);
+  CHECK_THAT(errors_in(there.err)[0], Contains("rank 0: run already holds a run"));
+}
+
+TEST_CASE("dgc info tells the launcher and the communicators") {
+  const Program dgc;
+  const Result alone = dgc.run({"info"});
+  CHECK_THAT(alone.out, Contains("launcher       none: one process"));
+  if (!have_mpirun()) return;
+  CHECK_THAT(alone.out, Contains("mpi (" + mpi_description() + ")"));
+  CHECK_THAT(mpirun(dgc, {"-n", "2", DGC_BINARY, "info"}).out,
+             Contains("launcher       mpirun: rank 1 of 2, number 1 of 2 on this machine; MPI connects them"));
+}
+
+}  // namespace dgc
