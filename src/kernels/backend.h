@@ -104,6 +104,27 @@ struct CrossEntropyArgs {
   int64_t rows = 0, classes = 0;
   float gradient_scale = 1;  // dlogits = gradient_scale * loss_scale * (softmax - one_hot); 1 / rows for the mean
   const StepControl* control = nullptr;  // where the loss scale is; null: 1
+  const double* before = nullptr;        // device memory [3]: the statistics start from these; null: from 0
+};
+
+// y[r] = table[tokens[r]] with tokens i32 [rows], table [vocabulary, width], y [rows, width].
+struct EmbeddingArgs {
+  int64_t rows = 0, vocabulary = 0, width = 0;
+};
+
+// One layer of an LSTM in one direction, `steps` time steps of `batch` streams. x [steps, batch, in], y [steps, batch,
+// hidden]; gates in PyTorch's order, 4 * hidden of them to a row:
+//   i, f, g, o = W_ih x_t + b_ih + W_hh h_{t-1} + b_hh
+//   c_t = sigmoid(f) c_{t-1} + sigmoid(i) tanh(g)    y_t = h_t = sigmoid(o) tanh(c_t)
+struct LstmArgs {
+  int64_t steps = 0, batch = 0, in = 0, hidden = 0;
+  auto operator<=>(const LstmArgs&) const = default;
+};
+struct LstmWeights {
+  ConstView w_ih, w_hh, b_ih, b_hh;  // [4 * hidden, in], [4 * hidden, hidden], [4 * hidden], [4 * hidden]
+};
+struct LstmGradients {
+  View w_ih, w_hh, b_ih, b_hh;  // none may be null
 };
 
 // Dense momentum SGD on numel elements, PyTorch's definition, every product fused into an explicit fma:
@@ -199,8 +220,20 @@ class Backend {
   virtual void add(ConstView x, View y) = 0;      // y += x
   virtual void convert(ConstView x, View y) = 0;  // to y's type, to nearest even
 
-  // labels: i32 [rows]. stats: device memory [3], overwritten: sum of losses, rows whose label ranks first, rows whose
-  // label is in the top 5 (ties count against). dlogits may be null.
+  virtual void embedding_forward(const EmbeddingArgs&, ConstView tokens, ConstView table, View y) = 0;
+  // dtable[t] += dy[r] for every row r of token t, in the order of rows. The other tokens' rows are not touched.
+  virtual void embedding_backward(const EmbeddingArgs&, ConstView tokens, ConstView dy, View dtable) = 0;
+
+  // h and c, fp32 [batch, hidden], are the state before the first step and then that after the last. saved is memory of
+  // lstm_saved_bytes() that must reach backward untouched, which writes over it; null in evaluation.
+  virtual size_t lstm_saved_bytes(const LstmArgs&) = 0;
+  virtual void lstm_forward(const LstmArgs&, ConstView x, const LstmWeights&, View h, View c, View y, View saved) = 0;
+  // The state before the first step counts as given: no gradient goes there.
+  virtual void lstm_backward(const LstmArgs&, ConstView x, const LstmWeights&, ConstView y, View saved, ConstView dy,
+                             View dx, const LstmGradients&) = 0;
+
+  // labels: i32 [rows]. stats: device memory [3], which may be args.before, overwritten: sum of losses, rows whose
+  // label ranks first, rows whose label is in the top 5 (ties count against). dlogits may be null.
   virtual void softmax_cross_entropy(const CrossEntropyArgs&, ConstView logits, ConstView labels, View dlogits,
                                      double* stats) = 0;
 

@@ -14,11 +14,14 @@ namespace dgc {
 struct RunContext {
   bool training = true;
   uint64_t seed = 0;
-  // This batch's first sample has number control->step * samples_per_step + first_sample among all that all workers ever
-  // train on. No control: step 0.
+  // This batch's first sample has number control->step * samples_per_step + first_sample among all that all workers
+  // ever train on. No control: step 0.
   const StepControl* control = nullptr;
   uint64_t samples_per_step = 0;
   uint64_t first_sample = 0;
+  // What this worker carries from one call to the next (Layer::state), written over by forward. Null where there is
+  // none.
+  const Arena* state = nullptr;
 };
 
 struct ForwardArgs {
@@ -27,6 +30,7 @@ struct ForwardArgs {
   std::span<const ConstView> x;
   std::span<const ConstView> params;
   std::span<const View> buffers;
+  std::span<const View> state;  // as the call before left it; becomes what the next one finds
   View y;
   View saved;  // null in evaluation
 };
@@ -36,8 +40,8 @@ struct BackwardArgs {
   const RunContext& run;
   std::span<const ConstView> x;  // data is null unless keeps_input()
   std::span<const ConstView> params;
-  ConstView y;  // data is null unless keeps_output()
-  ConstView saved;
+  ConstView y;                    // data is null unless keeps_output()
+  View saved;                     // may be written over
   View dy;                        // may be written over
   std::span<const View> dx;       // a null view: not wanted
   std::span<const View> dparams;  // ADDED to
@@ -50,10 +54,13 @@ class Layer {
   virtual ~Layer() = default;
 
   virtual int inputs() const { return 1; }
-  // The batch is the first size. Throws UserError with both shapes when the input does not fit.
+  // The batch is the first size: of images, or of time steps where each is [streams, ...]. Throws UserError with both
+  // shapes when the input does not fit.
   virtual Shape output_shape(std::span<const Shape> in) const = 0;
   virtual std::vector<ParamSpec> params() const { return {}; }   // names within the layer: "weight"
   virtual std::vector<ParamSpec> buffers() const { return {}; }  // per-worker statistics: "running_mean"
+  // What a worker carries from one call to the next, 0 at the start: "h". Unlike statistics it is never averaged.
+  virtual std::vector<ParamSpec> state(std::span<const Shape>) const { return {}; }
 
   // What must live until backward, so that the executor can reuse everything else.
   virtual bool keeps_input() const { return false; }

@@ -20,6 +20,14 @@ struct ViewList {
   std::span<const V> span() const { return {items.data(), size}; }
 };
 
+// The loss's parameters lie where they were made.
+template <typename V>
+ViewList<V> loss_views(const Arena& arena, const Network& network) {
+  ViewList<V> list;
+  for (const int i : network.loss_params()) list.push(arena.view(i));
+  return list;
+}
+
 template <typename V>
 ViewList<V> arena_views(const Arena& arena, int first, int count) {
   ViewList<V> list;
@@ -66,6 +74,8 @@ void Executor::plan_activations() {
     if (saved > 0) steps_[i].saved = plan_.add(saved, forward_time(i), backward_time(i));
   }
   plan_.extend(activation_.back(), loss_time());
+  const size_t scratch = network_.loss().scratch_bytes(network_.shape(network_.output(), batch_), activations_);
+  if (scratch > 0) loss_scratch_ = plan_.add(scratch, loss_time(), loss_time());
 }
 
 // Walks backward once. The first reader of a tensor decides where its gradient lies (in dy's own memory where the layer
@@ -114,10 +124,10 @@ ConstView Executor::tensor_view(int tensor, ConstView x) const {
 
 View Executor::forward(const Arena& weights, const Arena& buffers, ConstView x, const RunContext& run) {
   DGC_CHECK(memory_ != nullptr || plan_.bytes() == 0, "attach() memory first");
-  DGC_CHECK(x.shape == network_.shape(0, batch_) && x.dtype == activations_,
+  DGC_CHECK(x.shape == network_.shape(0, batch_) && x.dtype == network_.input_type(activations_),
             "input " + x.shape.str() + " does not fit the network");
   DGC_CHECK(run.training == (mode_ == Mode::training), "executor planned for another mode");
-  View y;
+  DGC_CHECK(run.state != nullptr || network_.state().empty(), "this network needs a state");
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Network::Node& node = network_.nodes()[i];
     const Range range(backend_, node.name.c_str());
@@ -125,16 +135,58 @@ View Executor::forward(const Arena& weights, const Arena& buffers, ConstView x, 
     for (const int input : node.inputs) in.push(tensor_view(input, x));
     const auto params = arena_views<ConstView>(weights, node.first_param, node.params);
     const auto statistics = arena_views<View>(buffers, node.first_buffer, node.buffers);
-    y = block_view(activation_[i + 1], network_.shape(static_cast<int>(i) + 1, batch_));
+    ViewList<View> state;
+    if (node.states > 0) state = arena_views<View>(*run.state, node.first_state, node.states);
     node.layer->forward({.backend = backend_,
                          .run = run,
                          .x = in.span(),
                          .params = params.span(),
                          .buffers = statistics.span(),
-                         .y = y,
+                         .state = state.span(),
+                         .y = block_view(activation_[i + 1], network_.shape(static_cast<int>(i) + 1, batch_)),
                          .saved = block_view(steps_[i].saved, {})});
   }
-  return y;
+  return output();
+}
+
+View Executor::output() const { return block_view(activation_.back(), network_.shape(network_.output(), batch_)); }
+
+void Executor::loss(const Arena& weights, const Arena& gradients, const Target& target) {
+  DGC_CHECK(mode_ == Mode::training, "executor planned for evaluation");
+  const Range range(backend_, "loss");
+  const auto params = loss_views<ConstView>(weights, network_);
+  const auto dparams = loss_views<View>(gradients, network_);
+  network_.loss().run({.backend = backend_,
+                       .x = output(),
+                       .labels = target.labels,
+                       .params = params.span(),
+                       .scratch = block_view(loss_scratch_, {}),
+                       .stats = target.stats,
+                       .dx = output_gradient(),
+                       .dparams = dparams.span(),
+                       .gradient_scale = target.gradient_scale,
+                       .control = target.control});
+}
+
+void Executor::loss(const Arena& weights, const Target& target) {
+  const Range range(backend_, "loss");
+  const auto params = loss_views<ConstView>(weights, network_);
+  network_.loss().run({.backend = backend_,
+                       .x = output(),
+                       .labels = target.labels,
+                       .params = params.span(),
+                       .scratch = block_view(loss_scratch_, {}),
+                       .stats = target.stats});
+}
+
+void Executor::logits(const Arena& weights, int64_t first_row, View to) {
+  const View x = output();
+  const int64_t rows = network_.loss().logits_shape(x.shape)[0], row = x.numel() / rows;
+  DGC_CHECK(to.shape.rank() == 2 && first_row >= 0 && first_row + to.shape[0] <= rows, "rows that the output has not");
+  const auto params = loss_views<ConstView>(weights, network_);
+  const auto* const from =
+      static_cast<const std::byte*>(x.data) + static_cast<size_t>(first_row * row) * dtype_size(x.dtype);
+  network_.loss().logits(backend_, {from, {to.shape[0], row}, x.dtype}, params.span(), to);
 }
 
 View Executor::output_gradient() const {
@@ -144,6 +196,8 @@ View Executor::output_gradient() const {
 void Executor::backward(const Arena& weights, const Arena& gradients, ConstView x, const RunContext& run,
                         const std::function<void(int first, int count)>& ready) {
   DGC_CHECK(mode_ == Mode::training, "executor planned for evaluation");
+  const int loss_params = network_.own_loss_params();
+  if (loss_params > 0) ready(static_cast<int>(network_.params().size()) - loss_params, loss_params);
   for (size_t i = steps_.size(); i-- > 0;) {
     const Network::Node& node = network_.nodes()[i];
     const Step& step = steps_[i];

@@ -17,7 +17,7 @@ class Executor {
  public:
   enum class Mode { training, evaluation };
 
-  // activations: the type of the input and of all that is computed from it (Backend::supports).
+  // activations: the type of all that is computed and, unless it is tokens, of the input (Backend::supports).
   Executor(const Network&, Backend&, int64_t batch, Mode, DType activations = DType::f32);
 
   int64_t batch() const { return batch_; }
@@ -25,14 +25,29 @@ class Executor {
   // Memory of activation_bytes(), which other executors may use between one forward-backward and the next.
   void attach(void* memory);
 
-  // Returns the output, valid until the next call. x [batch, ...] must stay untouched until backward() has returned.
+  // Returns the output, valid until the next call. x [batch, ...] must stay untouched until backward() has returned,
+  // and run must name the worker's state where the network has one.
   View forward(const Arena& weights, const Arena& buffers, ConstView x, const RunContext&);
 
-  // Where the loss writes the gradient of the output, between forward() and backward().
+  // What the loss needs beside the output.
+  struct Target {
+    ConstView labels;  // i32 [rows]
+    double* stats;     // device memory [3], overwritten: Backend::softmax_cross_entropy
+    float gradient_scale = 1;
+    const StepControl* control = nullptr;
+  };
+  // Between forward() and backward(): the loss, the gradient of the output, and, ADDED, those of the loss's parameters.
+  void loss(const Arena& weights, const Arena& gradients, const Target&);
+  // After a forward(): the loss alone.
+  void loss(const Arena& weights, const Target&);
+  // The logits of the last output's rows from first_row on, as many as `to` [rows, classes] has.
+  void logits(const Arena& weights, int64_t first_row, View to);
+
+  // Where a caller with a loss of its own writes the gradient of the output instead.
   View output_gradient() const;
 
   // ADDS the gradients of all parameters. ready(first, count) is called as soon as those of parameters
-  // [first, first + count) are complete, last layer first.
+  // [first, first + count) are complete, last layer first. Those that the loss shares are complete with their layer's.
   void backward(const Arena& weights, const Arena& gradients, ConstView x, const RunContext&,
                 const std::function<void(int first, int count)>& ready);
 
@@ -54,6 +69,7 @@ class Executor {
   size_t tensor_bytes(int tensor) const;
   View block_view(int block, const Shape& shape) const;
   ConstView tensor_view(int tensor, ConstView x) const;
+  View output() const;
 
   const Network& network_;
   Backend& backend_;
@@ -65,6 +81,7 @@ class Executor {
   std::vector<Step> steps_;      // per node
   std::vector<int> activation_;  // per tensor; kNone for the input
   std::vector<int> gradient_;    // per tensor; kNone where none is wanted
+  int loss_scratch_ = kNone;
 };
 
 }  // namespace dgc

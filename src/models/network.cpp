@@ -1,5 +1,9 @@
 #include "models/network.h"
 
+#include <algorithm>
+
+#include "layers/cross_entropy.h"
+
 namespace dgc {
 namespace {
 
@@ -19,7 +23,7 @@ int append_named(std::vector<ParamSpec>& to, const std::string& node, std::vecto
 
 }  // namespace
 
-Network::Network(const Shape& sample) {
+Network::Network(const Shape& sample, Input input) : input_(input), loss_(std::make_unique<CrossEntropy>()) {
   DGC_CHECK(sample.rank() < Shape::kMaxRank, "no room for the batch");
   std::vector<int64_t> sizes = {1};
   sizes.insert(sizes.end(), sample.begin(), sample.end());
@@ -27,6 +31,7 @@ Network::Network(const Shape& sample) {
 }
 
 int Network::add(const std::string& name, std::unique_ptr<Layer> layer, std::vector<int> inputs) {
+  DGC_CHECK(loss_params_.empty(), "layer " + name + " comes after the loss");
   DGC_CHECK(static_cast<int>(inputs.size()) == layer->inputs(), "layer " + name + " got a wrong number of inputs");
   std::vector<Shape> in;
   for (const int tensor : inputs) {
@@ -41,10 +46,37 @@ int Network::add(const std::string& name, std::unique_ptr<Layer> layer, std::vec
   Node node{.name = name, .layer = std::move(layer), .inputs = std::move(inputs)};
   node.first_param = static_cast<int>(params_.size());
   node.first_buffer = static_cast<int>(buffers_.size());
+  node.first_state = static_cast<int>(state_.size());
   node.params = append_named(params_, name, node.layer->params());
   node.buffers = append_named(buffers_, name, node.layer->buffers());
+  node.states = append_named(state_, name, node.layer->state(in));
   nodes_.push_back(std::move(node));
   return output();
+}
+
+void Network::set_loss(const std::string& name, std::unique_ptr<Loss> loss, const std::vector<Tie>& ties) {
+  DGC_CHECK(loss_params_.empty(), "a network has one loss");
+  try {
+    loss->logits_shape(shapes_.back());
+  } catch (const UserError& error) {
+    throw_user_error("loss {}: {}", name, error.what());
+  }
+  for (const ParamSpec& spec : loss->params()) {
+    const auto tie = std::ranges::find(ties, spec.name, &Tie::own);
+    if (tie == ties.end()) {
+      loss_params_.push_back(static_cast<int>(params_.size()));
+      own_loss_params_ += append_named(params_, name, {spec});
+      continue;
+    }
+    const auto shared = std::ranges::find(params_, tie->of, &ParamSpec::name);
+    DGC_CHECK(shared != params_.end(), "loss " + name + " is tied to " + tie->of + ", which does not exist");
+    if (shared->shape != spec.shape) {
+      throw_user_error("loss {}: its {} {} cannot be {}, which is {}", name, spec.name, spec.shape.str(), tie->of,
+                       shared->shape.str());
+    }
+    loss_params_.push_back(static_cast<int>(shared - params_.begin()));
+  }
+  loss_ = std::move(loss);
 }
 
 Shape Network::shape(int tensor, int64_t batch) const {

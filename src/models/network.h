@@ -4,42 +4,64 @@
 #include <string>
 #include <vector>
 
-#include "layers/layer.h"
+#include "layers/loss.h"
 
 namespace dgc {
 
 // A network is a list of named layers, each reading tensors that came before it. Tensor 0 is the input, tensor i + 1
-// the output of node i, and the last one the output of the network.
+// the output of node i, and the last one the output of the network. A loss says what that output is measured by.
 class Network {
  public:
+  enum class Input { numbers, tokens };  // of the type of the activations; i32
+
   struct Node {
     std::string name;
     std::unique_ptr<Layer> layer;
     std::vector<int> inputs;
     int first_param = 0, params = 0;    // in params()
     int first_buffer = 0, buffers = 0;  // in buffers()
+    int first_state = 0, states = 0;    // in state()
+  };
+  // A parameter of the loss that is one of the network's: it exists once, and both add to its gradient.
+  struct Tie {
+    std::string own;  // of the loss: "weight"
+    std::string of;   // of the network: "encoder.weight"
   };
 
   // sample: the shape of one input, without the batch.
-  explicit Network(const Shape& sample);
+  explicit Network(const Shape& sample, Input input = Input::numbers);
 
   // Returns the tensor that the layer writes. Throws UserError, with the layer's name before it, when shapes do not
   // fit.
   int add(const std::string& name, std::unique_ptr<Layer> layer, std::vector<int> inputs);
 
+  // After the last layer; without it the output is the logits of a cross entropy. Throws UserError as add() does.
+  void set_loss(const std::string& name, std::unique_ptr<Loss> loss, const std::vector<Tie>& ties = {});
+
   const std::vector<Node>& nodes() const { return nodes_; }
+  const Loss& loss() const { return *loss_; }
+  // Of the loss, numbers of params() in its own order; the last own_loss_params() of params() are the loss's alone.
+  const std::vector<int>& loss_params() const { return loss_params_; }
+  int own_loss_params() const { return own_loss_params_; }
+  DType input_type(DType activations) const { return input_ == Input::tokens ? DType::i32 : activations; }
   Shape shape(int tensor, int64_t batch = 1) const;
   int output() const { return static_cast<int>(nodes_.size()); }
 
-  // Full names ("layer1.0.conv1.weight"), in the order of the nodes.
+  // Full names ("layer1.0.conv1.weight"), in the order of the nodes, the loss last.
   const std::vector<ParamSpec>& params() const { return params_; }
   const std::vector<ParamSpec>& buffers() const { return buffers_; }
+  const std::vector<ParamSpec>& state() const { return state_; }  // of one worker: Layer::state
 
  private:
   std::vector<Node> nodes_;
   std::vector<Shape> shapes_;  // of every tensor, at batch 1
   std::vector<ParamSpec> params_;
   std::vector<ParamSpec> buffers_;
+  std::vector<ParamSpec> state_;
+  Input input_;
+  std::unique_ptr<Loss> loss_;
+  std::vector<int> loss_params_;
+  int own_loss_params_ = 0;
 };
 
 }  // namespace dgc

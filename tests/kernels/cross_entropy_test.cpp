@@ -95,6 +95,37 @@ TEST_CASE("the loss scale multiplies the gradient, and logits may be overwritten
   CHECK(stats.host()[0] == Approx(std::log(4.0)));  // the loss itself is not scaled
 }
 
+TEST_CASE("rows may come in parts: the statistics go on from those before", "[kernels]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const int64_t rows = 12, classes = 40;
+  const auto logits = random_floats(rows * classes, 1, -4, 4);
+  std::vector<int32_t> labels;
+  for (int32_t r = 0; r < rows; ++r) labels.push_back(r * 3);
+  const auto whole = run(*backend, classes, logits, labels, 0.25f);
+
+  const OnDevice x(*backend, logits);
+  const ValuesOnDevice<int32_t> label(*backend, labels);
+  const ValuesOnDevice<double> stats(*backend, {7, 7, 7});
+  for (const auto& [first, count] : {std::pair{0, 5}, std::pair{5, 6}, std::pair{11, 1}}) {
+    const ConstView part(x.from(first * classes).data, {count, classes}),
+        own(label.data() + first, {count}, DType::i32);
+    backend->softmax_cross_entropy({.rows = count, .classes = classes, .before = first == 0 ? nullptr : stats.data()},
+                                   part, own, {}, stats.data());
+  }
+  CHECK(stats.host()[0] == Approx(whole.stats[0]).epsilon(1e-14));
+  CHECK(stats.host()[1] == whole.stats[1]);
+  CHECK(stats.host()[2] == whole.stats[2]);
+}
+
+TEST_CASE("logits of any size and none: an exponent that underflows is 0", "[kernels]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const float far = GENERATE(-1000.f, -INFINITY);
+  const auto result = run(*backend, 3, {far, 0, 0, /**/ NAN, 0, 0}, {1, 1}, 1);
+  CHECK(result.gradient[0] == 0);
+  CHECK(result.gradient[1] == -0.5f);
+  for (size_t i = 3; i < 6; ++i) CHECK(std::isnan(result.gradient[i]));
+}
+
 TEST_CASE("the statistics do not need a gradient", "[kernels]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const OnDevice x(*backend, {5, 0, 0, 5});

@@ -47,6 +47,9 @@ class EmulatedBackend final : public CpuBackend {
   void add(ConstView x, View y) override;
   void convert(ConstView x, View y) override;
 
+  void embedding_forward(const EmbeddingArgs&, ConstView tokens, ConstView table, View y) override;
+  void embedding_backward(const EmbeddingArgs&, ConstView tokens, ConstView dy, View dtable) override;
+
   void softmax_cross_entropy(const CrossEntropyArgs&, ConstView logits, ConstView labels, View dlogits,
                              double* stats) override;
 

@@ -1,4 +1,5 @@
 #include "kernels/cuda/cross_entropy.cuh"
+#include "kernels/cuda/embedding.cuh"
 #include "kernels/cuda/lrn.cuh"
 #include "kernels/cuda/pool.cuh"
 #include "kernels/cuda/rearrange.cuh"
@@ -9,6 +10,14 @@ namespace dgc {
 void EmulatedBackend::softmax_cross_entropy(const CrossEntropyArgs& args, ConstView logits, ConstView labels,
                                             View dlogits, double* stats) {
   cuda::softmax_cross_entropy(queue_, args, logits, labels, dlogits, stats);
+}
+
+void EmulatedBackend::embedding_forward(const EmbeddingArgs& args, ConstView tokens, ConstView table, View y) {
+  cuda::embedding_forward(queue_, args, tokens, table, y);
+}
+
+void EmulatedBackend::embedding_backward(const EmbeddingArgs& args, ConstView tokens, ConstView dy, View dtable) {
+  cuda::embedding_backward(queue_, args, tokens, dy, dtable);
 }
 
 void EmulatedBackend::lrn_forward(const LrnArgs& args, ConstView x, View y) { cuda::lrn_forward(queue_, args, x, y); }

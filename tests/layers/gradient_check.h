@@ -19,6 +19,7 @@ class LayerRun {
     for (const Shape& shape : in_) x_.push_back(random_floats(shape.numel(), seed++));
     for (const ParamSpec& spec : layer.params()) params_.push_back(random_floats(spec.shape.numel(), seed++));
     for (const ParamSpec& spec : layer.buffers()) buffers_.emplace_back(spec.shape.numel(), spec.init.value);
+    for (const ParamSpec& spec : layer.state(in_)) state_.push_back(random_floats(spec.shape.numel(), seed++));
     r_ = random_floats(out_.numel(), seed);
   }
 
@@ -26,6 +27,8 @@ class LayerRun {
   std::vector<float>& x(size_t i = 0) { return x_[i]; }
   std::vector<float>& param(size_t i) { return params_[i]; }
   std::vector<float>& buffer(size_t i) { return buffers_[i]; }  // also the statistics that forward() has updated
+  std::vector<float>& state(size_t i) { return state_[i]; }     // what every pass starts from
+  const std::vector<float>& next_state(size_t i) const { return next_state_[i]; }
   std::vector<float>& r() { return r_; }
   const Shape& output_shape() const { return out_; }
   const std::vector<float>& dx(size_t i = 0) const { return dx_[i]; }
@@ -60,21 +63,25 @@ class LayerRun {
       for (size_t i = 0; i < o.x_.size(); ++i) x.emplace_back(o.backend_, o.x_[i]);
       for (const auto& p : o.params_) params.emplace_back(o.backend_, p);
       for (const auto& b : o.buffers_) buffers.emplace_back(o.backend_, b);
+      for (const auto& s : o.state_) state.emplace_back(o.backend_, s);
       y.emplace(o.backend_, std::vector<float>(static_cast<size_t>(o.out_.numel()), NAN));
       saved = Buffer(o.backend_.device(), o.run.training ? o.layer_.saved_bytes(o.backend_, o.in_) : 0);
     }
 
     std::vector<float> forward() {
       const auto xs = const_views(x, o.in_, true), ps = const_views(params, shapes(o.layer_.params()), true);
-      const auto bs = views(buffers, shapes(o.layer_.buffers()));
+      const auto bs = views(buffers, shapes(o.layer_.buffers())), ss = views(state, shapes(o.layer_.state(o.in_)));
       o.layer_.forward({.backend = o.backend_,
                         .run = o.run,
                         .x = xs,
                         .params = ps,
                         .buffers = bs,
+                        .state = ss,
                         .y = {y->view().data, o.out_},
                         .saved = {saved.data(), {}}});
       for (size_t i = 0; i < buffers.size(); ++i) o.buffers_[i] = buffers[i].host();
+      o.next_state_.clear();
+      for (const OnDevice& s : state) o.next_state_.push_back(s.host());
       return y->host();
     }
 
@@ -97,7 +104,7 @@ class LayerRun {
                          .x = xs,
                          .params = ps,
                          .y = ConstView(o.layer_.keeps_output() ? y->view().data : nullptr, o.out_),
-                         .saved = ConstView(saved.data(), {}),
+                         .saved = {saved.data(), {}},
                          .dy = {dy.view().data, o.out_},
                          .dx = dxs,
                          .dparams = dps});
@@ -124,7 +131,7 @@ class LayerRun {
     }
 
     LayerRun& o;
-    std::vector<OnDevice> x, params, buffers;
+    std::vector<OnDevice> x, params, buffers, state;
     std::optional<OnDevice> y;
     Buffer saved;
   };
@@ -156,7 +163,7 @@ class LayerRun {
   const Layer& layer_;
   std::vector<Shape> in_;
   Shape out_;
-  std::vector<std::vector<float>> x_, params_, buffers_, dx_, dparams_;
+  std::vector<std::vector<float>> x_, params_, buffers_, state_, next_state_, dx_, dparams_;
   std::vector<float> r_;
 };
 

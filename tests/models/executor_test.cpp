@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "models/lstm_lm.h"
 #include "models/resnet.h"
 #include "tests/backends.h"
 #include "tests/models/small_net.h"
@@ -173,6 +174,44 @@ TEST_CASE("an executor refuses what it was not planned for", "[models]") {
                     Catch::Contains("attach"));
   CHECK_THROWS_AS(Executor(network, *backend, 0, Executor::Mode::training), InternalError);
   CHECK_THROWS_AS(Executor(Network({1}), *backend, 1, Executor::Mode::training), InternalError);
+}
+
+TEST_CASE("a network of tokens takes i32 only, and one with a state needs it", "[models]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const Network network = make_lstm_lm({.vocabulary = 9, .embedding = 3, .hidden = 3, .layers = 1}, 2);
+  NetRun net(network, *backend, 4, Executor::Mode::evaluation);
+  const Buffer tokens(backend->device(), 8 * sizeof(int32_t));
+  const ConstView right(tokens.data(), {4, 2}, DType::i32), wrong(tokens.data(), {4, 2}, DType::f32);
+  const ParamLayout layout(network.state());
+  const Arena state(backend->device(), layout);
+  const RunContext run{.training = false, .state = &state};
+  CHECK_NOTHROW(net.executor.forward(net.weights, net.buffers, right, run));
+  CHECK_THROWS_WITH(net.executor.forward(net.weights, net.buffers, wrong, run), Catch::Contains("[4, 2]"));
+  CHECK_THROWS_WITH(net.executor.forward(net.weights, net.buffers, right, {.training = false}),
+                    Catch::Contains("needs a state"));
+  CHECK_THROWS_AS(net.executor.loss(net.weights, net.gradients, {}), InternalError);  // planned for evaluation
+  CHECK_THROWS_AS(net.executor.logits(net.weights, 5, {nullptr, {4, 9}}), InternalError);
+}
+
+TEST_CASE("the loss of a network of images is cross entropy of its output", "[models]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const Network network = residual_net();
+  NetRun net(network, *backend, 2), other(network, *backend, 2);
+  const Buffer labels(backend->device(), 2 * sizeof(int32_t)), stats(backend->device(), 6 * sizeof(double));
+  const ConstView label(labels.data(), {2}, DType::i32);
+  auto* const sums = static_cast<double*>(stats.data());
+  net.forward();
+  net.executor.loss(net.weights, net.gradients, {.labels = label, .stats = sums, .gradient_scale = 0.5f});
+  const View y = other.forward();
+  backend->softmax_cross_entropy({.rows = 2, .classes = 3, .gradient_scale = 0.5f}, y, label,
+                                 other.executor.output_gradient(), sums + 3);
+  double host[6];
+  backend->device()->copy_out(host, sums, sizeof(host));
+  CHECK(host[0] == host[3]);
+  std::vector<float> ours(6), theirs(6);
+  backend->device()->copy_out(ours.data(), net.executor.output_gradient().data, 6 * sizeof(float));
+  backend->device()->copy_out(theirs.data(), other.executor.output_gradient().data, 6 * sizeof(float));
+  CHECK(ours == theirs);
 }
 
 namespace {

@@ -4,7 +4,10 @@
 
 #include "layers/batch_norm.h"
 #include "layers/conv2d.h"
+#include "layers/decoder.h"
+#include "layers/embedding.h"
 #include "layers/linear.h"
+#include "layers/lstm.h"
 #include "layers/pool.h"
 
 using namespace dgc;
@@ -60,4 +63,36 @@ TEST_CASE("a network refuses inputs that do not exist, and a wrong number of the
   CHECK_THROWS_AS(net.add("conv", conv(), {-1}), InternalError);
   CHECK_THROWS_AS(net.add("conv", conv(), {0, 0}), InternalError);
   CHECK_THROWS_AS(Network({1, 2, 3, 4, 5}), InternalError);  // no room for the batch
+}
+
+TEST_CASE("a loss may share a parameter with a layer: it exists once", "[models]") {
+  const auto chain = [](int64_t width) {
+    Network net({2}, Network::Input::tokens);
+    net.add("encoder", std::make_unique<Embedding>(EmbeddingOptions{.vocabulary = 7, .width = width}), {0});
+    return net;
+  };
+  const auto decoder = [] { return std::make_unique<Decoder>(DecoderOptions{.in = 3, .classes = 7}); };
+  const auto names = [](const Network& net) {
+    std::vector<std::string> list;
+    for (const ParamSpec& spec : net.params()) list.push_back(spec.name);
+    return list;
+  };
+  Network own = chain(3), tied = chain(3);
+  own.set_loss("decoder", decoder());
+  tied.set_loss("decoder", decoder(), {{"weight", "encoder.weight"}});
+  CHECK(names(own) == std::vector<std::string>{"encoder.weight", "decoder.weight", "decoder.bias"});
+  CHECK((own.loss_params() == std::vector{1, 2} && own.own_loss_params() == 2));
+  CHECK(names(tied) == std::vector<std::string>{"encoder.weight", "decoder.bias"});
+  CHECK((tied.loss_params() == std::vector{0, 1} && tied.own_loss_params() == 1));
+  CHECK(tied.input_type(DType::f16) == DType::i32);
+  CHECK(Network({2}).input_type(DType::f16) == DType::f16);
+
+  Network other = chain(4);
+  CHECK_THROWS_WITH(other.set_loss("decoder", decoder()), Catch::StartsWith("loss decoder: decoder expects [..., 3]"));
+  other.add("rnn", std::make_unique<Lstm>(LstmOptions{.in = 4, .hidden = 3}), {1});
+  CHECK_THROWS_WITH(other.set_loss("decoder", decoder(), {{"weight", "encoder.weight"}}),
+                    Catch::Contains("[7, 3]") && Catch::Contains("encoder.weight") && Catch::Contains("[7, 4]"));
+  CHECK_THROWS_AS(chain(3).set_loss("decoder", decoder(), {{"weight", "nowhere"}}), InternalError);
+  CHECK_THROWS_AS(tied.set_loss("decoder", decoder()), InternalError);
+  CHECK_THROWS_AS(tied.add("end", std::make_unique<Linear>(3, 3), {1}), InternalError);
 }

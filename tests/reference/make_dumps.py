@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes resnet20.safetensors and imagenet.safetensors beside itself: the truth for tests/train/torch_parity_test.cpp.
+"""Writes the dumps beside itself: the truth for tests/train/torch_parity_test.cpp and language_parity_test.cpp.
 
     /usr/bin/python3 tests/reference/make_dumps.py      # Debian's python3-torch is enough
 
@@ -13,6 +13,7 @@ import torch
 
 import cases
 import hashed
+import language
 import safetensors_io
 
 SAMPLE = 128
@@ -70,6 +71,28 @@ def many_steps(prefix, case):
     return {f"{prefix}.{name}": tensor for name, tensor in out.items()}
 
 
+def language_model(case):
+    """Of the first step the output and all gradients; of every step loss, norm and weights; the state in the end."""
+    out, losses, norms_before_clipping, samples, norms = {}, [], [], {}, {}
+
+    def record(step, y, loss, norm, gradients, model, state):
+        if step == 0:
+            out["y"] = y
+            out.update({f"grad.{name}": g for name, g in gradients.items()})
+        losses.append(loss)
+        norms_before_clipping.append(norm)
+        for name, p in model.named_parameters():
+            samples.setdefault(name, []).append(sample(p))
+            norms.setdefault(name, []).append(p.detach().norm())
+        out["h"], out["c"] = (s.detach() for s in state)
+
+    language.train(case, torch.float64, record)
+    out["loss"], out["norm"] = torch.stack(losses), torch.stack(norms_before_clipping)
+    for name in samples:
+        out[f"sample.{name}"], out[f"norm.{name}"] = torch.stack(samples[name]), torch.stack(norms[name])
+    return {f"{case.name}.{name}": tensor for name, tensor in out.items()}
+
+
 def write(name, tensors):
     path = pathlib.Path(__file__).parent / name
     safetensors_io.save(path, tensors)
@@ -78,5 +101,6 @@ def write(name, tensors):
 
 if __name__ == "__main__":
     write("resnet20.safetensors", {**one_step("one", cases.ONE_STEP), **many_steps("many", cases.TWENTY_STEPS)})
+    write("lstm_lm.safetensors", {k: v for case in language.CASES for k, v in language_model(case).items()})
     alexnet = evaluation(cases.ALEXNET, cases.fresh(cases.ALEXNET, torch.float64))
     write("imagenet.safetensors", {**one_step("resnet18", cases.RESNET18), "alexnet.eval.logits": alexnet})

@@ -60,6 +60,13 @@ class CpuBackend : public Backend {
   void add(ConstView x, View y) override;
   void convert(ConstView x, View y) override;
 
+  void embedding_forward(const EmbeddingArgs&, ConstView tokens, ConstView table, View y) override;
+  void embedding_backward(const EmbeddingArgs&, ConstView tokens, ConstView dy, View dtable) override;
+  size_t lstm_saved_bytes(const LstmArgs&) override;
+  void lstm_forward(const LstmArgs&, ConstView x, const LstmWeights&, View h, View c, View y, View saved) override;
+  void lstm_backward(const LstmArgs&, ConstView x, const LstmWeights&, ConstView y, View saved, ConstView dy, View dx,
+                     const LstmGradients&) override;
+
   void softmax_cross_entropy(const CrossEntropyArgs&, ConstView logits, ConstView labels, View dlogits,
                              double* stats) override;
 

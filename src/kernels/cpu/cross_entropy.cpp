@@ -1,35 +1,93 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/simd.h"
+#include "kernels/cpu/vector_math.h"
 
 namespace dgc {
 namespace {
+
+// Maxima and sums run in lanes, spelled out so that they have the same bits at any width of vectors.
+constexpr int64_t kLanes = 16;
+using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
+using Ints = int32_t __attribute__((vector_size(kLanes * sizeof(int32_t))));
+using HalfFloats = float __attribute__((vector_size(kLanes / 2 * sizeof(float))));
+using HalfDoubles = double __attribute__((vector_size(kLanes / 2 * sizeof(double))));
 
 struct RowResult {
   double loss = 0;
   int64_t before = 0;  // classes that rank before the label
 };
 
-// loss = log(sum exp(x)) - x[label], with the largest x taken out of every exponent so that none overflows.
-RowResult row(const float* x, int64_t classes, int32_t label, float gradient_scale, float* dx) {
-  const float top = *std::max_element(x, x + classes), own = x[label];
-  RowResult result;
-  double sum = 0;
-  for (int64_t c = 0; c < classes; ++c) {
-    const float e = std::exp(x[c] - top);
-    if (dx != nullptr) dx[c] = e;
-    sum += e;
-    if (c != label && !(x[c] < own)) ++result.before;  // a tie and a NaN count against the label
+struct Rank {
+  float top = -INFINITY;
+  int64_t below = 0;
+};
+
+// The largest of x, and how many of them are below `own`: not ties, not NaN.
+DGC_MULTIVERSION Rank rank(const float* x, int64_t n, float own) {
+  Floats tops = Floats{} - INFINITY;
+  Ints below{};
+  int64_t c = 0;
+  for (; c + kLanes <= n; c += kLanes) {
+    Floats next;
+    std::memcpy(&next, x + c, sizeof next);
+    tops = next > tops ? next : tops;
+    below -= next < own;  // true is -1
   }
-  result.loss = std::log(sum) - (static_cast<double>(own) - top);
-  if (dx != nullptr) {
-    const float scale = static_cast<float>(gradient_scale / sum);
-    for (int64_t c = 0; c < classes; ++c) dx[c] *= scale;
-    dx[label] -= gradient_scale;
+  Rank result;
+  for (int64_t j = 0; j < kLanes; ++j) {
+    result.top = std::max(result.top, tops[j]);
+    result.below += below[j];
+  }
+  for (; c < n; ++c) {
+    result.top = std::max(result.top, x[c]);
+    result.below += x[c] < own;
   }
   return result;
+}
+
+// Returns the sum of exp(x - top).
+DGC_MULTIVERSION double sum_exp(const float* x, int64_t n, float top) {
+  constexpr int64_t kBlock = 512;
+  float block[kBlock];
+  HalfDoubles low{}, high{};
+  double rest = 0;
+  for (int64_t at = 0; at < n; at += kBlock) {
+    const int64_t size = std::min(kBlock, n - at);
+    for (int64_t c = 0; c < size; ++c) block[c] = exp_of_negative(x[at + c] - top);
+    int64_t c = 0;
+    for (; c + kLanes <= size; c += kLanes) {
+      HalfFloats a, b;
+      std::memcpy(&a, block + c, sizeof a);
+      std::memcpy(&b, block + c + kLanes / 2, sizeof b);
+      low += __builtin_convertvector(a, HalfDoubles);
+      high += __builtin_convertvector(b, HalfDoubles);
+    }
+    for (; c < size; ++c) rest += block[c];
+  }
+  const HalfDoubles both = low + high;
+  for (int64_t j = 0; j < kLanes / 2; ++j) rest += both[j];
+  return rest;
+}
+
+DGC_MULTIVERSION void scaled_exp(const float* x, int64_t n, float top, float scale, float* y) {
+  for (int64_t c = 0; c < n; ++c) y[c] = exp_of_negative(x[c] - top) * scale;
+}
+
+// loss = log(sum exp(x)) - x[label], with the largest x taken out of every exponent so that none overflows.
+RowResult row(const float* x, int64_t classes, int32_t label, float gradient_scale, float* dx) {
+  const float own = x[label];
+  const Rank ranks = rank(x, classes, own);
+  const double sum = sum_exp(x, classes, ranks.top);
+  if (dx != nullptr) {
+    scaled_exp(x, classes, ranks.top, static_cast<float>(gradient_scale / sum), dx);
+    dx[label] -= gradient_scale;
+  }
+  return {.loss = std::log(sum) - (static_cast<double>(own) - ranks.top), .before = classes - ranks.below - 1};
 }
 
 }  // namespace
@@ -51,7 +109,7 @@ void CpuBackend::softmax_cross_entropy(const CrossEntropyArgs& args, ConstView l
     }
   });
 
-  double loss = 0;
+  double loss = args.before == nullptr ? 0 : args.before[0];
   int64_t first = 0, top5 = 0;
   for (int64_t r = 0; r < args.rows; ++r) {
     loss += results[r].loss;
@@ -59,8 +117,8 @@ void CpuBackend::softmax_cross_entropy(const CrossEntropyArgs& args, ConstView l
     top5 += results[r].before < 5;
   }
   stats[0] = loss;
-  stats[1] = static_cast<double>(first);
-  stats[2] = static_cast<double>(top5);
+  stats[1] = static_cast<double>(first) + (args.before == nullptr ? 0 : args.before[1]);
+  stats[2] = static_cast<double>(top5) + (args.before == nullptr ? 0 : args.before[2]);
 }
 
 }  // namespace dgc

@@ -22,9 +22,10 @@ struct CrossEntropy {
     const StepControl* control;  // may be null
     const T* logits;
     const int32_t* labels;
-    T* dlogits;      // may be null
-    double* losses;  // [rows]
-    int* before;     // [rows]: classes that rank before the label
+    T* dlogits;            // may be null
+    double* losses;        // [rows]
+    int* ranked;           // [rows]: classes that rank before the label
+    const double* before;  // may be null, and may be stats
     double* stats;
     unsigned* ticket;
   };
@@ -76,7 +77,7 @@ struct CrossEntropy {
     sum = s.sums[0];
     if (me == 0) {
       a.losses[row] = log(sum) - (static_cast<double>(own) - static_cast<double>(top));
-      a.before[row] = exists ? s.counts[0][0] : kNeverFirst;
+      a.ranked[row] = exists ? s.counts[0][0] : kNeverFirst;
     }
 
     if (a.dlogits == nullptr) return;
@@ -96,8 +97,8 @@ struct CrossEntropy {
     int first = 0, top5 = 0;
     for (int64_t row = me; row < a.rows; row += kBlock) {
       loss += a.losses[row];
-      first += a.before[row] == 0;
-      top5 += a.before[row] < 5;
+      first += a.ranked[row] == 0;
+      top5 += a.ranked[row] < 5;
     }
     s.sums[me] = loss;
     s.counts[0][me] = first;
@@ -108,9 +109,8 @@ struct CrossEntropy {
       s.counts[1][i] += s.counts[1][j];
     });
     if (me != 0) return;
-    a.stats[0] = s.sums[0];
-    a.stats[1] = static_cast<double>(s.counts[0][0]);
-    a.stats[2] = static_cast<double>(s.counts[1][0]);
+    const double sums[3] = {s.sums[0], static_cast<double>(s.counts[0][0]), static_cast<double>(s.counts[1][0])};
+    for (int i = 0; i < 3; ++i) a.stats[i] = a.before == nullptr ? sums[i] : a.before[i] + sums[i];
   }
 };
 
@@ -128,7 +128,8 @@ void softmax_cross_entropy(Queue& queue, const CrossEntropyArgs& args, ConstView
                                                     .labels = labels.i32(),
                                                     .dlogits = pointer<T>(dlogits),
                                                     .losses = losses,
-                                                    .before = reinterpret_cast<int*>(losses + args.rows),
+                                                    .ranked = reinterpret_cast<int*>(losses + args.rows),
+                                                    .before = args.before,
                                                     .stats = stats,
                                                     .ticket = queue.tickets()});
   });

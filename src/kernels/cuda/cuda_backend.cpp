@@ -5,6 +5,7 @@
 #include "kernels/cuda/conv_cache.h"
 #include "kernels/cuda/graphs.h"
 #include "kernels/cuda/libraries.h"
+#include "kernels/cuda/rnn_cache.h"
 
 namespace dgc {
 
@@ -14,6 +15,7 @@ CudaBackend::CudaBackend(int index, Fp32Math math)
       math_(math),
       libraries_(std::make_shared<cuda::Libraries>(cuda_device_)),
       convolutions_(std::make_shared<cuda::ConvCache>(math)),
+      rnns_(std::make_shared<cuda::RnnCache>(cuda_device_, math)),
       graphs_(std::make_shared<cuda::Graphs>(*cuda_device_)) {}
 
 CudaBackend::~CudaBackend() = default;

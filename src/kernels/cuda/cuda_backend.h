@@ -13,11 +13,13 @@ class ConvCache;   // conv_cache.h
 class Graphs;      // graphs.h
 class Queue;       // queue.h
 class DgcScratch;  // dgc_memory.h
+class RnnCache;    // rnn_cache.h
 struct Libraries;  // libraries.h
 }  // namespace cuda
 
-// The backend of one GPU: cuDNN for convolutions, cuBLAS for matrix products, our own kernels for the rest. The bodies
-// lie in one file per group of ops. All work is queued on stream(), in order. It belongs to the thread that made it.
+// The backend of one GPU: cuDNN for convolutions and LSTMs, cuBLAS for matrix products, our own kernels for the rest.
+// The bodies lie in one file per group of ops. All work is queued on stream(), in order. It belongs to the thread that
+// made it.
 class CudaBackend final : public Backend {
  public:
   CudaBackend(int index, Fp32Math math);
@@ -64,6 +66,13 @@ class CudaBackend final : public Backend {
   void add(ConstView x, View y) override;
   void convert(ConstView x, View y) override;
 
+  void embedding_forward(const EmbeddingArgs&, ConstView tokens, ConstView table, View y) override;
+  void embedding_backward(const EmbeddingArgs&, ConstView tokens, ConstView dy, View dtable) override;
+  size_t lstm_saved_bytes(const LstmArgs&) override;
+  void lstm_forward(const LstmArgs&, ConstView x, const LstmWeights&, View h, View c, View y, View saved) override;
+  void lstm_backward(const LstmArgs&, ConstView x, const LstmWeights&, ConstView y, View saved, ConstView dy, View dx,
+                     const LstmGradients&) override;
+
   void softmax_cross_entropy(const CrossEntropyArgs&, ConstView logits, ConstView labels, View dlogits,
                              double* stats) override;
 
@@ -106,6 +115,7 @@ class CudaBackend final : public Backend {
   // Each is made and known by the files of its ops alone.
   std::shared_ptr<cuda::Libraries> libraries_;
   std::shared_ptr<cuda::ConvCache> convolutions_;
+  std::shared_ptr<cuda::RnnCache> rnns_;
   std::shared_ptr<cuda::DgcScratch> dgc_;  // made by the first dgc_compress
   std::shared_ptr<cuda::Graphs> graphs_;
 };

@@ -1,5 +1,8 @@
 #include "kernels/cuda/libraries.h"
 
+#include <cstdlib>
+#include <mutex>
+
 #include "tensor/errors.h"
 
 namespace dgc::cuda {
@@ -8,6 +11,13 @@ namespace {
 // What cuBLAS takes by itself on the largest GPUs. Handed over by us it is the same memory in every call, so that a
 // recorded step finds it where it was.
 constexpr size_t kBlasWorkspace = size_t{32} << 20;
+
+// cuDNN's LSTM runs products on streams of its own. With cuBLAS's usual pool of workspaces there, results may differ in
+// the last bits from run to run; NVIDIA's remedy is a pool of fixed size, asked for in this variable.
+void ask_for_same_bits() {
+  static std::once_flag once;
+  std::call_once(once, [] { setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:2", 0); });
+}
 
 }  // namespace
 
@@ -30,6 +40,7 @@ Libraries::~Libraries() {
 
 cudnnHandle_t Libraries::dnn() {
   if (dnn_ == nullptr) {
+    ask_for_same_bits();
     check(cudnnCreate(&dnn_), "cudnnCreate");
     check(cudnnSetStream(dnn_, device_->stream()), "cudnnSetStream");
   }

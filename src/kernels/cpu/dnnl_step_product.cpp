@@ -1,0 +1,69 @@
+#include "kernels/cpu/dnnl_cache.h"
+
+namespace dgc {
+namespace {
+
+using dnnl::memory;
+constexpr auto kFloat = memory::data_type::f32;
+
+int64_t floats(const memory::desc& desc) {
+  return static_cast<int64_t>((desc.get_size() + sizeof(float) - 1) / sizeof(float));
+}
+
+StepProduct prepare(const StepProductKey& key, const dnnl::engine& engine) {
+  const memory::desc a({key.rows, key.inner}, kFloat, memory::format_tag::ab);
+  const memory::desc c({key.rows, key.columns}, kFloat, memory::format_tag::ab);
+  const memory::desc user_weights({key.inner, key.columns}, kFloat, memory::format_tag::ba);
+  const memory::desc any_weights({key.inner, key.columns}, kFloat, memory::format_tag::any);
+  dnnl::post_ops add;
+  add.append_sum();
+  dnnl::primitive_attr attributes, copy;
+  attributes.set_post_ops(add);
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // ours: a step must not allocate
+  const dnnl::matmul::primitive_desc product({a, any_weights, c}, attributes, engine);
+
+  StepProduct made;
+  made.product = dnnl::matmul(product);
+  const auto unbound = [&](const memory::desc& desc) { return memory(desc, engine, nullptr); };
+  made.a = unbound(a);
+  made.c = unbound(c);
+  made.user_weights = unbound(user_weights);
+  made.weights = unbound(product.weights_desc());
+  made.scratchpad = unbound(product.scratchpad_desc());
+  made.scratchpad_floats = floats(product.scratchpad_desc());
+  if (product.weights_desc() != user_weights) {
+    made.reordered = true;
+    made.weights_floats = floats(product.weights_desc());
+    made.reorder = dnnl::reorder({engine, user_weights, engine, product.weights_desc(), copy});
+  }
+  return made;
+}
+
+void* data(const float* from) { return const_cast<float*>(from); }  // oneDNN only reads its inputs
+
+}  // namespace
+
+const StepProduct& DnnlCache::step_product(const StepProductKey& key) {
+  const auto found = step_products.find(key);
+  if (found != step_products.end()) return found->second;
+  return step_products.emplace(key, prepare(key, engine)).first->second;
+}
+
+const float* DnnlCache::load_weights(const StepProduct& step, const float* w, float* memory) {
+  if (!step.reordered) return w;
+  step.user_weights.set_data_handle(data(w));
+  step.weights.set_data_handle(memory);
+  run(step.reorder, {dnnl_arg(DNNL_ARG_FROM, step.user_weights), dnnl_arg(DNNL_ARG_TO, step.weights)});
+  return memory;
+}
+
+void DnnlCache::add_step_product(const StepProduct& step, const float* a, const float* weights, float* c, float* room) {
+  step.a.set_data_handle(data(a));
+  step.weights.set_data_handle(data(weights));
+  step.c.set_data_handle(c);
+  step.scratchpad.set_data_handle(room);
+  run(step.product, {dnnl_arg(DNNL_ARG_SRC, step.a), dnnl_arg(DNNL_ARG_WEIGHTS, step.weights),
+                     dnnl_arg(DNNL_ARG_DST, step.c), dnnl_arg(DNNL_ARG_SCRATCHPAD, step.scratchpad)});
+}
+
+}  // namespace dgc

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+
+namespace dgc {
+
+// One matrix as it lies in memory, row by row, and whether its transpose is meant.
+struct Factor {
+  const float* data;
+  int64_t row_length;
+  char transposed = 'N';
+};
+
+// c [m, n] = a [m, k] * b [k, n] + keep * c, by oneDNN's sgemm. It reads PyTorch's layout as it is and adds to a weight
+// gradient by itself, but takes memory for its packed panels in each call, of a size that the caches set.
+void multiply(int64_t m, int64_t n, int64_t k, const Factor& a, const Factor& b, float keep, float* c);
+
+// to[c] += sum of x[r][c] over rows, x [rows, columns]; the sums in double. The same to `also`, if not null.
+void add_column_sums(const float* x, int64_t rows, int64_t columns, float* to, float* also = nullptr);
+
+}  // namespace dgc

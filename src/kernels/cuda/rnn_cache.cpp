@@ -1,0 +1,142 @@
+#include "kernels/cuda/rnn_cache.h"
+
+#include <limits>
+
+#include "kernels/cuda/libraries.h"
+#include "tensor/errors.h"
+
+namespace dgc::cuda {
+namespace {
+
+constexpr size_t kWeightIh = 0, kWeightHh = 1, kBiasIh = 2, kBiasHh = 3;
+
+int to_int(int64_t size) {
+  DGC_CHECK(size > 0 && size <= std::numeric_limits<int>::max(), "a size that cuDNN cannot count");
+  return static_cast<int>(size);
+}
+
+cudnnMathType_t math_type(DType type, Fp32Math math) {
+  if (type != DType::f32) return CUDNN_TENSOR_OP_MATH;
+  return math == Fp32Math::exact ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;  // the default rounds factors to TF32
+}
+
+int64_t numel(cudnnTensorDescriptor_t tensor) {
+  cudnnDataType_t type;
+  int rank = 0, sizes[3] = {}, strides[3] = {};
+  check(cudnnGetTensorNdDescriptor(tensor, 3, &type, &rank, sizes, strides), "cudnnGetTensorNdDescriptor");
+  int64_t n = 1;
+  for (int i = 0; i < rank; ++i) n *= sizes[i];
+  return n;
+}
+
+}  // namespace
+
+PreparedLstm::PreparedLstm(cudnnHandle_t dnn, const std::shared_ptr<Device>& device, const LstmKey& key, Fp32Math math)
+    : lengths(device, static_cast<size_t>(key.args.batch) * sizeof(int32_t)), type_(key.type) {
+  describe(dnn, key, math);
+  check(cudnnGetRNNWeightSpaceSize(dnn, rnn, &weight_bytes), "cudnnGetRNNWeightSpaceSize");
+  check(cudnnGetRNNTempSpaceSizes(dnn, rnn, CUDNN_FWD_MODE_TRAINING, x, &training_bytes, &reserve_bytes),
+        "cudnnGetRNNTempSpaceSizes");
+  size_t no_reserve = 0;
+  check(cudnnGetRNNTempSpaceSizes(dnn, rnn, CUDNN_FWD_MODE_INFERENCE, x, &inference_bytes, &no_reserve),
+        "cudnnGetRNNTempSpaceSizes");
+  find_pieces(dnn, device, key);
+}
+
+PreparedLstm::~PreparedLstm() {
+  cudnnDestroyTensorDescriptor(bias_);
+  cudnnDestroyTensorDescriptor(matrix_);
+  cudnnDestroyTensorDescriptor(state);
+  cudnnDestroyRNNDataDescriptor(y);
+  cudnnDestroyRNNDataDescriptor(x);
+  cudnnDestroyRNNDescriptor(rnn);
+  cudnnDestroyDropoutDescriptor(dropout_);
+}
+
+void PreparedLstm::describe(cudnnHandle_t dnn, const LstmKey& key, Fp32Math math) {
+  const LstmArgs& a = key.args;
+  const int steps = to_int(a.steps), batch = to_int(a.batch), in = to_int(a.in), hidden = to_int(a.hidden);
+  const cudnnDataType_t type = dnn_type(key.type);
+  check(cudnnCreateDropoutDescriptor(&dropout_), "cudnnCreateDropoutDescriptor");
+  check(cudnnCreateRNNDescriptor(&rnn), "cudnnCreateRNNDescriptor");
+  check(cudnnCreateRNNDataDescriptor(&x), "cudnnCreateRNNDataDescriptor");
+  check(cudnnCreateRNNDataDescriptor(&y), "cudnnCreateRNNDataDescriptor");
+  check(cudnnCreateTensorDescriptor(&state), "cudnnCreateTensorDescriptor");
+  check(cudnnCreateTensorDescriptor(&matrix_), "cudnnCreateTensorDescriptor");
+  check(cudnnCreateTensorDescriptor(&bias_), "cudnnCreateTensorDescriptor");
+  check(cudnnSetDropoutDescriptor(dropout_, dnn, 0, nullptr, 0, 0), "cudnnSetDropoutDescriptor");
+  // The standard algorithm, one product after the other: the others keep weights in registers or shared memory across
+  // steps, and only where they fit.
+  check(cudnnSetRNNDescriptor_v8(rnn, CUDNN_RNN_ALGO_STANDARD, CUDNN_LSTM, CUDNN_RNN_DOUBLE_BIAS, CUDNN_UNIDIRECTIONAL,
+                                 CUDNN_LINEAR_INPUT, type, CUDNN_DATA_FLOAT, math_type(key.type, math), in, hidden,
+                                 hidden, 1, dropout_, CUDNN_RNN_PADDED_IO_DISABLED),
+        "cudnnSetRNNDescriptor_v8");
+  const std::vector<int> all_steps(static_cast<size_t>(batch), steps);
+  const auto set_data = [&](cudnnRNNDataDescriptor_t data, int width) {
+    check(cudnnSetRNNDataDescriptor(data, type, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, steps, batch, width,
+                                    all_steps.data(), nullptr),
+          "cudnnSetRNNDataDescriptor");
+  };
+  set_data(x, in);
+  set_data(y, hidden);
+  const int sizes[] = {1, batch, hidden}, strides[] = {batch * hidden, hidden, 1};
+  check(cudnnSetTensorNdDescriptor(state, type, 3, sizes, strides), "cudnnSetTensorNdDescriptor");
+  lengths.device().copy_in(lengths.data(), all_steps.data(), lengths.bytes());
+}
+
+// cuDNN counts matrices as PyTorch does: of the input for i, f, g, o, then of the state.
+void PreparedLstm::find_pieces(cudnnHandle_t dnn, const std::shared_ptr<Device>& device, const LstmKey& key) {
+  const Buffer space(device, weight_bytes);  // only its address counts
+  for (const bool biases : {false, true}) {
+    for (int32_t number = 0; number < 8; ++number) {
+      void *matrix = nullptr, *bias = nullptr;
+      check(cudnnGetRNNWeightParams(dnn, rnn, 0, weight_bytes, space.data(), number, matrix_, &matrix, bias_, &bias),
+            "cudnnGetRNNWeightParams");
+      const int64_t gate = number % 4, hidden = key.args.hidden, width = number < 4 ? key.args.in : hidden;
+      if (biases) {
+        add_piece(key, space.data(), number < 4 ? kBiasIh : kBiasHh, gate * hidden, bias_, bias);
+      } else {
+        add_piece(key, space.data(), number < 4 ? kWeightIh : kWeightHh, gate * hidden * width, matrix_, matrix);
+      }
+    }
+  }
+  int64_t total = 0;
+  for (const Piece& piece : pieces) total += piece.numel;
+  const int64_t gates = 4 * key.args.hidden;
+  DGC_CHECK(total == gates * (key.args.in + key.args.hidden + 2), "cuDNN has other weights than an LSTM's");
+}
+
+void PreparedLstm::add_piece(const LstmKey& key, const void* space, size_t tensor, int64_t from,
+                             cudnnTensorDescriptor_t desc, const void* at) {
+  DGC_CHECK(at != nullptr, "cuDNN has no such weights");
+  const auto bytes = static_cast<const std::byte*>(at) - static_cast<const std::byte*>(space);
+  const Piece piece{tensor, from, static_cast<int64_t>(bytes) / static_cast<int64_t>(dtype_size(key.type)),
+                    numel(desc)};
+  if (!pieces.empty()) {
+    Piece& last = pieces.back();
+    if (last.tensor == tensor && last.from + last.numel == from && last.to + last.numel == piece.to) {
+      last.numel += piece.numel;
+      return;
+    }
+  }
+  pieces.push_back(piece);
+}
+
+const float* PreparedLstm::weight_space(const LstmPointers& tensors) const {
+  if (type_ != DType::f32) return nullptr;
+  const float* const begin = tensors[pieces[0].tensor] + pieces[0].from - pieces[0].to;
+  int64_t total = 0;
+  for (const Piece& piece : pieces) {
+    if (tensors[piece.tensor] + piece.from != begin + piece.to) return nullptr;
+    total += piece.numel;
+  }
+  return static_cast<size_t>(total) * sizeof(float) == weight_bytes ? begin : nullptr;
+}
+
+const PreparedLstm& RnnCache::get(cudnnHandle_t dnn, const LstmKey& key) {
+  const auto known = prepared_.find(key);
+  if (known != prepared_.end()) return *known->second;
+  return *prepared_.emplace(key, std::make_unique<PreparedLstm>(dnn, device_, key, math_)).first->second;
+}
+
+}  // namespace dgc::cuda

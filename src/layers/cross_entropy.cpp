@@ -1,0 +1,20 @@
+#include "layers/cross_entropy.h"
+
+namespace dgc {
+
+Shape CrossEntropy::logits_shape(const Shape& x) const {
+  if (x.rank() != 2) throw_user_error("cross_entropy expects [batch, classes] but its input is {}", x.str());
+  return x;
+}
+
+void CrossEntropy::run(const LossArgs& l) const {
+  l.backend.softmax_cross_entropy(
+      {.rows = l.x.shape[0], .classes = l.x.shape[1], .gradient_scale = l.gradient_scale, .control = l.control}, l.x,
+      l.labels, l.dx, l.stats);
+}
+
+void CrossEntropy::logits(Backend& backend, ConstView x, std::span<const ConstView>, View logits) const {
+  backend.device()->copy(logits.data, x.data, x.bytes());
+}
+
+}  // namespace dgc

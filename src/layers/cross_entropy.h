@@ -1,0 +1,15 @@
+#pragma once
+
+#include "layers/loss.h"
+
+namespace dgc {
+
+// Softmax cross entropy where the network's output is the logits.   x [rows, classes]
+class CrossEntropy final : public Loss {
+ public:
+  Shape logits_shape(const Shape& x) const override;
+  void run(const LossArgs&) const override;
+  void logits(Backend&, ConstView x, std::span<const ConstView> params, View logits) const override;
+};
+
+}  // namespace dgc

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "layers/loss.h"
+
+namespace dgc {
+
+struct DecoderOptions {
+  int64_t in = 0, classes = 0;
+  Init init = {};    // of the weight; the bias starts at 0
+  int64_t rows = 0;  // of logits that there are at once; 0: as suits the number of classes
+};
+
+// A linear layer to many classes and softmax cross entropy in one. Logits exist for some rows at a time only: product,
+// loss and all gradients are done with before the next rows take their memory.
+//   x [..., in]   weight [classes, in]   bias [classes]
+class Decoder final : public Loss {
+ public:
+  explicit Decoder(const DecoderOptions&);  // throws UserError unless the sizes are positive
+
+  Shape logits_shape(const Shape& x) const override;
+  std::vector<ParamSpec> params() const override;
+  size_t scratch_bytes(const Shape& x, DType) const override;
+  void run(const LossArgs&) const override;
+  void logits(Backend&, ConstView x, std::span<const ConstView> params, View logits) const override;
+
+ private:
+  int64_t rows_at_once(int64_t rows) const;
+
+  DecoderOptions options_;
+};
+
+}  // namespace dgc

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "layers/layer.h"
+
+namespace dgc {
+
+struct EmbeddingOptions {
+  int64_t vocabulary = 0, width = 0;
+  Init init = {Init::Kind::normal, 1};  // PyTorch's default
+};
+
+// One row of a table for each token.   x i32 [...]   weight [vocabulary, width]   y [..., width]
+// The rows of tokens that a batch does not have get no gradient: it stays exactly what it was.
+class Embedding final : public Layer {
+ public:
+  explicit Embedding(const EmbeddingOptions&);  // throws UserError unless both sizes are positive
+
+  Shape output_shape(std::span<const Shape> in) const override;
+  std::vector<ParamSpec> params() const override;
+  bool keeps_input() const override { return true; }
+  void forward(const ForwardArgs&) const override;
+  void backward(const BackwardArgs&) const override;
+
+ private:
+  EmbeddingOptions options_;
+};
+
+}  // namespace dgc

@@ -1,0 +1,35 @@
+#include "models/lstm_lm.h"
+
+#include "layers/decoder.h"
+#include "layers/dropout.h"
+#include "layers/embedding.h"
+#include "layers/lstm.h"
+
+namespace dgc {
+
+Network make_lstm_lm(const LstmLmOptions& options, int64_t streams) {
+  if (options.layers < 1) throw_user_error("model.layers: an LSTM has at least one layer, not {}", options.layers);
+  if (options.tied && options.embedding != options.hidden) {
+    throw_user_error("model.embedding ({}) and model.hidden ({}) must be equal where model.tied is true",
+                     options.embedding, options.hidden);
+  }
+  DGC_CHECK(streams > 0, "a language model without text");
+  Network net({streams}, Network::Input::tokens);
+  const Init init{Init::Kind::uniform, options.init};
+  const auto dropout = [&](const std::string& name) {
+    if (options.dropout != 0) net.add(name, std::make_unique<Dropout>(options.dropout, name), {net.output()});
+  };
+  net.add("encoder", std::make_unique<Embedding>(EmbeddingOptions{options.vocabulary, options.embedding, init}), {0});
+  dropout("encoder.drop");
+  for (int64_t layer = 0; layer < options.layers; ++layer) {
+    const int64_t in = layer == 0 ? options.embedding : options.hidden;
+    net.add("rnn", std::make_unique<Lstm>(LstmOptions{in, options.hidden, layer, options.init}), {net.output()});
+    dropout("rnn.drop_l" + std::to_string(layer));
+  }
+  const std::vector<Network::Tie> ties = {{"weight", "encoder.weight"}};
+  net.set_loss("decoder", std::make_unique<Decoder>(DecoderOptions{options.hidden, options.vocabulary, init}),
+               options.tied ? ties : std::vector<Network::Tie>());
+  return net;
+}
+
+}  // namespace dgc

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "models/network.h"
+
+namespace dgc {
+
+struct LstmLmOptions {
+  int64_t vocabulary = 10000;
+  int64_t embedding = 200, hidden = 200, layers = 2;
+  float dropout = 0;  // after the embedding and after every LSTM layer
+  bool tied = true;   // the decoder's weight is the embedding's
+  float init = 0.1f;  // all parameters start uniform in +-init, the decoder's bias at 0
+};
+
+// The word model of Zaremba, Sutskever, Vinyals, "Recurrent neural network regularization" (2014), with tied embeddings
+// (Press, Wolf 2017): embedding, LSTM layers, decoder. Parameters have the names of a PyTorch module with an
+// nn.Embedding `encoder`, an nn.LSTM `rnn` and an nn.Linear `decoder`; tied, encoder.weight stands for decoder.weight.
+//
+// The input is tokens [steps, streams], the output what the decoder gets, [steps, streams, hidden]; its loss takes the
+// token that follows each. streams: texts read side by side; how many does not change the parameters. Throws UserError
+// where sizes do not fit.
+Network make_lstm_lm(const LstmLmOptions&, int64_t streams);
+
+}  // namespace dgc
