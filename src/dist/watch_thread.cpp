@@ -244,12 +244,13 @@ void Watch::Thread::tell_all(const WatchFrame& frame, const Peer* but) {
 }
 
 // Whoever closes a connection with something unread in it may destroy what he has just said. So the others close it,
-// when they have heard the goodbye.
+// when they have heard the goodbye. At the end of a good run each will, however slow its machine; after a failure some
+// may never.
 void Watch::Thread::part() {
   WatchFrame goodbye;
   goodbye.word = WatchWord::goodbye;
   tell_all(goodbye);
-  const Clock::time_point deadline = Clock::now() + interval_;
+  const Clock::time_point deadline = Clock::now() + (failed_ ? interval_ : silence_);
   const auto open = [&] { return std::ranges::any_of(peers_, [](const Peer& peer) { return bool{peer.link}; }); };
   while (open() && Clock::now() < deadline) {
     wait_until(deadline);
