@@ -55,7 +55,7 @@ struct NormFill {
   float weight = 1, bias = 0, spread = 0.25f;
 };
 
-// Weights and statistics as hashed.py's fill() leaves them. The arena's memory must be the host's.
+// Weights and statistics as hashed.py's fill() leaves them.
 inline void fill(const Arena& arena, const NormFill& norm = {}) {
   for (int i = 0; i < arena.layout().size(); ++i) {
     const ParamSpec& spec = arena.layout().spec(i);
@@ -72,8 +72,9 @@ inline void fill(const Arena& arena, const NormFill& norm = {}) {
       scale = 0.25f;
       centre = name.ends_with("running_var") ? 1 : 0;
     }
-    float* to = arena.view(i).f32();
-    for (int64_t j = 0; j < spec.shape.numel(); ++j) to[j] = uniform(name, static_cast<uint64_t>(j), scale, centre);
+    std::vector<float> values(static_cast<size_t>(spec.shape.numel()));
+    for (size_t j = 0; j < values.size(); ++j) values[j] = uniform(name, j, scale, centre);
+    arena.device().copy_in(arena.view(i).data, values.data(), values.size() * sizeof(float));
   }
 }
 

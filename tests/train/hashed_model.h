@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -12,8 +11,6 @@
 namespace dgc {
 
 constexpr uint32_t kClasses = 10;
-
-inline std::span<const float> span_of(View view) { return {view.f32(), static_cast<size_t>(view.numel())}; }
 
 // A network with the weights, images and labels of tests/reference/cases.py.
 class HashedModel {
@@ -28,7 +25,10 @@ class HashedModel {
         buffers(on.device(), statistics),
         training(net, on, batch, Executor::Mode::training),
         evaluation(net, on, batch, Executor::Mode::evaluation),
-        memory(on.device(), std::max(training.activation_bytes(), evaluation.activation_bytes())) {
+        memory(on.device(), std::max(training.activation_bytes(), evaluation.activation_bytes())),
+        images(on.device(), static_cast<size_t>(net.shape(0, batch).numel()) * sizeof(float)),
+        labels(on.device(), static_cast<size_t>(batch) * sizeof(int32_t)),
+        stats(on.device(), 3 * sizeof(double)) {
     training.attach(memory.data());
     evaluation.attach(memory.data());
     hashed::fill(weights, norm);
@@ -37,8 +37,16 @@ class HashedModel {
 
   void load_batch(int seed, int number) {
     const std::string name = fmt::format("s{}b{}", seed, number);
-    images = hashed::images(name + ".images", training.batch(), net.shape(0)[1]);
-    labels = hashed::labels(name + ".labels", training.batch(), kClasses);
+    const auto pixels = hashed::images(name + ".images", training.batch(), net.shape(0)[1]);
+    const auto classes = hashed::labels(name + ".labels", training.batch(), kClasses);
+    backend.device()->copy_in(images.data(), pixels.data(), images.bytes());
+    backend.device()->copy_in(labels.data(), classes.data(), labels.bytes());
+  }
+
+  std::vector<float> read(ConstView view) const {
+    std::vector<float> values(static_cast<size_t>(view.numel()));
+    backend.device()->copy_out(values.data(), view.data, values.size() * sizeof(float));
+    return values;
   }
 
   View evaluate() { return evaluation.forward(weights, buffers, x(), {.training = false}); }
@@ -50,15 +58,16 @@ class HashedModel {
   };
   Result run() {
     const int64_t rows = training.batch();
-    std::array<double, 3> stats{};
     const View logits = training.forward(weights, buffers, x(), {});
-    Result result{.logits = {span_of(logits).begin(), span_of(logits).end()}};
+    Result result{.logits = read(logits)};
     backend.softmax_cross_entropy({.rows = rows, .classes = kClasses, .gradient_scale = 1.f / static_cast<float>(rows)},
                                   logits, {labels.data(), {rows}, DType::i32}, training.output_gradient(),
-                                  stats.data());
+                                  static_cast<double*>(stats.data()));
     backend.device()->zero(gradients.data(), gradients.bytes());
     training.backward(weights, gradients, x(), {}, [](int, int) {});
-    result.loss = static_cast<float>(stats[0] / static_cast<double>(rows));
+    std::array<double, 3> sums{};
+    backend.device()->copy_out(sums.data(), stats.data(), stats.bytes());
+    result.loss = static_cast<float>(sums[0] / static_cast<double>(rows));
     return result;
   }
 
@@ -69,9 +78,7 @@ class HashedModel {
   ParamLayout params, statistics;
   Arena weights, gradients, buffers;
   Executor training, evaluation;
-  Buffer memory;
-  std::vector<float> images;
-  std::vector<int32_t> labels;
+  Buffer memory, images, labels, stats;
 };
 
 }  // namespace dgc

@@ -17,13 +17,14 @@ void check_statistics(const Dump& dump, const std::string& prefix, const HashedM
   for (int i = 0; i < model.statistics.size(); ++i) {
     const ParamSpec& spec = model.statistics.spec(i);
     INFO(spec.name);
-    CHECK(apart(span_of(model.buffers.view(i)), dump.load(prefix + ".buffer." + spec.name, spec.shape)) < kTolerance);
+    CHECK(apart(model.read(model.buffers.view(i)), dump.load(prefix + ".buffer." + spec.name, spec.shape)) <
+          kTolerance);
   }
 }
 
 void check_one_step(const Dump& dump, const std::string& prefix, HashedModel& model) {
   const Shape logits{model.training.batch(), kClasses};
-  CHECK(apart(span_of(model.evaluate()), dump.load(prefix + ".eval.logits", logits)) < kTolerance);
+  CHECK(apart(model.read(model.evaluate()), dump.load(prefix + ".eval.logits", logits)) < kTolerance);
 
   const HashedModel::Result result = model.run();
   CHECK(apart(result.logits, dump.load(prefix + ".logits", logits)) < kTolerance);
@@ -32,7 +33,7 @@ void check_one_step(const Dump& dump, const std::string& prefix, HashedModel& mo
   for (int i = 0; i < model.params.size(); ++i) {
     const std::string& name = model.params.spec(i).name;
     INFO(name);
-    const auto gradient = span_of(model.gradients.view(i));
+    const auto gradient = model.read(model.gradients.view(i));
     const float norm = norm_of(gradient);
     CHECK(apart({&norm, 1}, dump.load(prefix + ".grad.norm." + name, {1})) < kTolerance);
     const std::vector<float> sample = sample_of(gradient);
@@ -68,7 +69,7 @@ TEST_CASE("AlexNet agrees with PyTorch: grouped convolutions, response normalisa
   HashedModel model(*backend, make_alexnet({.classes = kClasses}, {67, 67, 3}), 2);
   model.load_batch(0, 0);
   const auto truth = Dump("imagenet.safetensors").load("alexnet.eval.logits", {2, kClasses});
-  CHECK(apart(span_of(model.evaluate()), truth) < kTolerance);
+  CHECK(apart(model.read(model.evaluate()), truth) < kTolerance);
 }
 
 TEST_CASE("20 steps of SGD with momentum, Nesterov and weight decay agree with PyTorch") {
@@ -96,7 +97,7 @@ TEST_CASE("20 steps of SGD with momentum, Nesterov and weight decay agree with P
     for (int i = 0; i < model.params.size(); ++i) {
       const std::string& name = model.params.spec(i).name;
       INFO(name);
-      const auto weights = span_of(model.weights.view(i));
+      const auto weights = model.read(model.weights.view(i));
       const auto norms = dump.load("many.norm." + name, {kSteps});
       const float norm = norm_of(weights);
       CHECK(apart({&norm, 1}, std::span(norms).subspan(static_cast<size_t>(step), 1)) < kTolerance);
@@ -108,7 +109,7 @@ TEST_CASE("20 steps of SGD with momentum, Nesterov and weight decay agree with P
   }
   check_statistics(dump, "many", model);
   model.load_batch(kSeed, 0);
-  CHECK(apart(span_of(model.evaluate()), dump.load("many.eval.logits", {4, kClasses})) < kTolerance);
+  CHECK(apart(model.read(model.evaluate()), dump.load("many.eval.logits", {4, kClasses})) < kTolerance);
 }
 
 }  // namespace
