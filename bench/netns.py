@@ -16,9 +16,9 @@ import subprocess
 import sys
 import time
 
+from processes import LIBC, ends_with_this_process
+
 CLONE_NEWNS = 0x20000
-PR_SET_PDEATHSIG = 1
-LIBC = ctypes.CDLL(None, use_errno=True)
 FOLDER = pathlib.Path("/run/slow_links")  # in memory, and this process's own once it is hidden
 QUEUE_BYTES = 1 << 25  # of a link: as long as all that TCP sends ahead, so that nothing is dropped where ranks meet
 
@@ -66,8 +66,8 @@ def require_tools(*programs):
     packages = {"ip": "iproute2", "tc": "iproute2", "mpirun": "openmpi-bin", "unshare": "util-linux", "mount": "mount"}
     for program in [*packages, *programs]:
         if shutil.which(program) is None:
-            wanted = f"apt-get install {packages[program]}" if program in packages else "build it with scripts/build, or name it with --dgc"
-            sys.exit(f"slow_links: there is no program {program}: {wanted}")
+            fix = f"apt-get install {packages[program]}" if program in packages else "scripts/build, or --dgc"
+            sys.exit(f"slow_links: there is no program {program}: {fix}")
 
 
 def hide():
@@ -92,10 +92,6 @@ def burst_bytes(bits_per_second):
     """What a link may send at once after a pause: little, or small messages would travel at no cost. A faster link must
     let the kernel's packets of 64 KiB pass whole: cutting them up is more work than two cores keep up with."""
     return max(4096, int(bits_per_second / 8 * 500e-6)) if bits_per_second <= 200_000_000 else 70_000
-
-
-def ends_with_this_process():
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class Links:
