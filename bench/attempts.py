@@ -99,11 +99,14 @@ class Attempt:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(other, signal.SIGKILL)
         said = self.said()
-        ours = re.search(rf"^error: rank \d+: rank {rank} \(.*pid {pid}\) has died", said, re.M)
+        died = rf"rank \d+: rank {rank} \(.*pid {pid}\) has died"
+        ours = re.search(f"^error: {died}", said, re.M)
+        logged = re.search(died, read(self.run / "log.txt"))  # mpirun forwards nothing more once it ends the others
         theirs = re.search(rf"process rank {rank} with PID \d+ on node \S+ exited on signal 9", said)
         # A rank that had done everything is not missed.
         done = self.process.returncode == 0
         named = ("named by dgc" if ours else
+                 "named by dgc in log.txt, by mpirun" if logged and theirs else
                  "named by mpirun alone" if theirs else
                  "killed when all was done" if done else
                  "mpirun crashed itself" if self.mpirun_crashed() else "named by nobody")
