@@ -43,6 +43,7 @@ TrainBench bench_train(const Config& given, const BenchOptions& options) {
     bench.phases = phases.take();
     for (Phases::Phase& phase : bench.phases) phase.milliseconds /= options.steps;
   });
+  if (stretches.empty()) return bench;  // another process's to tell
   bench.global_batch = config.ranks * config.workers_per_rank * config.training.batch_per_worker;
   bench.ms_per_step = median(stretches);
   return bench;

@@ -3,44 +3,19 @@
 // may be, byte 1 the number of tensors, per tensor 4 bytes numel and 2 bytes k.
 #include "dist/wire.h"
 
-#include <cstdlib>
-#include <cstring>
 #include <vector>
 
 #include "kernels/cpu/wire_message.h"
+#include "tests/fuzz/input.h"
 
 using namespace dgc;
+using fuzz::Input;
+using fuzz::require;
 
 namespace {
 
 constexpr size_t kMostTensors = 3;
 constexpr int64_t kMostEntries = 5000;
-
-class Input {
- public:
-  Input(const uint8_t* data, size_t size) : data_(data), left_(size) {}
-  template <typename T>
-  T take() {
-    T value{};
-    take_bytes(&value, sizeof(value));
-    return value;
-  }
-  void take_bytes(void* to, size_t bytes) {
-    const size_t have = bytes < left_ ? bytes : left_;
-    if (have == 0) return;
-    std::memcpy(to, data_, have);
-    data_ += have;
-    left_ -= have;
-  }
-
- private:
-  const uint8_t* data_;
-  size_t left_;
-};
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 struct Layouts {
   explicit Layouts(Input& input) {

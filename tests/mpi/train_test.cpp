@@ -166,6 +166,17 @@ TEST_CASE("ranks that see other data, or a run that is there, do not start") {
   CHECK_THAT(errors_in(there.err)[0], Contains("rank 0: run already holds a run"));
 }
 
+TEST_CASE("dgc bench train measures steps of all ranks, and rank 0 prints them") {
+  if (!have_mpirun()) return;
+  const Program dgc;
+  const Result result = mpirun(dgc, {"-n", "2", DGC_BINARY, "bench", "train", "tiny.json", "--json", "--warmup", "1",
+                                     "--steps", "1", "--repeats", "1"});
+  INFO(result.err);
+  check_code(result, 0);
+  CHECK_THAT(result.out, Catch::StartsWith("{\"bench\":\"train\""));
+  CHECK(result.out.find('\n') == result.out.size() - 1);
+}
+
 TEST_CASE("dgc info tells the launcher and the communicators") {
   const Program dgc;
   const Result alone = dgc.run({"info"});

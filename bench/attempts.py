@@ -1,0 +1,141 @@
+"""One attempt at a run that kill_resume makes: a process, or ranks under mpirun, of which it kills one."""
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+
+from processes import ends_with_this_process
+
+MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "orte_abort_print_stack", "0", "-n"]
+ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # in a container, say
+
+
+@dataclasses.dataclass
+class Verdict:
+    seconds: float  # from the kill to the end of all
+    named: str      # by whom the dead rank was
+    problems: list
+
+
+class Attempt:
+    def __init__(self, options, layout, run, resume):
+        self.ranks, workers = layout or (1, None)
+        self.what = f"{self.ranks}x{workers}" if layout else "one process"
+        self.run = run
+        command = [*MPIRUN, self.ranks] if self.ranks > 1 else []
+        command += [options.dgc, "train", options.config, "--out", run]
+        for setting in [f"checkpoint.every_steps={options.save_every}", *options.set]:
+            command += ["--set", setting]
+        if layout:
+            command += ["--set", f"workers_per_rank={workers}"]
+        if resume:
+            command.append("--resume")
+        self.log = pathlib.Path(f"{run}.log")
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=log, env=os.environ | ROOT,
+                                            preexec_fn=ends_with_this_process)
+        self.killed = None  # (rank, pid, when)
+
+    def running(self):
+        return self.process.poll() is None
+
+    def wait(self):
+        return self.process.wait()
+
+    def ended_within(self, seconds):
+        try:
+            self.process.wait(seconds)
+            return True
+        except subprocess.TimeoutExpired:
+            return False
+
+    def said(self):
+        return self.log.read_text(errors="replace")
+
+    def mpirun_crashed(self):
+        """Open MPI 4.1 does so once in some hundred times, when all is over."""
+        return "PMIx_server_finalize" in self.said()
+
+    def kill(self, rng):
+        """SIGKILL to a random rank; what was hit, or None when all has ended by itself."""
+        while self.running():
+            alive = {0: self.process.pid} if self.ranks == 1 else ranks_below(self.process.pid)
+            if len(alive) == self.ranks or (alive and rng.random() < 0.01):  # mostly once all have been started
+                rank = rng.choice(sorted(alive))
+                self.killed = rank, alive[rank], time.monotonic()
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(alive[rank], signal.SIGKILL)
+                if self.ranks == 1:
+                    self.process.wait()
+                return f"rank {rank} killed" if self.ranks > 1 else "killed"
+            time.sleep(0.001)
+        return None
+
+    def aftermath(self, within):
+        """Waits for the end of all ranks, and says what was not as it must be."""
+        rank, pid, when = self.killed
+        problems = []
+        if not self.ended_within(within):
+            problems.append(f"the other ranks did not end within {within:g} s")
+            self.process.terminate()
+            if not self.ended_within(10):
+                self.process.kill()
+                self.process.wait()
+        seconds = time.monotonic() - when
+        left = processes_of(self.run)
+        deadline = time.monotonic() + 1  # mpirun may end a moment before those that it has killed
+        while left and time.monotonic() < deadline:
+            time.sleep(0.01)
+            left = processes_of(self.run)
+        if left:
+            problems.append(f"processes {left} stayed behind")
+            for other in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(other, signal.SIGKILL)
+        said = self.said()
+        died = rf"rank \d+: rank {rank} \(.*pid {pid}\) has died"
+        ours = re.search(f"^error: {died}", said, re.M)
+        logged = re.search(died, read(self.run / "log.txt"))  # mpirun forwards nothing more once it ends the others
+        theirs = re.search(rf"process rank {rank} with PID \d+ on node \S+ exited on signal 9", said)
+        # A rank that had done everything is not missed.
+        done = self.process.returncode == 0
+        named = ("named by dgc" if ours else
+                 "named by dgc in log.txt, by mpirun" if logged and theirs else
+                 "named by mpirun alone" if theirs else
+                 "killed when all was done" if done else
+                 "mpirun crashed itself" if self.mpirun_crashed() else "named by nobody")
+        if named == "named by nobody":
+            problems.append(f"nobody named rank {rank}")
+        errors = re.findall("^error: .*", said, re.M)
+        if len(errors) > 1:
+            problems.append(f"{len(errors)} errors instead of one: {errors}")
+        return Verdict(seconds, named, problems)
+
+
+def ranks_below(mpirun):
+    """{rank: pid} of the processes that this mpirun has started."""
+    found = {}
+    for pid in read(f"/proc/{mpirun}/task/{mpirun}/children").split():
+        rank = re.search(r"\0OMPI_COMM_WORLD_RANK=(\d+)\0", read(f"/proc/{pid}/environ"))
+        if rank:
+            found[int(rank[1])] = int(pid)
+    return found
+
+
+def processes_of(run):
+    """Pids of all processes that have the run's folder among their words."""
+    word = f"\0{run}\0"
+    return [int(path.parent.name) for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if word in read(path)]
+
+
+def read(path):
+    try:
+        return pathlib.Path(path).read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""

@@ -1,0 +1,201 @@
+"""Slow links between ranks on one machine: a network namespace per rank, all on a bridge, shaped in both directions.
+
+`ip netns list` outside shows none of this: names, files and namespaces lie in a mount namespace of the calling process,
+and go with the last process in it, also after a SIGKILL.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from processes import LIBC, ends_with_this_process
+
+CLONE_NEWNS = 0x20000
+FOLDER = pathlib.Path("/run/slow_links")  # in memory, and this process's own once it is hidden
+QUEUE_BYTES = 1 << 25  # of a link: as long as all that TCP sends ahead, so that nothing is dropped where ranks meet
+
+# Run in two namespaces: seconds per message of one byte, and bits per second of a stretch that starts with full
+# buffers.
+PROBE = """
+import json, socket, sys, time
+role, host = sys.argv[1:]
+if role == "listen":
+    server = socket.create_server((host, 29900))
+    print("ready", flush=True)
+    link, _ = server.accept()
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for _ in range(200):
+        link.send(link.recv(1))
+    arrived = []
+    while True:
+        got = len(link.recv(1 << 16))
+        if got == 0:
+            break
+        arrived.append((time.monotonic(), got))
+    begin = arrived[0][0] + 0.25
+    late = [(t, n) for t, n in arrived if t > begin]
+    print(json.dumps(8 * sum(n for _, n in late[1:]) / (late[-1][0] - late[0][0])))
+else:
+    link = socket.create_connection((host, 29900))
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    times = []
+    for _ in range(200):
+        begin = time.monotonic()
+        link.send(b"x")
+        link.recv(1)
+        times.append(time.monotonic() - begin)
+    end = time.monotonic() + 1.5
+    while time.monotonic() < end:
+        link.sendall(b"x" * 65536)
+    print(json.dumps(sorted(times)[100] / 2))
+"""
+
+
+def require_tools(*programs):
+    """Ends with a sentence that says what is missing, before anything is made."""
+    if os.geteuid() != 0:
+        sys.exit("slow_links: making network namespaces needs root: run it with sudo")
+    packages = {"ip": "iproute2", "tc": "iproute2", "mpirun": "openmpi-bin", "unshare": "util-linux", "mount": "mount"}
+    for program in [*packages, *programs]:
+        if shutil.which(program) is None:
+            fix = f"apt-get install {packages[program]}" if program in packages else "scripts/build, or --dgc"
+            sys.exit(f"slow_links: there is no program {program}: {fix}")
+
+
+def hide():
+    """From here on what this process and its children mount, nobody else sees."""
+    if LIBC.unshare(CLONE_NEWNS) != 0:
+        sys.exit(f"slow_links: this machine allows no mount namespace of its own: {os.strerror(ctypes.get_errno())}")
+    call("mount --make-rprivate /")
+    call("mount -t tmpfs -o mode=755 slow_links /run")
+    FOLDER.mkdir()
+
+
+def call(command):
+    done = subprocess.run(shlex.split(command), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        why = (done.stderr or done.stdout).strip()
+        if " tbf " in command and "unknown" in why:
+            why += " (this kernel has no token bucket: modprobe sch_tbf)"
+        sys.exit(f"slow_links: {command}: {why}")
+
+
+def burst_bytes(bits_per_second):
+    """What a link may send at once after a pause: little, or small messages would travel at no cost. A faster link must
+    let the kernel's packets of 64 KiB pass whole: cutting them up is more work than two cores keep up with."""
+    return max(4096, int(bits_per_second / 8 * 500e-6)) if bits_per_second <= 200_000_000 else 70_000
+
+
+class Links:
+    """`with Links(ranks) as links`: namespaces rank0 ... rankN-1 with an address each, unshaped at first."""
+
+    def __init__(self, ranks):
+        self.ranks = ranks
+        self.agent = FOLDER / "agent"
+
+    def __enter__(self):
+        try:
+            self._make()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for space in [*map(self.space, range(self.ranks)), "hub"]:
+            for pid in subprocess.run(["ip", "netns", "pids", space], capture_output=True, text=True,
+                                      check=False).stdout.split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+            subprocess.run(["ip", "netns", "delete", space], stderr=subprocess.DEVNULL, check=False)
+
+    @staticmethod
+    def space(rank):
+        return f"rank{rank}"
+
+    @staticmethod
+    def address(rank):
+        return f"10.77.0.{rank + 1}"
+
+    def _make(self):
+        call("ip netns add hub")
+        call("ip -n hub link add bridge type bridge")
+        call("ip -n hub link set bridge up")
+        for rank in range(self.ranks):
+            space = self.space(rank)
+            call(f"ip netns add {space}")
+            call(f"ip -n {space} link set lo up")
+            call(f"ip link add link0 netns {space} type veth peer name port{rank} netns hub")
+            call(f"ip -n hub link set port{rank} master bridge up")
+            call(f"ip -n {space} address add {self.address(rank)}/24 dev link0")
+            call(f"ip -n {space} link set link0 up")
+        # What Open MPI calls in place of ssh: `agent ADDRESS COMMAND...`. A host name of its own makes a rank's
+        # namespace a machine of its own to Open MPI, which else would carry its bytes through shared memory.
+        self.agent.write_text("#!/bin/sh\n"
+                              "rank=$((${1##*.} - 1))\n"
+                              "shift\n"
+                              'exec ip netns exec rank$rank unshare --uts sh -c "hostname rank$rank; $*"\n')
+        self.agent.chmod(0o755)
+
+    def shape(self, bits_per_second):
+        """Holds every link to this rate in each direction; None: to none."""
+        for rank in range(self.ranks):
+            for space, device in [(self.space(rank), "link0"), ("hub", f"port{rank}")]:
+                subprocess.run(["tc", "-n", space, "qdisc", "delete", "dev", device, "root"],
+                               stderr=subprocess.DEVNULL, check=False)
+                if bits_per_second is None:
+                    continue
+                call(f"tc -n {space} qdisc add dev {device} root tbf rate {bits_per_second}bit "
+                     f"burst {burst_bytes(bits_per_second)} limit {QUEUE_BYTES}")
+
+    def inside(self, rank, command):
+        return ["ip", "netns", "exec", self.space(rank), "unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"',
+                self.space(rank), *map(str, command)]
+
+    def mpirun(self, command):
+        """One rank of the command in each namespace."""
+        settings = {"plm_rsh_agent": self.agent, "pml": "ob1", "btl": "tcp,self", "btl_tcp_if_include": "10.77.0.0/24",
+                    "oob_tcp_if_include": "10.77.0.0/24"}
+        mca = [word for key, value in settings.items() for word in ("--mca", key, value)]
+        hosts = ",".join(map(self.address, range(self.ranks)))
+        return self.inside(0, ["mpirun", "--allow-run-as-root", "--bind-to", "none", "--host", hosts,
+                               "-n", self.ranks, *mca, *command])
+
+    def probe(self):
+        """What the link between ranks 0 and 1 really carries: {"goodput_bps", "latency_s"}."""
+        def start(rank, role):
+            return subprocess.Popen(self.inside(rank, ["python3", "-c", PROBE, role, self.address(1)]),
+                                    stdout=subprocess.PIPE, text=True, preexec_fn=ends_with_this_process)
+        with start(1, "listen") as listener:
+            listener.stdout.readline()
+            with start(0, "send") as sender:
+                latency = json.loads(sender.stdout.read())
+            return {"goodput_bps": json.loads(listener.stdout.read()), "latency_s": latency}
+
+
+def run_for(seconds, command):
+    """(exit code or None, standard output, standard error); the command is ended gently when the time is up or this
+    process is."""
+    environment = os.environ | {"TMPDIR": str(FOLDER)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+                          preexec_fn=ends_with_this_process) as process:
+        try:
+            out, err = process.communicate(timeout=seconds)
+            return process.returncode, out, err
+        except BaseException as error:
+            process.terminate()  # mpirun ends its ranks
+            time.sleep(0.1)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(10)
+            process.kill()
+            if isinstance(error, subprocess.TimeoutExpired):
+                return None, "", ""
+            raise
