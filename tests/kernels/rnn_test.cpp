@@ -153,7 +153,8 @@ TEST_CASE("recurrent layers of many streams, without a backward pass and in ever
   const auto backend = factory.make();
   const auto cell = GENERATE(RnnCell::lstm, RnnCell::gru, RnnCell::tanh, RnnCell::relu);
   CAPTURE(backend->name(), static_cast<int>(cell));
-  const Case data({.cell = cell, .steps = 7, .batch = 20, .in = 18, .hidden = 33});
+  Case data({.cell = cell, .steps = 7, .batch = 20, .in = 18, .hidden = 33});
+  for (float& w : data.in[kWhh]) w *= 0.2f;  // or what relu adds up grows from step to step, and rounding with it
   Numbers in;
   for (size_t i = 0; i < kInputs; ++i) in[i] = doubles(data.in[i]);
   const Result once = run(*backend, data, 0), again = run(*factory.make(), data, 0);

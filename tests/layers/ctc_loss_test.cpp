@@ -71,10 +71,9 @@ TEST_CASE("the CTC loss says what does not fit", "[layers]") {
   CHECK_THROWS_WITH(loss.logits_shape({7, 3, 4}), Catch::Contains("[7, 3, 4]"));
   CHECK_THROWS_AS(CtcLoss({.classes = 1}), UserError);
   const Run run(*backend);
-  LossArgs args = run.args(*backend);
-  args.lengths = {};
-  CHECK_THROWS_AS(loss.run(args), InternalError);
-  args = run.args(*backend);
-  args.labels.shape = {4};
-  CHECK_THROWS_AS(loss.run(args), InternalError);
+  LossArgs no_lengths = run.args(*backend), flat_labels = run.args(*backend);
+  no_lengths.lengths = {};
+  CHECK_THROWS_AS(loss.run(no_lengths), InternalError);
+  flat_labels.labels.shape = {4};
+  CHECK_THROWS_AS(loss.run(flat_labels), InternalError);
 }
