@@ -67,7 +67,8 @@ struct GlobalPoolArgs {
   auto operator<=>(const GlobalPoolArgs&) const = default;
 };
 
-enum class Activation { relu, tanh, sigmoid };
+enum class Activation { relu, tanh, sigmoid, clipped_relu };
+inline constexpr float kReluClip = 20;  // clipped_relu: min(max(x, 0), 20)
 
 // Inverted dropout: y = x * keep / (1 - p), keep drawn from Philox(seed, stream) at counter
 // control->step * per_step + first + i (no control: step 0), so no mask is stored.
@@ -112,19 +113,71 @@ struct EmbeddingArgs {
   int64_t rows = 0, vocabulary = 0, width = 0;
 };
 
-// One layer of an LSTM in one direction, `steps` time steps of `batch` streams. x [steps, batch, in], y [steps, batch,
-// hidden]; gates in PyTorch's order, 4 * hidden of them to a row:
-//   i, f, g, o = W_ih x_t + b_ih + W_hh h_{t-1} + b_hh
-//   c_t = sigmoid(f) c_{t-1} + sigmoid(i) tanh(g)    y_t = h_t = sigmoid(o) tanh(c_t)
-struct LstmArgs {
+// One recurrent layer in one direction, `steps` time steps of `batch` streams. x [steps, batch, in], y [steps, batch,
+// hidden]; gates in PyTorch's order, one block of `hidden` rows after the other. With a = W_ih x_t + b_ih and
+// p = W_hh h_{t-1} + b_hh, and s for sigmoid:
+//   lstm        i, f, g, o = a + p   c_t = s(f) c_{t-1} + s(i) tanh(g)   y_t = h_t = s(o) tanh(c_t)
+//   gru         r, z = s(a + p)      n = tanh(a_n + r * p_n)             y_t = h_t = (1 - z) n + z h_{t-1}
+//   tanh, relu  y_t = h_t = tanh or relu of a + p
+// (Hochreiter, Schmidhuber 1997 with the forget gate of Gers et al. 2000; Cho et al. 2014 in the form of cuDNN and
+// PyTorch, which reset after the recurrent product; Elman 1990.)
+enum class RnnCell { lstm, gru, tanh, relu };
+struct RnnArgs {
+  RnnCell cell = RnnCell::lstm;
   int64_t steps = 0, batch = 0, in = 0, hidden = 0;
-  auto operator<=>(const LstmArgs&) const = default;
+  bool biases = true;
+  int64_t gates() const { return (cell == RnnCell::lstm ? 4 : cell == RnnCell::gru ? 3 : 1) * hidden; }
+  auto operator<=>(const RnnArgs&) const = default;
 };
-struct LstmWeights {
-  ConstView w_ih, w_hh, b_ih, b_hh;  // [4 * hidden, in], [4 * hidden, hidden], [4 * hidden], [4 * hidden]
+struct RnnWeights {
+  ConstView w_ih, w_hh, b_ih, b_hh;  // [gates, in], [gates, hidden], [gates], [gates]; no biases: null
 };
-struct LstmGradients {
-  View w_ih, w_hh, b_ih, b_hh;  // none may be null
+struct RnnGradients {
+  View w_ih, w_hh, b_ih, b_hh;  // none may be null but the biases that there are not
+};
+// fp32 [batch, hidden]: before the first step, and then after the last. Null: zeros before, and nobody asks after.
+struct RnnState {
+  View h, c;  // c: only of an lstm
+};
+
+// Sequences of unequal lengths side by side, each padded at its end to `steps` steps of `width` elements:
+// [steps, streams, width] or [streams, steps, width]. lengths, i32 [streams] on the device, counts frames of the
+// network's input, of which a step here takes frames_per_step: stream s has ceil(lengths[s] / frames_per_step) valid
+// steps, at most `steps`. Whoever keeps to convolutions with (kernel - 1) / 2 frames of padding needs no other number.
+enum class SequenceOrder { steps_first, streams_first };
+struct SequenceArgs {
+  SequenceOrder order = SequenceOrder::steps_first;
+  int64_t steps = 0, streams = 0, width = 0, frames_per_step = 1;
+  int64_t frames() const { return steps * streams; }
+};
+
+// Batch normalisation over the valid steps alone; a step has width / channels rows of channels. Elsewhere y and dx are
+// zero. Without a valid step the running statistics stay as they are.
+struct SequenceNormArgs {
+  SequenceArgs sequences;
+  int64_t channels = 0;
+  float eps = 1e-5f;
+  float momentum = 0.1f;  // as in BatchNormArgs
+  int64_t rows_of_step() const { return sequences.width / channels; }
+};
+
+// y[t] = sum over k < context of w[:, k] * x[t + k], channel by channel (the row convolution of Amodei et al. 2016).
+// x [steps, streams, channels], zero behind each stream's end; w [channels, context].
+struct LookaheadArgs {
+  int64_t steps = 0, streams = 0, channels = 0, context = 1;
+};
+
+// y[j][i][c][r] = x[i][j][r][c]: x [outer, inner, rows, columns], y [inner, outer, columns, rows].
+struct TransposeArgs {
+  int64_t outer = 0, inner = 0, rows = 1, columns = 1;
+};
+
+// Connectionist temporal classification (Graves et al. 2006). Class 0 is the blank. labels: i32 [streams, 1 +
+// most_labels]; a stream's row starts with how many labels it has.
+struct CtcArgs {
+  int64_t steps = 0, streams = 0, classes = 0, most_labels = 0, frames_per_step = 1;
+  float gradient_scale = 1;              // dlogits = gradient_scale * loss_scale * d(sum of losses) / d(logits)
+  const StepControl* control = nullptr;  // where the loss scale is; null: 1
 };
 
 // Dense momentum SGD on numel elements, PyTorch's definition, every product fused into an explicit fma:
@@ -224,13 +277,32 @@ class Backend {
   // dtable[t] += dy[r] for every row r of token t, in the order of rows. The other tokens' rows are not touched.
   virtual void embedding_backward(const EmbeddingArgs&, ConstView tokens, ConstView dy, View dtable) = 0;
 
-  // h and c, fp32 [batch, hidden], are the state before the first step and then that after the last. saved is memory of
-  // lstm_saved_bytes() that must reach backward untouched, which writes over it; null in evaluation.
-  virtual size_t lstm_saved_bytes(const LstmArgs&) = 0;
-  virtual void lstm_forward(const LstmArgs&, ConstView x, const LstmWeights&, View h, View c, View y, View saved) = 0;
+  // saved is memory of rnn_saved_bytes() that must reach backward untouched, which writes over it; null in evaluation.
+  virtual size_t rnn_saved_bytes(const RnnArgs&) = 0;
+  virtual void rnn_forward(const RnnArgs&, ConstView x, const RnnWeights&, const RnnState&, View y, View saved) = 0;
   // The state before the first step counts as given: no gradient goes there.
-  virtual void lstm_backward(const LstmArgs&, ConstView x, const LstmWeights&, ConstView y, View saved, ConstView dy,
-                             View dx, const LstmGradients&) = 0;
+  virtual void rnn_backward(const RnnArgs&, ConstView x, const RnnWeights&, ConstView y, View saved, ConstView dy,
+                            View dx, const RnnGradients&) = 0;
+
+  // y = x where a step is valid, else 0; y may be x. Its gradient is the same op.
+  virtual void sequence_mask(const SequenceArgs&, ConstView lengths, ConstView x, View y) = 0;
+  // y[t] = x[n - 1 - t] for a stream of n valid steps, 0 behind them. Its gradient is the same op.
+  virtual void sequence_reverse(const SequenceArgs&, ConstView lengths, ConstView x, View y) = 0;
+  // saved: fp32 [2 * channels]. Evaluation is batch_norm_inference and sequence_mask.
+  virtual void sequence_norm_forward(const SequenceNormArgs&, ConstView lengths, ConstView x, ConstView scale,
+                                     ConstView shift, View running_mean, View running_var, View y, View saved) = 0;
+  virtual void sequence_norm_backward(const SequenceNormArgs&, ConstView lengths, ConstView x, ConstView scale,
+                                      ConstView saved, ConstView dy, View dx, View dscale, View dshift) = 0;
+  virtual void lookahead_forward(const LookaheadArgs&, ConstView x, ConstView w, View y) = 0;
+  virtual void lookahead_backward(const LookaheadArgs&, ConstView x, ConstView w, ConstView dy, View dx, View dw) = 0;
+  virtual void transpose(const TransposeArgs&, ConstView x, View y) = 0;
+
+  // stats: device memory [3], overwritten: sum of losses, utterances in it, utterances left out because their labels do
+  // not fit into their valid steps (each label takes one, and one more lies between two equal ones). A stream without
+  // valid steps counts as neither. Steps that are not valid and utterances left out get a gradient of 0. dlogits may be
+  // null, but not the logits.
+  virtual void ctc_loss(const CtcArgs&, ConstView logits, ConstView lengths, ConstView labels, View dlogits,
+                        double* stats) = 0;
 
   // labels: i32 [rows]. stats: device memory [3], which may be args.before, overwritten: sum of losses, rows whose
   // label ranks first, rows whose label is in the top 5 (ties count against). dlogits may be null.

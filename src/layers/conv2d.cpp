@@ -1,14 +1,24 @@
 #include "layers/conv2d.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace dgc {
+namespace {
+
+std::string str(const Extent& extent) {
+  const std::string h = std::to_string(extent.h);
+  return extent.h == extent.w ? h : h + "x" + std::to_string(extent.w);
+}
+
+}  // namespace
 
 Conv2d::Conv2d(const Conv2dOptions& options) : options_(options) {
   const Conv2dOptions& o = options_;
-  if (o.in < 1 || o.out < 1 || o.kernel < 1 || o.stride < 1 || o.pad < 0 || o.groups < 1) {
+  const auto least = [](const Extent& extent) { return std::min(extent.h, extent.w); };
+  if (o.in < 1 || o.out < 1 || least(o.kernel) < 1 || least(o.stride) < 1 || least(o.pad) < 0 || o.groups < 1) {
     throw_user_error("conv2d: sizes must be positive (in {}, out {}, kernel {}, stride {}, pad {}, groups {})", o.in,
-                     o.out, o.kernel, o.stride, o.pad, o.groups);
+                     o.out, str(o.kernel), str(o.stride), str(o.pad), o.groups);
   }
   if (o.in % o.groups != 0 || o.out % o.groups != 0) {
     throw_user_error("conv2d: groups {} must divide the {} input and {} output channels", o.groups, o.in, o.out);
@@ -22,17 +32,17 @@ Shape Conv2d::output_shape(std::span<const Shape> in) const {
   }
   const Conv2dArgs a = args(x);
   if (a.in_h + 2 * a.pad_h < a.kernel_h || a.in_w + 2 * a.pad_w < a.kernel_w) {
-    throw_user_error("conv2d: kernel {} with padding {} is larger than its input {}", options_.kernel, options_.pad,
-                     x.str());
+    throw_user_error("conv2d: kernel {} with padding {} is larger than its input {}", str(options_.kernel),
+                     str(options_.pad), x.str());
   }
   return {a.batch, a.out_h(), a.out_w(), a.out_c};
 }
 
 std::vector<ParamSpec> Conv2d::params() const {
   const Conv2dOptions& o = options_;
-  const auto fan_out = static_cast<float>(o.out / o.groups * o.kernel * o.kernel);
+  const auto fan_out = static_cast<float>(o.out / o.groups * o.kernel.h * o.kernel.w);
   std::vector<ParamSpec> specs = {
-      {"weight", {o.out, o.in / o.groups, o.kernel, o.kernel}, {Init::Kind::normal, std::sqrt(2.f / fan_out)}}};
+      {"weight", {o.out, o.in / o.groups, o.kernel.h, o.kernel.w}, {Init::Kind::normal, std::sqrt(2.f / fan_out)}}};
   if (o.bias) specs.push_back({"bias", {o.out}, {}});
   return specs;
 }
@@ -44,12 +54,12 @@ Conv2dArgs Conv2d::args(const Shape& x) const {
           .in_w = x[2],
           .in_c = o.in,
           .out_c = o.out,
-          .kernel_h = o.kernel,
-          .kernel_w = o.kernel,
-          .stride_h = o.stride,
-          .stride_w = o.stride,
-          .pad_h = o.pad,
-          .pad_w = o.pad,
+          .kernel_h = o.kernel.h,
+          .kernel_w = o.kernel.w,
+          .stride_h = o.stride.h,
+          .stride_w = o.stride.w,
+          .pad_h = o.pad.h,
+          .pad_w = o.pad.w,
           .groups = o.groups};
 }
 

@@ -4,14 +4,22 @@
 
 namespace dgc {
 
+// Along height and width; one number stands for both.
+struct Extent {
+  int64_t h, w;
+  Extent(int64_t both) : h(both), w(both) {}  // NOLINT(google-explicit-constructor): most are square
+  Extent(int64_t height, int64_t width) : h(height), w(width) {}
+};
+
 struct Conv2dOptions {
   int64_t in = 0, out = 0;
-  int64_t kernel = 1, stride = 1, pad = 0, groups = 1;
+  Extent kernel = 1, stride = 1, pad = 0;
+  int64_t groups = 1;
   bool bias = true;
 };
 
 // Cross-correlation, as everybody calls convolution.
-// x [batch, h, w, in]   weight [out, in / groups, kernel, kernel]   bias [out]   y [batch, h', w', out]
+// x [batch, h, w, in]   weight [out, in / groups, kernel.h, kernel.w]   bias [out]   y [batch, h', w', out]
 class Conv2d final : public Layer {
  public:
   // Throws UserError when a size is not positive or groups does not divide in and out.

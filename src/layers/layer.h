@@ -22,6 +22,9 @@ struct RunContext {
   // What this worker carries from one call to the next (Layer::state), written over by forward. Null where there is
   // none.
   const Arena* state = nullptr;
+  // Of sequences that are padded to one length: i32 [streams] on the device, how many frames of the network's input
+  // each has (SequenceArgs). Layers that mix steps or streams need it.
+  ConstView lengths = {};
 };
 
 struct ForwardArgs {

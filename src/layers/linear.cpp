@@ -9,11 +9,15 @@ Linear::Linear(int64_t in, int64_t out, bool bias) : in_(in), out_(out), bias_(b
 }
 
 Shape Linear::output_shape(std::span<const Shape> in) const {
-  if (in[0].rank() != 2 || in[0][1] != in_) {
+  const Shape& x = in[0];
+  const bool rows = x.rank() == 2 || x.rank() == 3;
+  if (!rows || x[x.rank() - 1] != in_) {
     throw_user_error("linear expects [batch, {}] but its input is {}; put a \"flatten\" or \"global_pool\" before it",
-                     in_, in[0].str());
+                     in_, x.str());
   }
-  return {in[0][0], out_};
+  Shape y = x;
+  y[y.rank() - 1] = out_;
+  return y;
 }
 
 std::vector<ParamSpec> Linear::params() const {
@@ -24,11 +28,12 @@ std::vector<ParamSpec> Linear::params() const {
 }
 
 void Linear::forward(const ForwardArgs& f) const {
-  f.backend.linear_forward({f.x[0].shape[0], in_, out_}, f.x[0], f.params[0], bias_ ? f.params[1] : ConstView(), f.y);
+  f.backend.linear_forward({f.x[0].numel() / in_, in_, out_}, f.x[0], f.params[0], bias_ ? f.params[1] : ConstView(),
+                           f.y);
 }
 
 void Linear::backward(const BackwardArgs& b) const {
-  b.backend.linear_backward({b.dy.shape[0], in_, out_}, b.x[0], b.params[0], b.dy, b.dx[0], b.dparams[0],
+  b.backend.linear_backward({b.dy.numel() / out_, in_, out_}, b.x[0], b.params[0], b.dy, b.dx[0], b.dparams[0],
                             bias_ ? b.dparams[1] : View());
 }
 

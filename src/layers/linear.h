@@ -4,7 +4,7 @@
 
 namespace dgc {
 
-// y = x W^T + b.   x [batch, in]   weight [out, in]   bias [out]   y [batch, out]
+// y = x W^T + b.   x [batch, in] or [steps, streams, in]   weight [out, in]   bias [out]   y as x, but [..., out]
 class Linear final : public Layer {
  public:
   // Throws UserError unless both sizes are positive.

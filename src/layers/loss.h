@@ -7,15 +7,16 @@ namespace dgc {
 struct LossArgs {
   Backend& backend;
   ConstView x;       // the network's output
-  ConstView labels;  // i32, one for each row of logits
+  ConstView labels;  // i32, one for each row of logits; of a CtcLoss [streams, 1 + most]
   std::span<const ConstView> params;
   View scratch;   // of scratch_bytes()
-  double* stats;  // device memory [3], overwritten: Backend::softmax_cross_entropy
+  double* stats;  // device memory [3], overwritten: Backend::softmax_cross_entropy, or ctc_loss
   // For training:
   View dx = {};                          // overwritten; null: no gradients at all
   std::span<const View> dparams = {};    // ADDED to
   float gradient_scale = 1;              // of the sum over rows: 1 / rows for the mean
   const StepControl* control = nullptr;  // where the loss scale is
+  ConstView lengths = {};                // RunContext::lengths
 };
 
 // What a network's output is measured by: labels come in, statistics and the gradient of the output go out. Like a

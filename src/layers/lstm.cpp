@@ -35,17 +35,17 @@ std::vector<ParamSpec> Lstm::state(std::span<const Shape> in) const {
 }
 
 size_t Lstm::saved_bytes(Backend& backend, std::span<const Shape> in) const {
-  return backend.lstm_saved_bytes(args(in[0]));
+  return backend.rnn_saved_bytes(args(in[0]));
 }
 
 void Lstm::forward(const ForwardArgs& f) const {
-  f.backend.lstm_forward(args(f.x[0].shape), f.x[0], {f.params[0], f.params[1], f.params[2], f.params[3]}, f.state[0],
-                         f.state[1], f.y, f.saved);
+  f.backend.rnn_forward(args(f.x[0].shape), f.x[0], {f.params[0], f.params[1], f.params[2], f.params[3]},
+                        {f.state[0], f.state[1]}, f.y, f.saved);
 }
 
 void Lstm::backward(const BackwardArgs& b) const {
-  b.backend.lstm_backward(args(b.x[0].shape), b.x[0], {b.params[0], b.params[1], b.params[2], b.params[3]}, b.y,
-                          b.saved, b.dy, b.dx[0], {b.dparams[0], b.dparams[1], b.dparams[2], b.dparams[3]});
+  b.backend.rnn_backward(args(b.x[0].shape), b.x[0], {b.params[0], b.params[1], b.params[2], b.params[3]}, b.y, b.saved,
+                         b.dy, b.dx[0], {b.dparams[0], b.dparams[1], b.dparams[2], b.dparams[3]});
 }
 
 }  // namespace dgc

@@ -29,7 +29,9 @@ class Lstm final : public Layer {
   void backward(const BackwardArgs&) const override;
 
  private:
-  LstmArgs args(const Shape& x) const { return {x[0], x[1], options_.in, options_.hidden}; }
+  RnnArgs args(const Shape& x) const {
+    return {.cell = RnnCell::lstm, .steps = x[0], .batch = x[1], .in = options_.in, .hidden = options_.hidden};
+  }
 
   LstmOptions options_;
 };

@@ -41,6 +41,7 @@ Executor::Executor(const Network& network, Backend& backend, int64_t batch, Mode
     : network_(network),
       backend_(backend),
       batch_(batch),
+      shapes_(network.shapes(batch)),
       mode_(mode),
       activations_(activations),
       steps_(network.nodes().size()) {
@@ -52,7 +53,7 @@ Executor::Executor(const Network& network, Backend& backend, int64_t batch, Mode
 }
 
 size_t Executor::tensor_bytes(int tensor) const {
-  return static_cast<size_t>(network_.shape(tensor, batch_).numel()) * dtype_size(activations_);
+  return static_cast<size_t>(shape(tensor).numel()) * dtype_size(activations_);
 }
 
 void Executor::plan_activations() {
@@ -63,7 +64,7 @@ void Executor::plan_activations() {
     activation_[i + 1] = plan_.add(tensor_bytes(tensor), forward_time(i), forward_time(i));
     std::vector<Shape> in;
     for (const int input : nodes[i].inputs) {
-      in.push_back(network_.shape(input, batch_));
+      in.push_back(shape(input));
       if (input == 0) continue;
       const bool keep = mode_ == Mode::training && nodes[i].layer->keeps_input();
       plan_.extend(activation_[static_cast<size_t>(input)], keep ? backward_time(i) : forward_time(i));
@@ -74,28 +75,34 @@ void Executor::plan_activations() {
     if (saved > 0) steps_[i].saved = plan_.add(saved, forward_time(i), backward_time(i));
   }
   plan_.extend(activation_.back(), loss_time());
-  const size_t scratch = network_.loss().scratch_bytes(network_.shape(network_.output(), batch_), activations_);
+  const size_t scratch = network_.loss().scratch_bytes(shape(network_.output()), activations_);
   if (scratch > 0) loss_scratch_ = plan_.add(scratch, loss_time(), loss_time());
 }
 
 // Walks backward once. The first reader of a tensor decides where its gradient lies (in dy's own memory where the layer
-// allows it); every later one writes beside it and adds.
+// allows it); every later one writes beside it and adds. What no parameter lies before needs no gradient.
 void Executor::plan_gradients() {
   const auto& nodes = network_.nodes();
+  std::vector<bool> wanted(nodes.size() + 1);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    wanted[i + 1] = nodes[i].params > 0;
+    for (const int input : nodes[i].inputs) wanted[i + 1] = wanted[i + 1] || wanted[static_cast<size_t>(input)];
+  }
   gradient_.assign(nodes.size() + 1, kNone);
   gradient_.back() = plan_.add(tensor_bytes(network_.output()), loss_time(), loss_time());
   for (size_t i = nodes.size(); i-- > 0;) {
+    if (!wanted[i + 1]) continue;
     const int dy = gradient_[i + 1];
     DGC_CHECK(dy != kNone, "the output of " + nodes[i].name + " leads nowhere");
     plan_.extend(dy, backward_time(i));
     for (size_t input = 0; input < nodes[i].inputs.size(); ++input) {
       const auto tensor = static_cast<size_t>(nodes[i].inputs[input]);
       int dx = kNone, add_to = kNone;
-      if (tensor != 0 && gradient_[tensor] == kNone) {
+      if (wanted[tensor] && gradient_[tensor] == kNone) {
         const bool in_place = nodes[i].layer->gradient_in_place(static_cast<int>(input));
         dx = in_place ? dy : plan_.add(tensor_bytes(static_cast<int>(tensor)), backward_time(i), backward_time(i));
         gradient_[tensor] = dx;
-      } else if (tensor != 0) {
+      } else if (wanted[tensor]) {
         dx = plan_.add(tensor_bytes(static_cast<int>(tensor)), backward_time(i), backward_time(i));
         add_to = gradient_[tensor];
         plan_.extend(add_to, backward_time(i));
@@ -119,12 +126,12 @@ View Executor::block_view(int block, const Shape& shape) const {
 
 ConstView Executor::tensor_view(int tensor, ConstView x) const {
   if (tensor == 0) return x;
-  return block_view(activation_[static_cast<size_t>(tensor)], network_.shape(tensor, batch_));
+  return block_view(activation_[static_cast<size_t>(tensor)], shape(tensor));
 }
 
 View Executor::forward(const Arena& weights, const Arena& buffers, ConstView x, const RunContext& run) {
   DGC_CHECK(memory_ != nullptr || plan_.bytes() == 0, "attach() memory first");
-  DGC_CHECK(x.shape == network_.shape(0, batch_) && x.dtype == network_.input_type(activations_),
+  DGC_CHECK(x.shape == shape(0) && x.dtype == network_.input_type(activations_),
             "input " + x.shape.str() + " does not fit the network");
   DGC_CHECK(run.training == (mode_ == Mode::training), "executor planned for another mode");
   DGC_CHECK(run.state != nullptr || network_.state().empty(), "this network needs a state");
@@ -143,13 +150,13 @@ View Executor::forward(const Arena& weights, const Arena& buffers, ConstView x, 
                          .params = params.span(),
                          .buffers = statistics.span(),
                          .state = state.span(),
-                         .y = block_view(activation_[i + 1], network_.shape(static_cast<int>(i) + 1, batch_)),
+                         .y = block_view(activation_[i + 1], shape(static_cast<int>(i) + 1)),
                          .saved = block_view(steps_[i].saved, {})});
   }
   return output();
 }
 
-View Executor::output() const { return block_view(activation_.back(), network_.shape(network_.output(), batch_)); }
+View Executor::output() const { return block_view(activation_.back(), shape(network_.output())); }
 
 void Executor::loss(const Arena& weights, const Arena& gradients, const Target& target) {
   DGC_CHECK(mode_ == Mode::training, "executor planned for evaluation");
@@ -165,7 +172,8 @@ void Executor::loss(const Arena& weights, const Arena& gradients, const Target& 
                        .dx = output_gradient(),
                        .dparams = dparams.span(),
                        .gradient_scale = target.gradient_scale,
-                       .control = target.control});
+                       .control = target.control,
+                       .lengths = target.lengths});
 }
 
 void Executor::loss(const Arena& weights, const Target& target) {
@@ -176,7 +184,8 @@ void Executor::loss(const Arena& weights, const Target& target) {
                        .labels = target.labels,
                        .params = params.span(),
                        .scratch = block_view(loss_scratch_, {}),
-                       .stats = target.stats});
+                       .stats = target.stats,
+                       .lengths = target.lengths});
 }
 
 void Executor::logits(const Arena& weights, int64_t first_row, View to) {
@@ -189,9 +198,7 @@ void Executor::logits(const Arena& weights, int64_t first_row, View to) {
   network_.loss().logits(backend_, {from, {to.shape[0], row}, x.dtype}, params.span(), to);
 }
 
-View Executor::output_gradient() const {
-  return block_view(gradient_.back(), network_.shape(network_.output(), batch_));
-}
+View Executor::output_gradient() const { return block_view(gradient_.back(), shape(network_.output())); }
 
 void Executor::backward(const Arena& weights, const Arena& gradients, ConstView x, const RunContext& run,
                         const std::function<void(int first, int count)>& ready) {
@@ -201,6 +208,7 @@ void Executor::backward(const Arena& weights, const Arena& gradients, ConstView 
   for (size_t i = steps_.size(); i-- > 0;) {
     const Network::Node& node = network_.nodes()[i];
     const Step& step = steps_[i];
+    if (step.dx.empty()) continue;  // no parameter here nor before
     const Range range(backend_, node.name.c_str());
     ViewList<ConstView> in;
     ViewList<View> dx;

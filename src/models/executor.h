@@ -31,10 +31,11 @@ class Executor {
 
   // What the loss needs beside the output.
   struct Target {
-    ConstView labels;  // i32 [rows]
+    ConstView labels;  // LossArgs::labels
     double* stats;     // device memory [3], overwritten: Backend::softmax_cross_entropy
     float gradient_scale = 1;
     const StepControl* control = nullptr;
+    ConstView lengths = {};  // of padded sequences: RunContext::lengths
   };
   // Between forward() and backward(): the loss, the gradient of the output, and, ADDED, those of the loss's parameters.
   void loss(const Arena& weights, const Arena& gradients, const Target&);
@@ -67,6 +68,7 @@ class Executor {
   int loss_time() const { return static_cast<int>(network_.nodes().size()); }
   int backward_time(size_t node) const { return 2 * loss_time() - static_cast<int>(node); }
   size_t tensor_bytes(int tensor) const;
+  const Shape& shape(int tensor) const { return shapes_[static_cast<size_t>(tensor)]; }
   View block_view(int block, const Shape& shape) const;
   ConstView tensor_view(int tensor, ConstView x) const;
   View output() const;
@@ -74,6 +76,7 @@ class Executor {
   const Network& network_;
   Backend& backend_;
   int64_t batch_;
+  std::vector<Shape> shapes_;  // per tensor
   Mode mode_;
   DType activations_;
   MemoryPlan plan_;

@@ -80,7 +80,18 @@ void Network::set_loss(const std::string& name, std::unique_ptr<Loss> loss, cons
 }
 
 Shape Network::shape(int tensor, int64_t batch) const {
-  return with_batch(shapes_[static_cast<size_t>(tensor)], batch);
+  if (tensor == 0) return with_batch(shapes_[0], batch);
+  return batch == 1 ? shapes_[static_cast<size_t>(tensor)] : shapes(batch)[static_cast<size_t>(tensor)];
+}
+
+std::vector<Shape> Network::shapes(int64_t batch) const {
+  std::vector<Shape> all = {with_batch(shapes_[0], batch)};
+  for (const Node& node : nodes_) {
+    std::vector<Shape> in;
+    for (const int input : node.inputs) in.push_back(all[static_cast<size_t>(input)]);
+    all.push_back(node.layer->output_shape(in));
+  }
+  return all;
 }
 
 }  // namespace dgc

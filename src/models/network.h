@@ -45,6 +45,8 @@ class Network {
   int own_loss_params() const { return own_loss_params_; }
   DType input_type(DType activations) const { return input_ == Input::tokens ? DType::i32 : activations; }
   Shape shape(int tensor, int64_t batch = 1) const;
+  // Of every tensor. The batch need not be the first size of all: where it is time, a stride shortens it.
+  std::vector<Shape> shapes(int64_t batch) const;
   int output() const { return static_cast<int>(nodes_.size()); }
 
   // Full names ("layer1.0.conv1.weight"), in the order of the nodes, the loss last.

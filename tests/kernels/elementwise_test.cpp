@@ -9,15 +9,20 @@ using namespace dgc;
 TEST_CASE("activations and their derivatives", "[kernels]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto n = GENERATE(1, 15, 17, 16385);
-  const auto kind = GENERATE(Activation::relu, Activation::tanh, Activation::sigmoid);
+  const auto kind = GENERATE(Activation::relu, Activation::tanh, Activation::sigmoid, Activation::clipped_relu);
   CAPTURE(backend->name(), n, static_cast<int>(kind));
   auto x = random_floats(n, 1, -3, 3);
   x[0] = 0;
+  if (n > 3) x[1] = 19.5f, x[2] = 20, x[3] = 25;
   const auto dy = random_floats(n, 2);
   std::vector<double> y, dx;
   for (size_t i = 0; i < x.size(); ++i) {
     const double v = x[i];
     switch (kind) {
+      case Activation::clipped_relu:
+        y.push_back(std::fmin(std::fmax(v, 0), 20));
+        dx.push_back(v > 0 && v < 20 ? dy[i] : 0);
+        break;
       case Activation::relu:
         y.push_back(v > 0 ? v : 0);
         dx.push_back(v > 0 ? dy[i] : 0);

@@ -50,6 +50,18 @@ class EmulatedBackend final : public CpuBackend {
   void embedding_forward(const EmbeddingArgs&, ConstView tokens, ConstView table, View y) override;
   void embedding_backward(const EmbeddingArgs&, ConstView tokens, ConstView dy, View dtable) override;
 
+  void sequence_mask(const SequenceArgs&, ConstView lengths, ConstView x, View y) override;
+  void sequence_reverse(const SequenceArgs&, ConstView lengths, ConstView x, View y) override;
+  void sequence_norm_forward(const SequenceNormArgs&, ConstView lengths, ConstView x, ConstView scale, ConstView shift,
+                             View running_mean, View running_var, View y, View saved) override;
+  void sequence_norm_backward(const SequenceNormArgs&, ConstView lengths, ConstView x, ConstView scale, ConstView saved,
+                              ConstView dy, View dx, View dscale, View dshift) override;
+  void lookahead_forward(const LookaheadArgs&, ConstView x, ConstView w, View y) override;
+  void lookahead_backward(const LookaheadArgs&, ConstView x, ConstView w, ConstView dy, View dx, View dw) override;
+  void transpose(const TransposeArgs&, ConstView x, View y) override;
+  void ctc_loss(const CtcArgs&, ConstView logits, ConstView lengths, ConstView labels, View dlogits,
+                double* stats) override;
+
   void softmax_cross_entropy(const CrossEntropyArgs&, ConstView logits, ConstView labels, View dlogits,
                              double* stats) override;
 

@@ -14,10 +14,10 @@ size_t at(int64_t i) { return static_cast<size_t>(i); }
 
 // Everything in host memory; the names are those of the ops.
 struct Case {
-  LstmArgs args;
+  RnnArgs args;
   std::vector<float> x, w_ih, w_hh, b_ih, b_hh, h, c, dy;
 
-  explicit Case(const LstmArgs& a)
+  explicit Case(const RnnArgs& a)
       : args(a),
         x(random_floats(a.steps * a.batch * a.in, 1)),
         w_ih(random_floats(4 * a.hidden * a.in, 2)),
@@ -35,7 +35,7 @@ struct Truth {
 
 // The formulas of backend.h step by step in double, and their derivatives by the chain rule.
 Truth truth_of(const Case& data) {
-  const auto& [steps, batch, in, hidden] = data.args;
+  const int64_t steps = data.args.steps, batch = data.args.batch, in = data.args.in, hidden = data.args.hidden;
   const auto sigmoid = [](double v) { return 1 / (1 + std::exp(-v)); };
   const int64_t state = batch * hidden;
   Truth t{.y = Doubles(at(steps * state)),
@@ -124,11 +124,11 @@ Result run(Backend& backend, const Case& data, float start = 0, bool want_dx = t
   };
   const OnDevice dw_ih = filled(data.w_ih), dw_hh = filled(data.w_hh), db_ih = filled(data.b_ih),
                  db_hh = filled(data.b_hh);
-  const Buffer saved(backend.device(), backend.lstm_saved_bytes(data.args));
+  const Buffer saved(backend.device(), backend.rnn_saved_bytes(data.args));
   const View kept{saved.data(), {static_cast<int64_t>(saved.bytes() / sizeof(float))}};
-  const LstmWeights w{w_ih, w_hh, b_ih, b_hh};
-  backend.lstm_forward(data.args, x, w, h, c, y, kept);
-  backend.lstm_backward(data.args, x, w, y, kept, dy, want_dx ? dx.view() : View(), {dw_ih, dw_hh, db_ih, db_hh});
+  const RnnWeights w{w_ih, w_hh, b_ih, b_hh};
+  backend.rnn_forward(data.args, x, w, {h, c}, y, kept);
+  backend.rnn_backward(data.args, x, w, y, kept, dy, want_dx ? dx.view() : View(), {dw_ih, dw_hh, db_ih, db_hh});
   return {y.host(), h.host(), c.host(), dx.host(), dw_ih.host(), dw_hh.host(), db_ih.host(), db_hh.host()};
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("one step of an LSTM by hand", "[kernels]") {
   // Only biases: i, f and o are sigmoid(0) = 1/2, g is tanh(0.5 + 0.5), c was 3.
   const OnDevice x(*backend, {7}), none(*backend, zeros(4)), half(*backend, {0, 0, 0.5f, 0});
   const OnDevice h(*backend, {5}), c(*backend, {3}), y(*backend, {9});
-  backend->lstm_forward({.steps = 1, .batch = 1, .in = 1, .hidden = 1}, x, {none, none, half, half}, h, c, y, {});
+  backend->rnn_forward({.steps = 1, .batch = 1, .in = 1, .hidden = 1}, x, {none, none, half, half}, {h, c}, y, {});
   const double cell = 1.5 + 0.5 * std::tanh(1.0), out = 0.5 * std::tanh(cell);
   CHECK(worst_error(c.host(), Doubles{cell}) < 1e-6);
   CHECK(worst_error(y.host(), Doubles{out}) < 1e-6);
@@ -178,12 +178,12 @@ TEST_CASE("an LSTM without a backward pass, or without dx, computes the same bit
   const OnDevice w_ih(*backend, data.w_ih), w_hh(*backend, data.w_hh), b_ih(*backend, data.b_ih),
       b_hh(*backend, data.b_hh);
   const OnDevice x(*backend, data.x), h(*backend, data.h), c(*backend, data.c), y(*backend, zeros(6 * 4 * 33));
-  const LstmWeights w{w_ih, w_hh, b_ih, b_hh};
-  LstmArgs part = data.args;
+  const RnnWeights w{w_ih, w_hh, b_ih, b_hh};
+  RnnArgs part = data.args;
   part.steps = 2;
-  backend->lstm_forward(part, x, w, h, c, y, {});
+  backend->rnn_forward(part, x, w, {h, c}, y, {});
   part.steps = 4;
-  backend->lstm_forward(part, x.from(2 * 4 * 9), w, h, c, y.from(2 * 4 * 33), {});
+  backend->rnn_forward(part, x.from(2 * 4 * 9), w, {h, c}, y.from(2 * 4 * 33), {});
   CHECK(worst_error(y.host(), whole.y) < 1e-6);
   CHECK(worst_error(h.host(), whole.h) < 1e-6);
   CHECK(worst_error(c.host(), whole.c) < 1e-6);

@@ -9,23 +9,24 @@ using namespace dgc;
 
 TEST_CASE("activations follow their formulas", "[layers]") {
   const auto backend = GENERATE(from_range(backends())).make();
-  const auto kind = GENERATE(Activation::relu, Activation::tanh, Activation::sigmoid);
+  const auto kind = GENERATE(Activation::relu, Activation::tanh, Activation::sigmoid, Activation::clipped_relu);
   CAPTURE(backend->name(), static_cast<int>(kind));
   const ActivationLayer layer(kind);
-  LayerRun run(*backend, layer, {{7}});
-  run.x() = {-20, -1, -0.25f, 0, 0.25f, 1, 20};
+  LayerRun run(*backend, layer, {{8}});
+  run.x() = {-20, -1, -0.25f, 0, 0.25f, 1, 20, 21};
   std::vector<double> expected;
   for (const double x : run.x()) {
-    expected.push_back(kind == Activation::relu   ? std::fmax(x, 0)
-                       : kind == Activation::tanh ? std::tanh(x)
-                                                  : 1 / (1 + std::exp(-x)));
+    expected.push_back(kind == Activation::relu           ? std::fmax(x, 0)
+                       : kind == Activation::clipped_relu ? std::fmin(std::fmax(x, 0), 20)
+                       : kind == Activation::tanh         ? std::tanh(x)
+                                                          : 1 / (1 + std::exp(-x)));
   }
   CHECK(worst_error(run.forward(), expected) < 1e-6);
 }
 
 TEST_CASE("activation gradients match finite differences", "[layers][grad]") {
   const auto backend = GENERATE(from_range(backends())).make();
-  const auto kind = GENERATE(Activation::relu, Activation::tanh, Activation::sigmoid);
+  const auto kind = GENERATE(Activation::relu, Activation::tanh, Activation::sigmoid, Activation::clipped_relu);
   const auto n = GENERATE(1, 15, 17, 257);
   CAPTURE(backend->name(), static_cast<int>(kind), n);
   const ActivationLayer layer(kind);

@@ -30,9 +30,10 @@ TEST_CASE("conv2d gradients match finite differences", "[layers][grad]") {
                           Case{{.in = 4, .out = 6, .kernel = 3, .pad = 1, .groups = 2}, {1, 5, 5, 4}},
                           Case{{.in = 6, .out = 6, .kernel = 3, .groups = 6, .bias = false}, {2, 4, 5, 6}},
                           Case{{.in = 17, .out = 15, .kernel = 1, .stride = 2, .bias = false}, {1, 5, 3, 17}},
-                          Case{{.in = 2, .out = 3, .kernel = 5, .stride = 3, .pad = 2}, {1, 8, 7, 2}});
+                          Case{{.in = 2, .out = 3, .kernel = 5, .stride = 3, .pad = 2}, {1, 8, 7, 2}},
+                          Case{{.in = 2, .out = 3, .kernel = {3, 5}, .stride = {1, 2}, .pad = {1, 0}}, {2, 4, 9, 2}});
   const Conv2d layer(c.options);
-  CAPTURE(backend->name(), c.in.str(), c.options.out, c.options.kernel, c.options.stride, c.options.groups);
+  CAPTURE(backend->name(), c.in.str(), c.options.out, c.options.kernel.h, c.options.stride.h, c.options.groups);
   // The loss is linear in each number: only rounding is left, so eps may be large.
   CHECK(LayerRun(*backend, layer, {c.in}).worst_gradient_error(0.25f) < 2e-4);
 }

@@ -41,6 +41,7 @@ TEST_CASE("linear adds to the gradients of its parameters, and skips dx when not
 TEST_CASE("linear says what does not fit", "[layers]") {
   const Linear layer(4, 2);
   CHECK(layer.output_shape(std::vector{Shape{3, 4}}) == Shape{3, 2});
+  CHECK(layer.output_shape(std::vector{Shape{3, 7, 4}}) == Shape{3, 7, 2});
   CHECK_THROWS_AS(layer.output_shape(std::vector{Shape{3, 5}}), UserError);
   CHECK_THROWS_WITH(layer.output_shape(std::vector{Shape{3, 5}}),
                     Catch::Contains("[batch, 4]") && Catch::Contains("[3, 5]"));

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "layers/linear.h"
 #include "models/lstm_lm.h"
 #include "models/resnet.h"
 #include "tests/backends.h"
@@ -232,16 +233,45 @@ TEST_CASE("a plan in which adding would spoil another gradient is refused", "[mo
   const auto backend = GENERATE(from_range(backends())).make();
   const auto tanh = [] { return std::make_unique<ActivationLayer>(Activation::tanh); };
   Network network({4});
-  network.add("a", tanh(), {0});
-  network.add("b", tanh(), {0});
-  network.add("c", tanh(), {1});
-  network.add("a + b", std::make_unique<Sum>(), {1, 2});  // a and b share memory, and then c adds to a
-  network.add("all", std::make_unique<Sum>(), {3, 4});
+  network.add("weights", std::make_unique<Linear>(4, 4), {0});  // without any, nobody asks for gradients
+  network.add("a", tanh(), {1});
+  network.add("b", tanh(), {1});
+  network.add("c", tanh(), {2});
+  network.add("a + b", std::make_unique<Sum>(), {2, 3});  // a and b share memory, and then c adds to a
+  network.add("all", std::make_unique<Sum>(), {4, 5});
   CHECK_THROWS_WITH(Executor(network, *backend, 1, Executor::Mode::training), Catch::Contains("share memory"));
 
   Network dead_end({4});
-  dead_end.add("a", tanh(), {0});
+  dead_end.add("a", std::make_unique<Linear>(4, 4), {0});
   dead_end.add("nobody reads this", tanh(), {1});
   dead_end.add("c", tanh(), {1});
   CHECK_THROWS_WITH(Executor(dead_end, *backend, 1, Executor::Mode::training), Catch::Contains("nobody reads this"));
+}
+
+namespace {
+
+class Doubled final : public Layer {
+ public:
+  Shape output_shape(std::span<const Shape> in) const override { return in[0]; }
+  void forward(const ForwardArgs& f) const override {
+    f.backend.device()->copy(f.y.data, f.x[0].data, f.y.bytes());
+    f.backend.add(f.x[0], f.y);
+  }
+  void backward(const BackwardArgs&) const override { throw InternalError("nobody wants this gradient"); }
+};
+
+}  // namespace
+
+TEST_CASE("layers before the first parameter are not asked for gradients", "[models]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  Network plain({4}), doubled({4});
+  plain.add("fc", std::make_unique<Linear>(4, 3), {0});
+  doubled.add("twice", std::make_unique<Doubled>(), {0});
+  doubled.add("fc", std::make_unique<Linear>(4, 3), {1});
+  NetRun once(plain, *backend, 2), twice(doubled, *backend, 2);
+  once.forward(), once.backward();
+  twice.forward(), twice.backward();
+  auto expected = once.read(once.gradients, 0);
+  for (float& value : expected) value *= 2;
+  CHECK(twice.read(twice.gradients, 0) == expected);
 }

@@ -44,6 +44,7 @@ TEST_CASE("a network knows the shape of every tensor at any batch", "[models]") 
   CHECK(net.shape(0) == Shape{1, 8, 6, 3});
   CHECK(net.shape(1, 7) == Shape{7, 3, 2, 5});
   CHECK(net.shape(2, 32) == Shape{32, 5});
+  CHECK(net.shapes(7) == std::vector{Shape{7, 8, 6, 3}, Shape{7, 3, 2, 5}, Shape{7, 5}});
 }
 
 TEST_CASE("a layer that does not fit is named", "[models]") {

@@ -62,10 +62,22 @@ class CpuBackend : public Backend {
 
   void embedding_forward(const EmbeddingArgs&, ConstView tokens, ConstView table, View y) override;
   void embedding_backward(const EmbeddingArgs&, ConstView tokens, ConstView dy, View dtable) override;
-  size_t lstm_saved_bytes(const LstmArgs&) override;
-  void lstm_forward(const LstmArgs&, ConstView x, const LstmWeights&, View h, View c, View y, View saved) override;
-  void lstm_backward(const LstmArgs&, ConstView x, const LstmWeights&, ConstView y, View saved, ConstView dy, View dx,
-                     const LstmGradients&) override;
+  size_t rnn_saved_bytes(const RnnArgs&) override;
+  void rnn_forward(const RnnArgs&, ConstView x, const RnnWeights&, const RnnState&, View y, View saved) override;
+  void rnn_backward(const RnnArgs&, ConstView x, const RnnWeights&, ConstView y, View saved, ConstView dy, View dx,
+                    const RnnGradients&) override;
+
+  void sequence_mask(const SequenceArgs&, ConstView lengths, ConstView x, View y) override;
+  void sequence_reverse(const SequenceArgs&, ConstView lengths, ConstView x, View y) override;
+  void sequence_norm_forward(const SequenceNormArgs&, ConstView lengths, ConstView x, ConstView scale, ConstView shift,
+                             View running_mean, View running_var, View y, View saved) override;
+  void sequence_norm_backward(const SequenceNormArgs&, ConstView lengths, ConstView x, ConstView scale, ConstView saved,
+                              ConstView dy, View dx, View dscale, View dshift) override;
+  void lookahead_forward(const LookaheadArgs&, ConstView x, ConstView w, View y) override;
+  void lookahead_backward(const LookaheadArgs&, ConstView x, ConstView w, ConstView dy, View dx, View dw) override;
+  void transpose(const TransposeArgs&, ConstView x, View y) override;
+  void ctc_loss(const CtcArgs&, ConstView logits, ConstView lengths, ConstView labels, View dlogits,
+                double* stats) override;
 
   void softmax_cross_entropy(const CrossEntropyArgs&, ConstView logits, ConstView labels, View dlogits,
                              double* stats) override;

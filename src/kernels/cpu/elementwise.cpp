@@ -16,6 +16,14 @@ DGC_MULTIVERSION void relu_chunk(const float* x, int64_t n, float* y) {
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] < 0 ? 0 : x[i];  // so that NaN stays NaN
 }
 
+DGC_MULTIVERSION void clipped_relu_chunk(const float* x, int64_t n, float* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] < 0 ? 0 : x[i] > kReluClip ? kReluClip : x[i];
+}
+
+DGC_MULTIVERSION void clipped_relu_gradient(const float* y, const float* dy, int64_t n, float* dx) {
+  for (int64_t i = 0; i < n; ++i) dx[i] = y[i] > 0 && y[i] < kReluClip ? dy[i] : 0;
+}
+
 DGC_MULTIVERSION void relu_gradient(const float* y, const float* dy, int64_t n, float* dx) {
   for (int64_t i = 0; i < n; ++i) dx[i] = y[i] > 0 ? dy[i] : 0;
 }
@@ -47,6 +55,8 @@ Forward forward_of(Activation kind) {
       return tanh_chunk;
     case Activation::sigmoid:
       return sigmoid_chunk;
+    case Activation::clipped_relu:
+      return clipped_relu_chunk;
   }
   DGC_CHECK(false, "unknown activation");
 }
@@ -59,6 +69,8 @@ Backward backward_of(Activation kind) {
       return tanh_gradient;
     case Activation::sigmoid:
       return sigmoid_gradient;
+    case Activation::clipped_relu:
+      return clipped_relu_gradient;
   }
   DGC_CHECK(false, "unknown activation");
 }

@@ -20,7 +20,7 @@ void CpuBackend::linear_backward(const LinearArgs& args, ConstView x, ConstView 
   const float* const g = dy.f32();
   if (dx) multiply(args.batch, args.in, args.out, {g, args.out}, {w.f32(), args.in}, 0.f, dx.f32());
   if (dw) multiply(args.out, args.in, args.batch, {g, args.out, 'T'}, {x.f32(), args.in}, 1.f, dw.f32());
-  if (db) add_column_sums(g, args.batch, args.out, db.f32());
+  if (db) add_column_sums({g, args.out}, args.batch, args.out, db.f32());
 }
 
 }  // namespace dgc

@@ -26,13 +26,11 @@ void multiply(int64_t m, int64_t n, int64_t k, const Factor& a, const Factor& b,
       "oneDNN could not multiply two matrices");
 }
 
-void add_column_sums(const float* x, int64_t rows, int64_t columns, float* to, float* also) {
+void add_column_sums(const Factor& x, int64_t rows, int64_t columns, float* to) {
   for_chunks(columns, kColumns, [=](int64_t first, int64_t count) {
     double sums[kColumns];
-    column_sums(x + first, rows, columns, count, sums);
+    column_sums(x.data + first, rows, x.row_length, count, sums);
     for (int64_t c = 0; c < count; ++c) to[first + c] += static_cast<float>(sums[c]);
-    if (also == nullptr) return;
-    for (int64_t c = 0; c < count; ++c) also[first + c] += static_cast<float>(sums[c]);
   });
 }
 

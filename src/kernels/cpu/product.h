@@ -15,7 +15,7 @@ struct Factor {
 // gradient by itself, but takes memory for its packed panels in each call, of a size that the caches set.
 void multiply(int64_t m, int64_t n, int64_t k, const Factor& a, const Factor& b, float keep, float* c);
 
-// to[c] += sum of x[r][c] over rows, x [rows, columns]; the sums in double. The same to `also`, if not null.
-void add_column_sums(const float* x, int64_t rows, int64_t columns, float* to, float* also = nullptr);
+// to[c] += sum of x[r][c] over rows, for the first `columns` columns of x; the sums in double.
+void add_column_sums(const Factor& x, int64_t rows, int64_t columns, float* to);
 
 }  // namespace dgc

@@ -25,7 +25,7 @@ DGC_MULTIVERSION void spread_over_rows(const float* dy, int64_t rows, int64_t ch
 }
 
 // to [columns, rows] = from [rows, columns], in squares that fit into cache.
-void transpose(const float* from, int64_t rows, int64_t columns, float* to) {
+void turn(const float* from, int64_t rows, int64_t columns, float* to) {
   constexpr int64_t kSide = 16;
   for (int64_t r0 = 0; r0 < rows; r0 += kSide) {
     for (int64_t c0 = 0; c0 < columns; c0 += kSide) {
@@ -94,7 +94,7 @@ void CpuBackend::flatten_forward(const FlattenArgs& args, ConstView x, View y) {
   float* const to = y.f32();
   const int64_t image = args.spatial * args.channels;
   for_chunks(args.batch, 1,
-             [&](int64_t i, int64_t) { transpose(from + i * image, args.spatial, args.channels, to + i * image); });
+             [&](int64_t i, int64_t) { turn(from + i * image, args.spatial, args.channels, to + i * image); });
 }
 
 void CpuBackend::flatten_backward(const FlattenArgs& args, ConstView dy, View dx) {
@@ -102,7 +102,7 @@ void CpuBackend::flatten_backward(const FlattenArgs& args, ConstView dy, View dx
   float* const to = dx.f32();
   const int64_t image = args.spatial * args.channels;
   for_chunks(args.batch, 1,
-             [&](int64_t i, int64_t) { transpose(from + i * image, args.channels, args.spatial, to + i * image); });
+             [&](int64_t i, int64_t) { turn(from + i * image, args.channels, args.spatial, to + i * image); });
 }
 
 }  // namespace dgc

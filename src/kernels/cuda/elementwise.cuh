@@ -50,6 +50,8 @@ struct ActivationForward {
         return x < 0 ? 0 : x;  // so that NaN stays NaN
       case Activation::tanh:
         return tanhf(x);
+      case Activation::clipped_relu:
+        return x < 0 ? 0 : x > kReluClip ? kReluClip : x;
       default:
         return 1 / (1 + expf(-x));
     }
@@ -84,6 +86,8 @@ struct ActivationBackward {
         return y > 0 ? dy : 0;
       case Activation::tanh:
         return dy * (1 - y * y);
+      case Activation::clipped_relu:
+        return y > 0 && y < kReluClip ? dy : 0;
       default:
         return dy * (y * (1 - y));
     }

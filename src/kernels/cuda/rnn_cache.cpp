@@ -15,6 +15,21 @@ int to_int(int64_t size) {
   return static_cast<int>(size);
 }
 
+// All of them as RnnArgs has them: cuDNN's GRU resets after the product too.
+cudnnRNNMode_t cell_mode(RnnCell cell) {
+  switch (cell) {
+    case RnnCell::lstm:
+      return CUDNN_LSTM;
+    case RnnCell::gru:
+      return CUDNN_GRU;
+    case RnnCell::tanh:
+      return CUDNN_RNN_TANH;
+    case RnnCell::relu:
+      return CUDNN_RNN_RELU;
+  }
+  throw InternalError("an unknown cell");
+}
+
 cudnnMathType_t math_type(DType type, Fp32Math math) {
   if (type != DType::f32) return CUDNN_TENSOR_OP_MATH;
   return math == Fp32Math::exact ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;  // the default rounds factors to TF32
@@ -31,7 +46,7 @@ int64_t numel(cudnnTensorDescriptor_t tensor) {
 
 }  // namespace
 
-PreparedLstm::PreparedLstm(cudnnHandle_t dnn, const std::shared_ptr<Device>& device, const LstmKey& key, Fp32Math math)
+PreparedRnn::PreparedRnn(cudnnHandle_t dnn, const std::shared_ptr<Device>& device, const RnnKey& key, Fp32Math math)
     : lengths(device, static_cast<size_t>(key.args.batch) * sizeof(int32_t)), type_(key.type) {
   describe(dnn, key, math);
   check(cudnnGetRNNWeightSpaceSize(dnn, rnn, &weight_bytes), "cudnnGetRNNWeightSpaceSize");
@@ -43,7 +58,7 @@ PreparedLstm::PreparedLstm(cudnnHandle_t dnn, const std::shared_ptr<Device>& dev
   find_pieces(dnn, device, key);
 }
 
-PreparedLstm::~PreparedLstm() {
+PreparedRnn::~PreparedRnn() {
   cudnnDestroyTensorDescriptor(bias_);
   cudnnDestroyTensorDescriptor(matrix_);
   cudnnDestroyTensorDescriptor(state);
@@ -53,8 +68,8 @@ PreparedLstm::~PreparedLstm() {
   cudnnDestroyDropoutDescriptor(dropout_);
 }
 
-void PreparedLstm::describe(cudnnHandle_t dnn, const LstmKey& key, Fp32Math math) {
-  const LstmArgs& a = key.args;
+void PreparedRnn::describe(cudnnHandle_t dnn, const RnnKey& key, Fp32Math math) {
+  const RnnArgs& a = key.args;
   const int steps = to_int(a.steps), batch = to_int(a.batch), in = to_int(a.in), hidden = to_int(a.hidden);
   const cudnnDataType_t type = dnn_type(key.type);
   check(cudnnCreateDropoutDescriptor(&dropout_), "cudnnCreateDropoutDescriptor");
@@ -67,7 +82,8 @@ void PreparedLstm::describe(cudnnHandle_t dnn, const LstmKey& key, Fp32Math math
   check(cudnnSetDropoutDescriptor(dropout_, dnn, 0, nullptr, 0, 0), "cudnnSetDropoutDescriptor");
   // The standard algorithm, one product after the other: the others keep weights in registers or shared memory across
   // steps, and only where they fit.
-  check(cudnnSetRNNDescriptor_v8(rnn, CUDNN_RNN_ALGO_STANDARD, CUDNN_LSTM, CUDNN_RNN_DOUBLE_BIAS, CUDNN_UNIDIRECTIONAL,
+  check(cudnnSetRNNDescriptor_v8(rnn, CUDNN_RNN_ALGO_STANDARD, cell_mode(a.cell),
+                                 a.biases ? CUDNN_RNN_DOUBLE_BIAS : CUDNN_RNN_NO_BIAS, CUDNN_UNIDIRECTIONAL,
                                  CUDNN_LINEAR_INPUT, type, CUDNN_DATA_FLOAT, math_type(key.type, math), in, hidden,
                                  hidden, 1, dropout_, CUDNN_RNN_PADDED_IO_DISABLED),
         "cudnnSetRNNDescriptor_v8");
@@ -84,30 +100,33 @@ void PreparedLstm::describe(cudnnHandle_t dnn, const LstmKey& key, Fp32Math math
   lengths.device().copy_in(lengths.data(), all_steps.data(), lengths.bytes());
 }
 
-// cuDNN counts matrices as PyTorch does: of the input for i, f, g, o, then of the state.
-void PreparedLstm::find_pieces(cudnnHandle_t dnn, const std::shared_ptr<Device>& device, const LstmKey& key) {
+// cuDNN counts matrices as PyTorch does: of the input for each gate, then of the state.
+void PreparedRnn::find_pieces(cudnnHandle_t dnn, const std::shared_ptr<Device>& device, const RnnKey& key) {
   const Buffer space(device, weight_bytes);  // only its address counts
+  const int64_t hidden = key.args.hidden, gates = key.args.gates() / hidden;
   for (const bool biases : {false, true}) {
-    for (int32_t number = 0; number < 8; ++number) {
+    if (biases && !key.args.biases) break;
+    for (int32_t number = 0; number < 2 * gates; ++number) {
       void *matrix = nullptr, *bias = nullptr;
       check(cudnnGetRNNWeightParams(dnn, rnn, 0, weight_bytes, space.data(), number, matrix_, &matrix, bias_, &bias),
             "cudnnGetRNNWeightParams");
-      const int64_t gate = number % 4, hidden = key.args.hidden, width = number < 4 ? key.args.in : hidden;
+      const bool of_input = number < gates;
+      const int64_t gate = number % gates, width = of_input ? key.args.in : hidden;
       if (biases) {
-        add_piece(key, space.data(), number < 4 ? kBiasIh : kBiasHh, gate * hidden, bias_, bias);
+        add_piece(key, space.data(), of_input ? kBiasIh : kBiasHh, gate * hidden, bias_, bias);
       } else {
-        add_piece(key, space.data(), number < 4 ? kWeightIh : kWeightHh, gate * hidden * width, matrix_, matrix);
+        add_piece(key, space.data(), of_input ? kWeightIh : kWeightHh, gate * hidden * width, matrix_, matrix);
       }
     }
   }
   int64_t total = 0;
   for (const Piece& piece : pieces) total += piece.numel;
-  const int64_t gates = 4 * key.args.hidden;
-  DGC_CHECK(total == gates * (key.args.in + key.args.hidden + 2), "cuDNN has other weights than an LSTM's");
+  const int64_t columns = key.args.in + hidden + (key.args.biases ? 2 : 0);
+  DGC_CHECK(total == key.args.gates() * columns, "cuDNN has other weights than this cell's");
 }
 
-void PreparedLstm::add_piece(const LstmKey& key, const void* space, size_t tensor, int64_t from,
-                             cudnnTensorDescriptor_t desc, const void* at) {
+void PreparedRnn::add_piece(const RnnKey& key, const void* space, size_t tensor, int64_t from,
+                            cudnnTensorDescriptor_t desc, const void* at) {
   DGC_CHECK(at != nullptr, "cuDNN has no such weights");
   const auto bytes = static_cast<const std::byte*>(at) - static_cast<const std::byte*>(space);
   const Piece piece{tensor, from, static_cast<int64_t>(bytes) / static_cast<int64_t>(dtype_size(key.type)),
@@ -122,7 +141,7 @@ void PreparedLstm::add_piece(const LstmKey& key, const void* space, size_t tenso
   pieces.push_back(piece);
 }
 
-const float* PreparedLstm::weight_space(const LstmPointers& tensors) const {
+const float* PreparedRnn::weight_space(const RnnPointers& tensors) const {
   if (type_ != DType::f32) return nullptr;
   const float* const begin = tensors[pieces[0].tensor] + pieces[0].from - pieces[0].to;
   int64_t total = 0;
@@ -133,10 +152,10 @@ const float* PreparedLstm::weight_space(const LstmPointers& tensors) const {
   return static_cast<size_t>(total) * sizeof(float) == weight_bytes ? begin : nullptr;
 }
 
-const PreparedLstm& RnnCache::get(cudnnHandle_t dnn, const LstmKey& key) {
+const PreparedRnn& RnnCache::get(cudnnHandle_t dnn, const RnnKey& key) {
   const auto known = prepared_.find(key);
   if (known != prepared_.end()) return *known->second;
-  return *prepared_.emplace(key, std::make_unique<PreparedLstm>(dnn, device_, key, math_)).first->second;
+  return *prepared_.emplace(key, std::make_unique<PreparedRnn>(dnn, device_, key, math_)).first->second;
 }
 
 }  // namespace dgc::cuda

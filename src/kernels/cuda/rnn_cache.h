@@ -11,17 +11,18 @@
 
 namespace dgc::cuda {
 
-struct LstmKey {
-  LstmArgs args;
+struct RnnKey {
+  RnnArgs args;
   DType type;
-  auto operator<=>(const LstmKey&) const = default;
+  auto operator<=>(const RnnKey&) const = default;
 };
 
-// The four parameters of an LSTM in the order of LstmWeights.
-using LstmPointers = std::array<const float*, 4>;
+// The parameters of a recurrent layer in the order of RnnWeights; without biases the last two are null.
+using RnnPointers = std::array<const float*, 4>;
 
-// What cuDNN needs to know about one LSTM. It wants all parameters in one "weight space" of the activations' type.
-class PreparedLstm {
+// What cuDNN needs to know about one recurrent layer. It wants all parameters in one "weight space" of the activations'
+// type.
+class PreparedRnn {
  public:
   // Elements [from, from + numel) of parameter `tensor` lie at `to` in the weight space.
   struct Piece {
@@ -29,26 +30,26 @@ class PreparedLstm {
     int64_t from, to, numel;
   };
 
-  PreparedLstm(cudnnHandle_t, const std::shared_ptr<Device>&, const LstmKey&, Fp32Math);
-  ~PreparedLstm();
-  PreparedLstm(const PreparedLstm&) = delete;
-  PreparedLstm& operator=(const PreparedLstm&) = delete;
+  PreparedRnn(cudnnHandle_t, const std::shared_ptr<Device>&, const RnnKey&, Fp32Math);
+  ~PreparedRnn();
+  PreparedRnn(const PreparedRnn&) = delete;
+  PreparedRnn& operator=(const PreparedRnn&) = delete;
 
   // Where the weight space would begin if the parameters, as they lie, were one already; null if they are not. In fp32
   // they are, wherever the sizes leave no gaps between tensors of an arena.
-  const float* weight_space(const LstmPointers&) const;
+  const float* weight_space(const RnnPointers&) const;
 
   cudnnRNNDescriptor_t rnn = nullptr;
   cudnnRNNDataDescriptor_t x = nullptr, y = nullptr;
-  cudnnTensorDescriptor_t state = nullptr;  // h and c: [1, batch, hidden]
+  cudnnTensorDescriptor_t state = nullptr;  // h, and an lstm's c: [1, batch, hidden]
   Buffer lengths;                           // i32 [batch] on the device: every stream has all steps
   std::vector<Piece> pieces;
   size_t weight_bytes = 0, training_bytes = 0, inference_bytes = 0, reserve_bytes = 0;
 
  private:
-  void describe(cudnnHandle_t, const LstmKey&, Fp32Math);
-  void find_pieces(cudnnHandle_t, const std::shared_ptr<Device>&, const LstmKey&);
-  void add_piece(const LstmKey&, const void* space, size_t tensor, int64_t from, cudnnTensorDescriptor_t,
+  void describe(cudnnHandle_t, const RnnKey&, Fp32Math);
+  void find_pieces(cudnnHandle_t, const std::shared_ptr<Device>&, const RnnKey&);
+  void add_piece(const RnnKey&, const void* space, size_t tensor, int64_t from, cudnnTensorDescriptor_t,
                  const void* at);
 
   DType type_;
@@ -56,16 +57,16 @@ class PreparedLstm {
   cudnnTensorDescriptor_t matrix_ = nullptr, bias_ = nullptr;
 };
 
-// Looks each LSTM up once and keeps it.
+// Looks each layer up once and keeps it.
 class RnnCache {
  public:
   RnnCache(std::shared_ptr<Device> device, Fp32Math math) : device_(std::move(device)), math_(math) {}
-  const PreparedLstm& get(cudnnHandle_t, const LstmKey&);
+  const PreparedRnn& get(cudnnHandle_t, const RnnKey&);
 
  private:
   std::shared_ptr<Device> device_;
   Fp32Math math_;
-  std::map<LstmKey, std::unique_ptr<PreparedLstm>> prepared_;
+  std::map<RnnKey, std::unique_ptr<PreparedRnn>> prepared_;
 };
 
 }  // namespace dgc::cuda

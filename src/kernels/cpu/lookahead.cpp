@@ -1,0 +1,74 @@
+// Channels run innermost, so the weights are turned around first: [context, channels] in scratch.
+#include <algorithm>
+
+#include "kernels/cpu/cpu_backend.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/simd.h"
+
+namespace dgc {
+namespace {
+
+DGC_MULTIVERSION void add_product(const float* w, const float* x, int64_t n, float* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] += w[i] * x[i];
+}
+
+const float* turned(const LookaheadArgs& a, const float* w, float* to) {
+  for (int64_t c = 0; c < a.channels; ++c) {
+    for (int64_t k = 0; k < a.context; ++k) to[k * a.channels + c] = w[c * a.context + k];
+  }
+  return to;
+}
+
+size_t weight_bytes(const LookaheadArgs& a) { return static_cast<size_t>(a.context * a.channels) * sizeof(float); }
+
+}  // namespace
+
+void CpuBackend::lookahead_forward(const LookaheadArgs& a, ConstView x, ConstView w, View y) {
+  const float* const by = turned(a, w.f32(), reinterpret_cast<float*>(scratch(weight_bytes(a))));
+  const int64_t row = a.streams * a.channels;
+  const float* const from = x.f32();
+  float* const to = y.f32();
+  for_chunks(a.steps, 1, [&](int64_t t, int64_t) {
+    std::fill_n(to + t * row, row, 0.f);
+    for (int64_t k = 0; k < std::min(a.context, a.steps - t); ++k) {
+      for (int64_t s = 0; s < a.streams; ++s) {
+        add_product(by + k * a.channels, from + (t + k) * row + s * a.channels, a.channels,
+                    to + t * row + s * a.channels);
+      }
+    }
+  });
+}
+
+void CpuBackend::lookahead_backward(const LookaheadArgs& a, ConstView x, ConstView w, ConstView dy, View dx, View dw) {
+  float* const memory = reinterpret_cast<float*>(scratch(2 * weight_bytes(a)));
+  const float* const by = turned(a, w.f32(), memory);
+  float* const sums = memory + a.context * a.channels;
+  const int64_t row = a.streams * a.channels;
+  const float *const from = x.f32(), *const g = dy.f32();
+  if (dx) {
+    float* const to = dx.f32();
+    for_chunks(a.steps, 1, [&](int64_t t, int64_t) {
+      std::fill_n(to + t * row, row, 0.f);
+      for (int64_t k = 0; k < std::min(a.context, t + 1); ++k) {
+        for (int64_t s = 0; s < a.streams; ++s) {
+          add_product(by + k * a.channels, g + (t - k) * row + s * a.channels, a.channels,
+                      to + t * row + s * a.channels);
+        }
+      }
+    });
+  }
+  for_chunks(a.context, 1, [&](int64_t k, int64_t) {
+    float* const sum = sums + k * a.channels;
+    std::fill_n(sum, a.channels, 0.f);
+    for (int64_t t = 0; t + k < a.steps; ++t) {
+      for (int64_t s = 0; s < a.streams; ++s) {
+        add_product(g + t * row + s * a.channels, from + (t + k) * row + s * a.channels, a.channels, sum);
+      }
+    }
+  });
+  for (int64_t c = 0; c < a.channels; ++c) {
+    for (int64_t k = 0; k < a.context; ++k) dw.f32()[c * a.context + k] += sums[k * a.channels + c];
+  }
+}
+
+}  // namespace dgc

@@ -1,0 +1,185 @@
+// The input products of all steps are one matrix product, as are the gradients of the weights. What remains between one
+// step and the next is the recurrent product and one loop over the gates (rnn_cells.h).
+#include <algorithm>
+
+#include "kernels/cpu/cpu_backend.h"
+#include "kernels/cpu/dnnl_cache.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/pieces.h"
+#include "kernels/cpu/product.h"
+#include "kernels/cpu/rnn_cells.h"
+
+namespace dgc {
+namespace {
+
+int64_t state_size(const RnnArgs& a) { return a.batch * a.hidden; }
+bool is_lstm(const RnnArgs& a) { return a.cell == RnnCell::lstm; }
+bool is_gru(const RnnArgs& a) { return a.cell == RnnCell::gru; }
+bool has_extra(const RnnArgs& a) { return is_lstm(a) || is_gru(a); }
+
+// What forward leaves for backward. Without a backward pass there is one step's worth of extra and c.
+struct Saved {
+  Saved(const RnnArgs& a, bool training, Pieces p)
+      : gates(p.take(a.steps * a.batch * a.gates())),
+        extra(p.take(has_extra(a) ? (training ? a.steps : 1) * state_size(a) : 0)),
+        c(p.take(is_lstm(a) ? (training ? a.steps + 1 : 1) * state_size(a) : 0)),
+        h_before(p.take(state_size(a))),
+        bytes(p.bytes()) {}
+  float* gates;     // [steps, batch, gates]
+  float* extra;     // [steps, batch, hidden]
+  float* c;         // [1 + steps, batch, hidden]: the first is the state before
+  float* h_before;  // [batch, hidden]: the state before the first step
+  size_t bytes;
+};
+
+struct ForwardScratch {
+  ForwardScratch(const RnnArgs& a, const StepProduct& product, bool training, Pieces p)
+      : bias(p.take(a.gates())),
+        weights(p.take(product.weights_floats)),
+        room(p.take(product.scratchpad_floats)),
+        recurrent(p.take(is_gru(a) ? a.batch * a.gates() : 0)),
+        kept(p.take(training ? 0 : static_cast<int64_t>(Saved(a, false, Pieces(nullptr)).bytes / sizeof(float)))),
+        bytes(p.bytes()) {}
+  float* bias;
+  float* weights;
+  float* room;
+  float* recurrent;  // gru: the product of one step, which the reset gate keeps apart from the input's
+  float* kept;       // in evaluation: what training saves
+  size_t bytes;
+};
+
+constexpr int64_t kElementsPerChunk = 2048;  // some microseconds of work
+
+template <typename Body>
+void for_rows(const RnnArgs& a, const Body& body) {
+  for_chunks(a.batch, std::max<int64_t>(1, kElementsPerChunk / a.hidden), [&](int64_t first, int64_t count) {
+    for (int64_t row = first; row < first + count; ++row) body(row);
+  });
+}
+
+void start_state(View from, int64_t n, float* to) {
+  if (from) {
+    std::copy_n(from.f32(), n, to);
+  } else {
+    std::fill_n(to, n, 0.f);
+  }
+}
+
+// The gru's third gate has the recurrent bias in its recurrent product.
+void start_bias(const RnnArgs& a, const RnnWeights& w, float* bias) {
+  std::fill_n(bias, a.gates(), 0.f);
+  if (!a.biases) return;
+  const int64_t both = is_gru(a) ? 2 * a.hidden : a.gates();
+  for (int64_t i = 0; i < both; ++i) bias[i] = w.b_ih.f32()[i] + w.b_hh.f32()[i];
+  for (int64_t i = both; i < a.gates(); ++i) bias[i] = w.b_ih.f32()[i];
+}
+
+void start_recurrent(const RnnArgs& a, const RnnWeights& w, float* recurrent) {
+  std::fill_n(recurrent, a.batch * a.gates(), 0.f);
+  if (!a.biases) return;
+  for_rows(a, [&](int64_t row) {
+    std::copy_n(w.b_hh.f32() + 2 * a.hidden, a.hidden, recurrent + row * a.gates() + 2 * a.hidden);
+  });
+}
+
+// The gradients of what the recurrent weights have made: columns [first, first + columns) of all gates.
+struct RecurrentGradient {
+  const float* data;
+  int64_t row_length, first, columns;
+};
+
+struct RecurrentGradients {
+  RecurrentGradients(const RnnArgs& a, const Saved& kept)
+      : parts{{kept.gates, a.gates(), 0, is_gru(a) ? 2 * a.hidden : a.gates()},
+              {kept.extra, a.hidden, 2 * a.hidden, a.hidden}},
+        count(is_gru(a) ? 2 : 1) {}
+  RecurrentGradient parts[2];
+  int count;
+  const RecurrentGradient* begin() const { return parts; }
+  const RecurrentGradient* end() const { return parts + count; }
+};
+
+}  // namespace
+
+size_t CpuBackend::rnn_saved_bytes(const RnnArgs& args) { return Saved(args, true, Pieces(nullptr)).bytes; }
+
+void CpuBackend::rnn_forward(const RnnArgs& a, ConstView x, const RnnWeights& w, const RnnState& state, View y,
+                             View saved) {
+  const int64_t rows = a.steps * a.batch, size = state_size(a), gates_of_row = a.gates();
+  const bool training = static_cast<bool>(saved);
+  const StepProduct& product = dnnl_->step_product({.rows = a.batch, .columns = gates_of_row, .inner = a.hidden});
+  const ForwardScratch memory(a, product, training,
+                              Pieces(scratch(ForwardScratch(a, product, training, Pieces(nullptr)).bytes)));
+  const Saved kept(a, training, Pieces(training ? saved.data : memory.kept));
+  start_state(state.h, size, kept.h_before);
+  if (is_lstm(a)) start_state(state.c, size, kept.c);
+  start_bias(a, w, memory.bias);
+
+  multiply(rows, gates_of_row, a.in, {x.f32(), a.in}, {w.w_ih.f32(), a.in, 'T'}, 0.f, kept.gates);
+  const float* const weights = dnnl_->load_weights(product, w.w_hh.f32(), memory.weights);
+  const float* h_before = kept.h_before;
+  for (int64_t t = 0; t < a.steps; ++t) {
+    float* const at = kept.gates + t * a.batch * gates_of_row;
+    float* const out = y.f32() + t * size;
+    const int64_t step = training ? t : 0;  // each step's cells overwrite those of the step before
+    const float* const c_before = kept.c + step * size;
+    float* const c_now = kept.c + (training ? t + 1 : 0) * size;
+    float* const extra = kept.extra + step * size;
+    if (is_gru(a)) start_recurrent(a, w, memory.recurrent);
+    dnnl_->add_step_product(product, h_before, weights, is_gru(a) ? memory.recurrent : at, memory.room);
+    for_rows(a, [&](int64_t row) {
+      const int64_t i = row * a.hidden, gate = row * gates_of_row;
+      rnn_forward_row(a.cell, {a.hidden, memory.bias, memory.recurrent + gate, h_before + i, c_before + i, at + gate,
+                               c_now + i, extra + i, out + i});
+    });
+    h_before = out;
+  }
+  if (state.h) std::copy_n(h_before, size, state.h.f32());
+  if (state.c) std::copy_n(kept.c + (training ? a.steps : 0) * size, size, state.c.f32());
+}
+
+void CpuBackend::rnn_backward(const RnnArgs& a, ConstView x, const RnnWeights& w, ConstView y, View saved, ConstView dy,
+                              View dx, const RnnGradients& d) {
+  const int64_t rows = a.steps * a.batch, size = state_size(a), gates_of_row = a.gates();
+  const Saved kept(a, true, Pieces(saved.data));
+  Pieces pieces(scratch(2 * static_cast<size_t>(size + 16) * sizeof(float)));
+  float *const dh = pieces.take(size), *const dc = pieces.take(size);
+  std::fill_n(dh, size, 0.f);
+  std::fill_n(dc, size, 0.f);
+  const RecurrentGradients recurrent(a, kept);  // once the loop below has written them
+
+  for (int64_t t = a.steps; t-- > 0;) {
+    float* const at = kept.gates + t * a.batch * gates_of_row;
+    const float* const from = dy.f32() + t * size;
+    const float* const h_before = t == 0 ? kept.h_before : y.f32() + (t - 1) * size;
+    for_rows(a, [&](int64_t row) {
+      const int64_t i = row * a.hidden, all = t * size + i;
+      rnn_backward_row(a.cell, {a.hidden, h_before + i, kept.c + all, from + i, dh + i, dc + i, kept.extra + all,
+                                at + row * gates_of_row});
+    });
+    if (t == 0) break;
+    float keep = is_gru(a) ? 1.f : 0.f;
+    for (const RecurrentGradient& part : recurrent) {
+      multiply(a.batch, a.hidden, part.columns, {part.data + t * a.batch * part.row_length, part.row_length},
+               {w.w_hh.f32() + part.first * a.hidden, a.hidden}, keep, dh);
+      keep = 1.f;
+    }
+  }
+
+  const float* const gates = kept.gates;  // their gradients now
+  if (dx) multiply(rows, a.in, gates_of_row, {gates, gates_of_row}, {w.w_ih.f32(), a.in}, 0.f, dx.f32());
+  multiply(gates_of_row, a.in, rows, {gates, gates_of_row, 'T'}, {x.f32(), a.in}, 1.f, d.w_ih.f32());
+  if (a.biases) add_column_sums({gates, gates_of_row}, rows, gates_of_row, d.b_ih.f32());
+  for (const RecurrentGradient& part : recurrent) {
+    float* const to = d.w_hh.f32() + part.first * a.hidden;
+    const auto add = [&](int64_t first, int64_t count, const float* h) {
+      const float* const from = part.data + first * part.row_length;
+      multiply(part.columns, a.hidden, count, {from, part.row_length, 'T'}, {h, a.hidden}, 1.f, to);
+    };
+    add(0, a.batch, kept.h_before);
+    if (a.steps > 1) add(a.batch, rows - a.batch, y.f32());
+    if (a.biases) add_column_sums({part.data, part.row_length}, rows, part.columns, d.b_hh.f32() + part.first);
+  }
+}
+
+}  // namespace dgc

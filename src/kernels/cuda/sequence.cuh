@@ -1,0 +1,225 @@
+// Padded sequences (SequenceArgs): masking, reversing, the change between the layouts of images and of recurrent
+// layers, and the lookahead convolution. Each reads what it needs once and writes every element of y once; lengths come
+// from the device, so that a recorded step serves batches of any lengths. The first three only move elements, of any
+// type of their size.
+#pragma once
+
+#include "kernels/backend.h"
+#include "kernels/cuda/dispatch.h"
+
+namespace dgc::cuda {
+
+__device__ inline int64_t valid_steps(const SequenceArgs& a, int length) {
+  const int64_t frames = length > 0 ? length : 0, steps = (frames + a.frames_per_step - 1) / a.frames_per_step;
+  return steps < a.steps ? steps : a.steps;
+}
+
+// A step of a stream, and its number as steps of streams lie in memory.
+struct FramePlace {
+  int64_t stream, step;
+};
+__device__ inline FramePlace frame_place(const SequenceArgs& a, int64_t frame) {
+  if (a.order == SequenceOrder::steps_first) return {frame % a.streams, frame / a.streams};
+  return {frame / a.steps, frame % a.steps};
+}
+__device__ inline int64_t frame_at(const SequenceArgs& a, const FramePlace& at) {
+  return a.order == SequenceOrder::steps_first ? at.step * a.streams + at.stream : at.stream * a.steps + at.step;
+}
+__device__ inline bool is_valid(const SequenceArgs& a, const int32_t* lengths, int64_t frame) {
+  const FramePlace at = frame_place(a, frame);
+  return at.step < valid_steps(a, lengths[at.stream]);
+}
+
+template <typename T>
+struct SequenceMoveArgs {
+  SequenceArgs size;
+  int64_t n;  // elements
+  const int32_t* lengths;
+  const T* x;
+  T* y;
+};
+
+template <typename T, int V>
+struct SequenceMask {
+  static constexpr const char* kName = "sequence_mask";
+  static constexpr int kBlock = kElementwiseBlock;
+  using Args = SequenceMoveArgs<T>;
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    const int64_t i = (int64_t{blockIdx.x} * kBlock + threadIdx.x) * V;
+    if (i >= a.n) return;
+    Pack<T, V> pack{};
+    if (is_valid(a.size, a.lengths, i / a.size.width)) pack = load_pack<V>(a.x + i);
+    store_pack<V>(pack, a.y + i);
+  }
+};
+
+template <typename T, int V>
+struct SequenceReverse {
+  static constexpr const char* kName = "sequence_reverse";
+  static constexpr int kBlock = kElementwiseBlock;
+  using Args = SequenceMoveArgs<T>;
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    const int64_t i = (int64_t{blockIdx.x} * kBlock + threadIdx.x) * V;
+    if (i >= a.n) return;
+    const FramePlace to = frame_place(a.size, i / a.size.width);
+    const int64_t valid = valid_steps(a.size, a.lengths[to.stream]);
+    Pack<T, V> pack{};
+    if (to.step < valid) {
+      const int64_t from = frame_at(a.size, {to.stream, valid - 1 - to.step});
+      pack = load_pack<V>(a.x + from * a.size.width + i % a.size.width);
+    }
+    store_pack<V>(pack, a.y + i);
+  }
+};
+
+template <typename T>
+struct SwapAxes {
+  static constexpr const char* kName = "swap_axes";
+  static constexpr int kBlock = kElementwiseBlock;
+  struct Args {
+    TransposeArgs size;
+    const T* x;
+    T* y;
+  };
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    const TransposeArgs& s = a.size;
+    const int64_t to = int64_t{blockIdx.x} * kBlock + threadIdx.x, block = s.rows * s.columns;
+    if (to >= s.outer * s.inner * block) return;
+    const int64_t row = to % s.rows, column = to / s.rows % s.columns, at = to / block;
+    a.y[to] = a.x[(at % s.outer * s.inner + at / s.outer) * block + row * s.columns + column];
+  }
+};
+
+template <typename T>
+struct LookaheadForward {
+  static constexpr const char* kName = "lookahead_forward";
+  static constexpr int kBlock = kElementwiseBlock;
+  struct Args {
+    LookaheadArgs size;
+    const T* x;
+    const float* w;
+    T* y;
+  };
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    const LookaheadArgs& s = a.size;
+    const int64_t i = int64_t{blockIdx.x} * kBlock + threadIdx.x, row = s.streams * s.channels;
+    if (i >= s.steps * row) return;
+    const int64_t left = s.steps - i / row;
+    const float* const w = a.w + i % s.channels * s.context;
+    float sum = 0;
+    for (int64_t k = 0; k < s.context && k < left; ++k) sum += w[k] * to_float(a.x[i + k * row]);
+    a.y[i] = from_float<T>(sum);
+  }
+};
+
+template <typename T>
+struct LookaheadData {
+  static constexpr const char* kName = "lookahead_backward_data";
+  static constexpr int kBlock = kElementwiseBlock;
+  struct Args {
+    LookaheadArgs size;
+    const T* dy;
+    const float* w;
+    T* dx;
+  };
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    const LookaheadArgs& s = a.size;
+    const int64_t i = int64_t{blockIdx.x} * kBlock + threadIdx.x, row = s.streams * s.channels;
+    if (i >= s.steps * row) return;
+    const float* const w = a.w + i % s.channels * s.context;
+    float sum = 0;
+    for (int64_t k = 0; k < s.context && k <= i / row; ++k) sum += w[k] * to_float(a.dy[i - k * row]);
+    a.dx[i] = from_float<T>(sum);
+  }
+};
+
+// A thread per weight walks over all steps: neighbouring threads have neighbouring channels, so that a warp reads
+// lines.
+template <typename T>
+struct LookaheadWeights {
+  static constexpr const char* kName = "lookahead_backward_weights";
+  static constexpr int kBlock = 128;
+  struct Args {
+    LookaheadArgs size;
+    const T* x;
+    const T* dy;
+    float* dw;
+  };
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    const LookaheadArgs& s = a.size;
+    const int64_t i = int64_t{blockIdx.x} * kBlock + threadIdx.x;
+    if (i >= s.context * s.channels) return;
+    const int64_t k = i / s.channels, channel = i % s.channels, ahead = k * s.streams * s.channels;
+    double sum = 0;
+    for (int64_t r = 0; r < (s.steps - k) * s.streams; ++r) {
+      const int64_t at = r * s.channels + channel;
+      sum += static_cast<double>(to_float(a.dy[at]) * to_float(a.x[at + ahead]));
+    }
+    a.dw[channel * s.context + k] += static_cast<float>(sum);
+  }
+};
+
+template <template <typename, int> typename Move, typename Queue>
+void move_sequences(Queue& queue, const SequenceArgs& args, ConstView lengths, ConstView x, View y) {
+  const int64_t n = args.steps * args.streams * args.width;
+  dispatch_size(y.dtype, [&]<typename T>() {
+    const auto run = [&]<int V>() {
+      queue.template run<Move<T, V>>(elementwise_blocks(n, V), {args, n, lengths.i32(), pointer<T>(x), pointer<T>(y)});
+    };
+    dispatch_packs<T>(args.width, run, x.data, y.data);
+  });
+}
+
+template <typename Queue>
+void sequence_mask(Queue& queue, const SequenceArgs& args, ConstView lengths, ConstView x, View y) {
+  move_sequences<SequenceMask>(queue, args, lengths, x, y);
+}
+
+template <typename Queue>
+void sequence_reverse(Queue& queue, const SequenceArgs& args, ConstView lengths, ConstView x, View y) {
+  move_sequences<SequenceReverse>(queue, args, lengths, x, y);
+}
+
+template <typename Queue>
+void swap_axes(Queue& queue, const TransposeArgs& args, ConstView x, View y) {
+  const int64_t n = args.outer * args.inner * args.rows * args.columns;
+  dispatch_size(y.dtype, [&]<typename T>() {
+    queue.template run<SwapAxes<T>>(elementwise_blocks(n, 1), {args, pointer<T>(x), pointer<T>(y)});
+  });
+}
+
+template <typename Queue>
+void lookahead_forward(Queue& queue, const LookaheadArgs& args, ConstView x, ConstView w, View y) {
+  const int64_t n = args.steps * args.streams * args.channels;
+  dispatch(y.dtype, [&]<typename T>() {
+    queue.template run<LookaheadForward<T>>(elementwise_blocks(n, 1), {args, pointer<T>(x), w.f32(), pointer<T>(y)});
+  });
+}
+
+template <typename Queue>
+void lookahead_backward(Queue& queue, const LookaheadArgs& args, ConstView x, ConstView w, ConstView dy, View dx,
+                        View dw) {
+  const int64_t n = args.steps * args.streams * args.channels, weights = args.context * args.channels;
+  dispatch(dy.dtype, [&]<typename T>() {
+    if (dx) {
+      queue.template run<LookaheadData<T>>(elementwise_blocks(n, 1), {args, pointer<T>(dy), w.f32(), pointer<T>(dx)});
+    }
+    constexpr int64_t kBlock = LookaheadWeights<T>::kBlock;
+    queue.template run<LookaheadWeights<T>>((weights + kBlock - 1) / kBlock,
+                                            {args, pointer<T>(x), pointer<T>(dy), dw.f32()});
+  });
+}
+
+}  // namespace dgc::cuda

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "layers/loss.h"
+
+namespace dgc {
+
+struct CtcLossOptions {
+  int64_t classes = 0;  // of which 0 is the blank
+  int64_t frames_per_step = 1;
+};
+
+// The negative log probability that a stream's steps spell its labels, by all alignments together (Graves et al. 2006),
+// summed over streams. Labels are i32 [streams, 1 + most]: how many a stream has, then which; what follows is not read.
+// stats: sum of losses, utterances, utterances left out (Backend::ctc_loss).
+//   x [steps, streams, classes]
+class CtcLoss final : public Loss {
+ public:
+  explicit CtcLoss(const CtcLossOptions&);  // throws UserError unless there are two classes or more
+
+  Shape logits_shape(const Shape& x) const override;
+  void run(const LossArgs&) const override;
+  void logits(Backend&, ConstView x, std::span<const ConstView> params, View logits) const override;
+
+ private:
+  CtcLossOptions options_;
+};
+
+}  // namespace dgc

@@ -1,0 +1,62 @@
+#pragma once
+
+#include "layers/layer.h"
+
+namespace dgc {
+
+// Sequences as a layer sees them: x is [steps, streams, ...] or [streams, steps, ...], and a step stands for so many
+// frames of the network's input.
+struct SequenceOptions {
+  int64_t frames_per_step = 1;
+  SequenceOrder order = SequenceOrder::steps_first;
+};
+
+SequenceArgs sequence_args(const SequenceOptions&, const Shape& x);
+// The run's lengths. Throws InternalError where it has none, or not one for each stream.
+ConstView sequence_lengths(const RunContext&, const SequenceArgs&);
+// Throws UserError, with `layer` and the shape in it, unless x has steps, streams and more.
+void require_sequences(const Shape& x, const char* layer);
+
+// y = x, but 0 behind each stream's end.
+class SequenceMask final : public Layer {
+ public:
+  explicit SequenceMask(const SequenceOptions& options) : options_(options) {}
+
+  Shape output_shape(std::span<const Shape> in) const override;
+  bool gradient_in_place(int) const override { return true; }
+  void forward(const ForwardArgs&) const override;
+  void backward(const BackwardArgs&) const override;
+
+ private:
+  SequenceOptions options_;
+};
+
+// Each stream's valid steps backwards, from its own end on; 0 behind them.
+class SequenceReverse final : public Layer {
+ public:
+  explicit SequenceReverse(const SequenceOptions& options) : options_(options) {}
+
+  Shape output_shape(std::span<const Shape> in) const override;
+  void forward(const ForwardArgs&) const override;
+  void backward(const BackwardArgs&) const override;
+
+ private:
+  SequenceOptions options_;
+};
+
+// y = the sum of two inputs, but 0 behind each stream's end: what two directions make of the same steps.
+class JoinDirections final : public Layer {
+ public:
+  explicit JoinDirections(const SequenceOptions& options) : options_(options) {}
+
+  int inputs() const override { return 2; }
+  Shape output_shape(std::span<const Shape> in) const override;
+  bool gradient_in_place(int input) const override { return input == 1; }
+  void forward(const ForwardArgs&) const override;
+  void backward(const BackwardArgs&) const override;
+
+ private:
+  SequenceOptions options_;
+};
+
+}  // namespace dgc
