@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "data/ahead.h"
 #include "data/dataset.h"
 #include "data/sampler.h"
 
@@ -14,11 +15,6 @@ struct Batch {
   int worker = 0;               // in [first_worker, first_worker + local_workers)
   std::vector<float> images;    // [b, height, width, channels]
   std::vector<int32_t> labels;  // [b]
-};
-
-struct PrefetchOptions {
-  int threads = 1;  // decode and augment in this many background threads
-  int ahead = 4;    // batches kept ready, at least one per thread
 };
 
 struct LoaderOptions {

@@ -10,22 +10,26 @@ int64_t Sampling::steps_per_epoch() const {
   const int64_t steps = samples / global_batch();
   if (steps == 0) {
     throw_user_error(
-        "training.batch_per_worker: one step of {} workers with {} images each needs {} images, but the training set "
-        "has "
-        "only {}",
+        "training.batch_per_worker: one step of {} workers with {} examples each needs {} examples, but the training "
+        "set has only {}",
         workers, batch_per_worker, global_batch(), samples);
   }
   return steps;
 }
 
-Sampler::Sampler(const Sampling& sampling) : sampling_(sampling), steps_per_epoch_(sampling.steps_per_epoch()) {}
+Sampler::Sampler(const Sampling& sampling)
+    : Sampler(sampling, [samples = sampling.samples, seed = sampling.seed](int64_t epoch) {
+        return permutation(samples, seed, rng_stream("shuffle", static_cast<uint64_t>(epoch)));
+      }) {}
+
+Sampler::Sampler(const Sampling& sampling, Ordering ordering)
+    : sampling_(sampling), ordering_(std::move(ordering)), steps_per_epoch_(sampling.steps_per_epoch()) {}
 
 Sampler::Order Sampler::order(int64_t epoch) const {
   const std::lock_guard lock(mutex_);
   const size_t place = static_cast<size_t>(epoch % 2);
   if (epochs_[place] != epoch) {
-    orders_[place] = std::make_shared<const std::vector<int32_t>>(
-        permutation(sampling_.samples, sampling_.seed, rng_stream("shuffle", static_cast<uint64_t>(epoch))));
+    orders_[place] = std::make_shared<const std::vector<int32_t>>(ordering_(epoch));
     epochs_[place] = epoch;
   }
   return orders_[place];

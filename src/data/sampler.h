@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -22,7 +23,11 @@ struct Sampling {
 // Looks up sample indices. Safe to call from several threads: an epoch's permutation is made once and shared.
 class Sampler {
  public:
-  explicit Sampler(const Sampling&);  // throws UserError as steps_per_epoch() does
+  // Epoch -> an order of at least steps_per_epoch() * global_batch() samples. It may be asked again for an epoch.
+  using Ordering = std::function<std::vector<int32_t>(int64_t epoch)>;
+
+  explicit Sampler(const Sampling&);  // shuffled; throws UserError as steps_per_epoch() does
+  Sampler(const Sampling&, Ordering);
 
   const Sampling& sampling() const { return sampling_; }
   int64_t steps_per_epoch() const { return steps_per_epoch_; }
@@ -36,6 +41,7 @@ class Sampler {
   Order order(int64_t epoch) const;
 
   Sampling sampling_;
+  Ordering ordering_;
   int64_t steps_per_epoch_;
   // Two: threads that read ahead stand on both sides of an epoch's end for a while.
   mutable std::mutex mutex_;

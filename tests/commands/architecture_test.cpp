@@ -27,8 +27,9 @@ const std::map<std::string, Strings> kMayInclude = {
     {"models", {"tensor/", "layers/"}},
     {"optim", {"tensor/", "kernels/backend.h", "kernels/dgc_args.h", "dist/"}},
     {"data", {"tensor/"}},
+    {"decode", {"tensor/", "data/"}},
     {"config", {"tensor/"}},
-    {"train", {"tensor/", "kernels/backend.h", "dist/", "layers/", "models/", "optim/", "data/", "config/"}},
+    {"train", {"tensor/", "kernels/backend.h", "dist/", "layers/", "models/", "optim/", "data/", "decode/", "config/"}},
     {"commands", {"train/", "config/", "tensor/"}},
     {"", {"commands/", "train/", "tensor/"}},
 };
@@ -37,6 +38,7 @@ const std::map<std::string, Strings> kMayInclude = {
 const std::map<std::string, Strings> kFileMayInclude = {
     {"commands/info.cpp",
      {"kernels/backend.h", "dist/communicator.h", "dist/launch.h"}},  // `dgc info` lists what this build has
+    {"data/speech_manifest.cpp", {"config/json_lines.h"}},            // and only config knows JSON
 };
 
 // Libraries that one folder or file hides from all others.
@@ -48,7 +50,7 @@ const std::vector<Hidden> kHidden = {
     {std::regex("nlohmann/.*"), {"config/"}},
     {std::regex("(dnnl|oneapi/).*"), {"kernels/cpu/"}},
     {std::regex("CLI/.*"), {"commands/", "main.cpp"}},
-    {std::regex("(turbojpeg|spng|zlib)\\.h"), {"data/"}},
+    {std::regex("(turbojpeg|spng|zlib|sndfile|samplerate|kiss_fftr)\\.h"), {"data/"}},
     {std::regex("(cuda|cublas|cudnn|cub/|cooperative_groups|nvtx3/).*"),
      {"kernels/cuda/", "tensor/device_cuda", "dist/nccl."}},
     {std::regex("nccl\\.h"), {"dist/nccl."}},
@@ -148,6 +150,11 @@ TEST_CASE("the architecture check sees what it looks for") {
       {"layers/pool.cpp", "  #  include \"optim/optimizer.h\"  // why not", true},
       {"models/resnet.cpp", "#include \"optim/optimizer.h\"", true},
       {"data/loader.cpp", "#include \"config/options.h\"", true},
+      {"data/an4.cpp", "#include \"config/json_lines.h\"", true},
+      {"data/speech_manifest.cpp", "#include \"config/json_lines.h\"", false},
+      {"data/loader.cpp", "#include \"decode/beam.h\"", true},
+      {"decode/beam.cpp", "#include \"data/alphabet.h\"", false},
+      {"decode/beam.cpp", "#include <sndfile.h>", true},
       {"commands/train.cpp", "#include \"kernels/backend.h\"", true},
       {"commands/info.cpp", "#include \"kernels/backend.h\"", false},
       {"unheard_of/x.cpp", "#include \"tensor/shape.h\"", true},

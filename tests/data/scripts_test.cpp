@@ -27,7 +27,7 @@ Run run(const std::string& command) {
 const std::string kScripts = DGC_SOURCE_DIR "/data/";
 
 TEST_CASE("data scripts: --help, and an unknown option") {
-  for (const std::string name : {"fashion_mnist", "mnist", "cifar10", "imagenet"}) {
+  for (const std::string name : {"fashion_mnist", "mnist", "cifar10", "imagenet", "asterisk_sounds"}) {
     const Run help = run(kScripts + name + " --help");
     CHECK(help.code == 0);
     CHECK_THAT(help.output, Catch::Contains("usage") && Catch::Contains(name));
@@ -89,6 +89,38 @@ TEST_CASE("data/imagenet: folders by class, from archives") {
   std::filesystem::remove(from.path() + "/ILSVRC2012_img_val.tar");
   CHECK_THAT(run(kScripts + "imagenet" + arguments + " --skip-checksums").output,
              Catch::Contains("ILSVRC2012_img_val.tar: there is no such file"));
+}
+
+TEST_CASE("data/asterisk_sounds: manifests of what is transcribed and spoken") {
+  const TempFolder from, out;
+  std::string texts =
+      "; Core Sounds\n\nbeep: [a tone]\ndictate/both: press * to pause\nsilence/1: (1 second of silence)\n"
+      "num: dial 28.8 now\nnowhere: Not there.\nsay/you-re: You're in: press 1, or 2 (thanks).\n";
+  for (char c = 'a'; c < 'l'; ++c) {
+    from.write(std::string(1, c) + ".wav", {1});
+    texts += std::string(1, c) + ": Letter " + c + "!\n";
+  }
+  for (const std::string name : {"beep", "dictate/both", "silence/1", "num", "say/you-re"})
+    from.write(name + ".wav", {1});
+  const std::string list = from.write("texts.txt", Bytes(texts.begin(), texts.end()));
+  const Run done = run(kScripts + "asterisk_sounds --from " + from.path() + " --texts " + list + " " + out.path());
+  INFO(done.output);
+  REQUIRE(done.code == 0);
+  CHECK_THAT(done.output, Catch::Contains("11 for training, 1 for testing"));
+  const auto read = [&](const std::string& name) {
+    std::ifstream file(out.path() + "/" + name);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string train = read("train.jsonl");
+  CHECK_THAT(train, Catch::Contains("/say/you-re.wav\", \"text\": \"YOU'RE IN PRESS ONE OR TWO\"}\n"));
+  CHECK_THAT(train, Catch::Contains("/a.wav\", \"text\": \"LETTER A\"}\n"));
+  CHECK_THAT(read("test.jsonl"), Catch::Contains("/j.wav\", \"text\": \"LETTER J\"}\n"));
+
+  const Run none = run(kScripts + "asterisk_sounds --from " + out.path() + " --texts " + list + " " + out.path());
+  CHECK(none.code == 2);
+  CHECK_THAT(none.output, Catch::Contains("only 0 of the recordings"));
+  CHECK_THAT(run(kScripts + "asterisk_sounds --from /nowhere " + out.path()).output,
+             Catch::Contains("/nowhere: there is no such folder"));
 }
 
 }  // namespace

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace dgc {
+
+// What all utterances are brought to.
+struct AudioOptions {
+  int sample_rate = 16000;    // samples per second
+  bool resample = true;       // files of another rate are converted; false: they are bad examples
+  double max_seconds = 60.0;  // longer ones are bad examples: the longest of a batch decides its memory
+};
+
+// Memory that reading uses again.
+struct AudioScratch {
+  std::vector<uint8_t> bytes;
+  std::vector<float> decoded;
+};
+
+// The samples of a WAV, FLAC or SPHERE file, in [-1, 1], at options.sample_rate (resampled by libsamplerate's medium
+// sinc converter). Throws BadExample that names the file when it is empty, damaged, truncated, of another kind or rate,
+// not mono, too long, or has no samples or samples that are not finite.
+void decode_audio(std::span<const uint8_t> bytes, const std::string& name, const AudioOptions&, AudioScratch&,
+                  std::vector<float>& out);
+
+// The same for a file, which may be missing too.
+void read_audio(const std::string& path, const AudioOptions&, AudioScratch&, std::vector<float>& out);
+
+}  // namespace dgc

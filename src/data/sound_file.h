@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace dgc {
+
+// A WAV, FLAC or SPHERE file with one channel, opened with libsndfile; told by its content, not by its name. Every
+// error is a BadExample that begins with the name.
+class SoundFile {
+ public:
+  explicit SoundFile(const std::string& path);  // reads the header alone
+  // A whole file in memory, which must outlive this. Also throws when the header promises more bytes than there are.
+  SoundFile(std::span<const uint8_t> bytes, const std::string& name);
+  ~SoundFile();
+  SoundFile(const SoundFile&) = delete;
+  SoundFile& operator=(const SoundFile&) = delete;
+
+  int rate() const { return rate_; }  // samples per second
+  // Samples that the header promises; 0 where it does not say, as in a FLAC that was written into a pipe.
+  int64_t samples() const { return samples_; }
+  double seconds() const { return static_cast<double>(samples_) / rate_; }
+  // Writes up to `count` samples in [-1, 1] and returns how many; fewer only at the end. Throws when the file is
+  // damaged.
+  int64_t read(float* out, int64_t count);
+
+ private:
+  struct Memory;
+  void examine(void* handle, const void* info);
+
+  std::string name_;
+  std::unique_ptr<Memory> memory_;
+  void* handle_ = nullptr;  // SNDFILE
+  int rate_ = 0;
+  int64_t samples_ = 0;
+};
+
+}  // namespace dgc

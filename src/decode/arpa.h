@@ -1,0 +1,19 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace dgc {
+
+// A line of an ARPA file: an n-gram.
+struct ArpaEntry {
+  std::vector<std::string> words;
+  double log_probability = 0, log_backoff = 0;  // natural; 0 where no back-off is given
+};
+
+// Calls `entry` for each n-gram, shorter ones first, and returns the highest order. Throws UserError that names file
+// and line for what does not follow the format, also when a section has another number of n-grams than \data\ promises.
+int read_arpa(const std::string& path, const std::function<void(const ArpaEntry&)>& entry);
+
+}  // namespace dgc

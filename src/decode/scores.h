@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+
+namespace dgc {
+
+// What a network says of one utterance: a row of `classes` natural-log probabilities for each frame, the blank's
+// (kBlank) first. Rows lie `stride` values apart: of utterance b in a batch [T, B, C], values = all + b * C, stride = B
+// * C.
+struct FrameScores {
+  const float* values = nullptr;
+  int64_t frames = 0, classes = 0, stride = 0;
+
+  const float* row(int64_t t) const { return values + t * stride; }
+};
+
+}  // namespace dgc

@@ -1,0 +1,186 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <map>
+
+#include "decode/beam.h"
+#include "decode/greedy.h"
+#include "tensor/rng.h"
+#include "tests/decode/arpa_file.h"
+
+namespace dgc {
+namespace {
+
+using Labels = std::vector<int32_t>;
+
+Labels collapse(const Labels& alignment) {
+  Labels out;
+  int32_t last = kBlank;
+  for (const int32_t c : alignment) {
+    if (c != last && c != kBlank) out.push_back(c);
+    last = c;
+  }
+  return out;
+}
+
+struct Case {
+  int64_t frames, classes;
+  std::vector<float> log_probabilities;
+
+  FrameScores scores() const { return {log_probabilities.data(), frames, classes, classes}; }
+};
+
+// Rows of random logits through a softmax; sharper ones are more certain.
+Case random_case(int64_t frames, int64_t classes, uint64_t seed, float sharpness = 2) {
+  Case out{frames, classes, {}};
+  const Philox rng(seed, 0);
+  for (int64_t t = 0; t < frames; ++t) {
+    std::vector<double> row;
+    double sum = 0;
+    for (int64_t c = 0; c < classes; ++c) {
+      row.push_back(sharpness * rng.normal(static_cast<uint64_t>(t * classes + c)));
+      sum += std::exp(row.back());
+    }
+    for (const double x : row) out.log_probabilities.push_back(static_cast<float>(x - std::log(sum)));
+  }
+  return out;
+}
+
+// ln P of every text, by adding up all classes^frames alignments.
+std::map<Labels, double> all_texts(const Case& c) {
+  std::map<Labels, double> probability;
+  Labels alignment(static_cast<size_t>(c.frames), 0);
+  while (true) {
+    double p = 0;
+    for (int64_t t = 0; t < c.frames; ++t) {
+      p += c.log_probabilities[static_cast<size_t>(t * c.classes + alignment[static_cast<size_t>(t)])];
+    }
+    probability[collapse(alignment)] += std::exp(p);
+    size_t t = 0;
+    while (t < alignment.size() && ++alignment[t] == c.classes) alignment[t++] = 0;
+    if (t == alignment.size()) break;
+  }
+  for (auto& [labels, p] : probability) p = std::log(p);
+  return probability;
+}
+
+TEST_CASE("greedy: repeats merge, blanks part and vanish") {
+  const auto decode = [](const Labels& best) {
+    std::vector<float> logits;
+    for (const int32_t b : best) {
+      for (int32_t c = 0; c < 4; ++c) logits.push_back(c == b ? 3.f : -1.f);
+    }
+    return greedy_decode({logits.data(), std::ssize(best), 4, 4});
+  };
+  CHECK(decode({}) == Labels{});
+  CHECK(decode({0, 0}) == Labels{});
+  CHECK(decode({1, 1, 2, 2, 2, 3}) == Labels{1, 2, 3});
+  CHECK(decode({0, 1, 0, 1, 1, 0, 0, 3}) == Labels{1, 1, 3});
+}
+
+TEST_CASE("greedy: an utterance within a batch") {
+  // [T, B, C] = [2, 2, 2]: utterance 0 says 1 then blank, utterance 1 blank then 1.
+  const std::vector<float> all = {0, 1, 1, 0, 1, 0, 0, 1};
+  CHECK(greedy_decode({all.data(), 2, 2, 4}) == Labels{1});
+  CHECK(greedy_decode({all.data() + 2, 2, 2, 4}) == Labels{1});
+  CHECK(greedy_decode({all.data() + 2, 1, 2, 4}) == Labels{});
+}
+
+TEST_CASE("beam: as wide as there are prefixes, it finds the likeliest text of all") {
+  const Alphabet alphabet("AB");
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const Case c = random_case(6, 3, seed);
+    const auto truth = all_texts(c);
+    const auto best =
+        std::max_element(truth.begin(), truth.end(), [](auto& a, auto& b) { return a.second < b.second; });
+    BeamOptions options;
+    options.width = 1000;
+    options.class_margin = 1e9;
+    const BeamResult got = beam_decode(c.scores(), alphabet, options);
+    CAPTURE(seed);
+    CHECK(got.labels == best->first);
+    CHECK(got.score == Approx(best->second).margin(1e-5));
+  }
+}
+
+TEST_CASE("beam: where greedy is wrong") {
+  // Graves' example: twice blank 0.6, A 0.4. Blank blank is the likeliest alignment (0.36), but A the likeliest text
+  // (0.64).
+  Case c{2, 2, {}};
+  for (int t = 0; t < 2; ++t) {
+    c.log_probabilities.push_back(std::log(0.6f));
+    c.log_probabilities.push_back(std::log(0.4f));
+  }
+  CHECK(greedy_decode(c.scores()) == Labels{});
+  const BeamResult got = beam_decode(c.scores(), Alphabet("A"), {});
+  CHECK(got.labels == Labels{1});
+  CHECK(got.score == Approx(std::log(0.64)));
+}
+
+TEST_CASE("beam: a certain network's text, with any width") {
+  // One alignment has 0.9999^40 > 0.99 of the probability, so its text has more than all others together.
+  Case c{40, 5, {}};
+  for (uint64_t t = 0; t < 40; ++t) {
+    const uint32_t best = Philox(77, 0).below(t, 5);
+    for (uint32_t k = 0; k < 5; ++k) c.log_probabilities.push_back(std::log(k == best ? 0.9999f : 0.000025f));
+  }
+  BeamOptions options;
+  options.width = GENERATE(1, 4, 64);
+  CHECK(beam_decode(c.scores(), Alphabet("ABC "), options).labels == greedy_decode(c.scores()));
+  CHECK(beam_decode({nullptr, 0, 5, 5}, Alphabet("ABC "), options).labels.empty());
+}
+
+TEST_CASE("beam: with a word model, the best of all texts by the sum of both") {
+  const TempFolder folder;
+  const WordModel model(write_arpa(folder,
+                                   "\\data\\\nngram 1=6\nngram 2=2\n\n\\1-grams:\n-99 <s> -0.3\n-1.0 </s>\n-3 <unk>\n"
+                                   "-0.5 A -0.2\n-0.9 B\n-0.7 BA\n\n\\2-grams:\n-0.1 <s> BA\n-0.2 A B\n\n\\end\\\n"));
+  const Alphabet alphabet("AB ");
+  const auto word_score = [&](const Labels& labels, const BeamOptions& o) {
+    WordModel::History history = model.begin();
+    double score = 0;
+    std::string text = alphabet.text(labels), word;
+    if (!text.empty() && text.back() != ' ') text += ' ';
+    for (const char c : text) {
+      if (c != ' ') {
+        word += c;
+        continue;
+      }
+      score += o.word_weight * model.score(history, word) + o.word_bonus;
+      history = model.after(history, word);
+      word.clear();
+    }
+    return score + o.word_weight * model.end_score(history);
+  };
+  const auto is_tried = [&](const Labels& labels) {
+    const std::string text = alphabet.text(labels);
+    return !text.starts_with(' ') && text.find("  ") == std::string::npos;
+  };
+  int differs = 0;
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    const Case c = random_case(6, 4, seed, 1);
+    BeamOptions options;
+    options.width = 5000;
+    options.class_margin = 1e9;
+    options.words = &model;
+    options.word_weight = 0.7;
+    options.word_bonus = 1.1;
+    Labels best;
+    double most = -1e300;
+    for (const auto& [labels, log_probability] : all_texts(c)) {
+      const double score = log_probability + word_score(labels, options);
+      if (!is_tried(labels) || score <= most) continue;
+      most = score;
+      best = labels;
+    }
+    const BeamResult got = beam_decode(c.scores(), alphabet, options);
+    CAPTURE(seed, alphabet.text(got.labels), alphabet.text(best));
+    CHECK(got.labels == best);
+    CHECK(got.score == Approx(most).margin(1e-5));
+    options.words = nullptr;
+    differs += beam_decode(c.scores(), alphabet, options).labels != best;
+  }
+  CHECK(differs > 0);  // the model has a say
+}
+
+}  // namespace
+}  // namespace dgc
