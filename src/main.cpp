@@ -23,6 +23,7 @@ int run(int argc, char** argv) {
       "130 interrupted after the state was saved.");
   dgc::add_train_command(app);
   dgc::add_eval_command(app);
+  dgc::add_generate_command(app);
   dgc::add_plan_command(app);
   dgc::add_bench_command(app);
   dgc::add_report_command(app);

@@ -7,6 +7,17 @@
 
 namespace dgc {
 
+namespace {
+
+void print_text(const Evaluation& e) {
+  const double valid = *e.metrics.valid_loss, test = e.metrics.test_loss;
+  fmt::print("valid loss     {:.4f}   perplexity {:.2f}\n", valid, perplexity(valid));
+  fmt::print("test loss      {:.4f}   perplexity {:.2f}\n", test, perplexity(test));
+  fmt::print("weights xxh64  {}\n", e.weights_xxh64);
+}
+
+}  // namespace
+
 void add_eval_command(CLI::App& app) {
   struct Options {
     std::string run;
@@ -24,6 +35,7 @@ void add_eval_command(CLI::App& app) {
   command->callback([options] {
     const Evaluation e = evaluate_run(options->run, options->evaluate);
     fmt::print("checkpoint     {}\n", e.checkpoint.string());
+    if (e.metrics.valid_loss) return print_text(e);
     fmt::print("test loss      {:.4f}\n", e.metrics.test_loss);
     fmt::print("test accuracy  {:.2f} %\n", 100 * e.metrics.test_accuracy);
     fmt::print("test top-5     {:.2f} %\n", 100 * e.metrics.test_top5);

@@ -52,8 +52,27 @@ void complete_resnet(ModelOptions& model, const Origin& origin) {
   model.width = kImagenetWidth;
 }
 
+void complete_lstm(LstmModelOptions& model, const Origin& origin) {
+  if (model.embedding == 0) model.embedding = model.hidden;
+  if (model.tied && model.embedding != model.hidden) {
+    origin.refuse("model.embedding",
+                  fmt::format("{}, but model.hidden is {}: with model.tied they must be equal; set model.tied to false",
+                              model.embedding, model.hidden));
+  }
+}
+
+void check_kind(const Config& c, const Origin& origin) {
+  const bool reads_text = c.model.type == ModelType::lstm_lm, is_text = c.data.type == DataType::text;
+  if (reads_text && !is_text) origin.refuse("data.type", "model.type \"lstm_lm\" reads text; use \"text\"");
+  if (is_text && !reads_text) origin.refuse("model.type", "data.type \"text\" needs \"lstm_lm\"");
+  if (is_text && !c.data.text.vocabulary.empty() && c.data.text.vocabulary_size) {
+    origin.refuse("data.vocabulary_size", "data.vocabulary says which words there are; leave one of the two out");
+  }
+}
+
 void check_classes(const Config& c, const Origin& origin) {
-  if (c.model.type == ModelType::layers || c.data.type == DataType::image_folder) return;  // known once built
+  const bool named = c.model.type == ModelType::resnet || c.model.type == ModelType::alexnet;
+  if (!named || c.data.type == DataType::image_folder) return;  // known once built
   const int64_t classes = c.data.type == DataType::synthetic ? c.data.classes : 10;
   if (c.model.classes != classes) {
     origin.refuse("model.classes", fmt::format("{}, but the data have {} classes", c.model.classes, classes));
@@ -105,6 +124,8 @@ void complete(Config& config, const Origin& origin) {
   if (const size_t at = config.output.find("{name}"); at != std::string::npos)
     config.output.replace(at, 6, config.name);
   if (config.model.type == ModelType::resnet) complete_resnet(config.model, origin);
+  if (config.model.type == ModelType::lstm_lm) complete_lstm(config.model.lstm, origin);
+  check_kind(config, origin);
   check_classes(config, origin);
   check_data(config.data, origin);
   check_optimization(config, origin);

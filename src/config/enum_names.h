@@ -19,14 +19,15 @@ inline constexpr auto kEnumNames<LayerType> = std::to_array<std::string_view>({"
                                                                                "global_pool", "dropout", "lrn",
                                                                                "flatten", "linear"});
 template <>
-inline constexpr auto kEnumNames<ModelType> = std::to_array<std::string_view>({"resnet", "alexnet", "layers"});
+inline constexpr auto kEnumNames<ModelType> = std::to_array<std::string_view>({"resnet", "alexnet", "layers",
+                                                                               "lstm_lm"});
 template <>
 inline constexpr auto kEnumNames<Stem> = std::to_array<std::string_view>({"auto", "cifar", "imagenet"});
 template <>
 inline constexpr auto kEnumNames<Shortcut> = std::to_array<std::string_view>({"auto", "identity_pad", "projection"});
 template <>
 inline constexpr auto kEnumNames<DataType> = std::to_array<std::string_view>({"cifar10", "mnist", "fashion_mnist",
-                                                                              "image_folder", "synthetic"});
+                                                                              "image_folder", "synthetic", "text"});
 template <>
 inline constexpr auto kEnumNames<OptimizerType> = std::to_array<std::string_view>({"sgd", "dgc"});
 template <>

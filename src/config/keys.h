@@ -146,18 +146,29 @@ class Section {
 
   template <class Part, class T>
   auto section(const std::string& name, T Part::*member) const {
-    return std::apply(
-        [&](auto... link) {
-          Section<Owner, Chain..., T Part::*> inner(keys_, join(name), link..., member);
-          inner.selector_ = selector_;
-          return inner;
-        },
-        chain_);
+    return inner(join(name), member);
+  }
+
+  // Of a struct in C++ that is no section of its own in JSON.
+  template <class Part, class T>
+  auto part(T Part::*member) const {
+    return inner(prefix_, member);
   }
 
  private:
   template <class, class...>
   friend class Section;
+
+  template <class Part, class T>
+  auto inner(const std::string& prefix, T Part::*member) const {
+    return std::apply(
+        [&](auto... link) {
+          Section<Owner, Chain..., T Part::*> section(keys_, prefix, link..., member);
+          section.selector_ = selector_;
+          return section;
+        },
+        chain_);
+  }
 
   std::string join(const std::string& name) const { return prefix_.empty() ? name : prefix_ + "." + name; }
 

@@ -7,11 +7,12 @@ void add_data_keys(Keys& keys) {
   const std::vector<std::string> small = {"cifar10", "mnist", "fashion_mnist"};
   const std::vector<std::string> folder = {"image_folder"};
   const std::vector<std::string> synthetic = {"synthetic"};
+  const std::vector<std::string> images = {"cifar10", "mnist", "fashion_mnist", "image_folder", "synthetic"};
 
   auto data = Section<Config>(keys).section("data", &Config::data);
   data.select("type", &DataOptions::type,
               "`image_folder`: JPEG or PNG in `train/CLASS/` and `val/CLASS/` (or `test/`); `synthetic`: a pattern per "
-              "class, and noise");
+              "class, and noise; `text`: files with one sentence a line");
   data.add("path", &DataOptions::path, "Folder, seen from where `dgc` is started; `data/` prepares them")
       .only(files)
       .must_be_given()
@@ -22,7 +23,7 @@ void add_data_keys(Keys& keys) {
       .only({"cifar10", "mnist", "fashion_mnist", "synthetic"})
       .at_least(0)
       .at_most(1000);
-  augment.add("flip", &AugmentationOptions::flip, "Mirror left to right, every second time");
+  augment.add("flip", &AugmentationOptions::flip, "Mirror left to right, every second time").only(images);
   augment.add("min_scale", &AugmentationOptions::min_scale, "Random-resized-crop: smallest share of the image's area")
       .only(folder)
       .more_than(0)
@@ -59,10 +60,42 @@ void add_data_keys(Keys& keys) {
       .at_least(0)
       .at_most(1000);
   data.add("threads", &DataOptions::threads, "That decode and augment ahead of the step, per rank")
+      .only(images)
       .at_least(1)
       .at_most(1024);
-  data.add("train_limit", &DataOptions::train_limit, "Use only the first so many training samples").at_least(1);
-  data.add("test_limit", &DataOptions::test_limit, "Use only the first so many test samples").at_least(1);
+  data.add("train_limit", &DataOptions::train_limit, "Use only the first so many training samples; of text, words")
+      .at_least(1);
+  data.add("test_limit", &DataOptions::test_limit, "Use only the first so many test samples; of text, words")
+      .at_least(1);
+
+  const std::vector<std::string> texts = {"text"};
+  auto text = data.part(&DataOptions::text);
+  const auto file = [&](const char* name, std::string TextDataOptions::*member, const char* doc) -> Key& {
+    return text.add(name, member, doc).only(texts);
+  };
+  file("train", &TextDataOptions::train, "Text to train on; UTF-8, words between spaces (data/README.md)")
+      .must_be_given()
+      .matches(".+");
+  file("valid", &TextDataOptions::valid, "Text by which `plateau` lowers the learning rate; evaluated as often as said")
+      .must_be_given()
+      .matches(".+");
+  file("test", &TextDataOptions::test, "Text that the run is measured by, at its end").must_be_given().matches(".+");
+  file("vocabulary", &TextDataOptions::vocabulary, "File with one word a line. Default: the words of `train`");
+  text.add("vocabulary_size", &TextDataOptions::vocabulary_size,
+           "Keep only the most frequent words of `train`; the others are `<unk>`. null: all")
+      .only(texts)
+      .at_least(2);
+  text.add("bptt", &TextDataOptions::bptt,
+           "Words of each stream in a step: so far do gradients go back in time. What is carried on goes further")
+      .only(texts)
+      .at_least(1)
+      .at_most(100000);
+  text.add("eval_streams", &TextDataOptions::eval_streams,
+           "Parts of a text that an evaluation reads side by side. 1 predicts every word from all before it, and is "
+           "slow")
+      .only(texts)
+      .at_least(1)
+      .at_most(100000);
 }
 
 }  // namespace dgc

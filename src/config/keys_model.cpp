@@ -4,7 +4,9 @@ namespace dgc {
 
 void add_model_keys(Keys& keys) {
   auto model = Section<Config>(keys).section("model", &Config::model);
-  model.select("type", &ModelOptions::type, "`resnet`, `alexnet` (grouped convolutions), or your own list of `layers`");
+  model.select("type", &ModelOptions::type,
+               "`resnet`, `alexnet` (grouped convolutions), your own list of `layers`, or `lstm_lm`: a word model of "
+               "embedding, LSTM layers and decoder");
   model
       .add("depth", &ModelOptions::depth,
            "6n+2 (8, 14, 20, ...) with the CIFAR stem; 18, 34, 50, 101, 152 with ImageNet's")
@@ -42,6 +44,35 @@ void add_model_keys(Keys& keys) {
       .only({"layers"})
       .must_be_given()
       .items(1);
+
+  const std::vector<std::string> lm = {"lstm_lm"};
+  constexpr int64_t kWidest = 1000000;
+  auto lstm = model.part(&ModelOptions::lstm);
+  lstm.add("vocabulary", &LstmModelOptions::vocabulary,
+           "Words; 0: as many as the data has. `dgc plan`, which does not open the data, needs a number")
+      .only(lm)
+      .at_least(0);
+  lstm.add("hidden", &LstmModelOptions::hidden, "Width of each LSTM layer")
+      .only(lm)
+      .must_be_given()
+      .at_least(1)
+      .at_most(kWidest);
+  lstm.add("embedding", &LstmModelOptions::embedding, "Width of a word's vector; 0: `hidden`, which `tied` demands")
+      .only(lm)
+      .at_least(0)
+      .at_most(kWidest);
+  lstm.add("layers", &LstmModelOptions::layers, "LSTM layers").only(lm).at_least(1).at_most(1000);
+  lstm.add("dropout", &LstmModelOptions::dropout, "Share dropped after the embedding and after each LSTM layer")
+      .only(lm)
+      .at_least(0)
+      .less_than(1);
+  lstm.add("tied", &LstmModelOptions::tied,
+           "The decoder's matrix is the embedding's: one tensor, counted and sent once")
+      .only(lm);
+  lstm.add("init", &LstmModelOptions::init, "Weights start uniform in +-`init`, the decoder's bias at 0")
+      .only(lm)
+      .more_than(0)
+      .at_most(100);
 }
 
 const Keys& layer_keys() {

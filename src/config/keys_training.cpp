@@ -8,7 +8,9 @@ void add_training_keys(Keys& keys) {
       .must_be_given()
       .at_least(1)
       .at_most(1000000);
-  training.add("batch_per_worker", &TrainingOptions::batch_per_worker, "Samples a worker takes per step")
+  training
+      .add("batch_per_worker", &TrainingOptions::batch_per_worker,
+           "Samples a worker takes per step; of text, streams, with `data.bptt` words of each")
       .must_be_given()
       .at_least(1)
       .at_most(1000000);
@@ -17,7 +19,9 @@ void add_training_keys(Keys& keys) {
   training
       .add("eval_every_epochs", &TrainingOptions::eval_every_epochs, "Epochs between evaluations; 0: only at the end")
       .at_least(0);
-  training.add("eval_batch", &TrainingOptions::eval_batch, "Samples per batch of an evaluation; changes no result")
+  training
+      .add("eval_batch", &TrainingOptions::eval_batch,
+           "Samples per batch of an evaluation, of text words of each stream; changes no result")
       .at_least(1)
       .at_most(1000000);
 }

@@ -44,7 +44,19 @@ struct LayerOptions {
   bool operator==(const LayerOptions&) const = default;
 };
 
-enum class ModelType { resnet, alexnet, layers };
+// "model" of a language model.
+struct LstmModelOptions {
+  int64_t vocabulary = 0;  // words; never 0 once the data has been seen
+  int64_t embedding = 0;   // never 0 once loaded
+  int64_t hidden = 0;
+  int64_t layers = 2;
+  double dropout = 0;  // after the embedding and after every LSTM layer
+  bool tied = true;    // the decoder's matrix is the embedding's
+  double init = 0.1;   // weights start uniform in +-init
+  bool operator==(const LstmModelOptions&) const = default;
+};
+
+enum class ModelType { resnet, alexnet, layers, lstm_lm };
 enum class Stem { automatic, cifar, imagenet };               // never automatic once loaded
 enum class Shortcut { automatic, identity_pad, projection };  // never automatic once loaded
 
@@ -57,10 +69,11 @@ struct ModelOptions {
   Shortcut shortcut = Shortcut::automatic;  // resnet
   double dropout = 0.5;                     // alexnet
   std::vector<LayerOptions> layers;         // layers
+  LstmModelOptions lstm;                    // lstm_lm
   bool operator==(const ModelOptions&) const = default;
 };
 
-enum class DataType { cifar10, mnist, fashion_mnist, image_folder, synthetic };
+enum class DataType { cifar10, mnist, fashion_mnist, image_folder, synthetic, text };
 
 struct AugmentationOptions {
   int64_t pad_crop = 0;  // zero pixels around the image, then a random crop of its size
@@ -71,9 +84,19 @@ struct AugmentationOptions {
   bool operator==(const AugmentationOptions&) const = default;
 };
 
+// "data" of a language model: files with one sentence a line.
+struct TextDataOptions {
+  std::string train, valid, test;
+  std::string vocabulary;                  // one word a line; empty: the words of `train`
+  std::optional<int64_t> vocabulary_size;  // of a vocabulary made from `train`: the most frequent ones
+  int64_t bptt = 35;                       // words that a stream reads in a step, and that gradients go back through
+  int64_t eval_streams = 10;               // of an evaluation
+  bool operator==(const TextDataOptions&) const = default;
+};
+
 struct DataOptions {
   DataType type = DataType::synthetic;
-  std::string path;  // all but synthetic
+  std::string path;  // all but synthetic and text
   AugmentationOptions augment;
   int64_t pad_to = 0;        // mnist, fashion_mnist, cifar10: black border up to this side; 0: none
   int64_t image_size = 224;  // image_folder: side of the square that the model sees
@@ -81,17 +104,18 @@ struct DataOptions {
   int64_t train_samples = 1024, test_samples = 256;
   double noise = 1;                    // standard deviation; the patterns of the classes have deviation 1
   int64_t threads = 1;                 // that decode and augment, per rank
-  std::optional<int64_t> train_limit;  // use only the first so many
+  std::optional<int64_t> train_limit;  // use only the first so many: images, or words
   std::optional<int64_t> test_limit;
+  TextDataOptions text;
   bool operator==(const DataOptions&) const = default;
 };
 
 struct TrainingOptions {
   int64_t epochs = 1;
-  int64_t batch_per_worker = 32;
+  int64_t batch_per_worker = 32;     // images, or streams of text
   std::optional<int64_t> max_steps;  // stop after so many, however many epochs that is
   int64_t eval_every_epochs = 1;     // 0: only at the end
-  int64_t eval_batch = 256;
+  int64_t eval_batch = 256;          // images, or words of each stream
   bool operator==(const TrainingOptions&) const = default;
 };
 

@@ -9,14 +9,10 @@
 #include <thread>
 #include <vector>
 
+#include "data/batch.h"
 #include "tensor/errors.h"
 
 namespace dgc {
-
-struct PrefetchOptions {
-  int threads = 1;  // decode and augment in this many background threads
-  int ahead = 4;    // batches kept ready, at least one per thread
-};
 
 // Makes items 0, 1, ... in background threads and hands them out in order. The slots form a ring: item n lives in slot
 // n % slots, and its memory is used again once the caller has moved on. A thread takes the lowest item nobody has taken

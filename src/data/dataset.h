@@ -1,12 +1,34 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
+#include "data/batch.h"
 #include "tensor/rng.h"
+#include "tensor/shape.h"
 
 namespace dgc {
 
-enum class Split { train, test };
+enum class Split { train, valid, test };
+
+// What a model is trained on or measured by: images, or text.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual int64_t size() const = 0;     // samples: images, or words that are predicted
+  virtual Shape sample() const = 0;     // of a row: [height, width, channels], or [streams]
+  virtual int64_t classes() const = 0;  // labels are in [0, classes()): of text, words of the vocabulary
+
+  // Sampling's samples are size(), its batch_per_worker rows. Throws UserError when that would be none.
+  virtual int64_t steps_per_epoch(const Sampling&) const = 0;
+  // Of a rank's workers: all of them at start_step in worker order, then at the next step, without end. The dataset
+  // must outlive them, as it must those of the next.
+  virtual std::unique_ptr<Batches> training_batches(const LoaderOptions&) const = 0;
+  // All of it once, in order, so many rows at a time; the last batch may have fewer.
+  virtual std::unique_ptr<Batches> evaluation_batches(int64_t rows, const PrefetchOptions&) const = 0;
+  // Rows of an evaluation. Of text size() is so many times its streams.
+  virtual int64_t rows() const = 0;
+};
 
 struct ImageShape {
   int64_t height = 0, width = 0, channels = 0;
@@ -32,18 +54,21 @@ class Draw {
   uint64_t first_;
 };
 
-// Labelled images of one shape.
-class ImageDataset {
+// Labelled images of one shape. Batches come from data/loader.h.
+class ImageDataset : public Dataset {
  public:
-  virtual ~ImageDataset() = default;
-  virtual int64_t size() const = 0;
   virtual ImageShape shape() const = 0;  // of what read() writes
-  virtual int64_t classes() const = 0;
 
   // Writes sample i, normalised, as fp32 [height, width, channels], and returns its label in [0, classes()). With a
   // draw it is augmented; without (evaluation) it is not. Safe to call from several threads. Throws UserError that
   // names the file when it cannot be decoded.
   virtual int32_t read(int64_t i, const Draw* draw, float* out) const = 0;
+
+  Shape sample() const final { return {shape().height, shape().width, shape().channels}; }
+  int64_t rows() const final { return size(); }
+  int64_t steps_per_epoch(const Sampling& sampling) const final { return sampling.steps_per_epoch(); }
+  std::unique_ptr<Batches> training_batches(const LoaderOptions&) const final;
+  std::unique_ptr<Batches> evaluation_batches(int64_t rows, const PrefetchOptions&) const final;
 };
 
 }  // namespace dgc

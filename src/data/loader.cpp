@@ -14,7 +14,7 @@ Loader::Loader(const ImageDataset& dataset, const LoaderOptions& o) : steps_per_
 
 Loader::~Loader() = default;
 
-const Batch& Loader::next() { return *prefetcher_->next(); }
+const Batch* Loader::next() { return prefetcher_->next(); }
 
 EvalLoader::EvalLoader(const ImageDataset& dataset, int64_t batch, const PrefetchOptions& options)
     : prefetcher_(std::make_unique<Prefetcher>(dataset, sequential_batches(dataset.size(), batch), options)) {}
@@ -22,5 +22,13 @@ EvalLoader::EvalLoader(const ImageDataset& dataset, int64_t batch, const Prefetc
 EvalLoader::~EvalLoader() = default;
 
 const Batch* EvalLoader::next() { return prefetcher_->next(); }
+
+std::unique_ptr<Batches> ImageDataset::training_batches(const LoaderOptions& options) const {
+  return std::make_unique<Loader>(*this, options);
+}
+
+std::unique_ptr<Batches> ImageDataset::evaluation_batches(int64_t rows, const PrefetchOptions& options) const {
+  return std::make_unique<EvalLoader>(*this, rows, options);
+}
 
 }  // namespace dgc

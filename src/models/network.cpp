@@ -75,6 +75,7 @@ void Network::set_loss(const std::string& name, std::unique_ptr<Loss> loss, cons
                        shared->shape.str());
     }
     loss_params_.push_back(static_cast<int>(shared - params_.begin()));
+    ties_.push_back({name + "." + spec.name, tie->of});
   }
   loss_ = std::move(loss);
 }

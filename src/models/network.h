@@ -44,6 +44,8 @@ class Network {
   const std::vector<int>& loss_params() const { return loss_params_; }
   int own_loss_params() const { return own_loss_params_; }
   DType input_type(DType activations) const { return input_ == Input::tokens ? DType::i32 : activations; }
+  // Of the loss, with its full name: {"decoder.weight", "encoder.weight"}.
+  const std::vector<Tie>& ties() const { return ties_; }
   Shape shape(int tensor, int64_t batch = 1) const;
   // Of every tensor. The batch need not be the first size of all: where it is time, a stride shortens it.
   std::vector<Shape> shapes(int64_t batch) const;
@@ -64,6 +66,7 @@ class Network {
   std::unique_ptr<Loss> loss_;
   std::vector<int> loss_params_;
   int own_loss_params_ = 0;
+  std::vector<Tie> ties_;
 };
 
 }  // namespace dgc

@@ -7,11 +7,13 @@
 #include <string_view>
 
 #include "config/config.h"
+#include "data/text.h"
 #include "tensor/errors.h"
 #include "tensor/params.h"
 #include "train/make.h"
 #include "train/run_directory.h"
 #include "train/version.h"
+#include "train/vocabulary_file.h"
 
 namespace dgc {
 namespace {
@@ -22,10 +24,10 @@ constexpr const char* kConfig = "config";
 struct Fix {
   std::string_view field, text;
 };
-constexpr Fix kFixes[] = {{"config", "give all ranks the same config and --set"},
-                          {"option", "give all ranks the same options"},
-                          {"training set", "give all ranks the same data"},
-                          {"test set", "give all ranks the same data"}};
+constexpr Fix kFixes[] = {
+    {"config", "give all ranks the same config and --set"}, {"option", "give all ranks the same options"},
+    {"vocabulary", "give all ranks the same data"},         {"training set", "give all ranks the same data"},
+    {"validation set", "give all ranks the same data"},     {"test set", "give all ranks the same data"}};
 
 std::string_view fix_for(std::string_view field) {
   for (const Fix& fix : kFixes) {
@@ -48,12 +50,19 @@ std::string checksum(const ImageDataset& dataset) {
   return hex(sum);
 }
 
-void describe(Row& facts, const std::string& set, const ImageDataset& dataset) {
+void describe_images(Row& facts, const std::string& set, const ImageDataset& dataset) {
   const ImageShape shape = dataset.shape();
   facts.set(set + ", its number of images", fmt::format("{}", dataset.size()));
   facts.set(set + ", its images' shape", fmt::format("{}x{}x{}", shape.height, shape.width, shape.channels));
   facts.set(set + ", its number of classes", fmt::format("{}", dataset.classes()));
   facts.set(set + ", a checksum of some images", checksum(dataset));
+}
+
+void describe(Row& facts, const std::string& set, const Dataset& dataset) {
+  if (const auto* images = dynamic_cast<const ImageDataset*>(&dataset)) return describe_images(facts, set, *images);
+  const std::vector<int32_t>& words = dynamic_cast<const Text&>(dataset).words();
+  facts.set(set + ", its number of words", fmt::format("{}", words.size()));
+  facts.set(set + ", a checksum of its words", hex(XXH64(words.data(), words.size() * sizeof(int32_t), 0)));
 }
 
 // The config's key that differs; both are whole, or they would not have been loaded.
@@ -103,10 +112,12 @@ Row start_facts(const StartOf& start) {
   facts.set(kConfig, resolved_json(start.config));
   facts.set("option --resume", std::string(start.options.resume ? "given" : "not given"));
   facts.set("option --out", run_path(start.config, start.options).string());
-  describe(facts, "training set", start.train);
-  describe(facts, "test set", start.test);
-  const ImageShape image = start.train.shape();
-  const ParamLayout params(make_network(start.config.model, {image.height, image.width, image.channels}).params());
+  const Rank::Data& data = start.data;
+  if (data.vocabulary != nullptr) facts.set("vocabulary, its checksum", vocabulary_xxh64(*data.vocabulary));
+  describe(facts, "training set", data.train);
+  if (data.valid != nullptr) describe(facts, "validation set", *data.valid);
+  describe(facts, "test set", data.test);
+  const ParamLayout params(make_network(start.config.model, data.train.sample()).params());
   for (int i = 0; i < params.size(); ++i) {
     facts.set(fmt::format("parameter {}", i),
               fmt::format("{} {} at {}", params.spec(i).name, params.spec(i).shape.str(), params.offset(i)));

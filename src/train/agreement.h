@@ -2,19 +2,18 @@
 
 #include "config/json_lines.h"
 #include "config/options.h"
-#include "data/dataset.h"
 #include "dist/communicator.h"
+#include "train/rank.h"
 #include "train/trainer.h"
 
 namespace dgc {
 
 // What all ranks of a run have to start from alike, field by field, as text: program, config, options, data (sizes and
-// a checksum of some images) and parameters. Throws UserError when an image cannot be read.
+// a checksum of some images, or of all words) and parameters. Throws UserError when an image cannot be read.
 struct StartOf {
   const Config& config;
   const TrainOptions& options;
-  const ImageDataset& train;
-  const ImageDataset& test;
+  Rank::Data data;
 };
 Row start_facts(const StartOf&);
 

@@ -1,5 +1,6 @@
 #include "train/bench_models.h"
 
+#include "models/lstm_lm.h"
 #include "models/resnet.h"
 #include "tensor/errors.h"
 
@@ -7,18 +8,6 @@ namespace dgc {
 namespace {
 
 void add(std::vector<ParamSpec>& to, const std::string& name, const Shape& shape) { to.push_back({name, shape, {}}); }
-
-// 2 layers of 1500, tied embedding of 10,000 words, PyTorch's two biases per gate set.
-std::vector<ParamSpec> ptb_lstm() {
-  std::vector<ParamSpec> specs;
-  add(specs, "encoder.weight", {10000, 1500});
-  for (const std::string layer : {"l0", "l1"}) {
-    for (const std::string kind : {"ih_", "hh_"}) add(specs, "rnn.weight_" + kind + layer, {6000, 1500});
-    for (const std::string kind : {"ih_", "hh_"}) add(specs, "rnn.bias_" + kind + layer, {6000});
-  }
-  add(specs, "decoder.bias", {10000});
-  return specs;
-}
 
 // 2 convolutions, 7 bidirectional GRUs of 1200 without biases on 672 features, BatchNorm in between, 29 characters.
 std::vector<ParamSpec> deep_speech() {
@@ -60,7 +49,8 @@ ParamLayout bench_params(BenchModel model) {
                                      {224, 224, 3})
                              .params());
     case BenchModel::ptb_lstm:
-      return ParamLayout(ptb_lstm());
+      return ParamLayout(
+          make_lstm_lm({.vocabulary = 10000, .embedding = 1500, .hidden = 1500, .layers = 2}, 1).params());
     case BenchModel::deep_speech:
       return ParamLayout(deep_speech());
   }

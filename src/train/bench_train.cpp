@@ -2,23 +2,23 @@
 #include <chrono>
 
 #include "train/bench.h"
+#include "train/datasets.h"
 #include "train/median.h"
 #include "train/phases.h"
-#include "train/rank.h"
 #include "train/ranks.h"
 
 namespace dgc {
 
 TrainBench bench_train(const Config& given, const BenchOptions& options) {
   const Launch launch = read_launch();
-  const Config config = with_launch(given, launch);
   using Clock = std::chrono::steady_clock;
-  const auto train_set = make_dataset(config, Split::train);
-  const auto test_set = make_dataset(config, Split::test);
+  Config config = with_launch(given, launch);
+  const Datasets sets = make_datasets(config);
+  config = with_vocabulary(config, sets);
   std::vector<double> stretches;
   TrainBench bench;
   on_ranks(config, launch, [&](Backend& backend, Communicator& communicator) {
-    Rank rank(config, {*train_set, *test_set}, backend, communicator);
+    Rank rank(config, sets.data(), backend, communicator);
     const auto run = [&](int steps) {
       const Clock::time_point start = Clock::now();
       for (int i = 0; i < steps; ++i) {
@@ -44,7 +44,7 @@ TrainBench bench_train(const Config& given, const BenchOptions& options) {
     for (Phases::Phase& phase : bench.phases) phase.milliseconds /= options.steps;
   });
   if (stretches.empty()) return bench;  // another process's to tell
-  bench.global_batch = config.ranks * config.workers_per_rank * config.training.batch_per_worker;
+  bench.global_batch = samples_per_step(config);
   bench.ms_per_step = median(stretches);
   return bench;
 }

@@ -1,51 +1,87 @@
 #include "train/evaluate.h"
 
-#include "config/config.h"
 #include "tensor/errors.h"
 #include "train/checkpoint.h"
-#include "train/evaluator.h"
-#include "train/make.h"
+#include "train/datasets.h"
+#include "train/ranks.h"
 #include "train/run_directory.h"
+#include "train/vocabulary_file.h"
 #include "train/weights_file.h"
 
 namespace dgc {
+namespace {
+
+// A checkpoint's network and what it needs to be measured.
+class Measurer {
+ public:
+  Measurer(const Config& config, const Dataset& test, const Checkpoint& checkpoint)
+      : config_(config),
+        backend_(make_backend(config.device, static_cast<int>(config.threads))),
+        network_(make_network(config.model, test.sample())),
+        params_(network_.params()),
+        buffers_(network_.buffers()),
+        weights_(backend_->device(), params_),
+        statistics_(backend_->device(), buffers_) {
+    load_weights(checkpoint, weights_, statistics_);
+  }
+
+  EvalSums run(const Dataset& set, const std::function<void(ConstView)>& on_output = {}) {
+    Evaluator evaluator(network_, *backend_, set, config_.training.eval_batch, static_cast<int>(config_.data.threads));
+    const Buffer activations(backend_->device(), evaluator.activation_bytes());
+    evaluator.attach(activations.data());
+    return evaluator.run(weights_, statistics_, on_output);
+  }
+
+  EvalSums run_for_logits(const Dataset& set, const std::filesystem::path& file) {
+    std::vector<float> logits;
+    const EvalSums sums = run(set, [&](ConstView batch) {
+      const size_t begin = logits.size();
+      logits.resize(begin + static_cast<size_t>(batch.numel()));
+      backend_->device()->copy_out(logits.data() + begin, batch.data,
+                                   static_cast<size_t>(batch.numel()) * sizeof(float));
+    });
+    const Shape shape{set.size(), static_cast<int64_t>(logits.size()) / set.size()};
+    write_safetensors(file, {{.name = "logits", .view = {logits.data(), shape}}}, {}, *make_cpu_device());
+    return sums;
+  }
+
+  const Arena& weights() const { return weights_; }
+
+ private:
+  const Config& config_;
+  std::unique_ptr<Backend> backend_;
+  Network network_;
+  ParamLayout params_, buffers_;
+  Arena weights_, statistics_;
+};
+
+}  // namespace
 
 Evaluation evaluate_run(const std::filesystem::path& run, const EvaluateOptions& options) {
   const Config config = run_config(run, options.overrides);
   const std::optional<Checkpoint> checkpoint = newest_checkpoint(run);
   if (!checkpoint) throw_user_error("{} has no checkpoint to evaluate", run.string());
-
-  const auto dataset = make_dataset(config, Split::test);
-  const auto backend = make_backend(config.device, static_cast<int>(config.threads));
-  const ImageShape image = dataset->shape();
-  const Network network = make_network(config.model, {image.height, image.width, image.channels});
-  const ParamLayout params(network.params()), buffers(network.buffers());
-  const Arena weights(backend->device(), params), statistics(backend->device(), buffers);
-  load_weights(*checkpoint, weights, statistics);
-
-  Evaluator evaluator(network, *backend, *dataset, config.training.eval_batch, static_cast<int>(config.data.threads));
-  const Buffer activations(backend->device(), evaluator.activation_bytes());
-  evaluator.attach(activations.data());
-  std::vector<float> logits;
-  const EvalSums sums = evaluator.run(weights, statistics, [&](ConstView batch) {
-    const size_t begin = logits.size();
-    logits.resize(begin + static_cast<size_t>(batch.numel()));
-    backend->device()->copy_out(logits.data() + begin, batch.data, static_cast<size_t>(batch.numel()) * sizeof(float));
-  });
-  const int64_t samples = dataset->size();
-  if (!options.logits.empty()) {
-    const auto host = make_cpu_device();
-    const Shape shape{samples, static_cast<int64_t>(logits.size()) / samples};
-    write_safetensors(options.logits, {{.name = "logits", .view = {logits.data(), shape}}}, {}, *host);
+  if (is_text(config) && !options.logits.empty()) {
+    throw_user_error("--logits is for images: of a text they would be as many as words times the vocabulary");
   }
-  const auto n = static_cast<double>(samples);
-  return {.checkpoint = checkpoint->path(),
-          .metrics = {.step = checkpoint->manifest().step,
-                      .epoch = static_cast<double>(checkpoint->manifest().epoch),
-                      .test_loss = sums.loss / n,
-                      .test_accuracy = sums.top1 / n,
-                      .test_top5 = sums.top5 / n},
-          .weights_xxh64 = weights_xxh64(weights)};
+  const Datasets sets = make_test_datasets(config, run);
+  if (sets.vocabulary) require_same_vocabulary(*checkpoint, *sets.vocabulary);
+
+  Measurer measurer(config, *sets.test, *checkpoint);
+  const EvalSums sums =
+      options.logits.empty() ? measurer.run(*sets.test) : measurer.run_for_logits(*sets.test, options.logits);
+  const auto n = static_cast<double>(sets.test->size());
+  Evaluation evaluation{.checkpoint = checkpoint->path(),
+                        .metrics = {.step = checkpoint->manifest().step,
+                                    .epoch = static_cast<double>(checkpoint->manifest().epoch),
+                                    .test_loss = sums.loss / n,
+                                    .test_accuracy = sums.top1 / n,
+                                    .test_top5 = sums.top5 / n},
+                        .weights_xxh64 = weights_xxh64(measurer.weights())};
+  if (sets.valid) {
+    evaluation.metrics.valid_loss = measurer.run(*sets.valid).loss / static_cast<double>(sets.valid->size());
+  }
+  return evaluation;
 }
 
 }  // namespace dgc

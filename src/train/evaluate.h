@@ -10,7 +10,7 @@ namespace dgc {
 
 struct EvaluateOptions {
   std::vector<std::string> overrides;  // of the run's config, as for `dgc train --set`
-  std::filesystem::path logits;        // empty: not written
+  std::filesystem::path logits;        // of images; empty: not written
 };
 
 struct Evaluation {
@@ -19,7 +19,8 @@ struct Evaluation {
   std::string weights_xxh64;
 };
 
-// Runs the newest good checkpoint of a run over its test set. Throws UserError when there is none.
+// Runs the newest good checkpoint of a run over its test set, of text over the validation set too. Throws UserError
+// when there is none.
 Evaluation evaluate_run(const std::filesystem::path& run, const EvaluateOptions&);
 
 }  // namespace dgc

@@ -13,7 +13,9 @@
 #include "layers/lrn.h"
 #include "layers/pool.h"
 #include "models/alexnet.h"
+#include "models/lstm_lm.h"
 #include "models/resnet.h"
+#include "tensor/errors.h"
 
 namespace dgc {
 namespace {
@@ -81,6 +83,20 @@ std::unique_ptr<Layer> make_layer(const LayerOptions& o, int64_t in, const std::
   DGC_CHECK(false, "a layer type that make_layer does not know");
 }
 
+Network make_language_model(const LstmModelOptions& o, int64_t streams) {
+  if (o.vocabulary == 0) {
+    throw_user_error("model.vocabulary: only training looks at the data; set it to the number of words");
+  }
+  return make_lstm_lm({.vocabulary = o.vocabulary,
+                       .embedding = o.embedding,
+                       .hidden = o.hidden,
+                       .layers = o.layers,
+                       .dropout = static_cast<float>(o.dropout),
+                       .tied = o.tied,
+                       .init = static_cast<float>(o.init)},
+                      streams);
+}
+
 // Named by position, as in PyTorch's nn.Sequential.
 Network make_layer_list(const std::vector<LayerOptions>& layers, const Shape& image) {
   Network net(image);
@@ -99,7 +115,7 @@ Network make_layer_list(const std::vector<LayerOptions>& layers, const Shape& im
 
 }  // namespace
 
-std::unique_ptr<ImageDataset> make_dataset(const Config& config, Split split) {
+std::unique_ptr<ImageDataset> make_images(const Config& config, Split split) {
   const DataOptions& data = config.data;
   DatasetOptions options;
   options.type = kEnumNames<DataType>[static_cast<size_t>(data.type)];
@@ -126,14 +142,16 @@ std::unique_ptr<ImageDataset> make_dataset(const Config& config, Split split) {
   return std::make_unique<FirstSamples>(std::move(dataset), *limit);
 }
 
-Network make_network(const ModelOptions& options, const Shape& image) {
+Network make_network(const ModelOptions& options, const Shape& sample) {
   switch (options.type) {
     case ModelType::resnet:
-      return make_resnet(options, image);
+      return make_resnet(options, sample);
     case ModelType::alexnet:
-      return make_alexnet({options.classes, static_cast<float>(options.dropout)}, image);
+      return make_alexnet({options.classes, static_cast<float>(options.dropout)}, sample);
     case ModelType::layers:
-      return make_layer_list(options.layers, image);
+      return make_layer_list(options.layers, sample);
+    case ModelType::lstm_lm:
+      return make_language_model(options.lstm, sample[0]);
   }
   DGC_CHECK(false, "a model type that make_network does not know");
 }
@@ -156,8 +174,19 @@ SampleSpec sample_spec(const Config& config) {
       return {{data.image_size, data.image_size, 3}, 0};
     case DataType::synthetic:
       return {{data.height, data.width, data.channels}, data.classes};
+    case DataType::text:
+      return {{config.training.batch_per_worker}, config.model.lstm.vocabulary};
   }
   DGC_CHECK(false, "a data type that sample_spec does not know");
+}
+
+int64_t rows_per_step(const Config& config) {
+  return is_text(config) ? config.data.text.bptt : config.training.batch_per_worker;
+}
+
+int64_t samples_per_step(const Config& config) {
+  const int64_t rows = config.training.batch_per_worker * (is_text(config) ? config.data.text.bptt : 1);
+  return config.ranks * config.workers_per_rank * rows;
 }
 
 DType activation_type(Precision precision) {

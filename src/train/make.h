@@ -13,17 +13,25 @@
 // From plain config options to objects. The only place that knows both.
 namespace dgc {
 
-std::unique_ptr<ImageDataset> make_dataset(const Config&, Split);
+// Of a config whose data are images; train/datasets.h opens whatever it has.
+std::unique_ptr<ImageDataset> make_images(const Config&, Split);
 
-// The shape [height, width, channels] and classes that the config's data set gives, without opening it: for `dgc plan`.
+// Dataset::sample() and classes() of the config's data, without opening it: for `dgc plan`.
 struct SampleSpec {
-  Shape image;
+  Shape shape;
   int64_t classes = 0;  // 0: only the data can tell
 };
 SampleSpec sample_spec(const Config&);
 
-// Throws UserError where the layers do not fit one another or the image.
-Network make_network(const ModelOptions&, const Shape& image);
+// For a Dataset::sample(). Throws UserError where the layers do not fit one another or what they read, or
+// model.vocabulary is not known.
+Network make_network(const ModelOptions&, const Shape& sample);
+
+// Rows of a worker's batch: images, or words of each stream.
+int64_t rows_per_step(const Config&);
+// Of all workers together: images, or words.
+int64_t samples_per_step(const Config&);
+inline bool is_text(const Config& config) { return config.data.type == DataType::text; }
 
 DType activation_type(Precision);
 

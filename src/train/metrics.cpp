@@ -25,6 +25,13 @@ int64_t integer(const Row& row, const std::string& key, const std::string& where
   return *integer;
 }
 
+void set_of_text(Row& row, const std::optional<double>& valid_loss, double test_loss) {
+  if (!valid_loss) return;
+  row.set("valid_loss", *valid_loss)
+      .set("valid_perplexity", perplexity(*valid_loss))
+      .set("test_perplexity", perplexity(test_loss));
+}
+
 // What an earlier attempt wrote up to and including a step.
 std::vector<Row> rows_up_to(int64_t step, const std::filesystem::path& path) {
   std::vector<Row> rows = read_json_lines(path.string());
@@ -90,24 +97,27 @@ Row to_row(const StepMetrics& step) {
 }
 
 Row to_row(const EvalMetrics& eval) {
-  return Row()
-      .set("kind", "eval")
+  Row row;
+  row.set("kind", "eval")
       .set("step", eval.step)
       .set("epoch", eval.epoch)
       .set("test_loss", eval.test_loss)
       .set("test_accuracy", eval.test_accuracy)
       .set("test_top5", eval.test_top5);
+  set_of_text(row, eval.valid_loss, eval.test_loss);
+  return row;
 }
 
 Row to_row(const FinalMetrics& final, const TrafficMeans& traffic) {
-  return Row()
-      .set("kind", "final")
+  Row row;
+  row.set("kind", "final")
       .set("step", final.step)
       .set("epoch", final.epoch)
       .set("test_loss", final.test_loss)
       .set("test_accuracy", final.test_accuracy)
-      .set("test_top5", final.test_top5)
-      .set("mean_sent_bytes", traffic.sent_bytes)
+      .set("test_top5", final.test_top5);
+  set_of_text(row, final.valid_loss, final.test_loss);
+  row.set("mean_sent_bytes", traffic.sent_bytes)
       .set("mean_ratio", traffic.ratio)
       .set("mean_sent_bytes_after_warmup", traffic.sent_bytes_after_warmup)
       .set("mean_ratio_after_warmup", traffic.ratio_after_warmup)
@@ -115,6 +125,7 @@ Row to_row(const FinalMetrics& final, const TrafficMeans& traffic) {
       .set("wall_seconds", final.wall_seconds)
       .set("peak_memory_bytes", final.peak_memory_bytes)
       .set("weights_xxh64", final.weights_xxh64);
+  return row;
 }
 
 StepMetrics step_from_row(const Row& row, const std::string& where) {
@@ -140,6 +151,7 @@ EvalMetrics eval_from_row(const Row& row, const std::string& where) {
   eval.test_loss = number(row, "test_loss", where);
   eval.test_accuracy = number(row, "test_accuracy", where);
   eval.test_top5 = number(row, "test_top5", where);
+  if (row.find("valid_loss") != nullptr) eval.valid_loss = number(row, "valid_loss", where);
   return eval;
 }
 
@@ -150,6 +162,7 @@ FinalMetrics final_from_row(const Row& row, const std::string& where) {
   final.test_loss = number(row, "test_loss", where);
   final.test_accuracy = number(row, "test_accuracy", where);
   final.test_top5 = number(row, "test_top5", where);
+  if (row.find("valid_loss") != nullptr) final.valid_loss = number(row, "valid_loss", where);
   final.samples_per_s = number(row, "samples_per_s", where);
   final.wall_seconds = number(row, "wall_seconds", where);
   final.peak_memory_bytes = integer(row, "peak_memory_bytes", where);

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "config/json_lines.h"
@@ -23,19 +25,23 @@ struct StepMetrics {
   std::string transport;    // of what is compressed: "sparse", or "dense" as sgd's; "" in files of earlier versions
   int64_t sent_bytes = 0;   // by each worker in this step, as encoded
   int64_t dense_bytes = 0;  // what the whole gradient takes as fp32
-  double samples_per_s = kNoNumber;
+  double samples_per_s = kNoNumber;  // of text, words
   double grad_norm = kNoNumber;
   bool skipped = false;  // a gradient was not finite, and no worker moved
 
   double ratio() const { return sent_bytes > 0 ? static_cast<double>(dense_bytes) / sent_bytes : kNoNumber; }
 };
 
+// Of text, the loss as people compare it: out of how many equally likely words one might as well guess.
+inline double perplexity(double loss) { return std::exp(loss); }
+
 struct EvalMetrics {
   int64_t step = 0;
   double epoch = 0;
-  double test_loss = kNoNumber;
-  double test_accuracy = kNoNumber;  // 0 ... 1
-  double test_top5 = kNoNumber;      // 0 ... 1
+  double test_loss = kNoNumber;        // NaN while only the validation set is looked at
+  double test_accuracy = kNoNumber;    // 0 ... 1
+  double test_top5 = kNoNumber;        // 0 ... 1
+  std::optional<double> valid_loss{};  // of text; then rows have perplexities too
 };
 
 // What each worker sent, averaged over a run. "After warm-up" means: the steps at the highest sparsity of the run.
@@ -65,7 +71,8 @@ struct FinalMetrics {
   double test_loss = kNoNumber;
   double test_accuracy = kNoNumber;
   double test_top5 = kNoNumber;
-  double samples_per_s = kNoNumber;  // all workers together, over the run
+  std::optional<double> valid_loss{};  // of text
+  double samples_per_s = kNoNumber;    // all workers together, over the run; of text, words
   double wall_seconds = kNoNumber;
   int64_t peak_memory_bytes = 0;
   std::string weights_xxh64;  // 16 hexadecimal digits

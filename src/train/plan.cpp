@@ -123,6 +123,11 @@ int64_t message_memory(const Config& config, const ParamLayout& params) {
   return own[0] + own[1] + std::max(everyones[0] + everyones[1], sums);
 }
 
+// Of what an evaluation reads.
+Shape test_shape(const Config& config) {
+  return is_text(config) ? Shape{config.data.text.eval_streams} : sample_spec(config).shape;
+}
+
 // As far as the config tells.
 int64_t most_test_samples(const DataOptions& data) {
   const int64_t limit = data.test_limit.value_or(std::numeric_limits<int64_t>::max());
@@ -140,15 +145,18 @@ int64_t largest_convolution(const ParamLayout& params) {
 
 PlanMemory plan_memory(const Config& config, const Network& network, const ParamLayout& params) {
   const auto backend = make_backend(config);
-  const Executor training(network, *backend, config.training.batch_per_worker, Executor::Mode::training,
-                          activation_type(config.precision));
+  const int64_t rows = rows_per_step(config);
+  const Executor training(network, *backend, rows, Executor::Mode::training, activation_type(config.precision));
+  const Network tested = make_network(config.model, test_shape(config));
   const int64_t eval_batch = std::min(config.training.eval_batch, most_test_samples(config.data));
-  const Executor evaluation(network, *backend, eval_batch, Executor::Mode::evaluation,
+  const Executor evaluation(tested, *backend, eval_batch, Executor::Mode::evaluation,
                             activation_type(config.precision));
   const int64_t arena = params.extent() * 4;
   const int64_t statistics = ParamLayout(network.buffers()).extent() * 4;
   const int64_t local = config.workers_per_rank;
-  const auto images = [&](int64_t batch) { return network.shape(0, batch).numel() * 4; };
+  const auto carried = [](const Network& net) { return ParamLayout(net.state()).extent() * 4; };
+  const auto input = [](const Network& net, int64_t batch) { return net.shape(0, batch).numel() * 4; };
+  const int64_t evaluators = is_text(config) ? 2 : 1;
 
   PlanMemory memory;
   memory.weights = arena;
@@ -157,8 +165,8 @@ PlanMemory plan_memory(const Config& config, const Network& network, const Param
   memory.activations = static_cast<int64_t>(std::max(training.activation_bytes(), evaluation.activation_bytes()));
   // Every batch lies there twice: where it arrives and where the network reads it.
   memory.other = (2 * local + 1) * statistics + reduced(config, statistics) +
-                 2 * (local * images(config.training.batch_per_worker) + images(eval_batch)) +
-                 largest_convolution(params);
+                 2 * (local * input(network, rows) + evaluators * input(tested, eval_batch)) +
+                 2 * local * carried(network) + evaluators * carried(tested) + largest_convolution(params);
   if (config.optimizer.type == OptimizerType::sgd) {
     const bool half = config.exchange.dense_values == DenseValues::fp16;
     memory.residuals = half ? local * arena : 0;
@@ -179,7 +187,7 @@ PlanMemory plan_memory(const Config& config, const Network& network, const Param
 }  // namespace
 
 Plan make_plan(const Config& config) {
-  const Network network = make_network(config.model, sample_spec(config).image);
+  const Network network = make_network(config.model, sample_spec(config).shape);
   const ParamLayout params(network.params());
   Plan plan;
   plan.sparsity = config.optimizer.sparsity;
@@ -191,7 +199,7 @@ Plan make_plan(const Config& config) {
 }
 
 std::vector<PlanPhase> plan_phases(const Config& config, int64_t workers) {
-  const ParamLayout params(make_network(config.model, sample_spec(config).image).params());
+  const ParamLayout params(make_network(config.model, sample_spec(config).shape).params());
   std::vector<PlanPhase> phases;
   for (const DgcLayout& layout : run_layouts(config, params, workers)) {
     phases.push_back({layout.sparsity, layout.transport, layout.sent_bytes()});

@@ -42,7 +42,7 @@ struct PlanMemory {
   int64_t momentum = 0;   // what the rank's replicas share: momentum, and the sum of what was sent
   int64_t messages = 0;   // its own, and everyone's or their sum, at most of all sparsities
   int64_t activations = 0;
-  int64_t other = 0;  // BatchNorm statistics, one batch of images, scratch
+  int64_t other = 0;  // BatchNorm statistics, what is carried along a text, a batch of each worker, scratch
   int64_t total() const { return weights + gradients + residuals + momentum + messages + activations + other; }
 };
 

@@ -13,6 +13,7 @@ struct ProgressState {
   int64_t epochs = 0;
   double loss = 0;
   double samples_per_s = 0;
+  const char* samples = "samples";  // what they are
 };
 
 struct ProgressStyle {

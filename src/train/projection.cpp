@@ -33,7 +33,7 @@ StepTraffic traffic_of(const ParamLayout& params, const Config& config, int64_t 
 }
 
 ParamLayout params_of(const Config& config) {
-  return ParamLayout(make_network(config.model, sample_spec(config).image).params());
+  return ParamLayout(make_network(config.model, sample_spec(config).shape).params());
 }
 
 }  // namespace

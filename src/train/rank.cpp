@@ -20,23 +20,26 @@ StepControl first_control(Precision precision) {
   return control;
 }
 
-Shape image_shape(const ImageDataset& dataset) {
-  const ImageShape shape = dataset.shape();
-  return {shape.height, shape.width, shape.channels};
+Sampling sampling_of(const Config& config, const Dataset& train) {
+  return {train.size(), config.ranks * config.workers_per_rank, rows_per_step(config), config.seed};
 }
 
-int64_t all_workers(const Config& config) { return config.ranks * config.workers_per_rank; }
+Shape logits_shape(const Network& network, int64_t rows) {
+  return network.loss().logits_shape(network.shape(network.output(), rows));
+}
 
 }  // namespace
 
-void check_fits(const Config& config, const ImageDataset& train) {
-  const Network network = make_network(config.model, image_shape(train));
-  const int64_t classes = network.shape(network.output())[1];
+void check_fits(const Config& config, const Dataset& train) {
+  const int64_t classes = logits_shape(make_network(config.model, train.sample()), 1)[1];
+  if (classes < train.classes() && is_text(config)) {
+    throw_user_error("model.vocabulary: {}, but the data has {} words; set it to that, or to 0", classes,
+                     train.classes());
+  }
   if (classes < train.classes()) {
     throw_user_error("the model has {} classes but the data has {}; set model.classes", classes, train.classes());
   }
-  // Throws when there are too few images.
-  Sampling{train.size(), all_workers(config), config.training.batch_per_worker, config.seed}.steps_per_epoch();
+  static_cast<void>(train.steps_per_epoch(sampling_of(config, train)));  // throws when there is too little
 }
 
 Rank::Rank(const Config& config, const Data& data, Backend& backend, Communicator& communicator)
@@ -45,15 +48,15 @@ Rank::Rank(const Config& config, const Data& data, Backend& backend, Communicato
       communicator_(communicator),
       backend_(backend),
       device_(backend.device()),
-      network_(make_network(config.model, image_shape(data.train))),
+      network_(make_network(config.model, data.train.sample())),
+      tested_network_(make_network(config.model, data.test.sample())),
       params_(network_.params()),
       statistics_(network_.buffers()),
+      state_(network_.state()),
       weights_(device_, params_),
       mean_statistics_(device_, statistics_),
-      executor_(network_, backend_, config.training.batch_per_worker, Executor::Mode::training,
-                activation_type(config.precision)),
-      evaluator_(network_, backend_, data.test, config.training.eval_batch, static_cast<int>(config.data.threads),
-                 activation_type(config.precision)),
+      executor_(network_, backend_, rows_per_step(config), Executor::Mode::training, activation_type(config.precision)),
+      labels_(logits_shape(network_, executor_.batch())[0]),
       record_(backend_, communicator, static_cast<int>(config.workers_per_rank)),
       statistics_sum_(backend_, communicator, static_cast<int>(config.workers_per_rank), statistics_.extent()),
       lr_(make_lr_schedule(config)),
@@ -61,10 +64,10 @@ Rank::Rank(const Config& config, const Data& data, Backend& backend, Communicato
   check_fits(config, data.train);
   initialize(weights_, config.seed);
   initialize(mean_statistics_, config.seed);
-  const int64_t batch = config.training.batch_per_worker;
   for (int64_t i = 0; i < config.workers_per_rank; ++i) {
     workers_.push_back({Arena(device_, params_), Arena(device_, statistics_), Arena(device_, statistics_),
-                        BatchInput(backend_, network_, batch, activation_type(config.precision))});
+                        Arena(device_, state_), Arena(device_, state_),
+                        BatchInput(backend_, network_, executor_.batch(), activation_type(config.precision))});
     initialize(workers_.back().statistics, config.seed);
   }
   record_.restore_control(first_control(config.precision));
@@ -73,16 +76,27 @@ Rank::Rank(const Config& config, const Data& data, Backend& backend, Communicato
                                        .layout = params_,
                                        .local_workers = static_cast<int>(workers_.size())});
 
-  activations_ = Buffer(device_, std::max(executor_.activation_bytes(), evaluator_.activation_bytes()));
+  size_t activations = executor_.activation_bytes();
+  for (const Dataset* set : {&data.test, data.valid}) {
+    if (set == nullptr) continue;
+    evaluators_.push_back(std::make_unique<Evaluator>(tested_network_, backend_, *set, config.training.eval_batch,
+                                                      static_cast<int>(config.data.threads),
+                                                      activation_type(config.precision)));
+    activations = std::max(activations, evaluators_.back()->activation_bytes());
+  }
+  activations_ = Buffer(device_, activations);
   executor_.attach(activations_.data());
-  evaluator_.attach(activations_.data());
-  steps_per_epoch_ = Sampling{data.train.size(), workers(), batch, config.seed}.steps_per_epoch();
+  for (const auto& evaluator : evaluators_) evaluator->attach(activations_.data());
+  steps_per_epoch_ = data.train.steps_per_epoch(sampling_of(config, data.train));
 }
 
 // The step, as one line of data: batches -> gradients -> what all workers know of them -> the exchange -> weights.
 // What comes before and after is queued too, but differs from step to step, so it is not part of what is recorded.
 void Rank::train_step() {
-  if (!loader_) stage_batches();
+  if (!batches_) stage_batches();
+  if (position_ % steps_per_epoch_ == 0) {  // each stream of a text begins again
+    for (Worker& worker : workers_) device_->zero(worker.state.data(), worker.state.bytes());
+  }
   StepMetrics metrics;
   metrics.learning_rate = learning_rate_at(lr_, epoch(), plateau_);
   if (config_.optimizer.type == OptimizerType::dgc) metrics.sparsity = sparsity_at(sparsity_, epoch());
@@ -122,10 +136,15 @@ void Rank::queue_step() {
   }
   optimizer_->step({.gradients = gradients, .weights = weights_, .record = record_});
   for (Worker& worker : workers_) {
-    const Shape all{statistics_.extent()};
-    backend_.copy_unless_skipped(record_.control(), {worker.next_statistics.data(), all},
-                                 {worker.statistics.data(), all});
+    keep_unless_skipped(worker.next_statistics, worker.statistics);
+    // What made a gradient infinite may be in the state too, and would stay there.
+    keep_unless_skipped(worker.next_state, worker.state);
   }
+}
+
+void Rank::keep_unless_skipped(const Arena& next, const Arena& arena) {
+  const Shape all{arena.extent()};
+  backend_.copy_unless_skipped(record_.control(), {next.data(), all}, {arena.data(), all});
 }
 
 void Rank::run_worker(int local) {
@@ -134,37 +153,36 @@ void Rank::run_worker(int local) {
   device_->zero(worker.gradient.data(), worker.gradient.bytes());
   const Arena& statistics = worker.next_statistics;
   device_->copy(statistics.data(), worker.statistics.data(), statistics.bytes());
+  device_->copy(worker.next_state.data(), worker.state.data(), worker.state.bytes());
 
   const int64_t rows = executor_.batch();
   const RunContext run{.training = true,
                        .seed = config_.seed,
                        .control = record_.control(),
                        .samples_per_step = static_cast<uint64_t>(rows * workers()),
-                       .first_sample = static_cast<uint64_t>(first_worker() + local) * static_cast<uint64_t>(rows)};
-  const View images = worker.input.images();
-  const View logits = executor_.forward(weights_, statistics, images, run);
-  backend_.softmax_cross_entropy({.rows = rows,
-                                  .classes = logits.shape[1],
-                                  .gradient_scale = 1.f / static_cast<float>(rows),
-                                  .control = record_.control()},
-                                 logits, worker.input.labels(), executor_.output_gradient(),
-                                 &record_.local(local)->loss);
-  executor_.backward(weights_, worker.gradient, images, run, [](int, int) {});
+                       .first_sample = static_cast<uint64_t>(first_worker() + local) * static_cast<uint64_t>(rows),
+                       .state = &worker.next_state};
+  const View x = worker.input.x();
+  executor_.forward(weights_, statistics, x, run);
+  executor_.loss(weights_, worker.gradient,
+                 {.labels = worker.input.labels(),
+                  .stats = &record_.local(local)->loss,
+                  .gradient_scale = 1.f / static_cast<float>(labels_),
+                  .control = record_.control()});
+  executor_.backward(weights_, worker.gradient, x, run, [](int, int) {});
 }
 
 // While the device computes, the next step's batches get on their way.
 void Rank::stage_batches() {
-  if (!loader_) {
-    loader_ = std::make_unique<Loader>(
-        data_.train,
-        LoaderOptions{.sampling = {data_.train.size(), workers(), config_.training.batch_per_worker, config_.seed},
-                      .first_worker = first_worker(),
-                      .local_workers = static_cast<int>(workers_.size()),
-                      .start_step = position_,
-                      .prefetch = {.threads = static_cast<int>(config_.data.threads),
-                                   .ahead = 2 * static_cast<int>(workers_.size())}});
+  if (!batches_) {
+    batches_ = data_.train.training_batches({.sampling = sampling_of(config_, data_.train),
+                                             .first_worker = first_worker(),
+                                             .local_workers = static_cast<int>(workers_.size()),
+                                             .start_step = position_,
+                                             .prefetch = {.threads = static_cast<int>(config_.data.threads),
+                                                          .ahead = 2 * static_cast<int>(workers_.size())}});
   }
-  for (Worker& worker : workers_) worker.input.stage(loader_->next());
+  for (Worker& worker : workers_) worker.input.stage(*batches_->next());
 }
 
 std::optional<StepMetrics> Rank::next_metrics() {
@@ -172,7 +190,7 @@ std::optional<StepMetrics> Rank::next_metrics() {
   const StepResult result = record_.take();
   StepMetrics metrics = untold_.front();
   untold_.pop_front();
-  metrics.loss = result.loss / static_cast<double>(executor_.batch() * workers());
+  metrics.loss = result.loss / static_cast<double>(labels_ * workers());
   metrics.grad_norm = result.grad_norm;
   metrics.skipped = result.skipped;
   skipped_in_row_ = result.skipped ? skipped_in_row_ + 1 : 0;
@@ -190,22 +208,43 @@ void Rank::average_statistics() {
   device_->copy_in(mean_statistics_.data(), mean.data(), mean_statistics_.bytes());
 }
 
+EvalSums Rank::run(Evaluator& evaluator) {
+  EvalSums sums;
+  if (communicator_.rank() == 0) sums = evaluator.run(weights_, mean_statistics_);
+  std::vector<EvalSums> all(static_cast<size_t>(communicator_.size()));
+  all_gather_host(communicator_, *device_, std::as_bytes(std::span(&sums, 1)), std::as_writable_bytes(std::span(all)));
+  return all[0];
+}
+
+void Rank::evaluate_test(EvalMetrics& metrics) {
+  const EvalSums sums = run(*evaluators_.front());
+  const auto samples = static_cast<double>(data_.test.size());
+  metrics.test_loss = sums.loss / samples;
+  metrics.test_accuracy = sums.top1 / samples;
+  metrics.test_top5 = sums.top5 / samples;
+}
+
 EvalMetrics Rank::evaluate() {
   DGC_CHECK(untold_.empty(), "finish_steps() first");
   average_statistics();
-  EvalSums sums;
-  if (communicator_.rank() == 0) sums = evaluator_.run(weights_, mean_statistics_);
-  std::vector<EvalSums> all(static_cast<size_t>(communicator_.size()));
-  all_gather_host(communicator_, *device_, std::as_bytes(std::span(&sums, 1)), std::as_writable_bytes(std::span(all)));
-  const auto samples = static_cast<double>(data_.test.size());
-  return {.step = step_,
-          .epoch = epoch(),
-          .test_loss = all[0].loss / samples,
-          .test_accuracy = all[0].top1 / samples,
-          .test_top5 = all[0].top5 / samples};
+  EvalMetrics metrics{.step = step_, .epoch = epoch()};
+  if (data_.valid != nullptr) {
+    metrics.valid_loss = run(*evaluators_.back()).loss / static_cast<double>(data_.valid->size());
+  } else {
+    evaluate_test(metrics);
+  }
+  return metrics;
 }
 
-void Rank::adapt_learning_rate(const EvalMetrics& eval) { plateau_ = plateau_after(lr_, plateau_, eval.test_loss); }
+EvalMetrics Rank::evaluate_all() {
+  EvalMetrics metrics = evaluate();
+  if (data_.valid != nullptr) evaluate_test(metrics);
+  return metrics;
+}
+
+void Rank::adapt_learning_rate(const EvalMetrics& eval) {
+  plateau_ = plateau_after(lr_, plateau_, eval.valid_loss.value_or(eval.test_loss));
+}
 
 void Rank::flush() {
   // The last step's rate: where a schedule ends at zero, the next one would drop what is sent.

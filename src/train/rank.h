@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "config/options.h"
-#include "data/loader.h"
+#include "data/dataset.h"
+#include "data/vocabulary.h"
 #include "optim/ordered_reduce.h"
 #include "train/batch_input.h"
 #include "train/checkpoint.h"
@@ -16,16 +17,18 @@
 
 namespace dgc {
 
-// Throws UserError unless the model can train on these images, all workers' batches included.
-void check_fits(const Config&, const ImageDataset& train);
+// Throws UserError unless the model can train on this, all workers' batches included.
+void check_fits(const Config&, const Dataset& train);
 
 // One rank of a run: the weights, its workers one after another on one device, and its optimizer. All ranks make the
 // same calls in the same order; what they return is the same everywhere unless said otherwise.
 class Rank {
  public:
   struct Data {
-    const ImageDataset& train;
-    const ImageDataset& test;
+    const Dataset& train;
+    const Dataset& test;
+    const Dataset* valid = nullptr;          // of text: what decides on the learning rate
+    const Vocabulary* vocabulary = nullptr;  // of text
   };
 
   // All must outlive it. One backend per rank, made by the thread that uses the rank.
@@ -50,8 +53,10 @@ class Rank {
   // Whether some rank had been asked to stop when the last step that was told began.
   bool asked_to_stop() const { return asked_to_stop_; }
 
-  // The whole test set with the BatchNorm statistics averaged over all workers.
+  // All of the validation set where there is one, else of the test set, with the BatchNorm statistics averaged over all
+  // workers.
   EvalMetrics evaluate();
+  EvalMetrics evaluate_all();  // and of the test set in any case
   // Tells a plateau schedule the result of an evaluation.
   void adapt_learning_rate(const EvalMetrics&);
   // Sends what the optimizer still holds back. Training cannot go on afterwards.
@@ -78,11 +83,15 @@ class Rank {
   struct Worker {
     Arena gradient;
     Arena statistics;
-    Arena next_statistics;  // of the step that is under way; dropped when it is skipped
+    Arena next_statistics;  // of the step that is under way; dropped when it is skipped, as is the next state
+    Arena state;            // carried along the worker's streams of text
+    Arena next_state;
     BatchInput input;
   };
 
   void average_statistics();
+  EvalSums run(Evaluator&);  // rank 0 does, and tells the others
+  void evaluate_test(EvalMetrics&);
   std::vector<ManifestFile> save_workers(const CheckpointStore&);
   std::vector<ManifestFile> files_of_all(const std::vector<ManifestFile>& own);
   void publish(const CheckpointStore&, int64_t keep, const std::vector<ManifestFile>& worker_files);
@@ -93,6 +102,7 @@ class Rank {
   void stage_batches();
   void queue_step();
   void run_worker(int local);  // leaves the gradient in the worker and the loss in its share
+  void keep_unless_skipped(const Arena& next, const Arena& arena);
   int workers() const { return communicator_.size() * static_cast<int>(workers_.size()); }
   int first_worker() const { return communicator_.rank() * static_cast<int>(workers_.size()); }
 
@@ -102,14 +112,17 @@ class Rank {
   Backend& backend_;
   std::shared_ptr<Device> device_;
   Network network_;
+  Network tested_network_;  // for as many streams of text as an evaluation has; of images the same
   ParamLayout params_;
   ParamLayout statistics_;
+  ParamLayout state_;
   Arena weights_;
   Arena mean_statistics_;  // over all workers; filled by average_statistics()
   std::vector<Worker> workers_;
   Executor executor_;
-  Evaluator evaluator_;
-  Buffer activations_;  // of both, in turn
+  int64_t labels_;                                      // of a worker's batch
+  std::vector<std::unique_ptr<Evaluator>> evaluators_;  // of the test set and, where there is one, the validation set
+  Buffer activations_;                                  // of all of them, in turn
   StepRecord record_;
   std::unique_ptr<Optimizer> optimizer_;
   OrderedReduce statistics_sum_;
@@ -120,9 +133,9 @@ class Rank {
   int64_t step_ = 0;
   int64_t position_ = 0;
   bool flushed_ = false;
-  std::unique_ptr<Loader> loader_;  // made at the first step; one step ahead
-  std::deque<StepMetrics> untold_;  // queued steps, the oldest first
-  size_t lag_ = 0;                  // how many of them the device may be busy with
+  std::unique_ptr<Batches> batches_;  // made at the first step; one step ahead
+  std::deque<StepMetrics> untold_;    // queued steps, the oldest first
+  size_t lag_ = 0;                    // how many of them the device may be busy with
   int64_t skipped_in_row_ = 0;
   bool asked_to_stop_ = false;
 };

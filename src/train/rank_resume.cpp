@@ -7,6 +7,7 @@
 #include "tensor/errors.h"
 #include "train/rank.h"
 #include "train/redistribute.h"
+#include "train/vocabulary_file.h"
 #include "train/weights_file.h"
 
 namespace dgc {
@@ -14,6 +15,7 @@ namespace dgc {
 void Rank::restore(const Checkpoint& checkpoint) {
   const Manifest& manifest = checkpoint.manifest();
   const int64_t saved_workers = manifest.values.integer("workers").value_or(0);
+  if (data_.vocabulary != nullptr) require_same_vocabulary(checkpoint, *data_.vocabulary);
   require_same_data(checkpoint, saved_workers);
   load_weights(checkpoint, weights_, mean_statistics_);
   const SafetensorsFile shared = checkpoint.open(kSharedFile);
@@ -43,18 +45,19 @@ void Rank::restore(const Checkpoint& checkpoint) {
 // As far as the length of an epoch tells.
 void Rank::require_same_data(const Checkpoint& checkpoint, int64_t saved_workers) const {
   const int64_t saved = checkpoint.manifest().values.integer("steps_per_epoch").value_or(0);
-  const int64_t samples = data_.train.size(), global_batch = saved_workers * config_.training.batch_per_worker;
-  if (saved >= 1 && global_batch >= 1 && samples / global_batch == saved) return;
+  const Sampling sampling{data_.train.size(), saved_workers, executor_.batch(), config_.seed};
+  if (saved >= 1 && saved_workers >= 1 && data_.train.steps_per_epoch(sampling) == saved) return;
   throw_user_error(
-      "checkpoint {} is of {} workers and epochs of {} steps, but the training set has {} images: resume with the same "
+      "checkpoint {} is of {} workers and epochs of {} steps, but the training set has {} {}: resume with the same "
       "data and training.batch_per_worker",
-      checkpoint.path().string(), saved_workers, saved, samples);
+      checkpoint.path().string(), saved_workers, saved, data_.train.size(), is_text(config_) ? "words" : "images");
 }
 
 void Rank::restore_workers(const Checkpoint& checkpoint) {
   for (size_t w = 0; w < workers_.size(); ++w) {
     const SafetensorsFile own = checkpoint.open(worker_file(first_worker() + static_cast<int>(w)));
     load_tensors(own, workers_[w].statistics);
+    load_tensors(own, workers_[w].state, "state.");
     for (const NamedState& state : optimizer_->state()) {
       if (state.worker == static_cast<int>(w)) load_tensors(own, *state.arena, state.name + ".");
     }
@@ -77,13 +80,15 @@ void Rank::share_out(const Checkpoint& checkpoint, int64_t saved_workers) {
   }
   for (Worker& worker : workers_) {
     device_->copy(worker.statistics.data(), mean_statistics_.data(), mean_statistics_.bytes());
+    device_->zero(worker.state.data(), worker.state.bytes());  // streams of another text begin elsewhere
   }
 }
 
-// An epoch's order does not depend on the workers, so a place in it is a number of samples. Another step length may not
-// divide it: then the step begins a little earlier, and no sample is left out.
+// An epoch's order of images does not depend on the workers, so a place in it is a number of samples. Another step
+// length may not divide it: then the step begins a little earlier, and no sample is left out. Streams of text do depend
+// on the workers: all go on where the same share of their length is done.
 void Rank::move_position(const Checkpoint& checkpoint, int64_t saved_workers) {
-  const int64_t batch = config_.training.batch_per_worker;
+  const int64_t batch = labels_;
   const int64_t saved_epoch = checkpoint.manifest().values.integer("steps_per_epoch").value_or(1);
   const int64_t epoch = position_ / saved_epoch;
   const int64_t seen = position_ % saved_epoch * saved_workers * batch;
@@ -93,9 +98,10 @@ void Rank::move_position(const Checkpoint& checkpoint, int64_t saved_workers) {
   if (communicator_.rank() != 0) return;
   spdlog::warn(
       "{} is of {} workers, and this run has {}: each starts from an even share of all residuals, whose sum is kept, "
-      "and from the mean of the statistics; {} of {} steps of epoch {} count as done, and {} samples come a second "
-      "time",
-      checkpoint.path().string(), saved_workers, workers(), here, steps_per_epoch_, epoch + 1, repeated);
+      "and from the mean of the statistics; {} of {} steps of epoch {} count as done, {}",
+      checkpoint.path().string(), saved_workers, workers(), here, steps_per_epoch_, epoch + 1,
+      is_text(config_) ? "and each stream of text goes on there, from a state of zero"
+                       : fmt::format("and {} samples come a second time", repeated));
 }
 
 }  // namespace dgc

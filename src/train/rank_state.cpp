@@ -4,6 +4,7 @@
 #include "tensor/errors.h"
 #include "train/rank.h"
 #include "train/shared_problem.h"
+#include "train/vocabulary_file.h"
 #include "train/weights_file.h"
 
 namespace dgc {
@@ -68,6 +69,7 @@ std::vector<ManifestFile> Rank::save_workers(const CheckpointStore& store) {
   for (size_t w = 0; w < workers_.size(); ++w) {
     std::vector<TensorSource> tensors;
     append_tensors(tensors, workers_[w].statistics);
+    append_tensors(tensors, workers_[w].state, "state.");
     for (const NamedState& state : optimizer_->state()) {
       if (state.worker == static_cast<int>(w)) append_tensors(tensors, *state.arena, state.name + ".");
     }
@@ -106,7 +108,8 @@ void Rank::publish(const CheckpointStore& store, int64_t keep, const std::vector
   manifest.values.set("plateau_best", plateau_.best);
   manifest.values.set("plateau_bad", plateau_.bad);
   manifest.values.set("plateaus", plateau_.plateaus);
-  manifest.files.push_back(save_weights(store, weights_, mean_statistics_, step_));
+  if (data_.vocabulary != nullptr) manifest.values.set("vocabulary_xxh64", vocabulary_xxh64(*data_.vocabulary));
+  manifest.files.push_back(save_weights(store, {weights_, mean_statistics_, step_, network_.ties()}));
   std::vector<TensorSource> shared;
   for (const NamedState& state : optimizer_->state()) {
     if (state.worker < 0) append_tensors(shared, *state.arena, state.name + ".");

@@ -61,15 +61,19 @@ double median_rate(const RunData& run) {
 }
 
 // Of the final row where there is one, of the newest evaluation otherwise.
-double accuracy(const RunData& run) {
-  if (run.final) return run.final->test_accuracy;
-  return run.evals.empty() ? kNoNumber : run.evals.back().test_accuracy;
+EvalMetrics newest(const RunData& run) {
+  if (!run.final) return run.evals.empty() ? EvalMetrics() : run.evals.back();
+  const FinalMetrics& final = *run.final;
+  return {.step = final.step,
+          .epoch = final.epoch,
+          .test_loss = final.test_loss,
+          .test_accuracy = final.test_accuracy,
+          .test_top5 = final.test_top5,
+          .valid_loss = final.valid_loss};
 }
 
-double test_loss(const RunData& run) {
-  if (run.final) return run.final->test_loss;
-  return run.evals.empty() ? kNoNumber : run.evals.back().test_loss;
-}
+double accuracy(const RunData& run) { return run.reads_text() ? kNoNumber : newest(run).test_accuracy; }
+double test_perplexity(const RunData& run) { return run.reads_text() ? perplexity(newest(run).test_loss) : kNoNumber; }
 
 }  // namespace
 
@@ -99,12 +103,20 @@ std::vector<TableRow> results_table(const std::vector<RunData>& runs) {
     table.push_back(std::move(row));
   };
   using Run = const RunData&;
-  add("test accuracy", [](Run run) { return percent_text(accuracy(run)); });
-  add("test loss", [](Run run) { return loss_text(test_loss(run)); });
+  const auto reads_text = [](Run run) { return run.reads_text(); };
+  const bool some_text = std::ranges::any_of(runs, reads_text), all_text = std::ranges::all_of(runs, reads_text);
+  if (some_text) {
+    add("test perplexity", [](Run run) { return perplexity_text(test_perplexity(run)); });
+    add("validation perplexity",
+        [](Run run) { return perplexity_text(perplexity(newest(run).valid_loss.value_or(kNoNumber))); });
+  }
+  if (!all_text) add("test accuracy", [](Run run) { return percent_text(accuracy(run)); });
+  add("test loss", [](Run run) { return loss_text(newest(run).test_loss); });
   add("sent per worker and step *", [](Run run) { return bytes_text(run.traffic.sent_bytes_after_warmup); });
   add("compression ratio *", [](Run run) { return ratio_text(run.traffic.ratio_after_warmup); });
   add("compression ratio, whole run", [](Run run) { return ratio_text(run.traffic.ratio); });
-  add("samples/s", [](Run run) { return rate_text(run.final ? run.final->samples_per_s : median_rate(run)); });
+  add(all_text ? "words/s" : "samples/s",
+      [](Run run) { return rate_text(run.final ? run.final->samples_per_s : median_rate(run)); });
   add("wall time", [](Run run) { return duration_text(run.final ? run.final->wall_seconds : kNoNumber); });
   add("epochs", [](Run run) { return run.epochs_text(); });
   add("steps", [](Run run) { return count_text(static_cast<double>(run.steps.back().step)); });
@@ -150,6 +162,11 @@ std::vector<std::string> comparisons(const std::vector<RunData>& runs) {
     if (std::isfinite(difference)) {
       sentence += fmt::format(" Test accuracy: {} against {} ({:+.2f} points).", percent_text(accuracy(run)),
                               percent_text(accuracy(*most)), 100 * difference);
+    }
+    const double words = test_perplexity(run), words_of_most = test_perplexity(*most);
+    if (std::isfinite(words) && std::isfinite(words_of_most)) {
+      sentence += fmt::format(" Test perplexity: {} against {} ({:+.2f} %).", perplexity_text(words),
+                              perplexity_text(words_of_most), 100 * (words / words_of_most - 1));
     }
     out.push_back(std::move(sentence));
   }

@@ -23,6 +23,7 @@ struct RunData {
 
   std::string epochs_text() const;  // "12.4 of 30"
   std::string full_name() const;    // marks an unfinished run as one
+  bool reads_text() const { return config.data.type == DataType::text; }
 };
 
 // Reads RUN/config.json and RUN/metrics.jsonl of each. Throws a UserError when one is not a run directory or has not

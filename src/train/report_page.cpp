@@ -91,6 +91,26 @@ Plot accuracy_plot(const std::vector<RunData>& runs, Over over) {
   return plot;
 }
 
+// Perplexity of the validation set, by which the run is steered: the test set is looked at once.
+Plot perplexity_plot(const std::vector<RunData>& runs, Over over) {
+  Plot plot = base_plot(runs, over);
+  plot.title = "Validation perplexity (log scale)";
+  plot.y_kind = AxisKind::kLog;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    Points points;
+    for (const EvalMetrics& eval : runs[i].evals) {
+      const double x = over == Over::kEpochs ? eval.epoch : static_cast<double>(eval.step);
+      points.push_back({x, perplexity(eval.valid_loss.value_or(kNoNumber))});
+    }
+    plot.curves[i].markers = points.size() <= 60;
+    plot.curves[i].line = envelope(points, points_per_curve(runs));
+  }
+  const Point range = line_range(plot);
+  plot.y_low = range.x;
+  plot.y_high = range.y;
+  return plot;
+}
+
 Plot sparsity_plot(const std::vector<RunData>& runs, Over over) {
   Plot plot = base_plot(runs, over);
   plot.title = "Gradient sparsity (log scale of the share that is kept)";
@@ -128,7 +148,12 @@ std::string figure(const Plot& plot) {
 
 std::string figures(const std::vector<RunData>& runs, Over over) {
   std::string out = fmt::format("<section class=\"figures {}\">\n", over == Over::kEpochs ? "epochs" : "steps");
-  for (const auto& make : {loss_plot, accuracy_plot, bytes_plot, sparsity_plot}) out += figure(make(runs, over));
+  const auto reads_text = [](const RunData& run) { return run.reads_text(); };
+  std::vector<Plot (*)(const std::vector<RunData>&, Over)> plots = {loss_plot};
+  if (std::ranges::any_of(runs, reads_text)) plots.push_back(perplexity_plot);
+  if (!std::ranges::all_of(runs, reads_text)) plots.push_back(accuracy_plot);
+  plots.insert(plots.end(), {bytes_plot, sparsity_plot});
+  for (const auto& make : plots) out += figure(make(runs, over));
   return out + "</section>\n";
 }
 

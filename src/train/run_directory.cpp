@@ -18,10 +18,14 @@ constexpr const char* kConfig = "config.json";
 
 // Keys that may change between one attempt and the next: no result depends on them, or, with another number of workers,
 // Rank::restore() says what becomes of it.
-constexpr std::array<std::string_view, 14> kFree = {"checkpoint.every_epochs",
+constexpr std::array<std::string_view, 18> kFree = {"checkpoint.every_epochs",
                                                     "checkpoint.every_steps",
                                                     "checkpoint.keep",
                                                     "data.path",
+                                                    "data.train",
+                                                    "data.valid",
+                                                    "data.test",
+                                                    "data.vocabulary",
                                                     "data.threads",
                                                     "training.max_steps",
                                                     "check_replicas_every",

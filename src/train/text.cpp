@@ -60,6 +60,11 @@ std::string loss_text(double loss) {
   return std::fabs(loss) < 1000 ? fmt::format("{:.4f}", loss) : fmt::format("{:.3e}", loss);
 }
 
+std::string perplexity_text(double words) {
+  if (!std::isfinite(words)) return kUnknown;
+  return words < 1e5 ? fmt::format("{:.2f}", words) : fmt::format("{:.2e}", words);
+}
+
 std::string html_escape(std::string_view text) {
   std::string out;
   for (const char c : text) {

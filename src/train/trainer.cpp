@@ -4,17 +4,19 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "config/config.h"
 #include "tensor/errors.h"
 #include "train/agreement.h"
+#include "train/datasets.h"
 #include "train/failure.h"
 #include "train/interrupt.h"
 #include "train/progress.h"
-#include "train/rank.h"
 #include "train/ranks.h"
 #include "train/run_directory.h"
 #include "train/tensorboard.h"
+#include "train/vocabulary_file.h"
 
 namespace dgc {
 namespace {
@@ -45,13 +47,19 @@ class Reporter {
                       .epoch = std::min(static_cast<int64_t>(m.epoch) + 1, config_.training.epochs),
                       .epochs = config_.training.epochs,
                       .loss = m.loss,
-                      .samples_per_s = samples_per_s()});
+                      .samples_per_s = samples_per_s(),
+                      .samples = is_text(config_) ? "words" : "samples"});
   }
 
   void eval(const EvalMetrics& m) {
     metrics_.write(m);
     events_.scalar("test/loss", m.step, m.test_loss);
     events_.scalar("test/accuracy", m.step, m.test_accuracy);
+    if (m.valid_loss) {
+      tell_text(m, "valid", *m.valid_loss);
+      if (!std::isnan(m.test_loss)) tell_text(m, "test", m.test_loss);
+      return;
+    }
     spdlog::info("epoch {:.3g}  step {}  test loss {:.4f}  test accuracy {:.2f} %", m.epoch, m.step, m.test_loss,
                  100 * m.test_accuracy);
   }
@@ -64,6 +72,13 @@ class Reporter {
   double samples_per_s() const { return static_cast<double>(train_steps_ * batch_) / train_seconds_; }
 
  private:
+  void tell_text(const EvalMetrics& m, const std::string& set, double loss) {
+    if (set != "test") events_.scalar(set + "/loss", m.step, loss);
+    events_.scalar(set + "/perplexity", m.step, perplexity(loss));
+    spdlog::info("epoch {:.3g}  step {}  {} loss {:.4f}  {} perplexity {:.2f}", m.epoch, m.step, set, loss, set,
+                 perplexity(loss));
+  }
+
   const Config& config_;
   MetricsWriter metrics_;
   TensorBoardWriter events_;
@@ -118,8 +133,7 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
   const CheckpointStore store(run.path());
   std::optional<Reporter> reporter;
   if (communicator.rank() == 0) {
-    const int64_t batch = config.ranks * config.workers_per_rank * config.training.batch_per_worker;
-    reporter.emplace(config, run.path(), rank.step(), steps, batch);
+    reporter.emplace(config, run.path(), rank.step(), steps, samples_per_step(config));
   }
 
   Clock::time_point told = Clock::now();
@@ -151,7 +165,7 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
     if (checks) check_replicas();
     if (last && config.optimizer.flush_at_end) rank.flush();
     if (last || evaluates) {
-      eval = rank.evaluate();
+      eval = last ? rank.evaluate_all() : rank.evaluate();
       if (reporter) reporter->eval(*eval);
     }
     // Not by an evaluation that is due to max_steps alone: a run that goes on from here would not have made it.
@@ -172,13 +186,14 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
     told = Clock::now();
   }
   check_replicas();
-  if (!eval) eval = rank.evaluate();  // resumed at the end
+  if (!eval) eval = rank.evaluate_all();  // resumed at the end
   if (reporter) {
     reporter->final({.step = rank.step(),
                      .epoch = rank.epoch(),
                      .test_loss = eval->test_loss,
                      .test_accuracy = eval->test_accuracy,
                      .test_top5 = eval->test_top5,
+                     .valid_loss = eval->valid_loss,
                      .wall_seconds = seconds_since(start),
                      .peak_memory_bytes = static_cast<int64_t>(rank.peak_bytes()),
                      .weights_xxh64 = rank.weights_xxh64()});
@@ -189,17 +204,28 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
 // What a rank has read before it meets the others.
 struct Given {
   Config config;
-  std::unique_ptr<ImageDataset> train_set, test_set;
+  Datasets sets;
   Row facts;
 
   Given(const Config& as_written, const Launch& launch, const TrainOptions& options)
-      : config(with_launch(as_written, launch)),
-        train_set(make_dataset(config, Split::train)),
-        test_set(make_dataset(config, Split::test)) {
-    check_fits(config, *train_set);
-    facts = start_facts({config, options, *train_set, *test_set});
+      : config(with_launch(as_written, launch)), sets(make_datasets(config)) {
+    config = with_vocabulary(config, sets);
+    check_fits(config, *sets.train);
+    if (sets.vocabulary && options.resume) require_run_vocabulary(run_path(config, options), *sets.vocabulary);
+    facts = start_facts({config, options, sets.data()});
   }
 };
+
+std::string description(const Given& given, const std::string& device) {
+  const Config& config = given.config;
+  return fmt::format(
+      "{}: {} workers x {} on {}, {} training and {} test {}", config.name, config.ranks * config.workers_per_rank,
+      is_text(config) ? fmt::format("{} streams of {} words", config.training.batch_per_worker, config.data.text.bptt)
+                      : fmt::format("batch {}", config.training.batch_per_worker),
+      device, given.sets.train->size(), given.sets.test->size(),
+      is_text(config) ? fmt::format("words, a vocabulary of {}", given.sets.vocabulary->size())
+                      : std::string("images"));
+}
 
 std::filesystem::path train(const Given& given, const Launch& launch, Communicator& peers,
                             const TrainOptions& options) {
@@ -211,14 +237,13 @@ std::filesystem::path train(const Given& given, const Launch& launch, Communicat
     in_unison(communicator, device, [&] { require_agreement(communicator, device, given.facts); });
     if (communicator.rank() == 0) {
       run.emplace(config, options);
-      spdlog::info("{}: {} workers x batch {} on {}, {} training and {} test images, into {}", config.name,
-                   config.ranks * config.workers_per_rank, config.training.batch_per_worker, device.name(),
-                   given.train_set->size(), given.test_set->size(), run->path().string());
+      if (given.sets.vocabulary) save_vocabulary(run->path(), *given.sets.vocabulary);
+      spdlog::info("{}, into {}", description(given, device.name()), run->path().string());
       if (config.ranks > 1) spdlog::info("{} ranks exchange through {}", config.ranks, communicator.name());
     }
     communicator.barrier(device);  // the run directory is there
     if (launch.rank != 0) run.emplace(RunDirectory::Joined{}, config, options);
-    train_rank(config, *run, {*given.train_set, *given.test_set}, backend, communicator);
+    train_rank(config, *run, given.sets.data(), backend, communicator);
   });
   return launch.rank == 0 ? run->path() : std::filesystem::path();
 }

@@ -2,6 +2,8 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
+
 namespace dgc {
 namespace {
 
@@ -32,13 +34,16 @@ void load_tensors(const SafetensorsFile& file, const Arena& arena, const std::st
   }
 }
 
-ManifestFile save_weights(const CheckpointStore& store, const Arena& weights, const Arena& statistics,
-                          int64_t batches) {
+ManifestFile save_weights(const CheckpointStore& store, const SavedWeights& saved) {
   std::vector<TensorSource> tensors;
-  append_tensors(tensors, weights);
-  append_tensors(tensors, statistics);
-  append_batch_counts(tensors, statistics.layout(), batches);
-  return store.write(kWeights, tensors, weights.device());
+  append_tensors(tensors, saved.weights);
+  for (const Network::Tie& tie : saved.ties) {
+    const auto shared = std::ranges::find(tensors, tie.of, &TensorSource::name);
+    tensors.push_back({.name = tie.own, .view = shared->view});
+  }
+  append_tensors(tensors, saved.statistics);
+  append_batch_counts(tensors, saved.statistics.layout(), saved.batches);
+  return store.write(kWeights, tensors, saved.weights.device());
 }
 
 void load_weights(const Checkpoint& checkpoint, const Arena& weights, const Arena& statistics) {

@@ -1,17 +1,25 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "models/network.h"
 #include "tensor/params.h"
 #include "train/checkpoint.h"
 
 namespace dgc {
 
 // The file of a checkpoint that everybody can open: the parameters and the BatchNorm statistics averaged over all
-// workers, with the names and layouts of PyTorch's state_dict.
-ManifestFile save_weights(const CheckpointStore&, const Arena& weights, const Arena& statistics, int64_t batches);
+// workers, with the names and layouts of PyTorch's state_dict, which has what is tied under each of its names.
+struct SavedWeights {
+  const Arena& weights;
+  const Arena& statistics;
+  int64_t batches = 0;
+  std::span<const Network::Tie> ties = {};
+};
+ManifestFile save_weights(const CheckpointStore&, const SavedWeights&);
 void load_weights(const Checkpoint&, const Arena& weights, const Arena& statistics);
 
 // Every parameter of an arena under its name, and back. Loading throws UserError naming file and tensor.

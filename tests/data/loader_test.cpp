@@ -35,7 +35,7 @@ LoaderOptions options(int threads, int ahead) {
 
 std::vector<Batch> take(Loader& loader, int count) {
   std::vector<Batch> out;
-  for (int i = 0; i < count; ++i) out.push_back(loader.next());
+  for (int i = 0; i < count; ++i) out.push_back(*loader.next());
   return out;
 }
 
@@ -49,7 +49,7 @@ TEST_CASE("loader: what sampler and dataset say, in order of step and worker, at
   std::vector<int32_t> samples;
   std::vector<float> image(16);
   for (int i = 0; i < 30; ++i) {  // nearly four epochs
-    const Batch& batch = loader.next();
+    const Batch& batch = *loader.next();
     REQUIRE(batch.step == i / 2);
     REQUIRE(batch.worker == 1 + i % 2);
     sampler.indices(batch.step, batch.worker, samples);
@@ -96,7 +96,7 @@ TEST_CASE("loader: buffers are used again") {
   const MemoryImages images = small_images();
   Loader loader(images, options(2, 3));
   std::set<const float*> memory;
-  for (int i = 0; i < 50; ++i) memory.insert(loader.next().images.data());
+  for (int i = 0; i < 50; ++i) memory.insert(loader.next()->images.data());
   CHECK(memory.size() == 4);  // three ahead and the caller's
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("loader: an epoch's augmentation differs from the next one's") {
   Loader loader(images, o);
   const auto sums = [&] {  // per label and sample, independent of the order
     std::multiset<float> out;
-    const Batch& batch = loader.next();
+    const Batch& batch = *loader.next();
     for (size_t i = 0; i < 50; ++i) {
       float sum = 0;
       for (size_t p = 0; p < 16; ++p) sum += batch.images[i * 16 + p];

@@ -27,7 +27,8 @@ Run run(const std::string& command) {
 const std::string kScripts = DGC_SOURCE_DIR "/data/";
 
 TEST_CASE("data scripts: --help, and an unknown option") {
-  for (const std::string name : {"fashion_mnist", "mnist", "cifar10", "imagenet", "asterisk_sounds"}) {
+  for (const std::string name :
+       {"fashion_mnist", "mnist", "cifar10", "imagenet", "asterisk_sounds", "kjv", "ptb", "wikitext2"}) {
     const Run help = run(kScripts + name + " --help");
     CHECK(help.code == 0);
     CHECK_THAT(help.output, Catch::Contains("usage") && Catch::Contains(name));
@@ -62,6 +63,30 @@ TEST_CASE("data scripts: missing, wrong and unreachable files are named, and not
   CHECK_THAT(run(kScripts + "cifar10" + nowhere + out.path()).output, Catch::Contains("could not download file://"));
   CHECK_THAT(run(kScripts + "cifar10 --url file://" + from.path() + "/data_batch_1.bin " + out.path()).output,
              Catch::Contains("MD5 is 5289df737df57326fcdd22597afb1fac instead of c32a1d4ab5d03f1284b67883e8d87530"));
+  CHECK(std::filesystem::is_empty(out.path()));
+}
+
+TEST_CASE("data scripts: texts that are missing or wrong are named") {
+  const TempFolder from, out;
+  const auto said = [&](const std::string& command) {
+    const Run done = run(kScripts + command);
+    CHECK(done.code == 2);
+    return done.output;
+  };
+  CHECK_THAT(said("kjv --from " + from.path() + "/none " + out.path()), Catch::Contains("there is no such file"));
+  from.write("verses", {'G', 'e', '1', ':', '1', ' ', 'a', '\n'});
+  CHECK_THAT(said("kjv --from " + from.path() + "/verses " + out.path()), Catch::Contains("/verses: SHA-256 is"));
+  CHECK_THAT(said("ptb " + from.path() + " " + out.path()),
+             Catch::Contains("there is no such file in it: ptb.train.txt"));
+  CHECK_THAT(said("ptb " + from.path() + "/verses " + out.path()), Catch::Contains("not a whole .tgz archive"));
+  CHECK_THAT(said("ptb"), Catch::Contains("give the folder or archive"));
+  from.write("ptb.train.txt", {'a', '\n'});
+  CHECK_THAT(said("ptb " + from.path() + " " + out.path()), Catch::Contains("ptb.train.txt: SHA-256 is"));
+  CHECK_THAT(said("wikitext2 " + from.path() + " " + out.path()),
+             Catch::Contains("there is no such file in it: wiki.train.tokens"));
+  from.write("wiki.train.tokens", {'a', ' ', 'b', '\n', ' ', '\n'});
+  CHECK_THAT(said("wikitext2 " + from.path() + " " + out.path()),
+             Catch::Contains("wiki.train.tokens: 4 words instead of 2088628"));
   CHECK(std::filesystem::is_empty(out.path()));
 }
 

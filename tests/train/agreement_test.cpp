@@ -15,8 +15,8 @@ using test::tiny_config;
 
 Row facts_of(const std::vector<std::string>& overrides, const TrainOptions& options = {}) {
   const Config config = tiny_config(overrides);
-  const auto train = make_dataset(config, Split::train), test = make_dataset(config, Split::test);
-  return start_facts({config, options, *train, *test});
+  const auto train = make_images(config, Split::train), test = make_images(config, Split::test);
+  return start_facts({config, options, {*train, *test}});
 }
 
 // What rank 0, which throws first, says when rank 2 of three starts from other facts.

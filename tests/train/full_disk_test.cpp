@@ -137,7 +137,7 @@ TEST_CASE("checkpoints that do not fit on the disk are warnings, and the last on
 TEST_CASE("a rank that cannot write keeps all from publishing, and is named everywhere") {
   const TempRun run, elsewhere;
   const Config config = tiny_config({"ranks=3", "workers_per_rank=1"});
-  const auto train_set = make_dataset(config, Split::train), test_set = make_dataset(config, Split::test);
+  const auto train_set = make_images(config, Split::train), test_set = make_images(config, Split::test);
   std::vector<std::string> said(3);
   dgc::on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
     Rank rank(config, {*train_set, *test_set}, backend, communicator);

@@ -4,8 +4,8 @@
 
 #include "tensor/errors.h"
 #include "tests/train/run_files.h"
-#include "tests/train/tiny.h"
-#include "train/rank.h"
+#include "tests/train/tiny_text.h"
+#include "train/datasets.h"
 #include "train/ranks.h"
 
 namespace dgc {
@@ -15,17 +15,17 @@ double mib(int64_t bytes) { return static_cast<double>(bytes) / 1048576; }
 
 // The most memory that training, evaluating and saving took on a rank.
 size_t measured_peak(const Config& config) {
-  const auto train = make_dataset(config, Split::train), test = make_dataset(config, Split::test);
+  const Datasets sets = make_datasets(config);
   const test::TempRun run;
   size_t peak = 0;
   on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
-    Rank rank(config, {*train, *test}, backend, communicator);
+    Rank rank(config, sets.data(), backend, communicator);
     for (int i = 0; i < 4; ++i) {
       rank.train_step();
       rank.next_metrics();
     }
     if (config.optimizer.flush_at_end) rank.flush();
-    rank.evaluate();
+    rank.evaluate_all();
     DGC_CHECK(rank.save(CheckpointStore(run.path()), 1).empty(), "saved");
     if (communicator.rank() == 0) peak = rank.peak_bytes();
   });
@@ -37,7 +37,8 @@ size_t measured_peak(const Config& config) {
 TEST_CASE("the paper's compression ratios come out of the plan") {
   const auto [file, parameters, dense, sent, ratio] = GENERATE(
       table<std::string, int64_t, double, double, double>({{"alexnet_imagenet", 60'965'224, 232.56, 0.389, 597.7},
-                                                           {"resnet50_imagenet", 25'557'032, 97.49, 0.352, 276.7}}));
+                                                           {"resnet50_imagenet", 25'557'032, 97.49, 0.352, 276.7},
+                                                           {"ptb_lstm1500", 51'034'000, 194.68, 0.422, 461.8}}));
   const Plan plan = make_plan(load_config(DGC_SOURCE_DIR "/configs/paper/" + file + ".json"));
   CHECK(plan.total.parameters == parameters);
   CHECK(mib(plan.total.dense_bytes()) == Approx(dense).margin(0.005));
@@ -106,7 +107,8 @@ TEST_CASE("break-even against a dense ring all-reduce") {
 }
 
 TEST_CASE("which sparsities of a run travel how") {
-  // 584 elements in two tensors: 8 bytes of each are 4672. Messages of 1808, 944 and 128 bytes; 20 floats go beside them.
+  // 584 elements in two tensors: 8 bytes of each are 4672. Messages of 1808, 944 and 128 bytes; 20 floats go beside
+  // them.
   const auto four = plan_phases(test::tiny_config(), 4), sixteen = plan_phases(test::tiny_config(), 16);
   REQUIRE(four.size() == 3);
   CHECK((four[0].sparsity == 0.5 && four[1].sparsity == 0.75 && four[2].sparsity == 0.98));
@@ -138,6 +140,24 @@ TEST_CASE("the planned memory is within 10 % of the measured peak") {
   CAPTURE(variant);
   CHECK(static_cast<double>(make_plan(config).memory.total()) ==
         Approx(static_cast<double>(measured_peak(config))).epsilon(0.1));
+}
+
+TEST_CASE("the planned memory of a language model is within 10 % of the measured peak") {
+  const test::TinyText text;
+  text.write("valid.txt", test::tiny_text(200));
+  text.write("test.txt", test::tiny_text(200));
+  const auto variant = GENERATE(std::vector<std::string>{}, std::vector<std::string>{"ranks=2", "workers_per_rank=2"},
+                                std::vector<std::string>{"optimizer={\"type\": \"sgd\"}", "model.tied=false"});
+  auto overrides = variant;
+  overrides.insert(overrides.end(), {"model.vocabulary=400", "model.hidden=40"});
+  const Config config = text.config(overrides);
+  CHECK(static_cast<double>(make_plan(config).memory.total()) ==
+        Approx(static_cast<double>(measured_peak(config))).epsilon(0.1));
+}
+
+TEST_CASE("a plan of a language model needs to know its words") {
+  const test::TinyText text;
+  CHECK_THROWS_WITH(make_plan(text.config()), Catch::Contains("model.vocabulary: only training looks at the data"));
 }
 
 }  // namespace dgc

@@ -18,7 +18,7 @@ using test::tiny_config;
 
 struct Sets {
   explicit Sets(const Config& config)
-      : train(make_dataset(config, Split::train)), test(make_dataset(config, Split::test)) {}
+      : train(make_images(config, Split::train)), test(make_images(config, Split::test)) {}
   Rank::Data data() const { return {*train, *test}; }
   std::unique_ptr<ImageDataset> train, test;
 };

@@ -39,7 +39,7 @@ std::vector<double> sum_over_workers(const Checkpoint& checkpoint, const std::st
 
 // Restores a run's newest checkpoint as other ranks would, and saves that as it is.
 void restore_and_save(const Config& config, const fs::path& from, const fs::path& to) {
-  const auto train_set = make_dataset(config, Split::train), test_set = make_dataset(config, Split::test);
+  const auto train_set = make_images(config, Split::train), test_set = make_images(config, Split::test);
   on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
     Rank rank(config, {*train_set, *test_set}, backend, communicator);
     rank.restore(*newest_checkpoint(from));

@@ -93,7 +93,7 @@ void waits(int rank) {
 void replicas(int odd) {
   const Launch launch = read_launch();
   const Config config = with_launch(tiny_config({"workers_per_rank=1"}), launch);
-  const auto train = make_dataset(config, Split::train), test = make_dataset(config, Split::test);
+  const auto train = make_images(config, Split::train), test = make_images(config, Split::test);
   on_ranks(config, launch, [&](Backend& backend, Communicator& c) {
     Rank rank(config, {*train, *test}, backend, c);
     rank.train_step();

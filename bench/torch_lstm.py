@@ -1,0 +1,93 @@
+#!/usr/bin/python3
+"""PyTorch's speed in training a language model: the yardstick of `dgc bench train` with an LSTM. Prints one JSON line.
+
+    /usr/bin/python3 bench/torch_lstm.py --threads 2
+    python3 bench/torch_lstm.py --device cuda --hidden 1500 --dropout 0.65 --bptt 35
+
+A tied 2-layer LSTM in float32, random words, truncated back-propagation with carried state, the norm of the gradient
+clipped, plain SGD. samples_per_s, in words, is the median of --repeats stretches of --steps steps each, after --warmup steps.
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import sys
+import time
+
+import torch
+import torch.nn.functional as F
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "reference"))
+import language  # noqa: E402
+
+BATCHES = 4  # different ones, in turn
+
+
+class WithDropout(language.LstmLm):
+    """After the embedding and after each LSTM layer, as dgc has it."""
+
+    def __init__(self, options):
+        super().__init__(options.vocabulary, options.hidden, options.hidden, options.layers, tied=True)
+        self.dropout = options.dropout
+        self.rnn.dropout = options.dropout if options.layers > 1 else 0
+
+    def forward(self, tokens, state):
+        x = F.dropout(self.encoder(tokens), self.dropout, self.training)
+        y, state = self.rnn(x, state)
+        return self.decoder(F.dropout(y, self.dropout, self.training)), y, state
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--vocabulary", type=int, default=10000)
+    parser.add_argument("--hidden", type=int, default=200, help="and embedding")
+    parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--dropout", type=float, default=0)
+    parser.add_argument("--bptt", type=int, default=20)
+    parser.add_argument("--batch", type=int, default=20, help="streams")
+    parser.add_argument("--clip", type=float, default=0.25)
+    parser.add_argument("--steps", type=int, default=10, help="in a measured stretch")
+    parser.add_argument("--repeats", type=int, default=5, help="measured stretches")
+    parser.add_argument("--warmup", type=int, default=5, help="steps before the first stretch")
+    options = parser.parse_args()
+
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(1)
+    device = torch.device(options.device)
+    model = WithDropout(options).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    texts = [torch.randint(options.vocabulary, (options.bptt + 1, options.batch)) for _ in range(BATCHES)]
+    zeros = torch.zeros(options.layers, options.batch, options.hidden, device=device)
+    state = (zeros, zeros)
+
+    def train(steps):
+        nonlocal state
+        for step in range(steps):
+            words = texts[step % BATCHES].to(device, non_blocking=True)
+            state = tuple(s.detach() for s in state)
+            optimizer.zero_grad(set_to_none=True)
+            logits, _, state = model(words[:-1], state)
+            F.cross_entropy(logits.flatten(0, 1), words[1:].flatten()).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), options.clip)
+            optimizer.step()
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+
+    train(options.warmup)
+    speeds = []
+    for _ in range(options.repeats):
+        start = time.perf_counter()
+        train(options.steps)
+        speeds.append(options.steps * options.bptt * options.batch / (time.perf_counter() - start))
+    print(json.dumps({"program": "torch_lstm", "torch": torch.__version__, "device": options.device,
+                      "threads": options.threads, "vocabulary": options.vocabulary, "hidden": options.hidden,
+                      "layers": options.layers, "dropout": options.dropout, "bptt": options.bptt,
+                      "batch": options.batch, "samples_per_s": round(statistics.median(speeds), 1),
+                      "lowest": round(min(speeds), 1), "highest": round(max(speeds), 1)}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+#include "train/generate.h"
+
+#include <fmt/core.h>
+
+#include <memory>
+
+#include "commands/commands.h"
+
+namespace dgc {
+
+void add_generate_command(CLI::App& app) {
+  struct Options {
+    std::string run;
+    GenerateOptions generate;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("generate", "Let a language model go on from a prompt");
+  command->add_option("RUN", options->run, "run directory")->required();
+  command->add_option("--prompt", options->generate.prompt, "what the text begins with (default: nothing)");
+  command->add_option("--words", options->generate.words, "words to add, ends of lines counted")
+      ->check(CLI::Range(int64_t{0}, int64_t{1000000}))
+      ->capture_default_str();
+  command
+      ->add_option("--temperature", options->generate.temperature, "below 1: likelier words; 0: always the likeliest")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
+  command->add_option("--seed", options->generate.seed, "another one: other words")->capture_default_str();
+  command->add_option("--set", options->generate.overrides, "override a key of the run's config: --set device=cpu")
+      ->take_all()
+      ->expected(1);
+  command->footer("Example:\n  dgc generate runs/quickstart_lm --prompt \"in the beginning\" --words 60");
+  command->callback([options] {
+    bool line_begins = true;
+    generate(options->run, options->generate, [&](std::string_view word) {
+      const bool line_ends = word == "<eos>";
+      fmt::print("{}{}", line_begins || line_ends ? "" : " ", line_ends ? "\n" : word);
+      line_begins = line_ends;
+    });
+    if (!line_begins) fmt::print("\n");
+  });
+}
+
+}  // namespace dgc

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace dgc {
+
+inline constexpr std::string_view kEndOfLine = "<eos>";
+inline constexpr std::string_view kUnknownWord = "<unk>";
+
+// A text of one sentence a line, and the config's key that names it, for messages.
+struct TextFile {
+  std::string path;
+  std::string key;  // "data.train"
+};
+
+// Calls line() with every line of a text, without its newline. A byte order mark is none of it, and a gzip file is
+// unpacked. Throws UserError that names the file, and what to do, when it cannot be read, has no words or is not UTF-8.
+void read_lines(const TextFile&, const std::function<void(std::string_view line)>& line);
+
+// Words are what spaces, tabs and carriage returns separate.
+void split_words(std::string_view line, const std::function<void(std::string_view word)>& word);
+
+// The words of a text in turn, and kEndOfLine after those of every line, also of a blank one: as Penn Treebank and
+// WikiText are usually counted. Throws as read_lines() does.
+void read_words(const TextFile&, const std::function<void(std::string_view word)>& word);
+
+}  // namespace dgc

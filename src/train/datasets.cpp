@@ -1,0 +1,61 @@
+#include "train/datasets.h"
+
+#include "data/text.h"
+#include "train/vocabulary_file.h"
+
+namespace dgc {
+namespace {
+
+Vocabulary make_vocabulary(const TextDataOptions& o) {
+  if (!o.vocabulary.empty()) return read_vocabulary({o.vocabulary, "data.vocabulary"});
+  return build_vocabulary({o.train, "data.train"}, o.vocabulary_size);
+}
+
+std::unique_ptr<Dataset> make_text(const TextOptions& options, const Vocabulary& vocabulary) {
+  return std::make_unique<Text>(options, vocabulary);
+}
+
+void open_test_texts(const Config& config, Datasets& sets) {
+  const TextDataOptions& o = config.data.text;
+  const auto open = [&](const TextFile& file) {
+    return make_text({.file = file, .streams = o.eval_streams, .limit = config.data.test_limit}, *sets.vocabulary);
+  };
+  sets.valid = open({o.valid, "data.valid"});
+  sets.test = open({o.test, "data.test"});
+}
+
+}  // namespace
+
+Datasets make_datasets(const Config& config) {
+  Datasets sets;
+  if (!is_text(config)) {
+    sets.train = make_images(config, Split::train);
+    sets.test = make_images(config, Split::test);
+    return sets;
+  }
+  sets.vocabulary = make_vocabulary(config.data.text);
+  sets.train = make_text({.file = {config.data.text.train, "data.train"},
+                          .streams = config.training.batch_per_worker,
+                          .limit = config.data.train_limit},
+                         *sets.vocabulary);
+  open_test_texts(config, sets);
+  return sets;
+}
+
+Datasets make_test_datasets(const Config& config, const std::filesystem::path& run) {
+  Datasets sets;
+  if (!is_text(config)) {
+    sets.test = make_images(config, Split::test);
+    return sets;
+  }
+  sets.vocabulary = run_vocabulary(run);
+  open_test_texts(config, sets);
+  return sets;
+}
+
+Config with_vocabulary(Config config, const Datasets& sets) {
+  if (sets.vocabulary && config.model.lstm.vocabulary == 0) config.model.lstm.vocabulary = sets.vocabulary->size();
+  return config;
+}
+
+}  // namespace dgc

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "train/rank.h"
+
+// From a config to the data it names.
+namespace dgc {
+
+struct Datasets {
+  std::optional<Vocabulary> vocabulary;  // of text
+  std::unique_ptr<Dataset> train, test;
+  std::unique_ptr<Dataset> valid;  // of text
+
+  Rank::Data data() const { return {*train, *test, valid.get(), vocabulary ? &*vocabulary : nullptr}; }
+};
+
+// Throws UserError that names the file and what is wrong with it.
+Datasets make_datasets(const Config&);
+
+// To evaluate a run: no training set, and the run's own vocabulary.
+Datasets make_test_datasets(const Config&, const std::filesystem::path& run);
+
+// With model.vocabulary as the data has it, where the config leaves that open.
+Config with_vocabulary(Config, const Datasets&);
+
+}  // namespace dgc
