@@ -102,20 +102,22 @@ void Rank::train_step() {
   metrics.step = step_;
   metrics.epoch = epoch();
   const StepBytes bytes = optimizer_->bytes();
-  metrics.transport = kTransportNames[static_cast<size_t>(bytes.transport)];
+  metrics.transport = travel_name(bytes.transport, bytes.split);
   metrics.sent_bytes = bytes.sent;
   metrics.dense_bytes = bytes.dense;
+  metrics.group_bytes = bytes.in_group;
   untold_.push_back(metrics);
   lag_ = device_->queues() ? StepRecord::kQueued - 1 : 0;
   stage_batches();
 }
 
 void Rank::queue_step() {
-  std::vector<float*> gradients;
+  std::vector<float*> own;
   for (int local = 0; local < static_cast<int>(workers_.size()); ++local) {
     run_worker(local);
-    gradients.push_back(workers_[static_cast<size_t>(local)].gradient.data());
+    own.push_back(workers_[static_cast<size_t>(local)].gradient.data());
   }
+  const std::span<float* const> gradients = optimizer_->combine(own);
   {
     const Range range(backend_, "judge");
     record_.judge(gradients, params_.extent());
@@ -136,6 +138,7 @@ void Rank::run_worker(int local) {
   device_->copy(statistics.data(), worker.statistics.data(), statistics.bytes());
 
   const int64_t rows = executor_.batch();
+  const int64_t rows_of_group = rows * config_.exchange.workers_per_group;
   const RunContext run{.training = true,
                        .seed = config_.seed,
                        .control = record_.control(),
@@ -145,7 +148,7 @@ void Rank::run_worker(int local) {
   const View logits = executor_.forward(weights_, statistics, images, run);
   backend_.softmax_cross_entropy({.rows = rows,
                                   .classes = logits.shape[1],
-                                  .gradient_scale = 1.f / static_cast<float>(rows),
+                                  .gradient_scale = 1.f / static_cast<float>(rows_of_group),
                                   .control = record_.control()},
                                  logits, worker.input.labels(), executor_.output_gradient(),
                                  &record_.local(local)->loss);

@@ -68,8 +68,9 @@ std::vector<ManifestFile> Rank::save_workers(const CheckpointStore& store) {
   for (size_t w = 0; w < workers_.size(); ++w) {
     std::vector<TensorSource> tensors;
     append_tensors(tensors, workers_[w].statistics);
+    const bool is_first = group_of(static_cast<int64_t>(w)) == first_worker() + static_cast<int64_t>(w);
     for (const NamedState& state : optimizer_->state()) {
-      if (state.worker == static_cast<int>(w)) append_tensors(tensors, *state.arena, state.name + ".");
+      if (is_first && state.worker == static_cast<int>(w)) append_tensors(tensors, *state.arena, state.name + ".");
     }
     files.push_back(store.write(worker_file(first_worker() + static_cast<int>(w)), tensors, *device_));
   }
