@@ -53,12 +53,19 @@ void Rank::require_same_data(const Checkpoint& checkpoint, int64_t saved_workers
 
 void Rank::restore_workers(const Checkpoint& checkpoint) {
   for (size_t w = 0; w < workers_.size(); ++w) {
-    const SafetensorsFile own = checkpoint.open(worker_file(first_worker() + static_cast<int>(w)));
+    const int64_t worker = first_worker() + static_cast<int64_t>(w), group = group_of(static_cast<int64_t>(w));
+    const SafetensorsFile own = checkpoint.open(worker_file(worker));
     load_tensors(own, workers_[w].statistics);
-  }
-  for (const NamedState& state : optimizer_->state()) {
-    if (state.worker < 0) continue;
-    load_tensors(checkpoint.open(worker_file(group_of(state.worker))), *state.arena, state.name + ".");
+    const auto load_states = [&](const SafetensorsFile& file) {
+      for (const NamedState& state : optimizer_->state()) {
+        if (state.worker == static_cast<int>(w)) load_tensors(file, *state.arena, state.name + ".");
+      }
+    };
+    if (group == worker) {
+      load_states(own);
+    } else if (w == 0) {  // a group that begins on another rank
+      load_states(checkpoint.open(worker_file(group)));
+    }
   }
 }
 

@@ -18,6 +18,7 @@
 #include "tensor/errors.h"
 #include "train/failure.h"
 #include "train/interrupt.h"
+#include "train/make.h"
 
 namespace dgc {
 namespace {

@@ -69,9 +69,10 @@ void CpuBackend::dgc_undeal(const DgcUndealArgs& args) {
   if (control.skip != 0 || control.fault.kind != WireFaultKind::none) return;
   control.fault = first_fault(args);
   if (control.fault.kind != WireFaultKind::none) return;
+  const int64_t first = args.table.segments[0].offset;
   for (int32_t owner = 0; owner < args.workers; ++owner) {
     for_entries(message_of(args, owner), args.table, [&](int64_t at, float value) {
-      const int64_t element = args.deal.element(owner, at);
+      const int64_t element = args.deal.element(owner, at - first);
       if (element < args.deal.extent) args.sum[element] = value;
     });
   }
