@@ -10,6 +10,7 @@
 
 #include "commands/commands.h"
 #include "config/config.h"
+#include "train/make.h"
 #include "train/projection.h"
 #include "train/units.h"
 
@@ -52,15 +53,21 @@ void print_formats(const Plan& plan, WireFormat configured, int64_t workers) {
              workers);
 }
 
-void print_phases(const std::vector<PlanPhase>& phases, const Plan& plan, int64_t workers) {
-  fmt::print("\nHow what is compressed travels between {} workers, and what each sends per step with all else:\n",
-             workers);
+// "8 workers", or "2 groups of 4 workers"
+std::string who_compresses(const Config& config, int64_t workers) {
+  const int64_t groups = compressing_workers(config, workers);
+  return groups == workers ? fmt::format("{} workers", workers)
+                           : fmt::format("{} groups of {} workers", groups, config.exchange.workers_per_group);
+}
+
+void print_phases(const std::vector<PlanPhase>& phases, const Plan& plan, const std::string& who) {
+  fmt::print("\nHow what is compressed travels between {}, and what each sends per step with all else:\n", who);
   fmt::print("  {:<16} {:>10} {:>9} {:>9}\n", "sparsity", "bytes", "MiB", "ratio");
   for (const PlanPhase& phase : phases) {
     fmt::print("  {:<16} {:>10} {:>9.3f} {:>8.1f}x  {}\n", fmt::format("{:.6g} %", 100 * phase.sparsity),
                phase.sent_bytes, mib(phase.sent_bytes),
                static_cast<double>(plan.total.dense_bytes()) / static_cast<double>(phase.sent_bytes),
-               kTransportNames[static_cast<size_t>(phase.transport)]);
+               travel_name(phase.transport, phase.split));
   }
 }
 
@@ -103,7 +110,7 @@ void print_projection(const Config& config, const std::string& wire, const std::
     for (const Projected& p : {row.dense, row.half, row.dgc}) {
       fmt::print(" {:>11.2f} {:>8.1f}x", 1e3 * p.seconds, p.speed_up);
     }
-    fmt::print("  {}\n", kTransportNames[static_cast<size_t>(row.transport)]);
+    fmt::print("  {}\n", travel_name(row.transport, row.split));
   }
 }
 
@@ -115,8 +122,8 @@ void print_plan(const Plan& plan, const Config& config, const std::string& wire,
              "kept", "paper48", wire);
   for (const PlanRow& row : plan.tensors) print_row(row, width);
   print_row(plan.total, width);
-  print_formats(plan, config.exchange.wire, workers.front());
-  for (const int64_t n : workers) print_phases(plan_phases(config, n), plan, n);
+  print_formats(plan, config.exchange.wire, compressing_workers(config, workers.front()));
+  for (const int64_t n : workers) print_phases(plan_phases(config, n), plan, who_compresses(config, n));
   print_memory(plan.memory, config);
 }
 

@@ -108,6 +108,21 @@ void check_exchange(const Config& c, const Origin& origin) {
                   "\"fp16\" is for optimizer.type \"sgd\"; with \"dgc\" use exchange.wire.values \"fp16\", and "
                   "exchange.small_tensors \"dense_fp16\" for 1-D tensors");
   }
+  if (c.exchange.algorithm == ExchangeAlgorithm::split_reduce && c.optimizer.type == OptimizerType::sgd) {
+    origin.refuse("exchange.algorithm",
+                  "\"split_reduce\" is for messages, and optimizer.type \"sgd\" sends none; "
+                  "leave it out");
+  }
+  if (c.exchange.algorithm == ExchangeAlgorithm::split_reduce && c.exchange.wire != kCanonicalWire) {
+    origin.refuse("exchange.wire",
+                  "\"split_reduce\" sends \"fp32\" values with its own indices; leave it out, or set "
+                  "exchange.algorithm to \"all_gather\"");
+  }
+  if (c.exchange.workers_per_group > 1 && c.optimizer.type == OptimizerType::sgd) {
+    origin.refuse("exchange.workers_per_group",
+                  "groups compress as one worker, and optimizer.type \"sgd\" does not "
+                  "compress; leave it out");
+  }
 }
 
 void check_ranks(const Config& c, const Origin& origin) {

@@ -39,6 +39,8 @@ inline constexpr auto kEnumNames<CommunicatorType> = std::to_array<std::string_v
 template <>
 inline constexpr auto kEnumNames<Transport> = kTransportNames;
 template <>
+inline constexpr auto kEnumNames<ExchangeAlgorithm> = kExchangeAlgorithmNames;
+template <>
 inline constexpr auto kEnumNames<DenseValues> = std::to_array<std::string_view>({"fp32", "fp16"});
 template <>
 inline constexpr auto kEnumNames<WireValues> = kWireValueNames;

@@ -37,7 +37,18 @@ void add_exchange_keys(Keys& keys) {
       "transport", &ExchangeOptions::transport,
       "How what is compressed travels: `sparse`: every message to every worker; `dense`: summed on its way, as "
       "dense numbers; `auto`: whichever brings a worker fewer bytes, decided anew for each sparsity "
-      "(docs/exchange.md). Changes no result");
+      "(docs/exchange.md). Changes no result but with `split_reduce`");
+  exchange.add("algorithm", &ExchangeOptions::algorithm,
+               "How messages come together, with `\"type\": \"dgc\"`: `all_gather`: all of them with every worker; "
+               "`split_reduce`: every worker adds up one shard and sends its largest sums to all, so that what a "
+               "worker receives "
+               "does not grow with their number; what is dropped is kept for the next step (docs/exchange.md)");
+  exchange
+      .add("workers_per_group", &ExchangeOptions::workers_per_group,
+           "With `\"type\": \"dgc\"`: so many consecutive workers, as those of one machine, add up their gradients "
+           "and compress them as one worker (docs/exchange.md); 1: no groups")
+      .at_least(1)
+      .at_most(65536);
   exchange.add(
       "dense_values", &ExchangeOptions::dense_values,
       "Of gradients and their sum with `\"type\": \"sgd\"`: `fp16` halves the bytes, and what rounding takes away "

@@ -165,7 +165,9 @@ enum class DenseValues { fp32, fp16 };
 struct ExchangeOptions {
   CommunicatorType communicator = CommunicatorType::automatic;
   Transport transport = Transport::automatic;
-  DenseValues dense_values = DenseValues::fp32;  // sgd
+  ExchangeAlgorithm algorithm = ExchangeAlgorithm::all_gather;  // dgc
+  int64_t workers_per_group = 1;                                // dgc
+  DenseValues dense_values = DenseValues::fp32;                 // sgd
   WireFormat wire;
   SmallTensors small_tensors = SmallTensors::dense;
   double small_tensors_sparsity = 0.99;

@@ -27,8 +27,15 @@ struct ToldByPeer : PeerFailed {
   bool users;  // a UserError, there; false where that is not known
 };
 
+// Ranks at equal distances.
+struct Ranks {
+  int first = 0, size = 1, stride = 1;
+  int at(int i) const { return first + i * stride; }
+  auto operator<=>(const Ranks&) const = default;
+};
+
 // How the ranks of a run talk. One object per rank, used by one thread. Every call but rank(), size(), recordable(),
-// check() and abort() is a collective: all ranks make the same calls in the same order with the same sizes.
+// split(), check() and abort() is a collective: all ranks make the same calls in the same order with the same sizes.
 // Throws PeerFailed as soon as any rank has called abort().
 class Communicator {
  public:
@@ -50,6 +57,10 @@ class Communicator {
   virtual void gather_shards(Device&, std::span<const float* const> local_workers, float* mine, size_t n) = 0;
 
   virtual void barrier(Device&) = 0;  // returns when all ranks are here
+
+  // Some ranks among themselves, this one with them, numbered in their order: collectives there are theirs alone. This
+  // communicator must outlive it, and both are used by one thread; they fail together, for all ranks of either.
+  virtual std::unique_ptr<Communicator> split(const Ranks&) = 0;
 
   // Looks for failures that nobody waits for; to be called while waiting for results of queued collectives.
   virtual void check() {}

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "dist/back_off.h"
-#include "dist/communicator.h"
 #include "dist/launch.h"
+#include "dist/part.h"
 #include "dist/transfers.h"
 #include "tensor/errors.h"
 
@@ -61,28 +61,30 @@ class Session {
   bool finalizes_ = false;
 };
 
-// What a rank does: at any time all ranks the same.
+// What a rank does: at any time all ranks that it does it with the same.
 struct Call {
   enum class Kind : uint32_t { all_gather, gather_shards, barrier } kind;
-  uint32_t workers = 0;   // of one rank
+  uint32_t ranks = 0;
+  uint64_t workers = 0;   // of one rank
   uint64_t size = 0;      // bytes of a part, or elements of each worker
   uint64_t sequence = 0;  // calls before this one
   bool operator==(const Call&) const = default;
 
   std::string text() const {
     constexpr std::array kNames = {"all_gather", "gather_shards", "barrier"};
-    return fmt::format("call {}, {} of {} {} and {} workers", sequence, kNames.at(static_cast<size_t>(kind)), size,
-                       kind == Kind::all_gather ? "bytes" : "elements", workers);
+    return fmt::format("call {}, {} of {} {} and {} workers among {} ranks", sequence,
+                       kNames.at(static_cast<size_t>(kind)), size, kind == Kind::all_gather ? "bytes" : "elements",
+                       workers, ranks);
   }
 };
-static_assert(sizeof(Call) == 24);
+static_assert(sizeof(Call) == 32);
 
 // What a rank that cannot go on tells the others.
 struct Notice {
   std::array<char, 1024> reason{};
 };
 
-class MpiCommunicator final : public Communicator {
+class MpiCommunicator final : public WholeCommunicator {
  public:
   MpiCommunicator(const Launch& launch, MpiOptions options)
       : session_(Session::join()),
@@ -120,21 +122,25 @@ class MpiCommunicator final : public Communicator {
   int size() const override { return size_; }
   bool recordable() const override { return false; }
 
-  void all_gather(Device& device, const void* mine, void* all, size_t bytes) override {
+  void all_gather_among(const Ranks& ranks, Device& device, const void* mine, void* all, size_t bytes) override {
+    const auto count = static_cast<size_t>(ranks.size);
     const Call call{.kind = Call::Kind::all_gather, .size = bytes};
-    if (device.on_host()) return exchange(call, all_gather_transfers(size_, mine, all, bytes));
-    std::byte* const from = stage_.take(device, bytes * (calls_.size() + 1));
+    if (device.on_host()) return exchange(ranks, call, all_gather_transfers(ranks, mine, all, bytes));
+    std::byte* const from = stage_.take(device, bytes * (count + 1));
     std::byte* const to = from + bytes;
     device.copy_out(from, mine, bytes);
-    exchange(call, all_gather_transfers(size_, from, to, bytes));
-    device.copy_in(all, to, bytes * calls_.size());
+    exchange(ranks, call, all_gather_transfers(ranks, from, to, bytes));
+    device.copy_in(all, to, bytes * count);
   }
 
-  void gather_shards(Device& device, std::span<const float* const> local_workers, float* mine, size_t n) override {
+  void gather_shards_among(const Ranks& ranks, Device& device, std::span<const float* const> local_workers, float* mine,
+                           size_t n) override {
     DGC_CHECK(!local_workers.empty(), "a rank without workers");
-    const size_t workers = local_workers.size(), result = workers * calls_.size() * shard_size(n, size_);
-    const Call call{.kind = Call::Kind::gather_shards, .workers = static_cast<uint32_t>(workers), .size = n};
-    if (device.on_host()) return exchange(call, shard_transfers(rank_, size_, local_workers, mine, n));
+    const int place = place_among(ranks, rank_);
+    const size_t workers = local_workers.size();
+    const size_t result = workers * static_cast<size_t>(ranks.size) * shard_size(n, ranks.size);
+    const Call call{.kind = Call::Kind::gather_shards, .workers = workers, .size = n};
+    if (device.on_host()) return exchange(ranks, call, shard_transfers(place, ranks, local_workers, mine, n));
     auto* const to = reinterpret_cast<float*>(stage_.take(device, (result + workers * n) * sizeof(float)));
     std::vector<const float*> from;
     for (const float* worker : local_workers) {
@@ -142,13 +148,13 @@ class MpiCommunicator final : public Communicator {
       device.copy_out(copy, worker, n * sizeof(float));
       from.push_back(copy);
     }
-    exchange(call, shard_transfers(rank_, size_, from, to, n));
+    exchange(ranks, call, shard_transfers(place, ranks, from, to, n));
     device.copy_in(mine, to, result * sizeof(float));
   }
 
-  void barrier(Device& device) override {
+  void barrier_among(const Ranks& ranks, Device& device) override {
     device.synchronize();
-    exchange({.kind = Call::Kind::barrier}, {});
+    exchange(ranks, {.kind = Call::Kind::barrier}, {});
   }
 
   void check() override {
@@ -185,13 +191,14 @@ class MpiCommunicator final : public Communicator {
   }
 
  private:
-  void exchange(Call own, const std::vector<Transfer>& transfers) {
+  void exchange(const Ranks& ranks, Call own, const std::vector<Transfer>& transfers) {
     if (failure_ != nullptr) std::rethrow_exception(failure_);
     own.sequence = sequence_++;
+    own.ranks = static_cast<uint32_t>(ranks.size);
     try {
-      start(own, transfers);
+      start(ranks, own, transfers);
       wait_for(calls_under_way_);
-      compare(own);
+      compare(ranks, own);
       wait_for(under_way_);
     } catch (const ToldByPeer&) {
       throw;
@@ -201,12 +208,13 @@ class MpiCommunicator final : public Communicator {
     }
   }
 
-  void start(const Call& own, const std::vector<Transfer>& transfers) {
+  void start(const Ranks& ranks, const Call& own, const std::vector<Transfer>& transfers) {
     calls_under_way_.clear();
     under_way_.clear();
     calls_[static_cast<size_t>(rank_)] = own;
-    for (int i = 0; i < size_; ++i) {
-      const int peer = (rank_ + i) % size_;  // all ranks begin with another one
+    const int place = place_among(ranks, rank_);
+    for (int i = 0; i < ranks.size; ++i) {
+      const int peer = ranks.at((place + i) % ranks.size);  // all ranks begin with another one
       if (peer != rank_) start_with(peer);
       for (const Transfer& t : transfers) {
         if (t.peer != peer) continue;
@@ -254,11 +262,12 @@ class MpiCommunicator final : public Communicator {
     }
   }
 
-  void compare(const Call& own) const {
-    for (size_t peer = 0; peer < calls_.size(); ++peer) {
-      if (calls_[peer] == own) continue;
+  void compare(const Ranks& ranks, const Call& own) const {
+    for (int i = 0; i < ranks.size; ++i) {
+      const Call& theirs = calls_[static_cast<size_t>(ranks.at(i))];
+      if (theirs == own) continue;
       throw InternalError(
-          fmt::format("rank {} makes {}, but rank {} makes {}", rank_, own.text(), peer, calls_[peer].text()));
+          fmt::format("rank {} makes {}, but rank {} makes {}", rank_, own.text(), ranks.at(i), theirs.text()));
     }
   }
 

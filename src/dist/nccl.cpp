@@ -10,8 +10,8 @@
 #include <thread>
 #include <utility>
 
-#include "dist/communicator.h"
 #include "dist/launch.h"
+#include "dist/part.h"
 #include "dist/rendezvous.h"
 #include "tensor/device_cuda.h"
 #include "tensor/errors.h"
@@ -93,7 +93,7 @@ ncclComm_t connect(const Launch& launch, const CudaDevice& device, const NcclOpt
   throw_no_start(launch, device, why);
 }
 
-class NcclCommunicator final : public Communicator {
+class NcclCommunicator final : public WholeCommunicator {
  public:
   NcclCommunicator(const Launch& launch, std::shared_ptr<CudaDevice> device, const NcclOptions& options)
       : device_(std::move(device)),
@@ -133,20 +133,26 @@ class NcclCommunicator final : public Communicator {
   int size() const override { return size_; }
   bool recordable() const override { return true; }
 
-  void all_gather(Device& device, const void* mine, void* all, size_t bytes) override {
+  // Among some ranks, all of them send each other what they have: no communicator of theirs need be made, and what
+  // fails fails in one place.
+  void all_gather_among(const Ranks& ranks, Device& device, const void* mine, void* all, size_t bytes) override {
     if (bytes == 0) return;
-    queue(device, "all_gather", [&] { return ncclAllGather(mine, all, bytes, ncclInt8, comm_, stream_); });
+    queue(device, "all_gather", [&] {
+      if (ranks == everyone()) return ncclAllGather(mine, all, bytes, ncclInt8, comm_, stream_);
+      return exchange_parts(ranks, mine, all, bytes);
+    });
   }
 
-  void gather_shards(Device& device, std::span<const float* const> local_workers, float* mine, size_t n) override {
+  void gather_shards_among(const Ranks& ranks, Device& device, std::span<const float* const> local_workers, float* mine,
+                           size_t n) override {
     DGC_CHECK(!local_workers.empty(), "a rank without workers");
     if (n == 0) return;
-    queue(device, "gather_shards", [&] { return exchange_shards(local_workers, mine, n); });
+    queue(device, "gather_shards", [&] { return exchange_shards(ranks, local_workers, mine, n); });
   }
 
-  void barrier(Device& device) override {
+  void barrier_among(const Ranks& ranks, Device& device) override {
     auto* present = static_cast<std::byte*>(present_.data());
-    all_gather(device, present, present + 1, 1);
+    all_gather_among(ranks, device, present, present + 1, 1);
     const auto deadline = Clock::now() + barrier_timeout_;
     cudaError_t arrived = cudaErrorNotReady;
     while ((arrived = cudaEventQuery(joined_)) == cudaErrorNotReady) {
@@ -191,24 +197,53 @@ class NcclCommunicator final : public Communicator {
     check_cuda(cudaStreamWaitEvent(device_->stream(), joined_, 0), "cudaStreamWaitEvent");
   }
 
-  // Every send has its receive; both sides count a shard's elements alike, and leave out empty ones.
-  ncclResult_t exchange_shards(std::span<const float* const> local_workers, float* mine, size_t n) {
-    const size_t row = shard_size(n, size_);
-    const auto elements = [&](int rank) { return std::min(row, n - std::min(n, static_cast<size_t>(rank) * row)); };
-    ncclResult_t result = ncclGroupStart();
-    const auto note = [&](ncclResult_t one) {
-      if (result == ncclSuccess || result == ncclInProgress) result = one;
-    };
-    for (int peer = 0; peer < size_; ++peer) {
+  // What is sent and received at once. Every send has its receive.
+  class Transfers {
+   public:
+    Transfers(ncclComm_t comm, cudaStream_t stream) : comm_(comm), stream_(stream), result_(ncclGroupStart()) {}
+    void send(const void* from, size_t bytes, int peer) {
+      if (bytes > 0) note(ncclSend(from, bytes, ncclInt8, peer, comm_, stream_));
+    }
+    void receive(void* to, size_t bytes, int peer) {
+      if (bytes > 0) note(ncclRecv(to, bytes, ncclInt8, peer, comm_, stream_));
+    }
+    ncclResult_t start() {
+      note(ncclGroupEnd());  // also after an error
+      return result_;
+    }
+
+   private:
+    void note(ncclResult_t one) {
+      if (!went_wrong(result_)) result_ = one;
+    }
+    ncclComm_t comm_;
+    cudaStream_t stream_;
+    ncclResult_t result_;
+  };
+
+  ncclResult_t exchange_parts(const Ranks& ranks, const void* mine, void* all, size_t bytes) {
+    Transfers transfers(comm_, stream_);
+    for (int i = 0; i < ranks.size; ++i) {
+      transfers.send(mine, bytes, ranks.at(i));
+      transfers.receive(static_cast<std::byte*>(all) + static_cast<size_t>(i) * bytes, bytes, ranks.at(i));
+    }
+    return transfers.start();
+  }
+
+  // Both sides count a shard's elements alike, and leave out empty ones.
+  ncclResult_t exchange_shards(const Ranks& ranks, std::span<const float* const> local_workers, float* mine, size_t n) {
+    const size_t row = shard_size(n, ranks.size);
+    const auto bytes = [&](int i) { return std::min(row, n - std::min(n, static_cast<size_t>(i) * row)) * 4; };
+    const size_t own = bytes(place_among(ranks, rank_));
+    Transfers transfers(comm_, stream_);
+    for (int i = 0; i < ranks.size; ++i) {
       for (const float* worker : local_workers) {
-        const float* shard = worker + static_cast<size_t>(peer) * row;
-        if (elements(peer) > 0) note(ncclSend(shard, elements(peer), ncclFloat, peer, comm_, stream_));
-        if (elements(rank_) > 0) note(ncclRecv(mine, elements(rank_), ncclFloat, peer, comm_, stream_));
+        transfers.send(worker + static_cast<size_t>(i) * row, bytes(i), ranks.at(i));
+        transfers.receive(mine, own, ranks.at(i));
         mine += row;
       }
     }
-    note(ncclGroupEnd());  // also after an error
-    return result;
+    return transfers.start();
   }
 
   void listen() {

@@ -23,6 +23,10 @@ class SingleCommunicator final : public Communicator {
     }
   }
   void barrier(Device&) override {}
+  std::unique_ptr<Communicator> split(const Ranks& ranks) override {
+    DGC_CHECK(ranks.first == 0 && ranks.size == 1, "a single rank has no others");
+    return make_single_communicator();
+  }
   void abort(const std::string&) noexcept override {}  // nobody else is there
 };
 

@@ -1,16 +1,17 @@
 #include <algorithm>
 #include <condition_variable>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <thread>
 
-#include "dist/communicator.h"
+#include "dist/part.h"
 #include "tensor/errors.h"
 
 namespace dgc {
 namespace {
 
-// What the ranks share: a barrier that an abort opens for good, and each rank's view of its own arguments.
+// What ranks that meet share: a barrier that an abort opens for good, and each rank's view of its own arguments.
 //
 // Between publish() and retire() the ranks read each other's memory. A rank that is thrown out of the barrier frees its
 // memory, so it must not leave while others still read: hence the count of readers.
@@ -37,11 +38,11 @@ class Group {
     changed_.wait(lock, [&] { return reading_ == 0; });
   }
 
-  void abort(int rank, const std::string& reason) {
+  void abort(const std::string& failure) {
     const std::lock_guard lock(mutex_);
     if (failed_) return;
     failed_ = true;
-    failure_ = fmt::format("rank {} failed: {}", rank, reason);
+    failure_ = failure;
     changed_.notify_all();
   }
 
@@ -80,32 +81,62 @@ class Group {
   std::string failure_;
 };
 
-class ThreadCommunicator final : public Communicator {
+// All ranks, and the groups in which they meet: made when the first of a group comes, and failed together.
+class Crew {
  public:
-  ThreadCommunicator(std::shared_ptr<Group> group, int rank) : group_(std::move(group)), rank_(rank) {}
+  explicit Crew(int ranks) : size(ranks) {}
+
+  Group& group(const Ranks& ranks) {
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<Group>& group = groups_[ranks];
+    if (group == nullptr) {
+      group = std::make_unique<Group>(ranks.size);
+      if (!failure_.empty()) group->abort(failure_);
+    }
+    return *group;
+  }
+  void abort(int rank, const std::string& reason) {
+    const std::lock_guard lock(mutex_);
+    if (failure_.empty()) failure_ = fmt::format("rank {} failed: {}", rank, reason);
+    for (const auto& [ranks, group] : groups_) group->abort(failure_);
+  }
+
+  const int size;
+
+ private:
+  std::mutex mutex_;
+  std::map<Ranks, std::unique_ptr<Group>> groups_;
+  std::string failure_;
+};
+
+class ThreadCommunicator final : public WholeCommunicator {
+ public:
+  ThreadCommunicator(std::shared_ptr<Crew> crew, int rank) : crew_(std::move(crew)), rank_(rank) {}
 
   std::string name() const override { return "threads"; }
   int rank() const override { return rank_; }
-  int size() const override { return static_cast<int>(group_->slots.size()); }
+  int size() const override { return crew_->size; }
   bool recordable() const override { return false; }
 
-  void all_gather(Device& device, const void* mine, void* all, size_t bytes) override {
-    exchange(device, {mine, {}, bytes}, [&] {
+  void all_gather_among(const Ranks& ranks, Device& device, const void* mine, void* all, size_t bytes) override {
+    exchange(crew_->group(ranks), place_among(ranks, rank_), device, {mine, {}, bytes}, [&](const Group& group) {
       auto* to = static_cast<std::byte*>(all);
-      for (const Group::Slot& slot : group_->slots) {
+      for (const Group::Slot& slot : group.slots) {
         if (bytes > 0) device.copy(to, slot.data, bytes);
         to += bytes;
       }
     });
   }
 
-  void gather_shards(Device& device, std::span<const float* const> local_workers, float* mine, size_t n) override {
+  void gather_shards_among(const Ranks& ranks, Device& device, std::span<const float* const> local_workers, float* mine,
+                           size_t n) override {
     DGC_CHECK(!local_workers.empty(), "a rank without workers");
-    const size_t row = shard_size(n, size());
-    const size_t first = std::min(static_cast<size_t>(rank_) * row, n);
+    const int place = place_among(ranks, rank_);
+    const size_t row = shard_size(n, ranks.size);
+    const size_t first = std::min(static_cast<size_t>(place) * row, n);
     const size_t count = std::min(row, n - first);
-    exchange(device, {nullptr, local_workers, n}, [&] {
-      for (const Group::Slot& slot : group_->slots) {
+    exchange(crew_->group(ranks), place, device, {nullptr, local_workers, n}, [&](const Group& group) {
+      for (const Group::Slot& slot : group.slots) {
         for (const float* worker : slot.workers) {
           if (count > 0) device.copy(mine, worker + first, count * sizeof(float));
           mine += row;
@@ -114,35 +145,35 @@ class ThreadCommunicator final : public Communicator {
     });
   }
 
-  void barrier(Device& device) override {
+  void barrier_among(const Ranks& ranks, Device& device) override {
     device.synchronize();
-    group_->wait();
+    crew_->group(ranks).wait();
   }
-  void abort(const std::string& reason) noexcept override { group_->abort(rank_, reason); }
+  void abort(const std::string& reason) noexcept override { crew_->abort(rank_, reason); }
 
  private:
   // The ranks' devices know nothing of each other: a device is idle before others read from its memory, and has done
   // its own reading before they may write there again.
   template <typename Read>
-  void exchange(Device& device, const Group::Slot& own, const Read& read) {
+  static void exchange(Group& group, int place, Device& device, const Group::Slot& own, const Read& read) {
     device.synchronize();
-    group_->slots[static_cast<size_t>(rank_)] = own;
-    group_->publish();
-    const bool same = std::ranges::all_of(group_->slots, [&](const Group::Slot& slot) {
+    group.slots[static_cast<size_t>(place)] = own;
+    group.publish();
+    const bool same = std::ranges::all_of(group.slots, [&](const Group::Slot& slot) {
       return slot.size == own.size && slot.workers.size() == own.workers.size();
     });
     try {
-      if (same) read();
+      if (same) read(group);
       device.synchronize();
     } catch (...) {
-      group_->leave();
+      group.leave();
       throw;
     }
-    group_->retire();
+    group.retire();
     DGC_CHECK(same, "ranks exchange different sizes or worker counts");
   }
 
-  std::shared_ptr<Group> group_;
+  std::shared_ptr<Crew> crew_;
   int rank_;
 };
 
@@ -150,9 +181,9 @@ class ThreadCommunicator final : public Communicator {
 
 std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int ranks) {
   DGC_CHECK(ranks >= 1, "a group has at least one rank");
-  const auto group = std::make_shared<Group>(ranks);
+  const auto crew = std::make_shared<Crew>(ranks);
   std::vector<std::unique_ptr<Communicator>> all;
-  for (int rank = 0; rank < ranks; ++rank) all.push_back(std::make_unique<ThreadCommunicator>(group, rank));
+  for (int rank = 0; rank < ranks; ++rank) all.push_back(std::make_unique<ThreadCommunicator>(crew, rank));
   return all;
 }
 

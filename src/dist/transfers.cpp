@@ -2,29 +2,27 @@
 
 #include <algorithm>
 
-#include "dist/communicator.h"
-
 namespace dgc {
 
-std::vector<Transfer> all_gather_transfers(int ranks, const void* mine, void* all, size_t bytes) {
+std::vector<Transfer> all_gather_transfers(const Ranks& ranks, const void* mine, void* all, size_t bytes) {
   std::vector<Transfer> transfers;
-  for (int peer = 0; peer < ranks; ++peer) {
-    std::byte* const part = static_cast<std::byte*>(all) + static_cast<size_t>(peer) * bytes;
-    transfers.push_back({.peer = peer, .from = mine, .to = part, .out = bytes, .in = bytes});
+  for (int i = 0; i < ranks.size; ++i) {
+    std::byte* const part = static_cast<std::byte*>(all) + static_cast<size_t>(i) * bytes;
+    transfers.push_back({.peer = ranks.at(i), .from = mine, .to = part, .out = bytes, .in = bytes});
   }
   return transfers;
 }
 
-std::vector<Transfer> shard_transfers(int rank, int ranks, std::span<const float* const> local_workers, float* mine,
-                                      size_t n) {
-  const size_t row = shard_size(n, ranks);
-  const auto first = [&](int peer) { return std::min(n, static_cast<size_t>(peer) * row); };
-  const auto bytes = [&](int peer) { return (first(peer + 1) - first(peer)) * sizeof(float); };
+std::vector<Transfer> shard_transfers(int place, const Ranks& ranks, std::span<const float* const> local_workers,
+                                      float* mine, size_t n) {
+  const size_t row = shard_size(n, ranks.size);
+  const auto first = [&](int i) { return std::min(n, static_cast<size_t>(i) * row); };
+  const auto bytes = [&](int i) { return (first(i + 1) - first(i)) * sizeof(float); };
   std::vector<Transfer> transfers;
-  for (int peer = 0; peer < ranks; ++peer) {
+  for (int i = 0; i < ranks.size; ++i) {
     for (const float* worker : local_workers) {
       transfers.push_back(
-          {.peer = peer, .from = worker + first(peer), .to = mine, .out = bytes(peer), .in = bytes(rank)});
+          {.peer = ranks.at(i), .from = worker + first(i), .to = mine, .out = bytes(i), .in = bytes(place)});
       mine += row;
     }
   }

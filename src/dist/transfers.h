@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "tensor/device.h"
+#include "dist/communicator.h"
 
 namespace dgc {
 
@@ -19,10 +19,11 @@ struct Transfer {
   size_t out = 0, in = 0;
 };
 
-// As Communicator::all_gather and gather_shards say. Between two ranks both sides list their transfers in one order.
-std::vector<Transfer> all_gather_transfers(int ranks, const void* mine, void* all, size_t bytes);
-std::vector<Transfer> shard_transfers(int rank, int ranks, std::span<const float* const> local_workers, float* mine,
-                                      size_t n);
+// As Communicator::all_gather and gather_shards say, among some ranks, of which this one is number `place`. Between two
+// ranks both sides list their transfers in one order.
+std::vector<Transfer> all_gather_transfers(const Ranks& ranks, const void* mine, void* all, size_t bytes);
+std::vector<Transfer> shard_transfers(int place, const Ranks& ranks, std::span<const float* const> local_workers,
+                                      float* mine, size_t n);
 
 // Host memory through which data of a device passes; kept from one call to the next.
 class HostStage {

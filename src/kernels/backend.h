@@ -6,6 +6,7 @@
 #include <string>
 
 #include "kernels/dgc_args.h"
+#include "kernels/dgc_deal.h"
 #include "kernels/step_control.h"
 #include "tensor/device.h"
 #include "tensor/view.h"
@@ -335,6 +336,11 @@ class Backend {
   virtual void dgc_pack(const DgcPackArgs&) = 0;
   virtual void dgc_pack_half(const DgcPackHalfArgs&) = 0;
   virtual void dgc_sum_half(const DgcSumHalfArgs&) = 0;
+  // Where every worker adds up a shard (kernels/dgc_deal.h): messages dealt out, summed, gathered again, and settled.
+  virtual void dgc_deal(const DgcDealArgs&) = 0;
+  virtual void dgc_sum_dealt(const DgcSumDealtArgs&) = 0;
+  virtual void dgc_undeal(const DgcUndealArgs&) = 0;
+  virtual void dgc_settle(const DgcSettleArgs&) = 0;
 };
 
 class Range {

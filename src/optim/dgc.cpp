@@ -5,6 +5,7 @@
 #include "optim/half_sum.h"
 #include "optim/optimizer.h"
 #include "optim/ordered_reduce.h"
+#include "optim/split_reduce.h"
 
 namespace dgc {
 namespace {
@@ -27,9 +28,10 @@ class Dgc final : public Optimizer {
     Buffer packed;           // the dense tensors' gradient, where it travels in fp32
   };
 
+  int workers() const { return context_.communicator.size() * context_.local_workers; }
   DgcLayoutOptions layout_options(double sparsity) const {
-    const int64_t workers = int64_t{context_.communicator.size()} * context_.local_workers;
-    return {sparsity, options_.wire, options_.small_tensors, options_.small_sparsity, options_.transport, workers};
+    return {sparsity,           options_.wire, options_.small_tensors, options_.small_sparsity,
+            options_.transport, workers(),     options_.algorithm};
   }
   void lay_out(const DgcLayoutOptions&);
   void compress_all(const StepArgs&);
@@ -38,6 +40,7 @@ class Dgc final : public Optimizer {
   DgcApplyArgs plain_step(const StepArgs&) const;
   void exchange_messages(DgcApplyArgs&);
   void exchange_sums(const StepArgs&, DgcApplyArgs&);
+  void exchange_split(DgcApplyArgs&);
   void exchange_dense(DgcApplyArgs&);
   void find_scales(const StepArgs&);
   const float* scale(int local) const { return scales_.f32() + local; }
@@ -56,6 +59,7 @@ class Dgc final : public Optimizer {
   // Of what is compressed, while it travels dense.
   std::optional<OrderedReduce> masked_;
   std::vector<const float*> masked_gradients_;
+  std::optional<SplitReduce> split_;  // of what is compressed, where shards are added up by their owners
   // Of the tensors that travel dense one or the other, if there are any.
   std::optional<OrderedReduce> dense_;
   std::optional<HalfSum> half_;
@@ -102,6 +106,8 @@ void Dgc::lay_out(const DgcLayoutOptions& options) {
   layout_ = make_dgc_layout(context_.layout, options);
   tables_ = DgcTables(context_.backend.device(), layout_);
   if (layout_.transport == Transport::sparse) masked_.reset();
+  split_.reset();
+  if (layout_.split) split_.emplace(context_, layout_);
   exchange_.prepare(layout_);
   if (layout_.transport == Transport::dense && !masked_) {
     masked_.emplace(context_.backend, context_.communicator, context_.local_workers, layout_.compressed_extent());
@@ -114,11 +120,16 @@ void Dgc::step(const StepArgs& args) {
   DgcApplyArgs apply = plain_step(args);
   {
     const Range range(context_.backend, "exchange");
-    masked_ ? exchange_sums(args, apply) : exchange_messages(apply);
+    if (masked_) {
+      exchange_sums(args, apply);
+    } else {
+      split_ ? exchange_split(apply) : exchange_messages(apply);
+    }
     exchange_dense(apply);
   }
   const Range range(context_.backend, "apply");
-  masked_ ? context_.backend.dgc_step(apply) : context_.backend.dgc_apply(apply);
+  masked_ || split_ ? context_.backend.dgc_step(apply) : context_.backend.dgc_apply(apply);
+  if (split_) context_.backend.device()->zero(sum_.data(), sum_.bytes());
 }
 
 // What is not compressed takes an ordinary momentum step on the ordered sum of the workers' gradients.
@@ -145,7 +156,7 @@ void Dgc::compress_all(const StepArgs& args) {
     rule.momentum = options_.sgd.momentum;
     rule.nesterov = options_.sgd.nesterov;
     rule.momentum_correction = options_.momentum_correction;
-    rule.factor_masking = options_.factor_masking;
+    rule.factor_masking = options_.factor_masking && !split_;  // a split masks what it has sent in the end
     compress(local, rule);
     pack(local, args);
   }
@@ -169,13 +180,15 @@ void Dgc::pack(int local, const StepArgs& args) {
 // Local clipping: gradient / N is clipped to clip_norm / sqrt(N), by its norm over all parameters (paper, section 3.2).
 void Dgc::find_scales(const StepArgs& args) {
   static_assert(sizeof(WorkerShare) % sizeof(double) == 0);
-  const auto workers = static_cast<double>(args.record.workers());
+  const auto count = static_cast<double>(workers());
+  // The record may count more workers than this: groups of them, which are one worker here.
+  const int64_t members = args.record.local_workers() / context_.local_workers;
   const double infinity = std::numeric_limits<double>::infinity();
   context_.backend.clip_scales({.squares = &args.record.local(0)->square,
-                                .stride = sizeof(WorkerShare) / sizeof(double),
+                                .stride = members * static_cast<int64_t>(sizeof(WorkerShare) / sizeof(double)),
                                 .count = context_.local_workers,
-                                .divisor = workers,
-                                .limit = options_.sgd.clip_norm.value_or(infinity) / std::sqrt(workers),
+                                .divisor = count,
+                                .limit = options_.sgd.clip_norm.value_or(infinity) / std::sqrt(count),
                                 .control = args.record.control(),
                                 .scales = scales_.f32()});
 }
@@ -185,7 +198,7 @@ DgcApplyArgs Dgc::plain_step(const StepArgs& args) const {
   DgcApplyArgs apply;
   apply.table = tables_.table();
   apply.control = args.record.control();
-  apply.workers = args.record.workers();
+  apply.workers = workers();
   apply.header = layout_.header(0);
   apply.w = args.weights.data();
   return apply;
@@ -194,6 +207,17 @@ DgcApplyArgs Dgc::plain_step(const StepArgs& args) const {
 void Dgc::exchange_messages(DgcApplyArgs& apply) {
   apply.sum = sum_.data();
   apply.messages = exchange_.run(tables_, apply.control);
+}
+
+void Dgc::exchange_split(DgcApplyArgs& apply) {
+  const bool masks = options_.momentum_correction && options_.factor_masking;
+  std::vector<SplitReduce::Worker> workers;
+  for (int local = 0; local < context_.local_workers; ++local) {
+    const Worker& worker = workers_[static_cast<size_t>(local)];
+    workers.push_back({exchange_.message(local), masks ? worker.u->data() : nullptr, worker.v.data()});
+  }
+  apply.sum = sum_.data();
+  split_->run({apply.table, apply.control, workers, apply.sum});
 }
 
 // Each worker's message takes the place of its gradient, which has had its use.
@@ -247,7 +271,8 @@ void Dgc::flush(const StepArgs& args) {
 }
 
 StepBytes Dgc::bytes() const {
-  return {layout_.sent_bytes(), context_.layout.parameters() * int64_t{sizeof(float)}, layout_.transport};
+  return {layout_.sent_bytes(), context_.layout.parameters() * int64_t{sizeof(float)}, layout_.transport,
+          layout_.split.has_value()};
 }
 
 std::vector<NamedState> Dgc::state() const {

@@ -4,15 +4,16 @@ namespace dgc {
 
 void DgcExchange::prepare(const DgcLayout& layout) {
   is_coded_ = layout.is_coded();
-  make_room(canonical_, layout.canonical.message_bytes(), layout.transport);
-  if (is_coded_) make_room(coded_, layout.wire.message_bytes(), layout.transport);
+  const bool travel = layout.transport == Transport::sparse && !layout.split;
+  make_room(canonical_, layout.canonical.message_bytes(), travel);
+  if (is_coded_) make_room(coded_, layout.wire.message_bytes(), travel);
 }
 
-void DgcExchange::make_room(Messages& messages, size_t bytes, Transport transport) const {
+void DgcExchange::make_room(Messages& messages, size_t bytes, bool travel) const {
   messages.bytes = bytes;
   const auto ranks = static_cast<size_t>(context_.communicator.size());
   const size_t mine = bytes * static_cast<size_t>(context_.local_workers);
-  const size_t all = ranks > 1 && transport == Transport::sparse ? mine * ranks : 0;
+  const size_t all = ranks > 1 && travel ? mine * ranks : 0;
   const auto grow = [&](Buffer& buffer, size_t needed) {
     if (buffer.bytes() >= needed) return;
     buffer = Buffer();  // first: both at once might not fit

@@ -27,7 +27,7 @@ class DgcExchange {
     size_t bytes = 0;  // of one
     Buffer mine, all;
   };
-  void make_room(Messages& messages, size_t bytes, Transport transport) const;
+  void make_room(Messages& messages, size_t bytes, bool travel) const;
   const std::byte* gather(const Messages& messages) const;
 
   OptimizerContext context_;

@@ -36,11 +36,13 @@ void place_segments(DgcLayout& layout) {
   }
 }
 
-// A worker receives (workers - 1) messages, or of every element a ring's 2 * (workers - 1) / workers * 4 bytes.
+// From each other worker a worker receives a message, or of every element a ring's 2 / workers * 4 bytes.
 Transport choose_transport(const DgcLayout& layout, const DgcLayoutOptions& options) {
   if (layout.compressed_numel == 0) return Transport::sparse;
   if (options.transport != Transport::automatic) return options.transport;
-  const int64_t messages = options.workers * static_cast<int64_t>(layout.wire.message_bytes());
+  const int64_t message = layout.split ? layout.split->row_bytes() + layout.split->message_bytes()
+                                       : static_cast<int64_t>(layout.wire.message_bytes());
+  const int64_t messages = options.workers * message;
   return messages > 8 * layout.compressed_numel ? Transport::dense : Transport::sparse;
 }
 
@@ -82,12 +84,18 @@ DgcLayout make_dgc_layout(const ParamLayout& params, const DgcLayoutOptions& opt
   layout.wire = WireLayout(std::move(tensors), options.wire);
   place_segments(layout);
   layout.compressed_numel = params.parameters() - layout.dense_numel;
+  const bool splits = options.algorithm == ExchangeAlgorithm::split_reduce && options.workers > 1;
+  if (splits && layout.compressed_numel > 0) {
+    layout.split = make_split_layout(layout.compressed_extent(), layout.canonical.entries(), options.workers);
+  }
   layout.transport = choose_transport(layout, options);
+  if (layout.transport == Transport::dense) layout.split.reset();
   return layout;
 }
 
 int64_t DgcLayout::sent_bytes() const {
   const bool as_sum = transport == Transport::dense;
+  if (split) return split->sent_bytes() + dense_bytes;
   return (as_sum ? compressed_numel * int64_t{sizeof(float)} : static_cast<int64_t>(wire.message_bytes())) +
          dense_bytes;
 }

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "dist/wire.h"
 #include "kernels/dgc_args.h"
+#include "optim/split_layout.h"
 #include "tensor/params.h"
 
 namespace dgc {
@@ -16,6 +18,8 @@ struct DgcLayoutOptions {
   double small_sparsity = 0;  // sparse: theirs, once `sparsity` has passed it
   Transport transport = Transport::automatic;
   int64_t workers = 1;  // all there are: automatic asks what each would receive
+  ExchangeAlgorithm algorithm =
+      ExchangeAlgorithm::all_gather;  // of messages; with one worker there is nothing to split
 };
 
 // How a flush sends everything that may be held back: all of it, and without rounding.
@@ -34,6 +38,7 @@ struct DgcLayout {
   int64_t dense_bytes = 0;  // as they travel
 
   Transport transport = Transport::sparse;  // how the segments travel; never automatic
+  std::optional<SplitLayout> split;         // sparse, but split and reduced
   int64_t compressed_numel = 0;             // of the segments, without the gaps between small tensors
 
   int64_t blocks = 0;  // of all segments

@@ -23,7 +23,7 @@ struct OptimizerContext {
 };
 
 struct StepArgs {
-  std::span<float* const> gradients;  // one arena per local worker: the mean over its own batch; scratch afterwards
+  std::span<float* const> gradients;  // what combine() returned; scratch afterwards
   const Arena& weights;               // shared by the rank's workers
   StepRecord& record;                 // begun and judged
 };
@@ -33,12 +33,14 @@ struct StepBytes {
   int64_t sent = 0;   // by each worker in a step: its whole message and its part of the dense tensors
   int64_t dense = 0;  // what a dense fp32 exchange sends: 4 bytes per parameter
   Transport transport = Transport::dense;
+  bool split = false;    // sparse, but split and reduced
+  int64_t in_group = 0;  // what each worker adds to its group's sum, besides; 0: no groups
 };
 
 // Memory that a checkpoint must keep.
 struct NamedState {
   std::string name;  // "u", "v", "momentum"
-  int worker = -1;   // local worker, or -1: the rank's, and the same bits on every rank
+  int worker = -1;   // local worker, or -1: the rank's, and the same bits on every rank; of a group: its first here
   const Arena* arena = nullptr;
 };
 
@@ -50,6 +52,10 @@ class Optimizer {
   // Makes ready for steps at this sparsity (sgd ignores it). Returns a number that changes with what step() queues: the
   // key under which a backend may record it.
   virtual uint64_t prepare(double sparsity) = 0;
+
+  // Collective; queued. From an arena per local worker, each the mean over its own batch, those that the record is to
+  // judge and step() to take: the same, unless workers form groups.
+  virtual std::span<float* const> combine(std::span<float* const> gradients) { return gradients; }
 
   // Collective; queued. What went wrong comes with the record's report. A step that the record skips changes nothing.
   virtual void step(const StepArgs&) = 0;
@@ -79,6 +85,7 @@ struct DgcOptions {
   bool factor_masking = true;
   WireFormat wire{};  // how messages travel; what it cannot say stays in v
   Transport transport = Transport::automatic;
+  ExchangeAlgorithm algorithm = ExchangeAlgorithm::all_gather;  // split_reduce: only in the canonical wire format
   SmallTensors small_tensors = SmallTensors::dense;
   double small_sparsity = 0.99;  // of all small tensors together, where they are sparse
 };

@@ -24,9 +24,15 @@ StepRecord::StepRecord(Backend& backend, Communicator& communicator, int local_w
 void StepRecord::begin(const StepInput& input) { backend_.begin_step(input, control(), {local(0), local_count_}); }
 
 void StepRecord::judge(std::span<float* const> gradients, int64_t n) {
-  DGC_CHECK(gradients.size() == local_count_, "one gradient per local worker");
+  DGC_CHECK(!gradients.empty() && local_count_ % gradients.size() == 0, "a gradient for every local worker");
+  const size_t sharing = local_count_ / gradients.size();
   for (size_t i = 0; i < local_count_; ++i) {
-    backend_.sum_squares({gradients[i], {n}}, &local(static_cast<int>(i))->square);
+    double* const square = &local(static_cast<int>(i))->square;
+    if (i % sharing == 0) {
+      backend_.sum_squares({gradients[i / sharing], {n}}, square);
+    } else {
+      backend_.device()->copy(square, &local(static_cast<int>(i - i % sharing))->square, sizeof(double));
+    }
   }
   communicator_.all_gather(*backend_.device(), local_.data(), all(), local_.bytes());
   backend_.judge_step({all(), all_count_}, control());

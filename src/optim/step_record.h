@@ -32,7 +32,8 @@ class StepRecord {
   WorkerShare* local(int worker) const { return static_cast<WorkerShare*>(local_.data()) + worker; }
 
   // Collective. Adds the squares of the local workers' gradients to their shares, exchanges the shares of all workers,
-  // known to every rank before anything is touched, and decides whether all skip this step together.
+  // known to every rank before anything is touched, and decides whether all skip this step together. Where there are
+  // fewer gradients than workers, as many consecutive workers share each.
   void judge(std::span<float* const> gradients, int64_t n);
 
   // Queues the report of this step. At most kQueued reports wait to be taken.
@@ -46,6 +47,7 @@ class StepRecord {
   void restore_control(const StepControl&);
 
   int workers() const { return static_cast<int>(all_count_); }  // N, over all ranks
+  int local_workers() const { return static_cast<int>(local_count_); }
 
  private:
   WorkerShare* all() const { return reinterpret_cast<WorkerShare*>(control() + 1); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -33,6 +34,16 @@ struct WireFormat {
 // numbers. The sum is the same, bit for bit.
 enum class Transport { automatic, sparse, dense };
 inline constexpr std::array<std::string_view, 3> kTransportNames = {"auto", "sparse", "dense"};
+
+// How messages come together: all of them with every worker, or shard by shard with its owner, who sends the largest
+// sums to all.
+enum class ExchangeAlgorithm { all_gather, split_reduce };
+inline constexpr std::array<std::string_view, 2> kExchangeAlgorithmNames = {"all_gather", "split_reduce"};
+
+// "sparse", "dense" or "split_reduce": how what is compressed travels in one step.
+constexpr std::string_view travel_name(Transport transport, bool is_split) {
+  return is_split ? kExchangeAlgorithmNames[1] : kTransportNames[static_cast<size_t>(transport)];
+}
 
 // How biases, and scale and shift of BatchNorm travel (ParamLayout's small tensors): each on its own as it is, or in
 // fp16, or all together as one more compressed tensor.

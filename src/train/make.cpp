@@ -15,6 +15,7 @@
 #include "models/alexnet.h"
 #include "models/lstm_lm.h"
 #include "models/resnet.h"
+#include "optim/grouped.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -210,18 +211,40 @@ std::unique_ptr<Optimizer> make_optimizer(const Config& config, const OptimizerC
                        .clip_norm = o.clip_norm,
                        .half = config.exchange.dense_values == DenseValues::fp16};
   if (o.type == OptimizerType::sgd) return make_sgd(context, sgd);
-  return make_dgc(context, {.sgd = sgd,
-                            .momentum_correction = o.momentum_correction,
-                            .factor_masking = o.factor_masking,
-                            .wire = config.exchange.wire,
-                            .transport = config.exchange.transport,
-                            .small_tensors = config.exchange.small_tensors,
-                            .small_sparsity = config.exchange.small_tensors_sparsity});
+  const DgcOptions dgc{.sgd = sgd,
+                       .momentum_correction = o.momentum_correction,
+                       .factor_masking = o.factor_masking,
+                       .wire = config.exchange.wire,
+                       .transport = config.exchange.transport,
+                       .algorithm = config.exchange.algorithm,
+                       .small_tensors = config.exchange.small_tensors,
+                       .small_sparsity = config.exchange.small_tensors_sparsity};
+  const auto make = [&](const OptimizerContext& workers) { return make_dgc(workers, dgc); };
+  if (config.exchange.workers_per_group == 1) return make(context);
+  return make_grouped(context, static_cast<int>(config.exchange.workers_per_group), make);
+}
+
+int64_t compressing_workers(const Config& config, int64_t workers) {
+  const int64_t size = config.exchange.workers_per_group;
+  if (workers % size == 0) return workers / size;
+  throw_user_error("exchange.workers_per_group: {} workers are no whole number of groups of {}", workers, size);
+}
+
+void check_groups(const Config& config) {
+  const int64_t size = config.exchange.workers_per_group, local = config.workers_per_rank;
+  compressing_workers(config, config.ranks * local);
+  if (size % local == 0 || local % size == 0) return;
+  throw_user_error(
+      "exchange.workers_per_group: groups of {} and ranks of {} workers overlap; one of the two numbers must divide "
+      "the other",
+      size, local);
 }
 
 DgcLayoutOptions make_layout_options(const Config& config, double sparsity, int64_t workers) {
   const ExchangeOptions& o = config.exchange;
-  return {sparsity, o.wire, o.small_tensors, o.small_tensors_sparsity, o.transport, workers};
+  return {
+      sparsity,   o.wire, o.small_tensors, o.small_tensors_sparsity, o.transport, compressing_workers(config, workers),
+      o.algorithm};
 }
 
 LrSchedule make_lr_schedule(const Config& config) {

@@ -36,6 +36,11 @@ inline bool is_text(const Config& config) { return config.data.type == DataType:
 DType activation_type(Precision);
 
 std::unique_ptr<Optimizer> make_optimizer(const Config&, const OptimizerContext&);
+// How many of so many workers compress: the groups of exchange.workers_per_group. Throws UserError when they are no
+// whole number.
+int64_t compressing_workers(const Config&, int64_t workers);
+// Throws UserError when the run's ranks and groups of workers do not fit each other.
+void check_groups(const Config&);
 // How it lays messages out, at a sparsity and with so many workers.
 DgcLayoutOptions make_layout_options(const Config&, double sparsity, int64_t workers);
 LrSchedule make_lr_schedule(const Config&);

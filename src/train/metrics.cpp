@@ -80,7 +80,7 @@ TrafficMeans TrafficCounter::means() const {
 }
 
 Row to_row(const StepMetrics& step) {
-  return Row()
+  Row row = Row()
       .set("kind", "step")
       .set("step", step.step)
       .set("epoch", step.epoch)
@@ -94,6 +94,8 @@ Row to_row(const StepMetrics& step) {
       .set("samples_per_s", step.samples_per_s)
       .set("grad_norm", step.grad_norm)
       .set("skipped", step.skipped);
+  if (step.group_bytes > 0) row.set("group_bytes", step.group_bytes);
+  return row;
 }
 
 Row to_row(const EvalMetrics& eval) {
@@ -138,6 +140,7 @@ StepMetrics step_from_row(const Row& row, const std::string& where) {
   step.transport = row.text("transport").value_or("");
   step.sent_bytes = integer(row, "sent_bytes", where);
   step.dense_bytes = integer(row, "dense_bytes", where);
+  step.group_bytes = row.integer("group_bytes").value_or(0);
   step.samples_per_s = number(row, "samples_per_s", where);
   step.grad_norm = number(row, "grad_norm", where);
   step.skipped = row.boolean("skipped").value_or(false);

@@ -74,7 +74,7 @@ std::vector<PlanFormat> plan_formats(const ParamLayout& params, const Config& co
   return formats;
 }
 
-// The layouts of a run, one after another, with so many workers.
+// The layouts of a run, one after another, with so many workers, groups and all.
 std::vector<DgcLayout> run_layouts(const Config& config, const ParamLayout& params, int64_t workers) {
   std::vector<double> sparsities;
   if (config.optimizer.warmup.epochs > 0) sparsities = config.optimizer.warmup.sparsity;
@@ -86,9 +86,21 @@ std::vector<DgcLayout> run_layouts(const Config& config, const ParamLayout& para
   return layouts;
 }
 
-// What an ordered sum over all workers takes: the sum and, with several ranks, one shard of every worker and its sum.
-int64_t reduced(const Config& config, int64_t bytes) {
-  return config.ranks > 1 ? bytes * (1 + config.workers_per_rank) + bytes / config.ranks : bytes;
+// What an ordered sum over the workers of so many ranks takes: the sum and, with several ranks, one shard of every
+// worker and its sum.
+int64_t reduced(int64_t ranks, int64_t workers_per_rank, int64_t bytes) {
+  return ranks > 1 ? bytes * (1 + workers_per_rank) + bytes / ranks : bytes;
+}
+
+// What of a rank's workers compress, each group of workers as one.
+int64_t local_compressing_workers(const Config& config) {
+  return std::max<int64_t>(config.workers_per_rank / config.exchange.workers_per_group, 1);
+}
+
+// The sums of the groups that have workers on a rank.
+int64_t group_sums(const Config& config, int64_t bytes) {
+  const int64_t size = config.exchange.workers_per_group, local = std::min(size, config.workers_per_rank);
+  return size > 1 ? local_compressing_workers(config) * reduced(size / local, local, bytes) : 0;
 }
 
 // The same in halves: each worker's, those of one shard and their sum, in both lengths; with several ranks all of it.
@@ -101,6 +113,8 @@ int64_t half_reduced(const Config& config, int64_t bytes) {
 // The workers' own messages, canonical and, where they travel in another form, in that one too; and everyone's, or what
 // sums them up.
 int64_t message_memory(const Config& config, const ParamLayout& params) {
+  const int64_t workers = compressing_workers(config, config.ranks * config.workers_per_rank);
+  const int64_t local = local_compressing_workers(config), ranks = workers / local;  // a group of ranks counts as one
   std::vector<DgcLayout> layouts = run_layouts(config, params, config.ranks * config.workers_per_rank);
   if (config.optimizer.flush_at_end) {
     const DgcLayoutOptions options = layout_options(config, config.optimizer.sparsity, config.exchange.wire);
@@ -112,13 +126,15 @@ int64_t message_memory(const Config& config, const ParamLayout& params) {
   for (const DgcLayout& layout : layouts) {
     const std::array<size_t, 2> message = {layout.canonical.message_bytes(),
                                            layout.is_coded() ? layout.wire.message_bytes() : 0};
-    const bool gathered = config.ranks > 1 && layout.transport == Transport::sparse;
+    const bool gathered = ranks > 1 && layout.transport == Transport::sparse && !layout.split;
     for (size_t i = 0; i < message.size(); ++i) {
-      const int64_t mine = config.workers_per_rank * static_cast<int64_t>(message[i]);
+      const int64_t mine = local * static_cast<int64_t>(message[i]);
       own[i] = std::max(own[i], mine);
-      if (gathered) everyones[i] = std::max(everyones[i], config.ranks * mine);
+      if (gathered) everyones[i] = std::max(everyones[i], ranks * mine);
     }
-    if (layout.transport == Transport::dense) sums = std::max(sums, reduced(config, 4 * layout.compressed_extent()));
+    if (layout.split) sums = std::max(sums, layout.split->memory_bytes(local));
+    if (layout.transport == Transport::dense)
+      sums = std::max(sums, reduced(ranks, local, 4 * layout.compressed_extent()));
   }
   return own[0] + own[1] + std::max(everyones[0] + everyones[1], sums);
 }
@@ -164,22 +180,25 @@ PlanMemory plan_memory(const Config& config, const Network& network, const Param
   memory.momentum = arena;
   memory.activations = static_cast<int64_t>(std::max(training.activation_bytes(), evaluation.activation_bytes()));
   // Every batch lies there twice: where it arrives and where the network reads it.
-  memory.other = (2 * local + 1) * statistics + reduced(config, statistics) +
+  memory.other = (2 * local + 1) * statistics + reduced(config.ranks, local, statistics) +
                  2 * (local * input(network, rows) + evaluators * input(tested, eval_batch)) +
                  2 * local * carried(network) + evaluators * carried(tested) + largest_convolution(params);
   if (config.optimizer.type == OptimizerType::sgd) {
     const bool half = config.exchange.dense_values == DenseValues::fp16;
     memory.residuals = half ? local * arena : 0;
-    memory.momentum += half ? half_reduced(config, arena) : reduced(config, arena);
+    memory.momentum += half ? half_reduced(config, arena) : reduced(config.ranks, local, arena);
   } else {
     memory.momentum += arena;
+    memory.gradients += group_sums(config, arena);
     const DgcLayout layout = make_dgc_layout(params, layout_options(config, 0, config.exchange.wire));
-    memory.residuals = local * arena * (config.optimizer.momentum_correction ? 2 : 1);
-    const int64_t gathered = config.ranks > 1 ? local * config.ranks : 0;
-    memory.messages = message_memory(config, params) + local * layout.dense_bytes;
+    const int64_t own = local_compressing_workers(config);
+    const int64_t ranks = compressing_workers(config, config.ranks * local) / own;  // a group of ranks counts as one
+    memory.residuals = own * arena * (config.optimizer.momentum_correction ? 2 : 1);
+    const int64_t gathered = ranks > 1 ? own * ranks : 0;
+    memory.messages = message_memory(config, params) + own * layout.dense_bytes;
     memory.messages += config.exchange.small_tensors == SmallTensors::dense_fp16
                            ? gathered * layout.dense_bytes + 4 * layout.dense_numel
-                           : reduced(config, layout.dense_bytes);
+                           : reduced(ranks, own, layout.dense_bytes);
   }
   return memory;
 }
@@ -202,7 +221,7 @@ std::vector<PlanPhase> plan_phases(const Config& config, int64_t workers) {
   const ParamLayout params(make_network(config.model, sample_spec(config).shape).params());
   std::vector<PlanPhase> phases;
   for (const DgcLayout& layout : run_layouts(config, params, workers)) {
-    phases.push_back({layout.sparsity, layout.transport, layout.sent_bytes()});
+    phases.push_back({layout.sparsity, layout.transport, layout.split.has_value(), layout.sent_bytes()});
   }
   return phases;
 }

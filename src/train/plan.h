@@ -32,6 +32,7 @@ struct PlanFormat {
 struct PlanPhase {
   double sparsity = 0;
   Transport transport = Transport::sparse;  // of what is compressed
+  bool split = false;                       // sparse, but split and reduced
   int64_t sent_bytes = 0;                   // by each worker per step
 };
 

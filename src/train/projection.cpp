@@ -19,17 +19,25 @@ Traffic small_traffic(const DgcLayout& layout, SmallTensors small, int64_t worke
   return small == SmallTensors::dense ? sum_traffic(workers, bytes) : gather_traffic(workers, bytes);
 }
 
+// How what is compressed travels between so many workers, or groups of them.
+Traffic compressed_traffic(const DgcLayout& layout, int64_t workers) {
+  if (layout.transport == Transport::dense)
+    return sum_traffic(workers, 4 * static_cast<double>(layout.compressed_numel));
+  if (!layout.split) return gather_traffic(workers, static_cast<double>(layout.wire.message_bytes()));
+  return {static_cast<double>(layout.split->received_bytes()), 2 * static_cast<double>(workers - 1)};
+}
+
 StepTraffic traffic_of(const ParamLayout& params, const Config& config, int64_t workers) {
   const auto numel = static_cast<double>(params.parameters());
   const DgcLayout layout = make_dgc_layout(params, make_layout_options(config, config.optimizer.sparsity, workers));
-  const Traffic compressed = layout.transport == Transport::dense
-                                 ? sum_traffic(workers, 4 * static_cast<double>(layout.compressed_numel))
-                                 : gather_traffic(workers, static_cast<double>(layout.wire.message_bytes()));
+  const int64_t groups = compressing_workers(config, workers);
   const Traffic shares = gather_traffic(workers, sizeof(WorkerShare));
-  return {.dense = shares + sum_traffic(workers, 4 * numel),
-          .half = shares + sum_traffic(workers, 2 * numel),
-          .dgc = shares + compressed + small_traffic(layout, config.exchange.small_tensors, workers),
-          .transport = layout.transport};
+  return {
+      .dense = shares + sum_traffic(workers, 4 * numel),
+      .half = shares + sum_traffic(workers, 2 * numel),
+      .dgc = shares + compressed_traffic(layout, groups) + small_traffic(layout, config.exchange.small_tensors, groups),
+      .transport = layout.transport,
+      .split = layout.split.has_value()};
 }
 
 ParamLayout params_of(const Config& config) {
@@ -55,7 +63,9 @@ StepTraffic step_traffic(const Config& config, int64_t workers) {
 std::vector<ProjectionRow> project(const Config& config, const std::vector<int64_t>& workers, const Link& link,
                                    double step_seconds) {
   std::set<int64_t> counts(workers.begin(), workers.end());
-  for (int64_t n = 2; n <= kMostWorkers; n *= 2) counts.insert(n);
+  for (int64_t n = 2; n <= kMostWorkers; n *= 2) {
+    if (n % config.exchange.workers_per_group == 0) counts.insert(n);
+  }
   const ParamLayout params = params_of(config);
   std::vector<ProjectionRow> rows;
   for (const int64_t n : counts) {
@@ -68,7 +78,8 @@ std::vector<ProjectionRow> project(const Config& config, const std::vector<int64
                     .dense = projected(traffic.dense),
                     .half = projected(traffic.half),
                     .dgc = projected(traffic.dgc),
-                    .transport = traffic.transport});
+                    .transport = traffic.transport,
+                    .split = traffic.split});
   }
   return rows;
 }

@@ -31,6 +31,7 @@ Traffic sum_traffic(int64_t workers, double bytes);
 struct StepTraffic {
   Traffic dense, half, dgc;
   Transport transport = Transport::sparse;  // of dgc
+  bool split = false;                       // sparse, but split and reduced
 };
 StepTraffic step_traffic(const Config&, int64_t workers);
 
@@ -43,9 +44,11 @@ struct ProjectionRow {
   int64_t workers = 0;
   Projected dense, half, dgc;
   Transport transport = Transport::sparse;
+  bool split = false;
 };
 
-// Rows for 2, 4, ... 1024 workers and for those asked for, without repeats, in order.
+// Rows for 2, 4, ... 1024 workers, as far as they form whole groups, and for those asked for, without repeats, in
+// order.
 std::vector<ProjectionRow> project(const Config&, const std::vector<int64_t>& workers, const Link&,
                                    double step_seconds);
 

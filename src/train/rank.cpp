@@ -116,20 +116,22 @@ void Rank::train_step() {
   metrics.step = step_;
   metrics.epoch = epoch();
   const StepBytes bytes = optimizer_->bytes();
-  metrics.transport = kTransportNames[static_cast<size_t>(bytes.transport)];
+  metrics.transport = travel_name(bytes.transport, bytes.split);
   metrics.sent_bytes = bytes.sent;
   metrics.dense_bytes = bytes.dense;
+  metrics.group_bytes = bytes.in_group;
   untold_.push_back(metrics);
   lag_ = device_->queues() ? StepRecord::kQueued - 1 : 0;
   stage_batches();
 }
 
 void Rank::queue_step() {
-  std::vector<float*> gradients;
+  std::vector<float*> own;
   for (int local = 0; local < static_cast<int>(workers_.size()); ++local) {
     run_worker(local);
-    gradients.push_back(workers_[static_cast<size_t>(local)].gradient.data());
+    own.push_back(workers_[static_cast<size_t>(local)].gradient.data());
   }
+  const std::span<float* const> gradients = optimizer_->combine(own);
   {
     const Range range(backend_, "judge");
     record_.judge(gradients, params_.extent());
@@ -167,7 +169,7 @@ void Rank::run_worker(int local) {
   executor_.loss(weights_, worker.gradient,
                  {.labels = worker.input.labels(),
                   .stats = &record_.local(local)->loss,
-                  .gradient_scale = 1.f / static_cast<float>(labels_),
+                  .gradient_scale = 1.f / static_cast<float>(labels_ * config_.exchange.workers_per_group),
                   .control = record_.control()});
   executor_.backward(weights_, worker.gradient, x, run, [](int, int) {});
 }

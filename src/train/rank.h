@@ -105,6 +105,11 @@ class Rank {
   void keep_unless_skipped(const Arena& next, const Arena& arena);
   int workers() const { return communicator_.size() * static_cast<int>(workers_.size()); }
   int first_worker() const { return communicator_.rank() * static_cast<int>(workers_.size()); }
+  // The first worker of a local worker's group, over all ranks: u and v of the group are in its file.
+  int64_t group_of(int64_t local) const {
+    const int64_t worker = first_worker() + local;
+    return worker - worker % config_.exchange.workers_per_group;
+  }
 
   const Config& config_;
   Data data_;

@@ -55,25 +55,33 @@ void Rank::require_same_data(const Checkpoint& checkpoint, int64_t saved_workers
 
 void Rank::restore_workers(const Checkpoint& checkpoint) {
   for (size_t w = 0; w < workers_.size(); ++w) {
-    const SafetensorsFile own = checkpoint.open(worker_file(first_worker() + static_cast<int>(w)));
+    const int64_t worker = first_worker() + static_cast<int64_t>(w), group = group_of(static_cast<int64_t>(w));
+    const SafetensorsFile own = checkpoint.open(worker_file(worker));
     load_tensors(own, workers_[w].statistics);
     load_tensors(own, workers_[w].state, "state.");
-    for (const NamedState& state : optimizer_->state()) {
-      if (state.worker == static_cast<int>(w)) load_tensors(own, *state.arena, state.name + ".");
+    const auto load_states = [&](const SafetensorsFile& file) {
+      for (const NamedState& state : optimizer_->state()) {
+        if (state.worker == static_cast<int>(w)) load_tensors(file, *state.arena, state.name + ".");
+      }
+    };
+    if (group == worker) {
+      load_states(own);
+    } else if (w == 0) {  // a group that begins on another rank
+      load_states(checkpoint.open(worker_file(group)));
     }
   }
 }
 
 // A gradient is divided by the number of workers before it enters u and v, and what workers send is added up: what the
 // weights are still owed is the SUM over workers, of v and, as the source of later v, of u. It is kept when every new
-// worker starts from sum / workers, which is the old mean times old workers / new workers.
+// worker starts from sum / workers, which is the old mean times old workers / new workers. Groups count as one.
 void Rank::share_out(const Checkpoint& checkpoint, int64_t saved_workers) {
   std::map<std::string, const Arena*> loaded;
   for (const NamedState& state : optimizer_->state()) {
     if (state.worker < 0) continue;
     const auto [first, is_new] = loaded.try_emplace(state.name, state.arena);
     if (is_new) {
-      load_share(checkpoint, {.state = state.name, .from = saved_workers, .to = workers()}, *state.arena);
+      load_share(checkpoint, {state.name, saved_workers, workers(), config_.exchange.workers_per_group}, *state.arena);
     } else {
       device_->copy(state.arena->data(), first->second->data(), state.arena->bytes());
     }

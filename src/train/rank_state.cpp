@@ -70,8 +70,9 @@ std::vector<ManifestFile> Rank::save_workers(const CheckpointStore& store) {
     std::vector<TensorSource> tensors;
     append_tensors(tensors, workers_[w].statistics);
     append_tensors(tensors, workers_[w].state, "state.");
+    const bool is_first = group_of(static_cast<int64_t>(w)) == first_worker() + static_cast<int64_t>(w);
     for (const NamedState& state : optimizer_->state()) {
-      if (state.worker == static_cast<int>(w)) append_tensors(tensors, *state.arena, state.name + ".");
+      if (is_first && state.worker == static_cast<int>(w)) append_tensors(tensors, *state.arena, state.name + ".");
     }
     files.push_back(store.write(worker_file(first_worker() + static_cast<int>(w)), tensors, *device_));
   }

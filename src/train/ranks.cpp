@@ -18,6 +18,7 @@
 #include "tensor/errors.h"
 #include "train/failure.h"
 #include "train/interrupt.h"
+#include "train/make.h"
 
 namespace dgc {
 namespace {
@@ -164,9 +165,7 @@ std::string device_for(const Config& config, const Launch& launch) {
   return gpus == 0 ? "cpu" : fmt::format("cuda:{}", launch.local_rank % gpus);  // through MPI ranks may share one
 }
 
-}  // namespace
-
-Config with_launch(Config config, const Launch& launch) {
+Config connected(Config config, const Launch& launch) {
   CommunicatorType& communicator = config.exchange.communicator;
   if (launch.size == 1) {
     if (communicator == CommunicatorType::mpi && config.ranks > 1) {
@@ -201,6 +200,14 @@ Config with_launch(Config config, const Launch& launch) {
         started);
   }
   communicator = CommunicatorType::nccl;
+  return config;
+}
+
+}  // namespace
+
+Config with_launch(Config config, const Launch& launch) {
+  config = connected(std::move(config), launch);
+  check_groups(config);
   return config;
 }
 

@@ -10,7 +10,7 @@ void load_share(const Checkpoint& checkpoint, const ShareArgs& args, const Arena
   std::vector<std::vector<double>> sums;
   for (int i = 0; i < layout.size(); ++i) sums.emplace_back(static_cast<size_t>(layout.numel(i)));
   std::vector<float> values;
-  for (int64_t worker = 0; worker < args.from; ++worker) {
+  for (int64_t worker = 0; worker < args.from; worker += args.group) {
     const SafetensorsFile file = checkpoint.open(worker_file(worker));
     for (int i = 0; i < layout.size(); ++i) {
       std::vector<double>& sum = sums[static_cast<size_t>(i)];
@@ -22,7 +22,7 @@ void load_share(const Checkpoint& checkpoint, const ShareArgs& args, const Arena
   for (int i = 0; i < layout.size(); ++i) {
     values.clear();
     for (const double sum : sums[static_cast<size_t>(i)]) {
-      values.push_back(static_cast<float>(sum / static_cast<double>(args.to)));
+      values.push_back(static_cast<float>(sum / static_cast<double>(args.to / args.group)));
     }
     arena.device().copy_in(arena.view(i).data, values.data(), values.size() * sizeof(float));
   }

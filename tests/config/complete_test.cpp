@@ -51,5 +51,11 @@ TEST_CASE("keys that contradict one another are refused", "[config]") {
              Catch::Contains("more than data.augment.max_scale"));
   CHECK_THAT(said({"exchange.dense_values=fp16"}), Catch::Contains("is for optimizer.type \"sgd\""));
   CHECK(said({"exchange.dense_values=fp16", "optimizer={\"type\": \"sgd\"}"}).empty());
+  const std::string sgd = "optimizer={\"type\": \"sgd\"}", split = "exchange.algorithm=split_reduce";
+  CHECK(said({split, "exchange.workers_per_group=8"}).empty());
+  CHECK_THAT(said({split, sgd}), Catch::Contains("exchange.algorithm") && Catch::Contains("\"sgd\" sends none"));
+  CHECK_THAT(said({split, "exchange.wire.values=fp16"}),
+             Catch::Contains("exchange.wire") && Catch::Contains("leave it out"));
+  CHECK_THAT(said({"exchange.workers_per_group=2", sgd}), Catch::Contains("exchange.workers_per_group"));
   CHECK(said({"ranks=2"}).empty());
 }

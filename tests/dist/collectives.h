@@ -79,6 +79,38 @@ inline int wrong_in_gather_shards(Communicator& c, const std::shared_ptr<Device>
   return wrong;
 }
 
+// Ranks among themselves: neighbours, and those as far apart. Each brings its own number.
+inline int wrong_in_parts(Communicator& c, const std::shared_ptr<Device>& device) {
+  int wrong = 0;
+  for (int size = 1; size <= c.size(); ++size) {
+    if (c.size() % size != 0) continue;
+    for (const Ranks& ranks : {Ranks{c.rank() / size * size, size, 1}, Ranks{c.rank() % size, c.size() / size, size}}) {
+      const auto part = c.split(ranks);
+      wrong += part->size() != ranks.size || ranks.at(part->rank()) != c.rank() || part->name() != c.name();
+      const auto count = static_cast<size_t>(ranks.size);
+      const size_t row = shard_size(20, ranks.size);
+      std::vector<float> values(20);
+      for (size_t i = 0; i < 20; ++i) values[i] = element(static_cast<size_t>(c.rank()), i);
+      const Buffer mine = floats(device, values);
+      const Buffer all = floats(device, std::vector<float>(20 * count + 1, -1));
+      const Buffer shards = floats(device, std::vector<float>(row * count + 1, -1));
+      const float* workers[] = {mine.f32()};
+      part->all_gather(*device, mine.data(), all.data(), mine.bytes());
+      part->gather_shards(*device, workers, shards.f32(), 20);
+      part->barrier(*device);
+      const auto parts = values_of(all), rows = values_of(shards);
+      const auto first = static_cast<size_t>(part->rank()) * row;
+      for (int i = 0; i < ranks.size; ++i) {
+        const auto at = static_cast<size_t>(i), from = static_cast<size_t>(ranks.at(i));
+        for (size_t e = 0; e < 20; ++e) wrong += parts[at * 20 + e] != element(from, e);
+        for (size_t e = 0; e < row && first + e < 20; ++e) wrong += rows[at * row + e] != element(from, first + e);
+      }
+      wrong += parts.back() != -1 || rows.back() != -1;
+    }
+  }
+  return wrong;
+}
+
 // Rank 1 makes another call than the others; `what` says which way. Throws InternalError on every rank.
 inline void disagree(Communicator& c, const std::shared_ptr<Device>& device, int what) {
   const Buffer x(device, 256), y(device, 1024);

@@ -92,6 +92,48 @@ TEST_CASE("gather_shards brings each rank its shard of all workers in worker ord
   }
 }
 
+TEST_CASE("ranks split off talk among themselves", "[communicator]") {
+  for (const int ranks : {0, 1, 2, 6}) {
+    CAPTURE(ranks);
+    const auto group = make_group(ranks);
+    std::atomic<int> wrong = 0;
+    run_ranks(group, [&](Communicator& c) { wrong += wrong_in_parts(c, make_cpu_device()); });
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("a rank that fails ends those that wait in a part, its own or another", "[communicator]") {
+  const auto group = make_thread_communicators(4);
+  const int failing = GENERATE(0, 3);
+  std::atomic<int> told = 0;
+  const auto body = [&](Communicator& c) {
+    const auto device = make_cpu_device();
+    const auto part = c.split({c.rank() / 2 * 2, 2});
+    try {
+      for (int round = 0;; ++round) {
+        if (c.rank() == failing && round == 3) throw_user_error("the disk is full");
+        part->barrier(*device);
+      }
+    } catch (const PeerFailed& error) {
+      told += error.what() == fmt::format("rank {} failed: the disk is full", failing);
+      c.split({c.rank() % 2, 2, 2})->barrier(*device);  // also what was made later: throws again
+      ++told;
+    }
+  };
+  CHECK_THROWS_WITH(run_ranks(group, body), "the disk is full");
+  CHECK(told == 3);
+}
+
+TEST_CASE("a part's split is of the part, and nobody joins others' parts", "[communicator]") {
+  const auto group = make_thread_communicators(4);
+  const auto odd = group[3]->split({1, 2, 2});
+  CHECK((odd->rank() == 1 && odd->split({1, 1})->size() == 1));
+  CHECK_THROWS_AS(group[3]->split({0, 3}), InternalError);
+  CHECK_THROWS_AS(group[3]->split({3, 2}), InternalError);
+  CHECK_THROWS_AS(odd->split({0, 1}), InternalError);
+  CHECK_THROWS_AS(make_single_communicator()->split({1, 1}), InternalError);
+}
+
 TEST_CASE("a single rank and threads say what they are", "[communicator]") {
   const auto single = make_single_communicator();
   CHECK((single->name() == "single" && single->size() == 1 && single->rank() == 0 && single->recordable()));

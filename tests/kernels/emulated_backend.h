@@ -83,6 +83,10 @@ class EmulatedBackend final : public CpuBackend {
   void dgc_pack(const DgcPackArgs&) override;
   void dgc_pack_half(const DgcPackHalfArgs&) override;
   void dgc_sum_half(const DgcSumHalfArgs&) override;
+  void dgc_deal(const DgcDealArgs&) override;
+  void dgc_sum_dealt(const DgcSumDealtArgs&) override;
+  void dgc_undeal(const DgcUndealArgs&) override;
+  void dgc_settle(const DgcSettleArgs&) override;
 
  private:
   EmulatedQueue queue_;

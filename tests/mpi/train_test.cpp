@@ -45,7 +45,8 @@ TEST_CASE("four workers give the same bits in one process, as threads, and as pr
   if (!have_mpirun()) return;
   const Program dgc;
   const Strings extra = {"optimizer.clip_norm=0.5",
-                         "exchange.wire.values=\"" + std::string(GENERATE("fp32", "fp16")) + "\""};
+                         std::string(GENERATE("exchange.wire.values=fp32", "exchange.wire.values=fp16",
+                                              "exchange.workers_per_group=2", "exchange.algorithm=split_reduce"))};
   const auto settings = [&](int ranks, int workers) {
     return extra + Strings{fmt::format("workers_per_rank={}", workers), fmt::format("ranks={}", ranks)};
   };

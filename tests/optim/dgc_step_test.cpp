@@ -86,6 +86,7 @@ class Tampering final : public Communicator {
     good_->gather_shards(device, workers, mine, n);
   }
   void barrier(Device& device) override { good_->barrier(device); }
+  std::unique_ptr<Communicator> split(const Ranks& ranks) override { return good_->split(ranks); }
   void abort(const std::string& reason) noexcept override { good_->abort(reason); }
 
  private:

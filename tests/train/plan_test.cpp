@@ -119,6 +119,22 @@ TEST_CASE("which sparsities of a run travel how") {
   CHECK(plan_phases(test::tiny_config({"optimizer.warmup.epochs=0"}), 4).size() == 1);
 }
 
+TEST_CASE("which sparsities of a run travel how between groups, and split") {
+  const Config grouped = test::tiny_config({"exchange.workers_per_group=2"});
+  const auto four = plan_phases(grouped, 4), eight = plan_phases(grouped, 8);  // 2 and 4 groups
+  CHECK((four[0].transport == Transport::sparse && four[0].sent_bytes == 1808 + 80));
+  CHECK((eight[0].transport == Transport::dense && eight[1].transport == Transport::sparse));
+  CHECK_THROWS_WITH(plan_phases(grouped, 5), Catch::Contains("5 workers are no whole number of groups of 2"));
+
+  // Of 4 workers. 592 elements with the gap between the tensors are dealt out in shards of 160. 292 entries: rows of
+  // 2 x 146 words and padding are 1216 bytes, 73 sums 496, and 4 x 1712 are more than 4672. 146 entries: 640 and 272.
+  // 11 entries: rows of 2 x 5 words, in 64 bytes, and 2 sums in 64.
+  const auto split = plan_phases(test::tiny_config({"exchange.algorithm=split_reduce"}), 4);
+  CHECK((split[0].transport == Transport::dense && !split[0].split && split[0].sent_bytes == 4 * 604));
+  CHECK((split[1].split && split[1].sent_bytes == 4 * 640 + 272 + 80));
+  CHECK((split[2].split && split[2].sent_bytes == 4 * 64 + 64 + 80));
+}
+
 TEST_CASE("the planned memory is within 10 % of the measured peak") {
   const std::string small = R"(model={"type": "resnet", "depth": 8, "classes": 4})";
   const auto variant =
@@ -129,6 +145,10 @@ TEST_CASE("the planned memory is within 10 % of the measured peak") {
                std::vector<std::string>{test::kDgc, "ranks=2", "workers_per_rank=2", "exchange.wire.values=\"fp16\""},
                std::vector<std::string>{test::kDgc, "ranks=2", "workers_per_rank=2", "optimizer.flush_at_end=true",
                                         "exchange.wire.indices=rice", "exchange.small_tensors=dense_fp16"},
+               std::vector<std::string>{test::kDgc, "exchange.workers_per_group=2", "ranks=2", "workers_per_rank=2"},
+               std::vector<std::string>{test::kDgc, "exchange.workers_per_group=2", "ranks=4", "workers_per_rank=1"},
+               std::vector<std::string>{test::kDgc, "exchange.algorithm=split_reduce", "exchange.transport=sparse"},
+               std::vector<std::string>{test::kDgc, "exchange.algorithm=split_reduce", "ranks=2", "workers_per_rank=2"},
                std::vector<std::string>{R"(optimizer={"type": "dgc", "sparsity": 0.9, "momentum_correction": false})",
                                         "exchange.small_tensors=sparse"},
                std::vector<std::string>{R"(optimizer={"type": "dgc", "sparsity": 0.999, "flush_at_end": true})"});

@@ -33,6 +33,13 @@ TEST_CASE("the traffic of a step, collective by collective") {
   const StepTraffic sparse = step_traffic(tiny_config({kDgc, "exchange.small_tensors=sparse"}), 4);
   CHECK(sparse.dgc.messages == 6);
 
+  // Two groups: one message comes from the other, and one half of 20 floats twice.
+  const StepTraffic groups = step_traffic(tiny_config({kDgc, "exchange.workers_per_group=2"}), 4);
+  CHECK((groups.dgc.bytes == 120 + 128 + 80 && groups.dgc.messages == 3 + 1 + 2));
+  // Rows and owners' messages of 64 bytes (plan_test.cpp).
+  const StepTraffic split = step_traffic(tiny_config({kDgc, "exchange.algorithm=split_reduce"}), 4);
+  CHECK((split.dgc.bytes == 120 + 3 * (64 + 64) + 2 * 3 * 20 && split.dgc.messages == 3 + 6 + 6 && split.split));
+
   // 64 messages of 128 bytes are more than 8 x 584.
   const StepTraffic many = step_traffic(tiny_config(), 64);
   CHECK((many.transport == Transport::dense));
@@ -52,6 +59,8 @@ TEST_CASE("projected steps and speed-ups") {
   CHECK(four.half.seconds == Approx(0.01 + 8e-6 * 1932));
   CHECK(four.dgc.seconds == Approx(0.01 + 8e-6 * 624));
   CHECK(four.dgc.speed_up == Approx(0.04 / 0.014992));
+  const auto grouped = project(tiny_config({kDgc, "exchange.workers_per_group=4"}), {12}, {1e6, 0}, 0.01);
+  CHECK((grouped[0].workers == 4 && grouped[1].workers == 8 && grouped[2].workers == 12));
   const auto late = project(tiny_config(), {}, {.bits_per_second = 1e6, .latency_seconds = 0.002}, 0.01);
   CHECK(late[1].dgc.seconds == Approx(four.dgc.seconds + 12 * 0.002));
 }

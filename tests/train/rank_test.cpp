@@ -108,7 +108,9 @@ TEST_CASE("workers give the same bits as threads and one after another") {
       std::string(R"(optimizer={"type": "dgc", "momentum": 0.9, "sparsity": 0.9, "momentum_correction": false})"));
   const std::string exchange =
       GENERATE(std::string("{}"), std::string(R"({"wire": {"values": "fp16"}, "small_tensors": "dense_fp16"})"),
-               std::string(R"({"wire": {"values": "int8", "indices": "rice"}, "small_tensors": "sparse"})"));
+               std::string(R"({"wire": {"values": "int8", "indices": "rice"}, "small_tensors": "sparse"})"),
+               std::string(R"({"workers_per_group": 2})"),
+               std::string(R"({"algorithm": "split_reduce", "transport": "sparse"})"));
   if (exchange != "{}" && variant.find("sgd") != std::string::npos) return;
   CAPTURE(variant, exchange);
   const auto spread = [&](int ranks, int workers) {

@@ -102,6 +102,32 @@ TEST_CASE("as many workers, spread over ranks in another way, go on in the same 
   CHECK(timeless_rows(temp.path() / "moved").back() == timeless_rows(temp.path() / "whole").back());
 }
 
+TEST_CASE("groups, spread over ranks in another way, go on in the same bits, and with fewer keep what is held back") {
+  const TempRun temp, after;
+  const std::string group = "exchange.workers_per_group=2";
+  train(tiny_config({group}), {.out = temp.path() / "whole"});
+  train(tiny_config({group, "training.max_steps=9"}), {.out = temp.path() / "moved"});
+  // Two groups become one.
+  restore_and_save(tiny_config({group, "workers_per_rank=2"}), temp.path() / "moved", after.path());
+  const Checkpoint was(*newest_checkpoint(temp.path() / "moved")), is(*newest_checkpoint(after.path()));
+  for (const std::string state : {"u.", "v."}) {
+    const auto first = values(was, 0, state + "5.weight", 512), second = values(was, 2, state + "5.weight", 512);
+    const auto now = values(is, 0, state + "5.weight", 512);
+    int wrong = 0, held_back = 0;
+    for (size_t i = 0; i < now.size(); ++i) {
+      const double sum = double{first[i]} + double{second[i]};
+      wrong += now[i] != static_cast<float>(sum) ? 1 : 0;
+      held_back += sum != 0 ? 1 : 0;
+    }
+    CHECK((wrong == 0 && held_back > 256));
+    CHECK_THROWS(values(was, 1, state + "5.weight", 512));  // it is the group's, and in the file of its first worker
+  }
+  auto other = spread(4, 1);
+  other.push_back(group);
+  train(tiny_config(other), {.out = temp.path() / "moved", .resume = true});
+  CHECK(timeless_rows(temp.path() / "moved").back() == timeless_rows(temp.path() / "whole").back());
+}
+
 TEST_CASE("training goes on at the same place in the data with another number of workers") {
   // 4 workers take 16 of 100 samples a step: 6 steps an epoch. After 9 steps 48 samples of epoch 2 are seen.
   struct Case {

@@ -54,6 +54,10 @@ TEST_CASE("a run that is killed after any step and resumed ends as one that was 
                                         "exchange.small_tensors=\"dense_fp16\"", "optimizer.flush_at_end=true"},
                std::vector<std::string>{kDgc, "exchange.wire.values=\"int8\"", "exchange.wire.indices=\"rice\"",
                                         "exchange.small_tensors=\"sparse\""},
+               std::vector<std::string>{kDgc, "ranks=4", "workers_per_rank=1", "exchange.workers_per_group=2",
+                                        "optimizer.flush_at_end=true"},
+               std::vector<std::string>{kDgc, "ranks=2", "workers_per_rank=2", "exchange.algorithm=split_reduce",
+                                        "exchange.transport=sparse", "optimizer.flush_at_end=true"},
                std::vector<std::string>{kSgd, kPlateau},
                std::vector<std::string>{kSgd, "ranks=2", "workers_per_rank=2", "exchange.dense_values=fp16"},
                std::vector<std::string>{kDropping});
@@ -124,6 +128,8 @@ TEST_CASE("a config that would change results cannot be resumed, and its key is 
                                                          {"training.batch_per_worker=2", "training.batch_per_worker"},
                                                          {"training.epochs=4", "training.epochs"},
                                                          {"learning_rate.base=0.1", "learning_rate.base"},
+                                                         {"exchange.algorithm=split_reduce", "exchange.algorithm"},
+                                                         {"exchange.workers_per_group=2", "workers_per_group"},
                                                          {"exchange.wire.values=\"fp16\"", "exchange.wire.values"}};
   for (const auto& [override, key] : refused) {
     CHECK_THROWS_AS(resume(override), UserError);

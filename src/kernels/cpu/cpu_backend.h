@@ -100,6 +100,10 @@ class CpuBackend : public Backend {
   void dgc_pack(const DgcPackArgs&) override;
   void dgc_pack_half(const DgcPackHalfArgs&) override;
   void dgc_sum_half(const DgcSumHalfArgs&) override;
+  void dgc_deal(const DgcDealArgs&) override;
+  void dgc_sum_dealt(const DgcSumDealtArgs&) override;
+  void dgc_undeal(const DgcUndealArgs&) override;
+  void dgc_settle(const DgcSettleArgs&) override;
 
  private:
   std::byte* scratch(size_t bytes);  // 64-byte aligned; grows, never shrinks; valid until the next call

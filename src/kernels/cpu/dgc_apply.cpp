@@ -80,10 +80,6 @@ void step_dense(const DgcStepArgs& args) {
   }
 }
 
-const std::byte* message_of(const DgcApplyArgs& args, int32_t worker) {
-  return args.messages + static_cast<uint64_t>(worker) * message_bytes(args.header);
-}
-
 void apply_block(const DgcApplyArgs& args, const DgcSegment& s, int64_t block) {
   const int64_t at = s.offset + block * kDgcBlock;
   const float lr = args.control->lr;
@@ -94,16 +90,6 @@ void apply_block(const DgcApplyArgs& args, const DgcSegment& s, int64_t block) {
   for (int32_t worker = 0; worker < args.workers; ++worker) {
     step_sent(entries_of(message_of(args, worker), s, block), lr, args.sum + at, args.w + at);
   }
-}
-
-WireFault first_fault(const DgcApplyArgs& args) {
-  WireHeader want = args.header;
-  for (int32_t worker = 0; worker < args.workers; ++worker) {
-    want.worker = static_cast<uint32_t>(worker);
-    const WireFault fault = check_message(message_of(args, worker), want, args.control->step, args.table);
-    if (fault.kind != WireFaultKind::none) return fault;
-  }
-  return {};
 }
 
 bool nothing_to_do(const StepControl& control) {

@@ -43,6 +43,7 @@ struct DgcScratch {
   size_t segment_capacity = 0;
   std::vector<DgcThreadScratch> threads;
   std::vector<DgcBlockCount> counts;
+  std::vector<int32_t> dealt;  // to each owner, by dgc_deal
 };
 
 }  // namespace dgc

@@ -33,4 +33,11 @@ void decode_messages(const DgcDecodeArgs& args, int threads);
 // checksum is not looked at.
 WireFault check_message(const std::byte* message, const WireHeader& want, uint64_t step, const DgcTable& table);
 
+// Of the messages of all workers, whose headers must say what args.header does: one worker's, and what is wrong with
+// the first that cannot be used.
+inline const std::byte* message_of(const DgcApplyArgs& args, int32_t worker) {
+  return args.messages + static_cast<uint64_t>(worker) * message_bytes(args.header);
+}
+WireFault first_fault(const DgcApplyArgs& args);
+
 }  // namespace dgc

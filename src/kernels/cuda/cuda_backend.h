@@ -106,6 +106,10 @@ class CudaBackend final : public Backend {
   void dgc_pack(const DgcPackArgs&) override;
   void dgc_pack_half(const DgcPackHalfArgs&) override;
   void dgc_sum_half(const DgcSumHalfArgs&) override;
+  void dgc_deal(const DgcDealArgs&) override;
+  void dgc_sum_dealt(const DgcSumDealtArgs&) override;
+  void dgc_undeal(const DgcUndealArgs&) override;
+  void dgc_settle(const DgcSettleArgs&) override;
 
  private:
   friend class cuda::Queue;

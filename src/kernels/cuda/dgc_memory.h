@@ -77,7 +77,7 @@ class DgcScratch {
   const DgcApplyScratch& apply(int32_t workers, uint64_t payload_bytes);
 
   // Blocks that fit on the GPU at once; 0: not asked yet.
-  int64_t compress_blocks = 0, encode_blocks = 0, decode_blocks = 0, apply_blocks = 0;
+  int64_t compress_blocks = 0, encode_blocks = 0, decode_blocks = 0, apply_blocks = 0, undeal_blocks = 0;
 
  private:
   // Memory for what `carve_into` carves, zero at first. What it takes the place of may be in use.

@@ -8,6 +8,7 @@
 #include "fake.h"
 #include "tensor/device_cuda.h"
 #include "tensor/errors.h"
+#include "tests/dist/collectives.h"
 #include "tests/dist/free_port.h"
 
 using namespace dgc;
@@ -59,8 +60,6 @@ std::vector<std::string> run_nccl(
   return outcomes;
 }
 
-float element(size_t worker, size_t i) { return static_cast<float>(worker * 100000 + i + 1); }
-
 }  // namespace
 
 TEST_CASE("NCCL carries parts and shards to where they belong", "[nccl]") {
@@ -100,6 +99,17 @@ TEST_CASE("NCCL carries parts and shards to where they belong", "[nccl]") {
   CHECK(outcomes == std::vector<std::string>(static_cast<size_t>(ranks)));
   CHECK(wrong == 0);
   CHECK((fake().finalized == ranks && fake().destroyed == ranks && fake().aborted == 0));
+}
+
+TEST_CASE("ranks of NCCL talk among themselves, over the one communicator", "[nccl]") {
+  reset_fake();
+  const int ranks = GENERATE(1, 4, 6);
+  std::atomic<int> wrong = 0;
+  const auto outcomes =
+      run_nccl(ranks, [&](const Rank& own) { wrong += wrong_in_parts(own.communicator, own.device); });
+  CHECK(outcomes == std::vector<std::string>(static_cast<size_t>(ranks)));
+  CHECK(wrong == 0);
+  CHECK((fake().destroyed == ranks && fake().aborted == 0));
 }
 
 TEST_CASE("collectives of NCCL fork from the device's stream and join it", "[nccl]") {

@@ -28,6 +28,7 @@ int all_wrong(Communicator& c, const std::shared_ptr<Device>& device) {
     wrong += wrong_in_gather_shards(c, device, n);
     c.barrier(*device);
   }
+  wrong += wrong_in_parts(c, device);
   return wrong;
 }
 

@@ -1,0 +1,31 @@
+#include "optim/split_layout.h"
+
+#include <algorithm>
+
+#include "tensor/errors.h"
+
+namespace dgc {
+
+SplitLayout make_split_layout(int64_t extent, int64_t entries, int64_t workers) {
+  DGC_CHECK(workers >= 2 && extent >= 1, "a split needs someone to split with, and something to split");
+  SplitLayout split;
+  split.deal.extent = extent;
+  split.deal.owners = static_cast<int32_t>(workers);
+  const int64_t shard = split.deal.shard();
+  // An even deal gives every owner k / workers entries of each worker; twice as many are as good as never exceeded.
+  split.deal.room = static_cast<int32_t>(std::clamp<int64_t>(2 * entries / workers, 1, shard));
+  WireTensor kept;
+  kept.numel = shard;
+  kept.k = std::clamp<int64_t>(entries / workers, 1, shard);
+  split.kept = WireLayout({kept}, kCanonicalWire);
+  return split;
+}
+
+int64_t SplitLayout::memory_bytes(int64_t local_workers) const {
+  const int64_t rows = local_workers * deal.owners * row_bytes();
+  const int64_t shards = (local_workers + 1) * deal.shard() * 4;  // and zeros
+  const bool alone = local_workers == deal.owners;
+  return shards + local_workers * message_bytes() + rows + (alone ? 0 : rows + deal.owners * message_bytes());
+}
+
+}  // namespace dgc

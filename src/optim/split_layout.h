@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+
+#include "dist/wire.h"
+#include "kernels/dgc_deal.h"
+
+namespace dgc {
+
+// What travels where every worker adds up one shard (exchange.algorithm "split_reduce"). Of k entries that a worker
+// selects, each owner has room for 2 k / workers, and sends the k / workers largest sums of its shard to all.
+struct SplitLayout {
+  DgcDeal deal;
+  WireLayout kept;  // an owner's message: one tensor, its shard
+
+  int64_t row_bytes() const { return 4 * deal.row(); }
+  int64_t message_bytes() const { return static_cast<int64_t>(kept.message_bytes()); }
+  // Of one worker: a row to every owner and a message to all, each counted once; and what reaches it from the others.
+  int64_t sent_bytes() const { return deal.owners * row_bytes() + message_bytes(); }
+  int64_t received_bytes() const { return (deal.owners - 1) * (row_bytes() + message_bytes()); }
+  // On a rank.
+  int64_t memory_bytes(int64_t local_workers) const;
+};
+
+// extent: elements of the arena that are dealt out; entries: k. At least two workers.
+SplitLayout make_split_layout(int64_t extent, int64_t entries, int64_t workers);
+
+}  // namespace dgc
