@@ -109,7 +109,9 @@ class Attempt:
                  "named by dgc in log.txt, by mpirun" if logged and theirs else
                  "named by mpirun alone" if theirs else
                  "killed when all was done" if done else
-                 "mpirun crashed itself" if self.mpirun_crashed() else "named by nobody")
+                 "mpirun crashed itself" if self.mpirun_crashed() else
+                 "killed before the ranks had met, named by nobody" if "ranks exchange through" not in said else
+                 "named by nobody")
         if named == "named by nobody":
             problems.append(f"nobody named rank {rank}")
         errors = re.findall("^error: .*", said, re.M)
