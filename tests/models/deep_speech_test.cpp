@@ -55,7 +55,8 @@ TEST_CASE("parameters of other shapes of the model, added up by hand", "[models]
 
 TEST_CASE("the model's parameters have names that say where they belong", "[models]") {
   std::vector<std::string> names;
-  for (const ParamSpec& spec : make_deep_speech(small(RnnCell::gru, true), 1).params()) names.push_back(spec.name);
+  const Network net = make_deep_speech(small(RnnCell::gru, true), 1);
+  for (const ParamSpec& spec : net.params()) names.push_back(spec.name);
   CHECK(names == std::vector<std::string>{"conv1.weight",
                                           "conv1.bias",
                                           "conv1.norm.weight",
