@@ -23,11 +23,14 @@ StepRecord::StepRecord(Backend& backend, Communicator& communicator, int local_w
 
 void StepRecord::begin(const StepInput& input) { backend_.begin_step(input, control(), {local(0), local_count_}); }
 
-void StepRecord::judge(std::span<float* const> gradients, int64_t n) {
+void StepRecord::measure(std::span<float* const> gradients, int64_t n) {
   DGC_CHECK(gradients.size() == local_count_, "one gradient per local worker");
   for (size_t i = 0; i < local_count_; ++i) {
     backend_.sum_squares({gradients[i], {n}}, &local(static_cast<int>(i))->square);
   }
+}
+
+void StepRecord::judge() {
   communicator_.all_gather(*backend_.device(), local_.data(), all(), local_.bytes());
   backend_.judge_step({all(), all_count_}, control());
 }

@@ -112,15 +112,20 @@ void Rank::train_step() {
 
 void Rank::queue_step() {
   std::vector<float*> gradients;
-  for (int local = 0; local < static_cast<int>(workers_.size()); ++local) {
-    run_worker(local);
-    gradients.push_back(workers_[static_cast<size_t>(local)].gradient.data());
-  }
+  for (const Worker& worker : workers_) gradients.push_back(worker.gradient.data());
+  const StepArgs step{.gradients = gradients, .weights = weights_, .record = record_};
+  optimizer_->begin(step);
+  for (int local = 0; local < static_cast<int>(workers_.size()); ++local) run_worker(local);
   {
     const Range range(backend_, "judge");
-    record_.judge(gradients, params_.extent());
+    record_.measure(gradients, params_.extent());
   }
-  optimizer_->step({.gradients = gradients, .weights = weights_, .record = record_});
+  optimizer_->settle();
+  {
+    const Range range(backend_, "judge");
+    record_.judge();
+  }
+  optimizer_->step(step);
   for (Worker& worker : workers_) {
     const Shape all{statistics_.extent()};
     backend_.copy_unless_skipped(record_.control(), {worker.next_statistics.data(), all},
@@ -149,7 +154,7 @@ void Rank::run_worker(int local) {
                                   .control = record_.control()},
                                  logits, worker.input.labels(), executor_.output_gradient(),
                                  &record_.local(local)->loss);
-  executor_.backward(weights_, worker.gradient, images, run, [](int, int) {});
+  executor_.backward(weights_, worker.gradient, images, run, [&](int first, int) { optimizer_->ready(local, first); });
 }
 
 // While the device computes, the next step's batches get on their way.

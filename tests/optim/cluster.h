@@ -53,8 +53,15 @@ struct Stepper {
   StepReport step(uint64_t number, float lr, double sparsity) const {
     optimizer.prepare(sparsity);
     record.begin({number, lr, false});
-    record.judge(gradients, weights.extent());
-    optimizer.step({gradients, weights, record});
+    const StepArgs args{gradients, weights, record};
+    optimizer.begin(args);
+    for (int local = 0; local < static_cast<int>(gradients.size()); ++local) {
+      for (int param = weights.layout().size(); param-- > 0;) optimizer.ready(local, param);
+    }
+    record.measure(gradients, weights.extent());
+    optimizer.settle();
+    record.judge();
+    optimizer.step(args);
     return finish();
   }
   StepReport flush(uint64_t number, float lr) const {
@@ -76,6 +83,7 @@ struct ClusterOptions {
   float lr = 0.1f;
   std::function<double(uint64_t step)> sparsity = [](uint64_t) { return 0.99; };
   std::function<std::unique_ptr<Optimizer>(const OptimizerContext&)> make;
+  std::function<float(int worker, uint64_t step, int64_t element, float w)> gradient = gradient_at;
   // After each step; called by one rank at a time.
   std::function<void(int rank, uint64_t step, Optimizer&, const Arena& weights, const StepReport&)> after;
 };
@@ -107,7 +115,7 @@ inline std::vector<float> run_cluster(const ClusterOptions& options) {
       for (int local = 0; local < options.local_workers; ++local) {
         const int worker = communicator.rank() * options.local_workers + local;
         for_elements(layout, [&](int64_t e) {
-          pointers[static_cast<size_t>(local)][e] = gradient_at(worker, step, e, weights.data()[e]);
+          pointers[static_cast<size_t>(local)][e] = options.gradient(worker, step, e, weights.data()[e]);
         });
       }
       const StepReport report =
