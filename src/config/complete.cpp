@@ -91,6 +91,20 @@ void check_exchange(const Config& c, const Origin& origin) {
   }
 }
 
+void check_overlap(const Config& c, const Origin& origin) {
+  if (c.exchange.overlap != Overlap::on) return;
+  const char* const key = "exchange.overlap";
+  if (c.optimizer.type != OptimizerType::dgc) origin.refuse(key, "\"on\" is for optimizer.type \"dgc\"; use \"auto\"");
+  if (c.optimizer.clip_norm) {
+    origin.refuse(key,
+                  "\"on\" and optimizer.clip_norm exclude each other: the norm is known after the last gradient; use "
+                  "\"auto\"");
+  }
+  if (c.exchange.transport == Transport::dense) {
+    origin.refuse(key, "\"on\" is for messages, and exchange.transport is \"dense\"; use \"auto\"");
+  }
+}
+
 void check_ranks(const Config& c, const Origin& origin) {
   if (c.ranks > 1 && c.exchange.communicator == CommunicatorType::single) {
     origin.refuse("exchange.communicator",
@@ -109,6 +123,7 @@ void complete(Config& config, const Origin& origin) {
   check_data(config.data, origin);
   check_optimization(config, origin);
   check_exchange(config, origin);
+  check_overlap(config, origin);
   check_ranks(config, origin);
 }
 

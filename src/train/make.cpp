@@ -14,6 +14,7 @@
 #include "layers/pool.h"
 #include "models/alexnet.h"
 #include "models/resnet.h"
+#include "train/overlap.h"
 
 namespace dgc {
 namespace {
@@ -187,7 +188,8 @@ std::unique_ptr<Optimizer> make_optimizer(const Config& config, const OptimizerC
                             .wire = config.exchange.wire,
                             .transport = config.exchange.transport,
                             .small_tensors = config.exchange.small_tensors,
-                            .small_sparsity = config.exchange.small_tensors_sparsity});
+                            .small_sparsity = config.exchange.small_tensors_sparsity,
+                            .bucket_bytes = choose_bucket_bytes(config, context)});
 }
 
 DgcLayoutOptions make_layout_options(const Config& config, double sparsity, int64_t workers) {

@@ -1,6 +1,7 @@
 #include "train/metrics.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <vector>
 
@@ -100,8 +101,8 @@ Row to_row(const EvalMetrics& eval) {
 }
 
 Row to_row(const FinalMetrics& final, const TrafficMeans& traffic) {
-  return Row()
-      .set("kind", "final")
+  Row row;
+  row.set("kind", "final")
       .set("step", final.step)
       .set("epoch", final.epoch)
       .set("test_loss", final.test_loss)
@@ -115,6 +116,10 @@ Row to_row(const FinalMetrics& final, const TrafficMeans& traffic) {
       .set("wall_seconds", final.wall_seconds)
       .set("peak_memory_bytes", final.peak_memory_bytes)
       .set("weights_xxh64", final.weights_xxh64);
+  if (!std::isnan(final.exchange_ms)) {
+    row.set("exchange_ms", final.exchange_ms).set("hidden_share", final.hidden_share);
+  }
+  return row;
 }
 
 StepMetrics step_from_row(const Row& row, const std::string& where) {
@@ -154,6 +159,8 @@ FinalMetrics final_from_row(const Row& row, const std::string& where) {
   final.wall_seconds = number(row, "wall_seconds", where);
   final.peak_memory_bytes = integer(row, "peak_memory_bytes", where);
   final.weights_xxh64 = row.text("weights_xxh64").value_or("");
+  final.exchange_ms = row.number("exchange_ms").value_or(kNoNumber);
+  final.hidden_share = row.number("hidden_share").value_or(kNoNumber);
   return final;
 }
 

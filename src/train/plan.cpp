@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "dist/wire_sizes.h"
@@ -86,6 +87,11 @@ std::vector<DgcLayout> run_layouts(const Config& config, const ParamLayout& para
   return layouts;
 }
 
+// Whether a layout's messages are made beside the backward pass; "auto" is not decided yet.
+bool overlaps(const Config& config, const DgcLayout& layout) {
+  return config.exchange.overlap == Overlap::on && layout.transport == Transport::sparse;
+}
+
 // What an ordered sum over all workers takes: the sum and, with several ranks, one shard of every worker and its sum.
 int64_t reduced(const Config& config, int64_t bytes) {
   return config.ranks > 1 ? bytes * (1 + config.workers_per_rank) + bytes / config.ranks : bytes;
@@ -96,6 +102,20 @@ int64_t half_reduced(const Config& config, int64_t bytes) {
   const int64_t packed = config.workers_per_rank * bytes / 2;
   const int64_t shard = bytes * 3 / 2 / config.ranks;
   return bytes + packed + shard + (config.ranks > 1 ? packed + bytes / 2 : 0);
+}
+
+// Of a worker's messages, canonical and, where they travel in another form, in that one too.
+std::array<size_t, 2> message_sizes(const Config& config, const ParamLayout& params, const DgcLayout& layout) {
+  std::vector<DgcBucketLayout> buckets = {{layout, 0}};
+  if (overlaps(config, layout)) {
+    buckets = cut_into_buckets(params, layout, std::llround(config.exchange.bucket_mb * 1048576));
+  }
+  std::array<size_t, 2> bytes{};
+  for (const DgcBucketLayout& bucket : buckets) {
+    bytes[0] += bucket.layout.canonical.message_bytes();
+    if (layout.is_coded()) bytes[1] += bucket.layout.wire.message_bytes();
+  }
+  return bytes;
 }
 
 // The workers' own messages, canonical and, where they travel in another form, in that one too; and everyone's, or what
@@ -110,8 +130,7 @@ int64_t message_memory(const Config& config, const ParamLayout& params) {
   std::array<int64_t, 2> own{}, everyones{};
   int64_t sums = 0;
   for (const DgcLayout& layout : layouts) {
-    const std::array<size_t, 2> message = {layout.canonical.message_bytes(),
-                                           layout.is_coded() ? layout.wire.message_bytes() : 0};
+    const std::array<size_t, 2> message = message_sizes(config, params, layout);
     const bool gathered = config.ranks > 1 && layout.transport == Transport::sparse;
     for (size_t i = 0; i < message.size(); ++i) {
       const int64_t mine = config.workers_per_rank * static_cast<int64_t>(message[i]);
@@ -167,6 +186,7 @@ PlanMemory plan_memory(const Config& config, const Network& network, const Param
     memory.momentum += arena;
     const DgcLayout layout = make_dgc_layout(params, layout_options(config, 0, config.exchange.wire));
     memory.residuals = local * arena * (config.optimizer.momentum_correction ? 2 : 1);
+    if (config.exchange.overlap == Overlap::on) memory.residuals *= 2;  // what they become in a step
     const int64_t gathered = config.ranks > 1 ? local * config.ranks : 0;
     memory.messages = message_memory(config, params) + local * layout.dense_bytes;
     memory.messages += config.exchange.small_tensors == SmallTensors::dense_fp16

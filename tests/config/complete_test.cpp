@@ -51,5 +51,11 @@ TEST_CASE("keys that contradict one another are refused", "[config]") {
              Catch::Contains("more than data.augment.max_scale"));
   CHECK_THAT(said({"exchange.dense_values=fp16"}), Catch::Contains("is for optimizer.type \"sgd\""));
   CHECK(said({"exchange.dense_values=fp16", "optimizer={\"type\": \"sgd\"}"}).empty());
+  CHECK_THAT(said({"exchange.overlap=on", "optimizer={\"type\": \"sgd\"}"}),
+             Catch::Contains("for optimizer.type \"dgc\""));
+  CHECK_THAT(said({"exchange.overlap=on", "optimizer.clip_norm=1"}), Catch::Contains("optimizer.clip_norm exclude"));
+  CHECK_THAT(said({"exchange.overlap=on", "exchange.transport=dense"}), Catch::Contains("is for messages"));
+  CHECK(said({"exchange.overlap=on"}).empty());
+  CHECK(said({"exchange.overlap=auto", "optimizer.clip_norm=1"}).empty());
   CHECK(said({"ranks=2"}).empty());
 }

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <future>
 
+#include "kernels/cpu/cpu_backend.h"
 #include "tensor/errors.h"
 
 using namespace dgc;
@@ -79,4 +80,13 @@ TEST_CASE("a lane that ends waits for what it has begun", "[optim]") {
   to_task.set_value();
   end.join();
   CHECK(done);
+}
+
+TEST_CASE("a backend with nothing to run beside it has no lane", "[optim]") {
+  struct Alone : CpuBackend {
+    Alone() : CpuBackend(1) {}
+    std::unique_ptr<Backend> make_beside() const override { return nullptr; }
+  };
+  const Alone backend;
+  CHECK_THROWS_AS(Lane(backend), InternalError);
 }

@@ -106,7 +106,8 @@ TEST_CASE("break-even against a dense ring all-reduce") {
 }
 
 TEST_CASE("which sparsities of a run travel how") {
-  // 584 elements in two tensors: 8 bytes of each are 4672. Messages of 1808, 944 and 128 bytes; 20 floats go beside them.
+  // 584 elements in two tensors: 8 bytes of each are 4672. Messages of 1808, 944 and 128 bytes; 20 floats go beside
+  // them.
   const auto four = plan_phases(test::tiny_config(), 4), sixteen = plan_phases(test::tiny_config(), 16);
   REQUIRE(four.size() == 3);
   CHECK((four[0].sparsity == 0.5 && four[1].sparsity == 0.75 && four[2].sparsity == 0.98));
@@ -127,6 +128,8 @@ TEST_CASE("the planned memory is within 10 % of the measured peak") {
                std::vector<std::string>{test::kDgc, "ranks=2", "workers_per_rank=2", "exchange.wire.values=\"fp16\""},
                std::vector<std::string>{test::kDgc, "ranks=2", "workers_per_rank=2", "optimizer.flush_at_end=true",
                                         "exchange.wire.indices=rice", "exchange.small_tensors=dense_fp16"},
+               std::vector<std::string>{test::kDgc, "ranks=2", "workers_per_rank=2", "exchange.overlap=on",
+                                        "exchange.bucket_mb=0.02", "exchange.wire.values=fp16"},
                std::vector<std::string>{R"(optimizer={"type": "dgc", "sparsity": 0.9, "momentum_correction": false})",
                                         "exchange.small_tensors=sparse"},
                std::vector<std::string>{R"(optimizer={"type": "dgc", "sparsity": 0.999, "flush_at_end": true})"});
