@@ -125,6 +125,28 @@ void check_exchange(const Config& c, const Origin& origin) {
   }
 }
 
+void check_overlap(const Config& c, const Origin& origin) {
+  if (c.exchange.overlap != Overlap::on) return;
+  const char* const key = "exchange.overlap";
+  if (c.optimizer.type != OptimizerType::dgc) origin.refuse(key, "\"on\" is for optimizer.type \"dgc\"; use \"auto\"");
+  if (c.optimizer.clip_norm) {
+    origin.refuse(key,
+                  "\"on\" and optimizer.clip_norm exclude each other: the norm is known after the last gradient; use "
+                  "\"auto\"");
+  }
+  if (c.exchange.transport == Transport::dense) {
+    origin.refuse(key, "\"on\" is for messages, and exchange.transport is \"dense\"; use \"auto\"");
+  }
+  if (c.exchange.algorithm == ExchangeAlgorithm::split_reduce) {
+    origin.refuse(key, "\"on\" is for exchange.algorithm \"all_gather\"; use \"auto\"");
+  }
+  if (c.exchange.workers_per_group > 1) {
+    origin.refuse(key,
+                  "\"on\" and exchange.workers_per_group exclude each other: a group's gradient is known after all of "
+                  "its workers'; use \"auto\"");
+  }
+}
+
 void check_ranks(const Config& c, const Origin& origin) {
   if (c.ranks > 1 && c.exchange.communicator == CommunicatorType::single) {
     origin.refuse("exchange.communicator",
@@ -145,6 +167,7 @@ void complete(Config& config, const Origin& origin) {
   check_data(config.data, origin);
   check_optimization(config, origin);
   check_exchange(config, origin);
+  check_overlap(config, origin);
   check_ranks(config, origin);
 }
 

@@ -43,6 +43,8 @@ inline constexpr auto kEnumNames<ExchangeAlgorithm> = kExchangeAlgorithmNames;
 template <>
 inline constexpr auto kEnumNames<DenseValues> = std::to_array<std::string_view>({"fp32", "fp16"});
 template <>
+inline constexpr auto kEnumNames<Overlap> = std::to_array<std::string_view>({"auto", "on", "off"});
+template <>
 inline constexpr auto kEnumNames<WireValues> = kWireValueNames;
 template <>
 inline constexpr auto kEnumNames<WireIndices> = kWireIndexNames;

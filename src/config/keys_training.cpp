@@ -74,6 +74,16 @@ void add_exchange_keys(Keys& keys) {
            "Share of that one tensor that is not sent, once `optimizer.sparsity` has warmed up to it")
       .at_least(0)
       .less_than(1);
+  exchange.add(
+      "overlap", &ExchangeOptions::overlap,
+      "With `\"type\": \"dgc\"`: compress and exchange gradients while those of earlier layers are still being "
+      "computed; on a CPU so far. `auto`: between processes, where there is more than one bucket "
+      "(docs/exchange.md). Changes no result");
+  exchange
+      .add("bucket_mb", &ExchangeOptions::bucket_mb,
+           "With `overlap`: MiB of gradient that are compressed together and travel as one message, at least")
+      .more_than(0)
+      .at_most(1e6);
 }
 
 void add_checkpoint_keys(Keys& keys) {

@@ -162,6 +162,7 @@ struct LearningRateOptions {
 
 enum class CommunicatorType { automatic, single, threads, mpi, nccl };
 enum class DenseValues { fp32, fp16 };
+enum class Overlap { automatic, on, off };
 struct ExchangeOptions {
   CommunicatorType communicator = CommunicatorType::automatic;
   Transport transport = Transport::automatic;
@@ -171,7 +172,9 @@ struct ExchangeOptions {
   WireFormat wire;
   SmallTensors small_tensors = SmallTensors::dense;
   double small_tensors_sparsity = 0.99;
-  int64_t failure_timeout_s = 10;  // several processes: until all know that one is gone; 0: no heartbeat
+  Overlap overlap = Overlap::automatic;  // dgc
+  double bucket_mb = 8;                  // MiB of gradient
+  int64_t failure_timeout_s = 10;        // several processes: until all know that one is gone; 0: no heartbeat
   bool operator==(const ExchangeOptions&) const = default;
 };
 

@@ -227,6 +227,9 @@ class Backend {
   virtual std::string name() const = 0;
   virtual const std::shared_ptr<Device>& device() const = 0;
   virtual bool supports(DType activations) const = 0;
+  // Another backend of this device, whose ops may run while this one's do, on other data. For another thread, which
+  // must make it. Null where there is none.
+  virtual std::unique_ptr<Backend> make_beside() const = 0;
 
   // Names what is queued between the two, for profilers (Range). `name` must outlive the call only.
   virtual void begin_range(const char* name) = 0;
@@ -316,6 +319,7 @@ class Backend {
   virtual void judge_step(std::span<const WorkerShare> all, StepControl*) = 0;
   virtual void clip_scales(const ClipArgs&) = 0;
   virtual void copy_unless_skipped(const StepControl*, ConstView from, View to) = 0;
+  virtual void copy_if_skipped(const StepControl*, ConstView from, View to) = 0;
 
   // Sum of squares in double, in the order that kernels/sum_order.h defines: the same bits on every backend. Not finite
   // exactly when an element is not (or is beyond 1e150).

@@ -82,6 +82,7 @@ struct DgcDense {
 //   there v = 0 and, with momentum correction and factor masking, u = 0
 //   the header is written in front of the payload, with control->step and the checksum (tensor/wire_types.h)
 // When control->skip is set nothing at all is touched.
+// u and v may start from other arenas, which stay as they are: so a step can be taken back that is judged later.
 //
 // |v| is compared by its bits, so a non-finite v ranks above all others and is sent as it is.
 // g must be finite; v and u then stay finite as long as the sums do not overflow.
@@ -91,6 +92,8 @@ struct DgcCompressArgs {
   const float* g = nullptr;     // arenas
   float* u = nullptr;
   float* v = nullptr;
+  const float* u_from = nullptr;  // what they start from; null: from themselves
+  const float* v_from = nullptr;
   const StepControl* control = nullptr;  // device memory
   const float* scale = nullptr;          // device memory; null: 1
   float momentum = 0;

@@ -1,11 +1,13 @@
+#include <chrono>
 #include <cmath>
 #include <limits>
 
-#include "optim/dgc_exchange.h"
+#include "optim/dgc_overlap.h"
 #include "optim/half_sum.h"
 #include "optim/optimizer.h"
 #include "optim/ordered_reduce.h"
 #include "optim/split_reduce.h"
+#include "tensor/errors.h"
 
 namespace dgc {
 namespace {
@@ -15,6 +17,10 @@ class Dgc final : public Optimizer {
   Dgc(const OptimizerContext& context, const DgcOptions& options);
 
   uint64_t prepare(double sparsity) override;
+  void begin(const StepArgs&) override;
+  void ready(int local_worker, int first_param) override;
+  void settle() override;
+  std::optional<ExchangeTime> exchange_time() const override;
   void step(const StepArgs&) override;
   void flush(const StepArgs&) override;
   StepBytes bytes() const override;
@@ -33,12 +39,11 @@ class Dgc final : public Optimizer {
     return {sparsity,           options_.wire, options_.small_tensors, options_.small_sparsity,
             options_.transport, workers(),     options_.algorithm};
   }
-  void lay_out(const DgcLayoutOptions&);
+  void lay_out(const DgcLayoutOptions&, DgcOverlap* overlap);
   void compress_all(const StepArgs&);
+  DgcCompressArgs rule_for(int local, const StepArgs&) const;
   void pack(int local, const StepArgs&);
-  void compress(int local, DgcCompressArgs rule);
   DgcApplyArgs plain_step(const StepArgs&) const;
-  void exchange_messages(DgcApplyArgs&);
   void exchange_sums(const StepArgs&, DgcApplyArgs&);
   void exchange_split(DgcApplyArgs&);
   void exchange_dense(DgcApplyArgs&);
@@ -47,15 +52,15 @@ class Dgc final : public Optimizer {
 
   OptimizerContext context_;
   DgcOptions options_;
-  DgcExchange exchange_;
+  DgcBuckets buckets_;
   std::vector<Worker> workers_;
   Arena momentum_;                  // weight decay's where tensors are compressed, the ordinary one elsewhere
   Arena sum_;                       // all zero between steps
   std::optional<double> prepared_;  // the sparsity of the layout; none before the first step and after a flush
   uint64_t generation_ = 0;         // counts changes of the layout
   DgcLayout layout_;
-  DgcTables tables_;
-  Buffer scales_;  // a float per local worker
+  DgcTables tables_;  // of the layout as a whole
+  Buffer scales_;     // a float per local worker
   // Of what is compressed, while it travels dense.
   std::optional<OrderedReduce> masked_;
   std::vector<const float*> masked_gradients_;
@@ -64,12 +69,15 @@ class Dgc final : public Optimizer {
   std::optional<OrderedReduce> dense_;
   std::optional<HalfSum> half_;
   std::vector<const float*> packed_;  // per local worker
+  // What is done beside the backward pass, and whether it is in this layout. Last: it may be at work with the others.
+  bool overlaps_ = false;
+  std::optional<DgcOverlap> overlap_;
 };
 
 Dgc::Dgc(const OptimizerContext& context, const DgcOptions& options)
     : context_(context),
       options_(options),
-      exchange_(context),
+      buckets_(context),
       momentum_(context.backend.device(), context.layout),
       sum_(context.backend.device(), context.layout),
       layout_(make_dgc_layout(context.layout, layout_options(0))),
@@ -86,6 +94,10 @@ Dgc::Dgc(const OptimizerContext& context, const DgcOptions& options)
     packed_.push_back(worker.packed.f32());
     workers_.push_back(std::move(worker));
   }
+  if (options.bucket_bytes) {
+    DGC_CHECK(!options.sgd.clip_norm, "the norm over all gradients is known after the last of them");
+    overlap_.emplace(context, options.momentum_correction);
+  }
   if (layout_.dense_numel == 0) return;
   if (in_half) {
     half_.emplace(context, layout_.dense_numel);
@@ -96,23 +108,51 @@ Dgc::Dgc(const OptimizerContext& context, const DgcOptions& options)
 
 uint64_t Dgc::prepare(double sparsity) {
   if (prepared_ != sparsity) {
-    lay_out(layout_options(sparsity));
+    lay_out(layout_options(sparsity), overlap_ ? &*overlap_ : nullptr);
     prepared_ = sparsity;
   }
   return generation_;
 }
 
-void Dgc::lay_out(const DgcLayoutOptions& options) {
+// overlap: what exchanges messages, where there are any, or null.
+void Dgc::lay_out(const DgcLayoutOptions& options, DgcOverlap* overlap) {
   layout_ = make_dgc_layout(context_.layout, options);
   tables_ = DgcTables(context_.backend.device(), layout_);
   if (layout_.transport == Transport::sparse) masked_.reset();
   split_.reset();
   if (layout_.split) split_.emplace(context_, layout_);
-  exchange_.prepare(layout_);
+  overlaps_ = overlap != nullptr && layout_.transport == Transport::sparse && !split_;
+  if (overlaps_) {
+    buckets_.prepare(cut_into_buckets(context_.layout, layout_, *options_.bucket_bytes), overlap->backend());
+  } else {
+    buckets_.prepare({{layout_, 0}}, context_.backend);
+  }
   if (layout_.transport == Transport::dense && !masked_) {
     masked_.emplace(context_.backend, context_.communicator, context_.local_workers, layout_.compressed_extent());
   }
   ++generation_;
+}
+
+void Dgc::begin(const StepArgs& args) {
+  if (!overlaps_) return;
+  find_scales(args);
+  std::vector<DgcCompressArgs> rules;
+  for (int local = 0; local < context_.local_workers; ++local) rules.push_back(rule_for(local, args));
+  overlap_->begin(buckets_.all(), std::move(rules));
+}
+
+void Dgc::ready(int local_worker, int first_param) {
+  if (overlaps_) overlap_->ready(local_worker, first_param);
+}
+
+void Dgc::settle() {
+  if (!overlaps_) return;
+  const Range range(context_.backend, "exchange");
+  overlap_->settle();
+}
+
+std::optional<ExchangeTime> Dgc::exchange_time() const {
+  return overlap_ ? std::optional(overlap_->time()) : std::nullopt;
 }
 
 void Dgc::step(const StepArgs& args) {
@@ -122,13 +162,17 @@ void Dgc::step(const StepArgs& args) {
     const Range range(context_.backend, "exchange");
     if (masked_) {
       exchange_sums(args, apply);
-    } else {
-      split_ ? exchange_split(apply) : exchange_messages(apply);
+    } else if (split_) {
+      exchange_split(apply);
+    } else if (!overlaps_) {
+      buckets_.exchange(apply.control);
     }
+    const auto start = std::chrono::steady_clock::now();
     exchange_dense(apply);
+    if (overlaps_) overlap_->add_exposed(std::chrono::steady_clock::now() - start);
   }
   const Range range(context_.backend, "apply");
-  masked_ || split_ ? context_.backend.dgc_step(apply) : context_.backend.dgc_apply(apply);
+  masked_ || split_ ? context_.backend.dgc_step(apply) : buckets_.apply(context_.backend, apply);
   if (split_) context_.backend.device()->zero(sum_.data(), sum_.bytes());
 }
 
@@ -146,20 +190,33 @@ void Dgc::exchange_dense(DgcApplyArgs& apply) {
 
 void Dgc::compress_all(const StepArgs& args) {
   const Range range(context_.backend, "compress");
-  find_scales(args);
+  if (!overlaps_) find_scales(args);
   for (int local = 0; local < context_.local_workers; ++local) {
-    const float* gradient = args.gradients[static_cast<size_t>(local)];
-    DgcCompressArgs rule;
-    rule.g = gradient;
-    rule.control = args.record.control();
-    rule.scale = scale(local);
-    rule.momentum = options_.sgd.momentum;
-    rule.nesterov = options_.sgd.nesterov;
-    rule.momentum_correction = options_.momentum_correction;
-    rule.factor_masking = options_.factor_masking && !split_;  // a split masks what it has sent in the end
-    compress(local, rule);
+    if (overlaps_) {
+      Worker& worker = workers_[static_cast<size_t>(local)];
+      overlap_->take_over(local, {&worker.v, worker.u ? &*worker.u : nullptr}, args.record.control(),
+                          layout_.compressed_extent());
+    } else {
+      buckets_.compress(local, rule_for(local, args));
+    }
     pack(local, args);
   }
+}
+
+DgcCompressArgs Dgc::rule_for(int local, const StepArgs& args) const {
+  const Worker& worker = workers_[static_cast<size_t>(local)];
+  DgcCompressArgs rule;
+  rule.guesses = static_cast<DgcGuess*>(worker.guesses.data());
+  rule.g = args.gradients[static_cast<size_t>(local)];
+  rule.u = worker.u ? worker.u->data() : nullptr;
+  rule.v = worker.v.data();
+  rule.control = args.record.control();
+  rule.scale = scale(local);
+  rule.momentum = options_.sgd.momentum;
+  rule.nesterov = options_.sgd.nesterov;
+  rule.momentum_correction = options_.momentum_correction;
+  rule.factor_masking = options_.factor_masking && !split_;  // a split masks what it has sent in the end
+  return rule;
 }
 
 void Dgc::pack(int local, const StepArgs& args) {
@@ -199,14 +256,9 @@ DgcApplyArgs Dgc::plain_step(const StepArgs& args) const {
   apply.table = tables_.table();
   apply.control = args.record.control();
   apply.workers = workers();
-  apply.header = layout_.header(0);
+  apply.sum = sum_.data();
   apply.w = args.weights.data();
   return apply;
-}
-
-void Dgc::exchange_messages(DgcApplyArgs& apply) {
-  apply.sum = sum_.data();
-  apply.messages = exchange_.run(tables_, apply.control);
 }
 
 void Dgc::exchange_split(DgcApplyArgs& apply) {
@@ -214,9 +266,8 @@ void Dgc::exchange_split(DgcApplyArgs& apply) {
   std::vector<SplitReduce::Worker> workers;
   for (int local = 0; local < context_.local_workers; ++local) {
     const Worker& worker = workers_[static_cast<size_t>(local)];
-    workers.push_back({exchange_.message(local), masks ? worker.u->data() : nullptr, worker.v.data()});
+    workers.push_back({buckets_.all().front().message(local), masks ? worker.u->data() : nullptr, worker.v.data()});
   }
-  apply.sum = sum_.data();
   split_->run({apply.table, apply.control, workers, apply.sum});
 }
 
@@ -226,7 +277,7 @@ void Dgc::exchange_sums(const StepArgs& args, DgcApplyArgs& apply) {
     DgcScatterArgs scatter;
     scatter.table = apply.table;
     scatter.control = apply.control;
-    scatter.message = exchange_.message(local);
+    scatter.message = buckets_.all().front().message(local);
     scatter.dense = args.gradients[static_cast<size_t>(local)];
     context_.backend.dgc_scatter(scatter);
   }
@@ -234,45 +285,27 @@ void Dgc::exchange_sums(const StepArgs& args, DgcApplyArgs& apply) {
   apply.sum = masked_->run(masked_gradients_);
 }
 
-void Dgc::compress(int local, DgcCompressArgs rule) {
-  Worker& worker = workers_[static_cast<size_t>(local)];
-  rule.table = tables_.table();
-  rule.guesses = static_cast<DgcGuess*>(worker.guesses.data());
-  rule.u = worker.u ? worker.u->data() : nullptr;
-  rule.v = worker.v.data();
-  rule.header = layout_.header(static_cast<uint32_t>(context_.communicator.rank() * context_.local_workers + local));
-  rule.message = exchange_.message(local);
-  context_.backend.dgc_compress(rule);
-  if (!layout_.is_coded()) return;
-  DgcEncodeArgs encode;
-  encode.table = rule.table;
-  encode.codes = tables_.codes();
-  encode.control = rule.control;
-  encode.v = rule.v;
-  encode.header = rule.header;
-  encode.message = rule.message;
-  encode.coded = exchange_.coded(local);
-  context_.backend.dgc_encode(encode);
-}
-
 void Dgc::flush(const StepArgs& args) {
-  lay_out(flush_options(layout_options(0)));
+  lay_out(flush_options(layout_options(0)), nullptr);
   prepared_.reset();
   for (int local = 0; local < context_.local_workers; ++local) {
+    const Worker& worker = workers_[static_cast<size_t>(local)];
     DgcCompressArgs rule;
+    rule.guesses = static_cast<DgcGuess*>(worker.guesses.data());
     rule.g = sum_.data();  // zero: v goes out as it is and u stays
+    rule.v = worker.v.data();
     rule.control = args.record.control();
     rule.momentum_correction = false;
-    compress(local, rule);
+    buckets_.compress(local, rule);
   }
-  DgcApplyArgs apply = plain_step(args);
-  exchange_messages(apply);
-  context_.backend.dgc_apply(apply);
+  buckets_.exchange(args.record.control());
+  buckets_.apply(context_.backend, plain_step(args));
 }
 
 StepBytes Dgc::bytes() const {
-  return {layout_.sent_bytes(), context_.layout.parameters() * int64_t{sizeof(float)}, layout_.transport,
-          layout_.split.has_value()};
+  const bool as_sum = layout_.transport == Transport::dense;
+  const int64_t sent = as_sum ? layout_.sent_bytes() : buckets_.sent_bytes() + layout_.dense_bytes;
+  return {sent, context_.layout.parameters() * int64_t{sizeof(float)}, layout_.transport, layout_.split.has_value()};
 }
 
 std::vector<NamedState> Dgc::state() const {

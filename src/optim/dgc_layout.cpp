@@ -46,6 +46,28 @@ Transport choose_transport(const DgcLayout& layout, const DgcLayoutOptions& opti
   return messages > 8 * layout.compressed_numel ? Transport::dense : Transport::sparse;
 }
 
+// Messages of the segments as they are so far: places and sizes.
+void make_messages(DgcLayout& layout, const std::vector<WireTensor>& tensors, WireFormat wire) {
+  layout.canonical = WireLayout(tensors, kCanonicalWire);
+  layout.wire = WireLayout(tensors, wire);
+  place_segments(layout);
+}
+
+// In order.
+DgcLayout layout_of(const DgcLayout& all, const std::vector<size_t>& segments) {
+  DgcLayout layout;
+  layout.sparsity = all.sparsity;
+  layout.transport = all.transport;
+  std::vector<WireTensor> tensors;
+  for (const size_t i : segments) {
+    tensors.push_back(wire_tensor(all.segments[i].numel, all.segments[i].k));
+    layout.segments.push_back({.offset = all.segments[i].offset});
+    layout.compressed_numel += all.segments[i].numel;
+  }
+  make_messages(layout, tensors, all.wire.format());
+  return layout;
+}
+
 }  // namespace
 
 int64_t kept_elements(int64_t numel, double sparsity) {
@@ -80,9 +102,7 @@ DgcLayout make_dgc_layout(const ParamLayout& params, const DgcLayoutOptions& opt
     add(params.small_offset(), params.extent() - params.small_offset(),
         kept_elements(params.small_parameters(), std::min(options.sparsity, options.small_sparsity)));
   }
-  layout.canonical = WireLayout(tensors, kCanonicalWire);
-  layout.wire = WireLayout(std::move(tensors), options.wire);
-  place_segments(layout);
+  make_messages(layout, tensors, options.wire);
   layout.compressed_numel = params.parameters() - layout.dense_numel;
   const bool splits = options.algorithm == ExchangeAlgorithm::split_reduce && options.workers > 1;
   if (splits && layout.compressed_numel > 0) {
@@ -91,6 +111,34 @@ DgcLayout make_dgc_layout(const ParamLayout& params, const DgcLayoutOptions& opt
   layout.transport = choose_transport(layout, options);
   if (layout.transport == Transport::dense) layout.split.reset();
   return layout;
+}
+
+std::vector<DgcBucketLayout> cut_into_buckets(const ParamLayout& params, const DgcLayout& layout,
+                                              int64_t bucket_bytes) {
+  std::vector<DgcBucketLayout> buckets;
+  std::vector<size_t> open;
+  int64_t bytes = 0;
+  const auto close = [&](int first_param) {
+    std::ranges::sort(open);
+    buckets.push_back({layout_of(layout, open), first_param});
+    open.clear();
+    bytes = 0;
+  };
+  const auto is_large = [&](int i) { return !is_small(params.spec(i)) && params.numel(i) > 0; };
+  size_t large = 0;
+  for (int i = 0; i < params.size(); ++i) large += is_large(i) ? 1 : 0;
+  // The small tensors' own segment has parts of every layer.
+  std::vector<size_t> at_the_end;
+  for (size_t i = large; i < layout.segments.size(); ++i) at_the_end.push_back(i);
+  for (int i = params.size(); i-- > 0;) {
+    if (!is_large(i)) continue;
+    open.push_back(--large);
+    bytes += params.numel(i) * int64_t{sizeof(float)};
+    if (bytes >= bucket_bytes) close(i);
+  }
+  open.insert(open.end(), at_the_end.begin(), at_the_end.end());
+  if (!open.empty() || buckets.empty()) close(0);
+  return buckets;
 }
 
 int64_t DgcLayout::sent_bytes() const {

@@ -76,4 +76,14 @@ class DgcTables {
 
 DgcLayout make_dgc_layout(const ParamLayout& params, const DgcLayoutOptions& options);
 
+// Some of a model's compressed tensors, which travel as a message of their own.
+struct DgcBucketLayout {
+  DgcLayout layout;     // of these alone; what travels dense is no part of it
+  int first_param = 0;  // a backward pass, which ends at parameter 0, is done with all of them once it is with this one
+};
+
+// All compressed tensors, in the order in which a backward pass finishes them: each bucket but the last has at least so
+// many bytes of gradient. What is chosen of each tensor stays the same.
+std::vector<DgcBucketLayout> cut_into_buckets(const ParamLayout& params, const DgcLayout& layout, int64_t bucket_bytes);
+
 }  // namespace dgc

@@ -25,7 +25,14 @@ struct OptimizerContext {
 struct StepArgs {
   std::span<float* const> gradients;  // what combine() returned; scratch afterwards
   const Arena& weights;               // shared by the rank's workers
-  StepRecord& record;                 // begun and judged
+  StepRecord& record;                 // begun; judged before step()
+};
+
+// What an optimizer that works beside the backward pass measures, from its first step on, on this rank.
+struct ExchangeTime {
+  int64_t steps = 0;
+  double seconds = 0;  // of compression and exchange
+  double hidden = 0;   // of them, while gradients were being computed
 };
 
 // As if every worker had a rank of its own, whether or not it has.
@@ -52,6 +59,14 @@ class Optimizer {
   // Makes ready for steps at this sparsity (sgd ignores it). Returns a number that changes with what step() queues: the
   // key under which a backend may record it.
   virtual uint64_t prepare(double sparsity) = 0;
+
+  // What may be done before all gradients are there. A step that calls begin() with what step() will get, and ready()
+  // for every stretch of parameters whose gradients a local worker has, the last ones first, has to settle() before it
+  // makes any other collective. None of these changes anything for good.
+  virtual void begin(const StepArgs&) {}
+  virtual void ready(int /*local_worker*/, int /*first_param*/) {}  // those from first_param on are complete
+  virtual void settle() {}  // returns when all that has been started is done; throws what went wrong there
+  virtual std::optional<ExchangeTime> exchange_time() const { return std::nullopt; }
 
   // Collective; queued. From an arena per local worker, each the mean over its own batch, those that the record is to
   // judge and step() to take: the same, unless workers form groups.
@@ -88,6 +103,9 @@ struct DgcOptions {
   ExchangeAlgorithm algorithm = ExchangeAlgorithm::all_gather;  // split_reduce: only in the canonical wire format
   SmallTensors small_tensors = SmallTensors::dense;
   double small_sparsity = 0.99;  // of all small tensors together, where they are sparse
+  // Compress and exchange beside the backward pass, in buckets of at least so many bytes of gradient; none: after it.
+  // Needs Backend::make_beside() and no clip_norm. While the selection travels as a dense sum it comes after all.
+  std::optional<int64_t> bucket_bytes;
 };
 
 // Deep Gradient Compression (Lin et al. 2018). Tensors of two and more dimensions are compressed; how the others travel

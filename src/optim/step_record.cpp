@@ -23,7 +23,7 @@ StepRecord::StepRecord(Backend& backend, Communicator& communicator, int local_w
 
 void StepRecord::begin(const StepInput& input) { backend_.begin_step(input, control(), {local(0), local_count_}); }
 
-void StepRecord::judge(std::span<float* const> gradients, int64_t n) {
+void StepRecord::measure(std::span<float* const> gradients, int64_t n) {
   DGC_CHECK(!gradients.empty() && local_count_ % gradients.size() == 0, "a gradient for every local worker");
   const size_t sharing = local_count_ / gradients.size();
   for (size_t i = 0; i < local_count_; ++i) {
@@ -34,6 +34,9 @@ void StepRecord::judge(std::span<float* const> gradients, int64_t n) {
       backend_.device()->copy(square, &local(static_cast<int>(i - i % sharing))->square, sizeof(double));
     }
   }
+}
+
+void StepRecord::judge() {
   communicator_.all_gather(*backend_.device(), local_.data(), all(), local_.bytes());
   backend_.judge_step({all(), all_count_}, control());
 }

@@ -31,10 +31,12 @@ class StepRecord {
   StepControl* control() const { return static_cast<StepControl*>(memory_.data()); }  // device memory, as are the next
   WorkerShare* local(int worker) const { return static_cast<WorkerShare*>(local_.data()) + worker; }
 
-  // Collective. Adds the squares of the local workers' gradients to their shares, exchanges the shares of all workers,
-  // known to every rank before anything is touched, and decides whether all skip this step together. Where there are
-  // fewer gradients than workers, as many consecutive workers share each.
-  void judge(std::span<float* const> gradients, int64_t n);
+  // Adds the squares of the local workers' gradients, of n elements each, to their shares. Where there are fewer
+  // gradients than workers, as many consecutive workers share each.
+  void measure(std::span<float* const> gradients, int64_t n);
+  // Collective. Exchanges the shares of all workers, known to every rank before anything is touched for good, and
+  // decides whether all skip this step together.
+  void judge();
 
   // Queues the report of this step. At most kQueued reports wait to be taken.
   void finish();

@@ -17,6 +17,7 @@
 #include "models/resnet.h"
 #include "optim/grouped.h"
 #include "tensor/errors.h"
+#include "train/overlap.h"
 
 namespace dgc {
 namespace {
@@ -218,7 +219,8 @@ std::unique_ptr<Optimizer> make_optimizer(const Config& config, const OptimizerC
                        .transport = config.exchange.transport,
                        .algorithm = config.exchange.algorithm,
                        .small_tensors = config.exchange.small_tensors,
-                       .small_sparsity = config.exchange.small_tensors_sparsity};
+                       .small_sparsity = config.exchange.small_tensors_sparsity,
+                       .bucket_bytes = choose_bucket_bytes(config, context)};
   const auto make = [&](const OptimizerContext& workers) { return make_dgc(workers, dgc); };
   if (config.exchange.workers_per_group == 1) return make(context);
   return make_grouped(context, static_cast<int>(config.exchange.workers_per_group), make);

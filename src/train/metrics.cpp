@@ -1,6 +1,7 @@
 #include "train/metrics.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <vector>
 
@@ -81,19 +82,19 @@ TrafficMeans TrafficCounter::means() const {
 
 Row to_row(const StepMetrics& step) {
   Row row = Row()
-      .set("kind", "step")
-      .set("step", step.step)
-      .set("epoch", step.epoch)
-      .set("loss", step.loss)
-      .set("lr", step.learning_rate)
-      .set("sparsity", step.sparsity)
-      .set("transport", step.transport)
-      .set("sent_bytes", step.sent_bytes)
-      .set("dense_bytes", step.dense_bytes)
-      .set("ratio", step.ratio())
-      .set("samples_per_s", step.samples_per_s)
-      .set("grad_norm", step.grad_norm)
-      .set("skipped", step.skipped);
+                .set("kind", "step")
+                .set("step", step.step)
+                .set("epoch", step.epoch)
+                .set("loss", step.loss)
+                .set("lr", step.learning_rate)
+                .set("sparsity", step.sparsity)
+                .set("transport", step.transport)
+                .set("sent_bytes", step.sent_bytes)
+                .set("dense_bytes", step.dense_bytes)
+                .set("ratio", step.ratio())
+                .set("samples_per_s", step.samples_per_s)
+                .set("grad_norm", step.grad_norm)
+                .set("skipped", step.skipped);
   if (step.group_bytes > 0) row.set("group_bytes", step.group_bytes);
   return row;
 }
@@ -127,6 +128,9 @@ Row to_row(const FinalMetrics& final, const TrafficMeans& traffic) {
       .set("wall_seconds", final.wall_seconds)
       .set("peak_memory_bytes", final.peak_memory_bytes)
       .set("weights_xxh64", final.weights_xxh64);
+  if (!std::isnan(final.exchange_ms)) {
+    row.set("exchange_ms", final.exchange_ms).set("hidden_share", final.hidden_share);
+  }
   return row;
 }
 
@@ -170,6 +174,8 @@ FinalMetrics final_from_row(const Row& row, const std::string& where) {
   final.wall_seconds = number(row, "wall_seconds", where);
   final.peak_memory_bytes = integer(row, "peak_memory_bytes", where);
   final.weights_xxh64 = row.text("weights_xxh64").value_or("");
+  final.exchange_ms = row.number("exchange_ms").value_or(kNoNumber);
+  final.hidden_share = row.number("hidden_share").value_or(kNoNumber);
   return final;
 }
 

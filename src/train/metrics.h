@@ -78,6 +78,9 @@ struct FinalMetrics {
   double wall_seconds = kNoNumber;
   int64_t peak_memory_bytes = 0;
   std::string weights_xxh64;  // 16 hexadecimal digits
+  // Of rank 0, where they overlap with the backward pass; else there is no such key.
+  double exchange_ms = kNoNumber;   // compression and exchange, per step
+  double hidden_share = kNoNumber;  // of that time, 0 ... 1: while gradients were being computed
 };
 
 Row to_row(const StepMetrics& step);

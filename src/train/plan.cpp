@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "dist/wire_sizes.h"
@@ -86,6 +87,11 @@ std::vector<DgcLayout> run_layouts(const Config& config, const ParamLayout& para
   return layouts;
 }
 
+// Whether a layout's messages are made beside the backward pass; "auto" is not decided yet.
+bool overlaps(const Config& config, const DgcLayout& layout) {
+  return config.exchange.overlap == Overlap::on && layout.transport == Transport::sparse;
+}
+
 // What an ordered sum over the workers of so many ranks takes: the sum and, with several ranks, one shard of every
 // worker and its sum.
 int64_t reduced(int64_t ranks, int64_t workers_per_rank, int64_t bytes) {
@@ -110,6 +116,20 @@ int64_t half_reduced(const Config& config, int64_t bytes) {
   return bytes + packed + shard + (config.ranks > 1 ? packed + bytes / 2 : 0);
 }
 
+// Of a worker's messages, canonical and, where they travel in another form, in that one too.
+std::array<size_t, 2> message_sizes(const Config& config, const ParamLayout& params, const DgcLayout& layout) {
+  std::vector<DgcBucketLayout> buckets = {{layout, 0}};
+  if (overlaps(config, layout)) {
+    buckets = cut_into_buckets(params, layout, std::llround(config.exchange.bucket_mb * 1048576));
+  }
+  std::array<size_t, 2> bytes{};
+  for (const DgcBucketLayout& bucket : buckets) {
+    bytes[0] += bucket.layout.canonical.message_bytes();
+    if (layout.is_coded()) bytes[1] += bucket.layout.wire.message_bytes();
+  }
+  return bytes;
+}
+
 // The workers' own messages, canonical and, where they travel in another form, in that one too; and everyone's, or what
 // sums them up.
 int64_t message_memory(const Config& config, const ParamLayout& params) {
@@ -124,8 +144,7 @@ int64_t message_memory(const Config& config, const ParamLayout& params) {
   std::array<int64_t, 2> own{}, everyones{};
   int64_t sums = 0;
   for (const DgcLayout& layout : layouts) {
-    const std::array<size_t, 2> message = {layout.canonical.message_bytes(),
-                                           layout.is_coded() ? layout.wire.message_bytes() : 0};
+    const std::array<size_t, 2> message = message_sizes(config, params, layout);
     const bool gathered = ranks > 1 && layout.transport == Transport::sparse && !layout.split;
     for (size_t i = 0; i < message.size(); ++i) {
       const int64_t mine = local * static_cast<int64_t>(message[i]);
@@ -194,6 +213,7 @@ PlanMemory plan_memory(const Config& config, const Network& network, const Param
     const int64_t own = local_compressing_workers(config);
     const int64_t ranks = compressing_workers(config, config.ranks * local) / own;  // a group of ranks counts as one
     memory.residuals = own * arena * (config.optimizer.momentum_correction ? 2 : 1);
+    if (config.exchange.overlap == Overlap::on) memory.residuals *= 2;  // what they become in a step
     const int64_t gathered = ranks > 1 ? own * ranks : 0;
     memory.messages = message_memory(config, params) + own * layout.dense_bytes;
     memory.messages += config.exchange.small_tensors == SmallTensors::dense_fp16

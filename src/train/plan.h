@@ -39,9 +39,10 @@ struct PlanPhase {
 // Bytes of one rank, as its device allocates them.
 struct PlanMemory {
   int64_t weights = 0, gradients = 0;
-  int64_t residuals = 0;  // u and v of the rank's workers, or what fp16 takes from dense gradients
-  int64_t momentum = 0;   // what the rank's replicas share: momentum, and the sum of what was sent
-  int64_t messages = 0;   // its own, and everyone's or their sum, at most of all sparsities
+  // u and v of the rank's workers, twice with exchange.overlap "on", or what fp16 takes from dense gradients.
+  int64_t residuals = 0;
+  int64_t momentum = 0;  // what the rank's replicas share: momentum, and the sum of what was sent
+  int64_t messages = 0;  // its own, and everyone's or their sum, at most of all sparsities
   int64_t activations = 0;
   int64_t other = 0;  // BatchNorm statistics, what is carried along a text, a batch of each worker, scratch
   int64_t total() const { return weights + gradients + residuals + momentum + messages + activations + other; }

@@ -127,14 +127,18 @@ void Rank::train_step() {
 
 void Rank::queue_step() {
   std::vector<float*> own;
-  for (int local = 0; local < static_cast<int>(workers_.size()); ++local) {
-    run_worker(local);
-    own.push_back(workers_[static_cast<size_t>(local)].gradient.data());
-  }
+  for (const Worker& worker : workers_) own.push_back(worker.gradient.data());
+  optimizer_->begin({.gradients = own, .weights = weights_, .record = record_});
+  for (int local = 0; local < static_cast<int>(workers_.size()); ++local) run_worker(local);
   const std::span<float* const> gradients = optimizer_->combine(own);
   {
     const Range range(backend_, "judge");
-    record_.judge(gradients, params_.extent());
+    record_.measure(gradients, params_.extent());
+  }
+  optimizer_->settle();
+  {
+    const Range range(backend_, "judge");
+    record_.judge();
   }
   optimizer_->step({.gradients = gradients, .weights = weights_, .record = record_});
   for (Worker& worker : workers_) {
@@ -171,7 +175,7 @@ void Rank::run_worker(int local) {
                   .stats = &record_.local(local)->loss,
                   .gradient_scale = 1.f / static_cast<float>(labels_ * config_.exchange.workers_per_group),
                   .control = record_.control()});
-  executor_.backward(weights_, worker.gradient, x, run, [](int, int) {});
+  executor_.backward(weights_, worker.gradient, x, run, [&](int first, int) { optimizer_->ready(local, first); });
 }
 
 // While the device computes, the next step's batches get on their way.

@@ -75,6 +75,9 @@ class Rank {
   // sum, and says so in the log. Throws UserError when it is of another model or other data.
   void restore(const Checkpoint&);
 
+  // What was hidden of compression and exchange; none where they come after the backward pass.
+  std::optional<ExchangeTime> exchange_time() const { return optimizer_->exchange_time(); }
+
   // Of this rank's device, at any time so far.
   size_t peak_bytes() const { return device_->peak_bytes(); }
 

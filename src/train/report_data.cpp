@@ -118,6 +118,14 @@ std::vector<TableRow> results_table(const std::vector<RunData>& runs) {
   add(all_text ? "words/s" : "samples/s",
       [](Run run) { return rate_text(run.final ? run.final->samples_per_s : median_rate(run)); });
   add("wall time", [](Run run) { return duration_text(run.final ? run.final->wall_seconds : kNoNumber); });
+  const auto overlaps = [](Run run) { return run.final && std::isfinite(run.final->exchange_ms); };
+  if (std::ranges::any_of(runs, overlaps)) {
+    add("compression and exchange", [&](Run run) {
+      return overlaps(run) ? fmt::format("{:.3g} ms a step", run.final->exchange_ms) : std::string("–");
+    });
+    add("of it behind the backward pass",
+        [&](Run run) { return percent_text(overlaps(run) ? run.final->hidden_share : kNoNumber); });
+  }
   add("epochs", [](Run run) { return run.epochs_text(); });
   add("steps", [](Run run) { return count_text(static_cast<double>(run.steps.back().step)); });
   add("skipped steps", [](Run run) {

@@ -18,7 +18,7 @@ constexpr const char* kConfig = "config.json";
 
 // Keys that may change between one attempt and the next: no result depends on them, or, with another number of workers,
 // Rank::restore() says what becomes of it.
-constexpr std::array<std::string_view, 18> kFree = {"checkpoint.every_epochs",
+constexpr std::array<std::string_view, 20> kFree = {"checkpoint.every_epochs",
                                                     "checkpoint.every_steps",
                                                     "checkpoint.keep",
                                                     "data.path",
@@ -33,6 +33,8 @@ constexpr std::array<std::string_view, 18> kFree = {"checkpoint.every_epochs",
                                                     "exchange.communicator",
                                                     "exchange.failure_timeout_s",
                                                     "exchange.transport",
+                                                    "exchange.overlap",
+                                                    "exchange.bucket_mb",
                                                     "exchange.wire.indices",
                                                     "ranks",
                                                     "workers_per_rank"};

@@ -188,6 +188,7 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
   check_replicas();
   if (!eval) eval = rank.evaluate_all();  // resumed at the end
   if (reporter) {
+    const ExchangeTime time = rank.exchange_time().value_or(ExchangeTime{});
     reporter->final({.step = rank.step(),
                      .epoch = rank.epoch(),
                      .test_loss = eval->test_loss,
@@ -196,7 +197,9 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
                      .valid_loss = eval->valid_loss,
                      .wall_seconds = seconds_since(start),
                      .peak_memory_bytes = static_cast<int64_t>(rank.peak_bytes()),
-                     .weights_xxh64 = rank.weights_xxh64()});
+                     .weights_xxh64 = rank.weights_xxh64(),
+                     .exchange_ms = 1000 * time.seconds / static_cast<double>(time.steps),
+                     .hidden_share = time.hidden / time.seconds});
   }
   if (!unsaved.empty()) throw_unsaved(store, rank.step(), unsaved);
 }

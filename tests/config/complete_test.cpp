@@ -57,5 +57,14 @@ TEST_CASE("keys that contradict one another are refused", "[config]") {
   CHECK_THAT(said({split, "exchange.wire.values=fp16"}),
              Catch::Contains("exchange.wire") && Catch::Contains("leave it out"));
   CHECK_THAT(said({"exchange.workers_per_group=2", sgd}), Catch::Contains("exchange.workers_per_group"));
+  CHECK_THAT(said({"exchange.overlap=on", "optimizer={\"type\": \"sgd\"}"}),
+             Catch::Contains("for optimizer.type \"dgc\""));
+  CHECK_THAT(said({"exchange.overlap=on", "optimizer.clip_norm=1"}), Catch::Contains("optimizer.clip_norm exclude"));
+  CHECK_THAT(said({"exchange.overlap=on", "exchange.transport=dense"}), Catch::Contains("is for messages"));
+  CHECK_THAT(said({"exchange.overlap=on", split}), Catch::Contains("is for exchange.algorithm"));
+  CHECK_THAT(said({"exchange.overlap=on", "exchange.workers_per_group=2"}),
+             Catch::Contains("workers_per_group exclude"));
+  CHECK(said({"exchange.overlap=on"}).empty());
+  CHECK(said({"exchange.overlap=auto", "optimizer.clip_norm=1"}).empty());
   CHECK(said({"ranks=2"}).empty());
 }

@@ -101,7 +101,13 @@ inline DgcTable table_of(const DgcSegment* on_device, const std::vector<DgcSegme
   return table;
 }
 
-inline void compress(Backend& backend, DgcCase& c, const Rule& rule) {
+// Where u and v start from, when that is not where they are left.
+struct StartFrom {
+  std::vector<float>* u = nullptr;
+  std::vector<float>* v = nullptr;
+};
+
+inline void compress(Backend& backend, DgcCase& c, const Rule& rule, const StartFrom& start = {}) {
   std::vector<float> scales{rule.scale};
   std::vector<StepControl> controls(1);
   controls[0].step = c.step;
@@ -111,12 +117,15 @@ inline void compress(Backend& backend, DgcCase& c, const Rule& rule) {
   const Copy g(backend, c.g), u(backend, c.u), v(backend, c.v), scale(backend, scales);
   const Copy control(backend, controls);
   const Copy message(backend, c.message);
+  const Copy u_from(backend, start.u != nullptr ? *start.u : c.u), v_from(backend, start.v != nullptr ? *start.v : c.v);
   DgcCompressArgs args;
   args.table = table_of(segments.data(), c.segments);
   args.guesses = guesses.data();
   args.g = g.data();
   args.u = u.data();
   args.v = v.data();
+  if (start.u != nullptr) args.u_from = u_from.data();
+  if (start.v != nullptr) args.v_from = v_from.data();
   args.control = control.data();
   args.scale = rule.scale == 1 ? nullptr : scale.data();
   args.momentum = rule.momentum;
@@ -127,6 +136,8 @@ inline void compress(Backend& backend, DgcCase& c, const Rule& rule) {
   args.message = message.data();
   backend.dgc_compress(args);
   u.fetch(), v.fetch(), guesses.fetch(), message.fetch();
+  if (start.u != nullptr) u_from.fetch();
+  if (start.v != nullptr) v_from.fetch();
 }
 
 // The header and checksum that belong to a payload, by tensor/wire_types.h and libxxhash.

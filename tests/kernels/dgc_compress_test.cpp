@@ -55,6 +55,32 @@ TEST_CASE("dgc_compress knows every switch", "[dgc]") {
   check_steps(*backend, c, rule_of(correction, nesterov, masking), 4, 3);
 }
 
+TEST_CASE("a step from other arenas leaves them as they are and gives the same bits", "[dgc]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const bool correction = GENERATE(true, false), nesterov = GENERATE(true, false);
+  CAPTURE(backend->name(), correction, nesterov);
+  DgcCase there({{5000, 5}, {1, 1}, {67000, 70}, {333, 333}});
+  fill_normal(there, there.u, 1);
+  fill_normal(there, there.v, 2);
+  DgcCase apart = there;
+  for (uint32_t step = 0; step < 3; ++step) {
+    CAPTURE(step);
+    fill_normal(there, there.g, 3 + step);
+    apart.g = there.g;
+    ++there.step, ++apart.step;
+    std::vector<float> u = apart.u, v = apart.v;
+    const auto u_before = bits_of(u), v_before = bits_of(v);
+    for (const DgcSegment& s : apart.segments) {
+      if (correction) std::fill_n(apart.u.begin() + s.offset, s.numel, NAN);
+      std::fill_n(apart.v.begin() + s.offset, s.numel, NAN);
+    }
+    compress(*backend, apart, rule_of(correction, nesterov, true), {&u, &v});
+    compress(*backend, there, rule_of(correction, nesterov, true));
+    REQUIRE(same_state(there, apart));
+    CHECK((bits_of(u) == u_before && bits_of(v) == v_before));
+  }
+}
+
 TEST_CASE("a hand-made step: momentum, velocity, selection, masking", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   DgcCase c({{4, 2}});

@@ -69,6 +69,7 @@ class EmulatedBackend final : public CpuBackend {
   void judge_step(std::span<const WorkerShare> all, StepControl*) override;
   void clip_scales(const ClipArgs&) override;
   void copy_unless_skipped(const StepControl*, ConstView from, View to) override;
+  void copy_if_skipped(const StepControl*, ConstView from, View to) override;
 
   void sum_squares(ConstView x, double* out) override;
   void ordered_sum(std::span<const float* const> x, float* out, int64_t n) override;

@@ -11,7 +11,10 @@ void EmulatedBackend::judge_step(std::span<const WorkerShare> all, StepControl* 
 }
 void EmulatedBackend::clip_scales(const ClipArgs& args) { cuda::clip_scales(queue_, args); }
 void EmulatedBackend::copy_unless_skipped(const StepControl* control, ConstView from, View to) {
-  cuda::copy_unless_skipped(queue_, control, from, to);
+  cuda::copy_by_verdict<false>(queue_, control, from, to);
+}
+void EmulatedBackend::copy_if_skipped(const StepControl* control, ConstView from, View to) {
+  cuda::copy_by_verdict<true>(queue_, control, from, to);
 }
 
 }  // namespace dgc

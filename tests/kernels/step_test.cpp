@@ -130,7 +130,7 @@ TEST_CASE("clipping scales by the limit over the norm, and never up", "[kernels]
         std::vector<float>(130, static_cast<float>(1 / (2 + 1e-6))));
 }
 
-TEST_CASE("a skipped step copies nothing", "[kernels]") {
+TEST_CASE("a skipped step copies nothing, or alone does", "[kernels]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const int64_t n = GENERATE(1, 3, 4, 1023, 1025), first = GENERATE(0, 1);
   CAPTURE(backend->name(), n, first);
@@ -143,5 +143,12 @@ TEST_CASE("a skipped step copies nothing", "[kernels]") {
     auto expected = std::vector<float>(values.size() + 1, 9);
     if (skip == 0) std::copy(values.begin() + first, values.end(), expected.begin() + first);
     CHECK(to.host() == expected);
+
+    const OnDevice other(*backend, std::vector<float>(values.size() + 1, 9));
+    const View there = other.from(first);
+    backend->copy_if_skipped(control.data(), from.from(first), {there.data, {n}});
+    expected.assign(values.size() + 1, 9);
+    if (skip != 0) std::copy(values.begin() + first, values.end(), expected.begin() + first);
+    CHECK(other.host() == expected);
   }
 }

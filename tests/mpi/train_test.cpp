@@ -72,6 +72,28 @@ TEST_CASE("four workers give the same bits in one process, as threads, and as pr
   for (const std::string run : {"threads", "four", "two"}) CHECK(dgc.final_hash(run) == truth);
 }
 
+TEST_CASE("processes that overlap exchange and backward pass give the same bits, and say what that hid") {
+  if (!have_mpirun()) return;
+  const Program dgc;
+  const Strings settings = {"exchange.bucket_mb=0.0001", "exchange.wire.values=fp16"};
+  const Strings alone = train("one", settings + Strings{"workers_per_rank=4"});
+  REQUIRE(dgc.run(Strings(alone.begin() + 1, alone.end())).code == 0);
+  for (const auto& [ranks, workers] : {std::pair{4, 1}, {2, 2}}) {
+    const std::string run = fmt::format("of{}", ranks);
+    const Strings own = {fmt::format("workers_per_rank={}", workers)};
+    const Result result = mpirun(dgc, Strings{"-n", std::to_string(ranks)} + train(run, settings + own));
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    CHECK_THAT(result.err, Contains("buckets while others are computed"));
+    CHECK_THAT(result.out, Contains("of it behind the backward pass"));
+    CHECK(dgc.final_hash(run) == dgc.final_hash("one"));
+  }
+  const Result clipped =
+      mpirun(dgc, Strings{"-n", "2"} + train("clipped", settings + Strings{"optimizer.clip_norm=1"}));
+  CHECK(clipped.code == 0);
+  CHECK_THAT(clipped.err, Contains("exchange.overlap: off, as optimizer.clip_norm needs all gradients"));
+}
+
 TEST_CASE("SIGUSR1 to mpirun saves on all ranks, exit code 130, and the resumed run ends in the same bits") {
   if (!have_mpirun()) return;
   const Program dgc;

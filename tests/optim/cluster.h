@@ -53,8 +53,15 @@ struct Stepper {
   StepReport step(uint64_t number, float lr, double sparsity) const {
     optimizer.prepare(sparsity);
     record.begin({number, lr, false});
+    const StepArgs args{gradients, weights, record};
+    optimizer.begin(args);
+    for (int local = 0; local < static_cast<int>(gradients.size()); ++local) {
+      for (int param = weights.layout().size(); param-- > 0;) optimizer.ready(local, param);
+    }
     const auto combined = optimizer.combine(gradients);
-    record.judge(combined, weights.extent());
+    record.measure(combined, weights.extent());
+    optimizer.settle();
+    record.judge();
     optimizer.step({combined, weights, record});
     return finish();
   }

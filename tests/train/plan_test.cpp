@@ -149,6 +149,8 @@ TEST_CASE("the planned memory is within 10 % of the measured peak") {
                std::vector<std::string>{test::kDgc, "exchange.workers_per_group=2", "ranks=4", "workers_per_rank=1"},
                std::vector<std::string>{test::kDgc, "exchange.algorithm=split_reduce", "exchange.transport=sparse"},
                std::vector<std::string>{test::kDgc, "exchange.algorithm=split_reduce", "ranks=2", "workers_per_rank=2"},
+               std::vector<std::string>{test::kDgc, "ranks=2", "workers_per_rank=2", "exchange.overlap=on",
+                                        "exchange.bucket_mb=0.02", "exchange.wire.values=fp16"},
                std::vector<std::string>{R"(optimizer={"type": "dgc", "sparsity": 0.9, "momentum_correction": false})",
                                         "exchange.small_tensors=sparse"},
                std::vector<std::string>{R"(optimizer={"type": "dgc", "sparsity": 0.999, "flush_at_end": true})"});

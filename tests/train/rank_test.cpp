@@ -171,9 +171,11 @@ TEST_CASE("a replica that differs is found, with its rank and tensor") {
 
 TEST_CASE("a step with a non-finite gradient changes nothing on any worker") {
   const auto [ranks, workers] = GENERATE(table<int, int>({{1, 4}, {4, 1}}));
-  const std::string optimizer = GENERATE(test::kDgc, test::kSgd);
+  const auto [optimizer, overlap] =
+      GENERATE(table<std::string, std::string>({{test::kDgc, "off"}, {test::kDgc, "on"}, {test::kSgd, "off"}}));
   const Config config =
-      tiny_config({optimizer, fmt::format("ranks={}", ranks), fmt::format("workers_per_rank={}", workers)});
+      tiny_config({optimizer, fmt::format("ranks={}", ranks), fmt::format("workers_per_rank={}", workers),
+                   "exchange.overlap=" + overlap, "exchange.bucket_mb=0.0001", "exchange.transport=sparse"});
   const Sets sets(config);
   // The first sample of the 3rd step's 2nd worker.
   std::vector<int32_t> samples;

@@ -18,6 +18,7 @@ struct Made {
   std::string optimizer = R"({"type": "dgc", "warmup": {"epochs": 1}})";
   int64_t steps = 20;
   bool finished = true;
+  double exchange_ms = kNoNumber, hidden_share = kNoNumber;
 };
 
 void make_run(const TempRun& run, const Made& made) {
@@ -40,7 +41,9 @@ void make_run(const TempRun& run, const Made& made) {
                             .test_accuracy = 0.75,
                             .samples_per_s = 1234,
                             .wall_seconds = 61,
-                            .weights_xxh64 = "0123456789abcdef"});
+                            .weights_xxh64 = "0123456789abcdef",
+                            .exchange_ms = made.exchange_ms,
+                            .hidden_share = made.hidden_share});
 }
 
 std::string report(const std::vector<std::filesystem::path>& runs) {
@@ -74,6 +77,17 @@ TEST_CASE("the table sets a compressed run beside a dense one") {
   CHECK(has(table, "compression ratio * 400.0x 1.00x\n"));
   CHECK(has(table, "samples/s 1,234 1,234\n"));
   CHECK(has(table, "0123456789abcdef"));
+}
+
+TEST_CASE("the table says what overlap hid, where a run overlapped") {
+  TempRun with, without;
+  make_run(with, {.name = "with", .exchange_ms = 12.345, .hidden_share = 0.875});
+  make_run(without, {.name = "without"});
+  const auto table = squeeze(final_table({with.path(), without.path()}));
+  INFO(table);
+  CHECK(has(table, "compression and exchange 12.3 ms a step –\n"));
+  CHECK(has(table, "of it behind the backward pass 87.50 % –\n"));
+  CHECK_FALSE(has(final_table({without.path()}), "backward pass"));
 }
 
 TEST_CASE("the report is one page on its own, with curves, table and differences") {

@@ -58,6 +58,9 @@ TEST_CASE("a run that is killed after any step and resumed ends as one that was 
                                         "optimizer.flush_at_end=true"},
                std::vector<std::string>{kDgc, "ranks=2", "workers_per_rank=2", "exchange.algorithm=split_reduce",
                                         "exchange.transport=sparse", "optimizer.flush_at_end=true"},
+               std::vector<std::string>{kDgc, "ranks=2", "workers_per_rank=2", "exchange.wire.values=\"fp16\"",
+                                        "exchange.small_tensors=\"dense_fp16\"", "exchange.overlap=on",
+                                        "exchange.bucket_mb=0.0001", "optimizer.flush_at_end=true"},
                std::vector<std::string>{kSgd, kPlateau},
                std::vector<std::string>{kSgd, "ranks=2", "workers_per_rank=2", "exchange.dense_values=fp16"},
                std::vector<std::string>{kDropping});
@@ -137,8 +140,9 @@ TEST_CASE("a config that would change results cannot be resumed, and its key is 
   }
   CHECK(contents(run.path()) == before);
 
-  for (const char* harmless : {"checkpoint.keep=1", "check_replicas_every=1", "data.threads=2",
-                               "exchange.wire.indices=\"rice\"", "exchange.transport=sparse", "name=\"other\""}) {
+  for (const char* harmless :
+       {"checkpoint.keep=1", "check_replicas_every=1", "data.threads=2", "exchange.wire.indices=\"rice\"",
+        "exchange.transport=sparse", "exchange.overlap=on", "exchange.bucket_mb=1", "name=\"other\""}) {
     CHECK_NOTHROW(resume(harmless));
     CHECK(final_hash(run.path() / "run") == truth);
   }

@@ -7,9 +7,9 @@
 
 namespace dgc {
 
-CpuBackend::CpuBackend(int threads)
+CpuBackend::CpuBackend(int threads, std::shared_ptr<Device> device)
     : threads_(threads > 0 ? threads : omp_get_num_procs()),
-      device_(make_cpu_device()),
+      device_(std::move(device)),
       dnnl_(std::make_unique<DnnlCache>()),
       dgc_scratch_(std::make_unique<DgcScratch>()) {
   // oneDNN asks OpenMP for its number of threads as well, so it is set for the thread and not per region.

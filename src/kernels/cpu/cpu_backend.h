@@ -16,12 +16,14 @@ struct PreparedConv;
 // thread.
 class CpuBackend : public Backend {
  public:
-  explicit CpuBackend(int threads);
+  explicit CpuBackend(int threads) : CpuBackend(threads, make_cpu_device()) {}
+  CpuBackend(int threads, std::shared_ptr<Device> device);
   ~CpuBackend() override;
 
   std::string name() const override { return "cpu"; }
   const std::shared_ptr<Device>& device() const override { return device_; }
   bool supports(DType activations) const override { return activations == DType::f32; }
+  std::unique_ptr<Backend> make_beside() const override { return std::make_unique<CpuBackend>(threads_, device_); }
   void begin_range(const char*) override {}
   void end_range() override {}
   void run_recorded(uint64_t, const std::function<void()>& body) override { body(); }
@@ -86,6 +88,7 @@ class CpuBackend : public Backend {
   void judge_step(std::span<const WorkerShare> all, StepControl*) override;
   void clip_scales(const ClipArgs&) override;
   void copy_unless_skipped(const StepControl*, ConstView from, View to) override;
+  void copy_if_skipped(const StepControl*, ConstView from, View to) override;
 
   void sum_squares(ConstView x, double* out) override;
   void ordered_sum(std::span<const float* const> x, float* out, int64_t n) override;

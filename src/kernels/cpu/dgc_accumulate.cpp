@@ -42,11 +42,14 @@ template <Rule rule>
 template <Rule rule>
 [[gnu::always_inline]] inline uint32_t accumulate(const DgcAccumulateArgs& a) {
   // Copies: what lies behind the reference could change with every store, as far as the compiler knows.
-  const auto [g, u, v, n, scale, momentum, guess, keys, first_index] = a;
+  const auto [g, u, v, u_from, v_from, n, scale, momentum, guess, keys, first_index] = a;
   uint64_t* out = keys;
   for (size_t begin = 0; begin < n; begin += kGroup) {
     // The constant trip count is what lets the compiler keep a whole group in registers.
     const size_t count = std::min(kGroup, n - begin);
+    // Copied where it is worked on next: the loop below stays the one for memory that it has for itself.
+    if (v_from != v) std::copy_n(v_from + begin, count, v + begin);
+    if (rule != Rule::plain && u_from != u) std::copy_n(u_from + begin, count, u + begin);
     const int32_t top = count == kGroup
                             ? accumulate_group<rule>(g + begin, u + begin, v + begin, scale, momentum, kGroup)
                             : accumulate_group<rule>(g + begin, u + begin, v + begin, scale, momentum, count);

@@ -21,6 +21,8 @@ struct DgcAccumulateArgs {
   const float* g = nullptr;
   float* u = nullptr;
   float* v = nullptr;
+  const float* u_from = nullptr;  // what they start from, which may be themselves
+  const float* v_from = nullptr;
   size_t n = 0;
   float scale = 1;
   float momentum = 0;

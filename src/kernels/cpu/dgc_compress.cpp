@@ -72,6 +72,8 @@ void accumulate_chunk(const DgcCompressArgs& args, DgcScratch& scratch, DgcChunk
   a.g = args.g + at;
   a.u = args.momentum_correction ? args.u + at : nullptr;
   a.v = args.v + at;
+  a.u_from = args.momentum_correction && args.u_from != nullptr ? args.u_from + at : a.u;
+  a.v_from = args.v_from != nullptr ? args.v_from + at : a.v;
   a.n = static_cast<size_t>(std::min(kDgcBlock, s.numel - first));
   a.scale = args.scale == nullptr ? 1 : *args.scale;
   a.momentum = args.momentum;

@@ -41,4 +41,8 @@ void CpuBackend::copy_unless_skipped(const StepControl* control, ConstView from,
   if (control->skip == 0) device_->copy(to.data, from.data, to.bytes());
 }
 
+void CpuBackend::copy_if_skipped(const StepControl* control, ConstView from, View to) {
+  if (control->skip != 0) device_->copy(to.data, from.data, to.bytes());
+}
+
 }  // namespace dgc

@@ -28,6 +28,7 @@ class CudaBackend final : public Backend {
   std::string name() const override { return "cuda"; }
   const std::shared_ptr<Device>& device() const override { return device_; }
   bool supports(DType activations) const override { return activations != DType::i32; }
+  std::unique_ptr<Backend> make_beside() const override { return nullptr; }  // one stream has it all
 
   void begin_range(const char* name) override;
   void end_range() override;
@@ -92,6 +93,7 @@ class CudaBackend final : public Backend {
   void judge_step(std::span<const WorkerShare> all, StepControl*) override;
   void clip_scales(const ClipArgs&) override;
   void copy_unless_skipped(const StepControl*, ConstView from, View to) override;
+  void copy_if_skipped(const StepControl*, ConstView from, View to) override;
 
   void sum_squares(ConstView x, double* out) override;
   void ordered_sum(std::span<const float* const> x, float* out, int64_t n) override;

@@ -80,8 +80,8 @@ __device__ inline unsigned accumulate_strip(const DgcCompressArgs& a, int64_t at
                                             unsigned guess, float (&v)[16]) {
   float g[16], u[16];
   load_strip<whole>(a.g + at, numel, g);
-  if constexpr (rule != DgcRule::plain) load_strip<whole>(a.u + at, numel, u);
-  load_strip<whole>(a.v + at, numel, v);
+  if constexpr (rule != DgcRule::plain) load_strip<whole>(a.u_from + at, numel, u);
+  load_strip<whole>(a.v_from + at, numel, v);
   unsigned hits = 0;
 #pragma unroll
   for (int e = 0; e < 16; ++e) {

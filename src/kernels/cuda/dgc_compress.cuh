@@ -73,7 +73,9 @@ struct DgcCompress {
 };
 
 template <typename Queue>
-void dgc_compress(Queue& queue, DgcScratch& scratch, const DgcCompressArgs& args) {
+void dgc_compress(Queue& queue, DgcScratch& scratch, DgcCompressArgs args) {
+  if (args.u_from == nullptr) args.u_from = args.u;
+  if (args.v_from == nullptr) args.v_from = args.v;
   if (scratch.compress_blocks == 0) scratch.compress_blocks = queue.template cooperative_blocks<DgcCompress>();
   const int64_t useful = std::max(int64_t{1}, args.table.blocks * kDgcStrips / kDgcWarps);  // a strip per warp
   queue.template run_cooperative<DgcCompress>(std::min(scratch.compress_blocks, useful),

@@ -22,7 +22,12 @@ void CudaBackend::clip_scales(const ClipArgs& args) {
 
 void CudaBackend::copy_unless_skipped(const StepControl* control, ConstView from, View to) {
   Queue queue(*this);
-  cuda::copy_unless_skipped(queue, control, from, to);
+  cuda::copy_by_verdict<false>(queue, control, from, to);
+}
+
+void CudaBackend::copy_if_skipped(const StepControl* control, ConstView from, View to) {
+  Queue queue(*this);
+  cuda::copy_by_verdict<true>(queue, control, from, to);
 }
 
 }  // namespace dgc

@@ -75,9 +75,9 @@ struct ClipScales {
 };
 
 // Reads and writes each byte once, or nothing at all.
-template <typename T, int V>
-struct CopyUnlessSkipped {
-  static constexpr const char* kName = "copy_unless_skipped";
+template <typename T, int V, bool when_skipped>
+struct CopyByVerdict {
+  static constexpr const char* kName = when_skipped ? "copy_if_skipped" : "copy_unless_skipped";
   static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     const StepControl* control;
@@ -88,7 +88,7 @@ struct CopyUnlessSkipped {
   using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
-    if (a.control->skip != 0) return;
+    if ((a.control->skip != 0) != when_skipped) return;
     each_element<V>(a.n, [&]<int N>(int64_t i) { store_pack<N>(load_pack<N>(a.from + i), a.to + i); });
   }
 };
@@ -108,12 +108,12 @@ void clip_scales(Queue& queue, const ClipArgs& args) {
   queue.template run<ClipScales>((args.count + ClipScales::kBlock - 1) / ClipScales::kBlock, args);
 }
 
-template <typename Queue>
-void copy_unless_skipped(Queue& queue, const StepControl* control, ConstView from, View to) {
+template <bool when_skipped, typename Queue>
+void copy_by_verdict(Queue& queue, const StepControl* control, ConstView from, View to) {
   dispatch_size(to.dtype, [&]<typename T>() {
     const auto run = [&]<int V>() {
-      queue.template run<CopyUnlessSkipped<T, V>>(elementwise_blocks(to.numel(), V),
-                                                  {control, pointer<T>(from), pointer<T>(to), to.numel()});
+      queue.template run<CopyByVerdict<T, V, when_skipped>>(elementwise_blocks(to.numel(), V),
+                                                            {control, pointer<T>(from), pointer<T>(to), to.numel()});
     };
     dispatch_packs<T>(0, run, from.data, to.data);
   });
