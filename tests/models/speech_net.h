@@ -40,10 +40,11 @@ class SpeechNet {
     initialize(buffers_, 1);
     for (int i = 0; i < layout.size(); ++i) {
       write(i, random_floats(layout.numel(i), static_cast<unsigned>(i + 1), -1, 1));
-      // Far from the kinks of hardtanh, which finite differences stumble over.
-      if (layout.spec(i).name.starts_with("conv") && layout.spec(i).name.ends_with("norm.bias")) {
-        write(i, std::vector<float>(static_cast<size_t>(layout.numel(i)), 8.f));
-      }
+      // Far from the kinks of hardtanh, which finite differences stumble over, and from where gates saturate.
+      const std::string& name = layout.spec(i).name;
+      const auto all = [&](float value) { write(i, std::vector<float>(static_cast<size_t>(layout.numel(i)), value)); };
+      if (name.starts_with("conv") && name.ends_with("norm.weight")) all(0.3f);
+      if (name.starts_with("conv") && name.ends_with("norm.bias")) all(1.5f);
     }
   }
 
