@@ -165,7 +165,7 @@ TEST_CASE("features: the logarithms of the direct transform, scaled over the utt
   CHECK(largest_difference(got, want) < 2e-4f);
 }
 
-TEST_CASE("features: mean 0 and deviation 1, of all or of each; silence is 0") {
+TEST_CASE("features: mean 0 and deviation 1, of all or of each, and silence is 0") {
   FeatureOptions options;
   options.kind = GENERATE(FeatureKind::spectrogram, FeatureKind::log_mel);
   check_moments(features_of(options, noise(16000, 4)), 0, 1);

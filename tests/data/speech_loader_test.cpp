@@ -128,7 +128,7 @@ TEST_CASE("speech batches: what cannot be read is refused, or its neighbour take
   CHECK_THAT(sentences[1], Catch::Contains("104.wav: the file is truncated"));
 }
 
-TEST_CASE("speech batches: the shortest one's place is taken by a longer one; and when there is none") {
+TEST_CASE("speech batches: the shortest one's place is taken by a longer one, and what when there is none") {
   Recordings recordings(4);
   recordings.open();
   recordings.spoil(0);
