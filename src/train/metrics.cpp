@@ -74,19 +74,19 @@ TrafficMeans TrafficCounter::means() const {
 
 Row to_row(const StepMetrics& step) {
   Row row = Row()
-      .set("kind", "step")
-      .set("step", step.step)
-      .set("epoch", step.epoch)
-      .set("loss", step.loss)
-      .set("lr", step.learning_rate)
-      .set("sparsity", step.sparsity)
-      .set("transport", step.transport)
-      .set("sent_bytes", step.sent_bytes)
-      .set("dense_bytes", step.dense_bytes)
-      .set("ratio", step.ratio())
-      .set("samples_per_s", step.samples_per_s)
-      .set("grad_norm", step.grad_norm)
-      .set("skipped", step.skipped);
+                .set("kind", "step")
+                .set("step", step.step)
+                .set("epoch", step.epoch)
+                .set("loss", step.loss)
+                .set("lr", step.learning_rate)
+                .set("sparsity", step.sparsity)
+                .set("transport", step.transport)
+                .set("sent_bytes", step.sent_bytes)
+                .set("dense_bytes", step.dense_bytes)
+                .set("ratio", step.ratio())
+                .set("samples_per_s", step.samples_per_s)
+                .set("grad_norm", step.grad_norm)
+                .set("skipped", step.skipped);
   if (step.group_bytes > 0) row.set("group_bytes", step.group_bytes);
   return row;
 }
