@@ -22,8 +22,7 @@ struct StepMetrics {
   double loss = kNoNumber;  // mean over the step's samples of all workers
   double learning_rate = 0;
   double sparsity = 0;      // share of the compressed tensors' gradient that stays home, 0 ... 1; 0 for dense
-  std::string transport;    // of what is compressed: "sparse", "split_reduce", or "dense" as sgd's; "" in files of
-                            // earlier versions
+  std::string transport;    // of what is compressed: "sparse", "split_reduce" or "dense", as sgd's; "" in older files
   int64_t sent_bytes = 0;   // by each worker in this step, as encoded
   int64_t dense_bytes = 0;  // what the whole gradient takes as fp32
   int64_t group_bytes = 0;  // by each worker to the sum of its group, besides; 0 and not written: no groups
