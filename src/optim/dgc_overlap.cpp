@@ -1,6 +1,5 @@
 #include "optim/dgc_overlap.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "tensor/errors.h"
@@ -51,7 +50,7 @@ void DgcOverlap::settle() {
 
 ExchangeTime DgcOverlap::time() const {
   const double beside = lane_.busy_seconds(), exposed = std::chrono::duration<double>(exposed_).count();
-  return {steps_, beside + exposed, std::max(0.0, beside - lane_.waited_seconds())};
+  return {steps_, beside + exposed, lane_.hidden_seconds()};
 }
 
 void DgcOverlap::take_over(int local_worker, const Held& held, const StepControl* control, int64_t compressed_extent) {

@@ -46,8 +46,8 @@ void Lane::do_tasks() {
     if (ends_) return;
     const std::function<void()> task = std::move(tasks_[next_++]);
     running_ = true;
+    task_start_ = Clock::now();
     lock.unlock();
-    const Clock::time_point start = Clock::now();
     std::exception_ptr failure;
     try {
       task();
@@ -55,7 +55,7 @@ void Lane::do_tasks() {
       failure = std::current_exception();
     }
     lock.lock();
-    busy_ += Clock::now() - start;
+    busy_ += Clock::now() - task_start_;
     running_ = false;
     if (failure != nullptr) {
       failure_ = failure;
@@ -73,10 +73,11 @@ void Lane::post(std::function<void()> task) {
 }
 
 void Lane::drain() {
-  const Clock::time_point start = Clock::now();
   std::unique_lock lock(mutex_);
+  hidden_ += busy_ - told_;
+  if (running_) hidden_ += Clock::now() - task_start_;
   changed_.wait(lock, [&] { return is_done(); });
-  waited_ += Clock::now() - start;
+  told_ = busy_;
   tasks_.clear();
   next_ = 0;
   if (failure_ != nullptr) std::rethrow_exception(failure_);

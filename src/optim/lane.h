@@ -29,8 +29,9 @@ class Lane {
   // Returns when all tasks are done. Throws what the first one threw that did not succeed; the rest was left out.
   void drain();
 
-  double busy_seconds() const { return seconds(busy_); }      // that tasks took; between drain() and post()
-  double waited_seconds() const { return seconds(waited_); }  // that drain() took
+  // Between drain() and post().
+  double busy_seconds() const { return seconds(busy_); }      // that tasks took ...
+  double hidden_seconds() const { return seconds(hidden_); }  // ... of it while nobody waited in drain()
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -46,7 +47,8 @@ class Lane {
   size_t next_ = 0;
   bool started_ = false, running_ = false, ends_ = false;
   std::exception_ptr failure_;
-  Clock::duration busy_{}, waited_{};
+  Clock::time_point task_start_;
+  Clock::duration busy_{}, hidden_{}, told_{};  // told_: what was busy_ at the end of the last drain()
   std::thread thread_;
 };
 
