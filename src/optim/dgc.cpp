@@ -2,8 +2,8 @@
 #include <cmath>
 #include <limits>
 
+#include "optim/dgc_dense.h"
 #include "optim/dgc_overlap.h"
-#include "optim/half_sum.h"
 #include "optim/optimizer.h"
 #include "optim/ordered_reduce.h"
 #include "optim/split_reduce.h"
@@ -31,7 +31,6 @@ class Dgc final : public Optimizer {
     Arena v;                 // also what rounding took from small tensors that travel in fp16
     std::optional<Arena> u;  // only with momentum correction
     Buffer guesses;          // one DgcGuess per segment
-    Buffer packed;           // the dense tensors' gradient, where it travels in fp32
   };
 
   int workers() const { return context_.communicator.size() * context_.local_workers; }
@@ -42,7 +41,6 @@ class Dgc final : public Optimizer {
   void lay_out(const DgcLayoutOptions&, DgcOverlap* overlap);
   void compress_all(const StepArgs&);
   DgcCompressArgs rule_for(int local, const StepArgs&) const;
-  void pack(int local, const StepArgs&);
   DgcApplyArgs plain_step(const StepArgs&) const;
   void exchange_sums(const StepArgs&, DgcApplyArgs&);
   void exchange_split(DgcApplyArgs&);
@@ -65,10 +63,7 @@ class Dgc final : public Optimizer {
   std::optional<OrderedReduce> masked_;
   std::vector<const float*> masked_gradients_;
   std::optional<SplitReduce> split_;  // of what is compressed, where shards are added up by their owners
-  // Of the tensors that travel dense one or the other, if there are any.
-  std::optional<OrderedReduce> dense_;
-  std::optional<HalfSum> half_;
-  std::vector<const float*> packed_;  // per local worker
+  DgcDenseSum dense_;
   // What is done beside the backward pass, and whether it is in this layout. Last: it may be at work with the others.
   bool overlaps_ = false;
   std::optional<DgcOverlap> overlap_;
@@ -81,28 +76,20 @@ Dgc::Dgc(const OptimizerContext& context, const DgcOptions& options)
       momentum_(context.backend.device(), context.layout),
       sum_(context.backend.device(), context.layout),
       layout_(make_dgc_layout(context.layout, layout_options(0))),
-      scales_(context.backend.device(), static_cast<size_t>(context.local_workers) * sizeof(float)) {
+      scales_(context.backend.device(), static_cast<size_t>(context.local_workers) * sizeof(float)),
+      dense_(context, layout_.dense_numel, options.small_tensors == SmallTensors::dense_fp16) {
   const auto& device = context.backend.device();
   // A flush may have a segment more, the last one.
   const std::vector<DgcGuess> no_guesses(layout_.segments.size() + 1);
-  const bool in_half = options.small_tensors == SmallTensors::dense_fp16;
   for (int local = 0; local < context.local_workers; ++local) {
-    Worker worker{Arena(device, context.layout), std::nullopt, Buffer(device, no_guesses.size() * sizeof(DgcGuess)),
-                  Buffer(device, static_cast<size_t>(in_half ? 0 : layout_.dense_numel) * sizeof(float))};
+    Worker worker{Arena(device, context.layout), std::nullopt, Buffer(device, no_guesses.size() * sizeof(DgcGuess))};
     device->copy_in(worker.guesses.data(), no_guesses.data(), worker.guesses.bytes());
     if (options.momentum_correction) worker.u.emplace(device, context.layout);
-    packed_.push_back(worker.packed.f32());
     workers_.push_back(std::move(worker));
   }
   if (options.bucket_bytes) {
     DGC_CHECK(!options.sgd.clip_norm, "the norm over all gradients is known after the last of them");
     overlap_.emplace(context, options.momentum_correction);
-  }
-  if (layout_.dense_numel == 0) return;
-  if (in_half) {
-    half_.emplace(context, layout_.dense_numel);
-  } else {
-    dense_.emplace(context.backend, context.communicator, context.local_workers, layout_.dense_numel);
   }
 }
 
@@ -179,8 +166,7 @@ void Dgc::step(const StepArgs& args) {
 // What is not compressed takes an ordinary momentum step on the ordered sum of the workers' gradients.
 void Dgc::exchange_dense(DgcApplyArgs& apply) {
   apply.dense = tables_.dense();
-  if (dense_) apply.dense_sum = dense_->run(packed_);
-  if (half_) apply.dense_sum = half_->run();
+  apply.dense_sum = dense_.run();
   apply.m = momentum_.data();
   apply.momentum = options_.sgd.momentum;
   apply.weight_decay = options_.sgd.weight_decay;
@@ -199,7 +185,9 @@ void Dgc::compress_all(const StepArgs& args) {
     } else {
       buckets_.compress(local, rule_for(local, args));
     }
-    pack(local, args);
+    dense_.pack(local, tables_.dense(),
+                {args.gradients[static_cast<size_t>(local)], scale(local),
+                 workers_[static_cast<size_t>(local)].v.data(), args.record.control()});
   }
 }
 
@@ -217,21 +205,6 @@ DgcCompressArgs Dgc::rule_for(int local, const StepArgs& args) const {
   rule.momentum_correction = options_.momentum_correction;
   rule.factor_masking = options_.factor_masking && !split_;  // a split masks what it has sent in the end
   return rule;
-}
-
-void Dgc::pack(int local, const StepArgs& args) {
-  const Worker& worker = workers_[static_cast<size_t>(local)];
-  const float* gradient = args.gradients[static_cast<size_t>(local)];
-  if (dense_) context_.backend.dgc_pack({tables_.dense(), gradient, worker.packed.f32(), scale(local)});
-  if (!half_) return;
-  DgcPackHalfArgs half;
-  half.dense = tables_.dense();
-  half.control = args.record.control();
-  half.arena = gradient;
-  half.residual = worker.v.data();
-  half.packed = half_->packed(local);
-  half.scale = scale(local);
-  context_.backend.dgc_pack_half(half);
 }
 
 // Local clipping: gradient / N is clipped to clip_norm / sqrt(N), by its norm over all parameters (paper, section 3.2).
@@ -303,8 +276,8 @@ void Dgc::flush(const StepArgs& args) {
 }
 
 StepBytes Dgc::bytes() const {
-  const bool as_sum = layout_.transport == Transport::dense;
-  const int64_t sent = as_sum ? layout_.sent_bytes() : buckets_.sent_bytes() + layout_.dense_bytes;
+  const bool in_buckets = layout_.transport == Transport::sparse && !layout_.split;
+  const int64_t sent = in_buckets ? buckets_.sent_bytes() + layout_.dense_bytes : layout_.sent_bytes();
   return {sent, context_.layout.parameters() * int64_t{sizeof(float)}, layout_.transport, layout_.split.has_value()};
 }
 

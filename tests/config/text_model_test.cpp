@@ -41,7 +41,7 @@ TEST_CASE("a language model's keys, and those that are left to it") {
   CHECK(untied.model.lstm.dropout == 0.5);
 }
 
-TEST_CASE("\"layers\" is a number of a language model, and a list of the other type") {
+TEST_CASE("the key layers is a number of a language model, and a list of the other type") {
   CHECK(refused("\"layers\": 3", R"("layers": [{"type": "relu"}])").find("model.layers: ") != std::string::npos);
   CHECK(refusal([] {
           parse_config(test::kExample, "x.json", {R"(model={"type": "layers", "layers": 3})"});
