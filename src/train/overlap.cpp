@@ -14,7 +14,8 @@ namespace dgc {
 namespace {
 
 size_t buckets_of(const Config& config, const ParamLayout& params, int64_t bucket_bytes) {
-  const DgcLayout layout = make_dgc_layout(params, make_layout_options(config, config.optimizer.sparsity, 1));
+  const DgcLayout layout = make_dgc_layout(
+      params, make_layout_options(config, config.optimizer.sparsity, config.exchange.workers_per_group));
   return cut_into_buckets(params, layout, bucket_bytes).size();
 }
 
