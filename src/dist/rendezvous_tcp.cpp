@@ -103,12 +103,14 @@ void host_over_tcp(const Meeting& meeting, std::span<const std::byte> blob) {
 void join_over_tcp(const Meeting& meeting, std::span<std::byte> blob) {
   constexpr milliseconds kFirstPause(10), kLongestPause(500), kPatience(10000);
   milliseconds pause = kFirstPause;
-  std::string problem = "no attempt";
+  std::string problem;
   while (true) {
     const auto now = std::chrono::steady_clock::now();
-    if (now >= meeting.deadline) throw_no_host(meeting, problem);
-    problem = converse(meeting, blob, std::min<Deadline>(meeting.deadline, now + kPatience));
-    if (problem.empty()) return;
+    if (now >= meeting.deadline) throw_no_host(meeting, problem.empty() ? "no attempt" : problem);
+    std::string met = converse(meeting, blob, std::min<Deadline>(meeting.deadline, now + kPatience));
+    if (met.empty()) return;
+    // An attempt that the deadline has cut short says less than the one before it.
+    if (problem.empty() || std::chrono::steady_clock::now() < meeting.deadline) problem = std::move(met);
     std::this_thread::sleep_for(std::min<milliseconds>(pause, milliseconds(milliseconds_until(meeting.deadline))));
     pause = std::min(2 * pause, kLongestPause);
   }
