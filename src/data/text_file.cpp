@@ -1,7 +1,9 @@
 #include "data/text_file.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
+#include <system_error>
 #include <vector>
 
 #include "data/file.h"
@@ -15,6 +17,10 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kSpaces = " \t\r\v\f";
 
 std::vector<uint8_t> content(const TextFile& text) {
+  if (std::error_code unused; !std::filesystem::exists(text.path, unused)) {
+    throw_user_error("{}: there is no such file; set {} to a text with one sentence a line (see data/README.md)",
+                     text.path, text.key);
+  }
   InputFile file(text.path);
   std::vector<uint8_t> bytes;
   file.append(bytes, std::numeric_limits<uint64_t>::max());

@@ -20,9 +20,9 @@ bool is_one_line(const std::string& text) { return !text.empty() && text.find('\
 TEST_CASE("every command has a help with an example") {
   const std::vector<std::string> command = GENERATE(
       std::vector<std::string>{}, std::vector<std::string>{"train"}, std::vector<std::string>{"eval"},
-      std::vector<std::string>{"plan"}, std::vector<std::string>{"bench"}, std::vector<std::string>{"bench", "dgc"},
-      std::vector<std::string>{"bench", "train"}, std::vector<std::string>{"report"},
-      std::vector<std::string>{"config"}, std::vector<std::string>{"info"});
+      std::vector<std::string>{"generate"}, std::vector<std::string>{"plan"}, std::vector<std::string>{"bench"},
+      std::vector<std::string>{"bench", "dgc"}, std::vector<std::string>{"bench", "train"},
+      std::vector<std::string>{"report"}, std::vector<std::string>{"config"}, std::vector<std::string>{"info"});
   CAPTURE(command);
   const Program dgc;
   auto arguments = command;

@@ -75,7 +75,7 @@ TEST_CASE("text: a file that is missing, empty or not UTF-8 is named, with what 
   CHECK_THAT(user_error([&] {
                words_of({f.folder.path() + "/none.txt", "data.valid"});
              }),
-             Catch::Contains("/none.txt: cannot open it"));
+             Catch::Contains("/none.txt: there is no such file; set data.valid to"));
 }
 
 TEST_CASE("text: what is UTF-8, and where it ends") {
