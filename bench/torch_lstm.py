@@ -11,12 +11,12 @@ clipped, plain SGD. samples_per_s, in words, is the median of --repeats stretche
 import argparse
 import json
 import pathlib
-import statistics
 import sys
-import time
 
 import torch
 import torch.nn.functional as F
+
+import torch_speed
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "reference"))
 import language  # noqa: E402
@@ -49,9 +49,7 @@ def main():
     parser.add_argument("--bptt", type=int, default=20)
     parser.add_argument("--batch", type=int, default=20, help="streams")
     parser.add_argument("--clip", type=float, default=0.25)
-    parser.add_argument("--steps", type=int, default=10, help="in a measured stretch")
-    parser.add_argument("--repeats", type=int, default=5, help="measured stretches")
-    parser.add_argument("--warmup", type=int, default=5, help="steps before the first stretch")
+    torch_speed.add_options(parser)
     options = parser.parse_args()
 
     torch.set_num_threads(options.threads)
@@ -76,17 +74,11 @@ def main():
         if device.type == "cuda":
             torch.cuda.synchronize()
 
-    train(options.warmup)
-    speeds = []
-    for _ in range(options.repeats):
-        start = time.perf_counter()
-        train(options.steps)
-        speeds.append(options.steps * options.bptt * options.batch / (time.perf_counter() - start))
+    speed = torch_speed.measure(train, options.bptt * options.batch, options)
     print(json.dumps({"program": "torch_lstm", "torch": torch.__version__, "device": options.device,
                       "threads": options.threads, "vocabulary": options.vocabulary, "hidden": options.hidden,
                       "layers": options.layers, "dropout": options.dropout, "bptt": options.bptt,
-                      "batch": options.batch, "samples_per_s": round(statistics.median(speeds), 1),
-                      "lowest": round(min(speeds), 1), "highest": round(max(speeds), 1)}))
+                      "batch": options.batch, **speed}))
 
 
 if __name__ == "__main__":

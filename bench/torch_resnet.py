@@ -11,12 +11,12 @@ of --repeats stretches of --steps steps each, after --warmup steps.
 import argparse
 import json
 import pathlib
-import statistics
 import sys
-import time
 
 import torch
 import torch.nn.functional as F
+
+import torch_speed
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "reference"))
 import models  # noqa: E402
@@ -31,9 +31,7 @@ def main():
     parser.add_argument("--amp", action="store_true", help="bf16 autocast")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--batch", type=int, default=128)
-    parser.add_argument("--steps", type=int, default=10, help="in a measured stretch")
-    parser.add_argument("--repeats", type=int, default=5, help="measured stretches")
-    parser.add_argument("--warmup", type=int, default=5, help="steps before the first stretch")
+    torch_speed.add_options(parser)
     parser.add_argument("--compile", action="store_true", help="torch.compile the model (PyTorch 2)")
     options = parser.parse_args()
 
@@ -65,17 +63,10 @@ def main():
         if on_gpu:
             torch.cuda.synchronize()
 
-    train(options.warmup)
-    speeds = []
-    for _ in range(options.repeats):
-        start = time.perf_counter()
-        train(options.steps)
-        speeds.append(options.steps * options.batch / (time.perf_counter() - start))
+    speed = torch_speed.measure(train, options.batch, options)
     print(json.dumps({"program": "torch_resnet", "torch": torch.__version__, "model": options.model,
                       "device": options.device, "amp": options.amp, "compile": options.compile,
-                      "threads": options.threads, "batch": options.batch,
-                      "samples_per_s": round(statistics.median(speeds), 1),
-                      "lowest": round(min(speeds), 1), "highest": round(max(speeds), 1)}))
+                      "threads": options.threads, "batch": options.batch, **speed}))
 
 
 if __name__ == "__main__":

@@ -72,6 +72,8 @@ class Executor {
   View block_view(int block, const Shape& shape) const;
   ConstView tensor_view(int tensor, ConstView x) const;
   View output() const;
+  // Without gradients. Refers to params.
+  LossArgs loss_args(std::span<const ConstView> params, const Target&) const;
 
   const Network& network_;
   Backend& backend_;

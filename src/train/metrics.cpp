@@ -26,11 +26,34 @@ int64_t integer(const Row& row, const std::string& key, const std::string& where
   return *integer;
 }
 
-void set_of_text(Row& row, const std::optional<double>& valid_loss, double test_loss) {
-  if (!valid_loss) return;
-  row.set("valid_loss", *valid_loss)
-      .set("valid_perplexity", perplexity(*valid_loss))
-      .set("test_perplexity", perplexity(test_loss));
+// What EvalMetrics and FinalMetrics begin with.
+template <typename Metrics>
+Row evaluated_row(const char* kind, const Metrics& metrics) {
+  Row row;
+  row.set("kind", kind)
+      .set("step", metrics.step)
+      .set("epoch", metrics.epoch)
+      .set("test_loss", metrics.test_loss)
+      .set("test_accuracy", metrics.test_accuracy)
+      .set("test_top5", metrics.test_top5);
+  if (metrics.valid_loss) {
+    row.set("valid_loss", *metrics.valid_loss)
+        .set("valid_perplexity", perplexity(*metrics.valid_loss))
+        .set("test_perplexity", perplexity(metrics.test_loss));
+  }
+  return row;
+}
+
+template <typename Metrics>
+Metrics evaluated_from_row(const Row& row, const std::string& where) {
+  Metrics metrics;
+  metrics.step = integer(row, "step", where);
+  metrics.epoch = number(row, "epoch", where);
+  metrics.test_loss = number(row, "test_loss", where);
+  metrics.test_accuracy = number(row, "test_accuracy", where);
+  metrics.test_top5 = number(row, "test_top5", where);
+  if (row.find("valid_loss") != nullptr) metrics.valid_loss = number(row, "valid_loss", where);
+  return metrics;
 }
 
 // What an earlier attempt wrote up to and including a step.
@@ -99,27 +122,10 @@ Row to_row(const StepMetrics& step) {
   return row;
 }
 
-Row to_row(const EvalMetrics& eval) {
-  Row row;
-  row.set("kind", "eval")
-      .set("step", eval.step)
-      .set("epoch", eval.epoch)
-      .set("test_loss", eval.test_loss)
-      .set("test_accuracy", eval.test_accuracy)
-      .set("test_top5", eval.test_top5);
-  set_of_text(row, eval.valid_loss, eval.test_loss);
-  return row;
-}
+Row to_row(const EvalMetrics& eval) { return evaluated_row("eval", eval); }
 
 Row to_row(const FinalMetrics& final, const TrafficMeans& traffic) {
-  Row row;
-  row.set("kind", "final")
-      .set("step", final.step)
-      .set("epoch", final.epoch)
-      .set("test_loss", final.test_loss)
-      .set("test_accuracy", final.test_accuracy)
-      .set("test_top5", final.test_top5);
-  set_of_text(row, final.valid_loss, final.test_loss);
+  Row row = evaluated_row("final", final);
   row.set("mean_sent_bytes", traffic.sent_bytes)
       .set("mean_ratio", traffic.ratio)
       .set("mean_sent_bytes_after_warmup", traffic.sent_bytes_after_warmup)
@@ -152,24 +158,11 @@ StepMetrics step_from_row(const Row& row, const std::string& where) {
 }
 
 EvalMetrics eval_from_row(const Row& row, const std::string& where) {
-  EvalMetrics eval;
-  eval.step = integer(row, "step", where);
-  eval.epoch = number(row, "epoch", where);
-  eval.test_loss = number(row, "test_loss", where);
-  eval.test_accuracy = number(row, "test_accuracy", where);
-  eval.test_top5 = number(row, "test_top5", where);
-  if (row.find("valid_loss") != nullptr) eval.valid_loss = number(row, "valid_loss", where);
-  return eval;
+  return evaluated_from_row<EvalMetrics>(row, where);
 }
 
 FinalMetrics final_from_row(const Row& row, const std::string& where) {
-  FinalMetrics final;
-  final.step = integer(row, "step", where);
-  final.epoch = number(row, "epoch", where);
-  final.test_loss = number(row, "test_loss", where);
-  final.test_accuracy = number(row, "test_accuracy", where);
-  final.test_top5 = number(row, "test_top5", where);
-  if (row.find("valid_loss") != nullptr) final.valid_loss = number(row, "valid_loss", where);
+  auto final = evaluated_from_row<FinalMetrics>(row, where);
   final.samples_per_s = number(row, "samples_per_s", where);
   final.wall_seconds = number(row, "wall_seconds", where);
   final.peak_memory_bytes = integer(row, "peak_memory_bytes", where);

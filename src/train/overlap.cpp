@@ -13,9 +13,9 @@
 namespace dgc {
 namespace {
 
+// Without groups: with them nothing overlaps.
 size_t buckets_of(const Config& config, const ParamLayout& params, int64_t bucket_bytes) {
-  const DgcLayout layout = make_dgc_layout(
-      params, make_layout_options(config, config.optimizer.sparsity, config.exchange.workers_per_group));
+  const DgcLayout layout = make_dgc_layout(params, make_layout_options(config, config.optimizer.sparsity, 1));
   return cut_into_buckets(params, layout, bucket_bytes).size();
 }
 
@@ -29,12 +29,17 @@ bool all_can_run_beside(const OptimizerContext& context) {
   return std::ranges::find(all, std::byte{0}) == all.end();
 }
 
-// Why "auto" means no overlap; nothing when it means overlap.
-std::string reason_against(const Config& config, const OptimizerContext& context, size_t buckets) {
+// Why "auto" means no overlap, whatever the model and the ranks are; nothing when the config has no reason.
+std::string reason_of_config(const Config& config) {
   if (config.optimizer.clip_norm) return "optimizer.clip_norm needs all gradients before the first is compressed";
   if (config.exchange.transport == Transport::dense) return "exchange.transport is \"dense\"";
   if (config.exchange.algorithm == ExchangeAlgorithm::split_reduce) return "exchange.algorithm is \"split_reduce\"";
   if (config.exchange.workers_per_group > 1) return "a group's gradient is known after all of its workers'";
+  return "";
+}
+
+// The same of the model and the ranks. Collective.
+std::string reason_of_run(const Config& config, const OptimizerContext& context, size_t buckets) {
   if (buckets < 2) return fmt::format("the model is one bucket of {:g} MiB or more", config.exchange.bucket_mb);
   if (!all_can_run_beside(context)) return "not all ranks compute on a CPU";
   return "";
@@ -53,8 +58,9 @@ std::optional<int64_t> choose_bucket_bytes(const Config& config, const Optimizer
   }
   // Between threads of a process nothing is on its way for long.
   if (context.communicator.size() == 1 || context.communicator.name() == "threads") return std::nullopt;
-  const size_t buckets = buckets_of(config, context.layout, bytes);
-  const std::string reason = reason_against(config, context, buckets);
+  std::string reason = reason_of_config(config);
+  const size_t buckets = reason.empty() ? buckets_of(config, context.layout, bytes) : 0;
+  if (reason.empty()) reason = reason_of_run(config, context, buckets);
   if (context.communicator.rank() == 0) {
     if (reason.empty()) {
       spdlog::info("gradients are compressed and exchanged in {} buckets while others are computed", buckets);

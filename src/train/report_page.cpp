@@ -73,14 +73,12 @@ Plot loss_plot(const std::vector<RunData>& runs, Over over) {
   return plot;
 }
 
-Plot accuracy_plot(const std::vector<RunData>& runs, Over over) {
+Plot eval_plot(const std::vector<RunData>& runs, Over over, const std::function<double(const EvalMetrics&)>& value) {
   Plot plot = base_plot(runs, over);
-  plot.title = "Test accuracy";
-  plot.y_kind = AxisKind::kPercent;
   for (size_t i = 0; i < runs.size(); ++i) {
     Points points;
     for (const EvalMetrics& eval : runs[i].evals) {
-      points.push_back({over == Over::kEpochs ? eval.epoch : static_cast<double>(eval.step), eval.test_accuracy});
+      points.push_back({over == Over::kEpochs ? eval.epoch : static_cast<double>(eval.step), value(eval)});
     }
     plot.curves[i].markers = points.size() <= 60;
     plot.curves[i].line = envelope(points, points_per_curve(runs));
@@ -91,23 +89,19 @@ Plot accuracy_plot(const std::vector<RunData>& runs, Over over) {
   return plot;
 }
 
+Plot accuracy_plot(const std::vector<RunData>& runs, Over over) {
+  Plot plot = eval_plot(runs, over, [](const EvalMetrics& eval) { return eval.test_accuracy; });
+  plot.title = "Test accuracy";
+  plot.y_kind = AxisKind::kPercent;
+  return plot;
+}
+
 // Perplexity of the validation set, by which the run is steered: the test set is looked at once.
 Plot perplexity_plot(const std::vector<RunData>& runs, Over over) {
-  Plot plot = base_plot(runs, over);
+  Plot plot =
+      eval_plot(runs, over, [](const EvalMetrics& eval) { return perplexity(eval.valid_loss.value_or(kNoNumber)); });
   plot.title = "Validation perplexity (log scale)";
   plot.y_kind = AxisKind::kLog;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    Points points;
-    for (const EvalMetrics& eval : runs[i].evals) {
-      const double x = over == Over::kEpochs ? eval.epoch : static_cast<double>(eval.step);
-      points.push_back({x, perplexity(eval.valid_loss.value_or(kNoNumber))});
-    }
-    plot.curves[i].markers = points.size() <= 60;
-    plot.curves[i].line = envelope(points, points_per_curve(runs));
-  }
-  const Point range = line_range(plot);
-  plot.y_low = range.x;
-  plot.y_high = range.y;
   return plot;
 }
 

@@ -29,20 +29,7 @@ struct ApplyCase {
   std::vector<float> expected_sum() const {
     std::vector<float> total(sum.size(), 0);
     for (const DgcCase& c : workers) {
-      for (const DgcSegment& s : c.segments) {
-        uint32_t entry = 0;
-        for (int64_t b = 0; b < s.blocks(); ++b) {
-          uint32_t end = 0;
-          std::memcpy(&end, c.payload() + s.block_ends_at + 4 * b, 4);
-          for (; entry < end; ++entry) {
-            uint16_t offset = 0;
-            float value = 0;
-            std::memcpy(&offset, c.payload() + s.offsets_at + 2 * entry, 2);
-            std::memcpy(&value, c.payload() + s.values_at + 4 * entry, 4);
-            total[static_cast<size_t>(s.offset + b * 65536 + offset)] += value;
-          }
-        }
-      }
+      for (const Entry& e : entries_of(c)) total[static_cast<size_t>(e.element)] += e.value;
     }
     return total;
   }

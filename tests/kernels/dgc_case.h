@@ -155,6 +155,31 @@ inline void seal(DgcCase& c) {
   std::memcpy(c.message.data(), &header, sizeof(header));
 }
 
+struct Entry {
+  int64_t element;  // of the arena
+  float value;
+};
+
+// Of a sound message, in the arena's order.
+inline std::vector<Entry> entries_of(const DgcCase& c) {
+  std::vector<Entry> entries;
+  for (const DgcSegment& s : c.segments) {
+    uint32_t entry = 0;
+    for (int64_t b = 0; b < s.blocks(); ++b) {
+      uint32_t end = 0;
+      std::memcpy(&end, c.payload() + s.block_ends_at + 4 * b, 4);
+      for (; entry < end; ++entry) {
+        uint16_t offset = 0;
+        float value = 0;
+        std::memcpy(&offset, c.payload() + s.offsets_at + 2 * entry, 2);
+        std::memcpy(&value, c.payload() + s.values_at + 4 * entry, 4);
+        entries.push_back({s.offset + b * 65536 + offset, value});
+      }
+    }
+  }
+  return entries;
+}
+
 inline void reference_accumulate(DgcCase& c, const DgcSegment& s, const Rule& rule) {
   float *u = &c.u[static_cast<size_t>(s.offset)], *v = &c.v[static_cast<size_t>(s.offset)];
   const float* g = &c.g[static_cast<size_t>(s.offset)];

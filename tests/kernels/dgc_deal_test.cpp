@@ -10,31 +10,6 @@ using namespace dgc::test;
 
 namespace {
 
-struct Entry {
-  int64_t element;
-  float value;
-};
-
-// Of a canonical message that a test has made, in the arena's order.
-std::vector<Entry> entries_of(const DgcCase& c) {
-  std::vector<Entry> entries;
-  for (const DgcSegment& s : c.segments) {
-    uint32_t entry = 0;
-    for (int64_t b = 0; b < s.blocks(); ++b) {
-      uint32_t end = 0;
-      std::memcpy(&end, c.payload() + s.block_ends_at + 4 * b, 4);
-      for (; entry < end; ++entry) {
-        uint16_t offset = 0;
-        float value = 0;
-        std::memcpy(&offset, c.payload() + s.offsets_at + 2 * entry, 2);
-        std::memcpy(&value, c.payload() + s.values_at + 4 * entry, 4);
-        entries.push_back({s.offset + b * 65536 + offset, value});
-      }
-    }
-  }
-  return entries;
-}
-
 const std::vector<Size> kSizes = {{1, 1}, {17, 5}, {65537, 700}, {4099, 40}, {513, 513}};
 
 struct Dealt {

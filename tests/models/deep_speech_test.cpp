@@ -97,11 +97,11 @@ TEST_CASE("gradients through a whole speech model match finite differences", "[m
     for (const float g : analytic) largest = std::fmax(largest, std::fabs(double{g}));
     for (size_t e = 0; e < w.size(); e += 1 + w.size() / 4) {  // some of each tensor
       const float keep = w[e], eps = 1e-2f;
-      w[e] = keep + eps, net.write(i, w);
+      w[e] = keep + eps, net.write(net.weights, i, w);
       const double up = net.train().loss;
-      w[e] = keep - eps, net.write(i, w);
+      w[e] = keep - eps, net.write(net.weights, i, w);
       const double down = net.train().loss;
-      w[e] = keep, net.write(i, w);
+      w[e] = keep, net.write(net.weights, i, w);
       const double numeric = (up - down) / (2 * static_cast<double>(eps));
       worst = std::fmax(worst, std::fabs(numeric - double{analytic[e]}));
     }

@@ -4,24 +4,21 @@
 #include <functional>
 #include <vector>
 
-#include "models/executor.h"
 #include "tests/kernels/on_device.h"
+#include "tests/models/net_memory.h"
 
 namespace dgc {
 
 // A language model with all the memory it runs in, for training and evaluation, and a short text. Weights are larger
 // than a real model starts with, so that every part of it matters.
-class LanguageNet {
+class LanguageNet : public NetMemory {
  public:
   LanguageNet(const Network& net, Backend& backend, int64_t steps)
-      : layout(net.params()),
-        weights(backend.device(), layout),
-        gradients(backend.device(), layout),
+      : NetMemory(net, backend),
         backend_(backend),
         net_(net),
         training_(net, backend, steps, Executor::Mode::training),
         evaluation_(net, backend, steps, Executor::Mode::evaluation),
-        memory_(backend.device(), std::max(training_.activation_bytes(), evaluation_.activation_bytes())),
         buffers_layout_(net.buffers()),
         state_layout_(net.state()),
         buffers_(backend.device(), buffers_layout_),
@@ -32,8 +29,7 @@ class LanguageNet {
         tokens_(backend.device(), static_cast<size_t>(rows_) * sizeof(int32_t)),
         labels_(backend.device(), static_cast<size_t>(rows_) * sizeof(int32_t)),
         stats_(backend.device(), 3 * sizeof(double)) {
-    training_.attach(memory_.data());
-    evaluation_.attach(memory_.data());
+    share({&training_, &evaluation_});
     for (int i = 0; i < layout.size(); ++i) {
       write(weights, i, random_floats(layout.numel(i), static_cast<unsigned>(i + 1), -1, 1));
     }
@@ -41,9 +37,6 @@ class LanguageNet {
       words_.push_back(static_cast<int32_t>(i * i * 7 % 29 % (classes_ - 1)));
     load_words();
   }
-
-  ParamLayout layout;
-  Arena weights, gradients;
 
   struct Result {
     double loss = 0;  // mean over rows
@@ -85,21 +78,6 @@ class LanguageNet {
     load_words();
   }
 
-  std::vector<float> read(const Arena& arena, int i) const {
-    std::vector<float> host(static_cast<size_t>(arena.layout().numel(i)));
-    backend_.device()->copy_out(host.data(), arena.view(i).data, host.size() * sizeof(float));
-    return host;
-  }
-  void write(const Arena& arena, int i, const std::vector<float>& values) const {
-    backend_.device()->copy_in(arena.view(i).data, values.data(), values.size() * sizeof(float));
-  }
-
-  // What others left behind in the memory that executors share.
-  void dirty_memory() const {
-    const std::vector<unsigned char> nan(memory_.bytes(), 0xff);
-    backend_.device()->copy_in(memory_.data(), nan.data(), nan.size());
-  }
-
  private:
   void forget() { backend_.device()->zero(state_.data(), state_.bytes()); }
   void load_words() {
@@ -118,7 +96,6 @@ class LanguageNet {
   Backend& backend_;
   const Network& net_;
   Executor training_, evaluation_;
-  Buffer memory_;
   ParamLayout buffers_layout_, state_layout_;
   Arena buffers_, state_;
   int64_t classes_, rows_, streams_;

@@ -6,8 +6,8 @@
 #include "layers/flatten.h"
 #include "layers/linear.h"
 #include "layers/pool.h"
-#include "models/executor.h"
 #include "tests/kernels/on_device.h"
+#include "tests/models/net_memory.h"
 
 namespace dgc {
 
@@ -40,29 +40,26 @@ inline Network residual_net() {
 }
 
 // An executor with all the memory it runs in. The loss is sum(r * y) with a fixed random r.
-class NetRun {
+class NetRun : public NetMemory {
  public:
   NetRun(const Network& net, Backend& backend, int64_t batch, Executor::Mode mode = Executor::Mode::training)
-      : executor(net, backend, batch, mode),
-        layout(net.params()),
+      : NetMemory(net, backend),
+        executor(net, backend, batch, mode),
         statistics(net.buffers()),
-        weights(backend.device(), layout),
-        gradients(backend.device(), layout),
         buffers(backend.device(), statistics),
         backend_(backend),
-        memory_(backend.device(), executor.activation_bytes()),
         x_(backend, random_floats(net.shape(0, batch).numel(), 1)),
         x_shape_(net.shape(0, batch)),
         r_(random_floats(net.shape(net.output(), batch).numel(), 2, -4, 4)) {
-    executor.attach(memory_.data());
+    share({&executor});
     initialize(weights, 3);
     initialize(buffers, 3);
     run.training = mode == Executor::Mode::training;
   }
 
   Executor executor;
-  ParamLayout layout, statistics;
-  Arena weights, gradients, buffers;
+  ParamLayout statistics;
+  Arena buffers;
   RunContext run;
 
   View forward() { return executor.forward(weights, buffers, {x_.view().data, x_shape_}, run); }
@@ -87,29 +84,14 @@ class NetRun {
     return sum;
   }
 
-  std::vector<float> read(const Arena& arena, int i) const {
-    std::vector<float> host(static_cast<size_t>(arena.layout().numel(i)));
-    backend_.device()->copy_out(host.data(), arena.view(i).data, host.size() * sizeof(float));
-    return host;
-  }
-  void write(const Arena& arena, int i, const std::vector<float>& values) const {
-    backend_.device()->copy_in(arena.view(i).data, values.data(), values.size() * sizeof(float));
-  }
   std::vector<float> all_gradients() const {
     std::vector<float> host(static_cast<size_t>(gradients.extent()));
     backend_.device()->copy_out(host.data(), gradients.data(), gradients.bytes());
     return host;
   }
 
-  // What others left behind in the memory that executors share.
-  void dirty_memory() const {
-    const std::vector<unsigned char> nan(memory_.bytes(), 0xff);
-    backend_.device()->copy_in(memory_.data(), nan.data(), nan.size());
-  }
-
  private:
   Backend& backend_;
-  Buffer memory_;
   OnDevice x_;
   Shape x_shape_;
   std::vector<float> r_;

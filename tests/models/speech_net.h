@@ -3,8 +3,8 @@
 #include <functional>
 #include <vector>
 
-#include "models/executor.h"
 #include "tests/kernels/on_device.h"
+#include "tests/models/net_memory.h"
 
 namespace dgc {
 
@@ -15,18 +15,15 @@ struct Utterances {
 
 // A speech model with all the memory it runs in, for training and evaluation, and a batch of utterances whose frames
 // are a function of utterance, frame and frequency alone, whatever they are padded to.
-class SpeechNet {
+class SpeechNet : public NetMemory {
  public:
   // behind: what lies behind each utterance's end.
   SpeechNet(const Network& net, Backend& backend, int64_t steps, const Utterances& utterances, float behind = 0)
-      : layout(net.params()),
-        weights(backend.device(), layout),
-        gradients(backend.device(), layout),
+      : NetMemory(net, backend),
         backend_(backend),
         net_(net),
         training_(net, backend, steps, Executor::Mode::training),
         evaluation_(net, backend, steps, Executor::Mode::evaluation),
-        memory_(backend.device(), std::max(training_.activation_bytes(), evaluation_.activation_bytes())),
         buffers_layout_(net.buffers()),
         buffers_(backend.device(), buffers_layout_),
         x_shape_(net.shape(0, steps)),
@@ -35,21 +32,19 @@ class SpeechNet {
         labels_(backend, label_rows(utterances)),
         most_labels_(label_rows(utterances).size() / utterances.labels.size() - 1),
         stats_(backend, {7, 7, 7}) {
-    training_.attach(memory_.data());
-    evaluation_.attach(memory_.data());
+    share({&training_, &evaluation_});
     initialize(buffers_, 1);
     for (int i = 0; i < layout.size(); ++i) {
-      write(i, random_floats(layout.numel(i), static_cast<unsigned>(i + 1), -1, 1));
+      write(weights, i, random_floats(layout.numel(i), static_cast<unsigned>(i + 1), -1, 1));
       // Far from the kinks of hardtanh, which finite differences stumble over, and from where gates saturate.
       const std::string& name = layout.spec(i).name;
-      const auto all = [&](float value) { write(i, std::vector<float>(static_cast<size_t>(layout.numel(i)), value)); };
+      const auto all = [&](float value) {
+        write(weights, i, std::vector<float>(static_cast<size_t>(layout.numel(i)), value));
+      };
       if (name.starts_with("conv") && name.ends_with("norm.weight")) all(0.3f);
       if (name.starts_with("conv") && name.ends_with("norm.bias")) all(1.5f);
     }
   }
-
-  ParamLayout layout;
-  Arena weights, gradients;
 
   struct Result {
     double loss, counted, left_out;
@@ -81,21 +76,6 @@ class SpeechNet {
       own.insert(own.end(), first, first + shape[2]);
     }
     return own;
-  }
-
-  std::vector<float> read(const Arena& arena, int i) const {
-    std::vector<float> host(static_cast<size_t>(layout.numel(i)));
-    backend_.device()->copy_out(host.data(), arena.view(i).data, host.size() * sizeof(float));
-    return host;
-  }
-  void write(int i, const std::vector<float>& values) const {
-    backend_.device()->copy_in(weights.view(i).data, values.data(), values.size() * sizeof(float));
-  }
-
-  // What others left behind in the memory that executors share.
-  void dirty_memory() const {
-    const std::vector<unsigned char> nan(memory_.bytes(), 0xff);
-    backend_.device()->copy_in(memory_.data(), nan.data(), nan.size());
   }
 
  private:
@@ -136,7 +116,6 @@ class SpeechNet {
   Backend& backend_;
   const Network& net_;
   Executor training_, evaluation_;
-  Buffer memory_;
   ParamLayout buffers_layout_;
   Arena buffers_;
   Shape x_shape_;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "optim/optimizer.h"
@@ -88,6 +89,31 @@ struct ClusterOptions {
   // After each step; called by one rank at a time.
   std::function<void(int rank, uint64_t step, Optimizer&, const Arena& weights, const StepReport&)> after;
 };
+
+// How workers share ranks.
+struct Spread {
+  int ranks;
+  int local_workers;
+};
+
+// Seven steps of DGC.
+inline ClusterOptions dgc_cluster(const DgcOptions& dgc, Spread spread, std::function<double(uint64_t step)> sparsity) {
+  ClusterOptions options;
+  options.ranks = spread.ranks;
+  options.local_workers = spread.local_workers;
+  options.steps = 7;
+  options.sparsity = std::move(sparsity);
+  options.make = [=](const OptimizerContext& context) { return make_dgc(context, dgc); };
+  return options;
+}
+
+// What every worker starts from.
+inline std::vector<float> initial_weights() {
+  const auto backend = make_cpu_backend(1);
+  const Arena weights(backend->device(), small_layout());
+  initialize(weights, 5);
+  return to_vector(weights);
+}
 
 // Runs the steps and returns rank 0's weights; REQUIREs that all ranks end with the same bits.
 inline std::vector<float> run_cluster(const ClusterOptions& options) {

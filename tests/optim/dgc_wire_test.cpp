@@ -106,10 +106,7 @@ TEST_CASE("nothing is lost on the wire, in any format", "[optim]") {
         if (rank == 0) history.push_back(to_vector(weights));
       };
       run_cluster(again);
-      const auto backend = make_cpu_backend(1);
-      const Arena start(backend->device(), small_layout());
-      initialize(start, 5);
-      history.insert(history.begin(), to_vector(start));
+      history.insert(history.begin(), initial_weights());
       for (uint64_t step = 0; step < 6; ++step) {
         for (int worker = 0; worker < 4; ++worker) {
           for_elements(small_layout(), [&](int64_t e) {

@@ -10,19 +10,8 @@ using namespace dgc::test;
 
 namespace {
 
-struct Spread {
-  int ranks;
-  int local_workers;
-};
-
 ClusterOptions cluster(const DgcOptions& dgc, Spread spread) {
-  ClusterOptions options;
-  options.ranks = spread.ranks;
-  options.local_workers = spread.local_workers;
-  options.steps = 7;
-  options.sparsity = [](uint64_t step) { return step < 2 ? 0.75 : step < 4 ? 0.5 : 0.98; };
-  options.make = [=](const OptimizerContext& context) { return make_dgc(context, dgc); };
-  return options;
+  return dgc_cluster(dgc, spread, [](uint64_t step) { return step < 2 ? 0.75 : step < 4 ? 0.5 : 0.98; });
 }
 
 // N workers in groups of `size`, each with its share of the group's mean gradient.

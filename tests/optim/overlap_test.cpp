@@ -23,11 +23,6 @@ struct Variant {
   float weight_decay = 1e-3f;
 };
 
-struct Spread {
-  int ranks;
-  int local_workers;
-};
-
 // What is left at the end: the weights, and every worker's u and v, by worker.
 struct Outcome {
   std::vector<float> weights;
@@ -67,12 +62,10 @@ DgcOptions dgc_options(const Run& run) {
 }
 
 Outcome outcome_of(const Run& run) {
-  ClusterOptions options;
-  options.ranks = run.spread.ranks;
-  options.local_workers = run.spread.local_workers;
+  ClusterOptions options = dgc_cluster(dgc_options(run), run.spread, [](uint64_t step) {
+    return step < 2 ? 0.75 : step < 4 ? 0.5 : 0.98;
+  });
   options.steps = 9;
-  options.sparsity = [](uint64_t step) { return step < 2 ? 0.75 : step < 4 ? 0.5 : 0.98; };
-  options.make = [&](const OptimizerContext& context) { return make_dgc(context, dgc_options(run)); };
   if (run.skips) options.gradient = broken_gradient;
   Outcome outcome;
   options.after = [&](int rank, uint64_t step, Optimizer& optimizer, const Arena&, const StepReport& report) {

@@ -21,13 +21,9 @@ struct Reference {
   std::optional<double> small_sparsity;  // small tensors are one compressed tensor; none: they travel dense
 
   std::vector<double> run(int steps, const std::function<double(uint64_t)>& sparsity) {
-    const ParamLayout& layout = small_layout();
-    const auto backend = make_cpu_backend(1);
-    const Arena start(backend->device(), layout);
-    initialize(start, 5);
-    const auto extent = static_cast<size_t>(layout.extent());
-    w.assign(start.data(), start.data() + extent);
-    m.assign(extent, 0);
+    const std::vector<float> start = initial_weights();
+    w.assign(start.begin(), start.end());
+    m.assign(start.size(), 0);
     u.assign(static_cast<size_t>(workers), m);
     v = u;
     for (uint64_t step = 0; step < static_cast<uint64_t>(steps); ++step) take(step, sparsity(step));

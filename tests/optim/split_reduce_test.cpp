@@ -11,11 +11,6 @@ using namespace dgc::test;
 
 namespace {
 
-struct Spread {
-  int ranks;
-  int local_workers;
-};
-
 DgcOptions split() {
   DgcOptions dgc;
   dgc.sgd.momentum = 0.875f;
@@ -25,13 +20,7 @@ DgcOptions split() {
 }
 
 ClusterOptions cluster(const DgcOptions& dgc, Spread spread) {
-  ClusterOptions options;
-  options.ranks = spread.ranks;
-  options.local_workers = spread.local_workers;
-  options.steps = 7;
-  options.sparsity = [](uint64_t step) { return step < 2 ? 0.75 : step < 4 ? 0.9 : 0.98; };
-  options.make = [=](const OptimizerContext& context) { return make_dgc(context, dgc); };
-  return options;
+  return dgc_cluster(dgc, spread, [](uint64_t step) { return step < 2 ? 0.75 : step < 4 ? 0.9 : 0.98; });
 }
 
 // The compressed tensors of small_layout() once more, in plain loops: what is selected, dealt, added up and dropped.
@@ -48,10 +37,7 @@ struct Plainly {
   };
 
   Plainly(int worker_count, bool masks) : workers(worker_count), masking(masks) {
-    const auto backend = make_cpu_backend(1);
-    const Arena start(backend->device(), small_layout());
-    initialize(start, 5);
-    w = to_vector(start);
+    w = initial_weights();
     u.assign(static_cast<size_t>(workers), std::vector<float>(w.size()));
     v = u;
   }
@@ -166,17 +152,11 @@ TEST_CASE("what a split sends and holds back is all that was accumulated", "[opt
   DgcOptions dgc = split();
   dgc.sgd.momentum = 0;
   ClusterOptions options = cluster(dgc, {1, 4});
-  std::vector<double> owed;
-  std::vector<float> start, last;
+  const std::vector<float> start = initial_weights();
+  std::vector<double> owed(start.size());
   options.gradient = [&](int worker, uint64_t step, int64_t e, float) { return gradient_at(worker, step, e, 0); };
   options.after = [&](int, uint64_t step, Optimizer& optimizer, const Arena& weights, const StepReport&) {
     const std::vector<float> w = to_vector(weights);
-    if (step == 0) {
-      owed.assign(w.size(), 0);
-      const Arena initial(make_cpu_backend(1)->device(), small_layout());
-      initialize(initial, 5);
-      start = to_vector(initial);
-    }
     std::vector<double> kept(w.size());
     for (const NamedState& state : optimizer.state()) {
       if (state.name != "v") continue;

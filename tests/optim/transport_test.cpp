@@ -16,30 +16,17 @@ struct Variant {
   SmallTensors small_tensors = SmallTensors::dense;
 };
 
-struct Spread {
-  int ranks;
-  int local_workers;
-};
-
 ClusterOptions cluster(const Variant& variant, Transport transport, Spread spread) {
-  ClusterOptions options;
-  options.ranks = spread.ranks;
-  options.local_workers = spread.local_workers;
-  options.steps = 7;
-  options.sparsity = [](uint64_t step) { return step < 2 ? 0.75 : step < 4 ? 0.5 : 0.98; };
-  options.make = [=](const OptimizerContext& context) {
-    DgcOptions dgc;
-    dgc.sgd.momentum = 0.9f;
-    dgc.sgd.nesterov = true;
-    dgc.sgd.weight_decay = variant.weight_decay;
-    dgc.momentum_correction = variant.momentum_correction;
-    dgc.wire = variant.wire;
-    dgc.small_tensors = variant.small_tensors;
-    dgc.small_sparsity = 0.9;
-    dgc.transport = transport;
-    return make_dgc(context, dgc);
-  };
-  return options;
+  DgcOptions dgc;
+  dgc.sgd.momentum = 0.9f;
+  dgc.sgd.nesterov = true;
+  dgc.sgd.weight_decay = variant.weight_decay;
+  dgc.momentum_correction = variant.momentum_correction;
+  dgc.wire = variant.wire;
+  dgc.small_tensors = variant.small_tensors;
+  dgc.small_sparsity = 0.9;
+  dgc.transport = transport;
+  return dgc_cluster(dgc, spread, [](uint64_t step) { return step < 2 ? 0.75 : step < 4 ? 0.5 : 0.98; });
 }
 
 }  // namespace

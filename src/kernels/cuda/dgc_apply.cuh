@@ -10,7 +10,6 @@
 #include "kernels/cuda/dgc_check.cuh"
 #include "kernels/cuda/dgc_dense.cuh"
 #include "kernels/cuda/dgc_memory.h"
-#include "kernels/cuda/last_block.cuh"
 
 namespace dgc::cuda {
 
@@ -96,25 +95,10 @@ struct DgcApply {
     DgcApplyArgs a;
     DgcApplyScratch scratch;
   };
-  struct Shared {
-    unsigned long long fault;
-    bool is_last;
-  };
+  using Shared = DgcCheckShared;
 
   __device__ static void run(const Args& args, Shared& shared) {
-    const DgcApplyArgs& a = args.a;
-    if (a.control->skip != 0 || a.control->fault.kind != WireFaultKind::none) return;
-    hash_pieces(a.messages, a.workers, a.header.payload_bytes, args.scratch.hashes,
-                [&](int worker) { return DgcMessages{a}.header(worker)[2]; });
-    check_indices(a, args.scratch.fault);
-    grid_sync();
-    const unsigned long long fault = find_fault(a, args.scratch, shared.fault);
-    if (fault == 0) {
-      apply(a);
-    } else if (blockIdx.x == 0 && threadIdx.x == 0) {
-      a.control->fault = decode_fault(a, fault);
-    }
-    if (last_block(args.scratch.ticket, gridDim.x, shared.is_last) && threadIdx.x == 0) *args.scratch.fault = 0;
+    use_if_sound(args.a, args.scratch, shared, [&] { apply(args.a); });
   }
 
   __device__ static void apply(const DgcApplyArgs& a) {

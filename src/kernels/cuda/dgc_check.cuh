@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/cuda/dgc_seal.cuh"
+#include "kernels/cuda/last_block.cuh"
 
 namespace dgc::cuda {
 
@@ -111,6 +112,30 @@ __device__ inline WireFault decode_fault(const DgcApplyArgs& a, unsigned long lo
   if (fault.kind == WireFaultKind::worker) fault.found = got.worker;
   if (fault.kind == WireFaultKind::indices) fault.found = static_cast<unsigned>(~code);
   return fault;
+}
+
+struct DgcCheckShared {
+  unsigned long long fault;
+  bool is_last;
+};
+
+// use() by every block once all messages are known to be sound; one fault in them becomes control->fault instead, and
+// nothing happens where a step is skipped or has a fault already. By all blocks of a cooperative launch.
+template <typename Use>
+__device__ inline void use_if_sound(const DgcApplyArgs& a, const DgcApplyScratch& scratch, DgcCheckShared& shared,
+                                    const Use& use) {
+  if (a.control->skip != 0 || a.control->fault.kind != WireFaultKind::none) return;
+  hash_pieces(a.messages, a.workers, a.header.payload_bytes, scratch.hashes,
+              [&](int worker) { return DgcMessages{a}.header(worker)[2]; });
+  check_indices(a, scratch.fault);
+  grid_sync();
+  const unsigned long long fault = find_fault(a, scratch, shared.fault);
+  if (fault == 0) {
+    use();
+  } else if (blockIdx.x == 0 && threadIdx.x == 0) {
+    a.control->fault = decode_fault(a, fault);
+  }
+  if (last_block(scratch.ticket, gridDim.x, shared.is_last) && threadIdx.x == 0) *scratch.fault = 0;
 }
 
 }  // namespace dgc::cuda
