@@ -51,9 +51,8 @@ void CpuBackend::batch_norm_forward(const BatchNormArgs& args, ConstView x, Cons
     }
 #pragma omp for schedule(static)
     for (int64_t c = 0; c < channels; ++c) {
-      double total = 0, spread = 0;
-      for (int64_t i = 0; i < count; ++i) total += sum[i * channels + c];
-      const double average = total / static_cast<double>(args.rows);
+      const double average = bn::over_chunks(sum, count, channels, c) / static_cast<double>(args.rows);
+      double spread = 0;
       for (int64_t i = 0; i < count; ++i) {  // Chan, Golub, LeVeque 1979: squares about one mean from those about many
         const double n = static_cast<double>(chunks.size(i));
         const double off = sum[i * channels + c] / n - average;
@@ -94,8 +93,6 @@ void CpuBackend::batch_norm_inference(const BatchNormArgs& args, ConstView x, Co
   }
 }
 
-// With h = (x - mean) * inverse, n rows: dx = scale * inverse * (dy - mean(dy) - h * mean(dy * h)), Ioffe & Szegedy
-// 2015.
 void CpuBackend::batch_norm_backward(const BatchNormArgs& args, ConstView x, ConstView y, ConstView scale,
                                      ConstView saved, View dy, View dx, View dscale, View dshift) {
   const Chunks chunks(args);
@@ -106,9 +103,10 @@ void CpuBackend::batch_norm_backward(const BatchNormArgs& args, ConstView x, Con
   float* const a = dot + chunks.sums();
   float *const b = a + channels, *const d = b + channels;
   const float *const mean = saved.f32(), *const inverse = mean + channels;
-  const float *const in = x.f32(), *const out = args.relu ? y.f32() : nullptr, *const by = scale.f32();
+  const float *const in = x.f32(), *const out = args.relu ? y.f32() : nullptr;
   float *const g = dy.f32(), *const to = dx ? dx.f32() : nullptr;
-  float *const scale_gradient = dscale.f32(), *const shift_gradient = dshift.f32();
+  const bn::ChannelGradients gradients{scale.f32(), inverse, dscale.f32(), dshift.f32(), a, b, d};
+  const double n = static_cast<double>(args.rows);
 
 #pragma omp parallel
   {
@@ -120,17 +118,8 @@ void CpuBackend::batch_norm_backward(const BatchNormArgs& args, ConstView x, Con
     }
 #pragma omp for schedule(static)
     for (int64_t c = 0; c < channels; ++c) {
-      double total = 0, along = 0;
-      for (int64_t i = 0; i < count; ++i) {
-        total += sum[i * channels + c];
-        along += dot[i * channels + c];
-      }
-      const double n = static_cast<double>(args.rows), inv = inverse[c], gain = by[c] * inv;
-      scale_gradient[c] += static_cast<float>(along * inv);
-      shift_gradient[c] += static_cast<float>(total);
-      a[c] = static_cast<float>(gain);
-      b[c] = static_cast<float>(-gain * inv * inv * along / n);
-      d[c] = static_cast<float>(-gain * total / n);
+      const double total = bn::over_chunks(sum, count, channels, c), along = bn::over_chunks(dot, count, channels, c);
+      bn::finish_channel(gradients, c, {n, total, along});
     }
     if (to != nullptr) {
 #pragma omp for schedule(static)
