@@ -76,7 +76,11 @@ class Builder {
 
   int recurrent(const std::string& name, int input, const std::string& suffix) {
     const Shape x = net_.shape(input);
-    const RnnOptions options{options_.cell, x[x.rank() - 1], options_.hidden, options_.biases, suffix};
+    const RnnOptions options{.cell = options_.cell,
+                             .in = x[x.rank() - 1],
+                             .hidden = options_.hidden,
+                             .biases = options_.biases,
+                             .suffix = suffix};
     return add(name, std::make_unique<Rnn>(options), {input});
   }
 
