@@ -160,23 +160,13 @@ View Executor::output() const { return block_view(activation_.back(), shape(netw
 
 void Executor::loss(const Arena& weights, const Arena& gradients, const Target& target) {
   DGC_CHECK(mode_ == Mode::training, "executor planned for evaluation");
-  const Range range(backend_, "loss");
-  const auto params = loss_views<ConstView>(weights, network_);
   const auto dparams = loss_views<View>(gradients, network_);
-  network_.loss().run({.backend = backend_,
-                       .x = output(),
-                       .labels = target.labels,
-                       .params = params.span(),
-                       .scratch = block_view(loss_scratch_, {}),
-                       .stats = target.stats,
-                       .dx = output_gradient(),
-                       .dparams = dparams.span(),
-                       .gradient_scale = target.gradient_scale,
-                       .control = target.control,
-                       .lengths = target.lengths});
+  run_loss(weights, target, output_gradient(), dparams.span());
 }
 
-void Executor::loss(const Arena& weights, const Target& target) {
+void Executor::loss(const Arena& weights, const Target& target) { run_loss(weights, target, {}, {}); }
+
+void Executor::run_loss(const Arena& weights, const Target& target, View dx, std::span<const View> dparams) {
   const Range range(backend_, "loss");
   const auto params = loss_views<ConstView>(weights, network_);
   network_.loss().run({.backend = backend_,
@@ -185,6 +175,10 @@ void Executor::loss(const Arena& weights, const Target& target) {
                        .params = params.span(),
                        .scratch = block_view(loss_scratch_, {}),
                        .stats = target.stats,
+                       .dx = dx,
+                       .dparams = dparams,
+                       .gradient_scale = target.gradient_scale,
+                       .control = target.control,
                        .lengths = target.lengths});
 }
 

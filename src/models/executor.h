@@ -64,6 +64,8 @@ class Executor {
 
   void plan_activations();
   void plan_gradients();
+  // dx null: the loss alone.
+  void run_loss(const Arena& weights, const Target&, View dx, std::span<const View> dparams);
   int forward_time(size_t node) const { return static_cast<int>(node); }
   int loss_time() const { return static_cast<int>(network_.nodes().size()); }
   int backward_time(size_t node) const { return 2 * loss_time() - static_cast<int>(node); }
