@@ -19,7 +19,7 @@ struct Chunks {
   int64_t count() const { return (rows + per_chunk - 1) / per_chunk; }
   int64_t size(int64_t i) const { return std::min(per_chunk, rows - i * per_chunk); }
   int64_t at(int64_t i) const { return i * per_chunk * channels; }
-  size_t sums() const { return static_cast<size_t>(count() * channels); }
+  int64_t sums() const { return count() * channels; }
 };
 
 }  // namespace
@@ -32,8 +32,7 @@ void CpuBackend::batch_norm_forward(const BatchNormArgs& args, ConstView x, Cons
                                     ConstView shift, View running_mean, View running_var, View y, View saved) {
   const Chunks chunks(args);
   const int64_t channels = args.channels, count = chunks.count();
-  float* const sum =
-      reinterpret_cast<float*>(scratch((2 * chunks.sums() + static_cast<size_t>(channels)) * sizeof(float)));
+  float* const sum = scratch_floats(2 * chunks.sums() + channels);
   float* const squares = sum + chunks.sums();
   float* const gain = squares + chunks.sums();
   float* const mean = saved.f32();
@@ -80,7 +79,7 @@ void CpuBackend::batch_norm_inference(const BatchNormArgs& args, ConstView x, Co
                                       ConstView shift, ConstView mean, ConstView var, View y) {
   const Chunks chunks(args);
   const int64_t channels = args.channels, count = chunks.count();
-  float* const gain = reinterpret_cast<float*>(scratch(static_cast<size_t>(channels) * sizeof(float)));
+  float* const gain = scratch_floats(channels);
   for (int64_t c = 0; c < channels; ++c) gain[c] = scale.f32()[c] / std::sqrt(var.f32()[c] + args.eps);
   const float *const in = x.f32(), *const add = args.residual ? residual.f32() : nullptr;
   const bn::Affine affine{mean.f32(), gain, shift.f32(), args.relu};
@@ -97,8 +96,7 @@ void CpuBackend::batch_norm_backward(const BatchNormArgs& args, ConstView x, Con
                                      ConstView saved, View dy, View dx, View dscale, View dshift) {
   const Chunks chunks(args);
   const int64_t channels = args.channels, count = chunks.count();
-  float* const sum =
-      reinterpret_cast<float*>(scratch((2 * chunks.sums() + 3 * static_cast<size_t>(channels)) * sizeof(float)));
+  float* const sum = scratch_floats(2 * chunks.sums() + 3 * channels);
   float* const dot = sum + chunks.sums();
   float* const a = dot + chunks.sums();
   float *const b = a + channels, *const d = b + channels;

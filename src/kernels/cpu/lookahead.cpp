@@ -19,8 +19,6 @@ const float* turned(const LookaheadArgs& a, const float* w, float* to) {
   return to;
 }
 
-size_t weight_bytes(const LookaheadArgs& a) { return static_cast<size_t>(a.context * a.channels) * sizeof(float); }
-
 // y[t] = sum of w[k] * x[t + k * direction] over the steps that there are: the output looks at what comes later, the
 // gradient of its input at what came before.
 constexpr int64_t kLater = 1, kEarlier = -1;
@@ -39,12 +37,12 @@ void weighted_sums(const LookaheadArgs& a, int64_t direction, const float* x, co
 }  // namespace
 
 void CpuBackend::lookahead_forward(const LookaheadArgs& a, ConstView x, ConstView w, View y) {
-  const float* const by = turned(a, w.f32(), reinterpret_cast<float*>(scratch(weight_bytes(a))));
+  const float* const by = turned(a, w.f32(), scratch_floats(a.context * a.channels));
   weighted_sums(a, kLater, x.f32(), by, y.f32());
 }
 
 void CpuBackend::lookahead_backward(const LookaheadArgs& a, ConstView x, ConstView w, ConstView dy, View dx, View dw) {
-  float* const memory = reinterpret_cast<float*>(scratch(2 * weight_bytes(a)));
+  float* const memory = scratch_floats(2 * a.context * a.channels);
   const float* const by = turned(a, w.f32(), memory);
   float* const sums = memory + a.context * a.channels;
   const int64_t row = a.streams * a.channels;

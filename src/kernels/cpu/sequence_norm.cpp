@@ -76,7 +76,7 @@ void CpuBackend::sequence_norm_forward(const SequenceNormArgs& args, ConstView l
                                        ConstView shift, View running_mean, View running_var, View y, View saved) {
   const Chunks chunks{args, lengths.i32()};
   const int64_t channels = args.channels, count = chunks.count();
-  float* const sums = reinterpret_cast<float*>(scratch(static_cast<size_t>((count + 1) * channels) * sizeof(float)));
+  float* const sums = scratch_floats((count + 1) * channels);
   float* const gain = sums + count * channels;
   float *const mean = saved.f32(), *const inverse = mean + channels;
   const float *const in = x.f32(), *const by = scale.f32(), *const up = shift.f32();
@@ -126,7 +126,7 @@ void CpuBackend::sequence_norm_backward(const SequenceNormArgs& args, ConstView 
                                         ConstView saved, ConstView dy, View dx, View dscale, View dshift) {
   const Chunks chunks{args, lengths.i32()};
   const int64_t channels = args.channels, count = chunks.count();
-  float* const sum = reinterpret_cast<float*>(scratch(static_cast<size_t>((2 * count + 3) * channels) * sizeof(float)));
+  float* const sum = scratch_floats((2 * count + 3) * channels);
   float* const dot = sum + count * channels;
   float* const a = dot + count * channels;
   float *const b = a + channels, *const d = b + channels;
