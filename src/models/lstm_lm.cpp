@@ -17,9 +17,9 @@ Network make_lstm_lm(const LstmLmOptions& options, int64_t streams) {
   Network net({streams}, Network::Input::tokens);
   const Init init{Init::Kind::uniform, options.init};
   const auto dropout = [&](const std::string& name) {
-    if (options.dropout != 0) net.add(name, std::make_unique<Dropout>(options.dropout, name), {net.output()});
+    if (options.dropout != 0) net.append(name, std::make_unique<Dropout>(options.dropout, name));
   };
-  net.add("encoder", std::make_unique<Embedding>(EmbeddingOptions{options.vocabulary, options.embedding, init}), {0});
+  net.append("encoder", std::make_unique<Embedding>(EmbeddingOptions{options.vocabulary, options.embedding, init}));
   dropout("encoder.drop");
   for (int64_t layer = 0; layer < options.layers; ++layer) {
     const RnnOptions rnn{.cell = RnnCell::lstm,
@@ -28,7 +28,7 @@ Network make_lstm_lm(const LstmLmOptions& options, int64_t streams) {
                          .suffix = "_l" + std::to_string(layer),
                          .init = options.init,
                          .carries_state = true};
-    net.add("rnn", std::make_unique<Rnn>(rnn), {net.output()});
+    net.append("rnn", std::make_unique<Rnn>(rnn));
     dropout("rnn.drop" + rnn.suffix);
   }
   const std::vector<Network::Tie> ties = {{"weight", "encoder.weight"}};
