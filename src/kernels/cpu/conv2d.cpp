@@ -2,7 +2,7 @@
 // they are small next to the images. The copy lives in the shared scratch, where the primitive finds it in cache.
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/dnnl_cache.h"
-#include "kernels/cpu/simd.h"
+#include "kernels/cpu/elementwise.h"
 
 namespace dgc {
 namespace {
@@ -18,10 +18,6 @@ void set_handles(const PreparedConv& conv, const Image& image, const Result& res
   conv.image.set_data_handle(floats(image));
   conv.result.set_data_handle(floats(result));
   conv.scratchpad.set_data_handle(scratchpad);
-}
-
-DGC_MULTIVERSION void add_to(const float* from, float* to, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] += from[i];
 }
 
 }  // namespace
@@ -74,7 +70,7 @@ void CpuBackend::conv2d_backward_weights(const Conv2dArgs& args, ConstView x, Co
   if (db) {
     conv.bias.set_data_handle(memory + weights_bytes);
     dnnl_->run(conv.convolution, {image, result, weights, dnnl_arg(DNNL_ARG_DIFF_BIAS, conv.bias), room});
-    add_to(reinterpret_cast<const float*>(memory + weights_bytes), db.f32(), args.out_c);
+    add_chunk(reinterpret_cast<const float*>(memory + weights_bytes), args.out_c, db.f32());
   } else {
     dnnl_->run(conv.convolution, {image, result, weights, room});
   }

@@ -1,3 +1,5 @@
+#include "kernels/cpu/elementwise.h"
+
 #include <cmath>
 
 #include "kernels/cpu/cpu_backend.h"
@@ -6,11 +8,12 @@
 #include "tensor/rng.h"
 
 namespace dgc {
-namespace {
 
 DGC_MULTIVERSION void add_chunk(const float* x, int64_t n, float* y) {
   for (int64_t i = 0; i < n; ++i) y[i] += x[i];
 }
+
+namespace {
 
 DGC_MULTIVERSION void relu_chunk(const float* x, int64_t n, float* y) {
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] < 0 ? 0 : x[i];  // so that NaN stays NaN
