@@ -27,7 +27,8 @@ RnnArgs Rnn::args(const Shape& x) const {
 }
 
 std::vector<ParamSpec> Rnn::params() const {
-  const Init init{Init::Kind::uniform, 1.f / std::sqrt(static_cast<float>(options_.hidden))};
+  const float range = options_.init > 0 ? options_.init : 1.f / std::sqrt(static_cast<float>(options_.hidden));
+  const Init init{Init::Kind::uniform, range};
   const int64_t gates = args({1, 1, options_.in}).gates();
   const std::string& end = options_.suffix;
   std::vector<ParamSpec> specs = {{"weight_ih" + end, {gates, options_.in}, init},
@@ -38,6 +39,14 @@ std::vector<ParamSpec> Rnn::params() const {
   return specs;
 }
 
+std::vector<ParamSpec> Rnn::state(std::span<const Shape> in) const {
+  if (!options_.carries_state) return {};
+  const Shape shape{in[0][1], options_.hidden};
+  std::vector<ParamSpec> specs = {{"h" + options_.suffix, shape, {}}};
+  if (options_.cell == RnnCell::lstm) specs.push_back({"c" + options_.suffix, shape, {}});
+  return specs;
+}
+
 size_t Rnn::saved_bytes(Backend& backend, std::span<const Shape> in) const {
   return backend.rnn_saved_bytes(args(in[0]));
 }
@@ -45,7 +54,9 @@ size_t Rnn::saved_bytes(Backend& backend, std::span<const Shape> in) const {
 void Rnn::forward(const ForwardArgs& f) const {
   RnnWeights w{f.params[0], f.params[1], {}, {}};
   if (options_.biases) w.b_ih = f.params[2], w.b_hh = f.params[3];
-  f.backend.rnn_forward(args(f.x[0].shape), f.x[0], w, {}, f.y, f.saved);
+  RnnState state;
+  if (options_.carries_state) state = {f.state[0], options_.cell == RnnCell::lstm ? f.state[1] : View()};
+  f.backend.rnn_forward(args(f.x[0].shape), f.x[0], w, state, f.y, f.saved);
 }
 
 void Rnn::backward(const BackwardArgs& b) const {

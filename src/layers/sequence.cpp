@@ -16,6 +16,11 @@ ConstView sequence_lengths(const RunContext& run, const SequenceArgs& args) {
   return run.lengths;
 }
 
+void mask_sequences(Backend& backend, const RunContext& run, const SequenceOptions& options, ConstView x, View y) {
+  const SequenceArgs args = sequence_args(options, y.shape);
+  backend.sequence_mask(args, sequence_lengths(run, args), x, y);
+}
+
 void require_sequences(const Shape& x, const char* layer) {
   if (x.rank() < 3) throw_user_error("{} expects [steps, streams, ...] but its input is {}", layer, x.str());
 }
@@ -25,14 +30,10 @@ Shape SequenceMask::output_shape(std::span<const Shape> in) const {
   return in[0];
 }
 
-void SequenceMask::forward(const ForwardArgs& f) const {
-  const SequenceArgs args = sequence_args(options_, f.x[0].shape);
-  f.backend.sequence_mask(args, sequence_lengths(f.run, args), f.x[0], f.y);
-}
+void SequenceMask::forward(const ForwardArgs& f) const { mask_sequences(f.backend, f.run, options_, f.x[0], f.y); }
 
 void SequenceMask::backward(const BackwardArgs& b) const {
-  const SequenceArgs args = sequence_args(options_, b.dy.shape);
-  if (b.dx[0]) b.backend.sequence_mask(args, sequence_lengths(b.run, args), b.dy, b.dx[0]);
+  if (b.dx[0]) mask_sequences(b.backend, b.run, options_, b.dy, b.dx[0]);
 }
 
 Shape SequenceReverse::output_shape(std::span<const Shape> in) const {
@@ -59,15 +60,13 @@ Shape JoinDirections::output_shape(std::span<const Shape> in) const {
 }
 
 void JoinDirections::forward(const ForwardArgs& f) const {
-  const SequenceArgs args = sequence_args(options_, f.x[0].shape);
   f.backend.device()->copy(f.y.data, f.x[0].data, f.y.bytes());
   f.backend.add(f.x[1], f.y);
-  f.backend.sequence_mask(args, sequence_lengths(f.run, args), f.y, f.y);
+  mask_sequences(f.backend, f.run, options_, f.y, f.y);
 }
 
 void JoinDirections::backward(const BackwardArgs& b) const {
-  const SequenceArgs args = sequence_args(options_, b.dy.shape);
-  b.backend.sequence_mask(args, sequence_lengths(b.run, args), b.dy, b.dy);
+  mask_sequences(b.backend, b.run, options_, b.dy, b.dy);
   for (const View& dx : b.dx) {
     // The executor gave one of them dy's memory where it could.
     if (dx && dx.data != b.dy.data) b.backend.device()->copy(dx.data, b.dy.data, b.dy.bytes());

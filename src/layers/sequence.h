@@ -14,6 +14,8 @@ struct SequenceOptions {
 SequenceArgs sequence_args(const SequenceOptions&, const Shape& x);
 // The run's lengths. Throws InternalError where it has none, or not one for each stream.
 ConstView sequence_lengths(const RunContext&, const SequenceArgs&);
+// y = x, but 0 behind each stream's end; y may be x.
+void mask_sequences(Backend&, const RunContext&, const SequenceOptions&, ConstView x, View y);
 // Throws UserError, with `layer` and the shape in it, unless x has steps, streams and more.
 void require_sequences(const Shape& x, const char* layer);
 

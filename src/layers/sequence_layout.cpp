@@ -14,16 +14,14 @@ Shape FramesToImage::output_shape(std::span<const Shape> in) const {
 void FramesToImage::forward(const ForwardArgs& f) const {
   const Shape& x = f.x[0].shape;
   f.backend.transpose({.outer = x[0], .inner = x[1], .rows = 1, .columns = x[2]}, f.x[0], f.y);
-  const SequenceArgs args = sequence_args({frames_per_step_, SequenceOrder::streams_first}, f.y.shape);
-  f.backend.sequence_mask(args, sequence_lengths(f.run, args), f.y, f.y);
+  mask_sequences(f.backend, f.run, {frames_per_step_, SequenceOrder::streams_first}, f.y, f.y);
 }
 
 void FramesToImage::backward(const BackwardArgs& b) const {
   if (!b.dx[0]) return;
   const Shape& y = b.dy.shape;
   b.backend.transpose({.outer = y[0], .inner = y[1], .rows = 1, .columns = y[2]}, b.dy, b.dx[0]);
-  const SequenceArgs args = sequence_args({frames_per_step_, SequenceOrder::steps_first}, b.dx[0].shape);
-  b.backend.sequence_mask(args, sequence_lengths(b.run, args), b.dx[0], b.dx[0]);
+  mask_sequences(b.backend, b.run, {frames_per_step_, SequenceOrder::steps_first}, b.dx[0], b.dx[0]);
 }
 
 Shape ImageToFrames::output_shape(std::span<const Shape> in) const {

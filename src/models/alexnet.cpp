@@ -17,22 +17,23 @@ class Chain {
   explicit Chain(const Shape& image) : net_(image) {}
 
   void conv(const std::string& name, const Conv2dOptions& options) {
-    add(name, std::make_unique<Conv2d>(options));
+    net_.append(name, std::make_unique<Conv2d>(options));
     relu(name);
   }
-  void norm(const std::string& name) { add(name, std::make_unique<Lrn>(LrnOptions{})); }
-  void pool(const std::string& name) { add(name, std::make_unique<Pool>(PoolOptions{PoolKind::max, 3, 2, 0})); }
-  void flatten() { add("flatten", std::make_unique<Flatten>()); }
-  void linear(const std::string& name, int64_t out) { add(name, std::make_unique<Linear>(net_.shape(last_)[1], out)); }
-  void relu(const std::string& name) { add(name + ".relu", std::make_unique<ActivationLayer>(Activation::relu)); }
-  void dropout(const std::string& name, float p) { add(name, std::make_unique<Dropout>(p, name)); }
+  void norm(const std::string& name) { net_.append(name, std::make_unique<Lrn>(LrnOptions{})); }
+  void pool(const std::string& name) { net_.append(name, std::make_unique<Pool>(PoolOptions{PoolKind::max, 3, 2, 0})); }
+  void flatten() { net_.append("flatten", std::make_unique<Flatten>()); }
+  void linear(const std::string& name, int64_t out) {
+    net_.append(name, std::make_unique<Linear>(net_.shape(net_.output())[1], out));
+  }
+  void relu(const std::string& name) {
+    net_.append(name + ".relu", std::make_unique<ActivationLayer>(Activation::relu));
+  }
+  void dropout(const std::string& name, float p) { net_.append(name, std::make_unique<Dropout>(p, name)); }
   Network take() { return std::move(net_); }
 
  private:
-  void add(const std::string& name, std::unique_ptr<Layer> layer) { last_ = net_.add(name, std::move(layer), {last_}); }
-
   Network net_;
-  int last_ = 0;
 };
 
 }  // namespace

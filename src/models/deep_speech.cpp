@@ -18,11 +18,11 @@ class Builder {
       : options_(options), net_({streams, options.frequencies}) {}
 
   Network build() {
-    add("frames", std::make_unique<FramesToImage>(frames_per_step_), {0});
+    net_.append("frames", std::make_unique<FramesToImage>(frames_per_step_));
     for (size_t i = 0; i < options_.convolutions.size(); ++i) {
       convolution("conv" + std::to_string(i + 1), options_.convolutions[i]);
     }
-    add("steps", std::make_unique<ImageToFrames>(), {net_.output()});
+    net_.append("steps", std::make_unique<ImageToFrames>());
     for (int64_t layer = 0; layer < options_.layers; ++layer) {
       const std::string name = "rnns." + std::to_string(layer);
       if (layer > 0) normalise(name + ".norm", SequenceOrder::steps_first);
@@ -30,35 +30,30 @@ class Builder {
         both_directions(name);
       } else {
         recurrent(name + ".rnn", net_.output(), "_l0");
-        add(name + ".mask", std::make_unique<SequenceMask>(steps()), {net_.output()});
+        net_.append(name + ".mask", std::make_unique<SequenceMask>(steps()));
       }
     }
     if (!options_.bidirectional) {
-      add("lookahead", std::make_unique<Lookahead>(options_.hidden, options_.lookahead), {net_.output()});
+      net_.append("lookahead", std::make_unique<Lookahead>(options_.hidden, options_.lookahead));
       clip("lookahead.clip");
     }
     normalise("fc.norm", SequenceOrder::steps_first);
-    add("fc", std::make_unique<Linear>(options_.hidden, options_.classes, false), {net_.output()});
+    net_.append("fc", std::make_unique<Linear>(options_.hidden, options_.classes, false));
     net_.set_loss("ctc", std::make_unique<CtcLoss>(CtcLossOptions{options_.classes, frames_per_step_}));
     return std::move(net_);
   }
 
  private:
-  int add(const std::string& name, std::unique_ptr<Layer> layer, std::vector<int> inputs) {
-    return net_.add(name, std::move(layer), std::move(inputs));
-  }
   SequenceOptions steps() const { return {frames_per_step_, SequenceOrder::steps_first}; }
   int64_t last_size() const {
     const Shape x = net_.shape(net_.output());
     return x[x.rank() - 1];
   }
 
-  void clip(const std::string& name) {
-    add(name, std::make_unique<ActivationLayer>(Activation::clipped_relu), {net_.output()});
-  }
+  void clip(const std::string& name) { net_.append(name, std::make_unique<ActivationLayer>(Activation::clipped_relu)); }
   void normalise(const std::string& name, SequenceOrder order) {
     const SequenceNormOptions options{.channels = last_size(), .sequences = {frames_per_step_, order}};
-    add(name, std::make_unique<SequenceNorm>(options), {net_.output()});
+    net_.append(name, std::make_unique<SequenceNorm>(options));
   }
 
   void convolution(const std::string& name, const SpeechConvolution& c) {
@@ -68,7 +63,7 @@ class Builder {
                                 .kernel = {c.time, c.frequencies},
                                 .stride = {c.time_stride, c.frequency_stride},
                                 .pad = {c.time / 2, 0}};
-    add(name, std::make_unique<Conv2d>(options), {net_.output()});
+    net_.append(name, std::make_unique<Conv2d>(options));
     frames_per_step_ *= c.time_stride;
     normalise(name + ".norm", SequenceOrder::streams_first);
     clip(name + ".clip");
@@ -76,17 +71,21 @@ class Builder {
 
   int recurrent(const std::string& name, int input, const std::string& suffix) {
     const Shape x = net_.shape(input);
-    const RnnOptions options{options_.cell, x[x.rank() - 1], options_.hidden, options_.biases, suffix};
-    return add(name, std::make_unique<Rnn>(options), {input});
+    const RnnOptions options{.cell = options_.cell,
+                             .in = x[x.rank() - 1],
+                             .hidden = options_.hidden,
+                             .biases = options_.biases,
+                             .suffix = suffix};
+    return net_.add(name, std::make_unique<Rnn>(options), {input});
   }
 
   void both_directions(const std::string& name) {
     const int x = net_.output();
     const int forward = recurrent(name + ".rnn", x, "_l0");
-    const int turned = add(name + ".turn", std::make_unique<SequenceReverse>(steps()), {x});
+    const int turned = net_.add(name + ".turn", std::make_unique<SequenceReverse>(steps()), {x});
     recurrent(name + ".rnn", turned, "_l0_reverse");
-    const int backward = add(name + ".turn_back", std::make_unique<SequenceReverse>(steps()), {net_.output()});
-    add(name + ".sum", std::make_unique<JoinDirections>(steps()), {forward, backward});
+    const int backward = net_.append(name + ".turn_back", std::make_unique<SequenceReverse>(steps()));
+    net_.add(name + ".sum", std::make_unique<JoinDirections>(steps()), {forward, backward});
   }
 
   const DeepSpeechOptions& options_;

@@ -158,33 +158,28 @@ View Executor::forward(const Arena& weights, const Arena& buffers, ConstView x, 
 
 View Executor::output() const { return block_view(activation_.back(), shape(network_.output())); }
 
-LossArgs Executor::loss_args(std::span<const ConstView> params, const Target& target) const {
-  return {.backend = backend_,
-          .x = output(),
-          .labels = target.labels,
-          .params = params,
-          .scratch = block_view(loss_scratch_, {}),
-          .stats = target.stats,
-          .lengths = target.lengths};
-}
-
 void Executor::loss(const Arena& weights, const Arena& gradients, const Target& target) {
   DGC_CHECK(mode_ == Mode::training, "executor planned for evaluation");
-  const Range range(backend_, "loss");
-  const auto params = loss_views<ConstView>(weights, network_);
   const auto dparams = loss_views<View>(gradients, network_);
-  LossArgs args = loss_args(params.span(), target);
-  args.dx = output_gradient();
-  args.dparams = dparams.span();
-  args.gradient_scale = target.gradient_scale;
-  args.control = target.control;
-  network_.loss().run(args);
+  run_loss(weights, target, output_gradient(), dparams.span());
 }
 
-void Executor::loss(const Arena& weights, const Target& target) {
+void Executor::loss(const Arena& weights, const Target& target) { run_loss(weights, target, {}, {}); }
+
+void Executor::run_loss(const Arena& weights, const Target& target, View dx, std::span<const View> dparams) {
   const Range range(backend_, "loss");
   const auto params = loss_views<ConstView>(weights, network_);
-  network_.loss().run(loss_args(params.span(), target));
+  network_.loss().run({.backend = backend_,
+                       .x = output(),
+                       .labels = target.labels,
+                       .params = params.span(),
+                       .scratch = block_view(loss_scratch_, {}),
+                       .stats = target.stats,
+                       .dx = dx,
+                       .dparams = dparams,
+                       .gradient_scale = target.gradient_scale,
+                       .control = target.control,
+                       .lengths = target.lengths});
 }
 
 void Executor::logits(const Arena& weights, int64_t first_row, View to) {

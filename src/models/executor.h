@@ -64,6 +64,8 @@ class Executor {
 
   void plan_activations();
   void plan_gradients();
+  // dx null: the loss alone.
+  void run_loss(const Arena& weights, const Target&, View dx, std::span<const View> dparams);
   int forward_time(size_t node) const { return static_cast<int>(node); }
   int loss_time() const { return static_cast<int>(network_.nodes().size()); }
   int backward_time(size_t node) const { return 2 * loss_time() - static_cast<int>(node); }
@@ -72,8 +74,6 @@ class Executor {
   View block_view(int block, const Shape& shape) const;
   ConstView tensor_view(int tensor, ConstView x) const;
   View output() const;
-  // Without gradients. Refers to params.
-  LossArgs loss_args(std::span<const ConstView> params, const Target&) const;
 
   const Network& network_;
   Backend& backend_;

@@ -3,7 +3,7 @@
 #include "layers/decoder.h"
 #include "layers/dropout.h"
 #include "layers/embedding.h"
-#include "layers/lstm.h"
+#include "layers/rnn.h"
 
 namespace dgc {
 
@@ -17,14 +17,19 @@ Network make_lstm_lm(const LstmLmOptions& options, int64_t streams) {
   Network net({streams}, Network::Input::tokens);
   const Init init{Init::Kind::uniform, options.init};
   const auto dropout = [&](const std::string& name) {
-    if (options.dropout != 0) net.add(name, std::make_unique<Dropout>(options.dropout, name), {net.output()});
+    if (options.dropout != 0) net.append(name, std::make_unique<Dropout>(options.dropout, name));
   };
-  net.add("encoder", std::make_unique<Embedding>(EmbeddingOptions{options.vocabulary, options.embedding, init}), {0});
+  net.append("encoder", std::make_unique<Embedding>(EmbeddingOptions{options.vocabulary, options.embedding, init}));
   dropout("encoder.drop");
   for (int64_t layer = 0; layer < options.layers; ++layer) {
-    const int64_t in = layer == 0 ? options.embedding : options.hidden;
-    net.add("rnn", std::make_unique<Lstm>(LstmOptions{in, options.hidden, layer, options.init}), {net.output()});
-    dropout("rnn.drop_l" + std::to_string(layer));
+    const RnnOptions rnn{.cell = RnnCell::lstm,
+                         .in = layer == 0 ? options.embedding : options.hidden,
+                         .hidden = options.hidden,
+                         .suffix = "_l" + std::to_string(layer),
+                         .init = options.init,
+                         .carries_state = true};
+    net.append("rnn", std::make_unique<Rnn>(rnn));
+    dropout("rnn.drop" + rnn.suffix);
   }
   const std::vector<Network::Tie> ties = {{"weight", "encoder.weight"}};
   net.set_loss("decoder", std::make_unique<Decoder>(DecoderOptions{options.hidden, options.vocabulary, init}),

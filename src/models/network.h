@@ -34,6 +34,8 @@ class Network {
   // Returns the tensor that the layer writes. Throws UserError, with the layer's name before it, when shapes do not
   // fit.
   int add(const std::string& name, std::unique_ptr<Layer> layer, std::vector<int> inputs);
+  // The same for a layer that reads the last tensor so far.
+  int append(const std::string& name, std::unique_ptr<Layer> layer) { return add(name, std::move(layer), {output()}); }
 
   // After the last layer; without it the output is the logits of a cross entropy. Throws UserError as add() does.
   void set_loss(const std::string& name, std::unique_ptr<Loss> loss, const std::vector<Tie>& ties = {});

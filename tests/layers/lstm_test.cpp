@@ -1,23 +1,31 @@
-#include "layers/lstm.h"
-
 #include <catch2/catch.hpp>
 
+#include "layers/rnn.h"
 #include "tests/backends.h"
 #include "tests/layers/gradient_check.h"
 
 using namespace dgc;
 
+namespace {
+
+// As a language model has it.
+RnnOptions lstm(int64_t in, int64_t hidden) {
+  return {.cell = RnnCell::lstm, .in = in, .hidden = hidden, .carries_state = true};
+}
+
+}  // namespace
+
 TEST_CASE("lstm gradients match finite differences", "[layers][grad]") {
   const auto backend = GENERATE(from_range(backends())).make();
   const int64_t steps = GENERATE(1, 4), streams = GENERATE(1, 3), in = GENERATE(1, 6), hidden = GENERATE(1, 5);
   CAPTURE(backend->name(), steps, streams, in, hidden);
-  const Lstm layer({.in = in, .hidden = hidden});
+  const Rnn layer(lstm(in, hidden));
   CHECK(LayerRun(*backend, layer, {{steps, streams, in}}).worst_gradient_error(2e-2f) < 1e-3);  // curved
 }
 
 TEST_CASE("lstm goes on from its state", "[layers]") {
   const auto backend = GENERATE(from_range(backends())).make();
-  const Lstm layer({.in = 3, .hidden = 4});
+  const Rnn layer(lstm(3, 4));
   LayerRun whole(*backend, layer, {{5, 2, 3}}), first(*backend, layer, {{2, 2, 3}}),
       second(*backend, layer, {{3, 2, 3}});
   for (LayerRun* part : {&first, &second}) {
@@ -43,7 +51,7 @@ TEST_CASE("lstm goes on from its state", "[layers]") {
 
 TEST_CASE("lstm adds to the gradients of its parameters, and skips dx when not wanted", "[layers]") {
   const auto backend = GENERATE(from_range(backends())).make();
-  const Lstm layer({.in = 5, .hidden = 4});
+  const Rnn layer(lstm(5, 4));
   LayerRun run(*backend, layer, {{3, 2, 5}});
   run.backward();
   std::vector<std::vector<float>> once;
@@ -58,7 +66,9 @@ TEST_CASE("lstm adds to the gradients of its parameters, and skips dx when not w
 }
 
 TEST_CASE("lstm parameters and state have PyTorch's names, shapes and range", "[layers]") {
-  const Lstm layer({.in = 3, .hidden = 16, .layer = 1});
+  RnnOptions options = lstm(3, 16);
+  options.suffix = "_l1";
+  const Rnn layer(options);
   const auto params = layer.params();
   REQUIRE(params.size() == 4);
   CHECK((params[0].name == "weight_ih_l1" && params[0].shape == Shape{64, 3}));
@@ -66,7 +76,8 @@ TEST_CASE("lstm parameters and state have PyTorch's names, shapes and range", "[
   CHECK((params[2].name == "bias_ih_l1" && params[2].shape == Shape{64}));
   CHECK((params[3].name == "bias_hh_l1" && params[3].shape == Shape{64}));
   for (const ParamSpec& spec : params) CHECK((spec.init.kind == Init::Kind::uniform && spec.init.value == 0.25f));
-  CHECK(Lstm({.in = 3, .hidden = 16, .init = 0.1f}).params()[3].init.value == 0.1f);
+  options.init = 0.1f;
+  CHECK(Rnn(options).params()[3].init.value == 0.1f);
   const auto state = layer.state(std::vector{Shape{35, 20, 3}});
   REQUIRE(state.size() == 2);
   CHECK((state[0].name == "h_l1" && state[0].shape == Shape{20, 16}));
@@ -74,11 +85,11 @@ TEST_CASE("lstm parameters and state have PyTorch's names, shapes and range", "[
 }
 
 TEST_CASE("lstm says what does not fit", "[layers]") {
-  const Lstm layer({.in = 4, .hidden = 2});
+  const Rnn layer(lstm(4, 2));
   CHECK(layer.output_shape(std::vector{Shape{3, 7, 4}}) == Shape{3, 7, 2});
   CHECK_THROWS_WITH(layer.output_shape(std::vector{Shape{3, 4}}), Catch::Contains("[3, 4]"));
   CHECK_THROWS_WITH(layer.output_shape(std::vector{Shape{3, 7, 5}}),
                     Catch::Contains("[steps, streams, 4]") && Catch::Contains("[3, 7, 5]"));
-  CHECK_THROWS_AS(Lstm({.in = 0, .hidden = 2}), UserError);
-  CHECK_THROWS_AS(Lstm({.in = 2, .hidden = -1}), UserError);
+  CHECK_THROWS_AS(Rnn(lstm(0, 2)), UserError);
+  CHECK_THROWS_AS(Rnn(lstm(2, -1)), UserError);
 }

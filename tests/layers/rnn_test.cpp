@@ -63,6 +63,22 @@ TEST_CASE("recurrent layers' parameters have PyTorch's names, shapes and range",
   CHECK(Rnn({.in = 3, .hidden = 16}).state(std::vector{Shape{5, 2, 3}}).empty());
 }
 
+TEST_CASE("recurrent layers other than the lstm carry h alone, and go on from it", "[layers]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const auto cell = GENERATE(RnnCell::gru, RnnCell::tanh, RnnCell::relu);
+  const Rnn layer({.cell = cell, .in = 3, .hidden = 4, .suffix = "_l2", .carries_state = true});
+  const auto state = layer.state(std::vector{Shape{5, 2, 3}});
+  REQUIRE(state.size() == 1);
+  CHECK((state[0].name == "h_l2" && state[0].shape == Shape{2, 4}));
+  LayerRun whole(*backend, layer, {{5, 2, 3}}), rest(*backend, layer, {{3, 2, 3}});
+  const auto all = whole.forward();
+  for (size_t i = 0; i < 4; ++i) rest.param(i) = whole.param(i);
+  rest.x().assign(whole.x().begin() + 2 * 2 * 3, whole.x().end());
+  rest.state(0).assign(all.begin() + 2 * 4, all.begin() + 2 * 2 * 4);  // h is the output of the second step
+  CHECK(worst_error(rest.forward(), std::vector(all.begin() + 2 * 2 * 4, all.end())) < 1e-6);
+  CHECK(worst_error(rest.next_state(0), whole.next_state(0)) < 1e-6);
+}
+
 TEST_CASE("rnn says what does not fit", "[layers]") {
   const Rnn layer({.in = 4, .hidden = 2});
   CHECK(layer.output_shape(std::vector{Shape{3, 7, 4}}) == Shape{3, 7, 2});

@@ -7,8 +7,8 @@
 #include "layers/decoder.h"
 #include "layers/embedding.h"
 #include "layers/linear.h"
-#include "layers/lstm.h"
 #include "layers/pool.h"
+#include "layers/rnn.h"
 
 using namespace dgc;
 
@@ -90,7 +90,7 @@ TEST_CASE("a loss may share a parameter with a layer: it exists once", "[models]
 
   Network other = chain(4);
   CHECK_THROWS_WITH(other.set_loss("decoder", decoder()), Catch::StartsWith("loss decoder: decoder expects [..., 3]"));
-  other.add("rnn", std::make_unique<Lstm>(LstmOptions{.in = 4, .hidden = 3}), {1});
+  other.add("rnn", std::make_unique<Rnn>(RnnOptions{.in = 4, .hidden = 3}), {1});
   CHECK_THROWS_WITH(other.set_loss("decoder", decoder(), {{"weight", "encoder.weight"}}),
                     Catch::Contains("[7, 3]") && Catch::Contains("encoder.weight") && Catch::Contains("[7, 4]"));
   CHECK_THROWS_AS(chain(3).set_loss("decoder", decoder(), {{"weight", "nowhere"}}), InternalError);

@@ -19,7 +19,7 @@ struct Chunks {
   int64_t count() const { return (rows + per_chunk - 1) / per_chunk; }
   int64_t size(int64_t i) const { return std::min(per_chunk, rows - i * per_chunk); }
   int64_t at(int64_t i) const { return i * per_chunk * channels; }
-  size_t sums() const { return static_cast<size_t>(count() * channels); }
+  int64_t sums() const { return count() * channels; }
 };
 
 }  // namespace
@@ -32,8 +32,7 @@ void CpuBackend::batch_norm_forward(const BatchNormArgs& args, ConstView x, Cons
                                     ConstView shift, View running_mean, View running_var, View y, View saved) {
   const Chunks chunks(args);
   const int64_t channels = args.channels, count = chunks.count();
-  float* const sum =
-      reinterpret_cast<float*>(scratch((2 * chunks.sums() + static_cast<size_t>(channels)) * sizeof(float)));
+  float* const sum = scratch_floats(2 * chunks.sums() + channels);
   float* const squares = sum + chunks.sums();
   float* const gain = squares + chunks.sums();
   float* const mean = saved.f32();
@@ -51,9 +50,8 @@ void CpuBackend::batch_norm_forward(const BatchNormArgs& args, ConstView x, Cons
     }
 #pragma omp for schedule(static)
     for (int64_t c = 0; c < channels; ++c) {
-      double total = 0, spread = 0;
-      for (int64_t i = 0; i < count; ++i) total += sum[i * channels + c];
-      const double average = total / static_cast<double>(args.rows);
+      const double average = bn::over_chunks(sum, count, channels, c) / static_cast<double>(args.rows);
+      double spread = 0;
       for (int64_t i = 0; i < count; ++i) {  // Chan, Golub, LeVeque 1979: squares about one mean from those about many
         const double n = static_cast<double>(chunks.size(i));
         const double off = sum[i * channels + c] / n - average;
@@ -81,7 +79,7 @@ void CpuBackend::batch_norm_inference(const BatchNormArgs& args, ConstView x, Co
                                       ConstView shift, ConstView mean, ConstView var, View y) {
   const Chunks chunks(args);
   const int64_t channels = args.channels, count = chunks.count();
-  float* const gain = reinterpret_cast<float*>(scratch(static_cast<size_t>(channels) * sizeof(float)));
+  float* const gain = scratch_floats(channels);
   for (int64_t c = 0; c < channels; ++c) gain[c] = scale.f32()[c] / std::sqrt(var.f32()[c] + args.eps);
   const float *const in = x.f32(), *const add = args.residual ? residual.f32() : nullptr;
   const bn::Affine affine{mean.f32(), gain, shift.f32(), args.relu};
@@ -94,21 +92,19 @@ void CpuBackend::batch_norm_inference(const BatchNormArgs& args, ConstView x, Co
   }
 }
 
-// With h = (x - mean) * inverse, n rows: dx = scale * inverse * (dy - mean(dy) - h * mean(dy * h)), Ioffe & Szegedy
-// 2015.
 void CpuBackend::batch_norm_backward(const BatchNormArgs& args, ConstView x, ConstView y, ConstView scale,
                                      ConstView saved, View dy, View dx, View dscale, View dshift) {
   const Chunks chunks(args);
   const int64_t channels = args.channels, count = chunks.count();
-  float* const sum =
-      reinterpret_cast<float*>(scratch((2 * chunks.sums() + 3 * static_cast<size_t>(channels)) * sizeof(float)));
+  float* const sum = scratch_floats(2 * chunks.sums() + 3 * channels);
   float* const dot = sum + chunks.sums();
   float* const a = dot + chunks.sums();
   float *const b = a + channels, *const d = b + channels;
   const float *const mean = saved.f32(), *const inverse = mean + channels;
-  const float *const in = x.f32(), *const out = args.relu ? y.f32() : nullptr, *const by = scale.f32();
+  const float *const in = x.f32(), *const out = args.relu ? y.f32() : nullptr;
   float *const g = dy.f32(), *const to = dx ? dx.f32() : nullptr;
-  float *const scale_gradient = dscale.f32(), *const shift_gradient = dshift.f32();
+  const bn::ChannelGradients gradients{scale.f32(), inverse, dscale.f32(), dshift.f32(), a, b, d};
+  const double n = static_cast<double>(args.rows);
 
 #pragma omp parallel
   {
@@ -120,17 +116,8 @@ void CpuBackend::batch_norm_backward(const BatchNormArgs& args, ConstView x, Con
     }
 #pragma omp for schedule(static)
     for (int64_t c = 0; c < channels; ++c) {
-      double total = 0, along = 0;
-      for (int64_t i = 0; i < count; ++i) {
-        total += sum[i * channels + c];
-        along += dot[i * channels + c];
-      }
-      const double n = static_cast<double>(args.rows), inv = inverse[c], gain = by[c] * inv;
-      scale_gradient[c] += static_cast<float>(along * inv);
-      shift_gradient[c] += static_cast<float>(total);
-      a[c] = static_cast<float>(gain);
-      b[c] = static_cast<float>(-gain * inv * inv * along / n);
-      d[c] = static_cast<float>(-gain * total / n);
+      const double total = bn::over_chunks(sum, count, channels, c), along = bn::over_chunks(dot, count, channels, c);
+      bn::finish_channel(gradients, c, {n, total, along});
     }
     if (to != nullptr) {
 #pragma omp for schedule(static)

@@ -148,6 +148,15 @@ void gradient_sums(const float* x, const float* y, const float* mean, int64_t ro
   }
 }
 
+void finish_channel(const ChannelGradients& k, int64_t c, const ChannelSums& over) {
+  const double inverse = k.inverse[c], gain = k.scale[c] * inverse;
+  k.dscale[c] += static_cast<float>(over.dot * inverse);
+  k.dshift[c] += static_cast<float>(over.sum);
+  k.a[c] = static_cast<float>(gain);
+  k.b[c] = static_cast<float>(-gain * inverse * inverse * over.dot / over.rows);
+  k.d[c] = static_cast<float>(-gain * over.sum / over.rows);
+}
+
 DGC_MULTIVERSION
 void input_gradient(const Gradient& k, const float* x, const float* dy, int64_t rows, int64_t channels, float* dx) {
   for (int64_t r = 0; r < rows; ++r, x += channels, dy += channels, dx += channels) {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-// The loops of batch normalisation over one chunk of rows of [rows, channels] data.
+// The loops of batch normalisation over one chunk of rows of [rows, channels] data, and what lies between them.
 namespace dgc::bn {
 
 // sum[c] = sum of x; squares[c] = sum of (x - sum[c] / rows)^2: centred, so a mean far from zero costs no digits.
@@ -20,6 +20,26 @@ void normalise(const Affine&, const float* x, const float* residual, int64_t row
 // Masks dy where y <= 0 (y null: no mask), then sum[c] = sum of dy, dot[c] = sum of dy * (x - mean).
 void gradient_sums(const float* x, const float* y, const float* mean, int64_t rows, int64_t channels, float* dy,
                    float* sum, float* dot);
+
+// sums [chunks, channels] -> the sum of channel c, in double and in order.
+inline double over_chunks(const float* sums, int64_t chunks, int64_t channels, int64_t c) {
+  double total = 0;
+  for (int64_t i = 0; i < chunks; ++i) total += sums[i * channels + c];
+  return total;
+}
+
+// What a channel's sums over all rows make of it. With h = (x - mean) * inverse, n rows:
+// dx = scale * inverse * (dy - mean(dy) - h * mean(dy * h)), Ioffe & Szegedy 2015.
+struct ChannelSums {
+  double rows, sum, dot;  // of gradient_sums
+};
+struct ChannelGradients {
+  const float* scale;
+  const float* inverse;    // 1 / sqrt(var + eps)
+  float *dscale, *dshift;  // ADDED to
+  float *a, *b, *d;        // Gradient's
+};
+void finish_channel(const ChannelGradients&, int64_t c, const ChannelSums&);
 
 // dx = a[c] * dy + b[c] * (x - mean[c]) + d[c]; dx may be dy.
 struct Gradient {

@@ -2,26 +2,18 @@
 // they are small next to the images. The copy lives in the shared scratch, where the primitive finds it in cache.
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/dnnl_cache.h"
-#include "kernels/cpu/simd.h"
+#include "kernels/cpu/elementwise.h"
 
 namespace dgc {
 namespace {
 
 constexpr size_t round_up(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-float* floats(const View& view) { return view.f32(); }
-float* floats(const ConstView& view) { return const_cast<float*>(view.f32()); }  // oneDNN only reads its inputs
-
 // Not called bind: std::byte brings std::bind into every call.
-template <typename Image, typename Result>
-void set_handles(const PreparedConv& conv, const Image& image, const Result& result, std::byte* scratchpad) {
-  conv.image.set_data_handle(floats(image));
-  conv.result.set_data_handle(floats(result));
-  conv.scratchpad.set_data_handle(scratchpad);
-}
-
-DGC_MULTIVERSION void add_to(const float* from, float* to, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] += from[i];
+void set_handles(const PreparedConv& conv, ConstView image, ConstView result, std::byte* scratchpad) {
+  set_data(conv.image, image.f32());
+  set_data(conv.result, result.f32());
+  set_data(conv.scratchpad, scratchpad);
 }
 
 }  // namespace
@@ -29,13 +21,7 @@ DGC_MULTIVERSION void add_to(const float* from, float* to, int64_t n) {
 std::byte* CpuBackend::load_weights(const PreparedConv& conv, ConstView w) {
   const size_t copy_bytes = conv.reordered ? round_up(conv.weights_bytes) : 0;
   std::byte* const copy = scratch(copy_bytes + conv.scratchpad_bytes);
-  if (!conv.reordered) {
-    conv.weights.set_data_handle(floats(w));
-    return copy;
-  }
-  conv.user_weights.set_data_handle(floats(w));
-  conv.weights.set_data_handle(copy);
-  dnnl_->run(conv.reorder, {dnnl_arg(DNNL_ARG_FROM, conv.user_weights), dnnl_arg(DNNL_ARG_TO, conv.weights)});
+  set_data(conv.weights, dnnl_->load_weights(conv, w.f32(), reinterpret_cast<float*>(copy)));
   return copy + copy_bytes;
 }
 
@@ -45,7 +31,7 @@ void CpuBackend::conv2d_forward(const Conv2dArgs& args, ConstView x, ConstView w
   const auto image = dnnl_arg(DNNL_ARG_SRC, conv.image), weights = dnnl_arg(DNNL_ARG_WEIGHTS, conv.weights);
   const auto result = dnnl_arg(DNNL_ARG_DST, conv.result), room = dnnl_arg(DNNL_ARG_SCRATCHPAD, conv.scratchpad);
   if (b) {
-    conv.bias.set_data_handle(floats(b));
+    set_data(conv.bias, b.f32());
     dnnl_->run(conv.convolution, {image, weights, dnnl_arg(DNNL_ARG_BIAS, conv.bias), result, room});
   } else {
     dnnl_->run(conv.convolution, {image, weights, result, room});
@@ -65,21 +51,21 @@ void CpuBackend::conv2d_backward_weights(const Conv2dArgs& args, ConstView x, Co
   const size_t weights_bytes = round_up(conv.weights_bytes);
   const size_t bias_bytes = db ? round_up(static_cast<size_t>(args.out_c) * sizeof(float)) : 0;
   std::byte* const memory = scratch(weights_bytes + bias_bytes + conv.scratchpad_bytes);
-  conv.weights.set_data_handle(memory);
+  set_data(conv.weights, memory);
   set_handles(conv, x, dy, memory + weights_bytes + bias_bytes);
 
   const auto image = dnnl_arg(DNNL_ARG_SRC, conv.image), result = dnnl_arg(DNNL_ARG_DIFF_DST, conv.result);
   const auto weights = dnnl_arg(DNNL_ARG_DIFF_WEIGHTS, conv.weights);
   const auto room = dnnl_arg(DNNL_ARG_SCRATCHPAD, conv.scratchpad);
   if (db) {
-    conv.bias.set_data_handle(memory + weights_bytes);
+    set_data(conv.bias, memory + weights_bytes);
     dnnl_->run(conv.convolution, {image, result, weights, dnnl_arg(DNNL_ARG_DIFF_BIAS, conv.bias), room});
-    add_to(reinterpret_cast<const float*>(memory + weights_bytes), db.f32(), args.out_c);
+    add_chunk(reinterpret_cast<const float*>(memory + weights_bytes), args.out_c, db.f32());
   } else {
     dnnl_->run(conv.convolution, {image, result, weights, room});
   }
   if (dw) {
-    conv.user_weights.set_data_handle(floats(dw));
+    set_data(conv.user_weights, dw.f32());
     dnnl_->run(conv.reorder, {dnnl_arg(DNNL_ARG_FROM, conv.weights), dnnl_arg(DNNL_ARG_TO, conv.user_weights)});
   }
 }

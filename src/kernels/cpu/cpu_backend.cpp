@@ -26,6 +26,10 @@ std::byte* CpuBackend::scratch(size_t bytes) {
   return static_cast<std::byte*>(scratch_.data());
 }
 
+float* CpuBackend::scratch_floats(int64_t count) {
+  return reinterpret_cast<float*>(scratch(static_cast<size_t>(count) * sizeof(float)));
+}
+
 std::unique_ptr<Backend> make_cpu_backend(int threads) { return std::make_unique<CpuBackend>(threads); }
 
 }  // namespace dgc

@@ -110,6 +110,7 @@ class CpuBackend : public Backend {
 
  private:
   std::byte* scratch(size_t bytes);  // 64-byte aligned; grows, never shrinks; valid until the next call
+  float* scratch_floats(int64_t count);
   std::byte* load_weights(const PreparedConv&, ConstView w);  // returns the scratch that is left for the primitive
 
   int threads_;

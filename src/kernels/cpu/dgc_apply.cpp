@@ -92,10 +92,6 @@ void apply_block(const DgcApplyArgs& args, const DgcSegment& s, int64_t block) {
   }
 }
 
-bool nothing_to_do(const StepControl& control) {
-  return control.skip != 0 || control.fault.kind != WireFaultKind::none;
-}
-
 // Calls body(segment, block) for every block of every segment, in parallel. `chunks` is scratch.
 template <typename Body>
 void each_block(const DgcTable& table, std::vector<DgcChunk>& chunks, int threads, const Body& body) {
@@ -114,10 +110,7 @@ void each_block(const DgcTable& table, std::vector<DgcChunk>& chunks, int thread
 }  // namespace
 
 void CpuBackend::dgc_apply(const DgcApplyArgs& args) {
-  StepControl& control = *args.control;
-  if (nothing_to_do(control)) return;
-  control.fault = first_fault(args);
-  if (control.fault.kind != WireFaultKind::none) return;
+  if (!may_apply(args)) return;
   each_block(args.table, dgc_scratch_->chunks, threads_,
              [&](const DgcSegment& s, int64_t block) { apply_block(args, s, block); });
   step_dense(args);

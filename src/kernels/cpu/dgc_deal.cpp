@@ -65,10 +65,7 @@ void CpuBackend::dgc_sum_dealt(const DgcSumDealtArgs& args) {
 }
 
 void CpuBackend::dgc_undeal(const DgcUndealArgs& args) {
-  StepControl& control = *args.control;
-  if (control.skip != 0 || control.fault.kind != WireFaultKind::none) return;
-  control.fault = first_fault(args);
-  if (control.fault.kind != WireFaultKind::none) return;
+  if (!may_apply(args)) return;
   const int64_t first = args.table.segments[0].offset;
   for (int32_t owner = 0; owner < args.workers; ++owner) {
     for_entries(message_of(args, owner), args.table, [&](int64_t at, float value) {
@@ -79,7 +76,7 @@ void CpuBackend::dgc_undeal(const DgcUndealArgs& args) {
 }
 
 void CpuBackend::dgc_settle(const DgcSettleArgs& args) {
-  if (args.control->skip != 0 || args.control->fault.kind != WireFaultKind::none) return;
+  if (nothing_to_do(*args.control)) return;
   const DgcDeal& deal = args.deal;
   for (int32_t owner = 0; owner < deal.owners; ++owner) {
     const uint32_t* const row = args.rows + owner * deal.row();

@@ -103,7 +103,7 @@ void decode_values(const Part& part, WireValues format) {
 }  // namespace
 
 void decode_messages(const DgcDecodeArgs& args, [[maybe_unused]] int threads) {
-  if (args.control->skip != 0 || args.control->fault.kind != WireFaultKind::none) return;
+  if (nothing_to_do(*args.control)) return;
   const auto coded_of = [&](int64_t worker) {
     return args.coded + static_cast<uint64_t>(worker) * (kWireHeaderBytes + args.codes.payload_bytes);
   };

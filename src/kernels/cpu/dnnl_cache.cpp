@@ -98,6 +98,14 @@ const PreparedConv& DnnlCache::convolution(const ConvKey& key) {
   return convolutions.emplace(key, prepare(key, engine)).first->second;
 }
 
+const float* DnnlCache::load_weights(const WeightsCopy& copy, const float* w, float* memory) {
+  if (!copy.reordered) return w;
+  set_data(copy.user_weights, w);
+  set_data(copy.weights, memory);
+  run(copy.reorder, {dnnl_arg(DNNL_ARG_FROM, copy.user_weights), dnnl_arg(DNNL_ARG_TO, copy.weights)});
+  return memory;
+}
+
 void DnnlCache::run(const dnnl::primitive& primitive, std::initializer_list<dnnl_exec_arg_t> arguments) {
   dnnl::error::wrap_c_api(
       dnnl_primitive_execute(primitive.get(), stream.get(), static_cast<int>(arguments.size()), arguments.begin()),

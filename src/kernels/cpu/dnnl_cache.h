@@ -18,14 +18,18 @@ struct ConvKey {
   auto operator<=>(const ConvKey&) const = default;
 };
 
-// One prepared pass of one convolution: the primitive, descriptions of its memory (the addresses are set per call), and
-// the copy between PyTorch's weight layout and the one the primitive prefers. For backward_weights that copy ADDS.
-struct PreparedConv {
-  dnnl::primitive convolution;
+// The copy between PyTorch's weight layout and the one that a primitive prefers.
+struct WeightsCopy {
   dnnl::reorder reorder;
-  dnnl::memory image, result, bias, scratchpad;  // image: x or dx; result: y or dy
   dnnl::memory user_weights, weights;
   bool reordered = false;  // false: the primitive reads PyTorch's layout itself
+};
+
+// One prepared pass of one convolution: the primitive, descriptions of its memory (the addresses are set per call), and
+// the copy of its weights. For backward_weights that copy goes the other way and ADDS.
+struct PreparedConv : WeightsCopy {
+  dnnl::primitive convolution;
+  dnnl::memory image, result, bias, scratchpad;  // image: x or dx; result: y or dy
   size_t weights_bytes = 0, scratchpad_bytes = 0;
 };
 
@@ -37,11 +41,9 @@ struct StepProductKey {
 // c [rows, columns] += a [rows, inner] * w^T, w [columns, inner], for few rows and many products with the same w: it is
 // copied into the primitive's own layout once. sgemm would pack it anew for each product, which for few rows takes
 // twice as long as the product itself.
-struct StepProduct {
+struct StepProduct : WeightsCopy {
   dnnl::matmul product;
-  dnnl::reorder reorder;
-  dnnl::memory a, c, user_weights, weights, scratchpad;
-  bool reordered = false;  // false: the primitive reads PyTorch's layout itself
+  dnnl::memory a, c, scratchpad;
   int64_t weights_floats = 0, scratchpad_floats = 0;
 };
 
@@ -56,14 +58,17 @@ struct DnnlCache {
   const PreparedConv& convolution(const ConvKey&);
   const StepProduct& step_product(const StepProductKey&);
 
-  // Returns the weights for add_step_product(): in `memory` of weights_floats, or where they are.
-  const float* load_weights(const StepProduct&, const float* w, float* memory);
-  // room: memory of scratchpad_floats.
+  // Returns the weights as the primitive reads them: copied into `memory`, or where they are.
+  const float* load_weights(const WeightsCopy&, const float* w, float* memory);
+  // weights: of load_weights, with memory of weights_floats. room: memory of scratchpad_floats.
   void add_step_product(const StepProduct&, const float* a, const float* weights, float* c, float* room);
 
   // As primitive.execute(), without building a map and a vector for each call.
   void run(const dnnl::primitive&, std::initializer_list<dnnl_exec_arg_t>);
 };
+
+// oneDNN's memory is never const, but it only reads its inputs.
+inline void set_data(const dnnl::memory& memory, const void* data) { memory.set_data_handle(const_cast<void*>(data)); }
 
 inline dnnl_exec_arg_t dnnl_arg(int slot, const dnnl::memory& memory) { return {slot, memory.get()}; }
 

@@ -39,8 +39,6 @@ StepProduct prepare(const StepProductKey& key, const dnnl::engine& engine) {
   return made;
 }
 
-void* data(const float* from) { return const_cast<float*>(from); }  // oneDNN only reads its inputs
-
 }  // namespace
 
 const StepProduct& DnnlCache::step_product(const StepProductKey& key) {
@@ -49,19 +47,11 @@ const StepProduct& DnnlCache::step_product(const StepProductKey& key) {
   return step_products.emplace(key, prepare(key, engine)).first->second;
 }
 
-const float* DnnlCache::load_weights(const StepProduct& step, const float* w, float* memory) {
-  if (!step.reordered) return w;
-  step.user_weights.set_data_handle(data(w));
-  step.weights.set_data_handle(memory);
-  run(step.reorder, {dnnl_arg(DNNL_ARG_FROM, step.user_weights), dnnl_arg(DNNL_ARG_TO, step.weights)});
-  return memory;
-}
-
 void DnnlCache::add_step_product(const StepProduct& step, const float* a, const float* weights, float* c, float* room) {
-  step.a.set_data_handle(data(a));
-  step.weights.set_data_handle(data(weights));
-  step.c.set_data_handle(c);
-  step.scratchpad.set_data_handle(room);
+  set_data(step.a, a);
+  set_data(step.weights, weights);
+  set_data(step.c, c);
+  set_data(step.scratchpad, room);
   run(step.product, {dnnl_arg(DNNL_ARG_SRC, step.a), dnnl_arg(DNNL_ARG_WEIGHTS, step.weights),
                      dnnl_arg(DNNL_ARG_DST, step.c), dnnl_arg(DNNL_ARG_SCRATCHPAD, step.scratchpad)});
 }

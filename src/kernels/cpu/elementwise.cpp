@@ -1,3 +1,5 @@
+#include "kernels/cpu/elementwise.h"
+
 #include <cmath>
 
 #include "kernels/cpu/cpu_backend.h"
@@ -6,11 +8,12 @@
 #include "tensor/rng.h"
 
 namespace dgc {
-namespace {
 
 DGC_MULTIVERSION void add_chunk(const float* x, int64_t n, float* y) {
   for (int64_t i = 0; i < n; ++i) y[i] += x[i];
 }
+
+namespace {
 
 DGC_MULTIVERSION void relu_chunk(const float* x, int64_t n, float* y) {
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] < 0 ? 0 : x[i];  // so that NaN stays NaN
@@ -44,35 +47,23 @@ void sigmoid_chunk(const float* x, int64_t n, float* y) {
   for (int64_t i = 0; i < n; ++i) y[i] = 1 / (1 + std::exp(-x[i]));
 }
 
-using Forward = void (*)(const float*, int64_t, float*);
-using Backward = void (*)(const float*, const float*, int64_t, float*);
+struct Functions {
+  void (*forward)(const float* x, int64_t n, float* y);
+  void (*gradient)(const float* y, const float* dy, int64_t n, float* dx);
+};
 
-Forward forward_of(Activation kind) {
+Functions functions_of(Activation kind) {
   switch (kind) {
     case Activation::relu:
-      return relu_chunk;
+      return {relu_chunk, relu_gradient};
     case Activation::tanh:
-      return tanh_chunk;
+      return {tanh_chunk, tanh_gradient};
     case Activation::sigmoid:
-      return sigmoid_chunk;
+      return {sigmoid_chunk, sigmoid_gradient};
     case Activation::clipped_relu:
-      return clipped_relu_chunk;
+      return {clipped_relu_chunk, clipped_relu_gradient};
   }
-  DGC_CHECK(false, "unknown activation");
-}
-
-Backward backward_of(Activation kind) {
-  switch (kind) {
-    case Activation::relu:
-      return relu_gradient;
-    case Activation::tanh:
-      return tanh_gradient;
-    case Activation::sigmoid:
-      return sigmoid_gradient;
-    case Activation::clipped_relu:
-      return clipped_relu_gradient;
-  }
-  DGC_CHECK(false, "unknown activation");
+  throw InternalError("an activation without functions");
 }
 
 // Elements first ... first + n - 1 of the random stream. One Philox block serves four of them.
@@ -98,14 +89,14 @@ void CpuBackend::add(ConstView x, View y) {
 void CpuBackend::convert(ConstView x, View y) { device_->copy(y.f32(), x.f32(), y.bytes()); }
 
 void CpuBackend::activation_forward(Activation kind, ConstView x, View y) {
-  const Forward run = forward_of(kind);
+  const auto run = functions_of(kind).forward;
   const float* const from = x.f32();
   float* const to = y.f32();
   for_chunks(y.numel(), kElementwiseChunk, [=](int64_t at, int64_t n) { run(from + at, n, to + at); });
 }
 
 void CpuBackend::activation_backward(Activation kind, ConstView y, ConstView dy, View dx) {
-  const Backward run = backward_of(kind);
+  const auto run = functions_of(kind).gradient;
   const float *const out = y.f32(), *const from = dy.f32();
   float* const to = dx.f32();
   for_chunks(dx.numel(), kElementwiseChunk, [=](int64_t at, int64_t n) { run(out + at, from + at, n, to + at); });

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "kernels/cpu/cpu_backend.h"
+#include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/simd.h"
 
 namespace dgc {
 namespace {
@@ -14,10 +14,6 @@ void check_tokens(const int32_t* tokens, const EmbeddingArgs& args) {
     DGC_CHECK(tokens[r] >= 0 && tokens[r] < args.vocabulary,
               fmt::format("token {} of a vocabulary of {}", tokens[r], args.vocabulary));
   }
-}
-
-DGC_MULTIVERSION void add_row(const float* x, int64_t n, float* to) {
-  for (int64_t i = 0; i < n; ++i) to[i] += x[i];
 }
 
 }  // namespace
@@ -42,7 +38,7 @@ void CpuBackend::embedding_backward(const EmbeddingArgs& args, ConstView tokens,
   float* const to = dtable.f32();
   for_chunks(args.width, kColumns, [&](int64_t first, int64_t count) {
     for (int64_t r = 0; r < args.rows; ++r) {
-      add_row(from + r * args.width + first, count, to + token[r] * args.width + first);
+      add_chunk(from + r * args.width + first, count, to + token[r] * args.width + first);
     }
   });
 }

@@ -19,44 +19,35 @@ const float* turned(const LookaheadArgs& a, const float* w, float* to) {
   return to;
 }
 
-size_t weight_bytes(const LookaheadArgs& a) { return static_cast<size_t>(a.context * a.channels) * sizeof(float); }
-
-}  // namespace
-
-void CpuBackend::lookahead_forward(const LookaheadArgs& a, ConstView x, ConstView w, View y) {
-  const float* const by = turned(a, w.f32(), reinterpret_cast<float*>(scratch(weight_bytes(a))));
+// y[t] = sum of w[k] * x[t + k * direction] over the steps that there are: the output looks at what comes later, the
+// gradient of its input at what came before.
+constexpr int64_t kLater = 1, kEarlier = -1;
+void weighted_sums(const LookaheadArgs& a, int64_t direction, const float* x, const float* w, float* y) {
   const int64_t row = a.streams * a.channels;
-  const float* const from = x.f32();
-  float* const to = y.f32();
-  for_chunks(a.steps, 1, [&](int64_t t, int64_t) {
-    std::fill_n(to + t * row, row, 0.f);
-    for (int64_t k = 0; k < std::min(a.context, a.steps - t); ++k) {
+  for_chunks(a.steps, 1, [=](int64_t t, int64_t) {
+    std::fill_n(y + t * row, row, 0.f);
+    for (int64_t k = 0, from = t; k < a.context && from >= 0 && from < a.steps; ++k, from += direction) {
       for (int64_t s = 0; s < a.streams; ++s) {
-        add_product(by + k * a.channels, from + (t + k) * row + s * a.channels, a.channels,
-                    to + t * row + s * a.channels);
+        add_product(w + k * a.channels, x + from * row + s * a.channels, a.channels, y + t * row + s * a.channels);
       }
     }
   });
 }
 
+}  // namespace
+
+void CpuBackend::lookahead_forward(const LookaheadArgs& a, ConstView x, ConstView w, View y) {
+  const float* const by = turned(a, w.f32(), scratch_floats(a.context * a.channels));
+  weighted_sums(a, kLater, x.f32(), by, y.f32());
+}
+
 void CpuBackend::lookahead_backward(const LookaheadArgs& a, ConstView x, ConstView w, ConstView dy, View dx, View dw) {
-  float* const memory = reinterpret_cast<float*>(scratch(2 * weight_bytes(a)));
+  float* const memory = scratch_floats(2 * a.context * a.channels);
   const float* const by = turned(a, w.f32(), memory);
   float* const sums = memory + a.context * a.channels;
   const int64_t row = a.streams * a.channels;
   const float *const from = x.f32(), *const g = dy.f32();
-  if (dx) {
-    float* const to = dx.f32();
-    for_chunks(a.steps, 1, [&](int64_t t, int64_t) {
-      std::fill_n(to + t * row, row, 0.f);
-      for (int64_t k = 0; k < std::min(a.context, t + 1); ++k) {
-        for (int64_t s = 0; s < a.streams; ++s) {
-          add_product(by + k * a.channels, g + (t - k) * row + s * a.channels, a.channels,
-                      to + t * row + s * a.channels);
-        }
-      }
-    });
-  }
+  if (dx) weighted_sums(a, kEarlier, g, by, dx.f32());
   for_chunks(a.context, 1, [&](int64_t k, int64_t) {
     float* const sum = sums + k * a.channels;
     std::fill_n(sum, a.channels, 0.f);

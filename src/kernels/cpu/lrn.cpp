@@ -58,7 +58,7 @@ void CpuBackend::lrn_forward(const LrnArgs& args, ConstView x, View y) {
   const float* const from = x.f32();
   float* const to = y.f32();
   const int64_t n = args.channels;
-  auto* const room = reinterpret_cast<float*>(scratch(static_cast<size_t>(threads_ * 2 * n) * sizeof(float)));
+  float* const room = scratch_floats(threads_ * 2 * n);
   for_chunks(args.batch * args.in_h, 1, [&](int64_t row, int64_t) {
     float *const square = room + omp_get_thread_num() * 2 * n, *const s = square + n;
     for (int64_t at = row * args.in_w * n; at < (row + 1) * args.in_w * n; at += n) {
@@ -73,7 +73,7 @@ void CpuBackend::lrn_backward(const LrnArgs& args, ConstView x, ConstView dy, Vi
   const float *const from = x.f32(), *const gradient = dy.f32();
   float* const to = dx.f32();
   const int64_t n = args.channels;
-  auto* const room = reinterpret_cast<float*>(scratch(static_cast<size_t>(threads_ * 4 * n) * sizeof(float)));
+  float* const room = scratch_floats(threads_ * 4 * n);
   for_chunks(args.batch * args.in_h, 1, [&](int64_t row, int64_t) {
     float *const a = room + omp_get_thread_num() * 4 * n, *const s = a + n, *const power = s + n,
                  *const sums = power + n;

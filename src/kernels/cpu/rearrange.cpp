@@ -1,4 +1,6 @@
-// Ops that move pixels without a sum across them that could go wrong: global mean, option-A shortcut, flatten.
+// Ops that move pixels without a sum across them that could go wrong: global mean, option-A shortcut, transpose,
+// flatten.
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/cpu/cpu_backend.h"
@@ -26,6 +28,10 @@ DGC_MULTIVERSION void spread_over_rows(const float* dy, int64_t rows, int64_t ch
 
 // to [columns, rows] = from [rows, columns], in squares that fit into cache.
 void turn(const float* from, int64_t rows, int64_t columns, float* to) {
+  if (rows == 1 || columns == 1) {
+    std::copy_n(from, rows * columns, to);
+    return;
+  }
   constexpr int64_t kSide = 16;
   for (int64_t r0 = 0; r0 < rows; r0 += kSide) {
     for (int64_t c0 = 0; c0 < columns; c0 += kSide) {
@@ -89,20 +95,23 @@ void CpuBackend::shortcut_backward(const ShortcutArgs& args, ConstView dy, View 
   });
 }
 
-void CpuBackend::flatten_forward(const FlattenArgs& args, ConstView x, View y) {
+void CpuBackend::transpose(const TransposeArgs& args, ConstView x, View y) {
   const float* const from = x.f32();
   float* const to = y.f32();
-  const int64_t image = args.spatial * args.channels;
-  for_chunks(args.batch, 1,
-             [&](int64_t i, int64_t) { turn(from + i * image, args.spatial, args.channels, to + i * image); });
+  const int64_t size = args.rows * args.columns;
+  for_chunks(args.inner * args.outer, std::max<int64_t>(1, kElementwiseChunk / size), [&](int64_t first, int64_t n) {
+    for (int64_t at = first; at < first + n; ++at) {
+      turn(from + (at % args.outer * args.inner + at / args.outer) * size, args.rows, args.columns, to + at * size);
+    }
+  });
+}
+
+void CpuBackend::flatten_forward(const FlattenArgs& args, ConstView x, View y) {
+  transpose({.outer = args.batch, .inner = 1, .rows = args.spatial, .columns = args.channels}, x, y);
 }
 
 void CpuBackend::flatten_backward(const FlattenArgs& args, ConstView dy, View dx) {
-  const float* const from = dy.f32();
-  float* const to = dx.f32();
-  const int64_t image = args.spatial * args.channels;
-  for_chunks(args.batch, 1,
-             [&](int64_t i, int64_t) { turn(from + i * image, args.channels, args.spatial, to + i * image); });
+  transpose({.outer = args.batch, .inner = 1, .rows = args.channels, .columns = args.spatial}, dy, dx);
 }
 
 }  // namespace dgc

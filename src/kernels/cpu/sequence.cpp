@@ -43,23 +43,4 @@ void CpuBackend::sequence_reverse(const SequenceArgs& a, ConstView lengths, Cons
   });
 }
 
-void CpuBackend::transpose(const TransposeArgs& a, ConstView x, View y) {
-  const float* const from = x.f32();
-  float* const to = y.f32();
-  const int64_t size = a.rows * a.columns;
-  for_chunks(a.inner * a.outer, frames_per_chunk(size), [&](int64_t first, int64_t count) {
-    for (int64_t at = first; at < first + count; ++at) {
-      const float* const block = from + (at % a.outer * a.inner + at / a.outer) * size;
-      float* const out = to + at * size;
-      if (a.rows == 1 || a.columns == 1) {
-        std::copy_n(block, size, out);
-        continue;
-      }
-      for (int64_t c = 0; c < a.columns; ++c) {
-        for (int64_t r = 0; r < a.rows; ++r) out[c * a.rows + r] = block[r * a.columns + c];
-      }
-    }
-  });
-}
-
 }  // namespace dgc

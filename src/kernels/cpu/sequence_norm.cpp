@@ -70,20 +70,13 @@ struct Chunks {
   }
 };
 
-// The sum over chunks of sums[chunk][c].
-double over_chunks(const float* sums, int64_t count, int64_t channels, int64_t c) {
-  double total = 0;
-  for (int64_t i = 0; i < count; ++i) total += sums[i * channels + c];
-  return total;
-}
-
 }  // namespace
 
 void CpuBackend::sequence_norm_forward(const SequenceNormArgs& args, ConstView lengths, ConstView x, ConstView scale,
                                        ConstView shift, View running_mean, View running_var, View y, View saved) {
   const Chunks chunks{args, lengths.i32()};
   const int64_t channels = args.channels, count = chunks.count();
-  float* const sums = reinterpret_cast<float*>(scratch(static_cast<size_t>((count + 1) * channels) * sizeof(float)));
+  float* const sums = scratch_floats((count + 1) * channels);
   float* const gain = sums + count * channels;
   float *const mean = saved.f32(), *const inverse = mean + channels;
   const float *const in = x.f32(), *const by = scale.f32(), *const up = shift.f32();
@@ -101,7 +94,7 @@ void CpuBackend::sequence_norm_forward(const SequenceNormArgs& args, ConstView l
     }
 #pragma omp for schedule(static)
     for (int64_t c = 0; c < channels; ++c) {
-      mean[c] = static_cast<float>(over_chunks(sums, count, channels, c) / divisor);
+      mean[c] = static_cast<float>(bn::over_chunks(sums, count, channels, c) / divisor);
       seen_mean[c] = keep * seen_mean[c] + weight * mean[c];
     }
 #pragma omp for schedule(static)
@@ -112,7 +105,7 @@ void CpuBackend::sequence_norm_forward(const SequenceNormArgs& args, ConstView l
     }
 #pragma omp for schedule(static)
     for (int64_t c = 0; c < channels; ++c) {
-      const double spread = over_chunks(sums, count, channels, c);
+      const double spread = bn::over_chunks(sums, count, channels, c);
       inverse[c] = static_cast<float>(1 / std::sqrt(spread / divisor + args.eps));
       gain[c] = by[c] * inverse[c];
       seen_var[c] = keep * seen_var[c] + weight * static_cast<float>(spread / std::max(1.0, n - 1));
@@ -129,18 +122,18 @@ void CpuBackend::sequence_norm_forward(const SequenceNormArgs& args, ConstView l
   }
 }
 
-// The formula is batch_norm.cpp's.
 void CpuBackend::sequence_norm_backward(const SequenceNormArgs& args, ConstView lengths, ConstView x, ConstView scale,
                                         ConstView saved, ConstView dy, View dx, View dscale, View dshift) {
   const Chunks chunks{args, lengths.i32()};
   const int64_t channels = args.channels, count = chunks.count();
-  float* const sum = reinterpret_cast<float*>(scratch(static_cast<size_t>((2 * count + 3) * channels) * sizeof(float)));
+  float* const sum = scratch_floats((2 * count + 3) * channels);
   float* const dot = sum + count * channels;
   float* const a = dot + count * channels;
   float *const b = a + channels, *const d = b + channels;
   const float *const mean = saved.f32(), *const inverse = mean + channels;
-  const float *const in = x.f32(), *const by = scale.f32(), *const g = dy.f32();
-  float *const to = dx ? dx.f32() : nullptr, *const scale_gradient = dscale.f32(), *const shift_gradient = dshift.f32();
+  const float *const in = x.f32(), *const g = dy.f32();
+  float* const to = dx ? dx.f32() : nullptr;
+  const bn::ChannelGradients gradients{scale.f32(), inverse, dscale.f32(), dshift.f32(), a, b, d};
   const double n = std::max(1.0, chunks.rows());
 
 #pragma omp parallel
@@ -156,13 +149,8 @@ void CpuBackend::sequence_norm_backward(const SequenceNormArgs& args, ConstView 
     }
 #pragma omp for schedule(static)
     for (int64_t c = 0; c < channels; ++c) {
-      const double total = over_chunks(sum, count, channels, c), along = over_chunks(dot, count, channels, c);
-      const double inv = inverse[c], gain = by[c] * inv;
-      scale_gradient[c] += static_cast<float>(along * inv);
-      shift_gradient[c] += static_cast<float>(total);
-      a[c] = static_cast<float>(gain);
-      b[c] = static_cast<float>(-gain * inv * inv * along / n);
-      d[c] = static_cast<float>(-gain * total / n);
+      const double total = bn::over_chunks(sum, count, channels, c), along = bn::over_chunks(dot, count, channels, c);
+      bn::finish_channel(gradients, c, {n, total, along});
     }
     if (to != nullptr) {
 #pragma omp for schedule(static)

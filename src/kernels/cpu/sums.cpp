@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "kernels/cpu/cpu_backend.h"
+#include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/sum_order.h"
@@ -56,9 +57,7 @@ void CpuBackend::ordered_sum(std::span<const float* const> x, float* out, int64_
   // A chunk stays in the first-level cache while the workers pass by.
   for_chunks(n, 4096, [=](int64_t at, int64_t size) {
     std::memcpy(out + at, x[0] + at, static_cast<size_t>(size) * sizeof(float));
-    for (const float* worker : x.subspan(1)) {
-      for (int64_t i = at; i < at + size; ++i) out[i] += worker[i];
-    }
+    for (const float* worker : x.subspan(1)) add_chunk(worker + at, size, out + at);
   });
 }
 

@@ -72,14 +72,14 @@ WireFault check_message(const std::byte* message, const WireHeader& want, uint64
   return {};
 }
 
-WireFault first_fault(const DgcApplyArgs& args) {
+bool may_apply(const DgcApplyArgs& args) {
+  StepControl& control = *args.control;
   WireHeader want = args.header;
-  for (int32_t worker = 0; worker < args.workers; ++worker) {
+  for (int32_t worker = 0; worker < args.workers && !nothing_to_do(control); ++worker) {
     want.worker = static_cast<uint32_t>(worker);
-    const WireFault fault = check_message(message_of(args, worker), want, args.control->step, args.table);
-    if (fault.kind != WireFaultKind::none) return fault;
+    control.fault = check_message(message_of(args, worker), want, control.step, args.table);
   }
-  return {};
+  return !nothing_to_do(control);
 }
 
 }  // namespace dgc

@@ -33,11 +33,16 @@ void decode_messages(const DgcDecodeArgs& args, int threads);
 // checksum is not looked at.
 WireFault check_message(const std::byte* message, const WireHeader& want, uint64_t step, const DgcTable& table);
 
-// Of the messages of all workers, whose headers must say what args.header does: one worker's, and what is wrong with
-// the first that cannot be used.
+// A step that is skipped, and every one after a message that could not be used, changes nothing.
+inline bool nothing_to_do(const StepControl& control) {
+  return control.skip != 0 || control.fault.kind != WireFaultKind::none;
+}
+
+// Of the messages of all workers, whose headers must say what args.header does: one worker's, and whether they are to
+// be applied. What is wrong with the first that cannot be used goes into args.control.
 inline const std::byte* message_of(const DgcApplyArgs& args, int32_t worker) {
   return args.messages + static_cast<uint64_t>(worker) * message_bytes(args.header);
 }
-WireFault first_fault(const DgcApplyArgs& args);
+bool may_apply(const DgcApplyArgs& args);
 
 }  // namespace dgc

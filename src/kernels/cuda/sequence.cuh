@@ -96,9 +96,12 @@ struct SwapAxes {
   }
 };
 
-template <typename T>
-struct LookaheadForward {
-  static constexpr const char* kName = "lookahead_forward";
+// y[t] = sum of w[k] * x[t + k * kDirection] over the steps that there are: the output looks at what comes later, the
+// gradient of its input at what came before.
+inline constexpr int kLater = 1, kEarlier = -1;
+template <typename T, int kDirection>
+struct LookaheadSum {
+  static constexpr const char* kName = kDirection == kLater ? "lookahead_forward" : "lookahead_backward_data";
   static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     LookaheadArgs size;
@@ -112,34 +115,11 @@ struct LookaheadForward {
     const LookaheadArgs& s = a.size;
     const int64_t i = int64_t{blockIdx.x} * kBlock + threadIdx.x, row = s.streams * s.channels;
     if (i >= s.steps * row) return;
-    const int64_t left = s.steps - i / row;
+    const int64_t step = i / row, there = kDirection == kLater ? s.steps - step : step + 1;
     const float* const w = a.w + i % s.channels * s.context;
     float sum = 0;
-    for (int64_t k = 0; k < s.context && k < left; ++k) sum += w[k] * to_float(a.x[i + k * row]);
+    for (int64_t k = 0; k < s.context && k < there; ++k) sum += w[k] * to_float(a.x[i + k * kDirection * row]);
     a.y[i] = from_float<T>(sum);
-  }
-};
-
-template <typename T>
-struct LookaheadData {
-  static constexpr const char* kName = "lookahead_backward_data";
-  static constexpr int kBlock = kElementwiseBlock;
-  struct Args {
-    LookaheadArgs size;
-    const T* dy;
-    const float* w;
-    T* dx;
-  };
-  using Shared = NoShared;
-
-  __device__ static void run(const Args& a, Shared&) {
-    const LookaheadArgs& s = a.size;
-    const int64_t i = int64_t{blockIdx.x} * kBlock + threadIdx.x, row = s.streams * s.channels;
-    if (i >= s.steps * row) return;
-    const float* const w = a.w + i % s.channels * s.context;
-    float sum = 0;
-    for (int64_t k = 0; k < s.context && k <= i / row; ++k) sum += w[k] * to_float(a.dy[i - k * row]);
-    a.dx[i] = from_float<T>(sum);
   }
 };
 
@@ -200,22 +180,26 @@ void swap_axes(Queue& queue, const TransposeArgs& args, ConstView x, View y) {
   });
 }
 
-template <typename Queue>
-void lookahead_forward(Queue& queue, const LookaheadArgs& args, ConstView x, ConstView w, View y) {
+template <int kDirection, typename Queue>
+void lookahead_sum(Queue& queue, const LookaheadArgs& args, ConstView x, ConstView w, View y) {
   const int64_t n = args.steps * args.streams * args.channels;
   dispatch(y.dtype, [&]<typename T>() {
-    queue.template run<LookaheadForward<T>>(elementwise_blocks(n, 1), {args, pointer<T>(x), w.f32(), pointer<T>(y)});
+    queue.template run<LookaheadSum<T, kDirection>>(elementwise_blocks(n, 1),
+                                                    {args, pointer<T>(x), w.f32(), pointer<T>(y)});
   });
+}
+
+template <typename Queue>
+void lookahead_forward(Queue& queue, const LookaheadArgs& args, ConstView x, ConstView w, View y) {
+  lookahead_sum<kLater>(queue, args, x, w, y);
 }
 
 template <typename Queue>
 void lookahead_backward(Queue& queue, const LookaheadArgs& args, ConstView x, ConstView w, ConstView dy, View dx,
                         View dw) {
-  const int64_t n = args.steps * args.streams * args.channels, weights = args.context * args.channels;
+  if (dx) lookahead_sum<kEarlier>(queue, args, dy, w, dx);
+  const int64_t weights = args.context * args.channels;
   dispatch(dy.dtype, [&]<typename T>() {
-    if (dx) {
-      queue.template run<LookaheadData<T>>(elementwise_blocks(n, 1), {args, pointer<T>(dy), w.f32(), pointer<T>(dx)});
-    }
     constexpr int64_t kBlock = LookaheadWeights<T>::kBlock;
     queue.template run<LookaheadWeights<T>>((weights + kBlock - 1) / kBlock,
                                             {args, pointer<T>(x), pointer<T>(dy), dw.f32()});
