@@ -33,6 +33,16 @@ void set_of_text(Row& row, const std::optional<double>& valid_loss, double test_
       .set("test_perplexity", perplexity(test_loss));
 }
 
+void set_of_speech(Row& row, const std::optional<ErrorRates>& errors) {
+  if (!errors) return;
+  row.set("wer", errors->wer).set("cer", errors->cer).set("left_out", errors->left_out);
+}
+
+std::optional<ErrorRates> errors_from_row(const Row& row, const std::string& where) {
+  if (row.find("wer") == nullptr) return std::nullopt;
+  return ErrorRates{number(row, "wer", where), number(row, "cer", where), integer(row, "left_out", where)};
+}
+
 // What an earlier attempt wrote up to and including a step.
 std::vector<Row> rows_up_to(int64_t step, const std::filesystem::path& path) {
   std::vector<Row> rows = read_json_lines(path.string());
@@ -96,6 +106,7 @@ Row to_row(const StepMetrics& step) {
                 .set("grad_norm", step.grad_norm)
                 .set("skipped", step.skipped);
   if (step.group_bytes > 0) row.set("group_bytes", step.group_bytes);
+  if (step.left_out > 0) row.set("left_out", step.left_out);
   return row;
 }
 
@@ -108,6 +119,7 @@ Row to_row(const EvalMetrics& eval) {
       .set("test_accuracy", eval.test_accuracy)
       .set("test_top5", eval.test_top5);
   set_of_text(row, eval.valid_loss, eval.test_loss);
+  set_of_speech(row, eval.errors);
   return row;
 }
 
@@ -120,6 +132,7 @@ Row to_row(const FinalMetrics& final, const TrafficMeans& traffic) {
       .set("test_accuracy", final.test_accuracy)
       .set("test_top5", final.test_top5);
   set_of_text(row, final.valid_loss, final.test_loss);
+  set_of_speech(row, final.errors);
   row.set("mean_sent_bytes", traffic.sent_bytes)
       .set("mean_ratio", traffic.ratio)
       .set("mean_sent_bytes_after_warmup", traffic.sent_bytes_after_warmup)
@@ -145,6 +158,7 @@ StepMetrics step_from_row(const Row& row, const std::string& where) {
   step.sent_bytes = integer(row, "sent_bytes", where);
   step.dense_bytes = integer(row, "dense_bytes", where);
   step.group_bytes = row.integer("group_bytes").value_or(0);
+  step.left_out = row.integer("left_out").value_or(0);
   step.samples_per_s = number(row, "samples_per_s", where);
   step.grad_norm = number(row, "grad_norm", where);
   step.skipped = row.boolean("skipped").value_or(false);
@@ -159,6 +173,7 @@ EvalMetrics eval_from_row(const Row& row, const std::string& where) {
   eval.test_accuracy = number(row, "test_accuracy", where);
   eval.test_top5 = number(row, "test_top5", where);
   if (row.find("valid_loss") != nullptr) eval.valid_loss = number(row, "valid_loss", where);
+  eval.errors = errors_from_row(row, where);
   return eval;
 }
 
@@ -170,6 +185,7 @@ FinalMetrics final_from_row(const Row& row, const std::string& where) {
   final.test_accuracy = number(row, "test_accuracy", where);
   final.test_top5 = number(row, "test_top5", where);
   if (row.find("valid_loss") != nullptr) final.valid_loss = number(row, "valid_loss", where);
+  final.errors = errors_from_row(row, where);
   final.samples_per_s = number(row, "samples_per_s", where);
   final.wall_seconds = number(row, "wall_seconds", where);
   final.peak_memory_bytes = integer(row, "peak_memory_bytes", where);

@@ -91,6 +91,25 @@ Plot accuracy_plot(const std::vector<RunData>& runs, Over over) {
   return plot;
 }
 
+Plot word_error_plot(const std::vector<RunData>& runs, Over over) {
+  Plot plot = base_plot(runs, over);
+  plot.title = "Test word error rate";
+  plot.y_kind = AxisKind::kPercent;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    Points points;
+    for (const EvalMetrics& eval : runs[i].evals) {
+      const double x = over == Over::kEpochs ? eval.epoch : static_cast<double>(eval.step);
+      points.push_back({x, eval.errors.value_or(ErrorRates()).wer});
+    }
+    plot.curves[i].markers = points.size() <= 60;
+    plot.curves[i].line = envelope(points, points_per_curve(runs));
+  }
+  const Point range = line_range(plot);
+  plot.y_low = 0;
+  plot.y_high = range.y;
+  return plot;
+}
+
 // Perplexity of the validation set, by which the run is steered: the test set is looked at once.
 Plot perplexity_plot(const std::vector<RunData>& runs, Over over) {
   Plot plot = base_plot(runs, over);
@@ -151,7 +170,8 @@ std::string figures(const std::vector<RunData>& runs, Over over) {
   const auto reads_text = [](const RunData& run) { return run.reads_text(); };
   std::vector<Plot (*)(const std::vector<RunData>&, Over)> plots = {loss_plot};
   if (std::ranges::any_of(runs, reads_text)) plots.push_back(perplexity_plot);
-  if (!std::ranges::all_of(runs, reads_text)) plots.push_back(accuracy_plot);
+  if (std::ranges::any_of(runs, [](const RunData& run) { return run.hears(); })) plots.push_back(word_error_plot);
+  if (std::ranges::any_of(runs, [](const RunData& run) { return run.sees(); })) plots.push_back(accuracy_plot);
   plots.insert(plots.end(), {bytes_plot, sparsity_plot});
   for (const auto& make : plots) out += figure(make(runs, over));
   return out + "</section>\n";
