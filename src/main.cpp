@@ -24,6 +24,7 @@ int run(int argc, char** argv) {
   dgc::add_train_command(app);
   dgc::add_eval_command(app);
   dgc::add_generate_command(app);
+  dgc::add_transcribe_command(app);
   dgc::add_plan_command(app);
   dgc::add_bench_command(app);
   dgc::add_report_command(app);

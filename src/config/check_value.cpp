@@ -17,19 +17,25 @@ std::string shortened(const Json& value) {
   return text.size() <= kLongest ? text : json_type_name(value);
 }
 
+bool is_integer(const Json& value) {
+  return value.is_number() && value.get<double>() == std::floor(value.get<double>());
+}
+
 bool has_kind(const Key& key, const Json& value) {
   switch (key.kind) {
     case Kind::boolean:
       return value.is_boolean();
     // 1e4 and 32.0 are integers, as in JSON Schema.
     case Kind::integer:
-      return value.is_number() && value.get<double>() == std::floor(value.get<double>());
+      return is_integer(value);
     case Kind::number:
       return value.is_number();
     case Kind::text:
     case Kind::choice:
       return value.is_string();
+    case Kind::integers:
     case Kind::numbers:
+    case Kind::texts:
     case Kind::layers:
       return value.is_array();
   }
@@ -59,16 +65,28 @@ void check_choice(const Key& key, const std::string& value, const std::string& s
                                    meant.empty() ? "" : fmt::format("; did you mean \"{}\"?", meant)));
 }
 
+// Of a list of numbers or strings.
+void check_entry(const Key& key, const Json& value, const std::string& shown, const Origin& origin) {
+  const auto expect = [&](bool fits, const char* what) {
+    if (!fits) origin.refuse(shown, fmt::format("it must be {}, not {}", what, shortened(value)));
+  };
+  if (key.kind == Kind::texts) {
+    expect(value.is_string(), "a string");
+    return check_text(key, value.get<std::string>(), shown, origin);
+  }
+  expect(value.is_number(), "a number");
+  if (key.kind == Kind::integers) expect(is_integer(value), "an integer");
+  check_range(key, value, shown, origin);
+}
+
 void check_list(const Key& key, const Json& list, const std::string& shown, const Origin& origin) {
   if (list.size() < key.min_items) origin.refuse(shown, fmt::format("it must have at least {} entry", key.min_items));
   for (size_t i = 0; i < list.size(); ++i) {
     const std::string entry = fmt::format("{}[{}]", shown, i);
     if (key.kind == Kind::layers) {
       check_object(layer_keys(), list[i], entry, origin);
-    } else if (!list[i].is_number()) {
-      origin.refuse(entry, fmt::format("it must be a number, not {}", shortened(list[i])));
     } else {
-      check_range(key, list[i], entry, origin);
+      check_entry(key, list[i], entry, origin);
     }
   }
 }
@@ -101,8 +119,12 @@ std::string expected_words(const Key& key) {
       return "it must be a string";
     case Kind::choice:
       return (key.choices.size() > 1 ? "it must be one of " : "it must be ") + quoted(key.choices);
+    case Kind::integers:
+      return "it must be a list of integers";
     case Kind::numbers:
       return "it must be a list of numbers";
+    case Kind::texts:
+      return "it must be a list of strings";
     case Kind::layers:
       return "it must be a list of layers";
   }

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <filesystem>
 
+#include "config/enum_names.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -61,10 +62,60 @@ void complete_lstm(LstmModelOptions& model, const Origin& origin) {
   }
 }
 
+bool is_speech_type(DataType type) {
+  return type == DataType::an4 || type == DataType::librispeech || type == DataType::speech_manifest;
+}
+
+// Each byte of UTF-8 that does not continue a character begins one.
+int64_t characters(const std::string& text) {
+  return std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; });
+}
+
+void complete_speech(Config& config, const Origin& origin) {
+  const SpeechConvolutionOptions& o = config.model.speech.convolutions;
+  const auto require_length = [&](const char* key, const std::vector<int64_t>& list) {
+    if (list.size() == o.channels.size()) return;
+    origin.refuse(fmt::format("model.convolutions.{}", key),
+                  fmt::format("{} entries, but model.convolutions.channels has {}: one for each convolution",
+                              list.size(), o.channels.size()));
+  };
+  require_length("kernel_frames", o.kernel_frames);
+  require_length("kernel_frequencies", o.kernel_frequencies);
+  require_length("stride_frames", o.stride_frames);
+  require_length("stride_frequencies", o.stride_frequencies);
+  for (const int64_t frames : o.kernel_frames) {
+    if (frames % 2 == 0) {
+      origin.refuse("model.convolutions.kernel_frames",
+                    fmt::format("{} is even; use {} or {}", frames, frames - 1, frames + 1));
+    }
+  }
+  config.model.speech.classes = characters(config.data.speech.alphabet) + 1;
+}
+
+void check_recordings(const SpeechDataOptions& data, const Origin& origin) {
+  const SpeechAugmentationOptions& a = data.augment;
+  if (a.min_noise_db > a.max_noise_db) {
+    origin.refuse("data.augment.min_noise_db", "more than data.augment.max_noise_db");
+  }
+  if (a.min_tempo > a.max_tempo) origin.refuse("data.augment.min_tempo", "more than data.augment.max_tempo");
+  if (data.max_seconds * 1000 < data.features.window_ms) {
+    origin.refuse("data.max_seconds", "shorter than one frame of data.features.window_ms");
+  }
+}
+
 void check_kind(const Config& c, const Origin& origin) {
   const bool reads_text = c.model.type == ModelType::lstm_lm, is_text = c.data.type == DataType::text;
   if (reads_text && !is_text) origin.refuse("data.type", "model.type \"lstm_lm\" reads text; use \"text\"");
   if (is_text && !reads_text) origin.refuse("model.type", "data.type \"text\" needs \"lstm_lm\"");
+  const bool hears = c.model.type == ModelType::deep_speech, is_speech = is_speech_type(c.data.type);
+  if (hears && !is_speech) {
+    origin.refuse("data.type",
+                  "model.type \"deep_speech\" hears recordings; use \"an4\", \"librispeech\" or \"speech_manifest\"");
+  }
+  if (is_speech && !hears) {
+    origin.refuse("model.type", fmt::format("data.type \"{}\" needs \"deep_speech\"",
+                                            kEnumNames<DataType>[static_cast<size_t>(c.data.type)]));
+  }
   if (is_text && !c.data.text.vocabulary.empty() && c.data.text.vocabulary_size) {
     origin.refuse("data.vocabulary_size", "data.vocabulary says which words there are; leave one of the two out");
   }
@@ -163,6 +214,10 @@ void complete(Config& config, const Origin& origin) {
   if (config.model.type == ModelType::resnet) complete_resnet(config.model, origin);
   if (config.model.type == ModelType::lstm_lm) complete_lstm(config.model.lstm, origin);
   check_kind(config, origin);
+  if (config.model.type == ModelType::deep_speech) {
+    complete_speech(config, origin);
+    check_recordings(config.data.speech, origin);
+  }
   check_classes(config, origin);
   check_data(config.data, origin);
   check_optimization(config, origin);

@@ -13,8 +13,9 @@ bool is_text_key(const std::string& path) {
 
 Json override_value(const std::string& path, const std::string& text) {
   Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (value.is_discarded() || (is_text_key(path) && !value.is_string())) return text;  // --set name=2024 is a name
-  return value.is_structured() ? parse_json(text, "--set " + path) : value;            // for its repeated keys
+  if (value.is_discarded()) return text;
+  if (value.is_structured()) return parse_json(text, "--set " + path);  // for its repeated keys
+  return is_text_key(path) && !value.is_string() ? Json(text) : value;  // --set name=2024 is a name
 }
 
 void apply_override(Json& root, const std::string& text, Origin& origin) {

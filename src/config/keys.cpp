@@ -23,7 +23,14 @@ void describe(Key& key, uint64_t) {
 
 void describe(Key& key, double) { key.kind = Kind::number; }
 void describe(Key& key, const std::string&) { key.kind = Kind::text; }
+
+void describe(Key& key, const std::vector<int64_t>&) {
+  key.kind = Kind::integers;
+  key.maximum = 2147483647;
+}
+
 void describe(Key& key, const std::vector<double>&) { key.kind = Kind::numbers; }
+void describe(Key& key, const std::vector<std::string>&) { key.kind = Kind::texts; }
 void describe(Key& key, const std::vector<LayerOptions>&) { key.kind = Kind::layers; }
 
 Json layers_to_json(const std::vector<LayerOptions>& layers) {
@@ -55,7 +62,9 @@ const Keys& config_keys() {
             "Workers that a rank runs one after another, sharing its weights. Workers = ranks x this")
         .at_least(1)
         .at_most(4096);
-    top.add("ranks", &Config::ranks, "Ranks, as threads of this process; with several processes as many as a launcher has started (docs/launch.md)")
+    top.add("ranks", &Config::ranks,
+            "Ranks, as threads of this process; with several processes as many as a launcher has started "
+            "(docs/launch.md)")
         .at_least(1)
         .at_most(1024);
     top.add("threads", &Config::threads, "Compute threads per rank; 0: the machine's cores, shared by the ranks")

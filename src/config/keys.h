@@ -15,7 +15,7 @@
 // configs/README.md all come from it, so they cannot disagree. Defaults are those of the structs in options.h.
 namespace dgc {
 
-enum class Kind { boolean, integer, number, text, choice, numbers, layers };
+enum class Kind { boolean, integer, number, text, choice, integers, numbers, texts, layers };
 
 struct Key {
   std::string path;  // "optimizer.warmup.epochs"
@@ -66,7 +66,9 @@ void describe(Key&, int64_t);
 void describe(Key&, uint64_t);
 void describe(Key&, double);
 void describe(Key&, const std::string&);
+void describe(Key&, const std::vector<int64_t>&);
 void describe(Key&, const std::vector<double>&);
+void describe(Key&, const std::vector<std::string>&);
 void describe(Key&, const std::vector<LayerOptions>&);
 Json layers_to_json(const std::vector<LayerOptions>&);
 std::vector<LayerOptions> layers_from_json(const Json&);
@@ -177,5 +179,9 @@ class Section {
   std::tuple<Chain...> chain_;
   std::string selector_;
 };
+
+// What a speech model has in sections that others share.
+void add_speech_model_keys(const Section<Config, ModelOptions Config::*>& model);
+void add_speech_data_keys(const Section<Config, DataOptions Config::*>& data);
 
 }  // namespace dgc

@@ -3,16 +3,21 @@
 namespace dgc {
 
 void add_data_keys(Keys& keys) {
-  const std::vector<std::string> files = {"cifar10", "mnist", "fashion_mnist", "image_folder"};
+  const std::vector<std::string> files = {"cifar10", "mnist",       "fashion_mnist",  "image_folder",
+                                          "an4",     "librispeech", "speech_manifest"};
   const std::vector<std::string> small = {"cifar10", "mnist", "fashion_mnist"};
   const std::vector<std::string> folder = {"image_folder"};
   const std::vector<std::string> synthetic = {"synthetic"};
   const std::vector<std::string> images = {"cifar10", "mnist", "fashion_mnist", "image_folder", "synthetic"};
+  const std::vector<std::string> all_but_text = {"cifar10",   "mnist", "fashion_mnist", "image_folder",
+                                                 "synthetic", "an4",   "librispeech",   "speech_manifest"};
 
   auto data = Section<Config>(keys).section("data", &Config::data);
-  data.select("type", &DataOptions::type,
-              "`image_folder`: JPEG or PNG in `train/CLASS/` and `val/CLASS/` (or `test/`); `synthetic`: a pattern per "
-              "class, and noise; `text`: files with one sentence a line");
+  data.select(
+      "type", &DataOptions::type,
+      "`image_folder`: JPEG or PNG in `train/CLASS/` and `val/CLASS/` (or `test/`); `synthetic`: a pattern per "
+      "class, and noise; `text`: files with one sentence a line; `an4`, `librispeech`, `speech_manifest`: recordings "
+      "and what is said in them (data/README.md)");
   data.add("path", &DataOptions::path, "Folder, seen from where `dgc` is started; `data/` prepares them")
       .only(files)
       .must_be_given()
@@ -60,7 +65,7 @@ void add_data_keys(Keys& keys) {
       .at_least(0)
       .at_most(1000);
   data.add("threads", &DataOptions::threads, "That decode and augment ahead of the step, per rank")
-      .only(images)
+      .only(all_but_text)
       .at_least(1)
       .at_most(1024);
   data.add("train_limit", &DataOptions::train_limit, "Use only the first so many training samples; of text, words")
@@ -96,6 +101,7 @@ void add_data_keys(Keys& keys) {
       .only(texts)
       .at_least(1)
       .at_most(100000);
+  add_speech_data_keys(data);
 }
 
 }  // namespace dgc

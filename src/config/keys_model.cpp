@@ -5,8 +5,9 @@ namespace dgc {
 void add_model_keys(Keys& keys) {
   auto model = Section<Config>(keys).section("model", &Config::model);
   model.select("type", &ModelOptions::type,
-               "`resnet`, `alexnet` (grouped convolutions), your own list of `layers`, or `lstm_lm`: a word model of "
-               "embedding, LSTM layers and decoder");
+               "`resnet`, `alexnet` (grouped convolutions), your own list of `layers`, `lstm_lm`: a word model of "
+               "embedding, LSTM layers and decoder, or `deep_speech`: characters from sound, by convolutions, "
+               "recurrent layers and CTC");
   model
       .add("depth", &ModelOptions::depth,
            "6n+2 (8, 14, 20, ...) with the CIFAR stem; 18, 34, 50, 101, 152 with ImageNet's")
@@ -73,6 +74,7 @@ void add_model_keys(Keys& keys) {
       .only(lm)
       .more_than(0)
       .at_most(100);
+  add_speech_model_keys(model);
 }
 
 const Keys& layer_keys() {

@@ -54,9 +54,10 @@ void add_optimizer_keys(Keys& keys) {
 
 void add_learning_rate_keys(Keys& keys) {
   auto rate = Section<Config>(keys).section("learning_rate", &Config::learning_rate);
-  rate.select("type", &LearningRateOptions::type,
-              "`step`: times `factor` at each milestone; `cosine`, `polynomial`: from `base` to `end` over the run; "
-              "`plateau`: times `factor` when the evaluation loss stalls");
+  rate.select(
+      "type", &LearningRateOptions::type,
+      "`step`: times `factor` at each milestone; `cosine`, `polynomial`: from `base` to `end` over the run; "
+      "`plateau`: times `factor` when the evaluation loss stalls; `exponential`: times `factor` with every epoch");
   rate.add("base", &LearningRateOptions::base, "The rate at the start, after its warm-up")
       .must_be_given()
       .more_than(0)
@@ -67,6 +68,11 @@ void add_learning_rate_keys(Keys& keys) {
       .more_than(0)
       .at_most(1000000);
   rate.add("factor", &LearningRateOptions::factor, "See `type`").only({"step", "plateau"}).more_than(0).at_most(1);
+  rate.add("factor", &LearningRateOptions::factor, "See `type`")
+      .only({"exponential"})
+      .must_be_given()
+      .more_than(0)
+      .at_most(1);
   rate.add("power", &LearningRateOptions::power, "rate = end + (base - end) (1 - progress)^power")
       .only({"polynomial"})
       .more_than(0)

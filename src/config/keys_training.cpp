@@ -10,7 +10,7 @@ void add_training_keys(Keys& keys) {
       .at_most(1000000);
   training
       .add("batch_per_worker", &TrainingOptions::batch_per_worker,
-           "Samples a worker takes per step; of text, streams, with `data.bptt` words of each")
+           "Samples a worker takes per step; of text, streams, with `data.bptt` words of each; of speech, utterances")
       .must_be_given()
       .at_least(1)
       .at_most(1000000);
@@ -21,7 +21,7 @@ void add_training_keys(Keys& keys) {
       .at_least(0);
   training
       .add("eval_batch", &TrainingOptions::eval_batch,
-           "Samples per batch of an evaluation, of text words of each stream; changes no result")
+           "Samples per batch of an evaluation, of text words of each stream, of speech utterances; changes no result")
       .at_least(1)
       .at_most(1000000);
 }

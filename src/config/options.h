@@ -56,7 +56,29 @@ struct LstmModelOptions {
   bool operator==(const LstmModelOptions&) const = default;
 };
 
-enum class ModelType { resnet, alexnet, layers, lstm_lm };
+// Of each convolution of a speech model, first to last; all lists are of one length.
+struct SpeechConvolutionOptions {
+  std::vector<int64_t> channels = {32, 32};
+  std::vector<int64_t> kernel_frames = {11, 11}, kernel_frequencies = {41, 21};
+  std::vector<int64_t> stride_frames = {2, 1}, stride_frequencies = {2, 2};
+  bool operator==(const SpeechConvolutionOptions&) const = default;
+};
+
+enum class SpeechCell { lstm, gru, tanh, relu };  // as RnnCell
+
+// "model" of a speech model.
+struct SpeechModelOptions {
+  SpeechConvolutionOptions convolutions;
+  SpeechCell cell = SpeechCell::gru;
+  int64_t layers = 7, hidden = 1200;
+  bool bias = false;          // of the recurrent layers
+  bool bidirectional = true;  // the sum of both directions
+  int64_t lookahead = 20;     // steps, where there is one direction
+  int64_t classes = 0;        // no key: once loaded, the characters of data.alphabet and CTC's blank
+  bool operator==(const SpeechModelOptions&) const = default;
+};
+
+enum class ModelType { resnet, alexnet, layers, lstm_lm, deep_speech };
 enum class Stem { automatic, cifar, imagenet };               // never automatic once loaded
 enum class Shortcut { automatic, identity_pad, projection };  // never automatic once loaded
 
@@ -70,10 +92,11 @@ struct ModelOptions {
   double dropout = 0.5;                     // alexnet
   std::vector<LayerOptions> layers;         // layers
   LstmModelOptions lstm;                    // lstm_lm
+  SpeechModelOptions speech;                // deep_speech
   bool operator==(const ModelOptions&) const = default;
 };
 
-enum class DataType { cifar10, mnist, fashion_mnist, image_folder, synthetic, text };
+enum class DataType { cifar10, mnist, fashion_mnist, image_folder, synthetic, text, an4, librispeech, speech_manifest };
 
 struct AugmentationOptions {
   int64_t pad_crop = 0;  // zero pixels around the image, then a random crop of its size
@@ -94,9 +117,52 @@ struct TextDataOptions {
   bool operator==(const TextDataOptions&) const = default;
 };
 
+enum class SpeechFeatures { spectrogram, log_mel };
+enum class SpeechScaling { utterance, feature };
+enum class BadExamples { refuse, skip };
+
+// What a speech model sees of a recording.
+struct SpeechFeatureOptions {
+  SpeechFeatures kind = SpeechFeatures::spectrogram;
+  SpeechScaling scaling = SpeechScaling::utterance;
+  double window_ms = 20, step_ms = 10;
+  int64_t mels = 40;  // log_mel
+  bool operator==(const SpeechFeatureOptions&) const = default;
+};
+
+struct SpeechMaskOptions {
+  int64_t time_masks = 0, time_frames = 0;
+  double time_share = 1;
+  int64_t feature_masks = 0, feature_width = 0;
+  bool operator==(const SpeechMaskOptions&) const = default;
+};
+
+struct SpeechAugmentationOptions {
+  double noise_probability = 0;
+  double min_noise_db = 10, max_noise_db = 30;
+  double min_tempo = 1, max_tempo = 1;
+  SpeechMaskOptions mask;
+  bool operator==(const SpeechAugmentationOptions&) const = default;
+};
+
+// "data" of a speech model, whichever way the recordings are listed.
+struct SpeechDataOptions {
+  std::vector<std::string> train, test;  // librispeech: folders; speech_manifest: files; empty: the usual ones
+  std::string alphabet = "'ABCDEFGHIJKLMNOPQRSTUVWXYZ ";
+  int64_t sample_rate = 16000;
+  bool resample = true;
+  double max_seconds = 60;
+  BadExamples on_bad_example = BadExamples::refuse;
+  SpeechFeatureOptions features;
+  SpeechAugmentationOptions augment;
+  int64_t bucket_batches = 16;  // global batches that are sorted by length together
+  int64_t sorted_epochs = 1;    // the first ones, that go from short to long
+  bool operator==(const SpeechDataOptions&) const = default;
+};
+
 struct DataOptions {
   DataType type = DataType::synthetic;
-  std::string path;  // all but synthetic and text
+  std::string path;  // of all that is one folder
   AugmentationOptions augment;
   int64_t pad_to = 0;        // mnist, fashion_mnist, cifar10: black border up to this side; 0: none
   int64_t image_size = 224;  // image_folder: side of the square that the model sees
@@ -104,18 +170,19 @@ struct DataOptions {
   int64_t train_samples = 1024, test_samples = 256;
   double noise = 1;                    // standard deviation; the patterns of the classes have deviation 1
   int64_t threads = 1;                 // that decode and augment, per rank
-  std::optional<int64_t> train_limit;  // use only the first so many: images, or words
+  std::optional<int64_t> train_limit;  // use only the first so many: images, words, or utterances
   std::optional<int64_t> test_limit;
   TextDataOptions text;
+  SpeechDataOptions speech;
   bool operator==(const DataOptions&) const = default;
 };
 
 struct TrainingOptions {
   int64_t epochs = 1;
-  int64_t batch_per_worker = 32;     // images, or streams of text
+  int64_t batch_per_worker = 32;     // images, streams of text, or utterances
   std::optional<int64_t> max_steps;  // stop after so many, however many epochs that is
   int64_t eval_every_epochs = 1;     // 0: only at the end
-  int64_t eval_batch = 256;          // images, or words of each stream
+  int64_t eval_batch = 256;          // images, words of each stream, or utterances
   bool operator==(const TrainingOptions&) const = default;
 };
 
@@ -144,13 +211,13 @@ struct OptimizerOptions {
   bool operator==(const OptimizerOptions&) const = default;
 };
 
-enum class ScheduleType { constant, step, cosine, polynomial, plateau };
+enum class ScheduleType { constant, step, cosine, polynomial, plateau, exponential };
 
 struct LearningRateOptions {
   ScheduleType type = ScheduleType::constant;
   double base = 0.1;
   std::vector<double> milestones;  // step: epochs, increasing
-  double factor = 0.1;             // step, plateau: the rate is multiplied by it
+  double factor = 0.1;             // step, plateau, exponential: the rate is multiplied by it
   double power = 1;                // polynomial
   double end = 0;                  // cosine, polynomial: the rate after the last step; plateau: the lowest
   int64_t patience = 0;            // plateau: evaluations without improvement that are tolerated

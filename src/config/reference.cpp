@@ -19,8 +19,12 @@ std::string kind_words(const Key& key) {
         return "string";
       case Kind::choice:
         return "choice";
+      case Kind::integers:
+        return "list of integers";
       case Kind::numbers:
         return "list of numbers";
+      case Kind::texts:
+        return "list of strings";
       case Kind::layers:
         return "list of layers";
     }
@@ -32,7 +36,7 @@ std::string kind_words(const Key& key) {
 std::string allowed(const Key& key) {
   if (key.kind == Kind::choice) return quoted(key.choices, '`');
   std::string words = range_words(key);
-  if (key.kind == Kind::numbers && !words.empty()) words = "each " + words;
+  if ((key.kind == Kind::numbers || key.kind == Kind::integers) && !words.empty()) words = "each " + words;
   if (key.min_items > 0) words = fmt::format("{} or more{}{}", key.min_items, words.empty() ? "" : "; ", words);
   return words;
 }

@@ -49,8 +49,15 @@ Json type_schema(const Key& key) {
     case Kind::choice:
       schema["enum"] = key.choices;
       break;
+    case Kind::texts: {
+      Json item = {{"type", "string"}};
+      if (!key.pattern.empty()) item["pattern"] = "^(?:" + key.pattern + ")$";
+      schema = {{"type", "array"}, {"items", item}};
+      break;
+    }
+    case Kind::integers:
     case Kind::numbers: {
-      Json item = {{"type", "number"}};
+      Json item = {{"type", key.kind == Kind::integers ? "integer" : "number"}};
       add_range(item, key);
       schema = {{"type", "array"}, {"items", item}};
       break;
@@ -68,7 +75,7 @@ Json key_schema(const Key& key, const std::string& type) {
   if (key.nullable) schema["type"] = {schema["type"], "null"};
   if (key.kind == Kind::integer || key.kind == Kind::number) add_range(schema, key);
   if (key.min_items > 0) schema["minItems"] = key.min_items;
-  if (!key.pattern.empty()) schema["pattern"] = "^(?:" + key.pattern + ")$";
+  if (key.kind == Kind::text && !key.pattern.empty()) schema["pattern"] = "^(?:" + key.pattern + ")$";
   schema["description"] = key.doc;
   return schema;
 }

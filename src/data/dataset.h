@@ -11,13 +11,16 @@ namespace dgc {
 
 enum class Split { train, valid, test };
 
-// What a model is trained on or measured by: images, or text.
+// What a model is trained on or measured by: images, text, or speech.
 class Dataset {
  public:
   virtual ~Dataset() = default;
-  virtual int64_t size() const = 0;     // samples: images, or words that are predicted
-  virtual Shape sample() const = 0;     // of a row: [height, width, channels], or [streams]
+  virtual int64_t size() const = 0;     // samples: images, words that are predicted, or utterances
+  virtual Shape sample() const = 0;     // of a row: [height, width, channels], [streams], or [streams, features]
   virtual int64_t classes() const = 0;  // labels are in [0, classes()): of text, words of the vocabulary
+  // Of sequences that are padded to one length, each with labels of its own, the most that one has. 0: each row has a
+  // label, or each of its streams.
+  virtual int64_t most_labels() const { return 0; }
 
   // Sampling's samples are size(), its batch_per_worker rows. Throws UserError when that would be none.
   virtual int64_t steps_per_epoch(const Sampling&) const = 0;
@@ -26,7 +29,7 @@ class Dataset {
   virtual std::unique_ptr<Batches> training_batches(const LoaderOptions&) const = 0;
   // All of it once, in order, so many rows at a time; the last batch may have fewer.
   virtual std::unique_ptr<Batches> evaluation_batches(int64_t rows, const PrefetchOptions&) const = 0;
-  // Rows of an evaluation. Of text size() is so many times its streams.
+  // Rows of an evaluation. Of text size() is so many times its streams; of speech, the most that any batch can have.
   virtual int64_t rows() const = 0;
 };
 

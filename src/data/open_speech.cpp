@@ -60,7 +60,9 @@ std::vector<Utterance> utterances(const SpeechDatasetOptions& o, Split split) {
 }  // namespace
 
 std::unique_ptr<SpeechCorpus> open_speech(const SpeechDatasetOptions& o, Split split) {
-  return std::make_unique<SpeechCorpus>(utterances(o, split), Alphabet(o.alphabet), o.corpus);
+  std::vector<Utterance> listed = utterances(o, split);
+  if (o.limit) listed.resize(std::min(listed.size(), static_cast<size_t>(*o.limit)));
+  return std::make_unique<SpeechCorpus>(std::move(listed), Alphabet(o.alphabet), o.corpus);
 }
 
 }  // namespace dgc

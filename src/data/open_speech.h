@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct SpeechDatasetOptions {
   // Parts of a split. librispeech: folders (default: those that begin with "train-"; "test-clean"). speech_manifest:
   // files (default: train.jsonl; test.jsonl). an4 has none.
   std::vector<std::string> train, test;
+  std::optional<int64_t> limit;  // only the first so many, as listed
   std::string alphabet = kEnglish;
   SpeechCorpusOptions corpus;
 };

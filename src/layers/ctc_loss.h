@@ -17,6 +17,8 @@ class CtcLoss final : public Loss {
  public:
   explicit CtcLoss(const CtcLossOptions&);  // throws UserError unless there are two classes or more
 
+  int64_t frames_per_step() const { return options_.frames_per_step; }
+
   Shape logits_shape(const Shape& x) const override;
   void run(const LossArgs&) const override;
   void logits(Backend&, ConstView x, std::span<const ConstView> params, View logits) const override;

@@ -20,6 +20,8 @@ double without_warmup(const LrSchedule& s, double epoch, const PlateauState& pla
       return s.end + (s.base - s.end) * std::pow(1 - progress, s.power);
     case LrSchedule::Kind::plateau:
       return std::max(s.end, s.base * std::pow(s.factor, static_cast<double>(plateau.plateaus)));
+    case LrSchedule::Kind::exponential:
+      return s.base * std::pow(s.factor, std::floor(epoch));
   }
   return s.base;
 }

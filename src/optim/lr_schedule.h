@@ -9,17 +9,18 @@ namespace dgc {
 // The learning rate as a function of the epoch, a fraction while an epoch runs (step / steps per epoch).
 struct LrSchedule {
   enum class Kind {
-    constant,    // base
-    step,        // base * factor^(milestones passed)
-    cosine,      // from base to end along half a cosine
-    polynomial,  // end + (base - end) * (1 - epoch / epochs)^power
-    plateau,     // base * factor^(plateaus met), at least end
+    constant,     // base
+    step,         // base * factor^(milestones passed)
+    cosine,       // from base to end along half a cosine
+    polynomial,   // end + (base - end) * (1 - epoch / epochs)^power
+    plateau,      // base * factor^(plateaus met), at least end
+    exponential,  // base * factor^(whole epochs)
   };
   Kind kind = Kind::constant;
   double base = 0.1;
   double epochs = 1;               // cosine, polynomial: length of the training
   std::vector<double> milestones;  // step: epochs, increasing
-  double factor = 0.1;             // step, plateau
+  double factor = 0.1;             // step, plateau, exponential
   double power = 1;                // polynomial
   double end = 0;                  // cosine, polynomial, plateau
   int64_t patience = 0;            // plateau: evaluations without improvement that are tolerated

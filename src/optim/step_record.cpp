@@ -66,6 +66,7 @@ StepResult StepRecord::take() {
     WorkerShare share;
     std::memcpy(&share, bytes + sizeof(control) + i * sizeof(share), sizeof(share));
     result.loss += share.loss;
+    result.top5 += share.top5;
     result.stop = result.stop || share.stop != 0;
   }
   return result;

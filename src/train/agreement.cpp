@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "config/config.h"
+#include "data/speech.h"
 #include "data/text.h"
 #include "tensor/errors.h"
 #include "tensor/params.h"
@@ -58,8 +59,20 @@ void describe_images(Row& facts, const std::string& set, const ImageDataset& dat
   facts.set(set + ", a checksum of some images", checksum(dataset));
 }
 
+void describe_speech(Row& facts, const std::string& set, const Speech& dataset) {
+  uint64_t sum = 0;
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    const Utterance& u = dataset.corpus().utterance(i);
+    sum = XXH64(u.text.data(), u.text.size(), sum);
+    sum = XXH64(&u.seconds, sizeof(u.seconds), sum);
+  }
+  facts.set(set + ", its number of utterances", fmt::format("{}", dataset.size()));
+  facts.set(set + ", a checksum of its transcripts and their lengths", hex(sum));
+}
+
 void describe(Row& facts, const std::string& set, const Dataset& dataset) {
   if (const auto* images = dynamic_cast<const ImageDataset*>(&dataset)) return describe_images(facts, set, *images);
+  if (const auto* speech = dynamic_cast<const Speech*>(&dataset)) return describe_speech(facts, set, *speech);
   const std::vector<int32_t>& words = dynamic_cast<const Text&>(dataset).words();
   facts.set(set + ", its number of words", fmt::format("{}", words.size()));
   facts.set(set + ", a checksum of its words", hex(XXH64(words.data(), words.size() * sizeof(int32_t), 0)));

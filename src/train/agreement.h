@@ -9,7 +9,8 @@
 namespace dgc {
 
 // What all ranks of a run have to start from alike, field by field, as text: program, config, options, data (sizes and
-// a checksum of some images, or of all words) and parameters. Throws UserError when an image cannot be read.
+// a checksum of some images, of all words, or of all transcripts) and parameters. Throws UserError when an image cannot
+// be read.
 struct StartOf {
   const Config& config;
   const TrainOptions& options;

@@ -2,29 +2,44 @@
 
 namespace dgc {
 
-BatchInput::BatchInput(Backend& backend, const Network& network, int64_t most_rows, DType activations)
+BatchInput::BatchInput(Backend& backend, const Network& network, const Sizes& sizes, DType activations)
     : backend_(backend),
       network_(network),
+      sizes_(sizes),
       type_(network.input_type(activations)),
-      labels_per_row_(network.loss().logits_shape(network.shape(network.output()))[0]) {
+      labels_per_row_(network.loss().logits_shape(network.shape(network.output()))[0]),
+      streams_(network.shape(0)[1]) {
   Device& device = *backend.device();
-  const auto elements = static_cast<size_t>(network.shape(0, most_rows).numel());
-  const auto labels = static_cast<size_t>(most_rows * labels_per_row_);
+  const auto elements = static_cast<size_t>(network.shape(0, sizes.rows).numel());
+  const auto labels = static_cast<size_t>(pads() ? streams_ * (1 + sizes.most_labels) : sizes.rows * labels_per_row_);
+  const auto lengths = static_cast<size_t>(pads() ? streams_ : 0);
   x_ = Buffer(backend.device(), elements * dtype_size(type_));
   labels_ = Buffer(backend.device(), labels * sizeof(int32_t));
+  lengths_ = Buffer(backend.device(), lengths * sizeof(int32_t));
   static_assert(sizeof(float) == sizeof(int32_t));  // images and tokens take as much on their way
   x_upload_ = device.make_upload(elements * sizeof(float));
   label_upload_ = device.make_upload(labels * sizeof(int32_t));
+  if (pads()) length_upload_ = device.make_upload(lengths * sizeof(int32_t));
 }
 
+View BatchInput::labels() const {
+  const Shape shape = pads() ? Shape{streams_, 1 + sizes_.most_labels} : Shape{rows_ * labels_per_row_};
+  return {labels_.data(), shape, DType::i32};
+}
+
+View BatchInput::lengths() const { return pads() ? View{lengths_.data(), {streams_}, DType::i32} : View{}; }
+
 void BatchInput::stage(const Batch& batch) {
-  staged_rows_ = static_cast<int64_t>(batch.labels.size()) / labels_per_row_;
+  const auto row = network_.shape(0).numel();
   if (type_ == DType::i32) {
+    staged_rows_ = std::ssize(batch.tokens) / row;
     x_upload_->stage(batch.tokens.data(), batch.tokens.size() * sizeof(int32_t));
   } else {
+    staged_rows_ = std::ssize(batch.images) / row;
     x_upload_->stage(batch.images.data(), batch.images.size() * sizeof(float));
   }
   label_upload_->stage(batch.labels.data(), batch.labels.size() * sizeof(int32_t));
+  if (pads()) length_upload_->stage(batch.lengths.data(), batch.lengths.size() * sizeof(int32_t));
 }
 
 void BatchInput::arrive() {
@@ -37,6 +52,9 @@ void BatchInput::arrive() {
   x_upload_->release();
   backend_.device()->copy(labels_.data(), label_upload_->arrive(), labels().bytes());
   label_upload_->release();
+  if (!pads()) return;
+  backend_.device()->copy(lengths_.data(), length_upload_->arrive(), lengths().bytes());
+  length_upload_->release();
 }
 
 }  // namespace dgc

@@ -10,23 +10,34 @@ namespace dgc {
 // Where a batch lies on the device, at addresses that never change, and how the next one gets there meanwhile.
 class BatchInput {
  public:
+  struct Sizes {
+    int64_t rows = 0;         // of the largest batch
+    int64_t most_labels = 0;  // Dataset::most_labels()
+  };
   // activations: the type in which the network takes what it reads, unless that is tokens.
-  BatchInput(Backend&, const Network&, int64_t most_rows, DType activations);
+  BatchInput(Backend&, const Network&, const Sizes&, DType activations);
 
   void stage(const Batch&);  // starts on its way; `batch` may be reused on return
   void arrive();             // queued: from here on the views are the batch staged last
 
-  View x() const { return {x_.data(), network_.shape(0, rows_), type_}; }
-  View labels() const { return {labels_.data(), {rows_ * labels_per_row_}, DType::i32}; }
+  int64_t rows() const { return rows_; }
+  View x() const { return x(rows_); }
+  // With more rows than the batch has, as padding. What lies there is left over from other batches.
+  View x(int64_t rows) const { return {x_.data(), network_.shape(0, rows), type_}; }
+  View labels() const;
+  View lengths() const;  // i32 [streams]: RunContext::lengths; null where each row has its labels
 
  private:
+  bool pads() const { return sizes_.most_labels > 0; }
+
   Backend& backend_;
   const Network& network_;
+  Sizes sizes_;
   DType type_;
-  int64_t labels_per_row_;
+  int64_t labels_per_row_, streams_;
   int64_t rows_ = 0, staged_rows_ = 0;
-  Buffer x_, labels_;
-  std::unique_ptr<Upload> x_upload_, label_upload_;
+  Buffer x_, labels_, lengths_;
+  std::unique_ptr<Upload> x_upload_, label_upload_, length_upload_;
 };
 
 }  // namespace dgc

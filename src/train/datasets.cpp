@@ -1,6 +1,7 @@
 #include "train/datasets.h"
 
 #include "data/text.h"
+#include "train/make_speech.h"
 #include "train/vocabulary_file.h"
 
 namespace dgc {
@@ -24,13 +25,19 @@ void open_test_texts(const Config& config, Datasets& sets) {
   sets.test = open({o.test, "data.test"});
 }
 
+// Of images or speech.
+std::unique_ptr<Dataset> make_set(const Config& config, Split split) {
+  if (is_speech(config)) return make_speech(config, split);
+  return make_images(config, split);
+}
+
 }  // namespace
 
 Datasets make_datasets(const Config& config) {
   Datasets sets;
   if (!is_text(config)) {
-    sets.train = make_images(config, Split::train);
-    sets.test = make_images(config, Split::test);
+    sets.train = make_set(config, Split::train);
+    sets.test = make_set(config, Split::test);
     return sets;
   }
   sets.vocabulary = make_vocabulary(config.data.text);
@@ -45,7 +52,7 @@ Datasets make_datasets(const Config& config) {
 Datasets make_test_datasets(const Config& config, const std::filesystem::path& run) {
   Datasets sets;
   if (!is_text(config)) {
-    sets.test = make_images(config, Split::test);
+    sets.test = make_set(config, Split::test);
     return sets;
   }
   sets.vocabulary = run_vocabulary(run);

@@ -14,8 +14,9 @@ namespace {
 // A checkpoint's network and what it needs to be measured.
 class Measurer {
  public:
-  Measurer(const Config& config, const Dataset& test, const Checkpoint& checkpoint)
+  Measurer(const Config& config, const EvaluateOptions& options, const Dataset& test, const Checkpoint& checkpoint)
       : config_(config),
+        options_(options),
         backend_(make_backend(config.device, static_cast<int>(config.threads))),
         network_(make_network(config.model, test.sample())),
         params_(network_.params()),
@@ -29,6 +30,7 @@ class Measurer {
     Evaluator evaluator(network_, *backend_, set, config_.training.eval_batch, static_cast<int>(config_.data.threads));
     const Buffer activations(backend_->device(), evaluator.activation_bytes());
     evaluator.attach(activations.data());
+    if (is_speech(config_)) evaluator.decode(options_.decoding, options_.told);
     return evaluator.run(weights_, statistics_, on_output);
   }
 
@@ -49,6 +51,7 @@ class Measurer {
 
  private:
   const Config& config_;
+  const EvaluateOptions& options_;
   std::unique_ptr<Backend> backend_;
   Network network_;
   ParamLayout params_, buffers_;
@@ -64,10 +67,16 @@ Evaluation evaluate_run(const std::filesystem::path& run, const EvaluateOptions&
   if (is_text(config) && !options.logits.empty()) {
     throw_user_error("--logits is for images: of a text they would be as many as words times the vocabulary");
   }
+  if (is_speech(config) && !options.logits.empty()) {
+    throw_user_error("--logits is for images: utterances have as many logits as they have frames");
+  }
+  if (!is_speech(config) && (options.decoding.beam != 1 || !options.decoding.words.empty() || options.told)) {
+    throw_user_error("--beam, --lm and --show are for speech, and {} is not the run of a speech model", run.string());
+  }
   const Datasets sets = make_test_datasets(config, run);
   if (sets.vocabulary) require_same_vocabulary(*checkpoint, *sets.vocabulary);
 
-  Measurer measurer(config, *sets.test, *checkpoint);
+  Measurer measurer(config, options, *sets.test, *checkpoint);
   const EvalSums sums =
       options.logits.empty() ? measurer.run(*sets.test) : measurer.run_for_logits(*sets.test, options.logits);
   const auto n = static_cast<double>(sets.test->size());
@@ -78,6 +87,10 @@ Evaluation evaluate_run(const std::filesystem::path& run, const EvaluateOptions&
                                     .test_accuracy = sums.top1 / n,
                                     .test_top5 = sums.top5 / n},
                         .weights_xxh64 = weights_xxh64(measurer.weights())};
+  if (is_speech(config)) {
+    evaluation.metrics.test_accuracy = evaluation.metrics.test_top5 = kNoNumber;
+    set_speech(evaluation.metrics, sums);
+  }
   if (sets.valid) {
     evaluation.metrics.valid_loss = measurer.run(*sets.valid).loss / static_cast<double>(sets.valid->size());
   }

@@ -5,12 +5,15 @@
 #include <vector>
 
 #include "train/metrics.h"
+#include "train/speech_scorer.h"
 
 namespace dgc {
 
 struct EvaluateOptions {
-  std::vector<std::string> overrides;  // of the run's config, as for `dgc train --set`
-  std::filesystem::path logits;        // of images; empty: not written
+  std::vector<std::string> overrides{};  // of the run's config, as for `dgc train --set`
+  std::filesystem::path logits{};        // of images; empty: not written
+  DecodingOptions decoding{};            // of speech
+  SpeechScorer::Told told{};             // of speech: gets the texts of each utterance
 };
 
 struct Evaluation {

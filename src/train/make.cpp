@@ -13,10 +13,12 @@
 #include "layers/lrn.h"
 #include "layers/pool.h"
 #include "models/alexnet.h"
+#include "models/executors.h"
 #include "models/lstm_lm.h"
 #include "models/resnet.h"
 #include "optim/grouped.h"
 #include "tensor/errors.h"
+#include "train/make_speech.h"
 #include "train/overlap.h"
 
 namespace dgc {
@@ -154,6 +156,8 @@ Network make_network(const ModelOptions& options, const Shape& sample) {
       return make_layer_list(options.layers, sample);
     case ModelType::lstm_lm:
       return make_language_model(options.lstm, sample[0]);
+    case ModelType::deep_speech:
+      return make_speech_network(options.speech, sample);
   }
   DGC_CHECK(false, "a model type that make_network does not know");
 }
@@ -178,12 +182,20 @@ SampleSpec sample_spec(const Config& config) {
       return {{data.height, data.width, data.channels}, data.classes};
     case DataType::text:
       return {{config.training.batch_per_worker}, config.model.lstm.vocabulary};
+    case DataType::an4:
+    case DataType::librispeech:
+    case DataType::speech_manifest:
+      return {speech_sample(config, config.training.batch_per_worker), config.model.speech.classes};
   }
   DGC_CHECK(false, "a data type that sample_spec does not know");
 }
 
 int64_t rows_per_step(const Config& config) {
   return is_text(config) ? config.data.text.bptt : config.training.batch_per_worker;
+}
+
+std::vector<int64_t> batch_rows(const Config& config, const Dataset& train) {
+  return is_speech(config) ? padded_lengths(train.rows()) : std::vector<int64_t>{rows_per_step(config)};
 }
 
 int64_t samples_per_step(const Config& config) {
@@ -250,7 +262,7 @@ DgcLayoutOptions make_layout_options(const Config& config, double sparsity, int6
 }
 
 LrSchedule make_lr_schedule(const Config& config) {
-  static_assert(static_cast<int>(ScheduleType::plateau) == static_cast<int>(LrSchedule::Kind::plateau));
+  static_assert(static_cast<int>(ScheduleType::exponential) == static_cast<int>(LrSchedule::Kind::exponential));
   const LearningRateOptions& o = config.learning_rate;
   return {.kind = static_cast<LrSchedule::Kind>(o.type),
           .base = o.base,

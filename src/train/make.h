@@ -27,11 +27,17 @@ SampleSpec sample_spec(const Config&);
 // model.vocabulary is not known.
 Network make_network(const ModelOptions&, const Shape& sample);
 
-// Rows of a worker's batch: images, or words of each stream.
+// What a worker takes of its data: images, words of each stream, or utterances.
 int64_t rows_per_step(const Config&);
-// Of all workers together: images, or words.
+// Rows of its batches on the device, of all numbers that they may have: of speech, frames.
+std::vector<int64_t> batch_rows(const Config&, const Dataset& train);
+// Of all workers together: images, words, or utterances.
 int64_t samples_per_step(const Config&);
 inline bool is_text(const Config& config) { return config.data.type == DataType::text; }
+inline bool is_speech(const Config& config) { return config.model.type == ModelType::deep_speech; }
+inline const char* sample_words(const Config& config) {
+  return is_text(config) ? "words" : is_speech(config) ? "utterances" : "images";
+}
 
 DType activation_type(Precision);
 

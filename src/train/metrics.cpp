@@ -41,6 +41,8 @@ Row evaluated_row(const char* kind, const Metrics& metrics) {
         .set("valid_perplexity", perplexity(*metrics.valid_loss))
         .set("test_perplexity", perplexity(metrics.test_loss));
   }
+  if (const auto& errors = metrics.errors)
+    row.set("wer", errors->wer).set("cer", errors->cer).set("left_out", errors->left_out);
   return row;
 }
 
@@ -53,6 +55,8 @@ Metrics evaluated_from_row(const Row& row, const std::string& where) {
   metrics.test_accuracy = number(row, "test_accuracy", where);
   metrics.test_top5 = number(row, "test_top5", where);
   if (row.find("valid_loss") != nullptr) metrics.valid_loss = number(row, "valid_loss", where);
+  if (row.find("wer") != nullptr)
+    metrics.errors = ErrorRates{number(row, "wer", where), number(row, "cer", where), integer(row, "left_out", where)};
   return metrics;
 }
 
@@ -119,6 +123,7 @@ Row to_row(const StepMetrics& step) {
                 .set("grad_norm", step.grad_norm)
                 .set("skipped", step.skipped);
   if (step.group_bytes > 0) row.set("group_bytes", step.group_bytes);
+  if (step.left_out > 0) row.set("left_out", step.left_out);
   return row;
 }
 
@@ -151,6 +156,7 @@ StepMetrics step_from_row(const Row& row, const std::string& where) {
   step.sent_bytes = integer(row, "sent_bytes", where);
   step.dense_bytes = integer(row, "dense_bytes", where);
   step.group_bytes = row.integer("group_bytes").value_or(0);
+  step.left_out = row.integer("left_out").value_or(0);
   step.samples_per_s = number(row, "samples_per_s", where);
   step.grad_norm = number(row, "grad_norm", where);
   step.skipped = row.boolean("skipped").value_or(false);

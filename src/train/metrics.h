@@ -29,12 +29,20 @@ struct StepMetrics {
   double samples_per_s = kNoNumber;  // of text, words
   double grad_norm = kNoNumber;
   bool skipped = false;  // a gradient was not finite, and no worker moved
+  // Of speech: utterances that are too short for their transcripts, and so teach nothing; 0 and not written: none.
+  int64_t left_out = 0;
 
   double ratio() const { return sent_bytes > 0 ? static_cast<double>(dense_bytes) / sent_bytes : kNoNumber; }
 };
 
 // Of text, the loss as people compare it: out of how many equally likely words one might as well guess.
 inline double perplexity(double loss) { return std::exp(loss); }
+
+// Of speech: words and characters that were heard wrong, over those that were said; may exceed 1.
+struct ErrorRates {
+  double wer = kNoNumber, cer = kNoNumber;
+  int64_t left_out = 0;  // utterances that the loss leaves out, as they are too short for their transcripts
+};
 
 struct EvalMetrics {
   int64_t step = 0;
@@ -43,6 +51,7 @@ struct EvalMetrics {
   double test_accuracy = kNoNumber;    // 0 ... 1
   double test_top5 = kNoNumber;        // 0 ... 1
   std::optional<double> valid_loss{};  // of text; then rows have perplexities too
+  std::optional<ErrorRates> errors{};  // of speech
 };
 
 // What each worker sent, averaged over a run. "After warm-up" means: the steps at the highest sparsity of the run.
@@ -73,6 +82,7 @@ struct FinalMetrics {
   double test_accuracy = kNoNumber;
   double test_top5 = kNoNumber;
   std::optional<double> valid_loss{};  // of text
+  std::optional<ErrorRates> errors{};  // of speech
   double samples_per_s = kNoNumber;    // all workers together, over the run; of text, words
   double wall_seconds = kNoNumber;
   int64_t peak_memory_bytes = 0;

@@ -9,6 +9,7 @@
 #include "models/executor.h"
 #include "optim/dgc_layout.h"
 #include "train/make.h"
+#include "train/make_speech.h"
 #include "train/ranks.h"
 
 namespace dgc {
@@ -160,6 +161,7 @@ int64_t message_memory(const Config& config, const ParamLayout& params) {
 
 // Of what an evaluation reads.
 Shape test_shape(const Config& config) {
+  if (is_speech(config)) return speech_sample(config, config.training.eval_batch);
   return is_text(config) ? Shape{config.data.text.eval_streams} : sample_spec(config).shape;
 }
 
@@ -180,12 +182,12 @@ int64_t largest_convolution(const ParamLayout& params) {
 
 PlanMemory plan_memory(const Config& config, const Network& network, const ParamLayout& params) {
   const auto backend = make_backend(config);
-  const int64_t rows = rows_per_step(config);
+  const int64_t rows = is_speech(config) ? most_frames(config, Split::train) : rows_per_step(config);
   const Executor training(network, *backend, rows, Executor::Mode::training, activation_type(config.precision));
   const Network tested = make_network(config.model, test_shape(config));
-  const int64_t eval_batch = std::min(config.training.eval_batch, most_test_samples(config.data));
-  const Executor evaluation(tested, *backend, eval_batch, Executor::Mode::evaluation,
-                            activation_type(config.precision));
+  const int64_t eval_rows = is_speech(config) ? most_frames(config, Split::test)
+                                              : std::min(config.training.eval_batch, most_test_samples(config.data));
+  const Executor evaluation(tested, *backend, eval_rows, Executor::Mode::evaluation, activation_type(config.precision));
   const int64_t arena = params.extent() * 4;
   const int64_t statistics = ParamLayout(network.buffers()).extent() * 4;
   const int64_t local = config.workers_per_rank;
@@ -200,7 +202,7 @@ PlanMemory plan_memory(const Config& config, const Network& network, const Param
   memory.activations = static_cast<int64_t>(std::max(training.activation_bytes(), evaluation.activation_bytes()));
   // Every batch lies there twice: where it arrives and where the network reads it.
   memory.other = (2 * local + 1) * statistics + reduced(config.ranks, local, statistics) +
-                 2 * (local * input(network, rows) + evaluators * input(tested, eval_batch)) +
+                 2 * (local * input(network, rows) + evaluators * input(tested, eval_rows)) +
                  2 * local * carried(network) + evaluators * carried(tested) + largest_convolution(params);
   if (config.optimizer.type == OptimizerType::sgd) {
     const bool half = config.exchange.dense_values == DenseValues::fp16;

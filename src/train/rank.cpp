@@ -1,5 +1,7 @@
 #include "train/rank.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 
 #include "tensor/errors.h"
@@ -55,8 +57,9 @@ Rank::Rank(const Config& config, const Data& data, Backend& backend, Communicato
       state_(network_.state()),
       weights_(device_, params_),
       mean_statistics_(device_, statistics_),
-      executor_(network_, backend_, rows_per_step(config), Executor::Mode::training, activation_type(config.precision)),
-      labels_(logits_shape(network_, executor_.batch())[0]),
+      executors_(network_, backend_, batch_rows(config, data.train), Executor::Mode::training,
+                 activation_type(config.precision)),
+      labels_(is_speech(config) ? rows_per_step(config) : logits_shape(network_, executors_.most_rows())[0]),
       record_(backend_, communicator, static_cast<int>(config.workers_per_rank)),
       statistics_sum_(backend_, communicator, static_cast<int>(config.workers_per_rank), statistics_.extent()),
       lr_(make_lr_schedule(config)),
@@ -64,10 +67,11 @@ Rank::Rank(const Config& config, const Data& data, Backend& backend, Communicato
   check_fits(config, data.train);
   initialize(weights_, config.seed);
   initialize(mean_statistics_, config.seed);
+  const BatchInput::Sizes sizes{executors_.most_rows(), data.train.most_labels()};
   for (int64_t i = 0; i < config.workers_per_rank; ++i) {
     workers_.push_back({Arena(device_, params_), Arena(device_, statistics_), Arena(device_, statistics_),
                         Arena(device_, state_), Arena(device_, state_),
-                        BatchInput(backend_, network_, executor_.batch(), activation_type(config.precision))});
+                        BatchInput(backend_, network_, sizes, activation_type(config.precision))});
     initialize(workers_.back().statistics, config.seed);
   }
   record_.restore_control(first_control(config.precision));
@@ -76,7 +80,7 @@ Rank::Rank(const Config& config, const Data& data, Backend& backend, Communicato
                                        .layout = params_,
                                        .local_workers = static_cast<int>(workers_.size())});
 
-  size_t activations = executor_.activation_bytes();
+  size_t activations = executors_.activation_bytes();
   for (const Dataset* set : {&data.test, data.valid}) {
     if (set == nullptr) continue;
     evaluators_.push_back(std::make_unique<Evaluator>(tested_network_, backend_, *set, config.training.eval_batch,
@@ -85,7 +89,7 @@ Rank::Rank(const Config& config, const Data& data, Backend& backend, Communicato
     activations = std::max(activations, evaluators_.back()->activation_bytes());
   }
   activations_ = Buffer(device_, activations);
-  executor_.attach(activations_.data());
+  executors_.attach(activations_.data());
   for (const auto& evaluator : evaluators_) evaluator->attach(activations_.data());
   steps_per_epoch_ = data.train.steps_per_epoch(sampling_of(config, data.train));
 }
@@ -104,7 +108,8 @@ void Rank::train_step() {
   for (Worker& worker : workers_) worker.input.arrive();
   record_.begin({static_cast<uint64_t>(step_), static_cast<float>(metrics.learning_rate), interrupted()});
 
-  if (communicator_.recordable() && backend_.observer == nullptr) {
+  // A step of executors for several lengths is another one each time: recorded, they would fill the memory.
+  if (communicator_.recordable() && backend_.observer == nullptr && executors_.are_one()) {
     backend_.run_recorded(key, [this] { queue_step(); });
   } else {
     queue_step();
@@ -161,21 +166,24 @@ void Rank::run_worker(int local) {
   device_->copy(statistics.data(), worker.statistics.data(), statistics.bytes());
   device_->copy(worker.next_state.data(), worker.state.data(), worker.state.bytes());
 
-  const int64_t rows = executor_.batch();
+  const int64_t rows = executors_.most_rows();
   const RunContext run{.training = true,
                        .seed = config_.seed,
                        .control = record_.control(),
                        .samples_per_step = static_cast<uint64_t>(rows * workers()),
                        .first_sample = static_cast<uint64_t>(first_worker() + local) * static_cast<uint64_t>(rows),
-                       .state = &worker.next_state};
-  const View x = worker.input.x();
-  executor_.forward(weights_, statistics, x, run);
-  executor_.loss(weights_, worker.gradient,
-                 {.labels = worker.input.labels(),
-                  .stats = &record_.local(local)->loss,
-                  .gradient_scale = 1.f / static_cast<float>(labels_ * config_.exchange.workers_per_group),
-                  .control = record_.control()});
-  executor_.backward(weights_, worker.gradient, x, run, [&](int first, int) { optimizer_->ready(local, first); });
+                       .state = &worker.next_state,
+                       .lengths = worker.input.lengths()};
+  Executor& executor = executors_.for_rows(worker.input.rows());
+  const View x = worker.input.x(executor.batch());
+  executor.forward(weights_, statistics, x, run);
+  executor.loss(weights_, worker.gradient,
+                {.labels = worker.input.labels(),
+                 .stats = &record_.local(local)->loss,
+                 .gradient_scale = 1.f / static_cast<float>(labels_ * config_.exchange.workers_per_group),
+                 .control = record_.control(),
+                 .lengths = run.lengths});
+  executor.backward(weights_, worker.gradient, x, run, [&](int first, int) { optimizer_->ready(local, first); });
 }
 
 // While the device computes, the next step's batches get on their way.
@@ -188,7 +196,18 @@ void Rank::stage_batches() {
                                              .prefetch = {.threads = static_cast<int>(config_.data.threads),
                                                           .ahead = 2 * static_cast<int>(workers_.size())}});
   }
-  for (Worker& worker : workers_) worker.input.stage(*batches_->next());
+  for (Worker& worker : workers_) {
+    const Batch& batch = *batches_->next();
+    tell_bad_examples(batch);
+    worker.input.stage(batch);
+  }
+}
+
+// Each once, however often it comes.
+void Rank::tell_bad_examples(const Batch& batch) {
+  for (const std::string& bad : batch.bad_examples) {
+    if (told_.insert(bad).second) spdlog::warn("left out of the training: {}", bad);
+  }
 }
 
 std::optional<StepMetrics> Rank::next_metrics() {
@@ -199,6 +218,7 @@ std::optional<StepMetrics> Rank::next_metrics() {
   metrics.loss = result.loss / static_cast<double>(labels_ * workers());
   metrics.grad_norm = result.grad_norm;
   metrics.skipped = result.skipped;
+  if (is_speech(config_)) metrics.left_out = static_cast<int64_t>(result.top5);
   skipped_in_row_ = result.skipped ? skipped_in_row_ + 1 : 0;
   asked_to_stop_ = result.stop;
   return metrics;
@@ -224,6 +244,7 @@ EvalSums Rank::run(Evaluator& evaluator) {
 
 void Rank::evaluate_test(EvalMetrics& metrics) {
   const EvalSums sums = run(*evaluators_.front());
+  if (is_speech(config_)) return set_speech(metrics, sums);
   const auto samples = static_cast<double>(data_.test.size());
   metrics.test_loss = sums.loss / samples;
   metrics.test_accuracy = sums.top1 / samples;

@@ -3,11 +3,13 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "config/options.h"
 #include "data/dataset.h"
 #include "data/vocabulary.h"
+#include "models/executors.h"
 #include "optim/ordered_reduce.h"
 #include "train/batch_input.h"
 #include "train/checkpoint.h"
@@ -103,6 +105,7 @@ class Rank {
   void share_out(const Checkpoint&, int64_t saved_workers);
   void move_position(const Checkpoint&, int64_t saved_workers);
   void stage_batches();
+  void tell_bad_examples(const Batch&);
   void queue_step();
   void run_worker(int local);  // leaves the gradient in the worker and the loss in its share
   void keep_unless_skipped(const Arena& next, const Arena& arena);
@@ -127,8 +130,8 @@ class Rank {
   Arena weights_;
   Arena mean_statistics_;  // over all workers; filled by average_statistics()
   std::vector<Worker> workers_;
-  Executor executor_;
-  int64_t labels_;                                      // of a worker's batch
+  Executors executors_;
+  int64_t labels_;                                      // of a worker's batch; of speech, its utterances
   std::vector<std::unique_ptr<Evaluator>> evaluators_;  // of the test set and, where there is one, the validation set
   Buffer activations_;                                  // of all of them, in turn
   StepRecord record_;
@@ -142,6 +145,7 @@ class Rank {
   int64_t position_ = 0;
   bool flushed_ = false;
   std::unique_ptr<Batches> batches_;  // made at the first step; one step ahead
+  std::set<std::string> told_;        // bad examples
   std::deque<StepMetrics> untold_;    // queued steps, the oldest first
   size_t lag_ = 0;                    // how many of them the device may be busy with
   int64_t skipped_in_row_ = 0;

@@ -69,10 +69,12 @@ EvalMetrics newest(const RunData& run) {
           .test_loss = final.test_loss,
           .test_accuracy = final.test_accuracy,
           .test_top5 = final.test_top5,
-          .valid_loss = final.valid_loss};
+          .valid_loss = final.valid_loss,
+          .errors = final.errors};
 }
 
-double accuracy(const RunData& run) { return run.reads_text() ? kNoNumber : newest(run).test_accuracy; }
+double accuracy(const RunData& run) { return run.sees() ? newest(run).test_accuracy : kNoNumber; }
+ErrorRates errors(const RunData& run) { return newest(run).errors.value_or(ErrorRates()); }
 double test_perplexity(const RunData& run) { return run.reads_text() ? perplexity(newest(run).test_loss) : kNoNumber; }
 
 }  // namespace
@@ -110,12 +112,21 @@ std::vector<TableRow> results_table(const std::vector<RunData>& runs) {
     add("validation perplexity",
         [](Run run) { return perplexity_text(perplexity(newest(run).valid_loss.value_or(kNoNumber))); });
   }
-  if (!all_text) add("test accuracy", [](Run run) { return percent_text(accuracy(run)); });
+  const bool all_speech = std::ranges::all_of(runs, [](Run run) { return run.hears(); });
+  if (std::ranges::any_of(runs, [](Run run) { return run.hears(); })) {
+    add("test word error rate", [](Run run) { return percent_text(errors(run).wer); });
+    add("test character error rate", [](Run run) { return percent_text(errors(run).cer); });
+  }
+  if (std::ranges::any_of(runs, [](Run run) { return run.sees(); })) {
+    add("test accuracy", [](Run run) { return percent_text(accuracy(run)); });
+  }
   add("test loss", [](Run run) { return loss_text(newest(run).test_loss); });
   add("sent per worker and step *", [](Run run) { return bytes_text(run.traffic.sent_bytes_after_warmup); });
   add("compression ratio *", [](Run run) { return ratio_text(run.traffic.ratio_after_warmup); });
   add("compression ratio, whole run", [](Run run) { return ratio_text(run.traffic.ratio); });
-  add(all_text ? "words/s" : "samples/s",
+  add(all_text     ? "words/s"
+      : all_speech ? "utterances/s"
+                   : "samples/s",
       [](Run run) { return rate_text(run.final ? run.final->samples_per_s : median_rate(run)); });
   add("wall time", [](Run run) { return duration_text(run.final ? run.final->wall_seconds : kNoNumber); });
   const auto overlaps = [](Run run) { return run.final && std::isfinite(run.final->exchange_ms); };
@@ -170,6 +181,11 @@ std::vector<std::string> comparisons(const std::vector<RunData>& runs) {
     if (std::isfinite(difference)) {
       sentence += fmt::format(" Test accuracy: {} against {} ({:+.2f} points).", percent_text(accuracy(run)),
                               percent_text(accuracy(*most)), 100 * difference);
+    }
+    const double wrong = errors(run).wer - errors(*most).wer;
+    if (std::isfinite(wrong)) {
+      sentence += fmt::format(" Test word error rate: {} against {} ({:+.2f} points).", percent_text(errors(run).wer),
+                              percent_text(errors(*most).wer), 100 * wrong);
     }
     const double words = test_perplexity(run), words_of_most = test_perplexity(*most);
     if (std::isfinite(words) && std::isfinite(words_of_most)) {

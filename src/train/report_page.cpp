@@ -96,6 +96,14 @@ Plot accuracy_plot(const std::vector<RunData>& runs, Over over) {
   return plot;
 }
 
+Plot word_error_plot(const std::vector<RunData>& runs, Over over) {
+  Plot plot = eval_plot(runs, over, [](const EvalMetrics& eval) { return eval.errors.value_or(ErrorRates()).wer; });
+  plot.title = "Test word error rate";
+  plot.y_kind = AxisKind::kPercent;
+  plot.y_low = 0;
+  return plot;
+}
+
 // Perplexity of the validation set, by which the run is steered: the test set is looked at once.
 Plot perplexity_plot(const std::vector<RunData>& runs, Over over) {
   Plot plot =
@@ -145,7 +153,8 @@ std::string figures(const std::vector<RunData>& runs, Over over) {
   const auto reads_text = [](const RunData& run) { return run.reads_text(); };
   std::vector<Plot (*)(const std::vector<RunData>&, Over)> plots = {loss_plot};
   if (std::ranges::any_of(runs, reads_text)) plots.push_back(perplexity_plot);
-  if (!std::ranges::all_of(runs, reads_text)) plots.push_back(accuracy_plot);
+  if (std::ranges::any_of(runs, [](const RunData& run) { return run.hears(); })) plots.push_back(word_error_plot);
+  if (std::ranges::any_of(runs, [](const RunData& run) { return run.sees(); })) plots.push_back(accuracy_plot);
   plots.insert(plots.end(), {bytes_plot, sparsity_plot});
   for (const auto& make : plots) out += figure(make(runs, over));
   return out + "</section>\n";

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 
 #include "config/config.h"
 #include "tensor/errors.h"
@@ -12,10 +11,9 @@
 #include "train/datasets.h"
 #include "train/failure.h"
 #include "train/interrupt.h"
-#include "train/progress.h"
 #include "train/ranks.h"
+#include "train/reporter.h"
 #include "train/run_directory.h"
-#include "train/tensorboard.h"
 #include "train/vocabulary_file.h"
 
 namespace dgc {
@@ -24,69 +22,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-// What only one rank does: tell people how the run gets on.
-class Reporter {
- public:
-  Reporter(const Config& config, const std::filesystem::path& run, int64_t step, int64_t steps, int64_t batch)
-      : config_(config), metrics_(run, step), events_(run, step), steps_(steps), batch_(batch) {}
-
-  void step(StepMetrics m, double seconds) {
-    m.samples_per_s = static_cast<double>(batch_) / seconds;
-    train_seconds_ += seconds;
-    ++train_steps_;
-    metrics_.write(m);
-    events_.scalar("train/loss", m.step, m.loss);
-    events_.scalar("train/learning_rate", m.step, m.learning_rate);
-    events_.scalar("train/grad_norm", m.step, m.grad_norm);
-    events_.scalar("exchange/sparsity", m.step, m.sparsity);
-    events_.scalar("exchange/sent_bytes", m.step, static_cast<double>(m.sent_bytes));
-    if (m.skipped) spdlog::warn("step {}: a gradient is not finite, all workers skip this step", m.step);
-    progress_.update({.step = m.step,
-                      .steps = steps_,
-                      .epoch = std::min(static_cast<int64_t>(m.epoch) + 1, config_.training.epochs),
-                      .epochs = config_.training.epochs,
-                      .loss = m.loss,
-                      .samples_per_s = samples_per_s(),
-                      .samples = is_text(config_) ? "words" : "samples"});
-  }
-
-  void eval(const EvalMetrics& m) {
-    metrics_.write(m);
-    events_.scalar("test/loss", m.step, m.test_loss);
-    events_.scalar("test/accuracy", m.step, m.test_accuracy);
-    if (m.valid_loss) {
-      tell_text(m, "valid", *m.valid_loss);
-      if (!std::isnan(m.test_loss)) tell_text(m, "test", m.test_loss);
-      return;
-    }
-    spdlog::info("epoch {:.3g}  step {}  test loss {:.4f}  test accuracy {:.2f} %", m.epoch, m.step, m.test_loss,
-                 100 * m.test_accuracy);
-  }
-
-  void final(FinalMetrics m) {
-    m.samples_per_s = samples_per_s();
-    metrics_.write(m);
-  }
-
-  double samples_per_s() const { return static_cast<double>(train_steps_ * batch_) / train_seconds_; }
-
- private:
-  void tell_text(const EvalMetrics& m, const std::string& set, double loss) {
-    if (set != "test") events_.scalar(set + "/loss", m.step, loss);
-    events_.scalar(set + "/perplexity", m.step, perplexity(loss));
-    spdlog::info("epoch {:.3g}  step {}  {} loss {:.4f}  {} perplexity {:.2f}", m.epoch, m.step, set, loss, set,
-                 perplexity(loss));
-  }
-
-  const Config& config_;
-  MetricsWriter metrics_;
-  TensorBoardWriter events_;
-  Progress progress_;
-  int64_t steps_, batch_;
-  double train_seconds_ = 0;
-  int64_t train_steps_ = 0;
-};
 
 int64_t total_steps(const Config& config, const Rank& rank) {
   const int64_t all = rank.step() + config.training.epochs * rank.steps_per_epoch() - rank.position();
@@ -195,6 +130,7 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
                      .test_accuracy = eval->test_accuracy,
                      .test_top5 = eval->test_top5,
                      .valid_loss = eval->valid_loss,
+                     .errors = eval->errors,
                      .wall_seconds = seconds_since(start),
                      .peak_memory_bytes = static_cast<int64_t>(rank.peak_bytes()),
                      .weights_xxh64 = rank.weights_xxh64(),
@@ -227,7 +163,14 @@ std::string description(const Given& given, const std::string& device) {
                       : fmt::format("batch {}", config.training.batch_per_worker),
       device, given.sets.train->size(), given.sets.test->size(),
       is_text(config) ? fmt::format("words, a vocabulary of {}", given.sets.vocabulary->size())
-                      : std::string("images"));
+                      : std::string(sample_words(config)));
+}
+
+void tell_skipped(const Dataset& set, const char* what) {
+  const auto* const speech = dynamic_cast<const Speech*>(&set);
+  if (speech == nullptr || speech->corpus().skipped().empty()) return;
+  const std::vector<std::string>& skipped = speech->corpus().skipped();
+  spdlog::warn("{} utterances are left out of the {} set; the first: {}", skipped.size(), what, skipped.front());
 }
 
 std::filesystem::path train(const Given& given, const Launch& launch, Communicator& peers,
@@ -242,6 +185,8 @@ std::filesystem::path train(const Given& given, const Launch& launch, Communicat
       run.emplace(config, options);
       if (given.sets.vocabulary) save_vocabulary(run->path(), *given.sets.vocabulary);
       spdlog::info("{}, into {}", description(given, device.name()), run->path().string());
+      tell_skipped(*given.sets.train, "training");
+      tell_skipped(*given.sets.test, "test");
       if (config.ranks > 1) spdlog::info("{} ranks exchange through {}", config.ranks, communicator.name());
     }
     communicator.barrier(device);  // the run directory is there

@@ -43,6 +43,10 @@ TEST_CASE("every shipped config is valid, and its resolved form is the same conf
 TEST_CASE("dense twins differ in the optimizer alone", "[config]") {
   const std::vector<std::pair<std::string, std::string>> twins = {
       {"quickstart.json", "quickstart_dense.json"},
+      {"quickstart_speech.json", "quickstart_speech_dense.json"},
+      {"experiments/an4_gru256_dgc.json", "experiments/an4_gru256_dense.json"},
+      {"paper/librispeech_deepspeech.json", "paper/librispeech_deepspeech_dense.json"},
+      {"paper/an4_lstm800.json", "paper/an4_lstm800_dense.json"},
       {"experiments/resnet20_cifar10_dgc.json", "experiments/resnet20_cifar10_dense.json"},
       {"experiments/resnet20_cifar10_dgc.json", "experiments/resnet20_cifar10_gradient_dropping.json"},
       {"paper/resnet110_cifar10_dgc.json", "paper/resnet110_cifar10_dense.json"},

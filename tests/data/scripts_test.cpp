@@ -28,7 +28,7 @@ const std::string kScripts = DGC_SOURCE_DIR "/data/";
 
 TEST_CASE("data scripts: --help, and an unknown option") {
   for (const std::string name :
-       {"fashion_mnist", "mnist", "cifar10", "imagenet", "asterisk_sounds", "kjv", "ptb", "wikitext2"}) {
+       {"fashion_mnist", "mnist", "cifar10", "imagenet", "asterisk_sounds", "an4", "kjv", "ptb", "wikitext2"}) {
     const Run help = run(kScripts + name + " --help");
     CHECK(help.code == 0);
     CHECK_THAT(help.output, Catch::Contains("usage") && Catch::Contains(name));
@@ -88,6 +88,37 @@ TEST_CASE("data scripts: texts that are missing or wrong are named") {
   CHECK_THAT(said("wikitext2 " + from.path() + " " + out.path()),
              Catch::Contains("wiki.train.tokens: 4 words instead of 2088628"));
   CHECK(std::filesystem::is_empty(out.path()));
+}
+
+TEST_CASE("data/an4: what is missing is named, and nothing is left behind") {
+  const TempFolder from, out;
+  const std::string to = out.path() + "/an4";
+  const auto said = [&] {
+    const Run done = run(kScripts + "an4 " + from.path() + " " + to);
+    CHECK(done.code == 2);
+    CHECK_FALSE(std::filesystem::exists(to));
+    return done.output;
+  };
+  const auto write = [&](const std::string& name, const std::string& text) {
+    from.write(name, Bytes(text.begin(), text.end()));
+  };
+  CHECK_THAT(said(), Catch::Contains("there is no such file in it: etc/an4_train.fileids"));
+  std::string ids, texts;
+  for (int i = 0; i < 948; ++i) {
+    const std::string name = "an" + std::to_string(i) + "-x-b";
+    ids += "an4_clstk/x/" + name + "\n";
+    texts += "<s> YES </s> (" + name + ")\n";
+    if (i > 0) write("wav/an4_clstk/x/" + name + (i % 2 == 0 ? ".sph" : ".flac"), "sound");
+  }
+  write("etc/an4_train.fileids", ids);
+  write("etc/an4_train.transcription", texts);
+  CHECK_THAT(said(), Catch::Contains("there is no such recording in it: wav/an4_clstk/x/an0-x-b.sph"));
+  write("wav/an4_clstk/x/an0-x-b.wav", "sound");
+  write("etc/an4_test.fileids", "an4_clstk/x/an1-x-b\n");
+  write("etc/an4_test.transcription", "YES (an2-x-b)\n");
+  CHECK_THAT(said(), Catch::Contains("etc/an4_test.transcription has no transcript of an1-x-b"));
+  write("etc/an4_test.transcription", "YES (an1-x-b)\n");
+  CHECK_THAT(said(), Catch::Contains("etc/an4_test.fileids lists 1 utterances instead of 130"));
 }
 
 TEST_CASE("data/imagenet: folders by class, from archives") {

@@ -50,6 +50,12 @@ TEST_CASE("learning rates by hand", "[schedule]") {
   s.power = 2;
   CHECK(learning_rate_at(s, 5) == Approx(0.1 + 0.3 * 0.25));
   CHECK(learning_rate_at(s, 12) == Approx(0.1));
+
+  s.kind = LrSchedule::Kind::exponential;
+  s.factor = 0.5;
+  CHECK(learning_rate_at(s, 0.99) == 0.4);
+  CHECK(learning_rate_at(s, 1) == Approx(0.2));
+  CHECK(learning_rate_at(s, 3.5) == Approx(0.05));
 }
 
 TEST_CASE("warm-up is a straight line to the schedule's value", "[schedule]") {

@@ -4,6 +4,7 @@
 
 #include "tensor/errors.h"
 #include "tests/train/run_files.h"
+#include "tests/train/tiny_speech.h"
 #include "tests/train/tiny_text.h"
 #include "train/datasets.h"
 #include "train/ranks.h"
@@ -35,10 +36,11 @@ size_t measured_peak(const Config& config) {
 }  // namespace
 
 TEST_CASE("the paper's compression ratios come out of the plan") {
-  const auto [file, parameters, dense, sent, ratio] = GENERATE(
-      table<std::string, int64_t, double, double, double>({{"alexnet_imagenet", 60'965'224, 232.56, 0.389, 597.7},
-                                                           {"resnet50_imagenet", 25'557'032, 97.49, 0.352, 276.7},
-                                                           {"ptb_lstm1500", 51'034'000, 194.68, 0.422, 461.8}}));
+  const auto [file, parameters, dense, sent, ratio] = GENERATE(table<std::string, int64_t, double, double, double>(
+      {{"alexnet_imagenet", 60'965'224, 232.56, 0.389, 597.7},
+       {"resnet50_imagenet", 25'557'032, 97.49, 0.352, 276.7},
+       {"ptb_lstm1500", 51'034'000, 194.68, 0.422, 461.8},
+       {"librispeech_deepspeech", 117'461'168, 448.08, 0.737, 608.1}}));
   const Plan plan = make_plan(load_config(DGC_SOURCE_DIR "/configs/paper/" + file + ".json"));
   CHECK(plan.total.parameters == parameters);
   CHECK(mib(plan.total.dense_bytes()) == Approx(dense).margin(0.005));
@@ -173,6 +175,23 @@ TEST_CASE("the planned memory of a language model is within 10 % of the measured
   auto overrides = variant;
   overrides.insert(overrides.end(), {"model.vocabulary=400", "model.hidden=40"});
   const Config config = text.config(overrides);
+  CHECK(static_cast<double>(make_plan(config).memory.total()) ==
+        Approx(static_cast<double>(measured_peak(config))).epsilon(0.1));
+}
+
+TEST_CASE("the planned memory of a speech model is within 10 % of the measured peak") {
+  const test::TinySpeech speech;
+  const auto variant = GENERATE(std::vector<std::string>{}, std::vector<std::string>{"ranks=2", "workers_per_rank=2"},
+                                std::vector<std::string>{"optimizer={\"type\": \"sgd\"}", "model.bidirectional=false"});
+  // As long as the longest recording, where the planned steps and the real ones are the same.
+  const auto longest = [&] {
+    const Config config = speech.config();
+    const Datasets sets = make_datasets(config);
+    return dynamic_cast<const Speech&>(*sets.train).corpus().longest_seconds();
+  }();
+  auto overrides = variant;
+  overrides.insert(overrides.end(), {"model.hidden=60", fmt::format("data.max_seconds={}", longest + 0.05)});
+  const Config config = speech.config(overrides);
   CHECK(static_cast<double>(make_plan(config).memory.total()) ==
         Approx(static_cast<double>(measured_peak(config))).epsilon(0.1));
 }

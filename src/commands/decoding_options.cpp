@@ -1,0 +1,20 @@
+#include "commands/decoding_options.h"
+
+namespace dgc {
+
+void add_decoding_options(CLI::App& command, DecodingOptions& options) {
+  command.add_option("--beam", options.beam, "of speech: keep so many texts in a beam search (1: greedy, at once)")
+      ->check(CLI::Range(int64_t{1}, int64_t{100000}))
+      ->capture_default_str();
+  command.add_option("--lm", options.words,
+                     "of speech, with --beam: a word n-gram model in ARPA's format, also gzipped");
+  command.add_option("--word-weight", options.word_weight, "of the --lm model's log probability")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
+  command
+      .add_option("--word-bonus", options.word_bonus, "added for each word with --lm, which by itself likes few words")
+      ->check(CLI::Range(-1000.0, 1000.0))
+      ->capture_default_str();
+}
+
+}  // namespace dgc

@@ -1,0 +1,40 @@
+#include "train/transcribe.h"
+
+#include <fmt/core.h>
+
+#include <memory>
+
+#include "commands/commands.h"
+#include "commands/decoding_options.h"
+
+namespace dgc {
+
+void add_transcribe_command(CLI::App& app) {
+  struct Options {
+    std::string run;
+    std::vector<std::string> files;
+    TranscribeOptions transcribe;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("transcribe", "Write down what a speech model hears in recordings");
+  command->add_option("RUN", options->run, "run directory")->required();
+  command->add_option("FILE", options->files, "recordings: WAV, FLAC or SPHERE, mono, of any rate")->required();
+  add_decoding_options(*command, options->transcribe.decoding);
+  command->add_option("--set", options->transcribe.overrides, "override a key of the run's config: --set device=cpu")
+      ->take_all()
+      ->expected(1);
+  command->footer(
+      "Prints the text, a line for each recording; of several, behind the file's name.\n\n"
+      "Examples:\n  dgc transcribe runs/quickstart_speech hello.wav\n"
+      "  dgc transcribe runs/quickstart_speech *.flac --beam 64 --lm words.arpa --word-weight 0.5 --word-bonus 1\n\n"
+      "A recording that is longer than the run's data.max_seconds is refused: --set data.max_seconds=120 takes it, "
+      "and\nthe memory it needs.");
+  command->callback([options] {
+    transcribe(options->run, options->files, options->transcribe,
+               [&](const std::string& file, const std::string& text) {
+                 fmt::print("{}{}\n", options->files.size() > 1 ? file + ": " : "", text);
+               });
+  });
+}
+
+}  // namespace dgc

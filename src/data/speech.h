@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "data/alphabet.h"
+#include "data/dataset.h"
+#include "data/speech_loader.h"
+
+namespace dgc {
+
+struct SpeechOptions {
+  std::string alphabet = kEnglish;
+  SpeechReaderOptions reader = {};
+  BucketOptions buckets = {};  // of training
+  OnBadExample on_bad_example = OnBadExample::refuse;
+  int64_t streams = 1;  // utterances side by side in a batch
+};
+
+// Recordings in which characters are to be heard. A batch is the frames of some utterances of about one length, side by
+// side and padded to the longest; its rows are time, so they differ from batch to batch.
+class Speech final : public Dataset {
+ public:
+  Speech(std::unique_ptr<const SpeechCorpus>, const SpeechOptions&);
+
+  int64_t size() const override { return corpus_->size(); }
+  Shape sample() const override { return {options_.streams, reader_.features()}; }
+  int64_t classes() const override { return alphabet_.classes(); }
+  int64_t rows() const override { return reader_.max_frames(); }  // of the longest batch
+  int64_t most_labels() const override { return most_labels_; }
+  int64_t steps_per_epoch(const Sampling& sampling) const override { return sampling.steps_per_epoch(); }
+  std::unique_ptr<Batches> training_batches(const LoaderOptions&) const override;
+  // So many streams at a time, whatever `rows` says. Throws UserError when not one can be used.
+  std::unique_ptr<Batches> evaluation_batches(int64_t rows, const PrefetchOptions&) const override;
+
+  const Alphabet& alphabet() const { return alphabet_; }
+  const SpeechCorpus& corpus() const { return *corpus_; }
+
+ private:
+  std::unique_ptr<const SpeechCorpus> corpus_;
+  SpeechOptions options_;
+  Alphabet alphabet_;
+  SpeechReader reader_;
+  int64_t most_labels_ = 0;
+};
+
+}  // namespace dgc

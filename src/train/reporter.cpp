@@ -1,0 +1,84 @@
+#include "train/reporter.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "train/make.h"
+
+namespace dgc {
+namespace {
+
+const char* progress_words(const Config& config) {
+  return is_text(config) || is_speech(config) ? sample_words(config) : "samples";
+}
+
+}  // namespace
+
+Reporter::Reporter(const Config& config, const std::filesystem::path& run, int64_t step, int64_t steps, int64_t batch)
+    : config_(config), metrics_(run, step), events_(run, step), steps_(steps), batch_(batch) {}
+
+void Reporter::step(StepMetrics m, double seconds) {
+  m.samples_per_s = static_cast<double>(batch_) / seconds;
+  train_seconds_ += seconds;
+  ++train_steps_;
+  left_out_ += m.left_out;
+  metrics_.write(m);
+  events_.scalar("train/loss", m.step, m.loss);
+  events_.scalar("train/learning_rate", m.step, m.learning_rate);
+  events_.scalar("train/grad_norm", m.step, m.grad_norm);
+  events_.scalar("exchange/sparsity", m.step, m.sparsity);
+  events_.scalar("exchange/sent_bytes", m.step, static_cast<double>(m.sent_bytes));
+  if (m.skipped) spdlog::warn("step {}: a gradient is not finite, all workers skip this step", m.step);
+  progress_.update({.step = m.step,
+                    .steps = steps_,
+                    .epoch = std::min(static_cast<int64_t>(m.epoch) + 1, config_.training.epochs),
+                    .epochs = config_.training.epochs,
+                    .loss = m.loss,
+                    .samples_per_s = samples_per_s(),
+                    .samples = progress_words(config_)});
+}
+
+void Reporter::eval(const EvalMetrics& m) {
+  metrics_.write(m);
+  events_.scalar("test/loss", m.step, m.test_loss);
+  if (m.errors) return tell_speech(m);
+  events_.scalar("test/accuracy", m.step, m.test_accuracy);
+  if (m.valid_loss) {
+    tell_text(m, "valid", *m.valid_loss);
+    if (!std::isnan(m.test_loss)) tell_text(m, "test", m.test_loss);
+    return;
+  }
+  spdlog::info("epoch {:.3g}  step {}  test loss {:.4f}  test accuracy {:.2f} %", m.epoch, m.step, m.test_loss,
+               100 * m.test_accuracy);
+}
+
+void Reporter::final(FinalMetrics m) {
+  m.samples_per_s = samples_per_s();
+  metrics_.write(m);
+}
+
+void Reporter::tell_text(const EvalMetrics& m, const std::string& set, double loss) {
+  if (set != "test") events_.scalar(set + "/loss", m.step, loss);
+  events_.scalar(set + "/perplexity", m.step, perplexity(loss));
+  spdlog::info("epoch {:.3g}  step {}  {} loss {:.4f}  {} perplexity {:.2f}", m.epoch, m.step, set, loss, set,
+               perplexity(loss));
+}
+
+void Reporter::tell_speech(const EvalMetrics& m) {
+  events_.scalar("test/wer", m.step, m.errors->wer);
+  events_.scalar("test/cer", m.step, m.errors->cer);
+  spdlog::info("epoch {:.3g}  step {}  test loss {:.4f}  WER {:.2f} %  CER {:.2f} %", m.epoch, m.step, m.test_loss,
+               100 * m.errors->wer, 100 * m.errors->cer);
+  if (left_out_ > 0) {
+    spdlog::warn("{} utterances since the last evaluation were too short for their transcripts, and taught nothing",
+                 left_out_);
+  }
+  if (m.errors->left_out > 0) {
+    spdlog::warn("the test loss leaves out {} utterances that are too short for their transcripts", m.errors->left_out);
+  }
+  left_out_ = 0;
+}
+
+}  // namespace dgc

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <filesystem>
+
+#include "config/options.h"
+#include "train/metrics.h"
+#include "train/progress.h"
+#include "train/tensorboard.h"
+
+namespace dgc {
+
+// What only one rank does: tell people how the run gets on.
+class Reporter {
+ public:
+  // step: where the run goes on. batch: samples of a step, of all workers.
+  Reporter(const Config&, const std::filesystem::path& run, int64_t step, int64_t steps, int64_t batch);
+
+  void step(StepMetrics, double seconds);
+  void eval(const EvalMetrics&);
+  void final(FinalMetrics);
+
+ private:
+  double samples_per_s() const { return static_cast<double>(train_steps_ * batch_) / train_seconds_; }
+  void tell_text(const EvalMetrics&, const std::string& set, double loss);
+  void tell_speech(const EvalMetrics&);
+
+  const Config& config_;
+  MetricsWriter metrics_;
+  TensorBoardWriter events_;
+  Progress progress_;
+  int64_t steps_, batch_;
+  double train_seconds_ = 0;
+  int64_t train_steps_ = 0;
+  int64_t left_out_ = 0;  // utterances too short for their transcripts, since the last evaluation
+};
+
+}  // namespace dgc

@@ -1,0 +1,79 @@
+#include <catch2/catch.hpp>
+
+#include "tests/config/example.h"
+
+using namespace dgc;
+using test::refusal;
+using test::replaced;
+
+namespace {
+
+const std::string kSpeech = R"({
+  "model": {"type": "deep_speech", "cell": "lstm", "layers": 5, "hidden": 800},
+  "data": {"type": "librispeech", "path": "data/LibriSpeech", "train": ["train-clean-100"]},
+  "training": {"epochs": 80, "batch_per_worker": 5},
+  "optimizer": {"type": "sgd"},
+  "learning_rate": {"type": "exponential", "base": 3e-4, "factor": 0.9}
+})";
+
+std::string refused(const std::string& override) {
+  return refusal([&] { parse_config(kSpeech, "speech.json", {override}); });
+}
+
+}  // namespace
+
+TEST_CASE("a speech model's keys, and those that are left to it") {
+  const Config c = parse_config(kSpeech, "speech.json");
+  CHECK(c.model.type == ModelType::deep_speech);
+  CHECK(c.model.speech.cell == SpeechCell::lstm);
+  CHECK(c.model.speech.layers == 5);
+  CHECK(c.model.speech.convolutions == SpeechConvolutionOptions{});
+  CHECK(c.model.speech.classes == 29);  // the apostrophe, 26 letters, the space, and the blank
+  CHECK(c.data.speech.train == std::vector<std::string>{"train-clean-100"});
+  CHECK(c.data.speech.test.empty());
+  CHECK(c.learning_rate.type == ScheduleType::exponential);
+  CHECK(parse_config(resolved_json(c), "speech.json") == c);
+
+  const Config other = parse_config(
+      kSpeech, "speech.json",
+      {"data.alphabet=aé ", "data.train=[\"a\", \"b\"]", "data.augment.mask.time_masks=2", "data.features.kind=log_mel",
+       R"(model.convolutions={"channels": [8], "kernel_frames": [5], "kernel_frequencies": [7], "stride_frames": [3],
+          "stride_frequencies": [1]})"});
+  CHECK(other.model.speech.classes == 4);  // of two bytes, but one character
+  CHECK(other.data.speech.train == std::vector<std::string>{"a", "b"});
+  CHECK(other.data.speech.augment.mask.time_masks == 2);
+  CHECK(other.data.speech.features.kind == SpeechFeatures::log_mel);
+  CHECK(other.model.speech.convolutions.channels == std::vector<int64_t>{8});
+  CHECK(parse_config(resolved_json(other), "speech.json") == other);
+}
+
+TEST_CASE("a speech model's keys that contradict one another are refused, with the fix") {
+  CHECK(refused("model.convolutions.channels=[32]") ==
+        "speech.json: model.convolutions.kernel_frames: 2 entries, but "
+        "model.convolutions.channels has 1: one for each convolution");
+  CHECK(refused("model.convolutions.kernel_frames=[10,11]") ==
+        "--set model.convolutions.kernel_frames=[10,11]: model.convolutions.kernel_frames: 10 is even; use 9 or 11");
+  CHECK(refused("model.convolutions.channels=[1.5,2]") ==
+        "--set model.convolutions.channels=[1.5,2]: model.convolutions.channels[0]: it must be an integer, not 1.5");
+  CHECK(refused("model.convolutions.channels=[0,2]").find("out of range") != std::string::npos);
+  CHECK(refused("data.train=[1]") == "--set data.train=[1]: data.train[0]: it must be a string, not 1");
+  CHECK(refused("data.train=train-clean-100").find("it must be a list of strings, not \"train-clean-100\"") !=
+        std::string::npos);
+  CHECK(refused("data.augment.min_tempo=1.2").find("data.augment.min_tempo: more than data.augment.max_tempo") !=
+        std::string::npos);
+  CHECK(refused("data.augment.min_noise_db=40").find("more than data.augment.max_noise_db") != std::string::npos);
+  CHECK(refused("data.max_seconds=0.01").find("data.max_seconds: shorter than one frame") != std::string::npos);
+  CHECK(refused("data.on_bad_example=ignore").find("\"refuse\", \"skip\"") != std::string::npos);
+  CHECK(refused("data.augment.flip=true").find("data.augment.flip") != std::string::npos);
+  CHECK(refused("model.dropout=0.5").find("model.dropout: belongs to") != std::string::npos);
+}
+
+TEST_CASE("speech models and recordings go together") {
+  CHECK(refused(R"(data={"type": "synthetic"})")
+            .find("data.type: model.type \"deep_speech\" hears recordings; use \"an4\", \"librispeech\" or "
+                  "\"speech_manifest\"") != std::string::npos);
+  CHECK(refused(R"(model={"type": "resnet", "depth": 8, "classes": 10})")
+            .find("model.type: data.type \"librispeech\" needs \"deep_speech\"") != std::string::npos);
+  CHECK(refused(R"(data={"type": "an4", "path": "x", "train": ["y"]})").find("data.train: belongs to") !=
+        std::string::npos);
+}

@@ -1,0 +1,238 @@
+// A speech model from a config to its last row.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tensor/errors.h"
+#include "tests/train/tiny_speech.h"
+#include "train/datasets.h"
+#include "train/evaluate.h"
+#include "train/ranks.h"
+#include "train/report.h"
+#include "train/transcribe.h"
+
+namespace dgc {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace test;
+
+constexpr size_t kSteps = 3;  // of an epoch
+
+// What a run killed after `step` would have left.
+void kill_after(const fs::path& run, int64_t step) {
+  for (const fs::path& checkpoint : CheckpointStore(run).list()) {
+    if (std::stoll(checkpoint.filename().string().substr(5)) > step) fs::remove_all(checkpoint);
+  }
+}
+
+std::string log_of(const fs::path& run) { return read_file(run / "log.txt"); }
+
+}  // namespace
+
+TEST_CASE("speech: a run says losses and error rates") {
+  const TinySpeech speech;
+  const fs::path run = train(speech.config(), {.out = speech.path("run")});
+  const auto steps = rows_of_kind(run, "step"), evals = rows_of_kind(run, "eval");
+  REQUIRE(steps.size() == 2 * kSteps);
+  CHECK(steps[0].find("left_out") == nullptr);
+  REQUIRE(evals.size() == 2);
+  CHECK(evals[0].number("wer").value() >= 0);
+  CHECK(evals[0].number("cer").value() >= 0);
+  CHECK(evals[0].integer("left_out") == 0);
+  CHECK(std::holds_alternative<std::nullptr_t>(*evals[0].find("test_accuracy")));
+  const Row final = metrics_of(run).back();
+  CHECK(final.text("kind") == "final");
+  CHECK(final.number("wer") == evals[1].number("wer"));
+  CHECK(final.number("test_loss") == evals[1].number("test_loss"));
+  CHECK_THAT(log_of(run), Catch::Contains("26 training and 6 test utterances") && Catch::Contains("WER") &&
+                              Catch::Contains("CER") && Catch::Contains("utterances/s"));
+
+  std::vector<std::string> said;
+  const Evaluation e =
+      evaluate_run(run, {.told = [&](const std::string& reference, const std::string&) { said.push_back(reference); }});
+  CHECK(e.metrics.test_loss == final.number("test_loss"));
+  CHECK(e.metrics.errors->wer == final.number("wer"));
+  CHECK(e.metrics.errors->cer == final.number("cer"));
+  CHECK(said.size() == 6);
+  for (const char* size : {"1", "3", "100"}) {  // other batches, other padding
+    CAPTURE(size);
+    const Evaluation other = evaluate_run(run, {.overrides = {std::string("training.eval_batch=") + size}});
+    CHECK(other.metrics.test_loss == Approx(e.metrics.test_loss).epsilon(1e-4));
+  }
+  CHECK_THROWS_WITH(evaluate_run(run, {.logits = speech.path("logits")}), Catch::Contains("--logits"));
+  CHECK_THAT(final_table({run}), Catch::Contains("test word error rate") &&
+                                     Catch::Contains("test character error rate") && Catch::Contains("utterances/s") &&
+                                     !Catch::Contains("accuracy"));
+  write_report({run}, speech.path("report.html"));
+  CHECK_THAT(read_file(speech.path("report.html")),
+             Catch::Contains("Test word error rate") && !Catch::Contains("Test accuracy"));
+}
+
+TEST_CASE("speech: a model learns two letters, and transcribes what it is given") {
+  const TinySpeech speech;
+  const fs::path run =
+      train(speech.config({"training.epochs=40", "model.hidden=16", "training.eval_every_epochs=0",
+                           R"(optimizer={"type": "sgd", "momentum": 0.9, "nesterov": true, "clip_norm": 100})"}),
+            {.out = speech.path("run")});
+  CHECK(metrics_of(run).back().number("wer").value() < 0.2);
+  CHECK(metrics_of(run).back().number("cer").value() < 0.1);
+
+  std::vector<std::string> files, texts;
+  for (int i = 26; i < 32; ++i) files.push_back(speech.path(fmt::format("{}.wav", i)).string());
+  const auto hear = [&](const TranscribeOptions& options) {
+    texts.clear();
+    transcribe(run, files, options, [&](const std::string& file, const std::string& text) {
+      CHECK(file == files[texts.size()]);
+      texts.push_back(text);
+    });
+  };
+  hear({});
+  std::map<std::string, std::string> heard;  // alone, without padding, it is what an evaluation hears
+  for (size_t i = 0; i < files.size(); ++i) heard[tiny_sentence(26 + static_cast<int>(i))] = texts[i];
+  evaluate_run(run, {.told = [&](const std::string& said, const std::string& text) { CHECK(heard[said] == text); }});
+
+  // A word model that knows one word makes it of all.
+  speech.write("words.arpa", "\\data\\\nngram 1=4\n\n\\1-grams:\n-99 <s>\n-0.5 </s>\n-0.1 AB\n-20 <unk>\n\n\\end\\\n");
+  hear({.overrides = {}, .decoding = {.beam = 16, .words = speech.path("words.arpa"), .word_weight = 5}});
+  for (const std::string& text : texts) {
+    CAPTURE(text);
+    for (const char c : text) CHECK(std::string("AB ").find(c) != std::string::npos);
+  }
+  CHECK_THROWS_WITH(hear({.overrides = {}, .decoding = {.words = speech.path("words.arpa")}}),
+                    Catch::Contains("--lm: a word model needs a beam search"));
+}
+
+TEST_CASE("speech: workers give the same bits as threads and one after another") {
+  const TinySpeech speech;
+  const auto after = [&](int ranks, int workers) {
+    const Config config = speech.config({fmt::format("ranks={}", ranks), fmt::format("workers_per_rank={}", workers)});
+    const Datasets sets = make_datasets(config);
+    std::tuple<std::string, double, double> outcome;
+    on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+      Rank rank(config, sets.data(), backend, communicator);
+      for (size_t i = 0; i < kSteps + 1; ++i) {
+        rank.train_step();
+        rank.finish_steps();
+        rank.next_metrics();
+      }
+      rank.check_replicas();
+      const EvalMetrics eval = rank.evaluate_all();
+      if (communicator.rank() == 0) outcome = {rank.weights_xxh64(), eval.test_loss, eval.errors->cer};
+    });
+    return outcome;
+  };
+  const auto one = after(1, 4);
+  CHECK(one == after(4, 1));
+  CHECK(one == after(2, 2));
+  CHECK(std::get<0>(one) != std::get<0>(after(1, 2)));
+}
+
+TEST_CASE("speech: a run that is killed after any step and resumed ends as one that was not") {
+  const TinySpeech speech;
+  const auto variant = GENERATE(
+      std::vector<std::string>{"data.augment.noise_probability=0.5", "data.augment.min_tempo=0.9",
+                               "data.augment.mask.time_masks=1", "data.augment.mask.time_frames=3"},
+      std::vector<std::string>{R"(optimizer={"type": "sgd", "clip_norm": 100})", "ranks=2", "workers_per_rank=2",
+                               "model.bidirectional=false", "model.lookahead=3", "model.cell=lstm"});
+  auto saving = variant;
+  saving.insert(saving.end(), {"checkpoint.every_steps=1", "checkpoint.keep=100"});
+  const fs::path whole = train(speech.config(saving), {.out = speech.path("whole")});
+  const auto truth = timeless_rows(whole);
+  for (const int64_t stop : {1, 3, 4, 6}) {
+    CAPTURE(stop);
+    const fs::path killed = speech.path(fmt::format("killed{}", stop));
+    fs::copy(whole, killed, fs::copy_options::recursive);
+    kill_after(killed, stop);
+    train(speech.config(variant), {.out = killed, .resume = true});
+    CHECK(timeless_rows(killed) == truth);
+  }
+}
+
+TEST_CASE("speech: resumed with other workers, the epoch goes on in another order") {
+  const TinySpeech speech;
+  const fs::path run = train(speech.config({"training.max_steps=2"}), {.out = speech.path("run")});
+  train(speech.config({"workers_per_rank=2"}), {.out = run, .resume = true});
+  CHECK_THAT(log_of(run),
+             Catch::Contains("4 of 6 steps of epoch 1 count as done, and the rest of it comes in another"));
+  CHECK(metrics_of(run).back().number("epoch") == 2.0);
+}
+
+TEST_CASE("speech: utterances that are too short for their transcripts are counted and shown") {
+  const TinySpeech speech;
+  std::string lines;
+  for (int i = 0; i < 7; ++i) lines += speech.line(fmt::format("{}.wav", i), "AB", "AB");
+  const std::string too_long(40, 'A');  // 80 steps at the least
+  speech.write("train.jsonl", lines + speech.line("short.wav", "A", too_long));
+  speech.write("test.jsonl", lines + speech.line("short_too.wav", "A", too_long));
+  const fs::path run = train(speech.config({"training.epochs=1"}), {.out = speech.path("run")});
+  const auto steps = rows_of_kind(run, "step");
+  REQUIRE(steps.size() == 1);
+  CHECK(steps[0].integer("left_out") == 1);
+  CHECK(std::isfinite(steps[0].number("loss").value()));
+  const Row eval = rows_of_kind(run, "eval").at(0);
+  CHECK(eval.integer("left_out") == 1);
+  CHECK(std::isfinite(eval.number("test_loss").value()));
+  CHECK_THAT(log_of(run), Catch::Contains("1 utterances since the last evaluation were too short") &&
+                              Catch::Contains("the test loss leaves out 1 utterances"));
+}
+
+TEST_CASE("speech: bad examples are refused by name, or skipped and told") {
+  const TinySpeech speech;
+  const auto lines = [&](const std::string& more) {
+    std::string all;
+    for (int i = 0; i < 9; ++i) all += speech.line(fmt::format("{}.wav", i), tiny_sentence(i), tiny_sentence(i));
+    speech.write("train.jsonl", all + more);
+  };
+  const std::string bad_text = speech.line("x.wav", "AB", "ABC");
+  lines(bad_text);
+  CHECK_THROWS_WITH(train(speech.config(), {.out = speech.path("refused")}),
+                    Catch::Contains("the character 'C'") && Catch::Contains("train.jsonl"));
+  CHECK_FALSE(fs::exists(speech.path("refused")));
+  const fs::path skipped =
+      train(speech.config({"data.on_bad_example=skip", "training.epochs=1"}), {.out = speech.path("skipped")});
+  CHECK_THAT(log_of(skipped), Catch::Contains("9 training and 6 test utterances") &&
+                                  Catch::Contains("1 utterances are left out of the training set; the first: "));
+
+  // What shows only when it is read.
+  lines("");
+  fs::resize_file(speech.path("4.wav"), 200);
+  CHECK_THROWS_WITH(train(speech.config({"training.epochs=1"}), {.out = speech.path("cut")}), Catch::Contains("4.wav"));
+  const fs::path read = train(speech.config({"data.on_bad_example=skip"}), {.out = speech.path("read")});
+  CHECK_THAT(log_of(read), Catch::Contains("4.wav"));
+}
+
+TEST_CASE("speech: what does not fit is said before anything is made") {
+  const TinySpeech speech;
+  const auto refused = [&](const std::vector<std::string>& overrides) {
+    try {
+      train(speech.config(overrides), {.out = speech.path("run")});
+    } catch (const UserError& error) {
+      CHECK_FALSE(fs::exists(speech.path("run")));
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK_THAT(refused({"training.batch_per_worker=20"}), Catch::Contains("the training set has only 26"));
+  CHECK_THAT(refused({"model.convolutions.kernel_frequencies=[60]"}), Catch::Contains("conv1"));
+  CHECK_THAT(refused({"data.path=" + speech.path("nowhere").string()}), Catch::Contains("nowhere"));
+  CHECK_THAT(refused({"data.train=[\"none.jsonl\"]"}), Catch::Contains("none.jsonl"));
+}
+
+TEST_CASE("speech: what cannot transcribe says why") {
+  const TinySpeech speech;
+  const fs::path run = train(speech.config({"training.max_steps=1"}), {.out = speech.path("run")});
+  const auto hear = [&](const fs::path& with, const std::string& file) {
+    transcribe(with, {file}, {}, [](const std::string&, const std::string&) {});
+  };
+  CHECK_THROWS_WITH(hear(run, speech.path("none.wav").string()), Catch::Contains("none.wav"));
+  CHECK_THROWS_WITH(hear(run, speech.path("train.jsonl").string()), Catch::Contains("train.jsonl"));
+  speech.line("long.wav", std::string(40, 'A'), "A");
+  CHECK_THROWS_WITH(hear(run, speech.path("long.wav").string()), Catch::Contains("data.max_seconds"));
+  CHECK_THROWS_WITH(hear(speech.path("nothing"), speech.path("1.wav").string()),
+                    Catch::Contains("is not a run directory"));
+  const fs::path images = train(tiny_config({"training.max_steps=1"}), {.out = speech.path("images")});
+  CHECK_THROWS_WITH(hear(images, speech.path("1.wav").string()), Catch::Contains("is not the run of a speech model"));
+  CHECK_THROWS_WITH(evaluate_run(images, {.decoding = {.beam = 4}}), Catch::Contains("--beam"));
+}
+
+}  // namespace dgc
