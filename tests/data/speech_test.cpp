@@ -18,7 +18,7 @@ std::unique_ptr<Speech> speech_of(const TempFolder& folder, const std::vector<in
       std::make_unique<SpeechCorpus>(std::move(utterances), Alphabet(o.alphabet), SpeechCorpusOptions{}), o);
 }
 
-TEST_CASE("a batch of speech has as many streams and labels as every other; who is not there has no frames") {
+TEST_CASE("a batch of speech has as many streams and labels as every other, and who is not there has no frames") {
   const TempFolder folder;
   const auto speech = speech_of(folder, {3, 5, 6}, {.alphabet = "AB", .streams = 2});
   CHECK(speech->size() == 3);
