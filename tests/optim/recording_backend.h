@@ -15,8 +15,10 @@ namespace dgc::test {
 class Tape {
  public:
   void run(std::function<void()> op) {
+    auto* const to = std::exchange(recording_, nullptr);  // what an op does inside is its own
     op();
-    if (recording_ != nullptr) recording_->push_back(std::move(op));
+    recording_ = to;
+    if (to != nullptr) to->push_back(std::move(op));
   }
   void play(uint64_t key, const std::function<void()>& body) {
     const auto [known, is_new] = recordings_.try_emplace(key);
