@@ -86,7 +86,7 @@ TEST_CASE("a step that is taken back, as its gradient was not finite, does no ha
   const int64_t every = GENERATE(1, 7, 3000);
   const float broken = GENERATE(std::numeric_limits<float>::infinity(), std::nanf(""));
   CAPTURE(backend->name(), every, broken);
-  DgcCase c({{5000, 5}, {1, 1}, {67000, 70}, {333, 333}});
+  DgcCase c({{5000, 5}, {1, 1}, {20000, 20}, {333, 333}});
   DgcCase expected = c;
   for (uint32_t step = 0; step < 7; ++step) {
     CAPTURE(step);
