@@ -62,6 +62,7 @@ void run_train(const Options& options) {
     row.set("global_batch", b.global_batch);
     row.set("ms_per_step", b.ms_per_step).set("samples_per_s", b.samples_per_s());
     for (const Phases::Phase& phase : b.phases) row.set(phase.name + "_ms", phase.milliseconds);
+    if (b.overlap.steps > 0) row.set("overlap_ms", b.overlap_ms());
     row.set("exchange_hidden", b.exchange_hidden());
     fmt::print("{}\n", to_json_line(row));
     return;
@@ -70,7 +71,13 @@ void run_train(const Options& options) {
              b.global_batch, b.samples_per_s());
   fmt::print("phases of a step, one after another (not recorded, {:.2f} ms):", b.ms_unrecorded);
   for (const Phases::Phase& phase : b.phases) fmt::print("  {} {:.2f} ms", phase.name, phase.milliseconds);
-  fmt::print("\n{:.0f} % of the exchange ran beside other work\n", 100 * b.exchange_hidden());
+  fmt::print("\n");
+  if (b.overlap.steps == 0) {
+    fmt::print("compression and exchange come after the backward pass (exchange.overlap)\n");
+  } else {
+    fmt::print("compression and exchange take {:.2f} ms per step, {:.0f} % of it beside the backward pass\n",
+               b.overlap_ms(), 100 * b.exchange_hidden());
+  }
 }
 
 }  // namespace

@@ -77,8 +77,8 @@ void add_exchange_keys(Keys& keys) {
   exchange.add(
       "overlap", &ExchangeOptions::overlap,
       "With `\"type\": \"dgc\"`: compress and exchange gradients while those of earlier layers are still being "
-      "computed; on a CPU so far. `auto`: between processes, where there is more than one bucket "
-      "(docs/exchange.md). Changes no result");
+      "computed. `auto`: between processes on CPUs, where there is more than one bucket; on a GPU it has yet to be "
+      "measured (docs/exchange.md). Changes no result");
   exchange
       .add("bucket_mb", &ExchangeOptions::bucket_mb,
            "With `overlap`: MiB of gradient that are compressed together and travel as one message, at least")

@@ -1,8 +1,9 @@
 // NCCL between processes, one GPU each. The communicator is non-blocking: every call returns at once, and what became
 // of it is asked for until it is known, so that a dead peer ends in an error and not in a hang. It runs on a stream of
-// its own, forked from the device's and joined to it by events; both can be captured in a CUDA graph. NCCL reports a
-// peer that died behind a network; one on the same machine it may not notice, nor one that is stopped, which is what
-// NcclOptions::while_waiting is for, and barriers' timeout.
+// its own, forked from the one of the device that asks (a lane has another) and joined to it by events; all of it can
+// be captured in a CUDA graph. One stream: collectives run in the order in which they were asked for, whoever asks.
+// NCCL reports a peer that died behind a network; one on the same machine it may not notice, nor one that is stopped,
+// which is what NcclOptions::while_waiting is for, and barriers' timeout.
 #include <nccl.h>  // and with it cuda_runtime.h
 
 #include <algorithm>
@@ -181,11 +182,12 @@ class NcclCommunicator final : public WholeCommunicator {
  private:
   // Between the device's earlier and later work.
   template <typename Call>
-  void queue(Device& device, const char* what, const Call& call) {
-    DGC_CHECK(&device == device_.get(), "a communicator of NCCL belongs to one device");
+  void queue(const Device& device, const char* what, const Call& call) {
+    const auto* const asks = dynamic_cast<const CudaDevice*>(&device);
+    DGC_CHECK(asks != nullptr && asks->is_same_gpu(*device_), "a communicator of NCCL belongs to one GPU");
     if (comm_ == nullptr) throw PeerFailed(failure_);
     last_ = what;
-    check_cuda(cudaEventRecord(forked_, device_->stream()), "cudaEventRecord");
+    check_cuda(cudaEventRecord(forked_, asks->stream()), "cudaEventRecord");
     check_cuda(cudaStreamWaitEvent(stream_, forked_, 0), "cudaStreamWaitEvent");
     ncclResult_t result = call();
     // A thread of NCCL's may still be queueing it: what follows must not overtake.
@@ -194,7 +196,7 @@ class NcclCommunicator final : public WholeCommunicator {
     if (result == ncclInProgress) fail(what, "timed out while being queued");
     if (result != ncclSuccess) fail(what, describe(result, comm_));
     check_cuda(cudaEventRecord(joined_, stream_), "cudaEventRecord");
-    check_cuda(cudaStreamWaitEvent(device_->stream(), joined_, 0), "cudaStreamWaitEvent");
+    check_cuda(cudaStreamWaitEvent(asks->stream(), joined_, 0), "cudaStreamWaitEvent");
   }
 
   // What is sent and received at once. Every send has its receive.

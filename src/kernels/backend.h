@@ -35,6 +35,8 @@ class RangeObserver {
   virtual void end() = 0;
 };
 
+class Lane;
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -42,9 +44,8 @@ class Backend {
   virtual std::string name() const = 0;
   virtual const std::shared_ptr<Device>& device() const = 0;
   virtual bool supports(DType activations) const = 0;
-  // Another backend of this device, whose ops may run while this one's do, on other data. For another thread, which
-  // must make it. Null where there is none.
-  virtual std::unique_ptr<Backend> make_beside() const = 0;
+  // This backend is the lane's owner, which must outlive it.
+  virtual std::unique_ptr<Lane> make_lane() = 0;
 
   // Names what is queued between the two, for profilers (Range). `name` must outlive the call only.
   virtual void begin_range(const char* name) = 0;
@@ -136,6 +137,10 @@ class Backend {
   virtual void copy_unless_skipped(const StepControl*, ConstView from, View to) = 0;
   virtual void copy_if_skipped(const StepControl*, ConstView from, View to) = 0;
 
+  // The device's clock in nanoseconds, read in the order of its work; the same one for a backend and its lanes.
+  virtual void read_clock(uint64_t* nanoseconds) = 0;
+  virtual void add_overlap_time(const OverlapTimeArgs&) = 0;
+
   // Sum of squares in double, in the order that kernels/sum_order.h defines: the same bits on every backend. Not finite
   // exactly when an element is not (or is beyond 1e150).
   virtual void sum_squares(ConstView x, double* out) = 0;
@@ -160,6 +165,20 @@ class Backend {
   virtual void dgc_sum_dealt(const DgcSumDealtArgs&) = 0;
   virtual void dgc_undeal(const DgcUndealArgs&) = 0;
   virtual void dgc_settle(const DgcSettleArgs&) = 0;
+};
+
+// A second queue of a device: tasks are done there one after another, while the owner goes on with other work.
+class Lane {
+ public:
+  virtual ~Lane() = default;  // waits for what is under way and leaves out the rest
+  // For tasks alone. What its device allocates may be used on the owner's too, and the other way round.
+  virtual Backend& backend() const = 0;
+  // The task comes after what the owner has asked of its backend so far. It may be called by another thread, now or
+  // later.
+  virtual void post(std::function<void()> task) = 0;
+  // What the owner asks of its backend from now on comes after all tasks. Throws what the first one threw that did not
+  // succeed; those behind it are left out, now and ever after.
+  virtual void drain() = 0;
 };
 
 class Range {

@@ -195,4 +195,28 @@ struct ClipArgs {
   float* scales = nullptr;  // device memory [count]
 };
 
+// From when to when something was done, by Backend::read_clock.
+struct OverlapSpan {
+  uint64_t from = 0, to = 0;
+  // Nanoseconds of it before `end`.
+  constexpr uint64_t until(uint64_t end) const {
+    const uint64_t last = end < to ? end : to;
+    return last > from ? last - from : 0;
+  }
+};
+
+struct OverlapTotals {
+  uint64_t steps = 0;
+  uint64_t nanoseconds = 0;  // of all spans
+  uint64_t hidden = 0;       // of them, while nobody waited
+};
+
+// Adds the spans of one step to the totals; from waits_from on somebody waited for them. All of it is device memory.
+struct OverlapTimeArgs {
+  const OverlapSpan* spans = nullptr;
+  int64_t count = 0;
+  const uint64_t* waits_from = nullptr;
+  OverlapTotals* totals = nullptr;
+};
+
 }  // namespace dgc

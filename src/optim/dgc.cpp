@@ -1,4 +1,3 @@
-#include <chrono>
 #include <cmath>
 #include <limits>
 
@@ -89,7 +88,9 @@ Dgc::Dgc(const OptimizerContext& context, const DgcOptions& options)
   }
   if (options.bucket_bytes) {
     DGC_CHECK(!options.sgd.clip_norm, "the norm over all gradients is known after the last of them");
-    overlap_.emplace(context, options.momentum_correction);
+    std::vector<DgcOverlap::Held> held;
+    for (Worker& worker : workers_) held.push_back({&worker.v, worker.u ? &*worker.u : nullptr});
+    overlap_.emplace(context, std::move(held));
   }
 }
 
@@ -98,7 +99,8 @@ uint64_t Dgc::prepare(double sparsity) {
     lay_out(layout_options(sparsity), overlap_ ? &*overlap_ : nullptr);
     prepared_ = sparsity;
   }
-  return generation_;
+  if (overlaps_) overlap_->turn();
+  return 2 * generation_ + (overlap_ ? overlap_->side() : 0);
 }
 
 // overlap: what exchanges messages, where there are any, or null.
@@ -110,7 +112,7 @@ void Dgc::lay_out(const DgcLayoutOptions& options, DgcOverlap* overlap) {
   if (layout_.split) split_.emplace(context_, layout_);
   overlaps_ = overlap != nullptr && layout_.transport == Transport::sparse && !split_;
   if (overlaps_) {
-    buckets_.prepare(cut_into_buckets(context_.layout, layout_, *options_.bucket_bytes), overlap->backend());
+    overlap->lay_out(buckets_, cut_into_buckets(context_.layout, layout_, *options_.bucket_bytes));
   } else {
     buckets_.prepare({{layout_, 0}}, context_.backend);
   }
@@ -125,7 +127,7 @@ void Dgc::begin(const StepArgs& args) {
   find_scales(args);
   std::vector<DgcCompressArgs> rules;
   for (int local = 0; local < context_.local_workers; ++local) rules.push_back(rule_for(local, args));
-  overlap_->begin(buckets_.all(), std::move(rules));
+  overlap_->begin(std::move(rules));
 }
 
 void Dgc::ready(int local_worker, int first_param) {
@@ -154,9 +156,9 @@ void Dgc::step(const StepArgs& args) {
     } else if (!overlaps_) {
       buckets_.exchange(apply.control);
     }
-    const auto start = std::chrono::steady_clock::now();
+    if (overlaps_) overlap_->begin_rest();
     exchange_dense(apply);
-    if (overlaps_) overlap_->add_exposed(std::chrono::steady_clock::now() - start);
+    if (overlaps_) overlap_->end_rest();
   }
   const Range range(context_.backend, "apply");
   masked_ || split_ ? context_.backend.dgc_step(apply) : buckets_.apply(context_.backend, apply);
@@ -179,9 +181,7 @@ void Dgc::compress_all(const StepArgs& args) {
   if (!overlaps_) find_scales(args);
   for (int local = 0; local < context_.local_workers; ++local) {
     if (overlaps_) {
-      Worker& worker = workers_[static_cast<size_t>(local)];
-      overlap_->take_over(local, {&worker.v, worker.u ? &*worker.u : nullptr}, args.record.control(),
-                          layout_.compressed_extent());
+      overlap_->take_back_if_skipped(local, args.record.control(), layout_.compressed_extent());
     } else {
       buckets_.compress(local, rule_for(local, args));
     }

@@ -56,8 +56,8 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // Makes ready for steps at this sparsity (sgd ignores it). Returns a number that changes with what step() queues: the
-  // key under which a backend may record it.
+  // Makes ready for the next step, which follows, at this sparsity (sgd ignores it). Returns a number that changes with
+  // what the step queues: the key under which a backend may record it.
   virtual uint64_t prepare(double sparsity) = 0;
 
   // What may be done before all gradients are there. A step that calls begin() with what step() will get, and ready()
@@ -80,7 +80,7 @@ class Optimizer {
   // are not looked at. An optimizer that holds nothing back does nothing.
   virtual void flush(const StepArgs&) {}
 
-  virtual std::vector<NamedState> state() const = 0;
+  virtual std::vector<NamedState> state() const = 0;  // after a step, until the next prepare()
 };
 
 struct SgdOptions {
@@ -104,7 +104,7 @@ struct DgcOptions {
   SmallTensors small_tensors = SmallTensors::dense;
   double small_sparsity = 0.99;  // of all small tensors together, where they are sparse
   // Compress and exchange beside the backward pass, in buckets of at least so many bytes of gradient; none: after it.
-  // Needs Backend::make_beside() and no clip_norm. While the selection travels as a dense sum it comes after all.
+  // Needs that there is no clip_norm. While the selection travels as a dense sum it comes after all.
   std::optional<int64_t> bucket_bytes;
 };
 

@@ -2,11 +2,14 @@
 
 #include <cuda_runtime.h>
 
+#include <utility>
+
 #include "tensor/errors.h"
 
 namespace dgc {
 namespace {
 
+constexpr int kOrdinary = 0;     // a stream's priority; negative ones go first
 constexpr int kOldestMajor = 8;  // what the kernels are compiled for (CMAKE_CUDA_ARCHITECTURES)
 
 // These come from a kernel that was queued earlier; the call that reports them only met them.
@@ -34,6 +37,12 @@ std::string describe(int index) {
   check_cuda(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
   return fmt::format("cuda:{} {}, compute capability {}.{}, {:.1f} GiB", index, properties.name, properties.major,
                      properties.minor, gib(properties.totalGlobalMem));
+}
+
+int present(int index) {
+  const CudaDevices found = find_cuda_devices();
+  if (index >= 0 && index < found.count) return index;
+  throw_user_error("device: 'cuda:{}' is not available: {}", index, found.description);
 }
 
 std::string version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
@@ -82,20 +91,34 @@ CudaDevices find_cuda_devices() {
   return found;
 }
 
-CudaDevice::CudaDevice(int index) : index_(index) {
-  const CudaDevices found = find_cuda_devices();
-  if (index < 0 || index >= found.count) {
-    throw_user_error("device: 'cuda:{}' is not available: {}", index, found.description);
-  }
+CudaDevice::CudaDevice(int index) : CudaDevice(present(index), std::make_shared<Memory>(), kOrdinary) {}
+
+CudaDevice::CudaDevice(int index, std::shared_ptr<Memory> memory, int priority)
+    : index_(index), memory_(std::move(memory)) {
   use();
   check_cuda(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, index),
              "cudaDeviceGetAttribute");
-  check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  check_cuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, priority), "cudaStreamCreateWithPriority");
   check_cuda(cudaStreamCreateWithFlags(&copying_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  check_cuda(cudaEventCreateWithFlags(&reached_, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+}
+
+// First, so that what other ranks wait for is on its way early.
+std::shared_ptr<CudaDevice> CudaDevice::make_beside() const {
+  use();
+  int least = 0, most = 0;
+  check_cuda(cudaDeviceGetStreamPriorityRange(&least, &most), "cudaDeviceGetStreamPriorityRange");
+  return std::shared_ptr<CudaDevice>(new CudaDevice(index_, memory_, most));
+}
+
+void CudaDevice::follow(const CudaDevice& other) {
+  check_cuda(cudaEventRecord(other.reached_, other.stream_), "cudaEventRecord");
+  check_cuda(cudaStreamWaitEvent(stream_, other.reached_, 0), "cudaStreamWaitEvent");
 }
 
 // Nothing here may throw: it also runs while an error is on its way out, when CUDA refuses every call.
 CudaDevice::~CudaDevice() {
+  cudaEventDestroy(reached_);
   cudaStreamDestroy(copying_);
   cudaStreamDestroy(stream_);
 }
@@ -122,10 +145,10 @@ void* CudaDevice::allocate(size_t bytes) {
                      static_cast<double>(bytes) / (1u << 20), static_cast<double>(free) / (1u << 20), gib(total));
   }
   check_cuda(error, "cudaMalloc");
-  ++allocations_;
-  const size_t now = current_ += bytes;
-  size_t peak = peak_.load();
-  while (now > peak && !peak_.compare_exchange_weak(peak, now)) {
+  ++memory_->allocations;
+  const size_t now = memory_->current += bytes;
+  size_t peak = memory_->peak.load();
+  while (now > peak && !memory_->peak.compare_exchange_weak(peak, now)) {
   }
   zero(memory, bytes);
   return memory;
@@ -135,7 +158,7 @@ void* CudaDevice::allocate(size_t bytes) {
 void CudaDevice::free(void* memory, size_t bytes) noexcept {
   if (memory == nullptr) return;
   cudaFree(memory);
-  current_ -= bytes;
+  memory_->current -= bytes;
 }
 
 void CudaDevice::copy_in(void* to, const void* from, size_t bytes) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/options.h"
+#include "optim/optimizer.h"
 #include "train/phases.h"
 
 // Measurements behind `dgc bench`. Each prepares, runs until steady, then takes the median.
@@ -49,8 +50,11 @@ struct TrainBench {
   // Of steps that are not recorded, one phase after another: slower than ms_per_step where recording helps.
   std::vector<Phases::Phase> phases;  // milliseconds per step
   double ms_unrecorded = 0;           // such a step as a whole
-  // The share of the exchange during which something else was computed; 0 without an exchange.
-  double exchange_hidden() const;
+  // Of the steps behind ms_per_step, on rank 0: what exchange.overlap does beside the backward pass. steps 0: nothing.
+  ExchangeTime overlap;
+  double overlap_ms() const { return 1000 * overlap.seconds / static_cast<double>(overlap.steps); }
+  // The share of compression and exchange that ran while gradients were being computed; 0 without overlap.
+  double exchange_hidden() const { return overlap.seconds > 0 ? overlap.hidden / overlap.seconds : 0; }
   double samples_per_s() const { return 1000.0 * static_cast<double>(global_batch) / ms_per_step; }
 };
 TrainBench bench_train(const Config&, const BenchOptions&);

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <chrono>
 
 #include "train/bench.h"
@@ -31,15 +30,18 @@ TrainBench bench_train(const Config& given, const BenchOptions& options) {
       return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     };
     run(options.warmup);
+    const ExchangeTime before = rank.exchange_time().value_or(ExchangeTime{});
     for (int repeat = 0; repeat < options.repeats; ++repeat) {
       const double ms = run(options.steps);
       if (communicator.rank() == 0) stretches.push_back(ms / options.steps);
     }
+    const ExchangeTime after = rank.exchange_time().value_or(ExchangeTime{});
     Phases phases(backend);
     const double unrecorded = run(options.steps) / options.steps;
     if (communicator.rank() != 0) return;
     bench.device = backend.device()->name();
     bench.ms_unrecorded = unrecorded;
+    bench.overlap = {after.steps - before.steps, after.seconds - before.seconds, after.hidden - before.hidden};
     bench.phases = phases.take();
     for (Phases::Phase& phase : bench.phases) phase.milliseconds /= options.steps;
   });
@@ -47,16 +49,6 @@ TrainBench bench_train(const Config& given, const BenchOptions& options) {
   bench.global_batch = samples_per_step(config);
   bench.ms_per_step = median(stretches);
   return bench;
-}
-
-double TrainBench::exchange_hidden() const {
-  double sum = 0, exchange = 0;
-  for (const Phases::Phase& phase : phases) {
-    sum += phase.milliseconds;
-    if (phase.name == "exchange") exchange = phase.milliseconds;
-  }
-  // What the phases take together beyond the step itself ran beside something else.
-  return exchange > 0 ? std::clamp((sum - ms_unrecorded) / exchange, 0.0, 1.0) : 0;
 }
 
 }  // namespace dgc

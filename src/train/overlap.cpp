@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "optim/dgc_layout.h"
-#include "tensor/errors.h"
 #include "train/make.h"
 
 namespace dgc {
@@ -19,11 +18,9 @@ size_t buckets_of(const Config& config, const ParamLayout& params, int64_t bucke
   return cut_into_buckets(params, layout, bucket_bytes).size();
 }
 
-bool can_run_beside(const Backend& backend) { return backend.make_beside() != nullptr; }
-
 // Collective.
-bool all_can_run_beside(const OptimizerContext& context) {
-  const std::byte mine{can_run_beside(context.backend)};
+bool all_on_cpu(const OptimizerContext& context) {
+  const std::byte mine{context.backend.device()->on_host()};
   std::vector<std::byte> all(static_cast<size_t>(context.communicator.size()));
   all_gather_host(context.communicator, *context.backend.device(), {&mine, 1}, all);
   return std::ranges::find(all, std::byte{0}) == all.end();
@@ -41,7 +38,7 @@ std::string reason_of_config(const Config& config) {
 // The same of the model and the ranks. Collective.
 std::string reason_of_run(const Config& config, const OptimizerContext& context, size_t buckets) {
   if (buckets < 2) return fmt::format("the model is one bucket of {:g} MiB or more", config.exchange.bucket_mb);
-  if (!all_can_run_beside(context)) return "not all ranks compute on a CPU";
+  if (!all_on_cpu(context)) return "it has not been measured on a GPU yet; \"on\" has it there too";
   return "";
 }
 
@@ -51,11 +48,7 @@ std::optional<int64_t> choose_bucket_bytes(const Config& config, const Optimizer
   const ExchangeOptions& exchange = config.exchange;
   if (config.optimizer.type != OptimizerType::dgc || exchange.overlap == Overlap::off) return std::nullopt;
   const auto bytes = std::max<int64_t>(1, std::llround(exchange.bucket_mb * 1048576));
-  if (exchange.overlap == Overlap::on) {
-    if (can_run_beside(context.backend)) return bytes;
-    throw_user_error("exchange.overlap: \"on\" is for the CPU so far, and this run uses the device {}; use \"auto\"",
-                     context.backend.device()->name());
-  }
+  if (exchange.overlap == Overlap::on) return bytes;
   // Between threads of a process nothing is on its way for long.
   if (context.communicator.size() == 1 || context.communicator.name() == "threads") return std::nullopt;
   std::string reason = reason_of_config(config);

@@ -8,9 +8,8 @@
 
 namespace dgc {
 
-// DgcOptions::bucket_bytes as exchange.overlap says; "auto": between processes, where all ranks can and it hides
-// something. Collective; the same on every rank. Rank 0 logs what comes of "auto" between processes. Throws UserError
-// where "on" cannot be had on this device.
+// DgcOptions::bucket_bytes as exchange.overlap says; "auto": between processes on CPUs, where it hides something.
+// Collective; the same on every rank. Rank 0 logs what comes of "auto" between processes.
 std::optional<int64_t> choose_bucket_bytes(const Config&, const OptimizerContext&);
 
 }  // namespace dgc

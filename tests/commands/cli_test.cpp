@@ -180,6 +180,26 @@ TEST_CASE("bench train measures a config") {
   const Row row = read_json_lines((dgc.folder() / "line.jsonl").string()).at(0);
   CHECK(row.integer("global_batch") == 16);
   CHECK(*row.number("samples_per_s") == Approx(16000 / *row.number("ms_per_step")));
+  CHECK(row.number("exchange_hidden") == 0);
+  CHECK(row.find("overlap_ms") == nullptr);
+}
+
+TEST_CASE("bench train measures what overlaps, and tells it") {
+  const Program dgc;
+  const auto bench = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {
+        "bench", "train",     "tiny.json", "--set", "exchange.overlap=on",      "--warmup", "1", "--steps",
+        "2",     "--repeats", "3",         "--set", "exchange.transport=sparse"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Result result = dgc.run(arguments);
+    REQUIRE(result.code == 0);
+    return result.out;
+  };
+  dgc.write("line.jsonl", bench({"--json"}));
+  const Row row = read_json_lines((dgc.folder() / "line.jsonl").string()).at(0);
+  CHECK(*row.number("overlap_ms") > 0);
+  CHECK((*row.number("exchange_hidden") >= 0 && *row.number("exchange_hidden") <= 1));
+  CHECK_THAT(bench({}), Contains("compression and exchange take") && Contains("% of it beside the backward pass"));
 }
 
 }  // namespace dgc

@@ -81,6 +81,34 @@ TEST_CASE("a step from other arenas leaves them as they are and gives the same b
   }
 }
 
+TEST_CASE("a step that is taken back, as its gradient was not finite, does no harm to the next", "[dgc]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const int64_t every = GENERATE(1, 7, 3000);
+  const float broken = GENERATE(std::numeric_limits<float>::infinity(), std::nanf(""));
+  CAPTURE(backend->name(), every, broken);
+  DgcCase c({{5000, 5}, {1, 1}, {20000, 20}, {333, 333}});
+  DgcCase expected = c;
+  for (uint32_t step = 0; step < 7; ++step) {
+    CAPTURE(step);
+    fill_normal(c, c.g, 3 + step);
+    ++c.step;
+    if (step == 3 || step == 4) {  // of all that it makes the guesses alone stay
+      DgcCase dropped = c;
+      for (const DgcSegment& s : c.segments) {
+        for (int64_t i = 0; i < s.numel; i += every) dropped.g[static_cast<size_t>(s.offset + i)] = broken;
+      }
+      compress(*backend, dropped, rule_of(true, true, true));
+      c.guesses = dropped.guesses;
+      continue;
+    }
+    expected.g = c.g;
+    expected.step = c.step;
+    compress(*backend, c, rule_of(true, true, true));
+    reference_compress(expected, rule_of(true, true, true));
+    REQUIRE(same_state(c, expected));
+  }
+}
+
 TEST_CASE("a hand-made step: momentum, velocity, selection, masking", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   DgcCase c({{4, 2}});

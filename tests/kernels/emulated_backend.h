@@ -71,6 +71,9 @@ class EmulatedBackend final : public CpuBackend {
   void copy_unless_skipped(const StepControl*, ConstView from, View to) override;
   void copy_if_skipped(const StepControl*, ConstView from, View to) override;
 
+  void read_clock(uint64_t* nanoseconds) override;
+  void add_overlap_time(const OverlapTimeArgs&) override;
+
   void sum_squares(ConstView x, double* out) override;
   void ordered_sum(std::span<const float* const> x, float* out, int64_t n) override;
   void sgd_step(const SgdArgs&, ConstView g, View m, View w) override;

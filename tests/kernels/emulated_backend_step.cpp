@@ -1,3 +1,4 @@
+#include "kernels/cuda/clock.cuh"
 #include "kernels/cuda/step.cuh"
 #include "tests/kernels/emulated_backend.h"
 
@@ -16,5 +17,7 @@ void EmulatedBackend::copy_unless_skipped(const StepControl* control, ConstView 
 void EmulatedBackend::copy_if_skipped(const StepControl* control, ConstView from, View to) {
   cuda::copy_by_verdict<true>(queue_, control, from, to);
 }
+void EmulatedBackend::read_clock(uint64_t* nanoseconds) { cuda::read_clock(queue_, nanoseconds); }
+void EmulatedBackend::add_overlap_time(const OverlapTimeArgs& args) { cuda::add_overlap_time(queue_, args); }
 
 }  // namespace dgc

@@ -1,11 +1,12 @@
 #include "train/overlap.h"
 
 #include <catch2/catch.hpp>
+#include <cstring>
 
 #include "kernels/cpu/cpu_backend.h"
-#include "tensor/errors.h"
 #include "tests/train/run_files.h"
 #include "tests/train/tiny.h"
+#include "tests/wrapped_device.h"
 #include "train/make.h"
 
 // Whole runs with exchange.overlap, against the same runs without.
@@ -25,6 +26,27 @@ const std::vector<std::string> kEachTensor = {"exchange.overlap=on", "exchange.b
 struct Ended {
   Row final;
   std::vector<std::string> state;
+};
+
+struct Somewhere : WrappedDevice {
+  explicit Somewhere(bool host) : is_host(host) {}
+  bool on_host() const override { return is_host; }
+  bool is_host;
+};
+
+// Two processes on machines of one kind.
+struct Peers : Communicator {
+  std::string name() const override { return "peers"; }
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  bool recordable() const override { return false; }
+  void all_gather(Device&, const void* mine, void* all, size_t bytes) override {
+    for (size_t rank = 0; rank < 2; ++rank) std::memcpy(static_cast<std::byte*>(all) + rank * bytes, mine, bytes);
+  }
+  void gather_shards(Device&, std::span<const float* const>, float*, size_t) override {}
+  void barrier(Device&) override {}
+  std::unique_ptr<Communicator> split(const Ranks&) override { return nullptr; }
+  void abort(const std::string&) noexcept override {}
 };
 
 Ended ended(const std::vector<std::string>& overrides) {
@@ -76,21 +98,18 @@ TEST_CASE("a run may be resumed with overlap, or without") {
   CHECK(metrics_of(run.path() / "run").back().text("weights_xxh64") == ended({}).final.text("weights_xxh64"));
 }
 
-TEST_CASE("on is refused where the device cannot, and auto looks elsewhere") {
-  struct Alone : CpuBackend {
-    Alone() : CpuBackend(1) {}
-    std::unique_ptr<Backend> make_beside() const override { return nullptr; }
-  };
-  Alone backend;
-  const auto communicator = make_single_communicator();
+TEST_CASE("on is on everywhere, and auto is off on a GPU") {
   const ParamLayout params(make_network(tiny_config().model, {8, 8, 1}).params());
-  const auto choose = [&](const std::string& override) {
-    return choose_bucket_bytes(tiny_config({override}), {backend, *communicator, params, 4});
+  const bool on_host = GENERATE(true, false);
+  CpuBackend backend(1, std::make_shared<Somewhere>(on_host));
+  Peers peers;
+  const auto choose = [&](const std::string& overlap) {
+    const Config config = tiny_config({"exchange.overlap=" + overlap, "exchange.bucket_mb=0.0001"});
+    return choose_bucket_bytes(config, {backend, peers, params, 4});
   };
-  CHECK_THROWS_AS(choose("exchange.overlap=on"), UserError);
-  CHECK_THROWS_WITH(choose("exchange.overlap=on"), Catch::Contains("exchange.overlap") && Catch::Contains("auto"));
-  CHECK_FALSE(choose("exchange.overlap=auto"));
-  CHECK_FALSE(choose("exchange.overlap=off"));
+  CHECK(choose("on") == 105);
+  CHECK(choose("auto") == (on_host ? std::optional<int64_t>(105) : std::nullopt));
+  CHECK_FALSE(choose("off"));
 }
 
 TEST_CASE("auto does not overlap in one process") {

@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/dgc_scratch.h"
 #include "kernels/cpu/dnnl_cache.h"
+#include "kernels/cpu/thread_lane.h"
 
 namespace dgc {
 
@@ -17,6 +18,10 @@ CpuBackend::CpuBackend(int threads, std::shared_ptr<Device> device)
 }
 
 CpuBackend::~CpuBackend() = default;
+
+std::unique_ptr<Lane> CpuBackend::make_lane() {
+  return std::make_unique<ThreadLane>([this] { return std::make_unique<CpuBackend>(threads_, device_); });
+}
 
 std::byte* CpuBackend::scratch(size_t bytes) {
   if (bytes > scratch_.bytes()) {

@@ -23,7 +23,7 @@ class CpuBackend : public Backend {
   std::string name() const override { return "cpu"; }
   const std::shared_ptr<Device>& device() const override { return device_; }
   bool supports(DType activations) const override { return activations == DType::f32; }
-  std::unique_ptr<Backend> make_beside() const override { return std::make_unique<CpuBackend>(threads_, device_); }
+  std::unique_ptr<Lane> make_lane() override;
   void begin_range(const char*) override {}
   void end_range() override {}
   void run_recorded(uint64_t, const std::function<void()>& body) override { body(); }
@@ -89,6 +89,9 @@ class CpuBackend : public Backend {
   void clip_scales(const ClipArgs&) override;
   void copy_unless_skipped(const StepControl*, ConstView from, View to) override;
   void copy_if_skipped(const StepControl*, ConstView from, View to) override;
+
+  void read_clock(uint64_t* nanoseconds) override;
+  void add_overlap_time(const OverlapTimeArgs&) override;
 
   void sum_squares(ConstView x, double* out) override;
   void ordered_sum(std::span<const float* const> x, float* out, int64_t n) override;

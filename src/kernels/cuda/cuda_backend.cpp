@@ -2,23 +2,33 @@
 
 #include <nvtx3/nvToolsExt.h>
 
+#include <limits>
+#include <utility>
+
 #include "kernels/cuda/conv_cache.h"
 #include "kernels/cuda/graphs.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/rnn_cache.h"
+#include "kernels/cuda/stream_lane.h"
 
 namespace dgc {
 
 CudaBackend::CudaBackend(int index, Fp32Math math)
-    : cuda_device_(std::make_shared<CudaDevice>(index)),
+    : CudaBackend(std::make_shared<CudaDevice>(index), math, std::numeric_limits<int64_t>::max()) {}
+
+CudaBackend::CudaBackend(std::shared_ptr<CudaDevice> device, Fp32Math math, int64_t most_cooperative_blocks)
+    : cuda_device_(std::move(device)),
       device_(cuda_device_),
       math_(math),
+      most_cooperative_blocks_(most_cooperative_blocks),
       libraries_(std::make_shared<cuda::Libraries>(cuda_device_)),
       convolutions_(std::make_shared<cuda::ConvCache>(math)),
       rnns_(std::make_shared<cuda::RnnCache>(cuda_device_, math)),
       graphs_(std::make_shared<cuda::Graphs>(*cuda_device_)) {}
 
 CudaBackend::~CudaBackend() = default;
+
+std::unique_ptr<Lane> CudaBackend::make_lane() { return std::make_unique<cuda::StreamLane>(cuda_device_, math_); }
 
 std::byte* CudaBackend::workspace(size_t bytes) {
   if (bytes > workspace_.bytes()) {

@@ -18,17 +18,19 @@ struct Libraries;  // libraries.h
 }  // namespace cuda
 
 // The backend of one GPU: cuDNN for convolutions and recurrent layers, cuBLAS for matrix products, our own kernels for
-// the rest. The bodies lie in one file per group of ops. All work is queued on stream(), in order. It belongs to the
-// thread that made it.
+// the rest. The bodies lie in one file per group of ops. All work is queued on stream(), in order, but for what its
+// lanes do. It belongs to the thread that made it.
 class CudaBackend final : public Backend {
  public:
   CudaBackend(int index, Fp32Math math);
+  // most_cooperative_blocks: of a cooperative launch, which begins when all of its blocks find room at once.
+  CudaBackend(std::shared_ptr<CudaDevice>, Fp32Math, int64_t most_cooperative_blocks);
   ~CudaBackend() override;
 
   std::string name() const override { return "cuda"; }
   const std::shared_ptr<Device>& device() const override { return device_; }
   bool supports(DType activations) const override { return activations != DType::i32; }
-  std::unique_ptr<Backend> make_beside() const override { return nullptr; }  // one stream has it all
+  std::unique_ptr<Lane> make_lane() override;
 
   void begin_range(const char* name) override;
   void end_range() override;
@@ -95,6 +97,9 @@ class CudaBackend final : public Backend {
   void copy_unless_skipped(const StepControl*, ConstView from, View to) override;
   void copy_if_skipped(const StepControl*, ConstView from, View to) override;
 
+  void read_clock(uint64_t* nanoseconds) override;
+  void add_overlap_time(const OverlapTimeArgs&) override;
+
   void sum_squares(ConstView x, double* out) override;
   void ordered_sum(std::span<const float* const> x, float* out, int64_t n) override;
   void sgd_step(const SgdArgs&, ConstView g, View m, View w) override;
@@ -128,6 +133,7 @@ class CudaBackend final : public Backend {
   std::shared_ptr<CudaDevice> cuda_device_;
   std::shared_ptr<Device> device_;  // the same one
   Fp32Math math_;
+  int64_t most_cooperative_blocks_;
   Buffer workspace_;
   Buffer tickets_;
   // Each is made and known by the files of its ops alone.

@@ -47,7 +47,8 @@ void Graphs::record(Recording& recording, const std::function<void()>& body) {
   }
   check(cudaStreamEndCapture(device_.stream(), &graph), "cudaStreamEndCapture");
   cudaGraphExec_t made = nullptr;
-  const cudaError_t error = cudaGraphInstantiate(&made, graph, 0);
+  // Kernels keep the priorities of the streams that they were queued on.
+  const cudaError_t error = cudaGraphInstantiate(&made, graph, cudaGraphInstantiateFlagUseNodePriority);
   cudaGraphDestroy(graph);
   check(error, "cudaGraphInstantiate");
   if (recording.graph != nullptr) cudaGraphExecDestroy(recording.graph);

@@ -15,6 +15,13 @@ namespace dgc::cuda {
 // All threads of all blocks: for kernels launched cooperatively.
 __device__ __forceinline__ void grid_sync() { cooperative_groups::this_grid().sync(); }
 
+// The clock of the GPU, the same one for all that runs on it. It moves on in steps, of a microsecond on some.
+__device__ __forceinline__ uint64_t clock_nanoseconds() {
+  uint64_t now;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+  return now;
+}
+
 using f16 = __half;
 using bf16 = __nv_bfloat16;
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "kernels/cuda/cuda_backend.h"
@@ -41,7 +42,8 @@ class Queue {
   // For kernels that call grid_sync(): `blocks` is at most cooperative_blocks(), which asks the driver, so keep it.
   template <typename Kernel>
   int64_t cooperative_blocks() const {
-    return cuda::cooperative_blocks(*backend_.cuda_device_, global<Kernel>, Kernel::kBlock);
+    return std::min(cuda::cooperative_blocks(*backend_.cuda_device_, global<Kernel>, Kernel::kBlock),
+                    backend_.most_cooperative_blocks_);
   }
   template <typename Kernel>
   void run_cooperative(int64_t blocks, const typename Kernel::Args& args) {

@@ -114,6 +114,11 @@ std::vector<std::string>& calls() {
   return own;
 }
 
+std::vector<cudaStream_t>& streams() {
+  thread_local std::vector<cudaStream_t> own;
+  return own;
+}
+
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   *least = 0;
   *greatest = -5;
@@ -127,8 +132,9 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   delete stream;
   return cudaSuccess;
 }
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) {
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t, unsigned) {
   calls().push_back("wait");
+  streams().push_back(stream);
   return cudaSuccess;
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
@@ -142,6 +148,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t stream) {
   if (stream->busy != nullptr && *stream->busy > 0) return cudaErrorInvalidValue;  // it would overtake the call
   calls().push_back("record");
+  streams().push_back(stream);
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
@@ -243,7 +250,8 @@ const std::shared_ptr<Device>& host() {
 }
 }  // namespace
 
-CudaDevice::CudaDevice(int index) : index_(index), stream_(new CUstream_st) {}
+CudaDevice::CudaDevice(int index) : index_(index), memory_(std::make_shared<Memory>()), stream_(new CUstream_st) {}
+std::shared_ptr<CudaDevice> CudaDevice::make_beside() const { return std::make_shared<CudaDevice>(index_); }
 CudaDevice::~CudaDevice() { delete stream_; }
 void CudaDevice::use() const {}
 std::string CudaDevice::name() const { return fmt::format("cuda:{}", index_); }

@@ -17,3 +17,5 @@ void reset_fake();
 
 // What this thread has queued, in order: "fork", "all_gather" and so on.
 std::vector<std::string>& calls();
+// Of its records and waits, on which stream.
+std::vector<cudaStream_t>& streams();

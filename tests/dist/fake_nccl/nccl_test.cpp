@@ -130,6 +130,26 @@ TEST_CASE("collectives of NCCL fork from the device's stream and join it", "[ncc
   CHECK(shards == std::vector<std::string>{"record", "wait", "group", "record", "wait"});
 }
 
+TEST_CASE("collectives of NCCL come between the work of the stream that asks, beside the others'", "[nccl]") {
+  reset_fake();
+  const auto outcomes = run_nccl(1, [&](const Rank& own) {
+    const std::vector<float> from(16);
+    std::vector<float> to(16);
+    const auto gpu = std::dynamic_pointer_cast<CudaDevice>(own.device);
+    const auto beside = gpu->make_beside();
+    for (CudaDevice* device : {gpu.get(), beside.get()}) {
+      streams().clear();
+      own.communicator.all_gather(*device, from.data(), to.data(), 64);
+      DGC_CHECK(streams().size() == 4 && streams()[1] == streams()[2], "NCCL's own stream lies in between");
+      DGC_CHECK(streams()[0] == device->stream() && streams()[3] == device->stream(), "the stream that asks");
+    }
+    DGC_CHECK(gpu->stream() != beside->stream(), "two streams");
+    CudaDevice other(7);
+    own.communicator.all_gather(other, from.data(), to.data(), 64);
+  });
+  CHECK_THAT(outcomes[0], Contains("a communicator of NCCL belongs to one GPU"));
+}
+
 TEST_CASE("a rank that fails aborts NCCL, and the others say so", "[nccl]") {
   reset_fake();
   const auto outcomes = run_nccl(3, [](const Rank& own) {

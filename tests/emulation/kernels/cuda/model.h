@@ -1,6 +1,7 @@
 #pragma once
 
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -171,6 +172,10 @@ namespace dgc::cuda {
 
 inline void grid_sync(std::source_location at = std::source_location::current()) {
   emulation::wait_for_grid({"grid_sync", at});
+}
+
+inline uint64_t clock_nanoseconds() {
+  return static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
 
 struct f16 {

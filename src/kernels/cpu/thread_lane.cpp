@@ -1,10 +1,8 @@
-#include "optim/lane.h"
-
-#include "tensor/errors.h"
+#include "kernels/cpu/thread_lane.h"
 
 namespace dgc {
 
-Lane::Lane(const Backend& owners) : thread_([this, &owners] { work(owners); }) {
+ThreadLane::ThreadLane(const std::function<std::unique_ptr<Backend>()>& make) : thread_([this, &make] { work(make); }) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return started_; });
   if (failure_ == nullptr) return;
@@ -13,7 +11,7 @@ Lane::Lane(const Backend& owners) : thread_([this, &owners] { work(owners); }) {
   std::rethrow_exception(failure_);
 }
 
-Lane::~Lane() {
+ThreadLane::~ThreadLane() {
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
@@ -22,12 +20,11 @@ Lane::~Lane() {
   thread_.join();
 }
 
-void Lane::work(const Backend& owners) {
+void ThreadLane::work(const std::function<std::unique_ptr<Backend>()>& make) {
   {
     const std::lock_guard lock(mutex_);
     try {
-      backend_ = owners.make_beside();
-      DGC_CHECK(backend_ != nullptr, "nothing can run beside this backend");
+      backend_ = make();
     } catch (...) {
       failure_ = std::current_exception();
     }
@@ -39,14 +36,13 @@ void Lane::work(const Backend& owners) {
   backend_.reset();
 }
 
-void Lane::do_tasks() {
+void ThreadLane::do_tasks() {
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return ends_ || next_ < tasks_.size(); });
     if (ends_) return;
     const std::function<void()> task = std::move(tasks_[next_++]);
     running_ = true;
-    task_start_ = Clock::now();
     lock.unlock();
     std::exception_ptr failure;
     try {
@@ -55,7 +51,6 @@ void Lane::do_tasks() {
       failure = std::current_exception();
     }
     lock.lock();
-    busy_ += Clock::now() - task_start_;
     running_ = false;
     if (failure != nullptr) {
       failure_ = failure;
@@ -65,19 +60,16 @@ void Lane::do_tasks() {
   }
 }
 
-void Lane::post(std::function<void()> task) {
+void ThreadLane::post(std::function<void()> task) {
   const std::lock_guard lock(mutex_);
   if (failure_ != nullptr) return;
   tasks_.push_back(std::move(task));
   changed_.notify_all();
 }
 
-void Lane::drain() {
+void ThreadLane::drain() {
   std::unique_lock lock(mutex_);
-  hidden_ += busy_ - told_;
-  if (running_) hidden_ += Clock::now() - task_start_;
   changed_.wait(lock, [&] { return is_done(); });
-  told_ = busy_;
   tasks_.clear();
   next_ = 0;
   if (failure_ != nullptr) std::rethrow_exception(failure_);
