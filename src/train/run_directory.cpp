@@ -39,9 +39,15 @@ constexpr std::array<std::string_view, 20> kFree = {"checkpoint.every_epochs",
                                                     "ranks",
                                                     "workers_per_rank"};
 
+bool is_free(const std::string& key, const Config& config) {
+  // A dense sum takes all of what workers selected, a split only the largest sums.
+  if (key == "exchange.transport" && config.exchange.algorithm == ExchangeAlgorithm::split_reduce) return false;
+  return std::ranges::find(kFree, key) != kFree.end();
+}
+
 void require_same_config(const fs::path& run, const Config& config) {
   for (const ConfigDifference& d : config_differences(run_config(run), config)) {
-    if (std::ranges::find(kFree, d.path) != kFree.end()) continue;
+    if (is_free(d.path, config)) continue;
     throw_user_error("{}: was started with {} = {} and cannot be resumed with {}; start a new run with --out",
                      run.string(), d.path, d.a.empty() ? "nothing" : d.a, d.b.empty() ? "nothing" : d.b);
   }

@@ -148,6 +148,17 @@ TEST_CASE("a config that would change results cannot be resumed, and its key is 
   }
 }
 
+TEST_CASE("where shards are summed, the transport is part of the result and cannot be changed") {
+  const TempRun run;
+  const auto resume = [&](const std::string& transport) {
+    train(tiny_config({"training.max_steps=3", "exchange.algorithm=split_reduce", "exchange.transport=" + transport}),
+          {.out = run.path() / "run", .resume = true});
+  };
+  resume("auto");
+  CHECK_THROWS_WITH(resume("dense"), Catch::Contains("exchange.transport"));
+  CHECK_NOTHROW(resume("auto"));
+}
+
 TEST_CASE("a fresh run refuses a directory that holds one, and leaves it as it was") {
   const Config config = tiny_config({"training.max_steps=3"});
   const TempRun run;
