@@ -1,6 +1,7 @@
 #include <spdlog/spdlog.h>
 
 #include "commands/commands.h"
+#include "commands/short_spins.h"
 #include "commands/supervise.h"
 #include "commands/usage_error.h"
 #include "train/failure.h"
@@ -44,6 +45,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  dgc::restart_with_short_spins(argv);
   dgc::log_to_stderr();
   try {
     return run(argc, argv);

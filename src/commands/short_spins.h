@@ -1,0 +1,11 @@
+#pragma once
+
+namespace dgc {
+
+// GNU's OpenMP lets a thread that waits spin for long. On cores which others use too that takes a training's time away,
+// and on cores of its own a short spin is as fast (docs/results.md). OpenMP reads the setting before main(), so the
+// program starts once more in its place, as the same process. OMP_WAIT_POLICY or GOMP_SPINCOUNT in the environment say
+// that somebody has decided otherwise.
+void restart_with_short_spins(char** argv);
+
+}  // namespace dgc
