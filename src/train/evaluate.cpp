@@ -3,6 +3,7 @@
 #include "tensor/errors.h"
 #include "train/checkpoint.h"
 #include "train/datasets.h"
+#include "train/loaded_model.h"
 #include "train/ranks.h"
 #include "train/run_directory.h"
 #include "train/vocabulary_file.h"
@@ -15,23 +16,15 @@ namespace {
 class Measurer {
  public:
   Measurer(const Config& config, const EvaluateOptions& options, const Dataset& test, const Checkpoint& checkpoint)
-      : config_(config),
-        options_(options),
-        backend_(make_backend(config.device, static_cast<int>(config.threads))),
-        network_(make_network(config.model, test.sample())),
-        params_(network_.params()),
-        buffers_(network_.buffers()),
-        weights_(backend_->device(), params_),
-        statistics_(backend_->device(), buffers_) {
-    load_weights(checkpoint, weights_, statistics_);
-  }
+      : config_(config), options_(options), model_(config, checkpoint, test.sample()) {}
 
   EvalSums run(const Dataset& set, const std::function<void(ConstView)>& on_output = {}) {
-    Evaluator evaluator(network_, *backend_, set, config_.training.eval_batch, static_cast<int>(config_.data.threads));
-    const Buffer activations(backend_->device(), evaluator.activation_bytes());
+    Evaluator evaluator(model_.network, *model_.backend, set, config_.training.eval_batch,
+                        static_cast<int>(config_.data.threads));
+    const Buffer activations(model_.backend->device(), evaluator.activation_bytes());
     evaluator.attach(activations.data());
     if (is_speech(config_)) evaluator.decode(options_.decoding, options_.told);
-    return evaluator.run(weights_, statistics_, on_output);
+    return evaluator.run(model_.weights, model_.statistics, on_output);
   }
 
   EvalSums run_for_logits(const Dataset& set, const std::filesystem::path& file) {
@@ -39,23 +32,20 @@ class Measurer {
     const EvalSums sums = run(set, [&](ConstView batch) {
       const size_t begin = logits.size();
       logits.resize(begin + static_cast<size_t>(batch.numel()));
-      backend_->device()->copy_out(logits.data() + begin, batch.data,
-                                   static_cast<size_t>(batch.numel()) * sizeof(float));
+      model_.backend->device()->copy_out(logits.data() + begin, batch.data,
+                                         static_cast<size_t>(batch.numel()) * sizeof(float));
     });
     const Shape shape{set.size(), static_cast<int64_t>(logits.size()) / set.size()};
     write_safetensors(file, {{.name = "logits", .view = {logits.data(), shape}}}, {}, *make_cpu_device());
     return sums;
   }
 
-  const Arena& weights() const { return weights_; }
+  const Arena& weights() const { return model_.weights; }
 
  private:
   const Config& config_;
   const EvaluateOptions& options_;
-  std::unique_ptr<Backend> backend_;
-  Network network_;
-  ParamLayout params_, buffers_;
-  Arena weights_, statistics_;
+  LoadedModel model_;
 };
 
 }  // namespace

@@ -6,11 +6,11 @@
 #include "tensor/errors.h"
 #include "tensor/rng.h"
 #include "train/choose_word.h"
+#include "train/loaded_model.h"
 #include "train/make.h"
 #include "train/ranks.h"
 #include "train/run_directory.h"
 #include "train/vocabulary_file.h"
-#include "train/weights_file.h"
 
 namespace dgc {
 namespace {
@@ -19,40 +19,33 @@ namespace {
 class Reader {
  public:
   Reader(const Config& config, const Checkpoint& checkpoint)
-      : backend_(make_backend(config.device, static_cast<int>(config.threads))),
-        device_(backend_->device()),
-        network_(make_network(config.model, {1})),
-        params_(network_.params()),
-        buffers_(network_.buffers()),
-        state_layout_(network_.state()),
-        weights_(device_, params_),
-        statistics_(device_, buffers_),
+      : model_(config, checkpoint, {1}),
+        device_(model_.backend->device()),
+        state_layout_(model_.network.state()),
         state_(device_, state_layout_),
-        executor_(network_, *backend_, 1, Executor::Mode::evaluation),
+        executor_(model_.network, *model_.backend, 1, Executor::Mode::evaluation),
         activations_(device_, executor_.activation_bytes()),
         token_(device_, sizeof(int32_t)),
         logits_(static_cast<size_t>(config.model.lstm.vocabulary)),
         device_logits_(device_, logits_.size() * sizeof(float)) {
-    load_weights(checkpoint, weights_, statistics_);
     executor_.attach(activations_.data());
   }
 
   // Returns how likely each word is to be the next, as logits.
   std::span<const float> read(int32_t word) {
     device_->copy_in(token_.data(), &word, sizeof(word));
-    executor_.forward(weights_, statistics_, {token_.data(), network_.shape(0, 1), DType::i32},
+    executor_.forward(model_.weights, model_.statistics, {token_.data(), model_.network.shape(0, 1), DType::i32},
                       {.training = false, .state = &state_});
-    executor_.logits(weights_, 0, {device_logits_.data(), {1, std::ssize(logits_)}});
+    executor_.logits(model_.weights, 0, {device_logits_.data(), {1, std::ssize(logits_)}});
     device_->copy_out(logits_.data(), device_logits_.data(), device_logits_.bytes());
     return logits_;
   }
 
  private:
-  std::unique_ptr<Backend> backend_;
+  LoadedModel model_;
   std::shared_ptr<Device> device_;
-  Network network_;
-  ParamLayout params_, buffers_, state_layout_;
-  Arena weights_, statistics_, state_;
+  ParamLayout state_layout_;
+  Arena state_;
   Executor executor_;
   Buffer activations_, token_;
   std::vector<float> logits_;

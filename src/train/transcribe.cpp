@@ -6,11 +6,11 @@
 #include "models/executors.h"
 #include "tensor/errors.h"
 #include "train/batch_input.h"
+#include "train/loaded_model.h"
 #include "train/make.h"
 #include "train/make_speech.h"
 #include "train/ranks.h"
 #include "train/run_directory.h"
-#include "train/weights_file.h"
 
 namespace dgc {
 namespace {
@@ -40,37 +40,26 @@ class Ear {
 
 class Listener {
  public:
-  Listener(const Config& config, const Checkpoint& checkpoint)
-      : backend_(make_backend(config.device, static_cast<int>(config.threads))),
-        network_(make_network(config.model, speech_sample(config, 1))),
-        params_(network_.params()),
-        buffers_(network_.buffers()),
-        weights_(backend_->device(), params_),
-        statistics_(backend_->device(), buffers_) {
-    load_weights(checkpoint, weights_, statistics_);
-  }
+  Listener(const Config& config, const Checkpoint& checkpoint) : model_(config, checkpoint, speech_sample(config, 1)) {}
 
   // Each recording has its own length, so memory is planned for each.
   FrameScores logits(const Batch& batch) {
     const int64_t frames = batch.lengths[0];
-    BatchInput input(*backend_, network_, {.rows = frames, .most_labels = 1}, DType::f32);
-    Executor executor(network_, *backend_, frames, Executor::Mode::evaluation);
-    const Buffer activations(backend_->device(), executor.activation_bytes());
+    BatchInput input(*model_.backend, model_.network, {.rows = frames, .most_labels = 1}, DType::f32);
+    Executor executor(model_.network, *model_.backend, frames, Executor::Mode::evaluation);
+    const Buffer activations(model_.backend->device(), executor.activation_bytes());
     executor.attach(activations.data());
     input.stage(batch);
     input.arrive();
     const View output =
-        executor.forward(weights_, statistics_, input.x(), {.training = false, .lengths = input.lengths()});
-    const auto& loss = dynamic_cast<const CtcLoss&>(network_.loss());
-    logits_.take(*backend_, output, loss.frames_per_step());
+        executor.forward(model_.weights, model_.statistics, input.x(), {.training = false, .lengths = input.lengths()});
+    const auto& loss = dynamic_cast<const CtcLoss&>(model_.network.loss());
+    logits_.take(*model_.backend, output, loss.frames_per_step());
     return logits_.of(0, frames);
   }
 
  private:
-  std::unique_ptr<Backend> backend_;
-  Network network_;
-  ParamLayout params_, buffers_;
-  Arena weights_, statistics_;
+  LoadedModel model_;
   HostLogits logits_;
 };
 
