@@ -1,4 +1,4 @@
-"""What torch_resnet and torch_lstm know of measuring: how many samples a second a training loop gets through."""
+"""What torch_resnet, torch_lstm and torch_deep_speech know of measuring: how many samples a second a training loop gets through."""
 
 import statistics
 import time
