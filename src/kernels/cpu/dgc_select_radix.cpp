@@ -49,6 +49,18 @@ DGC_MULTIVERSION DgcBlockCount count_block(const float* v, int64_t n, int32_t cu
   return {above, equal};
 }
 
+constexpr int64_t kGroup = 64;
+
+// Which of up to kGroup elements have at least a magnitude, without a branch: that of one in four is hard to foretell.
+DGC_MULTIVERSION int find_in_group(const float* v, int64_t n, int32_t lowest, uint8_t* found) {
+  int count = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    found[count] = static_cast<uint8_t>(i);
+    count += magnitude_bits(v[i]) >= lowest;
+  }
+  return count;
+}
+
 struct Blocks {
   const float* v;
   int64_t numel;
@@ -108,13 +120,17 @@ DgcSelected dgc_select_by_radix(const DgcCompressArgs& args, int segment, DgcScr
   const DgcEmitter emitter(args, s);
 #pragma omp parallel for schedule(static) num_threads(threads) if (blocks.count > 1)
   for (int64_t b = 0; b < blocks.count; ++b) {
+    const float* v = blocks.begin(b);
     int64_t ties = std::min(counts[b].equal, cut.ties);  // sent before this block, then before this element
     int64_t entry = counts[b].above + ties;
-    for (int64_t i = 0; i < blocks.size(b); ++i) {
-      const int32_t magnitude = magnitude_bits(blocks.begin(b)[i]);
-      if (magnitude < cut.magnitude) continue;
-      if (magnitude == cut.magnitude && ties++ >= cut.ties) continue;
-      emitter.emit(entry++, b * kDgcBlock + i);
+    for (int64_t first = 0; first < blocks.size(b); first += kGroup) {
+      uint8_t found[kGroup];
+      const int count = find_in_group(v + first, std::min(kGroup, blocks.size(b) - first), cut.magnitude, found);
+      for (int c = 0; c < count; ++c) {
+        const int64_t i = first + found[c];
+        if (magnitude_bits(v[i]) == cut.magnitude && ties++ >= cut.ties) continue;
+        emitter.emit(entry++, b * kDgcBlock + i);
+      }
     }
     emitter.end_block(b, entry);
   }
