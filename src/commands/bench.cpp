@@ -60,7 +60,8 @@ void run_train(const Options& options) {
     Row row;
     row.set("bench", std::string("train")).set("config", config.name).set("device", b.device);
     row.set("global_batch", b.global_batch);
-    row.set("ms_per_step", b.ms_per_step).set("samples_per_s", b.samples_per_s());
+    row.set("ms_per_step", b.ms_per_step).set("ms_unrecorded", b.ms_unrecorded);
+    row.set("samples_per_s", b.samples_per_s());
     for (const Phases::Phase& phase : b.phases) row.set(phase.name + "_ms", phase.milliseconds);
     if (b.overlap.steps > 0) row.set("overlap_ms", b.overlap_ms());
     row.set("exchange_hidden", b.exchange_hidden());

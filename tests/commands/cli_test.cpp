@@ -181,6 +181,7 @@ TEST_CASE("bench train measures a config") {
   CHECK(row.integer("global_batch") == 16);
   CHECK(*row.number("samples_per_s") == Approx(16000 / *row.number("ms_per_step")));
   CHECK(row.number("exchange_hidden") == 0);
+  CHECK(*row.number("ms_unrecorded") > 0);
   CHECK(row.find("overlap_ms") == nullptr);
 }
 
