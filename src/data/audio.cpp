@@ -77,8 +77,8 @@ void decode_audio(std::span<const uint8_t> bytes, const std::string& name, const
     read_samples(file, name, o, scratch.decoded);
     resample(scratch.decoded, static_cast<double>(o.sample_rate) / file.rate(), out);
     if (out.empty()) {
-      throw_bad_example("{}: it is too short to be heard at {} Hz ({} samples at {} Hz); remove it", name, o.sample_rate,
-                        scratch.decoded.size(), file.rate());
+      throw_bad_example("{}: it is too short to be heard at {} Hz ({} samples at {} Hz); remove it", name,
+                        o.sample_rate, scratch.decoded.size(), file.rate());
     }
   }
 }

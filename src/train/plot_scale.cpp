@@ -46,7 +46,11 @@ PlotScale::PlotScale(AxisKind kind, double low, double high) : kind_(kind) {
       round_ticks();
       break;
     case AxisKind::kLog:
-      log_ticks(10);
+      if (high < 100 * low) {
+        near_log_ticks(low, high);
+      } else {
+        log_ticks(10);
+      }
       break;
     case AxisKind::kLogBytes:
       log_ticks(2);
@@ -116,6 +120,30 @@ void PlotScale::log_ticks(double base) {
     const double value = std::pow(base, exponent);
     ticks_.push_back({value, base == 2 ? bytes_text(value) : count_label(value)});
   }
+}
+
+// Of less than two decades: 1, 2 and 5 of each, and of less than an octave, equal steps.
+void PlotScale::near_log_ticks(double low, double high) {
+  if (high / low <= 2) {
+    const double step = round_step(std::max((high - low) / 5, low / 50));  // at most half of low
+    const auto first = static_cast<int64_t>(std::floor(low / step + 1e-6));
+    const auto last = std::max(static_cast<int64_t>(std::ceil(high / step - 1e-6)), first + 1);
+    for (int64_t n = first; n <= last; ++n) {
+      ticks_.push_back({static_cast<double>(n) * step, count_label(static_cast<double>(n) * step)});
+    }
+  } else {
+    double value = 0;
+    for (double decade = std::pow(10.0, std::floor(low_)); value < high * 0.999999; decade *= 10) {
+      for (const double factor : {1.0, 2.0, 5.0}) {
+        value = factor * decade;
+        if (value <= low * 1.000001) ticks_.clear();  // the last of these is where the axis begins
+        ticks_.push_back({value, count_label(value)});
+        if (value >= high * 0.999999) break;
+      }
+    }
+  }
+  low_ = transform(ticks_.front().value);
+  high_ = transform(ticks_.back().value);
 }
 
 void PlotScale::sparsity_ticks() {

@@ -10,7 +10,7 @@ enum class AxisKind {
   kLinear,    // plain numbers from round to round
   kCount,     // plain numbers, 12k for 12,000
   kPercent,   // 0 ... 1, shown as 0 % ... 100 %
-  kLog,       // decades
+  kLog,       // decades, or less where the values lie near each other
   kLogBytes,  // powers of two, in B, KiB, MiB
   kSparsity,  // 0 ... 1, spread so that 90 %, 99 % and 99.9 % lie equally far apart
 };
@@ -38,6 +38,7 @@ class PlotScale {
   double transform(double value) const;
   void round_ticks();
   void log_ticks(double base);
+  void near_log_ticks(double low, double high);
   void sparsity_ticks();
 
   AxisKind kind_;

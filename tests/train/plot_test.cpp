@@ -37,6 +37,9 @@ TEST_CASE("axes have ticks at round numbers") {
   CHECK(labels({AxisKind::kCount, 0, 11700}) == Labels{"0", "5000", "10k"});
   CHECK(labels({AxisKind::kPercent, 0.47, 0.914}) == Labels{"40 %", "50 %", "60 %", "70 %", "80 %", "90 %", "100 %"});
   CHECK(labels({AxisKind::kLog, 0.004, 2}) == Labels{"0.001", "0.01", "0.1", "1", "10"});
+  CHECK(labels({AxisKind::kLog, 30, 290}) == Labels{"20", "50", "100", "200", "500"});
+  CHECK(labels({AxisKind::kLog, 111, 168}) == Labels{"100", "120", "140", "160", "180"});
+  CHECK(labels({AxisKind::kLog, 113, 113}) == Labels{"110", "115"});
   CHECK(labels({AxisKind::kLogBytes, 3000, 1100000}) ==
         Labels{"2 KiB", "8 KiB", "32 KiB", "128 KiB", "512 KiB", "2 MiB"});
   CHECK(labels({AxisKind::kSparsity, 0, 0.999}) == Labels{"0 %", "50 %", "75 %", "90 %", "99 %", "99.9 %"});
