@@ -17,6 +17,7 @@ const Conv2dArgs kCases[] = {
     {2, 9, 6, 5, 4, 3, 2, 2, 1, 1, 0, 1},  // nothing square
     {2, 6, 6, 4, 6, 3, 3, 1, 1, 1, 1, 2},      {1, 5, 5, 32, 32, 3, 3, 1, 1, 1, 1, 2},
     {2, 6, 6, 16, 16, 3, 3, 1, 1, 1, 1, 16},   {1, 5, 5, 3, 3, 3, 3, 1, 1, 1, 1, 3},
+    {1, 64, 64, 2, 3, 15, 15, 2, 2, 7, 0, 1},  // so large a window over one image that oneDNN does not take NHWC
 };
 
 // Calls visit(index in x, index in w, index in y) for every product of the convolution: its definition.

@@ -114,7 +114,7 @@ class CpuBackend : public Backend {
  private:
   std::byte* scratch(size_t bytes);  // 64-byte aligned; grows, never shrinks; valid until the next call
   float* scratch_floats(int64_t count);
-  std::byte* load_weights(const PreparedConv&, ConstView w);  // returns the scratch that is left for the primitive
+  std::byte* load_weights(const PreparedConv&, ConstView w);  // returns the scratch that is left
 
   int threads_;
   std::shared_ptr<Device> device_;

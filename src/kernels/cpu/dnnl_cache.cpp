@@ -1,5 +1,7 @@
 #include "kernels/cpu/dnnl_cache.h"
 
+#include <string_view>
+
 namespace dgc {
 namespace {
 
@@ -12,12 +14,11 @@ struct ConvShapes {
   memory::dims stride, pad;
 };
 
-ConvShapes shapes(const ConvKey& key) {
+ConvShapes shapes(const ConvKey& key, memory::format_tag images) {
   const Conv2dArgs& a = key.args;
-  // Images in plain NHWC measured as good as oneDNN's blocked layouts, and spare every conversion between layers.
   ConvShapes s;
-  s.image = {{a.batch, a.in_c, a.in_h, a.in_w}, kFloat, memory::format_tag::nhwc};
-  s.result = {{a.batch, a.out_c, a.out_h(), a.out_w()}, kFloat, memory::format_tag::nhwc};
+  s.image = {{a.batch, a.in_c, a.in_h, a.in_w}, kFloat, images};
+  s.result = {{a.batch, a.out_c, a.out_h(), a.out_w()}, kFloat, images};
   if (key.bias) s.bias = {{a.out_c}, kFloat, memory::format_tag::a};
   const memory::dims grouped = {a.groups, a.out_c / a.groups, a.in_c / a.groups, a.kernel_h, a.kernel_w};
   const memory::dims plain = {a.out_c, a.in_c, a.kernel_h, a.kernel_w};
@@ -29,63 +30,90 @@ ConvShapes shapes(const ConvKey& key) {
   return s;
 }
 
-PreparedConv prepare(const ConvKey& key, const dnnl::engine& engine) {
+// What oneDNN has chosen for one pass.
+struct Choice {
+  dnnl::primitive convolution;
+  memory::desc image, result, weights, scratchpad;
+  bool reference = false;
+};
+
+Choice choose(const ConvKey& key, const ConvShapes& s, const dnnl::engine& engine) {
   using dnnl::prop_kind;
-  const ConvShapes s = shapes(key);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // ours, shared by all: a step must not allocate
-
   const dnnl::convolution_forward::primitive_desc forward(
       {prop_kind::forward_training, kDirect, s.image, s.any_weights, s.bias, s.result, s.stride, s.pad, s.pad},
       attributes, engine);
-  PreparedConv made;
-  memory::desc weights, scratchpad;
-  switch (key.pass) {
-    case ConvPass::forward: {
-      made.convolution = dnnl::convolution_forward(forward);
-      weights = forward.weights_desc();
-      scratchpad = forward.scratchpad_desc();
-      break;
-    }
-    case ConvPass::backward_data: {
-      const dnnl::convolution_backward_data::primitive_desc backward(
-          {kDirect, s.image, s.any_weights, s.result, s.stride, s.pad, s.pad}, attributes, engine, forward);
-      made.convolution = dnnl::convolution_backward_data(backward);
-      weights = backward.weights_desc();
-      scratchpad = backward.scratchpad_desc();
-      break;
-    }
-    case ConvPass::backward_weights: {
-      const dnnl::convolution_backward_weights::primitive_desc backward(
-          {kDirect, s.image, s.any_weights, s.bias, s.result, s.stride, s.pad, s.pad}, attributes, engine, forward);
-      made.convolution = dnnl::convolution_backward_weights(backward);
-      weights = backward.diff_weights_desc();
-      scratchpad = backward.scratchpad_desc();
-      break;
-    }
+  const auto is_reference = [](const auto& pass) { return std::string_view(pass.impl_info_str()).starts_with("ref"); };
+  if (key.pass == ConvPass::forward) {
+    return {dnnl::convolution_forward(forward), forward.src_desc(),   forward.dst_desc(), forward.weights_desc(),
+            forward.scratchpad_desc(),          is_reference(forward)};
   }
+  if (key.pass == ConvPass::backward_data) {
+    const dnnl::convolution_backward_data::primitive_desc pass(
+        {kDirect, s.image, s.any_weights, s.result, s.stride, s.pad, s.pad}, attributes, engine, forward);
+    return {dnnl::convolution_backward_data(pass),
+            pass.diff_src_desc(),
+            pass.diff_dst_desc(),
+            pass.weights_desc(),
+            pass.scratchpad_desc(),
+            is_reference(pass)};
+  }
+  const dnnl::convolution_backward_weights::primitive_desc pass(
+      {kDirect, s.image, s.any_weights, s.bias, s.result, s.stride, s.pad, s.pad}, attributes, engine, forward);
+  return {dnnl::convolution_backward_weights(pass),
+          pass.src_desc(),
+          pass.diff_dst_desc(),
+          pass.diff_weights_desc(),
+          pass.scratchpad_desc(),
+          is_reference(pass)};
+}
 
-  const auto unbound = [&](const memory::desc& desc) { return memory(desc, engine, nullptr); };
-  made.image = unbound(s.image);
-  made.result = unbound(s.result);
-  if (key.bias) made.bias = unbound(s.bias);
-  made.user_weights = unbound(s.user_weights);
-  made.weights = unbound(weights);
-  made.scratchpad = unbound(scratchpad);
-  made.weights_bytes = weights.get_size();
-  made.scratchpad_bytes = scratchpad.get_size();
+enum class Access { read, write };
+
+ConvImages images(const memory::desc& own, const memory::desc& nhwc, Access access, const dnnl::engine& engine,
+                  const dnnl::primitive_attr& copy) {
+  ConvImages made{memory(own, engine, nullptr), memory(nhwc, engine, nullptr), {}, 0};
+  if (own == nhwc) return made;
+  made.bytes = own.get_size();
+  made.reorder = access == Access::read ? dnnl::reorder({engine, nhwc, engine, own, copy})
+                                        : dnnl::reorder({engine, own, engine, nhwc, copy});
+  return made;
+}
+
+// Images in plain NHWC measured as good as oneDNN's blocked layouts, and spare every conversion between layers. But for
+// large windows over few images, as in speech, oneDNN has nothing for NHWC except its reference, a hundred times
+// slower: then it chooses the layout too.
+PreparedConv prepare(const ConvKey& key, const dnnl::engine& engine) {
+  const ConvShapes s = shapes(key, memory::format_tag::nhwc);
+  Choice choice = choose(key, s, engine);
+  if (choice.reference) choice = choose(key, shapes(key, memory::format_tag::any), engine);
 
   dnnl::primitive_attr copy;
   copy.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const auto unbound = [&](const memory::desc& desc) { return memory(desc, engine, nullptr); };
+  PreparedConv made;
+  made.convolution = choice.convolution;
+  made.image =
+      images(choice.image, s.image, key.pass == ConvPass::backward_data ? Access::write : Access::read, engine, copy);
+  made.result =
+      images(choice.result, s.result, key.pass == ConvPass::forward ? Access::write : Access::read, engine, copy);
+  if (key.bias) made.bias = unbound(s.bias);
+  made.user_weights = unbound(s.user_weights);
+  made.weights = unbound(choice.weights);
+  made.scratchpad = unbound(choice.scratchpad);
+  made.weights_bytes = choice.weights.get_size();
+  made.scratchpad_bytes = choice.scratchpad.get_size();
+
   if (key.pass == ConvPass::backward_weights) {
     dnnl::post_ops add;
     add.append_sum();
     copy.set_post_ops(add);
     made.reordered = true;
-    made.reorder = dnnl::reorder({engine, weights, engine, s.user_weights, copy});
-  } else if (weights != s.user_weights) {
+    made.reorder = dnnl::reorder({engine, choice.weights, engine, s.user_weights, copy});
+  } else if (choice.weights != s.user_weights) {
     made.reordered = true;
-    made.reorder = dnnl::reorder({engine, s.user_weights, engine, weights, copy});
+    made.reorder = dnnl::reorder({engine, s.user_weights, engine, choice.weights, copy});
   }
   return made;
 }
@@ -96,6 +124,28 @@ const PreparedConv& DnnlCache::convolution(const ConvKey& key) {
   const auto found = convolutions.find(key);
   if (found != convolutions.end()) return found->second;
   return convolutions.emplace(key, prepare(key, engine)).first->second;
+}
+
+std::byte* DnnlCache::read_images(const ConvImages& images, ConstView x, std::byte* room) {
+  if (images.bytes == 0) {
+    set_data(images.own, x.f32());
+    return room;
+  }
+  set_data(images.nhwc, x.f32());
+  set_data(images.own, room);
+  run(images.reorder, {dnnl_arg(DNNL_ARG_FROM, images.nhwc), dnnl_arg(DNNL_ARG_TO, images.own)});
+  return room + round_up(images.bytes);
+}
+
+std::byte* DnnlCache::place_images(const ConvImages& images, View y, std::byte* room) {
+  set_data(images.nhwc, y.f32());
+  set_data(images.own, images.bytes == 0 ? reinterpret_cast<std::byte*>(y.f32()) : room);
+  return room + round_up(images.bytes);
+}
+
+void DnnlCache::write_images(const ConvImages& images) {
+  if (images.bytes == 0) return;
+  run(images.reorder, {dnnl_arg(DNNL_ARG_FROM, images.own), dnnl_arg(DNNL_ARG_TO, images.nhwc)});
 }
 
 const float* DnnlCache::load_weights(const WeightsCopy& copy, const float* w, float* memory) {

@@ -9,6 +9,8 @@
 
 namespace dgc {
 
+constexpr size_t round_up(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
 enum class ConvPass { forward, backward_data, backward_weights };
 
 struct ConvKey {
@@ -25,12 +27,23 @@ struct WeightsCopy {
   bool reordered = false;  // false: the primitive reads PyTorch's layout itself
 };
 
+// Images as a convolution takes them, and the copy between that layout and NHWC where they differ.
+struct ConvImages {
+  dnnl::memory own;
+  dnnl::memory nhwc;
+  dnnl::reorder reorder;  // to `own` where the primitive reads it, from `own` where it writes
+  size_t bytes = 0;       // of the copy; 0: own is NHWC
+};
+
 // One prepared pass of one convolution: the primitive, descriptions of its memory (the addresses are set per call), and
-// the copy of its weights. For backward_weights that copy goes the other way and ADDS.
+// the copies of its weights and images. For backward_weights that of the weights goes the other way and ADDS.
 struct PreparedConv : WeightsCopy {
   dnnl::primitive convolution;
-  dnnl::memory image, result, bias, scratchpad;  // image: x or dx; result: y or dy
+  ConvImages image, result;  // image: x or dx; result: y or dy
+  dnnl::memory bias, scratchpad;
   size_t weights_bytes = 0, scratchpad_bytes = 0;
+
+  size_t room_bytes() const { return round_up(image.bytes) + round_up(result.bytes) + scratchpad_bytes; }
 };
 
 struct StepProductKey {
@@ -57,6 +70,11 @@ struct DnnlCache {
 
   const PreparedConv& convolution(const ConvKey&);
   const StepProduct& step_product(const StepProductKey&);
+
+  // Gives the primitive its images, or a place for them; a copy is at `room`, whose rest is returned.
+  std::byte* read_images(const ConvImages&, ConstView, std::byte* room);
+  std::byte* place_images(const ConvImages&, View, std::byte* room);
+  void write_images(const ConvImages&);  // after place_images() and the primitive
 
   // Returns the weights as the primitive reads them: copied into `memory`, or where they are.
   const float* load_weights(const WeightsCopy&, const float* w, float* memory);
