@@ -20,9 +20,10 @@ struct AudioScratch {
   std::vector<float> decoded;
 };
 
-// The samples of a WAV, FLAC or SPHERE file, in [-1, 1], at options.sample_rate (resampled by libsamplerate's medium
-// sinc converter). Throws BadExample that names the file when it is empty, damaged, truncated, of another kind or rate,
-// not mono, too long, or has no samples or samples that are not finite.
+// The samples of a WAV, FLAC or SPHERE file, in [-1, 1] (a float file may go beyond), at options.sample_rate (resampled
+// by libsamplerate's medium sinc converter). Throws BadExample that names the file when it is empty, damaged,
+// truncated, of another kind or rate, not mono, too long, or has no samples, or samples that are not finite or beyond
+// 1e9.
 void decode_audio(std::span<const uint8_t> bytes, const std::string& name, const AudioOptions&, AudioScratch&,
                   std::vector<float>& out);
 
