@@ -93,8 +93,6 @@ def make_batches(manifest, batch):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--manifest", required=True, help="an object per line, with duration (s) and text")
-    parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--layers", type=int, default=3)
     parser.add_argument("--hidden", type=int, default=256)
     parser.add_argument("--channels", type=int, default=16, help="of each convolution")
@@ -103,9 +101,7 @@ def main():
     torch_speed.add_options(parser)
     options = parser.parse_args()
 
-    torch.set_num_threads(options.threads)
-    torch.manual_seed(1)
-    device = torch.device(options.device)
+    device = torch_speed.start(options)
     model = DeepSpeech(options.layers, options.hidden, options.channels).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9, nesterov=True)
     batches = make_batches(options.manifest, options.batch)
@@ -122,13 +118,9 @@ def main():
             (loss / len(frames)).backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), options.clip)
             optimizer.step()
-        if device.type == "cuda":
-            torch.cuda.synchronize()
 
-    speed = torch_speed.measure(train, options.batch, options)
-    print(json.dumps({"program": "torch_deep_speech", "torch": torch.__version__, "device": options.device,
-                      "threads": options.threads, "layers": options.layers, "hidden": options.hidden,
-                      "batch": options.batch, "parameters": sum(p.numel() for p in model.parameters()), **speed}))
+    torch_speed.run("torch_deep_speech", train, options.batch, options, layers=options.layers, hidden=options.hidden,
+                    batch=options.batch, parameters=sum(p.numel() for p in model.parameters()))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ import time
 
 import torch
 
+import torch_speed
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "reference"))
 import models  # noqa: E402
 
@@ -100,9 +102,7 @@ def main():
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     options = parser.parse_args()
 
-    torch.set_num_threads(options.threads)
-    torch.manual_seed(1)
-    device = torch.device(options.device)
+    device = torch_speed.start(options)
     shapes = SHAPES[options.model]()
     parameters = sum(torch.Size(shape).numel() for shape in shapes)
     gradients = [[torch.randn(shape, device=device) for shape in shapes] for _ in range(GRADIENTS)]

@@ -9,7 +9,6 @@ clipped, plain SGD. samples_per_s, in words, is the median of --repeats stretche
 """
 
 import argparse
-import json
 import pathlib
 import sys
 
@@ -40,8 +39,6 @@ class WithDropout(language.LstmLm):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--vocabulary", type=int, default=10000)
     parser.add_argument("--hidden", type=int, default=200, help="and embedding")
     parser.add_argument("--layers", type=int, default=2)
@@ -52,9 +49,7 @@ def main():
     torch_speed.add_options(parser)
     options = parser.parse_args()
 
-    torch.set_num_threads(options.threads)
-    torch.manual_seed(1)
-    device = torch.device(options.device)
+    device = torch_speed.start(options)
     model = WithDropout(options).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
     texts = [torch.randint(options.vocabulary, (options.bptt + 1, options.batch)) for _ in range(BATCHES)]
@@ -71,14 +66,10 @@ def main():
             F.cross_entropy(logits.flatten(0, 1), words[1:].flatten()).backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), options.clip)
             optimizer.step()
-        if device.type == "cuda":
-            torch.cuda.synchronize()
 
-    speed = torch_speed.measure(train, options.bptt * options.batch, options)
-    print(json.dumps({"program": "torch_lstm", "torch": torch.__version__, "device": options.device,
-                      "threads": options.threads, "vocabulary": options.vocabulary, "hidden": options.hidden,
-                      "layers": options.layers, "dropout": options.dropout, "bptt": options.bptt,
-                      "batch": options.batch, **speed}))
+    torch_speed.run("torch_lstm", train, options.bptt * options.batch, options, vocabulary=options.vocabulary,
+                    hidden=options.hidden, layers=options.layers, dropout=options.dropout, bptt=options.bptt,
+                    batch=options.batch)
 
 
 if __name__ == "__main__":

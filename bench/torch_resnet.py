@@ -9,7 +9,6 @@ of --repeats stretches of --steps steps each, after --warmup steps.
 """
 
 import argparse
-import json
 import pathlib
 import sys
 
@@ -27,17 +26,13 @@ BATCHES = 4  # different ones, in turn
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", choices=("resnet20", "resnet110", "resnet50"), default="resnet20")
-    parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--amp", action="store_true", help="bf16 autocast")
-    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--batch", type=int, default=128)
     torch_speed.add_options(parser)
     parser.add_argument("--compile", action="store_true", help="torch.compile the model (PyTorch 2)")
     options = parser.parse_args()
 
-    torch.set_num_threads(options.threads)
-    torch.manual_seed(1)
-    device = torch.device(options.device)
+    device = torch_speed.start(options)
     on_gpu = device.type == "cuda"
     imagenet = options.model == "resnet50"
     side, classes = (224, 1000) if imagenet else (32, 10)
@@ -60,13 +55,9 @@ def main():
                 loss = F.cross_entropy(forward(x), y)
             loss.backward()
             optimizer.step()
-        if on_gpu:
-            torch.cuda.synchronize()
 
-    speed = torch_speed.measure(train, options.batch, options)
-    print(json.dumps({"program": "torch_resnet", "torch": torch.__version__, "model": options.model,
-                      "device": options.device, "amp": options.amp, "compile": options.compile,
-                      "threads": options.threads, "batch": options.batch, **speed}))
+    torch_speed.run("torch_resnet", train, options.batch, options, model=options.model, amp=options.amp,
+                    compile=options.compile, batch=options.batch)
 
 
 if __name__ == "__main__":

@@ -1,22 +1,42 @@
-"""What torch_resnet, torch_lstm and torch_deep_speech know of measuring: how many samples a second a training loop gets through."""
+"""What the torch_* programs share: how they start, and how many samples a second a training gets through."""
 
+import json
 import statistics
 import time
 
+import torch
+
 
 def add_options(parser):
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, default=10, help="in a measured stretch")
     parser.add_argument("--repeats", type=int, default=5, help="measured stretches")
     parser.add_argument("--warmup", type=int, default=5, help="steps before the first stretch")
 
 
-def measure(train, samples, options):
-    """For the JSON line. train(steps) returns once all has been computed; samples: of one step."""
-    train(options.warmup)
+def start(options):
+    """Returns the device."""
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(1)
+    return torch.device(options.device)
+
+
+def run(program, train, samples, options, **details):
+    """Measures train(steps) and prints the JSON line, with details of what was trained. samples: of one step."""
+
+    def train_to_the_end(steps):
+        train(steps)
+        if options.device.startswith("cuda"):
+            torch.cuda.synchronize()
+
+    train_to_the_end(options.warmup)
     speeds = []
     for _ in range(options.repeats):
-        start = time.perf_counter()
-        train(options.steps)
-        speeds.append(options.steps * samples / (time.perf_counter() - start))
-    return {"samples_per_s": round(statistics.median(speeds), 1), "lowest": round(min(speeds), 1),
-            "highest": round(max(speeds), 1)}
+        begin = time.perf_counter()
+        train_to_the_end(options.steps)
+        speeds.append(options.steps * samples / (time.perf_counter() - begin))
+    print(json.dumps({"program": program, "torch": torch.__version__, "device": options.device,
+                      "threads": options.threads, **details,
+                      "samples_per_s": round(statistics.median(speeds), 1), "lowest": round(min(speeds), 1),
+                      "highest": round(max(speeds), 1)}))
