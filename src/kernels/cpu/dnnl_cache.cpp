@@ -126,21 +126,16 @@ const PreparedConv& DnnlCache::convolution(const ConvKey& key) {
   return convolutions.emplace(key, prepare(key, engine)).first->second;
 }
 
-std::byte* DnnlCache::read_images(const ConvImages& images, ConstView x, std::byte* room) {
-  if (images.bytes == 0) {
-    set_data(images.own, x.f32());
-    return room;
-  }
-  set_data(images.nhwc, x.f32());
-  set_data(images.own, room);
-  run(images.reorder, {dnnl_arg(DNNL_ARG_FROM, images.nhwc), dnnl_arg(DNNL_ARG_TO, images.own)});
+std::byte* DnnlCache::place_images(const ConvImages& images, ConstView at, std::byte* room) {
+  set_data(images.nhwc, at.f32());
+  set_data(images.own, images.bytes == 0 ? static_cast<const void*>(at.f32()) : room);
   return room + round_up(images.bytes);
 }
 
-std::byte* DnnlCache::place_images(const ConvImages& images, View y, std::byte* room) {
-  set_data(images.nhwc, y.f32());
-  set_data(images.own, images.bytes == 0 ? reinterpret_cast<std::byte*>(y.f32()) : room);
-  return room + round_up(images.bytes);
+std::byte* DnnlCache::read_images(const ConvImages& images, ConstView x, std::byte* room) {
+  std::byte* const rest = place_images(images, x, room);
+  if (images.bytes > 0) run(images.reorder, {dnnl_arg(DNNL_ARG_FROM, images.nhwc), dnnl_arg(DNNL_ARG_TO, images.own)});
+  return rest;
 }
 
 void DnnlCache::write_images(const ConvImages& images) {

@@ -71,10 +71,10 @@ struct DnnlCache {
   const PreparedConv& convolution(const ConvKey&);
   const StepProduct& step_product(const StepProductKey&);
 
-  // Gives the primitive its images, or a place for them; a copy is at `room`, whose rest is returned.
-  std::byte* read_images(const ConvImages&, ConstView, std::byte* room);
-  std::byte* place_images(const ConvImages&, View, std::byte* room);
-  void write_images(const ConvImages&);  // after place_images() and the primitive
+  // Tells the primitive where its images are, and returns the rest of `room`, which has the copy where there is one.
+  std::byte* place_images(const ConvImages&, ConstView at, std::byte* room);
+  std::byte* read_images(const ConvImages&, ConstView, std::byte* room);  // places and fills them
+  void write_images(const ConvImages&);                                   // after place_images() and the primitive
 
   // Returns the weights as the primitive reads them: copied into `memory`, or where they are.
   const float* load_weights(const WeightsCopy&, const float* w, float* memory);
