@@ -1,7 +1,11 @@
+#include <fmt/core.h>
 #include <spdlog/spdlog.h>
 
-#include "commands/commands.h"
-#include "commands/short_spins.h"
+#include <sstream>
+
+#include "commands/app.h"
+#include "commands/hangup.h"
+#include "commands/standard_output.h"
 #include "commands/supervise.h"
 #include "commands/usage_error.h"
 #include "train/failure.h"
@@ -13,31 +17,17 @@ namespace {
 enum ExitCode { kSuccess = 0, kOurError = 1, kUserError = 2, kInterrupted = 130 };
 
 int run(int argc, char** argv) {
-  CLI::App app(
-      "dgc: trains neural networks from JSON configs and exchanges 0.1 % of the gradient (Deep Gradient Compression)",
-      "dgc");
-  app.require_subcommand(1);
-  app.footer(
-      "Examples:\n  dgc train configs/quickstart.json\n  dgc report runs/quickstart -o report.html\n\n"
-      "dgc COMMAND --help tells more. Exit codes: 0 done, 1 an error of this program, 2 an error in what it was "
-      "given,\n"
-      "130 interrupted after the state was saved.");
-  dgc::add_train_command(app);
-  dgc::add_eval_command(app);
-  dgc::add_generate_command(app);
-  dgc::add_transcribe_command(app);
-  dgc::add_plan_command(app);
-  dgc::add_bench_command(app);
-  dgc::add_report_command(app);
-  dgc::add_config_command(app);
-  dgc::add_info_command(app);
+  const std::unique_ptr<CLI::App> app = dgc::make_app();
   try {
-    app.parse(argc, argv);
+    dgc::print_all([&] { app->parse(argc, argv); });
     return kSuccess;
   } catch (const CLI::Success& help) {
-    return app.exit(help);
+    std::ostringstream text;
+    const int code = app->exit(help, text);
+    dgc::print_all([&] { fmt::print("{}", text.str()); });
+    return code;
   } catch (const CLI::ParseError& error) {
-    if (dgc::tells_for_all()) spdlog::error("{}", dgc::usage_error(app, error));
+    if (dgc::tells_for_all()) spdlog::error("{}", dgc::usage_error(*app, error));
     return kUserError;
   }
 }
@@ -45,7 +35,8 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  dgc::restart_with_short_spins(argv);
+  dgc::restore_hangup();
+  dgc::fill_closed_streams();
   dgc::log_to_stderr();
   try {
     return run(argc, argv);

@@ -6,34 +6,49 @@
 #include <memory>
 
 #include "commands/commands.h"
+#include "commands/option_checks.h"
+#include "commands/short_spins.h"
 #include "config/config.h"
 #include "config/json_lines.h"
 
 namespace dgc {
 namespace {
 
+const std::map<std::string, BenchModel> kModels = {
+    {"resnet50", BenchModel::resnet50}, {"ptb_lstm", BenchModel::ptb_lstm}, {"deep_speech", BenchModel::deep_speech}};
+
+std::vector<std::string> names_of(const std::map<std::string, BenchModel>& models) {
+  std::vector<std::string> names;
+  for (const auto& [name, model] : models) names.push_back(name);
+  return names;
+}
+
 struct Options {
   DgcBenchOptions bench;
+  std::string model = "resnet50";
   std::string config;
   std::vector<std::string> overrides;
   bool json = false;
 };
 
 void add_common(CLI::App* command, Options& options) {
+  constexpr int64_t kMost = 1000000;
   command->add_option("--warmup", options.bench.common.warmup, "steps before counting")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number(0, kMost))
       ->capture_default_str();
   command->add_option("--steps", options.bench.common.steps, "steps in one stretch")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1, kMost))
       ->capture_default_str();
   command->add_option("--repeats", options.bench.common.repeats, "stretches; the median is shown")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1, kMost))
       ->capture_default_str();
   command->add_flag("--json", options.json, "print one line of JSON");
 }
 
 void run_dgc(const Options& options) {
-  const DgcBench b = bench_dgc(options.bench);
+  DgcBenchOptions bench = options.bench;
+  bench.model = kModels.at(options.model);
+  const DgcBench b = bench_dgc(bench);
   if (options.json) {
     Row row;
     row.set("bench", std::string("dgc")).set("device", b.device).set("parameters", b.parameters);
@@ -91,25 +106,29 @@ void add_bench_command(CLI::App& app) {
 
   CLI::App* dgc = command->add_subcommand("dgc", "The DGC step at a model's size, beside a copy of as many bytes");
   add_common(dgc, *options);
-  const std::map<std::string, BenchModel> models = {
-      {"resnet50", BenchModel::resnet50}, {"ptb_lstm", BenchModel::ptb_lstm}, {"deep_speech", BenchModel::deep_speech}};
   dgc->add_option("--device", options->bench.device, "auto, cpu or cuda:N")->capture_default_str();
-  dgc->add_option("--model", options->bench.model,
-                  "whose tensors: resnet50 (25.6 M), ptb_lstm (51 M), deep_speech (117 M)")
-      ->transform(CLI::CheckedTransformer(models));
-  dgc->add_option("--threads", options->bench.threads, "compute threads; 0: all cores")->check(CLI::NonNegativeNumber);
+  dgc->add_option("--model", options->model, "whose tensors: resnet50 (25.6 M), ptb_lstm (51 M), deep_speech (117 M)")
+      ->check(one_of(names_of(kModels)))
+      ->capture_default_str();
+  dgc->add_option("--threads", options->bench.threads, "compute threads; 0: all cores")->check(whole_number(0, 1024));
   dgc->add_option("--sparsity", options->bench.sparsity, "share that stays home")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(share())
       ->capture_default_str();
   dgc->footer("Example:\n  dgc bench dgc --device cuda:0 --model deep_speech");
-  dgc->callback([options] { run_dgc(*options); });
+  dgc->callback([options] {
+    restart_with_short_spins();
+    run_dgc(*options);
+  });
 
   CLI::App* train = command->add_subcommand("train", "Training steps of a config, data included");
   train->add_option("CONFIG", options->config, "config file")->required();
   train->add_option("--set", options->overrides, "override one key (repeatable)")->take_all()->expected(1);
   add_common(train, *options);
   train->footer("Example:\n  dgc bench train bench/resnet20_batch128.json --set threads=2");
-  train->callback([options] { run_train(*options); });
+  train->callback([options] {
+    restart_with_short_spins();
+    run_train(*options);
+  });
 }
 
 }  // namespace dgc

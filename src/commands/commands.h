@@ -15,5 +15,7 @@ void add_bench_command(CLI::App& app);
 void add_report_command(CLI::App& app);
 void add_config_command(CLI::App& app);
 void add_info_command(CLI::App& app);
+void add_manual_command(CLI::App& app);
+void add_completion_command(CLI::App& app);
 
 }  // namespace dgc

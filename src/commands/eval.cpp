@@ -5,6 +5,9 @@
 
 #include "commands/commands.h"
 #include "commands/decoding_options.h"
+#include "commands/option_checks.h"
+#include "commands/short_spins.h"
+#include "tensor/printable.h"
 #include "train/evaluate.h"
 
 namespace dgc {
@@ -40,7 +43,7 @@ struct Texts {
   void print(size_t shown) const {
     for (size_t i = 0; i < std::min(shown, all.size()); ++i) {
       const auto& [said, heard] = all[(2 * i + 1) * all.size() / (2 * std::min(shown, all.size()))];
-      fmt::print("\nsaid   {}\nheard  {}\n", said, heard);
+      fmt::print("\nsaid   {}\nheard  {}\n", printable(said), printable(heard));
     }
   }
 };
@@ -64,16 +67,17 @@ void add_eval_command(CLI::App& app) {
                       "also write the logits of all test images, fp32 [images, classes], as a safetensors file");
   add_decoding_options(*command, options->evaluate.decoding);
   command->add_option("--show", options->show, "of speech: also print so many texts beside what was said")
-      ->check(CLI::Range(0, 1000000));
+      ->check(whole_number(0, 1000000));
   command->footer("Examples:\n  dgc eval runs/quickstart\n  dgc eval runs/quickstart_speech --beam 64 --show 5");
   command->callback([options] {
+    restart_with_short_spins();
     if (options->show > 0) {
       options->evaluate.told = [&](const std::string& said, const std::string& heard) {
         options->texts.all.emplace_back(said, heard);
       };
     }
     const Evaluation e = evaluate_run(options->run, options->evaluate);
-    fmt::print("checkpoint     {}\n", e.checkpoint.string());
+    fmt::print("checkpoint     {}\n", printable(e.checkpoint.string()));
     if (e.metrics.valid_loss) {
       print_text(e);
     } else if (e.metrics.errors) {

@@ -5,6 +5,9 @@
 #include <memory>
 
 #include "commands/commands.h"
+#include "commands/option_checks.h"
+#include "commands/short_spins.h"
+#include "tensor/printable.h"
 
 namespace dgc {
 
@@ -18,22 +21,25 @@ void add_generate_command(CLI::App& app) {
   command->add_option("RUN", options->run, "run directory")->required();
   command->add_option("--prompt", options->generate.prompt, "what the text begins with (default: nothing)");
   command->add_option("--words", options->generate.words, "words to add, ends of lines counted")
-      ->check(CLI::Range(int64_t{0}, int64_t{1000000}))
+      ->check(whole_number(0, 1000000))
       ->capture_default_str();
   command
       ->add_option("--temperature", options->generate.temperature, "below 1: likelier words; 0: always the likeliest")
-      ->check(CLI::Range(0.0, 1000.0))
+      ->check(number(0, 1000))
       ->capture_default_str();
-  command->add_option("--seed", options->generate.seed, "another one: other words")->capture_default_str();
+  command->add_option("--seed", options->generate.seed, "another one: other words")
+      ->check(whole_number(0, INT64_MAX))
+      ->capture_default_str();
   command->add_option("--set", options->generate.overrides, "override a key of the run's config: --set device=cpu")
       ->take_all()
       ->expected(1);
   command->footer("Example:\n  dgc generate runs/quickstart_lm --prompt \"in the beginning\" --words 60");
   command->callback([options] {
+    restart_with_short_spins();
     bool line_begins = true;
     generate(options->run, options->generate, [&](std::string_view word) {
       const bool line_ends = word == "<eos>";
-      fmt::print("{}{}", line_begins || line_ends ? "" : " ", line_ends ? "\n" : word);
+      fmt::print("{}{}", line_begins || line_ends ? "" : " ", line_ends ? "\n" : printable(word));
       line_begins = line_ends;
     });
     if (!line_begins) fmt::print("\n");

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "commands/commands.h"
+#include "commands/option_checks.h"
 #include "config/config.h"
 #include "train/make.h"
 #include "train/projection.h"
@@ -130,7 +131,7 @@ void print_plan(const Plan& plan, const Config& config, const std::string& wire,
 struct PlanOptions {
   std::string config;
   std::vector<std::string> overrides;
-  std::vector<int64_t> workers;
+  std::vector<std::string> workers;  // lists
   std::string bandwidth, latency = "50us";
   double step_ms = 0;
 };
@@ -142,7 +143,10 @@ void run_plan(const PlanOptions& options) {
     cluster = {{parse_bandwidth(options.bandwidth, "--bandwidth"), parse_duration(options.latency, "--latency")},
                options.step_ms / 1e3};
   }
-  std::vector<int64_t> workers = options.workers;
+  std::vector<int64_t> workers;
+  for (const std::string& list : options.workers) {
+    for (const std::string& entry : split_list(list)) workers.push_back(std::stoll(entry));
+  }
   if (workers.empty()) workers = {config.workers_per_rank * config.ranks};
   const Plan plan = make_plan(config);
   const std::string wire = std::ranges::find(plan.formats, config.exchange.wire, &PlanFormat::format)->name;
@@ -162,13 +166,12 @@ void add_plan_command(CLI::App& app) {
       ->expected(1);
   constexpr int64_t kMostWorkers = 1 << 20;
   command->add_option("--workers", options->workers, "numbers of workers, as in 4,64 (default: the config's)")
-      ->delimiter(',')
       ->take_all()
       ->expected(1)
-      ->check(CLI::Range(int64_t{1}, kMostWorkers));
+      ->check(list_of(whole_number(1, kMostWorkers)));
   CLI::Option* step =
       command->add_option("--step-ms", options->step_ms, "measured milliseconds of a step on one worker")
-          ->check(CLI::Range(1e-3, 1e9));
+          ->check(number(1e-3, 1e9));
   CLI::Option* bandwidth =
       command->add_option("--bandwidth", options->bandwidth, "project steps on such a network, as in 1Gbps")
           ->needs(step);

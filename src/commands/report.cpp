@@ -1,9 +1,11 @@
+#include "train/report.h"
+
 #include <fmt/core.h>
 
 #include <memory>
 
 #include "commands/commands.h"
-#include "train/report.h"
+#include "tensor/printable.h"
 
 namespace dgc {
 
@@ -19,7 +21,7 @@ void add_report_command(CLI::App& app) {
   command->footer("Example:\n  dgc report runs/quickstart runs/quickstart_dense -o report.html");
   command->callback([options] {
     write_report(options->runs, options->out);
-    fmt::print("{}\nreport: {}\n", final_table(options->runs), options->out.string());
+    fmt::print("{}\nreport: {}\n", final_table(options->runs), printable(options->out.string()));
   });
 }
 

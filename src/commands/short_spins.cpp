@@ -3,13 +3,36 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <vector>
 
 namespace dgc {
+namespace {
 
-void restart_with_short_spins(char** argv) {
+std::vector<std::string> arguments_of_this_process() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
+}
+
+}  // namespace
+
+void restart_with_short_spins() {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
+  std::error_code error;
+  // Its own path and not that link, from which the process would get the name "exe".
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  std::vector<std::string> words = arguments_of_this_process();
+  if (error || words.empty()) return;
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
   setenv("GOMP_SPINCOUNT", "1000", 1);
-  execv("/proc/self/exe", argv);  // where that is not possible, all goes on as it is
+  execv(program.c_str(), argv.data());  // where that is not possible, all goes on as it is
 }
 
 }  // namespace dgc

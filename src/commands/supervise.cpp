@@ -31,6 +31,7 @@ class HeldSignals {
   HeldSignals() {
     sigemptyset(&set_);
     for (const int signal : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&set_, signal);
+    if (!is_ignored(SIGHUP)) sigaddset(&set_, SIGHUP);  // a held signal comes also where nohup has it ignored
     sigprocmask(SIG_BLOCK, &set_, &old_);
   }
   ~HeldSignals() { sigprocmask(SIG_SETMASK, &old_, nullptr); }
@@ -42,7 +43,7 @@ class HeldSignals {
     sigwait(&set_, &signal);
     return signal;
   }
-  // SIGINT or SIGTERM, if one comes within so many seconds.
+  // SIGINT, SIGTERM or SIGHUP, if one comes within so many seconds.
   std::optional<int> stop_within(int seconds) const {
     sigset_t stops = set_;
     sigdelset(&stops, SIGCHLD);
@@ -53,6 +54,12 @@ class HeldSignals {
   const sigset_t& old() const { return old_; }
 
  private:
+  static bool is_ignored(int signal) {
+    struct sigaction now {};
+    sigaction(signal, nullptr, &now);
+    return now.sa_handler == SIG_IGN;
+  }
+
   sigset_t set_{}, old_{};
 };
 
@@ -95,6 +102,7 @@ pid_t start(const std::vector<std::string>& command, const HeldSignals& signals)
   const int nothing = open("/dev/null", O_RDONLY);
   if (nothing >= 0) dup2(nothing, STDIN_FILENO);  // who is behind another group of processes must not read from it
   sigprocmask(SIG_SETMASK, &signals.old(), nullptr);
+  signal(SIGPIPE, SIG_DFL);  // a launcher finds it as it knows it
   execv(argv[0], argv.data());
   _exit(kNotStarted);
 }

@@ -18,9 +18,9 @@ struct SupervisedEnd {
 };
 
 // Runs dgc, under its launcher, as a child, and again with --resume when it dies: of a signal, or with an exit code
-// other than 0, 2 (what it was given is wrong) and 130 (interrupted, the state is saved). SIGINT and SIGTERM are passed
-// on, the first one as SIGUSR1 to mpirun, and nothing is restarted after them. A child whose supervisor dies gets
-// SIGTERM. Throws SupervisedEnd unless the exit code is 0; UserError when the launcher is not there. To be called
+// other than 0, 2 (what it was given is wrong) and 130 (interrupted, the state is saved). SIGINT, SIGTERM and SIGHUP
+// are passed on, the first one as SIGUSR1 to mpirun, and nothing is restarted after them. A child whose supervisor dies
+// gets SIGTERM. Throws SupervisedEnd unless the exit code is 0; UserError when the launcher is not there. To be called
 // before this process has threads.
 void supervise(const SuperviseOptions&);
 

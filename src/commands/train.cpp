@@ -1,11 +1,17 @@
-#include <fmt/core.h>
+#include <stdio_ext.h>
 
+#include <cerrno>
+#include <cstdio>
 #include <memory>
 #include <sstream>
+#include <system_error>
 
 #include "commands/commands.h"
+#include "commands/option_checks.h"
+#include "commands/short_spins.h"
 #include "commands/supervise.h"
 #include "config/config.h"
+#include "train/interrupt.h"
 #include "train/report.h"
 #include "train/trainer.h"
 
@@ -26,11 +32,21 @@ SuperviseOptions supervised(const Options& options) {
   for (const std::string& key : options.overrides) child.arguments.insert(child.arguments.end(), {"--set", key});
   if (!options.train.out.empty()) child.arguments.insert(child.arguments.end(), {"--out", options.train.out.string()});
   if (options.train.resume) child.arguments.emplace_back("--resume");
+  if (options.train.overwrite) child.arguments.emplace_back("--overwrite");
   child.resume = options.train.resume;
   child.max_restarts = options.max_restarts;
   std::istringstream words(options.launcher);
   for (std::string word; words >> word;) child.launcher.push_back(word);
   return child;
+}
+
+// The run is done, whether or not somebody still reads.
+void print_if_read(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (std::fflush(stdout) == 0) return;
+  if (errno != EPIPE) throw std::system_error(errno, std::generic_category());
+  __fpurge(stdout);
+  std::clearerr(stdout);
 }
 
 }  // namespace
@@ -43,27 +59,36 @@ void add_train_command(CLI::App& app) {
       ->take_all()
       ->expected(1);
   command->add_option("--out", options->train.out, "run directory (default: the config's \"output\")");
-  command->add_flag("--resume", options->train.resume, "go on from the newest good checkpoint in the run directory");
-  command
-      ->add_option("--max-restarts", options->max_restarts,
-                   "run the training as a child, and again with --resume when it dies, so often at most")
-      ->check(CLI::Range(0, 1000000));
+  CLI::Option* resume = command->add_flag("--resume", options->train.resume,
+                                          "go on from the newest good checkpoint in the run directory");
+  CLI::Option* restarts =
+      command
+          ->add_option("--max-restarts", options->max_restarts,
+                       "run the training as a child, and again with --resume when it dies, so often at most")
+          ->check(whole_number(0, 1000000));
+  // A child that dies before it has come to removing the former run would be started again with --resume, of that run.
+  command->add_flag("--overwrite", options->train.overwrite, "take the place of the run that is in the run directory")
+      ->excludes(resume, restarts);
   command->add_option("--launch", options->launcher, "start it in several processes: --launch \"mpirun -n 4\"");
   command->footer(
       "Examples:\n  dgc train configs/quickstart.json --set seed=2 --out runs/seed2\n"
       "  mpirun -n 4 dgc train configs/quickstart.json --set workers_per_rank=1\n\n"
       "Writes config.json, metrics.jsonl, log.txt, TensorBoard events and checkpoints into the run directory.\n"
-      "Ctrl-C saves a checkpoint first (exit code 130); --resume then goes on as if nothing had happened.\n"
+      "Ctrl-C, SIGTERM and a closed terminal (SIGHUP) save a checkpoint first (exit code 130); --resume then goes on\n"
+      "as if nothing had happened.\n"
       "Under mpirun, which gives its processes a second at Ctrl-C, SIGUSR1 does so.\n"
       "--max-restarts 3 --launch \"mpirun -n 4\" starts four ranks, and starts them again when one dies.");
   command->callback([options] {
+    ignore_broken_pipes();
     if (options->max_restarts > 0 || !options->launcher.empty()) {
       require_no_launcher();
       return supervise(supervised(*options));
     }
+    restart_with_short_spins();
     const std::filesystem::path run =
         train([&] { return load_config(options->config, options->overrides); }, options->train);
-    if (!run.empty()) fmt::print("{}", final_table({run}));
+    if (run.empty()) return;
+    print_if_read(final_table({run}));
   });
 }
 

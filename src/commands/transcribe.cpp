@@ -6,6 +6,8 @@
 
 #include "commands/commands.h"
 #include "commands/decoding_options.h"
+#include "commands/short_spins.h"
+#include "tensor/printable.h"
 
 namespace dgc {
 
@@ -30,9 +32,10 @@ void add_transcribe_command(CLI::App& app) {
       "A recording that is longer than the run's data.max_seconds is refused: --set data.max_seconds=120 takes it, "
       "and\nthe memory it needs.");
   command->callback([options] {
+    restart_with_short_spins();
     transcribe(options->run, options->files, options->transcribe,
                [&](const std::string& file, const std::string& text) {
-                 fmt::print("{}{}\n", options->files.size() > 1 ? file + ": " : "", text);
+                 fmt::print("{}{}\n", options->files.size() > 1 ? printable(file) + ": " : "", printable(text));
                });
   });
 }

@@ -65,12 +65,13 @@ class Checker {
     if (!object.is_object()) refuse(at, fmt::format("must be an object, not {}", json_type_name(object)));
     for (const auto& [name, value] : object.items()) {
       const std::string path = join(at, name);
+      if (name.empty()) refuse(at, "a key cannot be empty");
       // It could pass for a path of the table.
       if (name.find('.') != std::string::npos) refuse(path, "a key cannot have a dot; put objects inside one another");
       const Key* key = find(path);
       if (key) {
         check_value(*key, value, join(shown_, path), origin_);
-      } else if (!name.empty() && is_section(path)) {
+      } else if (is_section(path)) {
         walk(value, path);
       } else {
         refuse_unknown(at, name, path);

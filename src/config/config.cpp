@@ -6,6 +6,22 @@
 namespace dgc {
 namespace {
 
+constexpr size_t kMostBytes = size_t{1} << 24;  // of a config
+
+// Keys that earlier versions had and nothing read, and why.
+struct GoneKey {
+  const char *name, *reason;
+};
+constexpr GoneKey kGoneKeys[] = {{"deterministic", "every run is"}};
+
+void refuse_gone_keys(const Json& root, const Origin& origin) {
+  for (const GoneKey& key : kGoneKeys) {
+    if (root.contains(key.name)) {
+      origin.refuse(key.name, fmt::format("there is no such key any more ({}); leave it out", key.reason));
+    }
+  }
+}
+
 bool is_text_key(const std::string& path) {
   return std::any_of(config_keys().begin(), config_keys().end(),
                      [&](const Key& key) { return key.path == path && key.kind == Kind::text; });
@@ -22,6 +38,9 @@ void apply_override(Json& root, const std::string& text, Origin& origin) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) throw_user_error("--set {}: write it as KEY=VALUE", text);
   const std::string path = text.substr(0, equals);
+  if (path.front() == '.' || path.back() == '.' || path.find("..") != std::string::npos) {
+    throw_user_error("--set {}: {} is no key; write it as in optimizer.sparsity=0.99", text, path);
+  }
   origin.overrides.emplace_back(path, text);
   for (size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', dot + 1)) {
     const Json* section = find_path(root, path.substr(0, dot));
@@ -60,14 +79,15 @@ void compare(const Json& a, const Json& b, const std::string& path, std::vector<
     compare(member(a, name), member(b, name), path.empty() ? name : path + "." + name, out);
 }
 
-}  // namespace
-
-Config parse_config(const std::string& text, const std::string& origin_name,
-                    const std::vector<std::string>& overrides) {
-  Json root = parse_json(text, origin_name);
-  Origin origin{origin_name};
+Json parse_root(const std::string& text, const Origin& origin) {
+  Json root = parse_json(text, origin.file);
   if (!root.is_object()) origin.refuse("", fmt::format("must be an object, not {}", json_type_name(root)));
+  return root;
+}
+
+Config to_config(Json root, Origin origin, const std::vector<std::string>& overrides) {
   for (const auto& override_text : overrides) apply_override(root, override_text, origin);
+  refuse_gone_keys(root, origin);
   check_object(config_keys(), root, "", origin);
   Config config;
   read_object(config_keys(), root, &config);
@@ -75,8 +95,20 @@ Config parse_config(const std::string& text, const std::string& origin_name,
   return config;
 }
 
+}  // namespace
+
+Config parse_config(const std::string& text, const std::string& origin, const std::vector<std::string>& overrides) {
+  return to_config(parse_root(text, {origin}), {origin}, overrides);
+}
+
 Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
-  return parse_config(read_text_file(path), path, overrides);
+  return parse_config(read_text_file(path, kMostBytes), path, overrides);
+}
+
+Config load_run_config(const std::string& path, const std::vector<std::string>& overrides) {
+  Json root = parse_root(read_text_file(path, kMostBytes), {path});
+  for (const GoneKey& key : kGoneKeys) root.erase(key.name);
+  return to_config(std::move(root), {path}, overrides);
 }
 
 std::string resolved_json(const Config& config) { return json_text(write_object(config_keys(), &config), 2) + "\n"; }

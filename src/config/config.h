@@ -15,6 +15,10 @@ namespace dgc {
 // into the JSON before the checks, so it meets the same ones.
 Config load_config(const std::string& path, const std::vector<std::string>& overrides = {});
 
+// The same for the config.json of a run, which an earlier version may have written: keys that never meant anything, and
+// so are gone, are passed over. load_config() refuses them.
+Config load_run_config(const std::string& path, const std::vector<std::string>& overrides = {});
+
 // The same for a text. `origin` stands for the file in messages, and names the run where the config does not.
 Config parse_config(const std::string& text, const std::string& origin, const std::vector<std::string>& overrides = {});
 

@@ -14,8 +14,10 @@ std::optional<T> as(const RowValue* value) {
   return typed ? std::optional<T>(*typed) : std::nullopt;
 }
 
-// A cut object is never a whole one: only its last byte closes it.
-bool is_whole(const std::string& line) { return Json::parse(line, nullptr, false).is_object(); }
+// A cut object is never JSON: only its last byte closes it. A power cut leaves NULs, which end JSON for the parser.
+bool is_torn(const std::string& line) {
+  return line.find('\0') != std::string::npos || Json::parse(line, nullptr, false).is_discarded();
+}
 
 }  // namespace
 
@@ -50,14 +52,15 @@ Row read_json_line(const std::string& line, const std::string& where) {
 }
 
 std::vector<Row> read_json_lines(const std::string& path) {
-  const std::string text = read_text_file(path);
+  constexpr size_t kMost = size_t{1} << 30;
+  const std::string text = read_text_file(path, kMost);
   std::vector<Row> rows;
   for (size_t start = 0, number = 1; start < text.size(); ++number) {
     const size_t newline = text.find('\n', start);
     const std::string line = text.substr(start, newline - start);
-    if (newline == std::string::npos && !is_whole(line)) break;
-    rows.push_back(read_json_line(line, fmt::format("{}: line {}", path, number)));
     start = newline == std::string::npos ? text.size() : newline + 1;
+    if (start == text.size() && is_torn(line)) break;
+    rows.push_back(read_json_line(line, fmt::format("{}: line {}", path, number)));
   }
   return rows;
 }

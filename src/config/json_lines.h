@@ -44,8 +44,9 @@ std::string to_json_line(const Row& row);
 // One line of that kind; `where` stands for its place in messages.
 Row read_json_line(const std::string& line, const std::string& where);
 
-// A last line that a crash cut short (no newline, not a whole object) is left out. Any other line that is not a flat
-// JSON object is a UserError with file and line number, and so is a file that cannot be read.
+// A last line that a crash cut short or a power cut left without its data is left out: it is not JSON, or has NULs. Any
+// other line that is not a flat JSON object is a UserError with file and line number, and so is a file that cannot be
+// read.
 std::vector<Row> read_json_lines(const std::string& path);
 
 }  // namespace dgc

@@ -21,11 +21,12 @@ std::string line_and_column(const std::string& text, size_t byte) {
   return fmt::format("line {}, column {}", line, at - (start == std::string::npos ? 0 : start + 1) + 1);
 }
 
-// nlohmann's "[json...] parse error at line 1, column 2: syntax error while parsing value - REASON; last read: ..."
+// nlohmann's "[json...] parse error at line 1, column 2: syntax error while parsing value - REASON; last read: ..." or
+// "[json...] number overflow parsing '1e999'"
 std::string reason(const std::string& what) {
-  const size_t dash = what.find(" - ");
-  const size_t colon = what.rfind(": ", dash);
-  std::string text = dash != std::string::npos ? what.substr(dash + 3) : what.substr(colon + 2);
+  const size_t dash = what.find(" - "), colon = what.rfind(": ", dash), bracket = what.find("] ");
+  const size_t before = dash != std::string::npos ? dash + 3 : colon != std::string::npos ? colon + 2 : bracket + 2;
+  std::string text = what.substr(before);
   std::replace(text.begin(), text.end(), '\n', ' ');
   constexpr size_t kLongest = 160;
   return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...";
@@ -100,6 +101,10 @@ class StrictReader final : public nlohmann::json_sax<Json> {
 }  // namespace
 
 Json parse_json(const std::string& text, const std::string& origin) {
+  // nlohmann/json takes it for the end of the text.
+  if (const size_t nul = text.find('\0'); nul != std::string::npos) {
+    throw_user_error("{}: {}: not valid JSON: a NUL byte", origin, line_and_column(text, nul + 1));
+  }
   StrictReader reader(text, origin);
   Json::sax_parse(text, &reader);
   return Json::parse(text);
@@ -126,13 +131,14 @@ std::string json_type_name(const Json& value) {
   }
 }
 
-std::string read_text_file(const std::string& path) {
+std::string read_text_file(const std::string& path, size_t most) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw_user_error("{}: cannot open this file", path);
   std::string text;
   std::vector<char> chunk(1 << 16);
   while (file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || file.gcount() > 0) {
     text.append(chunk.data(), static_cast<size_t>(file.gcount()));
+    if (text.size() > most) throw_user_error("{}: longer than the {} MiB that such a file may have", path, most >> 20);
   }
   if (file.bad()) throw_user_error("{}: cannot read this file", path);
   return text;

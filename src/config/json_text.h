@@ -17,7 +17,7 @@ std::string json_text(const Json& value, int indent = -1);
 // "a string", "an object", ...: what a message calls a value.
 std::string json_type_name(const Json& value);
 
-// The whole file. Throws UserError when it cannot be read.
-std::string read_text_file(const std::string& path);
+// The whole file. Throws UserError when it cannot be read, or has more than `most` bytes: it may have no end.
+std::string read_text_file(const std::string& path, size_t most);
 
 }  // namespace dgc

@@ -57,7 +57,6 @@ const Keys& config_keys() {
     top.add("precision", &Config::precision,
             "Of activations and of products; weights, their gradients and the optimizer are always fp32. `tf32`: fp32 "
             "data, products on tensor cores. `fp16` scales the loss. All but `fp32` need a GPU");
-    top.add("deterministic", &Config::deterministic, "The same run gives the same bits again");
     top.add("workers_per_rank", &Config::workers_per_rank,
             "Workers that a rank runs one after another, sharing its weights. Workers = ranks x this")
         .at_least(1)

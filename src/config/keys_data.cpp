@@ -12,13 +12,17 @@ void add_data_keys(Keys& keys) {
   const std::vector<std::string> all_but_text = {"cifar10",   "mnist", "fashion_mnist", "image_folder",
                                                  "synthetic", "an4",   "librispeech",   "speech_manifest"};
 
+  constexpr int64_t kMostSamples = 100000000;  // an epoch's order takes 4 bytes of each
+
   auto data = Section<Config>(keys).section("data", &Config::data);
   data.select(
       "type", &DataOptions::type,
       "`image_folder`: JPEG or PNG in `train/CLASS/` and `val/CLASS/` (or `test/`); `synthetic`: a pattern per "
       "class, and noise; `text`: files with one sentence a line; `an4`, `librispeech`, `speech_manifest`: recordings "
       "and what is said in them (data/README.md)");
-  data.add("path", &DataOptions::path, "Folder, seen from where `dgc` is started; `data/` prepares them")
+  data.add("path", &DataOptions::path,
+           "Folder; a relative one is seen from where `dgc train` is started, and RUN/config.json has it absolute. "
+           "`data/` prepares them")
       .only(files)
       .must_be_given()
       .matches(".+");
@@ -58,8 +62,14 @@ void add_data_keys(Keys& keys) {
   data.add("width", &DataOptions::width, "Of an image").only(synthetic).at_least(1).at_most(4096);
   data.add("channels", &DataOptions::channels, "Of an image").only(synthetic).at_least(1).at_most(1024);
   data.add("classes", &DataOptions::classes, "Of the set").only(synthetic).at_least(2).at_most(1000000);
-  data.add("train_samples", &DataOptions::train_samples, "In the training set").only(synthetic).at_least(1);
-  data.add("test_samples", &DataOptions::test_samples, "In the test set").only(synthetic).at_least(1);
+  data.add("train_samples", &DataOptions::train_samples, "In the training set")
+      .only(synthetic)
+      .at_least(1)
+      .at_most(kMostSamples);
+  data.add("test_samples", &DataOptions::test_samples, "In the test set")
+      .only(synthetic)
+      .at_least(1)
+      .at_most(kMostSamples);
   data.add("noise", &DataOptions::noise, "Standard deviation; that of the patterns is 1")
       .only(synthetic)
       .at_least(0)
@@ -78,7 +88,9 @@ void add_data_keys(Keys& keys) {
   const auto file = [&](const char* name, std::string TextDataOptions::*member, const char* doc) -> Key& {
     return text.add(name, member, doc).only(texts);
   };
-  file("train", &TextDataOptions::train, "Text to train on; UTF-8, words between spaces (data/README.md)")
+  file("train", &TextDataOptions::train,
+       "Text to train on; UTF-8, words between spaces (data/README.md). A relative file is seen as `path` is, and so "
+       "are the next three")
       .must_be_given()
       .matches(".+");
   file("valid", &TextDataOptions::valid, "Text by which `plateau` lowers the learning rate; evaluated as often as said")

@@ -21,7 +21,8 @@ void add_training_keys(Keys& keys) {
       .at_least(0);
   training
       .add("eval_batch", &TrainingOptions::eval_batch,
-           "Samples per batch of an evaluation, of text words of each stream, of speech utterances; changes no result")
+           "Samples per batch of an evaluation, of text words of each stream, of speech utterances; losses depend on "
+           "it in their last digits alone, and weights only with `plateau`")
       .at_least(1)
       .at_most(1000000);
 }
@@ -94,7 +95,11 @@ void add_checkpoint_keys(Keys& keys) {
       .at_least(0);
   checkpoint.add("every_steps", &CheckpointOptions::every_steps, "Steps between checkpoints, besides `every_epochs`")
       .at_least(1);
-  checkpoint.add("keep", &CheckpointOptions::keep, "Newest checkpoints kept").at_least(1).at_most(1000000);
+  checkpoint
+      .add("keep", &CheckpointOptions::keep,
+           "Newest checkpoints kept, and besides the last good one while a run diverges")
+      .at_least(1)
+      .at_most(1000000);
 }
 
 }  // namespace dgc

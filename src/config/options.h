@@ -257,7 +257,6 @@ struct Config {
   uint64_t seed = 1;
   std::string device = "auto";  // "auto", "cpu" or "cuda:N"
   Precision precision = Precision::fp32;
-  bool deterministic = true;
   int64_t workers_per_rank = 1;
   int64_t ranks = 1;    // threads of this process; under a launcher the processes it started
   int64_t threads = 0;  // compute threads per rank; 0: the machine's cores shared by its ranks

@@ -1,7 +1,7 @@
 #include "data/alphabet.h"
 
 #include "data/bad_example.h"
-#include "data/utf8.h"
+#include "tensor/utf8.h"
 
 namespace dgc {
 

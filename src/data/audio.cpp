@@ -86,7 +86,8 @@ void decode_audio(std::span<const uint8_t> bytes, const std::string& name, const
 
 void read_audio(const std::string& path, const AudioOptions& o, AudioScratch& scratch, std::vector<float>& out) {
   try {
-    read_file(path, scratch.bytes);
+    constexpr size_t kMost = size_t{1} << 30;  // 1 GiB: an hour in 32 bits at 48 kHz takes less
+    read_file(path, kMost, scratch.bytes);
   } catch (const UserError& error) {
     throw BadExample(error.what());
   }

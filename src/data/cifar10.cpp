@@ -1,7 +1,5 @@
 #include "data/cifar10.h"
 
-#include <filesystem>
-
 #include "data/file.h"
 #include "tensor/errors.h"
 
@@ -11,6 +9,7 @@ namespace {
 constexpr int kClasses = 10;
 constexpr size_t kPixels = 32 * 32;
 constexpr size_t kRecord = 1 + 3 * kPixels;
+constexpr size_t kMostBytes = size_t{1} << 30;  // CIFAR-10's own files have 29 MiB
 
 void append(const std::string& path, const std::vector<uint8_t>& bytes, ImageTable& table) {
   if (bytes.empty() || bytes.size() % kRecord != 0) {
@@ -44,9 +43,8 @@ ImageTable read_cifar10(const std::string& folder, Split split, const std::strin
   std::vector<uint8_t> bytes;
   for (const std::string& name : names) {
     const std::string path = folder + "/" + name;
-    std::error_code error;
-    if (!std::filesystem::exists(path, error)) throw_user_error("{}: there is no such file; {}", path, fix);
-    read_file(path, bytes);
+    if (!is_there(path)) throw_user_error("{}: there is no such file; {}", path, fix);
+    read_file(path, kMostBytes, bytes);
     append(path, bytes, table);
   }
   return table;

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "data/batch.h"
 #include "tensor/rng.h"
@@ -10,6 +12,12 @@
 namespace dgc {
 
 enum class Split { train, valid, test };
+
+// What a model has to find the same in every set that it reads, in words: {"image shape", "28x28x1"}.
+struct Trait {
+  std::string name, value;
+  bool operator==(const Trait&) const = default;
+};
 
 // What a model is trained on or measured by: images, text, or speech.
 class Dataset {
@@ -21,6 +29,10 @@ class Dataset {
   // Of sequences that are padded to one length, each with labels of its own, the most that one has. 0: each row has a
   // label, or each of its streams.
   virtual int64_t most_labels() const { return 0; }
+
+  virtual std::vector<Trait> traits() const = 0;  // the same names for every set of one kind
+  // What whoever uses the set should know, a sentence each, as of classes or utterances that are missing.
+  virtual std::vector<std::string> remarks() const { return {}; }
 
   // Sampling's samples are size(), its batch_per_worker rows. Throws UserError when that would be none.
   virtual int64_t steps_per_epoch(const Sampling&) const = 0;
@@ -69,6 +81,7 @@ class ImageDataset : public Dataset {
 
   Shape sample() const final { return {shape().height, shape().width, shape().channels}; }
   int64_t rows() const final { return size(); }
+  std::vector<Trait> traits() const final;
   int64_t steps_per_epoch(const Sampling& sampling) const final { return sampling.steps_per_epoch(); }
   std::unique_ptr<Batches> training_batches(const LoaderOptions&) const final;
   std::unique_ptr<Batches> evaluation_batches(int64_t rows, const PrefetchOptions&) const final;

@@ -50,7 +50,7 @@ size_t InputFile::append(std::vector<uint8_t>& out, uint64_t bytes) {
   return out.size() - before;
 }
 
-void read_file(const std::string& path, std::vector<uint8_t>& out) {
+void read_file(const std::string& path, size_t most, std::vector<uint8_t>& out) {
   const auto close = [](std::FILE* f) { std::fclose(f); };
   const std::unique_ptr<std::FILE, decltype(close)> file(std::fopen(path.c_str(), "rb"), close);
   if (!file) throw_user_error("{}: cannot open it: {}", path, std::strerror(errno));
@@ -60,15 +60,24 @@ void read_file(const std::string& path, std::vector<uint8_t>& out) {
     out.resize(size + kChunk);
     const size_t got = std::fread(out.data() + size, 1, kChunk, file.get());
     size += got;
+    if (size > most) throw_user_error("{}: longer than the {} MiB that such a file may have", path, most >> 20);
     if (got < kChunk) break;
   }
   if (std::ferror(file.get())) throw_user_error("{}: cannot read it: {}", path, std::strerror(errno));
   out.resize(size);
 }
 
+bool is_there(const std::string& path) {
+  std::error_code error;
+  const bool there = std::filesystem::exists(path, error);
+  if (error) throw_user_error("{}: {}", path, error.message());
+  return there;
+}
+
 void require_folder(const std::string& path, const std::string& fix) {
   std::error_code error;
-  if (!std::filesystem::is_directory(path, error)) throw_user_error("{}: there is no such folder; {}", path, fix);
+  if (!is_there(path) || !std::filesystem::is_directory(path, error))
+    throw_user_error("{}: there is no such folder; {}", path, fix);
 }
 
 }  // namespace dgc

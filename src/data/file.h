@@ -28,8 +28,12 @@ class InputFile {
   gzFile file_;
 };
 
-// The whole file as it is, into memory that is used again.
-void read_file(const std::string& path, std::vector<uint8_t>& out);
+// The whole file as it is, into memory that is used again. Throws UserError for one of more than `most` bytes, without
+// reading on: it may have no end.
+void read_file(const std::string& path, size_t most, std::vector<uint8_t>& out);
+
+// Throws UserError where the system does not tell: a folder on the way is closed to this user, a name is too long.
+bool is_there(const std::string& path);
 
 // Throws UserError with `fix` ("run data/cifar10 to get it") unless path is a folder.
 void require_folder(const std::string& path, const std::string& fix);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
 #include "data/file.h"
 #include "tensor/errors.h"
@@ -11,7 +10,8 @@ namespace dgc {
 namespace {
 
 constexpr int kClasses = 10;
-constexpr uint32_t kMostPixels = 4096;  // per side: beyond it the header is damaged, not the picture large
+constexpr uint64_t kMostBytes = uint64_t{1} << 34;  // a gzip file of a few MiB may unpack to that
+constexpr uint32_t kMostPixels = 4096;              // per side: beyond it the header is damaged, not the picture large
 
 struct Idx {
   std::string path;
@@ -21,9 +21,8 @@ struct Idx {
 
 std::string find(const std::string& folder, const std::string& name, const std::string& fix) {
   const std::string path = folder + "/" + name;
-  std::error_code error;
   for (const std::string& found : {path, path + ".gz"}) {
-    if (std::filesystem::exists(found, error)) return found;
+    if (is_there(found)) return found;
   }
   throw_user_error("{}: there is no such file, nor one with .gz behind it; {}", path, fix);
 }
@@ -50,6 +49,10 @@ Idx read(const std::string& path, uint32_t dimensions) {
     throw_user_error("{}: its header promises images of {} x {} pixels", path, height, width);
   }
   const uint64_t expected = uint64_t{count} * height * width;
+  if (expected > kMostBytes) {
+    throw_user_error("{}: its header promises {} bytes of data, which are more than the {} GiB that may be", path,
+                     expected, kMostBytes >> 30);
+  }
   const uint64_t actual = file.append(idx.bytes, expected + 1);  // one more, to see the end (and gzip's checksum)
   if (actual < expected) {
     throw_user_error("{}: truncated: its header promises {} bytes of data, it has {}", path, expected, actual);

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 
 #include "data/file.h"
 #include "data/random_crop.h"
@@ -102,7 +103,9 @@ ImageFolder::ImageFolder(const std::string& root, Split split, int64_t image_siz
   class_names_ = names_in(train, is_folder);
   if (class_names_.empty()) throw_user_error("{}: there is no class folder in it", train);
   folder_ = split == Split::train ? train : test_folder(root, fix);
-  for (const std::string& name : split == Split::train ? class_names_ : names_in(folder_, is_folder)) {
+  const std::vector<std::string> found_names = split == Split::train ? class_names_ : names_in(folder_, is_folder);
+  std::ranges::set_difference(class_names_, found_names, std::back_inserter(missing_));
+  for (const std::string& name : found_names) {
     const auto found = std::lower_bound(class_names_.begin(), class_names_.end(), name);
     if (found == class_names_.end() || *found != name) {
       throw_user_error("{}/{}: there is no class of this name in {}", folder_, name, train);
@@ -115,6 +118,14 @@ ImageFolder::ImageFolder(const std::string& root, Split split, int64_t image_siz
   if (files_.empty()) throw_user_error("{}: there is no class folder in it", folder_);
 }
 
+std::vector<std::string> ImageFolder::remarks() const {
+  if (missing_.empty()) return {};
+  return {
+      fmt::format("{}: there is no folder for {} of the {} classes, and so nothing tells how well they are known; "
+                  "the first: {}",
+                  folder_, missing_.size(), class_names_.size(), missing_.front())};
+}
+
 std::string ImageFolder::path(int64_t i) const {
   const File& file = files_[static_cast<size_t>(i)];
   return folder_ + "/" + class_names_[static_cast<size_t>(file.label)] + "/" + file.name;
@@ -124,7 +135,8 @@ int32_t ImageFolder::read(int64_t i, const Draw* draw, float* out) const {
   DGC_CHECK(i >= 0 && i < size(), "sample index");
   thread_local Scratch scratch;  // decoding would otherwise allocate megabytes per image
   const std::string name = path(i);
-  read_file(name, scratch.bytes);
+  constexpr size_t kMost = size_t{1} << 28;  // 256 MiB: an image in a file is smaller than its pixels, as a rule
+  read_file(name, kMost, scratch.bytes);
   decode_image(scratch.bytes, name, scratch.image);
   const RgbImage& image = scratch.image;
   if (draw != nullptr) {

@@ -23,6 +23,7 @@ class ImageFolder final : public ImageDataset {
   ImageShape shape() const override { return {image_size_, image_size_, 3}; }
   int64_t classes() const override { return static_cast<int64_t>(class_names_.size()); }
   int32_t read(int64_t i, const Draw* draw, float* out) const override;
+  std::vector<std::string> remarks() const override;  // of classes without an image
 
   const std::vector<std::string>& class_names() const { return class_names_; }
   std::string path(int64_t i) const;
@@ -38,6 +39,7 @@ class ImageFolder final : public ImageDataset {
   AugmentOptions augment_;
   Normalizer normalizer_;
   std::vector<std::string> class_names_;
+  std::vector<std::string> missing_;  // classes that the training set has and this one has not
   std::vector<File> files_;
 };
 

@@ -23,6 +23,12 @@ EvalLoader::~EvalLoader() = default;
 
 const Batch* EvalLoader::next() { return prefetcher_->next(); }
 
+std::vector<Trait> ImageDataset::traits() const {
+  const ImageShape s = shape();
+  return {{"image shape", fmt::format("{}x{}x{}", s.height, s.width, s.channels)},
+          {"number of classes", fmt::format("{}", classes())}};
+}
+
 std::unique_ptr<Batches> ImageDataset::training_batches(const LoaderOptions& options) const {
   return std::make_unique<Loader>(*this, options);
 }

@@ -10,9 +10,7 @@ namespace dgc {
 // y = (pixel / 255 - mean) / std per channel; for whole pixels by table.
 class Normalizer {
  public:
-  // An empty mean or std is taken from `defaults`; one value serves all channels. Throws UserError when the numbers of
-  // values and channels differ, or a std is not a positive number.
-  Normalizer(const NormalizeOptions& options, const NormalizeOptions& defaults, int64_t channels);
+  explicit Normalizer(const NormalizeOptions&);
 
   int64_t channels() const { return static_cast<int64_t>(mean_.size()); }
   // 256 values for each channel, one channel after the other.

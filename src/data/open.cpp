@@ -20,9 +20,8 @@ std::string fix(const std::string& script) {
   return "run data/" + script + " to get the data set, and set data.path to its folder";
 }
 
-std::unique_ptr<ImageDataset> in_memory(ImageTable table, const DatasetOptions& o, const NormalizeOptions& usual) {
-  Normalizer normalizer(o.normalize, usual, table.shape.channels);
-  return std::make_unique<MemoryImages>(std::move(table), o.augment, std::move(normalizer), o.pad_to);
+std::unique_ptr<ImageDataset> in_memory(ImageTable table, const DatasetOptions& o, const NormalizeOptions& normalize) {
+  return std::make_unique<MemoryImages>(std::move(table), o.augment, Normalizer(normalize), o.pad_to);
 }
 
 }  // namespace
@@ -32,7 +31,7 @@ std::unique_ptr<ImageDataset> open_dataset(const DatasetOptions& o, Split split)
   if (o.type == "fashion_mnist") return in_memory(read_idx(o.path, split, fix("fashion_mnist")), o, kFashionMnist);
   if (o.type == "cifar10") return in_memory(read_cifar10(o.path, split, fix("cifar10")), o, kCifar10);
   if (o.type == "image_folder") {
-    return std::make_unique<ImageFolder>(o.path, split, o.image_size, o.augment, Normalizer(o.normalize, kImageNet, 3),
+    return std::make_unique<ImageFolder>(o.path, split, o.image_size, o.augment, Normalizer(kImageNet),
                                          "set data.path to a folder with train/CLASS/*.jpg and val/CLASS/*.jpg "
                                          "(data/imagenet makes one of ImageNet's archives)");
   }

@@ -12,7 +12,6 @@ struct DatasetOptions {
   std::string type;  // "mnist", "fashion_mnist", "cifar10", "image_folder" or "synthetic"
   std::string path;  // folder; "synthetic" has none
   AugmentOptions augment;
-  NormalizeOptions normalize;
   int64_t pad_to = 0;        // mnist, fashion_mnist, cifar10: raw zeros around the image up to this side; 0: as it is
   int64_t image_size = 224;  // image_folder: side of what read() writes
   SyntheticOptions synthetic;

@@ -20,6 +20,7 @@ std::vector<std::string> train_folders(const std::string& root) {
     std::string name = it->path().filename().string();
     if (name.starts_with("train-")) names.push_back(std::move(name));
   }
+  if (error) throw_user_error("{}: cannot list the folder: {}", root, error.message());
   if (names.empty()) {
     throw_user_error(
         "{}: there is no folder train-... in it; set data.path to the folder LibriSpeech, or data.train to "

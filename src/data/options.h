@@ -15,7 +15,7 @@ struct AugmentOptions {
   float min_ratio = 3.f / 4.f, max_ratio = 4.f / 3.f;
 };
 
-// y = (pixel / 255 - mean) / std per channel. Empty: the data set's own.
+// y = (pixel / 255 - mean) / std, with a positive std: a value of each for every channel.
 struct NormalizeOptions {
   std::vector<float> mean, std;
 };

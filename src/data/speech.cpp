@@ -99,6 +99,16 @@ Speech::Speech(std::unique_ptr<const SpeechCorpus> corpus, const SpeechOptions& 
   for (int64_t i = 0; i < corpus_->size(); ++i) most_labels_ = std::max(most_labels_, std::ssize(corpus_->labels(i)));
 }
 
+std::vector<Trait> Speech::traits() const {
+  return {{"alphabet", options_.alphabet}, {"number of features", fmt::format("{}", reader_.features())}};
+}
+
+std::vector<std::string> Speech::remarks() const {
+  const std::vector<std::string>& skipped = corpus_->skipped();
+  if (skipped.empty()) return {};
+  return {fmt::format("{} utterances are left out; the first: {}", skipped.size(), skipped.front())};
+}
+
 std::unique_ptr<Batches> Speech::training_batches(const LoaderOptions& o) const {
   DGC_CHECK(o.sampling.batch_per_worker == options_.streams, "a worker's utterances are its streams");
   return std::make_unique<TrainingSpeech>(

@@ -8,7 +8,8 @@ namespace dgc {
 namespace {
 
 constexpr int64_t kGrid = 4;
-constexpr uint32_t kShifts = 1 << 14;  // different stretches of noise
+constexpr int64_t kMostNumbers = 1 << 26;  // of an image, and of all patterns
+constexpr uint32_t kShifts = 1 << 14;      // different stretches of noise
 
 }  // namespace
 
@@ -19,6 +20,15 @@ SyntheticImages::SyntheticImages(const SyntheticOptions& o, Split split)
       shifts_(o.seed, rng_stream("synthetic shift", split == Split::train ? "train" : "test")) {
   if (std::min({shape_.height, shape_.width, shape_.channels, size_, classes_}) < 1) {
     throw_user_error("data: synthetic images need at least one sample, class, row, column and channel");
+  }
+  if (shape_.numel() > kMostNumbers) {
+    throw_user_error("data.height, data.width and data.channels: {}x{}x{} are more than the {} numbers of an image",
+                     shape_.height, shape_.width, shape_.channels, kMostNumbers);
+  }
+  if (classes_ * kGrid * kGrid * shape_.channels > kMostNumbers) {
+    throw_user_error(
+        "data.classes and data.channels: patterns for {} classes with {} channels are more than {} numbers", classes_,
+        shape_.channels, kMostNumbers);
   }
   const Philox patterns(o.seed, rng_stream("synthetic", "patterns"));
   cells_.resize(static_cast<size_t>(classes_ * kGrid * kGrid * shape_.channels));

@@ -1,14 +1,12 @@
 #include "data/text_file.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <limits>
-#include <system_error>
+#include <cstring>
 #include <vector>
 
 #include "data/file.h"
-#include "data/utf8.h"
 #include "tensor/errors.h"
+#include "tensor/utf8.h"
 
 namespace dgc {
 namespace {
@@ -17,13 +15,25 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kSpaces = " \t\r\v\f";
 
 std::vector<uint8_t> content(const TextFile& text) {
-  if (std::error_code unused; !std::filesystem::exists(text.path, unused)) {
+  if (!is_there(text.path)) {
     throw_user_error("{}: there is no such file; set {} to a text with one sentence a line (see data/README.md)",
                      text.path, text.key);
   }
+  constexpr uint64_t kPiece = uint64_t{1} << 24, kMost = uint64_t{1} << 32;
   InputFile file(text.path);
   std::vector<uint8_t> bytes;
-  file.append(bytes, std::numeric_limits<uint64_t>::max());
+  for (uint64_t got = kPiece; got == kPiece;) {
+    const size_t before = bytes.size();
+    got = file.append(bytes, kPiece);
+    if (got > 0 && std::memchr(bytes.data() + before, 0, got) != nullptr) {
+      throw_user_error("{}: it has a NUL byte, and so is no text; set {} to a text with one sentence a line", text.path,
+                       text.key);
+    }
+    if (bytes.size() > kMost) {
+      throw_user_error("{}: longer than the {} GiB that a text may have; set {} to a part of it", text.path,
+                       kMost >> 30, text.key);
+    }
+  }
   return bytes;
 }
 

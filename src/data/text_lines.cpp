@@ -6,12 +6,17 @@
 #include "tensor/errors.h"
 
 namespace dgc {
+namespace {
+
+constexpr size_t kLongestLine = size_t{1} << 20;  // of a file without lines, all would be read as one
+
+}  // namespace
 
 void for_each_line(const std::string& path, const std::string& fix,
                    const std::function<void(const std::string& line, const std::string& where)>& line) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) throw_user_error("{}: there is no such file; {}", path, fix);
-  if (std::filesystem::is_directory(path, error)) throw_user_error("{}: this is a folder; {}", path, fix);
+  if (!is_there(path)) throw_user_error("{}: there is no such file; {}", path, fix);
+  if (std::error_code error; std::filesystem::is_directory(path, error))
+    throw_user_error("{}: this is a folder; {}", path, fix);
   InputFile file(path);
   std::string rest(1 << 16, '\0'), text;
   size_t number = 0;
@@ -26,6 +31,10 @@ void for_each_line(const std::string& path, const std::string& fix,
       hand_out(text.substr(start, end - start));
     }
     text.erase(0, start);
+    if (text.size() > kLongestLine) {
+      throw_user_error("{}: line {} is longer than {} MiB, and so this is no such list; {}", path, number + 1,
+                       kLongestLine >> 20, fix);
+    }
   }
   if (!text.empty()) hand_out(text);
 }

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "data/alphabet.h"
-#include "data/utf8.h"
+#include "tensor/utf8.h"
 
 namespace dgc {
 namespace {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "dist/rendezvous.h"
 #include "tensor/device.h"
 
 namespace dgc {
@@ -97,8 +98,7 @@ std::string mpi_description();  // its version; empty when it is not in this bui
 
 struct NcclOptions {
   Communicator* peers = nullptr;  // the same ranks, where they can talk already: over it they meet, else as launch says
-  uint64_t config = 0;            // hash of the resolved config (dist/rendezvous.h)
-  std::chrono::milliseconds start_timeout = std::chrono::minutes(5);
+  RendezvousOptions meeting;      // its timeout is also that of NCCL's start
   std::chrono::milliseconds barrier_timeout = std::chrono::minutes(30);
   WhileWaiting while_waiting = [] {};
 };
@@ -107,6 +107,8 @@ struct NcclOptions {
 // when ranks share one (workers_per_rank is the way), when NCCL cannot connect them, or is not in this build. What was
 // recorded with it must be gone before it is.
 std::unique_ptr<Communicator> make_nccl_communicator(const Launch&, std::shared_ptr<Device>, const NcclOptions&);
+// Throws UserError where that one would whoever the others are: this device is no GPU, or NCCL is not in this build.
+void require_nccl(const Launch&, const Device&);
 std::string nccl_description();  // its version; empty when it is not in this build
 
 // Runs `body` once per communicator, each in a thread of its own, and joins them all. When one throws, the others are

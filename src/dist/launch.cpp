@@ -48,6 +48,7 @@ std::optional<MeetingPoint> master(const Environment& get) {
   if (!host) throw_user_error("MASTER_PORT is set, but MASTER_ADDR is not: it is the host of rank 0");
   if (!port) throw_user_error("MASTER_ADDR is set, but MASTER_PORT is not: it is a free port on that host");
   MeetingPoint point;
+  point.variable = "MASTER_ADDR";
   point.host = *host;
   point.port = static_cast<int>(environment_number("MASTER_PORT", *port, 1, kMaxPort));
   if (get("TORCHELASTIC_USE_AGENT_STORE") == "True") point.port = point.port == kMaxPort ? 1024 : point.port + 1;
@@ -121,10 +122,16 @@ Launch read_launch(const Environment& get) {
 int choose_gpu(const Launch& launch, int gpus) {
   if (launch.local_rank < gpus) return launch.local_rank;
   if (gpus == 1) return 0;
+  if (gpus == 0) {
+    throw_user_error(
+        "rank {} of {} finds no GPU, and NCCL, which connects ranks that {} has started, connects GPUs only: start "
+        "them "
+        "with mpirun to train on CPUs",
+        launch.rank, launch.size, launch.launcher);
+  }
   throw_user_error(
       "rank {} is number {} of its machine's ranks, but only {} GPUs are there: start at most {} ranks per machine, "
-      "and "
-      "set workers_per_rank for more workers",
+      "and set workers_per_rank for more workers",
       launch.rank, launch.local_rank + 1, gpus, gpus);
 }
 

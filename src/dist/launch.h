@@ -10,7 +10,8 @@ namespace dgc {
 struct MeetingPoint {
   std::string host;  // a name or an address, IPv4 or IPv6; empty: a file
   int port = 0;
-  std::string path;  // absolute; only the beginning of the files' names
+  std::string path;                         // absolute; only the beginning of the files' names
+  std::string variable = "DGC_RENDEZVOUS";  // that says so
 
   bool is_set() const { return !host.empty() || !path.empty(); }
   bool is_file() const { return host.empty(); }

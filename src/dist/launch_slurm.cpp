@@ -40,6 +40,7 @@ std::optional<Launch> slurm_launch(const Environment& get) {
 
 MeetingPoint slurm_meeting_point(const Environment& get) {
   MeetingPoint point;
+  point.variable = "SLURM_STEP_NODELIST";
   if (const auto nodes = get("SLURM_STEP_NODELIST")) {
     const FirstHost first = first_host(*nodes);
     point.host = first.only ? "127.0.0.1" : first.name;  // one machine can do without a name service

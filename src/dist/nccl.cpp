@@ -72,7 +72,7 @@ ncclComm_t connect(const Launch& launch, const CudaDevice& device, const NcclOpt
     all_gather_host(*options.peers, *host, std::as_bytes(std::span(&id, 1)), std::as_writable_bytes(std::span(all)));
     id = all[0];
   } else {
-    share_from_rank0(launch, {options.config, options.start_timeout}, std::as_writable_bytes(std::span(&id, 1)));
+    share_from_rank0(launch, options.meeting, std::as_writable_bytes(std::span(&id, 1)));
   }
 
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -80,15 +80,16 @@ ncclComm_t connect(const Launch& launch, const CudaDevice& device, const NcclOpt
   ncclComm_t comm = nullptr;
   ncclResult_t result = ncclCommInitRankConfig(&comm, launch.size, id, launch.rank, &config);
   try {
-    if (!went_wrong(result)) result = outcome(comm, options.start_timeout, options.while_waiting);
-  } catch (const PeerFailed&) {
+    const auto look = [&] { options.meeting.while_waiting(fmt::format("rank {} waits for NCCL", launch.rank)); };
+    if (!went_wrong(result)) result = outcome(comm, options.meeting.timeout, look);
+  } catch (const std::exception&) {
     ncclCommAbort(comm);
     throw;
   }
   if (result == ncclSuccess) return comm;
   const std::string why = result == ncclInProgress
                               ? fmt::format("after {:g} s they are not all there",
-                                            std::chrono::duration<double>(options.start_timeout).count())
+                                            std::chrono::duration<double>(options.meeting.timeout).count())
                               : describe(result, comm);
   if (comm != nullptr) ncclCommAbort(comm);
   throw_no_start(launch, device, why);
@@ -278,14 +279,18 @@ class NcclCommunicator final : public WholeCommunicator {
 
 }  // namespace
 
+void require_nccl(const Launch& launch, const Device& device) {
+  if (dynamic_cast<const CudaDevice*>(&device) != nullptr) return;
+  throw_user_error(
+      "rank {} of {} computes on {}, but NCCL connects GPUs only: choose another device, or start the ranks "
+      "with mpirun",
+      launch.rank, launch.size, device.name());
+}
+
 std::unique_ptr<Communicator> make_nccl_communicator(const Launch& launch, std::shared_ptr<Device> device,
                                                      const NcclOptions& options) {
-  auto gpu = std::dynamic_pointer_cast<CudaDevice>(device);
-  if (gpu == nullptr) {
-    throw_user_error("rank {} computes on {}, but NCCL connects GPUs only: choose another device or communicator",
-                     launch.rank, device->name());
-  }
-  auto communicator = std::make_unique<NcclCommunicator>(launch, std::move(gpu), options);
+  require_nccl(launch, *device);
+  auto communicator = std::make_unique<NcclCommunicator>(launch, std::static_pointer_cast<CudaDevice>(device), options);
   communicator->start(launch, options);
   return communicator;
 }

@@ -1,12 +1,26 @@
 // In place of nccl.cpp where this build has no CUDA and NCCL.
 #include "dist/communicator.h"
+#include "dist/launch.h"
 #include "tensor/errors.h"
 
 namespace dgc {
+namespace {
 
-std::unique_ptr<Communicator> make_nccl_communicator(const Launch&, std::shared_ptr<Device>, const NcclOptions&) {
-  throw_user_error("NCCL is not in this build: build where CMake finds CUDA and NCCL, or run all workers as threads");
+[[noreturn]] void throw_not_built(const Launch& launch) {
+  throw_user_error(
+      "rank {} of {}: NCCL, which would connect the ranks, is not in this build: build where CMake finds CUDA and "
+      "NCCL, "
+      "start the ranks with mpirun, or run all workers as threads",
+      launch.rank, launch.size);
 }
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_nccl_communicator(const Launch& launch, std::shared_ptr<Device>,
+                                                     const NcclOptions&) {
+  throw_not_built(launch);
+}
+void require_nccl(const Launch& launch, const Device&) { throw_not_built(launch); }
 std::string nccl_description() { return ""; }
 
 }  // namespace dgc

@@ -3,21 +3,32 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <string>
 
 #include "dist/launch.h"
 
 namespace dgc {
 
+// Called several times a second by a rank that waits for others, with a clause that says for whom. What it throws ends
+// the wait.
+using WhileMeeting = std::function<void(const std::string& waiting)>;
+
 struct RendezvousOptions {
   uint64_t config = 0;  // hash of the resolved config: ranks with another one are refused
   std::chrono::milliseconds timeout = std::chrono::minutes(5);
+  WhileMeeting while_waiting = [](const std::string&) {};
 };
 
 // The ranks meet, once, before they can talk: what rank 0 has in `blob` is in everyone's on return. Every rank passes
 // as many bytes. Strangers at the meeting point, ranks of another run, of another size or with another config are
 // turned away, and told why. Throws UserError that names the rank, the place and what to do, at the latest after the
-// timeout.
+// timeout, and soon where the place's name is unknown; ToldByPeer once a rank has declined.
 void share_from_rank0(const Launch&, const RendezvousOptions&, std::span<std::byte> blob);
+
+// In place of the above, or after it has thrown: this rank does not take part, for a reason that names who failed. Rank
+// 0 tells all that come, another rank tells rank 0. Returns when they know it, at the latest after the timeout.
+void decline_meeting(const Launch&, const RendezvousOptions&, const std::string& reason);
 
 }  // namespace dgc

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "dist/communicator.h"
 #include "dist/rendezvous_ways.h"
 #include "tensor/errors.h"
 
@@ -70,17 +71,41 @@ void remove_file(const std::string& path) noexcept {
   fs::remove(path, ignored);
 }
 
+// A file that goes with it.
+struct Hanging {
+  std::string path;
+  ~Hanging() { remove_file(path); }
+};
+
 // Rank 0's side of one conversation.
 struct Guest {
   uint32_t rank = 0;
+  Hello hello;  // that the reply is to
   std::optional<Reply> replied;
   bool served = false;
 };
 
+// All of them. Replies that nobody has taken go with it.
+struct Guests {
+  explicit Guests(const Meeting& m) : meeting(m), all(m.hello.size - 1) {
+    for (uint32_t rank = 1; rank < m.hello.size; ++rank) all[rank - 1].rank = rank;
+  }
+  ~Guests() {
+    for (const Guest& guest : all) {
+      if (!guest.served && guest.replied) remove_file(reply_path(meeting, guest.rank));
+    }
+  }
+  Guests(const Guests&) = delete;
+  Guests& operator=(const Guests&) = delete;
+
+  const Meeting& meeting;
+  std::vector<Guest> all;
+};
+
 void attend(const Meeting& meeting, Roster& roster, Guest& guest, std::span<const std::byte> blob) {
   const std::string reply_file = reply_path(meeting, guest.rank);
-  if (guest.replied && guest.replied->verdict == Verdict::welcome && !fs::exists(reply_file)) {
-    roster.serve(guest.rank);
+  if (guest.replied && is_served(*guest.replied) && !fs::exists(reply_file)) {
+    roster.serve(guest.hello);
     guest.served = true;
     return;
   }
@@ -90,6 +115,7 @@ void attend(const Meeting& meeting, Roster& roster, Guest& guest, std::span<cons
   std::memcpy(&hello, said.data(), sizeof(hello));
   if (hello.magic != kMeetingMagic || hello.rank != guest.rank) return;
   if (guest.replied && guest.replied->nonce == hello.nonce) return;
+  guest.hello = hello;
   guest.replied = roster.answer(hello);
   std::vector<std::byte> bytes(sizeof(Reply));
   std::memcpy(bytes.data(), &*guest.replied, sizeof(Reply));
@@ -101,45 +127,38 @@ void attend(const Meeting& meeting, Roster& roster, Guest& guest, std::span<cons
 
 void host_over_files(const Meeting& meeting, std::span<const std::byte> blob) {
   Roster roster(meeting.hello);
-  std::vector<Guest> guests(meeting.hello.size - 1);
-  for (uint32_t rank = 1; rank < meeting.hello.size; ++rank) guests[rank - 1].rank = rank;
+  Guests guests(meeting);
   Patience patience;
   while (true) {
-    for (Guest& guest : guests) {
+    for (Guest& guest : guests.all) {
       if (!guest.served) attend(meeting, roster, guest, blob);
     }
     if (roster.complete()) return;
-    if (std::chrono::steady_clock::now() >= meeting.deadline) {
-      for (const Guest& guest : guests) {
-        if (!guest.served && guest.replied) remove_file(reply_path(meeting, guest.rank));
-      }
-      throw_absent(meeting, roster);
-    }
+    if (!roster.failure().empty()) throw ToldByPeer(roster.failure(), false);
+    if (std::chrono::steady_clock::now() >= meeting.deadline) throw_absent(meeting, roster);
+    look_around(meeting, roster);
     patience.pause(meeting.deadline);
   }
 }
 
 void join_over_files(const Meeting& meeting, std::span<std::byte> blob) {
-  const std::string hello_file = hello_path(meeting, meeting.hello.rank);
   const std::string reply_file = reply_path(meeting, meeting.hello.rank);
-  write_whole(meeting, hello_file, std::as_bytes(std::span(&meeting.hello, 1)));
+  const Hanging hanging{hello_path(meeting, meeting.hello.rank)};
+  write_whole(meeting, hanging.path, std::as_bytes(std::span(&meeting.hello, 1)));
   Patience patience;
   while (true) {
     Reply reply;
     const auto said = read_start(reply_file, sizeof(reply) + blob.size());
     if (said.size() >= sizeof(reply)) std::memcpy(&reply, said.data(), sizeof(reply));
     if (said.size() >= sizeof(reply) && reply.magic == kMeetingMagic && reply.nonce == meeting.hello.nonce) {
-      remove_file(hello_file);
       remove_file(reply_file);
-      if (reply.verdict != Verdict::welcome) throw_refused(meeting, reply);
+      if (reply.verdict != Verdict::welcome) throw_unwelcome(meeting, reply);
       DGC_CHECK(said.size() == sizeof(reply) + blob.size(), "a welcome comes with the blob");
       std::copy(said.begin() + sizeof(reply), said.end(), blob.begin());
       return;
     }
-    if (std::chrono::steady_clock::now() >= meeting.deadline) {
-      remove_file(hello_file);
-      throw_no_host(meeting, "no reply");
-    }
+    if (std::chrono::steady_clock::now() >= meeting.deadline) throw_no_host(meeting, "no reply");
+    look_around(meeting, "no reply");
     patience.pause(meeting.deadline);
   }
 }

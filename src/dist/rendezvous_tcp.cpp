@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "dist/communicator.h"
 #include "dist/rendezvous_ways.h"
 #include "tensor/errors.h"
 
@@ -43,6 +44,39 @@ Heard listen_to(Guest& guest) {
   return guest.bytes == guest.said.size() ? Heard::all : Heard::more;
 }
 
+// Throws UserError once a place has been unknown, or refused, for so long that it is an error of typing.
+class Doubt {
+ public:
+  explicit Doubt(const Meeting& meeting) : meeting_(meeting) {}
+
+  void note(const Trouble& trouble) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!trouble.of_place) good_ = now;
+    if (now - good_ < kPatience) return;
+    throw_user_error("rank {} of {} cannot meet the others at {}, which {} names: {}; correct it on every rank",
+                     meeting_.hello.rank, meeting_.hello.size, meeting_.point.url(), meeting_.point.variable,
+                     trouble.text);
+  }
+
+ private:
+  static constexpr milliseconds kPatience{5000};
+  const Meeting& meeting_;
+  Deadline good_ = std::chrono::steady_clock::now();  // when nothing spoke against it
+};
+
+// Rank 0 needs its name only to notice what the others will be stopped by.
+void require_known(const Meeting& meeting) {
+  constexpr milliseconds kPause(200);
+  Doubt doubt(meeting);
+  const auto look = [&] { meeting.options.while_waiting("rank 0 looks up " + meeting.point.url()); };
+  for (Trouble trouble; !is_known(meeting.point, {meeting.deadline, look}, trouble);) {
+    if (std::chrono::steady_clock::now() >= meeting.deadline) return;
+    doubt.note(trouble);
+    look();
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
 void reply_to(const Guest& guest, Roster& roster, std::span<const std::byte> blob) {
   const Hello hello = guest.hello();
   const Reply reply = roster.answer(hello);
@@ -51,38 +85,45 @@ void reply_to(const Guest& guest, Roster& roster, std::span<const std::byte> blo
   if (reply.verdict == Verdict::welcome) bytes.insert(bytes.end(), blob.begin(), blob.end());
   // The buffers of a fresh connection hold all of it, so nobody is waited for.
   const bool sent = send_all(guest.socket, bytes, std::chrono::steady_clock::now());
-  if (sent && reply.verdict == Verdict::welcome) roster.serve(hello.rank);
+  if (sent && is_served(reply)) roster.serve(hello);
 }
 
-// One conversation. An empty string when it went well, else what did not; throws when rank 0 says no.
-std::string converse(const Meeting& meeting, std::span<std::byte> blob, Deadline deadline) {
-  std::string problem;
-  const Socket socket = connect_to(meeting.point, deadline, problem);
-  if (!socket) return problem;
+// One conversation. An empty text when it went well, else what did not; throws when rank 0 says no.
+Trouble converse(const Meeting& meeting, std::span<std::byte> blob, const Wait& wait) {
+  Trouble trouble;
+  const Socket socket = connect_to(meeting.point, wait, trouble);
+  if (!socket) return trouble;
   Reply reply;
-  if (!send_all(socket, std::as_bytes(std::span(&meeting.hello, 1)), deadline) ||
-      !receive_all(socket, std::as_writable_bytes(std::span(&reply, 1)), deadline)) {
-    return "connected, but no answer";
+  const auto answer = std::as_writable_bytes(std::span(&reply, 1));
+  const auto magic = answer.first(sizeof(reply.magic)), rest = answer.subspan(magic.size());
+  if (!send_all(socket, std::as_bytes(std::span(&meeting.hello, 1)), wait) || !receive_all(socket, magic, wait) ||
+      (reply.magic == kMeetingMagic && !receive_all(socket, rest, wait))) {
+    return {"connected, but no answer"};
   }
-  if (reply.magic != kMeetingMagic || reply.nonce != meeting.hello.nonce) return "another program answers there";
-  if (reply.verdict != Verdict::welcome) throw_refused(meeting, reply);
-  return receive_all(socket, blob, deadline) ? "" : "the answer broke off";
+  if (reply.magic != kMeetingMagic || reply.nonce != meeting.hello.nonce) return {"another program answers there"};
+  if (reply.verdict != Verdict::welcome) throw_unwelcome(meeting, reply);
+  return receive_all(socket, blob, wait) ? Trouble{} : Trouble{"the answer broke off"};
 }
 
 }  // namespace
 
 void host_over_tcp(const Meeting& meeting, std::span<const std::byte> blob) {
+  constexpr int kBetweenLooks = 100;  // milliseconds
+  require_known(meeting);
   const std::vector<Socket> listeners = listen_at(meeting.point);
   const size_t most_guests = meeting.hello.size + 64;  // silent strangers must not use up the process's descriptors
   Roster roster(meeting.hello);
   std::vector<Guest> guests;
   std::vector<pollfd> polled;
   while (!roster.complete()) {
+    if (!roster.failure().empty()) throw ToldByPeer(roster.failure(), false);
     if (std::chrono::steady_clock::now() >= meeting.deadline) throw_absent(meeting, roster);
+    look_around(meeting, roster);
     polled.clear();
     for (const Socket& listener : listeners) polled.push_back({listener.fd(), POLLIN, 0});
     for (const Guest& guest : guests) polled.push_back({guest.socket.fd(), POLLIN, 0});
-    if (poll(polled.data(), polled.size(), milliseconds_until(meeting.deadline)) <= 0) continue;
+    const int wait = std::min(kBetweenLooks, milliseconds_until(meeting.deadline));
+    if (poll(polled.data(), polled.size(), wait) <= 0) continue;
 
     for (size_t i = guests.size(); i-- > 0;) {
       if (polled[listeners.size() + i].revents == 0) continue;
@@ -101,16 +142,20 @@ void host_over_tcp(const Meeting& meeting, std::span<const std::byte> blob) {
 }
 
 void join_over_tcp(const Meeting& meeting, std::span<std::byte> blob) {
-  constexpr milliseconds kFirstPause(10), kLongestPause(500), kPatience(10000);
+  constexpr milliseconds kFirstPause(10), kLongestPause(200), kPatience(10000);
   milliseconds pause = kFirstPause;
-  std::string problem;
+  Trouble trouble;
+  Doubt doubt(meeting);
+  const auto look = [&] { look_around(meeting, trouble.text); };
   while (true) {
     const auto now = std::chrono::steady_clock::now();
-    if (now >= meeting.deadline) throw_no_host(meeting, problem.empty() ? "no attempt" : problem);
-    std::string met = converse(meeting, blob, std::min<Deadline>(meeting.deadline, now + kPatience));
-    if (met.empty()) return;
+    if (now >= meeting.deadline) throw_no_host(meeting, trouble.text.empty() ? "no attempt" : trouble.text);
+    Trouble met = converse(meeting, blob, {std::min<Deadline>(meeting.deadline, now + kPatience), look});
+    if (met.text.empty()) return;
     // An attempt that the deadline has cut short says less than the one before it.
-    if (problem.empty() || std::chrono::steady_clock::now() < meeting.deadline) problem = std::move(met);
+    if (trouble.text.empty() || std::chrono::steady_clock::now() < meeting.deadline) trouble = std::move(met);
+    doubt.note(trouble);
+    look();
     std::this_thread::sleep_for(std::min<milliseconds>(pause, milliseconds(milliseconds_until(meeting.deadline))));
     pause = std::min(2 * pause, kLongestPause);
   }

@@ -3,18 +3,19 @@
 #include <cstddef>
 #include <span>
 
-#include "dist/launch.h"
+#include "dist/rendezvous.h"
 #include "dist/roster.h"
 #include "dist/socket.h"
 
 namespace dgc {
 
-// The two ways in which share_from_rank0 carries Hello and Reply. A side that gives up throws UserError.
+// The two ways in which share_from_rank0 and decline_meeting carry Hello and Reply. A side that gives up throws
+// UserError; one that learns of another's failure, PeerFailed.
 
 struct Meeting {
   const MeetingPoint& point;
   Hello hello;  // this rank's
-  std::chrono::milliseconds timeout;
+  const RendezvousOptions& options;
   Deadline deadline;
 };
 
@@ -23,8 +24,12 @@ void join_over_tcp(const Meeting&, std::span<std::byte> blob);
 void host_over_files(const Meeting&, std::span<const std::byte> blob);
 void join_over_files(const Meeting&, std::span<std::byte> blob);
 
+// What a waiting rank 0, or another, tells of its wait.
+void look_around(const Meeting&, const Roster&);
+void look_around(const Meeting&, const std::string& problem);
+
 [[noreturn]] void throw_absent(const Meeting&, const Roster&);                // rank 0 has waited long enough
 [[noreturn]] void throw_no_host(const Meeting&, const std::string& problem);  // another rank has
-[[noreturn]] void throw_refused(const Meeting&, const Reply&);
+[[noreturn]] void throw_unwelcome(const Meeting&, const Reply&);
 
 }  // namespace dgc

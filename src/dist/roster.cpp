@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "dist/fixed_text.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -25,6 +26,8 @@ std::string difference(Verdict verdict) {
       return "the range of ranks";
     case Verdict::taken:
       return "the process: another one came with this rank";
+    case Verdict::failed:
+      return "nothing, but it failed";
   }
   return "something unknown";
 }
@@ -46,12 +49,16 @@ Reply Roster::answer(const Hello& hello) {
     reply.verdict = Verdict::run;
   } else if (hello.size != own_.size) {
     reply.verdict = Verdict::size;
+  } else if (hello.rank >= own_.size) {
+    reply.verdict = Verdict::rank;
+  } else if (const Hello& failed = get_text(own_.failure).empty() ? hello : own_; !get_text(failed.failure).empty()) {
+    reply.verdict = Verdict::failed;
+    set_text(reply.failure, get_text(failed.failure));
+    return reply;
   } else if (hello.config != own_.config) {
     reply.verdict = Verdict::config;
   } else if (hello.blob_bytes != own_.blob_bytes) {
     reply.verdict = Verdict::blob;
-  } else if (hello.rank >= own_.size) {
-    reply.verdict = Verdict::rank;
   } else if (Seat& seat = seats_[hello.rank]; seat.served && seat.nonce != hello.nonce) {
     reply.verdict = Verdict::taken;
   } else {
@@ -62,9 +69,13 @@ Reply Roster::answer(const Hello& hello) {
   return reply;
 }
 
-void Roster::serve(uint32_t rank) {
-  if (!seats_[rank].served) --missing_;
-  seats_[rank].served = true;
+void Roster::serve(const Hello& hello) {
+  if (get_text(own_.failure).empty() && !get_text(hello.failure).empty()) {
+    failure_ = get_text(hello.failure);
+    return;
+  }
+  if (!seats_[hello.rank].served) --missing_;
+  seats_[hello.rank].served = true;
 }
 
 std::string Roster::absent() const {
@@ -95,6 +106,8 @@ std::string refusal(const Hello& own, const Reply& reply) {
         return "they are different builds of the program; start the same binary everywhere";
       case Verdict::rank:
         return fmt::format("there are only {} ranks; correct this one's rank", reply.size);
+      case Verdict::failed:
+        return get_text(reply.failure);
       case Verdict::taken:
         return "another process came with the same rank; give each process a rank of its own";
     }

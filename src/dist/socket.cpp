@@ -8,14 +8,17 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <future>
 #include <memory>
 #include <system_error>
+#include <thread>
 
 #include "tensor/errors.h"
 
 namespace dgc {
 namespace {
 
+using std::chrono::milliseconds;
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
 std::string error_text(int error) { return std::generic_category().message(error); }
@@ -46,23 +49,60 @@ void set_option(const Socket& socket, int level, int option) {
 
 bool is_loopback(const std::string& host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
 
+constexpr milliseconds kBetweenLooks(100);
+
 // Until the socket can do it, or the deadline.
-bool wait_until_ready(const Socket& socket, short events, Deadline deadline) {
+bool wait_until_ready(const Socket& socket, short events, const Wait& wait) {
   while (true) {
     pollfd one{socket.fd(), events, 0};
-    const int ready = poll(&one, 1, milliseconds_until(deadline));
+    const int left = milliseconds_until(wait.deadline);
+    const int ready = poll(&one, 1, std::min<int>(left, kBetweenLooks.count()));
     if (ready > 0) return true;
-    if (ready == 0 || errno != EINTR) return false;
+    if (ready < 0 && errno != EINTR) return false;
+    if (left == 0) return false;
+    wait.look();
   }
+}
+
+// getaddrinfo() cannot be interrupted, and may wait long for a name server: it does so in a thread of its own.
+Addresses find(const MeetingPoint& point, const Wait& wait, Trouble& trouble) {
+  trouble.of_place = true;
+  Addresses numeric = resolve(point.host.c_str(), point.port, AI_NUMERICHOST, trouble.text);
+  if (numeric) return numeric;
+  struct Answer {
+    Addresses addresses{nullptr, freeaddrinfo};
+    std::string problem;
+  };
+  auto promise = std::make_shared<std::promise<Answer>>();
+  auto future = promise->get_future();
+  std::thread([promise, host = point.host, port = point.port] {
+    Answer answer;
+    answer.addresses = resolve(host.c_str(), port, 0, answer.problem);
+    promise->set_value(std::move(answer));
+  }).detach();
+  while (future.wait_for(kBetweenLooks) != std::future_status::ready) {
+    wait.look();
+    if (std::chrono::steady_clock::now() < wait.deadline) continue;
+    trouble.text = "the name server does not answer";
+    return {nullptr, freeaddrinfo};
+  }
+  Answer answer = future.get();
+  trouble.text = answer.problem;
+  return std::move(answer.addresses);
+}
+
+// Errors of connect() that are of the address and not of who is there.
+bool refuses_address(int error) {
+  return error == EINVAL || error == EACCES || error == EAFNOSUPPORT || error == EADDRNOTAVAIL;
 }
 
 bool again(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
 // 0, or why there is no connection.
-int finish_connect(const Socket& socket, const addrinfo& address, Deadline deadline) {
+int finish_connect(const Socket& socket, const addrinfo& address, const Wait& wait) {
   if (connect(socket.fd(), address.ai_addr, address.ai_addrlen) == 0) return 0;
   if (errno != EINPROGRESS && errno != EINTR) return errno;
-  if (!wait_until_ready(socket, POLLOUT, deadline)) return ETIMEDOUT;
+  if (!wait_until_ready(socket, POLLOUT, wait)) return ETIMEDOUT;
   int error = 0;
   socklen_t size = sizeof(error);
   getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &size);
@@ -137,36 +177,40 @@ Socket accept_from(const Socket& listener) {
   return Socket(accept4(listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
-Socket connect_to(const MeetingPoint& point, Deadline deadline, std::string& problem) {
-  const Addresses addresses = resolve(point.host.c_str(), point.port, 0, problem);
+bool is_known(const MeetingPoint& point, const Wait& wait, Trouble& trouble) {
+  return find(point, wait, trouble) != nullptr;
+}
+
+Socket connect_to(const MeetingPoint& point, const Wait& wait, Trouble& trouble) {
+  const Addresses addresses = find(point, wait, trouble);
   for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
     Socket socket = open_socket(*address);
-    const int error = socket ? finish_connect(socket, *address, deadline) : errno;
+    const int error = socket ? finish_connect(socket, *address, wait) : errno;
     if (error == 0) return socket;
-    problem = error_text(error);
+    trouble = {error_text(error), trouble.of_place && refuses_address(error)};
   }
   return {};
 }
 
-bool send_all(const Socket& socket, std::span<const std::byte> bytes, Deadline deadline) {
+bool send_all(const Socket& socket, std::span<const std::byte> bytes, const Wait& wait) {
   while (!bytes.empty()) {
     const ssize_t sent = send(socket.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent >= 0) {
       bytes = bytes.subspan(static_cast<size_t>(sent));
-    } else if (!again(errno) || !wait_until_ready(socket, POLLOUT, deadline)) {
+    } else if (!again(errno) || !wait_until_ready(socket, POLLOUT, wait)) {
       return false;
     }
   }
   return true;
 }
 
-bool receive_all(const Socket& socket, std::span<std::byte> bytes, Deadline deadline) {
+bool receive_all(const Socket& socket, std::span<std::byte> bytes, const Wait& wait) {
   while (!bytes.empty()) {
     const ssize_t got = recv(socket.fd(), bytes.data(), bytes.size(), 0);
     if (got == 0) return false;
     if (got > 0) {
       bytes = bytes.subspan(static_cast<size_t>(got));
-    } else if (!again(errno) || !wait_until_ready(socket, POLLIN, deadline)) {
+    } else if (!again(errno) || !wait_until_ready(socket, POLLIN, wait)) {
       return false;
     }
   }

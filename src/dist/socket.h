@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -14,6 +15,21 @@ namespace dgc {
 using Deadline = std::chrono::steady_clock::time_point;
 
 int milliseconds_until(Deadline);  // for poll(): never negative, rounded up
+
+// How long something may take, and what is looked at several times a second meanwhile; what that throws ends the wait.
+struct Wait {
+  Wait(
+      Deadline until, std::function<void()> while_waiting = [] {})  // NOLINT: mostly there is only a deadline
+      : deadline(until), look(std::move(while_waiting)) {}
+  Deadline deadline;
+  std::function<void()> look;
+};
+
+// Why there is no connection.
+struct Trouble {
+  std::string text;
+  bool of_place = false;  // the name is unknown or the system refuses the address: waiting for others does not help
+};
 
 // Owns a socket. All of them are non-blocking.
 class Socket {
@@ -44,11 +60,14 @@ Socket listen_at_free_port(int& port);
 // A waiting connection; none when there is none after all.
 Socket accept_from(const Socket& listener);
 
-// Tries all of the host's addresses. Without one the socket is empty, and `problem` says why.
-Socket connect_to(const MeetingPoint&, Deadline, std::string& problem);
+// Whether the host's name has an address here; `trouble` says why not.
+bool is_known(const MeetingPoint&, const Wait&, Trouble&);
+
+// Tries all of the host's addresses. Without one the socket is empty, and `trouble` says why.
+Socket connect_to(const MeetingPoint&, const Wait&, Trouble&);
 
 // Whether all bytes went or came before the deadline.
-bool send_all(const Socket&, std::span<const std::byte>, Deadline);
-bool receive_all(const Socket&, std::span<std::byte>, Deadline);
+bool send_all(const Socket&, std::span<const std::byte>, const Wait&);
+bool receive_all(const Socket&, std::span<std::byte>, const Wait&);
 
 }  // namespace dgc

@@ -7,21 +7,31 @@
 
 namespace dgc {
 
-Watch::Watch(const WatchOptions& options, const ShareFromRank0& share) {
+Watch::Watch(const WatchOptions& options, const ShareFromRank0& share) : options_(options) {
   if (options.size == 1 || options.timeout == std::chrono::milliseconds(0)) return;
   thread_ = std::make_unique<Thread>(options);
+  try {
+    meet(share);
+  } catch (const std::exception& error) {
+    fail(error.what());
+    throw;
+  }
+}
+
+void Watch::meet(const ShareFromRank0& share) {
+  const WhileMeeting look = [this](const std::string& waiting) { look_around(waiting); };
   WatchPlace place;
   const auto bytes = std::as_writable_bytes(std::span(&place, 1));
-  if (options.rank == 0) {
+  if (options_.rank == 0) {
     place = thread_->listen();
     thread_->start();  // so that whoever knows the place is let in at once
-    share(bytes);
-    thread_->wait_for_all();
+    share(bytes, look);
   } else {
-    share(bytes);
-    thread_->join(place);
+    share(bytes, look);
+    thread_->join(place, look);
     thread_->start();
   }
+  thread_->wait_for_all(look);
   check();
 }
 
@@ -34,6 +44,16 @@ void Watch::check() const {
   if (!what) return;
   if (thread_->told()) throw ToldByPeer(*what, false);
   throw PeerFailed(*what);
+}
+
+void Watch::look_around(const std::string& waiting) {
+  try {
+    options_.while_waiting(waiting);
+  } catch (const std::exception& error) {
+    fail(error.what());
+    throw;
+  }
+  check();
 }
 
 std::string Watch::cause_of(const std::string& symptom) const { return thread_ ? thread_->cause_of(symptom) : symptom; }

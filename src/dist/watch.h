@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 
+#include "dist/rendezvous.h"
+
 namespace dgc {
 
 struct WatchOptions {
@@ -16,6 +18,7 @@ struct WatchOptions {
   // of it; the rest is for the ranks to end in. At least 100 ms, or 0: nobody is watched.
   std::chrono::milliseconds timeout = std::chrono::seconds(10);
   std::chrono::milliseconds start_timeout = std::chrono::minutes(5);  // for all ranks to join
+  WhileMeeting while_waiting = [](const std::string&) {};             // for others, until all have met
 };
 
 // Notices that another process of the run has died, hangs or is stopped, whatever the communicator does meanwhile: each
@@ -23,11 +26,12 @@ struct WatchOptions {
 // first failure is the one that everybody learns.
 class Watch {
  public:
-  // What rank 0 has in the bytes is in everyone's on return. Every rank passes as many.
-  using ShareFromRank0 = std::function<void(std::span<std::byte>)>;
+  // What rank 0 has in the bytes is in everyone's on return. Every rank passes as many, and calls the other while it
+  // waits.
+  using ShareFromRank0 = std::function<void(std::span<std::byte>, const WhileMeeting&)>;
 
-  // Collective. Throws UserError when the ranks cannot reach rank 0's machine over TCP, or do not come; PeerFailed when
-  // one fails meanwhile.
+  // Collective: returns when all have come. Throws UserError when the ranks cannot reach rank 0's machine over TCP, or
+  // do not come; PeerFailed when one fails meanwhile; what while_waiting throws. The others learn of either.
   Watch(const WatchOptions&, const ShareFromRank0&);
   ~Watch();  // says goodbye: a rank that leaves in this way is no failure
   Watch(const Watch&) = delete;
@@ -41,6 +45,8 @@ class Watch {
   // For whoever waits for other ranks, in the loop in which it waits. Throws PeerFailed with the above,
   // ToldByPeer where it is what that rank said itself.
   void check() const;
+  // The same while the ranks still meet: also calls WatchOptions::while_waiting, and tells the others what that throws.
+  void look_around(const std::string& waiting);
   // For whoever finds an error that may come of another rank's end: the failure, once it is known, within a second;
   // else the symptom.
   std::string cause_of(const std::string& symptom) const;
@@ -49,6 +55,9 @@ class Watch {
 
  private:
   class Thread;
+  void meet(const ShareFromRank0&);
+
+  WatchOptions options_;
   std::unique_ptr<Thread> thread_;  // none where nobody is watched
 };
 

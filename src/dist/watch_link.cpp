@@ -16,23 +16,13 @@
 #include <sstream>
 #include <thread>
 
+#include "dist/fixed_text.h"
 #include "tensor/errors.h"
 
 namespace dgc {
 namespace {
 
 using std::chrono::milliseconds;
-
-template <size_t n>
-void set(char (&to)[n], const std::string& text) {
-  std::memset(to, 0, n);
-  std::memcpy(to, text.data(), std::min(text.size(), n - 1));
-}
-
-template <size_t n>
-std::string get(const char (&from)[n]) {
-  return {from, strnlen(from, n)};
-}
 
 std::string machine_name() {
   char name[64] = {};
@@ -63,18 +53,18 @@ std::vector<std::string> addresses_of_this_machine() {
 // network that both are on.
 std::vector<std::string> hosts_to_try(const WatchPlace& place) {
   std::vector<std::string> hosts;
-  if (get(place.machine) == machine_name()) hosts.insert(hosts.end(), {"127.0.0.1", "::1"});
-  hosts.push_back(get(place.machine));
-  std::istringstream addresses(get(place.addresses));
+  if (get_text(place.machine) == machine_name()) hosts.insert(hosts.end(), {"127.0.0.1", "::1"});
+  hosts.push_back(get_text(place.machine));
+  std::istringstream addresses(get_text(place.addresses));
   for (std::string address; addresses >> address;) hosts.push_back(address);
   return hosts;
 }
 
 }  // namespace
 
-void WatchFrame::set_text(const std::string& all) { set(text, all); }
+void WatchFrame::set_text(const std::string& all) { dgc::set_text(text, all); }
 
-std::string WatchFrame::who() const { return fmt::format("rank {} ({}, pid {})", rank, get(text), pid); }
+std::string WatchFrame::who() const { return fmt::format("rank {} ({}, pid {})", rank, get_text(text), pid); }
 
 WatchFrame watch_frame_of_this_process(WatchWord word, int rank, int size, uint64_t secret) {
   WatchFrame frame;
@@ -116,39 +106,40 @@ WatchPlace watch_place_of_this_machine(int port) {
   WatchPlace place;
   place.secret = (uint64_t{random()} << 32) | random();
   place.port = static_cast<uint32_t>(port);
-  set(place.machine, machine_name());
+  set_text(place.machine, machine_name());
   std::string all;
   for (const std::string& address : addresses_of_this_machine()) {
     if (all.size() + address.size() + 1 < sizeof(place.addresses)) all += address + " ";
   }
-  set(place.addresses, all);
+  set_text(place.addresses, all);
   return place;
 }
 
-WatchLink join_watch(const WatchPlace& place, const WatchFrame& hello, Deadline deadline, WatchFrame& welcome) {
+WatchLink join_watch(const WatchPlace& place, const WatchFrame& hello, const Wait& wait, WatchFrame& welcome) {
   constexpr milliseconds kPatience(5000), kPause(100);
-  std::string problem = "no attempt";
+  Trouble trouble;
   while (true) {
     for (const std::string& host : hosts_to_try(place)) {
       const MeetingPoint point{host, static_cast<int>(place.port), ""};
-      const Deadline until = std::min<Deadline>(deadline, std::chrono::steady_clock::now() + kPatience);
-      Socket socket = connect_to(point, until, problem);
+      const Wait until(std::chrono::steady_clock::now() + kPatience, wait.look);
+      Socket socket = connect_to(point, until, trouble);
       if (!socket) continue;
-      problem = "it is another program that answers there";
+      trouble.text = "it is another program that answers there";
       if (send_all(socket, std::as_bytes(std::span(&hello, 1)), until) &&
           receive_all(socket, std::as_writable_bytes(std::span(&welcome, 1)), until) && welcome.magic == kWatchMagic &&
           welcome.word == WatchWord::welcome && welcome.secret == place.secret) {
         return WatchLink(std::move(socket));
       }
     }
-    if (std::chrono::steady_clock::now() + kPause >= deadline) break;
+    if (std::chrono::steady_clock::now() + kPause >= wait.deadline) break;
+    wait.look();
     std::this_thread::sleep_for(kPause);
   }
   throw_user_error(
       "rank {} does not reach rank 0's machine {} at port {} over TCP ({}), for the heartbeat by which ranks notice "
-      "that "
-      "another has failed: open that network, or set exchange.failure_timeout_s to 0 to do without",
-      hello.rank, get(place.machine), place.port, problem);
+      "that another has failed: see whether rank 0 has ended; else open that network, or set "
+      "exchange.failure_timeout_s to 0 to do without",
+      hello.rank, get_text(place.machine), place.port, trouble.text);
 }
 
 }  // namespace dgc

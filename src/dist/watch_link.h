@@ -13,12 +13,13 @@ namespace dgc {
 inline constexpr uint64_t kWatchMagic = 0x3148435441574744;  // "DGWATCH1"
 
 enum class WatchWord : uint32_t {
-  hello,     // to rank 0: who I am
-  welcome,   // from rank 0, which is as `rank`, `pid` and `text` say
-  beat,      // I am alive
-  goodbye,   // I leave, and all is well
-  failure,   // `text`: what became of rank `rank`
-  complaint  // the same, in the words of that rank, which says it to people too
+  hello,      // to rank 0: who I am
+  welcome,    // from rank 0, which is as `rank`, `pid` and `text` say
+  beat,       // I am alive
+  goodbye,    // I leave, and all is well
+  failure,    // `text`: what became of rank `rank`
+  complaint,  // the same, in the words of that rank, which says it to people too
+  complete    // from rank 0: all ranks have come
 };
 
 struct WatchFrame {
@@ -71,7 +72,8 @@ static_assert(sizeof(WatchPlace) == 1024);
 
 WatchPlace watch_place_of_this_machine(int port);
 
-// Connects to rank 0's watch and is welcomed, as `welcome` says. Throws UserError after the deadline.
-WatchLink join_watch(const WatchPlace&, const WatchFrame& hello, Deadline, WatchFrame& welcome);
+// Connects to rank 0's watch and is welcomed, as `welcome` says. Throws UserError after the deadline, when it has tried
+// all of rank 0's addresses.
+WatchLink join_watch(const WatchPlace&, const WatchFrame& hello, const Wait&, WatchFrame& welcome);
 
 }  // namespace dgc

@@ -45,10 +45,13 @@ WatchPlace Watch::Thread::listen() {
   return place;
 }
 
-void Watch::Thread::join(const WatchPlace& place) {
+void Watch::Thread::join(const WatchPlace& place, const WhileMeeting& look) {
   own_.secret = place.secret;
   WatchFrame welcome;
-  WatchLink link = join_watch(place, own_, Clock::now() + options_.start_timeout, welcome);
+  // Rank 0 listened when it told the place: who does not answer within the timeout will not.
+  const Wait wait(Clock::now() + std::min(options_.start_timeout, options_.timeout),
+                  [&] { look(fmt::format("rank {} waits for rank 0's heartbeat", options_.rank)); });
+  WatchLink link = join_watch(place, own_, wait, welcome);
   link.send({});  // a beat: here I am
   peers_.push_back({0, welcome.who(), std::move(link), Clock::now()});
 }
@@ -64,15 +67,23 @@ void Watch::Thread::start() {
   });
 }
 
-void Watch::Thread::wait_for_all() {
-  std::unique_lock lock(mutex_);
-  if (changed_.wait_for(lock, options_.start_timeout, [&] { return absent_.empty() || failed_; })) return;
-  const std::string why =
-      fmt::format("rank 0 waited {:g} s for the heartbeats of all ranks, but those of {} did not come",
-                  seconds(options_.start_timeout), fmt::join(absent_, ", "));
-  lock.unlock();
-  fail(why);
-  throw UserError(why);
+void Watch::Thread::wait_for_all(const WhileMeeting& look) {
+  constexpr milliseconds kBetweenLooks(100);
+  const Clock::time_point deadline = Clock::now() + options_.start_timeout;
+  while (true) {
+    std::unique_lock lock(mutex_);
+    if (changed_.wait_for(lock, kBetweenLooks, [&] { return all_here_ || failed_; })) return;
+    const std::string absent = fmt::format("{}", fmt::join(absent_, ", "));
+    lock.unlock();
+    if (options_.rank > 0) {
+      look(fmt::format("rank {} has met rank 0 and waits for the other ranks", options_.rank));
+    } else if (Clock::now() < deadline) {
+      look("rank 0 waits for the heartbeats of ranks " + absent);
+    } else {
+      throw_user_error("rank 0 waited {:g} s for the heartbeats of all ranks, but those of {} did not come",
+                       seconds(options_.start_timeout), absent);
+    }
+  }
 }
 
 std::optional<std::string> Watch::Thread::failure() const {
@@ -95,7 +106,7 @@ std::string Watch::Thread::cause_of(const std::string& symptom) const {
 void Watch::Thread::fail(const std::string& reason) noexcept {
   try {
     std::unique_lock lock(mutex_);
-    if (failed_) return;
+    if (failed_ || !thread_.joinable()) return;  // without the thread nobody has been met who could be told
     failure_ = own_reason_ = fmt::format("{}: {}", own_.who(), reason);
     failed_ = true;
     wake();
@@ -165,6 +176,16 @@ void Watch::Thread::receive_guests(Clock::time_point now) {
   if (peers_.size() + 1 < static_cast<size_t>(options_.size)) return;
   guests_.clear();
   listener_ = Socket();
+  WatchFrame complete;
+  complete.word = WatchWord::complete;
+  tell_all(complete);
+  note_complete();
+}
+
+void Watch::Thread::note_complete() {
+  const std::lock_guard lock(mutex_);
+  all_here_ = true;
+  changed_.notify_all();
 }
 
 // False when this was all that is to be said with him: he is a rank now, or will never be one.
@@ -189,6 +210,15 @@ bool Watch::Thread::hear_out(Guest& guest, Clock::time_point now) {
   return false;
 }
 
+// Only rank 0 says that all have come. A rank that joins it just after it has told a failure hears nothing but this.
+void Watch::Thread::note_goodbye(const Peer& peer) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (peer.rank > 0 || all_here_) return;
+  }
+  adopt(WatchWord::failure, peer.who + " has left before all ranks had come", peer.rank, nullptr);
+}
+
 void Watch::Thread::receive_from_peers(Clock::time_point now) {
   for (Peer& peer : peers_) {
     WatchFrame frame;
@@ -201,6 +231,9 @@ void Watch::Thread::receive_from_peers(Clock::time_point now) {
         adopt(WatchWord::failure, peer.who + " has died", peer.rank, nullptr);
       } else if (frame.word == WatchWord::goodbye) {
         peer.link.close();
+        note_goodbye(peer);
+      } else if (frame.word == WatchWord::complete) {
+        note_complete();
       } else if (frame.word == WatchWord::failure || frame.word == WatchWord::complaint) {
         adopt(frame.word, frame.text, static_cast<int>(frame.rank), &peer);
       }

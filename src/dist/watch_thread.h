@@ -23,9 +23,9 @@ class Watch::Thread {
 
   // Before start(): rank 0 listens, or another rank joins it.
   WatchPlace listen();
-  void join(const WatchPlace&);
+  void join(const WatchPlace&, const WhileMeeting&);
   void start();
-  void wait_for_all();  // on rank 0, or for the first failure; throws UserError
+  void wait_for_all(const WhileMeeting&);  // or for the first failure; throws UserError
 
   std::string cause_of(const std::string& symptom) const;
 
@@ -54,6 +54,8 @@ class Watch::Thread {
   void forgive(Clock::duration stopped);
   void receive_guests(Clock::time_point now);
   bool hear_out(Guest&, Clock::time_point now);
+  void note_complete();
+  void note_goodbye(const Peer&);
   void receive_from_peers(Clock::time_point now);
   void judge(Clock::time_point now);
   void adopt(WatchWord, const std::string& sentence, int about, const Peer* source);
@@ -73,6 +75,7 @@ class Watch::Thread {
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   std::set<int> absent_;  // on rank 0
+  bool all_here_ = false;
   bool stop_ = false;
   std::string own_reason_;  // not yet told
   std::string failure_;

@@ -50,6 +50,7 @@ size_t Decoder::scratch_bytes(const Shape& x, DType type) const {
 
 void Decoder::run(const LossArgs& l) const {
   const int64_t in = options_.in, classes = options_.classes, all = l.x.numel() / in, step = rows_at_once(all);
+  DGC_CHECK(l.labels.numel() == all && l.labels.dtype == DType::i32, "a label for each row");
   for (int64_t first = 0; first < all; first += step) {
     const int64_t rows = std::min(step, all - first);
     const LinearArgs size{.batch = rows, .in = in, .out = classes};

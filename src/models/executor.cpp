@@ -20,18 +20,26 @@ struct ViewList {
   std::span<const V> span() const { return {items.data(), size}; }
 };
 
+// Of an arena whose layout is another network's, layers would read and write beyond their tensors.
+View arena_view(const Arena& arena, const std::vector<ParamSpec>& specs, int i) {
+  const ParamSpec& wanted = specs[static_cast<size_t>(i)];
+  DGC_CHECK(i < arena.layout().size() && arena.layout().spec(i).shape == wanted.shape,
+            "an arena without this network's " + wanted.name);
+  return arena.view(i);
+}
+
 // The loss's parameters lie where they were made.
 template <typename V>
 ViewList<V> loss_views(const Arena& arena, const Network& network) {
   ViewList<V> list;
-  for (const int i : network.loss_params()) list.push(arena.view(i));
+  for (const int i : network.loss_params()) list.push(arena_view(arena, network.params(), i));
   return list;
 }
 
 template <typename V>
-ViewList<V> arena_views(const Arena& arena, int first, int count) {
+ViewList<V> arena_views(const Arena& arena, const std::vector<ParamSpec>& specs, int first, int count) {
   ViewList<V> list;
-  for (int i = first; i < first + count; ++i) list.push(arena.view(i));
+  for (int i = first; i < first + count; ++i) list.push(arena_view(arena, specs, i));
   return list;
 }
 
@@ -129,10 +137,14 @@ ConstView Executor::tensor_view(int tensor, ConstView x) const {
   return block_view(activation_[static_cast<size_t>(tensor)], shape(tensor));
 }
 
-View Executor::forward(const Arena& weights, const Arena& buffers, ConstView x, const RunContext& run) {
-  DGC_CHECK(memory_ != nullptr || plan_.bytes() == 0, "attach() memory first");
+void Executor::check_input(ConstView x) const {
   DGC_CHECK(x.shape == shape(0) && x.dtype == network_.input_type(activations_),
             "input " + x.shape.str() + " does not fit the network");
+}
+
+View Executor::forward(const Arena& weights, const Arena& buffers, ConstView x, const RunContext& run) {
+  DGC_CHECK(memory_ != nullptr || plan_.bytes() == 0, "attach() memory first");
+  check_input(x);
   DGC_CHECK(run.training == (mode_ == Mode::training), "executor planned for another mode");
   DGC_CHECK(run.state != nullptr || network_.state().empty(), "this network needs a state");
   for (size_t i = 0; i < steps_.size(); ++i) {
@@ -140,10 +152,10 @@ View Executor::forward(const Arena& weights, const Arena& buffers, ConstView x, 
     const Range range(backend_, node.name.c_str());
     ViewList<ConstView> in;
     for (const int input : node.inputs) in.push(tensor_view(input, x));
-    const auto params = arena_views<ConstView>(weights, node.first_param, node.params);
-    const auto statistics = arena_views<View>(buffers, node.first_buffer, node.buffers);
+    const auto params = arena_views<ConstView>(weights, network_.params(), node.first_param, node.params);
+    const auto statistics = arena_views<View>(buffers, network_.buffers(), node.first_buffer, node.buffers);
     ViewList<View> state;
-    if (node.states > 0) state = arena_views<View>(*run.state, node.first_state, node.states);
+    if (node.states > 0) state = arena_views<View>(*run.state, network_.state(), node.first_state, node.states);
     node.layer->forward({.backend = backend_,
                          .run = run,
                          .x = in.span(),
@@ -184,8 +196,10 @@ void Executor::run_loss(const Arena& weights, const Target& target, View dx, std
 
 void Executor::logits(const Arena& weights, int64_t first_row, View to) {
   const View x = output();
-  const int64_t rows = network_.loss().logits_shape(x.shape)[0], row = x.numel() / rows;
+  const Shape all = network_.loss().logits_shape(x.shape);
+  const int64_t rows = all[0], row = x.numel() / rows;
   DGC_CHECK(to.shape.rank() == 2 && first_row >= 0 && first_row + to.shape[0] <= rows, "rows that the output has not");
+  DGC_CHECK(to.shape[1] == all[1], "classes that the output has not");
   const auto params = loss_views<ConstView>(weights, network_);
   const auto* const from =
       static_cast<const std::byte*>(x.data) + static_cast<size_t>(first_row * row) * dtype_size(x.dtype);
@@ -197,6 +211,7 @@ View Executor::output_gradient() const { return block_view(gradient_.back(), sha
 void Executor::backward(const Arena& weights, const Arena& gradients, ConstView x, const RunContext& run,
                         const std::function<void(int first, int count)>& ready) {
   DGC_CHECK(mode_ == Mode::training, "executor planned for evaluation");
+  check_input(x);
   const int loss_params = network_.own_loss_params();
   if (loss_params > 0) ready(static_cast<int>(network_.params().size()) - loss_params, loss_params);
   for (size_t i = steps_.size(); i-- > 0;) {
@@ -214,8 +229,8 @@ void Executor::backward(const Arena& weights, const Arena& gradients, ConstView 
     }
     ConstView y = tensor_view(static_cast<int>(i) + 1, x);
     if (!node.layer->keeps_output()) y.data = nullptr;
-    const auto params = arena_views<ConstView>(weights, node.first_param, node.params);
-    const auto dparams = arena_views<View>(gradients, node.first_param, node.params);
+    const auto params = arena_views<ConstView>(weights, network_.params(), node.first_param, node.params);
+    const auto dparams = arena_views<View>(gradients, network_.params(), node.first_param, node.params);
     node.layer->backward({.backend = backend_,
                           .run = run,
                           .x = in.span(),

@@ -74,6 +74,7 @@ class Executor {
   View block_view(int block, const Shape& shape) const;
   ConstView tensor_view(int tensor, ConstView x) const;
   View output() const;
+  void check_input(ConstView x) const;
 
   const Network& network_;
   Backend& backend_;

@@ -13,9 +13,23 @@ Shape with_batch(const Shape& shape, int64_t batch) {
   return result;
 }
 
+// Far more than fits any memory, and so little that no sum of bytes overflows.
+void require_countable(const std::string& what, const Shape& shape) {
+  constexpr int64_t kMost = int64_t{1} << 36;
+  int64_t numel = 1;
+  for (const int64_t size : shape) {
+    if (!__builtin_mul_overflow(numel, size, &numel) && numel <= kMost) continue;
+    throw_user_error(
+        "{}: {} is more than the 2^36 numbers that a tensor may have; make the model, its input or the "
+        "batch smaller",
+        what, shape.str());
+  }
+}
+
 int append_named(std::vector<ParamSpec>& to, const std::string& node, std::vector<ParamSpec> specs) {
   for (ParamSpec& spec : specs) {
     spec.name = node + "." + spec.name;
+    require_countable(spec.name, spec.shape);
     to.push_back(std::move(spec));
   }
   return static_cast<int>(specs.size());
@@ -43,6 +57,7 @@ int Network::add(const std::string& name, std::unique_ptr<Layer> layer, std::vec
   } catch (const UserError& error) {
     throw_user_error("layer {}: {}", name, error.what());
   }
+  require_countable("layer " + name, shapes_.back());
   Node node{.name = name, .layer = std::move(layer), .inputs = std::move(inputs)};
   node.first_param = static_cast<int>(params_.size());
   node.first_buffer = static_cast<int>(buffers_.size());
@@ -87,10 +102,12 @@ Shape Network::shape(int tensor, int64_t batch) const {
 
 std::vector<Shape> Network::shapes(int64_t batch) const {
   std::vector<Shape> all = {with_batch(shapes_[0], batch)};
+  require_countable("the input", all[0]);
   for (const Node& node : nodes_) {
     std::vector<Shape> in;
     for (const int input : node.inputs) in.push_back(all[static_cast<size_t>(input)]);
     all.push_back(node.layer->output_shape(in));
+    require_countable("layer " + node.name, all.back());
   }
   return all;
 }

@@ -108,8 +108,11 @@ void Dgc::lay_out(const DgcLayoutOptions& options, DgcOverlap* overlap) {
   layout_ = make_dgc_layout(context_.layout, options);
   tables_ = DgcTables(context_.backend.device(), layout_);
   if (layout_.transport == Transport::sparse) masked_.reset();
-  split_.reset();
-  if (layout_.split) split_.emplace(context_, layout_);
+  if (layout_.split) {
+    split_.emplace(context_, layout_);
+  } else {
+    split_.reset();
+  }
   overlaps_ = overlap != nullptr && layout_.transport == Transport::sparse && !split_;
   if (overlaps_) {
     overlap->lay_out(buckets_, cut_into_buckets(context_.layout, layout_, *options_.bucket_bytes));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tensor/errors.h"
+
 namespace dgc {
 namespace {
 
@@ -93,6 +95,12 @@ DgcLayout make_dgc_layout(const ParamLayout& params, const DgcLayoutOptions& opt
   };
   for (int i = 0; i < params.size(); ++i) {
     const int64_t numel = params.numel(i);
+    if (numel >= int64_t{1} << 32) {
+      throw_user_error(
+          "{} has {} parameters, and the optimizer \"dgc\" sends tensors of less than 2^32: train with "
+          "\"sgd\", or make the layer smaller",
+          params.spec(i).name, numel);
+    }
     if (!is_small(params.spec(i)) && numel > 0) add(params.offset(i), numel, kept_elements(numel, options.sparsity));
   }
   if (options.small_tensors != SmallTensors::sparse) {

@@ -4,6 +4,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,6 +16,32 @@ namespace dgc {
 namespace {
 
 constexpr size_t kAlignment = 64;  // one cache line, one AVX-512 register
+
+// What the machine can give without taking it from others; nothing where it does not say. Linux promises more, and ends
+// the process, or another one, when it is used.
+std::optional<size_t> available_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::optional<size_t> available;
+  size_t kibibytes = 0;
+  std::string name, unit;
+  while (file >> name >> kibibytes && std::getline(file, unit)) {
+    if (name == "MemAvailable:" || name == "SwapFree:") available = available.value_or(0) + kibibytes * 1024;
+  }
+  return available;
+}
+
+// Asking takes longer than a small allocation.
+void require_available(size_t bytes) {
+  constexpr size_t kLarge = size_t{1} << 26;
+  if (bytes < kLarge) return;
+  const std::optional<size_t> available = available_bytes();
+  if (!available || bytes <= *available) return;
+  throw_user_error(
+      "out of memory: {:.1f} MiB more are needed and {:.1f} MiB are there; dgc plan CONFIG lists what takes them: "
+      "lower "
+      "training.batch_per_worker, training.eval_batch or the model's sizes",
+      bytes / 1048576.0, *available / 1048576.0);
+}
 
 // Nothing is queued on the processor: data is there as soon as it is copied.
 class CpuUpload final : public Upload {
@@ -72,6 +101,7 @@ class CpuDevice final : public Device {
   void* allocate(size_t bytes) override {
     const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     if (rounded == 0) return nullptr;
+    require_available(bytes);
     void* memory = std::aligned_alloc(kAlignment, rounded);
     if (memory == nullptr) throw_user_error("out of memory: {:.1f} MiB more are needed", bytes / 1048576.0);
     std::memset(memory, 0, rounded);

@@ -52,10 +52,7 @@ std::string checksum(const ImageDataset& dataset) {
 }
 
 void describe_images(Row& facts, const std::string& set, const ImageDataset& dataset) {
-  const ImageShape shape = dataset.shape();
   facts.set(set + ", its number of images", fmt::format("{}", dataset.size()));
-  facts.set(set + ", its images' shape", fmt::format("{}x{}x{}", shape.height, shape.width, shape.channels));
-  facts.set(set + ", its number of classes", fmt::format("{}", dataset.classes()));
   facts.set(set + ", a checksum of some images", checksum(dataset));
 }
 
@@ -71,6 +68,7 @@ void describe_speech(Row& facts, const std::string& set, const Speech& dataset) 
 }
 
 void describe(Row& facts, const std::string& set, const Dataset& dataset) {
+  for (const Trait& trait : dataset.traits()) facts.set(set + ", its " + trait.name, trait.value);
   if (const auto* images = dynamic_cast<const ImageDataset*>(&dataset)) return describe_images(facts, set, *images);
   if (const auto* speech = dynamic_cast<const Speech*>(&dataset)) return describe_speech(facts, set, *speech);
   const std::vector<int32_t>& words = dynamic_cast<const Text&>(dataset).words();
@@ -124,6 +122,7 @@ Row start_facts(const StartOf& start) {
   facts.set("program", program_version()).set("formats", format_versions());
   facts.set(kConfig, resolved_json(start.config));
   facts.set("option --resume", std::string(start.options.resume ? "given" : "not given"));
+  facts.set("option --overwrite", std::string(start.options.overwrite ? "given" : "not given"));
   facts.set("option --out", run_path(start.config, start.options).string());
   const Rank::Data& data = start.data;
   if (data.vocabulary != nullptr) facts.set("vocabulary, its checksum", vocabulary_xxh64(*data.vocabulary));

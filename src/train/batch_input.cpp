@@ -30,12 +30,17 @@ View BatchInput::labels() const {
 View BatchInput::lengths() const { return pads() ? View{lengths_.data(), {streams_}, DType::i32} : View{}; }
 
 void BatchInput::stage(const Batch& batch) {
-  const auto row = network_.shape(0).numel();
+  const int64_t row = network_.shape(0).numel();
+  const int64_t numbers = type_ == DType::i32 ? std::ssize(batch.tokens) : std::ssize(batch.images);
+  staged_rows_ = numbers / row;
+  DGC_CHECK(staged_rows_ * row == numbers && staged_rows_ <= sizes_.rows,
+            "a batch of as many rows as there is room for");
+  const int64_t labels = pads() ? streams_ * (1 + sizes_.most_labels) : staged_rows_ * labels_per_row_;
+  DGC_CHECK(std::ssize(batch.labels) == labels, "the labels of a batch");
+  DGC_CHECK(!pads() || std::ssize(batch.lengths) == streams_, "a length for each stream of a batch");
   if (type_ == DType::i32) {
-    staged_rows_ = std::ssize(batch.tokens) / row;
     x_upload_->stage(batch.tokens.data(), batch.tokens.size() * sizeof(int32_t));
   } else {
-    staged_rows_ = std::ssize(batch.images) / row;
     x_upload_->stage(batch.images.data(), batch.images.size() * sizeof(float));
   }
   label_upload_->stage(batch.labels.data(), batch.labels.size() * sizeof(int32_t));

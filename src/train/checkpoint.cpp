@@ -21,11 +21,28 @@ void remove_folder(const fs::path& folder) {
   if (error) throw_user_error("cannot remove {}: {}", folder.string(), error.message());
 }
 
+Manifest read_manifest(const fs::path& checkpoint) {
+  const fs::path path = checkpoint / kManifest;
+  const std::string text = read_file(path);
+  if (read_file(checkpoint / kManifestHash) != xxh64_hex(text.data(), text.size())) {
+    throw_user_error("{} is damaged: it does not match {}", path.string(), kManifestHash);
+  }
+  return parse_manifest(text, path.string());
+}
+
+bool is_sound(const fs::path& checkpoint) {
+  try {
+    return read_manifest(checkpoint).values.boolean(kSound).value_or(true);
+  } catch (const UserError&) {
+    return false;  // damaged
+  }
+}
+
 }  // namespace
 
 std::string worker_file(int64_t worker) { return fmt::format("worker-{:04}.safetensors", worker); }
 
-CheckpointStore::CheckpointStore(const fs::path& run) : root_(run / "checkpoints"), saving_(root_ / ".saving") {}
+CheckpointStore::CheckpointStore(const fs::path& run) : root_(run / kCheckpoints), saving_(root_ / ".saving") {}
 
 void CheckpointStore::begin() const {
   remove_folder(saving_);  // what a killed save left
@@ -49,18 +66,21 @@ void CheckpointStore::commit(const Manifest& manifest, int64_t keep) const {
   const fs::path target = root_ / fmt::format("{}{:09}", kPrefix, manifest.step);
   // What is not older than this one was passed over as damaged when the run was resumed. Counted among the newest, it
   // would push out good ones.
-  std::vector<fs::path> older = list();
-  while (!older.empty() && older.front() >= target) {
-    remove_folder(older.front());
-    older.erase(older.begin());
+  std::vector<fs::path> all = list();
+  while (!all.empty() && all.front() >= target) {
+    remove_folder(all.front());
+    all.erase(all.begin());
   }
   std::error_code error;
   fs::rename(saving_, target, error);
   if (error) throw_user_error("cannot rename {} to {}: {}", saving_.string(), target.string(), error.message());
   sync_directory(root_);
-  for (size_t i = static_cast<size_t>(keep) - 1; i < older.size(); ++i) {
-    fs::remove_all(older[i], error);
-    if (error) spdlog::warn("cannot remove {}: {}", older[i].string(), error.message());
+  all.insert(all.begin(), target);
+  const auto sound = std::ranges::find_if(all, is_sound);
+  for (auto path = all.begin() + std::min(keep, std::ssize(all)); path != all.end(); ++path) {
+    if (path == sound) continue;
+    fs::remove_all(*path, error);
+    if (error) spdlog::warn("cannot remove {}: {}", path->string(), error.message());
   }
 }
 
@@ -71,20 +91,25 @@ void CheckpointStore::discard() const noexcept {
 
 std::vector<fs::path> CheckpointStore::list() const {
   std::vector<fs::path> found;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(root_, none)) {
-    if (entry.path().filename().string().starts_with(kPrefix)) found.push_back(entry.path());
+  std::error_code error;
+  for (fs::directory_iterator it(root_, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().filename().string().starts_with(kPrefix)) found.push_back(it->path());
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw_user_error("{}: cannot list the folder: {}", root_.string(), error.message());
   }
   std::ranges::sort(found, std::greater<>());
   return found;
 }
 
+std::optional<fs::path> CheckpointStore::newest_sound() const {
+  const std::vector<fs::path> all = list();
+  const auto found = std::ranges::find_if(all, is_sound);
+  return found == all.end() ? std::nullopt : std::optional(*found);
+}
+
 Checkpoint::Checkpoint(fs::path path) : path_(std::move(path)) {
-  const std::string text = read_file(path_ / kManifest);
-  if (read_file(path_ / kManifestHash) != xxh64_hex(text.data(), text.size())) {
-    throw_user_error("{} is damaged: it does not match {}", (path_ / kManifest).string(), kManifestHash);
-  }
-  manifest_ = parse_manifest(text, (path_ / kManifest).string());
+  manifest_ = read_manifest(path_);
   for (const ManifestFile& file : manifest_.files) read(file);
 }
 

@@ -13,6 +13,8 @@ namespace dgc {
 
 std::string worker_file(int64_t worker);  // "worker-0000.safetensors"
 inline constexpr const char* kSharedFile = "optimizer.safetensors";
+inline constexpr const char* kCheckpoints = "checkpoints";  // a run's folder of them
+inline constexpr const char* kSound = "sound";              // of a manifest's values; false: made while a run diverged
 
 // RUN/checkpoints/step-000001200/
 //   weights.safetensors      parameters and averaged BatchNorm statistics, by PyTorch's names
@@ -31,12 +33,15 @@ class CheckpointStore {
   // UserError, and discard() then makes room again: the earlier checkpoints are untouched.
   void begin() const;
   ManifestFile write(const std::string& name, const std::vector<TensorSource>& tensors, Device&) const;
-  // Then deletes all but the newest `keep`, at least 1, and any of a later step: a resumed run has passed those over.
+  // Then deletes any of a later step, which a resumed run has passed over, and all but the newest `keep`, at least 1,
+  // and the newest sound one: what a run saves while it diverges takes the place of nothing that is worth going back
+  // to.
   void commit(const Manifest& manifest, int64_t keep) const;
   void discard() const noexcept;
 
-  // Newest first.
+  // Newest first. Throws UserError where there is a folder that cannot be read: it may hold some.
   std::vector<std::filesystem::path> list() const;
+  std::optional<std::filesystem::path> newest_sound() const;  // by the manifests alone
 
  private:
   std::filesystem::path root_;

@@ -1,6 +1,9 @@
 #include "train/datasets.h"
 
+#include <spdlog/spdlog.h>
+
 #include "data/text.h"
+#include "tensor/errors.h"
 #include "train/make_speech.h"
 #include "train/vocabulary_file.h"
 
@@ -33,11 +36,30 @@ std::unique_ptr<Dataset> make_set(const Config& config, Split split) {
 
 }  // namespace
 
+void require_alike(const Dataset& train, const Dataset& other, const char* name, const char* key) {
+  const std::vector<Trait> wanted = train.traits(), there = other.traits();
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (there.at(i) == wanted[i]) continue;
+    throw_user_error("{}: the {} is {} in the training set, but {} in the {} set, and one model reads both", key,
+                     wanted[i].name, wanted[i].value, there[i].value, name);
+  }
+}
+
+void tell_remarks(const Datasets& sets) {
+  const std::pair<const Dataset*, const char*> all[] = {
+      {sets.train.get(), "training"}, {sets.valid.get(), "validation"}, {sets.test.get(), "test"}};
+  for (const auto& [set, name] : all) {
+    if (set == nullptr) continue;
+    for (const std::string& remark : set->remarks()) spdlog::warn("the {} set: {}", name, remark);
+  }
+}
+
 Datasets make_datasets(const Config& config) {
   Datasets sets;
   if (!is_text(config)) {
     sets.train = make_set(config, Split::train);
     sets.test = make_set(config, Split::test);
+    require_alike(*sets.train, *sets.test, "test", "data.path");
     return sets;
   }
   sets.vocabulary = make_vocabulary(config.data.text);
@@ -46,6 +68,8 @@ Datasets make_datasets(const Config& config) {
                           .limit = config.data.train_limit},
                          *sets.vocabulary);
   open_test_texts(config, sets);
+  require_alike(*sets.train, *sets.valid, "validation", "data.valid");
+  require_alike(*sets.train, *sets.test, "test", "data.test");
   return sets;
 }
 

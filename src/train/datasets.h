@@ -17,11 +17,18 @@ struct Datasets {
   Rank::Data data() const { return {*train, *test, valid.get(), vocabulary ? &*vocabulary : nullptr}; }
 };
 
-// Throws UserError that names the file and what is wrong with it.
+// Throws UserError that names the file and what is wrong with it, or in what the sets differ that a model needs alike.
 Datasets make_datasets(const Config&);
 
 // To evaluate a run: no training set, and the run's own vocabulary.
 Datasets make_test_datasets(const Config&, const std::filesystem::path& run);
+
+// Throws UserError that names the key when a model of the training set could not read another one: each of the traits
+// must be the same.
+void require_alike(const Dataset& train, const Dataset& other, const char* name, const char* key);
+
+// Warns of all that the sets remark.
+void tell_remarks(const Datasets&);
 
 // With model.vocabulary as the data has it, where the config leaves that open.
 Config with_vocabulary(Config, const Datasets&);

@@ -19,6 +19,8 @@ class Measurer {
       : config_(config), options_(options), model_(config, checkpoint, test.sample()) {}
 
   EvalSums run(const Dataset& set, const std::function<void(ConstView)>& on_output = {}) {
+    const Network& net = model_.network;
+    require_classes(config_, net.loss().logits_shape(net.shape(net.output()))[1], set);
     Evaluator evaluator(model_.network, *model_.backend, set, config_.training.eval_batch,
                         static_cast<int>(config_.data.threads));
     const Buffer activations(model_.backend->device(), evaluator.activation_bytes());
@@ -64,6 +66,7 @@ Evaluation evaluate_run(const std::filesystem::path& run, const EvaluateOptions&
     throw_user_error("--beam, --lm and --show are for speech, and {} is not the run of a speech model", run.string());
   }
   const Datasets sets = make_test_datasets(config, run);
+  tell_remarks(sets);
   if (sets.vocabulary) require_same_vocabulary(*checkpoint, *sets.vocabulary);
 
   Measurer measurer(config, options, *sets.test, *checkpoint);

@@ -11,7 +11,7 @@ namespace {
 
 std::vector<int64_t> evaluation_rows(const Dataset& dataset, int64_t rows) {
   if (dataset.most_labels() > 0) return padded_lengths(dataset.rows());
-  return {rows, dataset.rows() % rows};
+  return {std::min(rows, dataset.rows()), dataset.rows() % rows};
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <new>
 #include <thread>
 #include <vector>
@@ -51,6 +52,11 @@ constexpr milliseconds kMoment(1000), kHeadStart(3000);
 
 Complaint complaint(const std::exception& error) {
   if (dynamic_cast<const UserError*>(&error) != nullptr) return {error.what(), true};
+  // Paths are the user's, and what the system refuses with them is: a folder of someone else's, a name that is too
+  // long.
+  if (const auto* files = dynamic_cast<const std::filesystem::filesystem_error*>(&error)) {
+    return {fmt::format("{}: {}", files->path1().string(), files->code().message()), true};
+  }
   if (dynamic_cast<const PeerFailed*>(&error) != nullptr) return {error.what(), false};
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return {"out of memory", false};
   return {std::string("internal error: ") + error.what(), false};

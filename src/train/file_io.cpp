@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <random>
 #include <utility>
 
 #include "tensor/errors.h"
@@ -19,20 +20,61 @@ namespace {
   throw_user_error("cannot {} {}: {}", action, path.string(), std::strerror(errno));
 }
 
+bool is_standard_output(const struct stat& file) {
+  struct stat out {};
+  return ::fstat(STDOUT_FILENO, &out) == 0 && out.st_dev == file.st_dev && out.st_ino == file.st_ino;
+}
+
+// Also where the link's target is not there yet.
+std::filesystem::path behind_links(std::filesystem::path path) {
+  std::error_code no_link;
+  while (true) {
+    const std::filesystem::path target = std::filesystem::read_symlink(path, no_link);
+    if (no_link) return path;
+    path = path.parent_path() / target;
+  }
+}
+
 }  // namespace
 
 std::string xxh64_hex(const void* data, size_t bytes) { return fmt::format("{:016x}", XXH64(data, bytes, 0)); }
 
 FileWriter::FileWriter(std::filesystem::path path) : path_(std::move(path)) {
-  file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  struct stat old {};
+  const bool exists = ::stat(path_.c_str(), &old) == 0;
+  if (!exists && errno != ENOENT) throw_system("create", path_);  // such as links that lead to themselves
+  if (exists && is_standard_output(old)) {
+    file_ = ::dup(STDOUT_FILENO);  // opened anew, it would write over what is printed
+  } else if (exists && !S_ISREG(old.st_mode)) {
+    file_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  } else {
+    if (exists && ::access(path_.c_str(), W_OK) != 0) throw_system("write", path_);
+    place_ = behind_links(path_);
+    open_beside();
+  }
   if (file_ < 0) throw_system("create", path_);
+  if (exists && !beside_.empty()) {
+    [[maybe_unused]] const int only_root_may = ::fchown(file_, old.st_uid, old.st_gid);
+    ::fchmod(file_, old.st_mode & 0777);
+  }
   XXH64_state_t* state = XXH64_createState();
   XXH64_reset(state, 0);
   hash_ = state;
 }
 
+// The name is short, so that it fits wherever the file's own does, and random, as ranks on several machines may write
+// into one folder.
+void FileWriter::open_beside() {
+  std::random_device random;
+  do {
+    beside_ = place_.parent_path() / fmt::format(".new-{:08x}", random());
+    file_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (file_ < 0 && errno == EEXIST);
+}
+
 FileWriter::~FileWriter() {
   if (file_ >= 0) ::close(file_);
+  if (!beside_.empty()) ::unlink(beside_.c_str());
   XXH64_freeState(static_cast<XXH64_state_t*>(hash_));
 }
 
@@ -50,8 +92,11 @@ void FileWriter::write(const void* data, size_t bytes) {
 }
 
 FileWriter::Written FileWriter::finish() {
-  if (::fsync(file_) != 0) throw_system("sync", path_);
+  const bool synced = ::fsync(file_) == 0 || errno == EINVAL;  // of a pipe or a device there is nothing to sync
+  if (!synced) throw_system("sync", path_);
   if (::close(std::exchange(file_, -1)) != 0) throw_system("close", path_);
+  if (!beside_.empty() && ::rename(beside_.c_str(), place_.c_str()) != 0) throw_system("replace", path_);
+  beside_.clear();
   return {bytes_, fmt::format("{:016x}", XXH64_digest(static_cast<XXH64_state_t*>(hash_)))};
 }
 

@@ -9,12 +9,15 @@ namespace dgc {
 
 std::string xxh64_hex(const void* data, size_t bytes);  // 16 lower-case digits
 
-// Writes a file from front to back, hashing it on the way. Every failure is a UserError that names the file and says
-// what the system said.
+// Writes a file from front to back, hashing it on the way. Under its own name the file is whole or as it was before: it
+// is written beside its place, and finish() renames it. Where `path` is a link, the file behind the link is replaced,
+// and a replaced file's mode and, if the system lets, owner stay. What cannot be replaced (a device, a pipe, the file
+// that standard output goes to) is written in place. Every failure is a UserError that names the file and says what the
+// system said.
 class FileWriter {
  public:
   explicit FileWriter(std::filesystem::path path);
-  ~FileWriter();
+  ~FileWriter();  // without finish(): nothing has happened
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
@@ -27,13 +30,16 @@ class FileWriter {
   Written finish();  // the data is on the disk when this returns (fsync)
 
  private:
+  void open_beside();
+
   std::filesystem::path path_;
+  std::filesystem::path place_, beside_;  // empty: it is written in place
   int file_ = -1;
   void* hash_ = nullptr;
   uint64_t bytes_ = 0;
 };
 
-void write_file(const std::filesystem::path& path, const std::string& text);  // with fsync
+void write_file(const std::filesystem::path& path, const std::string& text);  // by FileWriter
 void sync_directory(const std::filesystem::path& path);                       // names in it survive a power cut
 std::string read_file(const std::filesystem::path& path);
 

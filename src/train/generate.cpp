@@ -68,6 +68,10 @@ void generate(const std::filesystem::path& run, const GenerateOptions& options,
   if (!checkpoint) throw_user_error("{} has no checkpoint to generate from", run.string());
   const Vocabulary vocabulary = run_vocabulary(run);
   require_same_vocabulary(*checkpoint, vocabulary);
+  if (vocabulary.size() > config.model.lstm.vocabulary) {
+    throw_user_error("{}: its vocabulary has {} words, but model.vocabulary is {}", run.string(), vocabulary.size(),
+                     config.model.lstm.vocabulary);
+  }
   Reader reader(config, *checkpoint);
   // A model may have room for more words than there are.
   const auto known = static_cast<size_t>(vocabulary.size());

@@ -1,5 +1,6 @@
 #include "train/log.h"
 
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
@@ -8,6 +9,7 @@
 #include <mutex>
 
 #include "tensor/errors.h"
+#include "tensor/printable.h"
 
 namespace dgc {
 namespace {
@@ -26,7 +28,7 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    std::string text(message.payload.data(), message.payload.size());
+    std::string text = printable({message.payload.data(), message.payload.size()});
     if (message.level == spdlog::level::warn) text = "warning: " + text;
     if (message.level >= spdlog::level::err) text = "error: " + text;
     print(status_.empty() ? text + "\n" : kEraseLine + text + "\n" + status_);
@@ -37,6 +39,16 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
   static void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
   std::string status_;
+};
+
+// The message in a log file, which people look at on a terminal too.
+class PrintablePayload final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& to) override {
+    const std::string text = printable({message.payload.data(), message.payload.size()});
+    to.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<spdlog::custom_flag_formatter> clone() const override { return std::make_unique<PrintablePayload>(); }
 };
 
 std::shared_ptr<StderrSink> stderr_sink() {
@@ -68,7 +80,9 @@ RunLog::RunLog(const std::filesystem::path& run) {
   } catch (const spdlog::spdlog_ex&) {
     throw_user_error("{}: cannot be opened for writing; is the directory there, and yours?", path.string());
   }
-  sink_->set_pattern("%Y-%m-%d %H:%M:%S.%e %l: %v");
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<PrintablePayload>('*').set_pattern("%Y-%m-%d %H:%M:%S.%e %l: %*");
+  sink_->set_formatter(std::move(formatter));
   spdlog::default_logger()->sinks().push_back(sink_);
 }
 

@@ -5,7 +5,8 @@
 #include <string>
 
 // Messages go through spdlog (spdlog::info, spdlog::warn, ...): to stderr in plain words, and with time and level to
-// the log file of the run that is going on. spdlog::debug is for the log file alone.
+// the log file of the run that is going on. spdlog::debug is for the log file alone. What of a message could command a
+// terminal is written as \xNN (tensor/printable.h).
 namespace spdlog::sinks {
 class sink;
 }

@@ -4,20 +4,13 @@
 
 #include "config/enum_names.h"
 #include "data/open.h"
-#include "layers/activation.h"
-#include "layers/batch_norm.h"
-#include "layers/conv2d.h"
-#include "layers/dropout.h"
-#include "layers/flatten.h"
-#include "layers/linear.h"
-#include "layers/lrn.h"
-#include "layers/pool.h"
 #include "models/alexnet.h"
 #include "models/executors.h"
 #include "models/lstm_lm.h"
 #include "models/resnet.h"
 #include "optim/grouped.h"
 #include "tensor/errors.h"
+#include "train/make_layers.h"
 #include "train/make_speech.h"
 #include "train/overlap.h"
 
@@ -32,6 +25,7 @@ class FirstSamples final : public ImageDataset {
   ImageShape shape() const override { return all_->shape(); }
   int64_t classes() const override { return all_->classes(); }
   int32_t read(int64_t i, const Draw* draw, float* out) const override { return all_->read(i, draw, out); }
+  std::vector<std::string> remarks() const override { return all_->remarks(); }
 
  private:
   std::unique_ptr<ImageDataset> all_;
@@ -50,43 +44,6 @@ Network make_resnet(const ModelOptions& options, const Shape& image) {
       image);
 }
 
-Conv2dOptions conv2d_options(const LayerOptions& o, int64_t in) {
-  return {
-      .in = in, .out = o.out, .kernel = o.kernel, .stride = o.stride, .pad = o.pad, .groups = o.groups, .bias = o.bias};
-}
-
-// `in` is the last size of the layer's input: its channels or features.
-std::unique_ptr<Layer> make_layer(const LayerOptions& o, int64_t in, const std::string& name) {
-  switch (o.type) {
-    case LayerType::conv2d:
-      return std::make_unique<Conv2d>(conv2d_options(o, in));
-    case LayerType::batch_norm:
-      return std::make_unique<BatchNorm>(BatchNormOptions{.channels = in, .relu = o.relu});
-    case LayerType::relu:
-      return std::make_unique<ActivationLayer>(Activation::relu);
-    case LayerType::tanh:
-      return std::make_unique<ActivationLayer>(Activation::tanh);
-    case LayerType::sigmoid:
-      return std::make_unique<ActivationLayer>(Activation::sigmoid);
-    case LayerType::max_pool:
-      return std::make_unique<Pool>(PoolOptions{PoolKind::max, o.kernel, o.stride, o.pad});
-    case LayerType::avg_pool:
-      return std::make_unique<Pool>(PoolOptions{PoolKind::average, o.kernel, o.stride, o.pad});
-    case LayerType::global_pool:
-      return std::make_unique<GlobalPool>();
-    case LayerType::dropout:
-      return std::make_unique<Dropout>(static_cast<float>(o.p), name);
-    case LayerType::lrn:
-      return std::make_unique<Lrn>(
-          LrnOptions{o.size, static_cast<float>(o.alpha), static_cast<float>(o.beta), static_cast<float>(o.k)});
-    case LayerType::flatten:
-      return std::make_unique<Flatten>();
-    case LayerType::linear:
-      return std::make_unique<Linear>(in, o.out, o.bias);
-  }
-  DGC_CHECK(false, "a layer type that make_layer does not know");
-}
-
 Network make_language_model(const LstmModelOptions& o, int64_t streams) {
   if (o.vocabulary == 0) {
     throw_user_error("model.vocabulary: only training looks at the data; set it to the number of words");
@@ -99,22 +56,6 @@ Network make_language_model(const LstmModelOptions& o, int64_t streams) {
                        .tied = o.tied,
                        .init = static_cast<float>(o.init)},
                       streams);
-}
-
-// Named by position, as in PyTorch's nn.Sequential.
-Network make_layer_list(const std::vector<LayerOptions>& layers, const Shape& image) {
-  Network net(image);
-  int x = 0;
-  for (size_t i = 0; i < layers.size(); ++i) {
-    const Shape in = net.shape(x);
-    const std::string name = std::to_string(i);
-    x = net.add(name, make_layer(layers[i], in[in.rank() - 1], name), {x});
-  }
-  if (net.shape(x).rank() != 2) {
-    throw_user_error("model.layers: the last layer must give [batch, classes] but gives {}; end with a \"linear\"",
-                     net.shape(x).str());
-  }
-  return net;
 }
 
 }  // namespace
@@ -190,6 +131,15 @@ SampleSpec sample_spec(const Config& config) {
   DGC_CHECK(false, "a data type that sample_spec does not know");
 }
 
+void require_classes(const Config& config, int64_t classes, const Dataset& data) {
+  if (classes >= data.classes()) return;
+  if (is_text(config)) {
+    throw_user_error("model.vocabulary: {}, but the data has {} words; set it to that, or to 0", classes,
+                     data.classes());
+  }
+  throw_user_error("the model has {} classes but the data has {}; set model.classes", classes, data.classes());
+}
+
 int64_t rows_per_step(const Config& config) {
   return is_text(config) ? config.data.text.bptt : config.training.batch_per_worker;
 }
@@ -262,9 +212,15 @@ DgcLayoutOptions make_layout_options(const Config& config, double sparsity, int6
 }
 
 LrSchedule make_lr_schedule(const Config& config) {
-  static_assert(static_cast<int>(ScheduleType::exponential) == static_cast<int>(LrSchedule::Kind::exponential));
+  using Kind = LrSchedule::Kind;
+  static_assert(static_cast<int>(ScheduleType::constant) == static_cast<int>(Kind::constant));
+  static_assert(static_cast<int>(ScheduleType::step) == static_cast<int>(Kind::step));
+  static_assert(static_cast<int>(ScheduleType::cosine) == static_cast<int>(Kind::cosine));
+  static_assert(static_cast<int>(ScheduleType::polynomial) == static_cast<int>(Kind::polynomial));
+  static_assert(static_cast<int>(ScheduleType::plateau) == static_cast<int>(Kind::plateau));
+  static_assert(static_cast<int>(ScheduleType::exponential) == static_cast<int>(Kind::exponential));
   const LearningRateOptions& o = config.learning_rate;
-  return {.kind = static_cast<LrSchedule::Kind>(o.type),
+  return {.kind = static_cast<Kind>(o.type),
           .base = o.base,
           .epochs = static_cast<double>(config.training.epochs),
           .milestones = o.milestones,

@@ -27,6 +27,9 @@ SampleSpec sample_spec(const Config&);
 // model.vocabulary is not known.
 Network make_network(const ModelOptions&, const Shape& sample);
 
+// Throws UserError when the data have classes, or words, that a network with so many outputs does not know.
+void require_classes(const Config&, int64_t classes, const Dataset&);
+
 // What a worker takes of its data: images, words of each stream, or utterances.
 int64_t rows_per_step(const Config&);
 // Rows of its batches on the device, of all numbers that they may have: of speech, frames.

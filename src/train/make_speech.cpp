@@ -30,7 +30,9 @@ AudioOptions audio_options(const Config& config) {
 }
 
 FeatureOptions feature_options(const Config& config) {
+  static_assert(static_cast<int>(SpeechFeatures::spectrogram) == static_cast<int>(FeatureKind::spectrogram));
   static_assert(static_cast<int>(SpeechFeatures::log_mel) == static_cast<int>(FeatureKind::log_mel));
+  static_assert(static_cast<int>(SpeechScaling::utterance) == static_cast<int>(FeatureScaling::utterance));
   static_assert(static_cast<int>(SpeechScaling::feature) == static_cast<int>(FeatureScaling::feature));
   const SpeechFeatureOptions& o = config.data.speech.features;
   return {.kind = static_cast<FeatureKind>(o.kind),
@@ -42,6 +44,7 @@ FeatureOptions feature_options(const Config& config) {
 }
 
 std::unique_ptr<Speech> make_speech(const Config& config, Split split) {
+  static_assert(static_cast<int>(BadExamples::refuse) == static_cast<int>(OnBadExample::refuse));
   static_assert(static_cast<int>(BadExamples::skip) == static_cast<int>(OnBadExample::skip));
   const SpeechDataOptions& o = config.data.speech;
   const bool training = split == Split::train;
@@ -79,8 +82,10 @@ int64_t most_frames(const Config& config, Split split) {
 }
 
 Network make_speech_network(const SpeechModelOptions& o, const Shape& sample) {
-  static_assert(static_cast<int>(SpeechCell::relu) == static_cast<int>(RnnCell::relu));
+  static_assert(static_cast<int>(SpeechCell::lstm) == static_cast<int>(RnnCell::lstm));
   static_assert(static_cast<int>(SpeechCell::gru) == static_cast<int>(RnnCell::gru));
+  static_assert(static_cast<int>(SpeechCell::tanh) == static_cast<int>(RnnCell::tanh));
+  static_assert(static_cast<int>(SpeechCell::relu) == static_cast<int>(RnnCell::relu));
   std::vector<SpeechConvolution> convolutions;
   for (size_t i = 0; i < o.convolutions.channels.size(); ++i) {
     convolutions.push_back({.channels = o.convolutions.channels[i],

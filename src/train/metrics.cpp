@@ -60,6 +60,12 @@ Metrics evaluated_from_row(const Row& row, const std::string& where) {
   return metrics;
 }
 
+std::vector<Row> rows_of(const std::filesystem::path& run) {
+  const std::filesystem::path path = run / kMetricsFile;
+  std::error_code error;
+  return std::filesystem::exists(path, error) ? read_json_lines(path.string()) : std::vector<Row>();
+}
+
 // What an earlier attempt wrote up to and including a step.
 std::vector<Row> rows_up_to(int64_t step, const std::filesystem::path& path) {
   std::vector<Row> rows = read_json_lines(path.string());
@@ -178,7 +184,20 @@ FinalMetrics final_from_row(const Row& row, const std::string& where) {
   return final;
 }
 
-MetricsWriter::MetricsWriter(const std::filesystem::path& run, int64_t step) : file_(run / "metrics.jsonl") {
+bool has_steps(const std::filesystem::path& run) {
+  try {
+    return std::ranges::any_of(rows_of(run), [](const Row& row) { return row.text("kind") == "step"; });
+  } catch (const UserError&) {
+    return true;
+  }
+}
+
+std::optional<int64_t> final_step(const std::filesystem::path& run) {
+  const std::vector<Row> rows = rows_of(run);
+  return rows.empty() || rows.back().text("kind") != "final" ? std::nullopt : rows.back().integer("step");
+}
+
+MetricsWriter::MetricsWriter(const std::filesystem::path& run, int64_t step) : file_(run / kMetricsFile) {
   const std::vector<Row> kept = step > 0 ? rows_up_to(step, file_.path()) : std::vector<Row>{};
   for (const Row& row : kept) {
     if (row.text("kind") == "step") traffic_.add(step_from_row(row, file_.path().string()));

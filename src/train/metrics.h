@@ -14,6 +14,7 @@
 // run, "final". A number that is NaN or infinite is written as null and read back as NaN.
 namespace dgc {
 
+inline constexpr const char* kMetricsFile = "metrics.jsonl";
 inline constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 struct StepMetrics {
@@ -100,6 +101,11 @@ Row to_row(const FinalMetrics& final, const TrafficMeans& traffic);
 StepMetrics step_from_row(const Row& row, const std::string& where);
 EvalMetrics eval_from_row(const Row& row, const std::string& where);
 FinalMetrics final_from_row(const Row& row, const std::string& where);
+
+// By RUN/metrics.jsonl, which need not be there: whether a run has made a step, as one counts whose file is damaged,
+// and where it ended, if it did. The latter throws a UserError when the file is damaged.
+bool has_steps(const std::filesystem::path& run);
+std::optional<int64_t> final_step(const std::filesystem::path& run);
 
 // Appends rows; what a full disk means to them, OutputFile says.
 class MetricsWriter {

@@ -26,7 +26,9 @@ std::string count_label(double value) {
   if (value != 0 && std::fabs(value) < 1e-3) return fmt::format("{:.2g}", value);
   if (std::fabs(value) < 1e4) return fmt::format("{:.6g}", value);
   if (std::fabs(value) < 1e6) return fmt::format("{:.6g}k", value / 1e3);
-  return fmt::format("{:.6g}M", value / 1e6);
+  if (std::fabs(value) < 1e9) return fmt::format("{:.6g}M", value / 1e6);
+  if (std::fabs(value) < 1e12) return fmt::format("{:.6g}G", value / 1e9);
+  return fmt::format("{:.3g}", value);
 }
 
 }  // namespace

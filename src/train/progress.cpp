@@ -47,9 +47,13 @@ ProgressStyle detect_progress_style() {
   const auto term = environment("TERM");
   style.bar = isatty(STDERR_FILENO) == 1 && !term.empty() && term != "dumb";
   style.color = style.bar && environment("NO_COLOR").empty();  // no-color.org: any text but an empty one
-  winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) style.columns = size.ws_col;
   return style;
+}
+
+int terminal_columns() {
+  constexpr int kUnknown = 80;
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUnknown;
 }
 
 std::string progress_line(const ProgressState& state, double seconds_left) {
@@ -90,6 +94,7 @@ void Progress::update(const ProgressState& state) {
   if (!first && !last && std::chrono::duration<double>(now - last_shown_).count() < pause) return;
   last_shown_ = now;
   if (style_.bar) {
+    style_.columns = terminal_columns();
     show_status_line(progress_bar(state, seconds_left(state), style_));
   } else {
     spdlog::info("{}", progress_line(state, seconds_left(state)));

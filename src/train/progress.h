@@ -23,8 +23,11 @@ struct ProgressStyle {
   double seconds_between_lines = 10;
 };
 
-// Looks at stderr, TERM (dumb or unset: no bar), NO_COLOR and the terminal's width.
+// Looks at stderr, TERM (dumb or unset: no bar) and NO_COLOR.
 ProgressStyle detect_progress_style();
+
+// Of the terminal at stderr, as wide as its window is now; 80 where that is unknown.
+int terminal_columns();
 
 // "epoch 3/30  step 1200/11700  loss 0.532  712 samples/s  14 min left". seconds_left < 0: not known yet.
 std::string progress_line(const ProgressState& state, double seconds_left);
@@ -32,7 +35,8 @@ std::string progress_line(const ProgressState& state, double seconds_left);
 // The same after a bar, never wider than columns - 1: on a narrow terminal the bar goes first, then words from the end.
 std::string progress_bar(const ProgressState& state, double seconds_left, const ProgressStyle& style);
 
-// Shows how a training run gets on, without slowing it: it draws at most ten times a second.
+// Shows how a training run gets on, without slowing it: it draws at most ten times a second, each time as wide as the
+// terminal is by then.
 class Progress {
  public:
   explicit Progress(const ProgressStyle& style = detect_progress_style());

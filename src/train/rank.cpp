@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tensor/errors.h"
 #include "train/interrupt.h"
@@ -33,14 +34,7 @@ Shape logits_shape(const Network& network, int64_t rows) {
 }  // namespace
 
 void check_fits(const Config& config, const Dataset& train) {
-  const int64_t classes = logits_shape(make_network(config.model, train.sample()), 1)[1];
-  if (classes < train.classes() && is_text(config)) {
-    throw_user_error("model.vocabulary: {}, but the data has {} words; set it to that, or to 0", classes,
-                     train.classes());
-  }
-  if (classes < train.classes()) {
-    throw_user_error("the model has {} classes but the data has {}; set model.classes", classes, train.classes());
-  }
+  require_classes(config, logits_shape(make_network(config.model, train.sample()), 1)[1], train);
   static_cast<void>(train.steps_per_epoch(sampling_of(config, train)));  // throws when there is too little
 }
 
@@ -260,12 +254,14 @@ EvalMetrics Rank::evaluate() {
   } else {
     evaluate_test(metrics);
   }
+  finite_loss_ = std::isfinite(metrics.valid_loss.value_or(metrics.test_loss));
   return metrics;
 }
 
 EvalMetrics Rank::evaluate_all() {
   EvalMetrics metrics = evaluate();
   if (data_.valid != nullptr) evaluate_test(metrics);
+  finite_loss_ = finite_loss_ && std::isfinite(metrics.test_loss);
   return metrics;
 }
 

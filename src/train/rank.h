@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -52,6 +53,9 @@ class Rank {
   void finish_steps() { lag_ = 0; }
   // How many steps up to the last one that was told were skipped, one after another.
   int64_t skipped_in_row() const { return skipped_in_row_; }
+  // Whether the run still gets anywhere: all weights and the loss of the newest evaluation are finite, and steps are
+  // skipped for no other reason than a loss scale that has yet to be found.
+  bool sound() const;
   // Whether some rank had been asked to stop when the last step that was told began.
   bool asked_to_stop() const { return asked_to_stop_; }
 
@@ -67,6 +71,7 @@ class Rank {
 
   // Compares a hash of every tensor with rank 0's. Throws InternalError that names the rank and the tensor.
   void check_replicas();
+  double wall_seconds() const;        // since this was made, and those of earlier attempts up to the checkpoint
   std::string weights_xxh64() const;  // over all parameters in order, without the arena's gaps
   const Arena& weights() const { return weights_; }
 
@@ -117,6 +122,7 @@ class Rank {
     return worker - worker % config_.exchange.workers_per_group;
   }
 
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();  // before all else is made
   const Config& config_;
   Data data_;
   Communicator& communicator_;
@@ -150,6 +156,8 @@ class Rank {
   size_t lag_ = 0;                    // how many of them the device may be busy with
   int64_t skipped_in_row_ = 0;
   bool asked_to_stop_ = false;
+  bool finite_loss_ = true;  // of the newest evaluation
+  double earlier_seconds_ = 0;
 };
 
 }  // namespace dgc

@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "tensor/errors.h"
@@ -11,10 +12,45 @@
 #include "train/weights_file.h"
 
 namespace dgc {
+namespace {
+
+constexpr int64_t kMostWorkers = 1 << 20;
+constexpr int64_t kMostSteps = int64_t{1} << 48;  // sums of a few are far from overflow
+
+struct Range {
+  int64_t least = 0, most = kMostSteps;
+};
+
+int64_t require_within(const Checkpoint& checkpoint, const char* key, int64_t value, Range range) {
+  if (value >= range.least && value <= range.most) return value;
+  throw_user_error("checkpoint {}: {} is {} in its manifest, and can only be from {} to {}; take an earlier checkpoint",
+                   checkpoint.path().string(), key, value, range.least, range.most);
+}
+
+// Checksums tell what a disk has damaged, not what somebody has written: no number of a manifest gets into arithmetic
+// unseen.
+int64_t whole_number(const Checkpoint& checkpoint, const char* key, int64_t otherwise, Range range = {}) {
+  const Row& values = checkpoint.manifest().values;
+  if (values.find(key) == nullptr) return otherwise;
+  const std::optional<int64_t> value = values.integer(key);
+  if (value) return require_within(checkpoint, key, *value, range);
+  throw_user_error("checkpoint {}: {} is no whole number in its manifest; take an earlier checkpoint",
+                   checkpoint.path().string(), key);
+}
+
+float loss_scale(const Checkpoint& checkpoint, float otherwise) {
+  const double scale = checkpoint.manifest().values.number("loss_scale").value_or(otherwise);
+  if (scale > 0 && scale <= std::numeric_limits<float>::max()) return static_cast<float>(scale);
+  throw_user_error(
+      "checkpoint {}: loss_scale is {} in its manifest, and can only be positive; take an earlier checkpoint",
+      checkpoint.path().string(), scale);
+}
+
+}  // namespace
 
 void Rank::restore(const Checkpoint& checkpoint) {
   const Manifest& manifest = checkpoint.manifest();
-  const int64_t saved_workers = manifest.values.integer("workers").value_or(0);
+  const int64_t saved_workers = whole_number(checkpoint, "workers", 0, {1, kMostWorkers});
   if (data_.vocabulary != nullptr) require_same_vocabulary(checkpoint, *data_.vocabulary);
   require_same_data(checkpoint, saved_workers);
   load_weights(checkpoint, weights_, mean_statistics_);
@@ -23,17 +59,20 @@ void Rank::restore(const Checkpoint& checkpoint) {
     if (state.worker < 0) load_tensors(shared, *state.arena, state.name + ".");
   }
   StepControl control = record_.read_control();
-  control.loss_scale = static_cast<float>(manifest.values.number("loss_scale").value_or(control.loss_scale));
-  control.good_steps = static_cast<uint32_t>(manifest.values.integer("good_steps").value_or(0));
+  control.loss_scale = loss_scale(checkpoint, control.loss_scale);
+  control.good_steps =
+      static_cast<uint32_t>(whole_number(checkpoint, "good_steps", 0, {0, std::numeric_limits<uint32_t>::max()}));
   control.skip = manifest.values.boolean("skipped").value_or(false) ? 1 : 0;
   record_.restore_control(control);
   plateau_ = {.best = manifest.values.number("plateau_best").value_or(PlateauState{}.best),
-              .bad = manifest.values.integer("plateau_bad").value_or(0),
-              .plateaus = manifest.values.integer("plateaus").value_or(0)};
-  skipped_in_row_ = manifest.values.integer("skipped_in_row").value_or(0);
+              .bad = whole_number(checkpoint, "plateau_bad", 0),
+              .plateaus = whole_number(checkpoint, "plateaus", 0)};
+  skipped_in_row_ = whole_number(checkpoint, "skipped_in_row", 0);
+  earlier_seconds_ = manifest.values.number("wall_seconds").value_or(0);
   flushed_ = manifest.values.boolean("flushed").value_or(false);
-  step_ = manifest.step;
-  position_ = manifest.values.integer("position").value_or(step_);
+  step_ = require_within(checkpoint, "step", manifest.step, {});
+  const int64_t last = config_.training.epochs * manifest.values.integer("steps_per_epoch").value_or(0);
+  position_ = whole_number(checkpoint, "position", step_, {0, last});
   if (saved_workers == workers()) {
     restore_workers(checkpoint);
   } else {

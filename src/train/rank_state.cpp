@@ -28,6 +28,15 @@ std::string problem_of(const Part& part) {
 
 }  // namespace
 
+bool Rank::sound() const {
+  const bool skipping = skipped_in_row_ > 0 && record_.read_control().loss_scale <= 1;
+  return finite_loss_ && !skipping && all_finite(weights_);
+}
+
+double Rank::wall_seconds() const {
+  return earlier_seconds_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+
 std::string Rank::weights_xxh64() const { return dgc::weights_xxh64(weights_); }
 
 void Rank::check_replicas() {
@@ -106,6 +115,8 @@ void Rank::publish(const CheckpointStore& store, int64_t keep, const std::vector
   manifest.values.set("good_steps", static_cast<int64_t>(control.good_steps));
   manifest.values.set("skipped", control.skip != 0);
   manifest.values.set("skipped_in_row", skipped_in_row_);
+  manifest.values.set(kSound, sound());
+  manifest.values.set("wall_seconds", wall_seconds());
   manifest.values.set("plateau_best", plateau_.best);
   manifest.values.set("plateau_bad", plateau_.bad);
   manifest.values.set("plateaus", plateau_.plateaus);

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <optional>
 #include <set>
 #include <thread>
 #include <vector>
@@ -19,6 +21,7 @@
 #include "train/failure.h"
 #include "train/interrupt.h"
 #include "train/make.h"
+#include "train/meeting.h"
 
 namespace dgc {
 namespace {
@@ -101,12 +104,17 @@ void telling(Watch& watch, const std::function<void()>& work) {
   }
 }
 
-void on_device(const Config& config, const Launch& launch, Communicator& peers, const Watch& watch,
-               const NcclOptions& options, const RankBody& body) {
+// The GPU that NCCL needs has to be here before anybody is waited for.
+std::unique_ptr<Backend> make_connected_backend(const Config& config, const Launch& launch) {
+  auto backend = make_backend(config, launch);
+  if (config.exchange.communicator == CommunicatorType::nccl) require_nccl(launch, *backend->device());
+  return backend;
+}
+
+void on_device(const Config& config, const Launch& launch, Communicator& peers, std::unique_ptr<Backend> given,
+               const Watch& watch, const NcclOptions& options, const RankBody& body) {
   std::unique_ptr<Communicator> nccl;  // outlives the backend, which may have recorded work of its
-  std::unique_ptr<Backend> backend;
-  const auto host = make_cpu_device();
-  in_unison(peers, *host, [&] { backend = make_backend(config, launch); });
+  const std::unique_ptr<Backend> backend = std::move(given);
   const auto run = [&](Communicator& communicator) {
     body(*backend, communicator);
     communicator.barrier(*backend->device());  // who has done all still learns of one that fails at the end
@@ -119,27 +127,40 @@ void on_device(const Config& config, const Launch& launch, Communicator& peers, 
 }
 
 void on_this_process(const Config& config, const Launch& launch, Communicator& peers, const RankBody& body) {
-  NcclOptions options;
-  options.config = config_hash(config);
   const auto host = make_cpu_device();
-  const auto share = [&](std::span<std::byte> place) {
-    if (peers.size() == 1) return share_from_rank0(launch, {options.config, options.start_timeout}, place);
+  const std::chrono::seconds failure_timeout(config.exchange.failure_timeout_s);
+  std::unique_ptr<Backend> backend;
+  or_decline(launch, peers, failure_timeout,
+             [&] { in_unison(peers, *host, [&] { backend = make_connected_backend(config, launch); }); });
+  Patience patience;
+  const bool meets = peers.size() == 1;  // MPI's ranks are all there, and stop together
+  NcclOptions options;
+  options.meeting.config = config_hash(config);
+  const auto share = [&](std::span<std::byte> place, const WhileMeeting& while_waiting) {
+    if (meets) {
+      return share_from_rank0(launch, {options.meeting.config, options.meeting.timeout, while_waiting}, place);
+    }
     std::vector<std::byte> all(place.size() * static_cast<size_t>(peers.size()));
     all_gather_host(peers, *host, place, all);
     std::copy_n(all.begin(), place.size(), place.begin());
   };
-  Watch watch(
-      {launch.rank, launch.size, std::chrono::seconds(config.exchange.failure_timeout_s), options.start_timeout},
-      share);
-  const auto watched_peers = make_peers(launch, [&] { watch.check(); });
+  WatchOptions watched{launch.rank, launch.size, failure_timeout, options.meeting.timeout};
+  if (meets) watched.while_waiting = std::ref(patience);
+  std::optional<Watch> watch;
+  const auto meet = [&] { watch.emplace(watched, share); };
+  // Who comes late asks rank 0.
+  launch.rank == 0 ? or_decline(launch, peers, failure_timeout, meet) : meet();
+  options.meeting.while_waiting = [&](const std::string& waiting) { watch->look_around(waiting); };
+  const auto watched_peers = make_peers(launch, [&] { watch->check(); });
   options.while_waiting = [&] {
     watched_peers->check();
-    watch.check();
+    watch->check();
   };
   if (watched_peers->size() > 1) options.peers = watched_peers.get();
-  telling(watch, [&] {
-    as_rank(*watched_peers,
-            [&] { with_cause(watch, [&] { on_device(config, launch, *watched_peers, watch, options, body); }); });
+  telling(*watch, [&] {
+    as_rank(*watched_peers, [&] {
+      with_cause(*watch, [&] { on_device(config, launch, *watched_peers, std::move(backend), *watch, options, body); });
+    });
   });
 }
 

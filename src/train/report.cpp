@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "tensor/errors.h"
+#include "tensor/printable.h"
+#include "train/file_io.h"
 #include "train/report_data.h"
 #include "train/report_page.h"
 
@@ -22,17 +23,14 @@ std::string padding(const std::string& text, size_t width) { return std::string(
 }  // namespace
 
 void write_report(const std::vector<std::filesystem::path>& runs, const std::filesystem::path& out) {
-  const std::string page = report_page(read_runs(runs));
-  std::ofstream file(out, std::ios::binary);
-  file << page << std::flush;
-  if (!file) throw_user_error("{}: cannot be written; is the directory there, and yours?", out.string());
+  write_file(out, report_page(read_runs(runs)));
 }
 
 std::string final_table(const std::vector<std::filesystem::path>& paths) {
   const auto runs = read_runs(paths);
   auto table = results_table(runs);
   TableRow names{"", {}};
-  for (const RunData& run : runs) names.cells.push_back(run.full_name());
+  for (const RunData& run : runs) names.cells.push_back(printable(run.full_name()));
   table.insert(table.begin(), names);
 
   size_t what_width = 0;

@@ -21,7 +21,7 @@ RunData read_run(const std::filesystem::path& directory) {
                      directory.string(), std::filesystem::exists(config_path) ? "metrics.jsonl" : "config.json");
   }
   RunData run;
-  run.config = load_config(config_path.string());
+  run.config = load_run_config(config_path.string());
   run.name = run.config.name;
   std::ifstream file(config_path, std::ios::binary);
   run.config_json.assign(std::istreambuf_iterator<char>(file), {});
@@ -76,6 +76,22 @@ EvalMetrics newest(const RunData& run) {
 double accuracy(const RunData& run) { return run.sees() ? newest(run).test_accuracy : kNoNumber; }
 ErrorRates errors(const RunData& run) { return newest(run).errors.value_or(ErrorRates()); }
 double test_perplexity(const RunData& run) { return run.reads_text() ? perplexity(newest(run).test_loss) : kNoNumber; }
+
+// What one sends and reaches says something about the other.
+bool comparable(const RunData& a, const RunData& b) {
+  return a.config.model == b.config.model && a.config.data.type == b.config.data.type;
+}
+
+double sent(const RunData& run) { return run.traffic.sent_bytes_after_warmup; }
+
+// Of all runs that can be compared with this one, maybe itself.
+const RunData& most_sending(const std::vector<RunData>& runs, const RunData& like) {
+  const RunData* most = &like;
+  for (const RunData& run : runs) {
+    if (comparable(run, like) && sent(run) > sent(*most)) most = &run;
+  }
+  return *most;
+}
 
 }  // namespace
 
@@ -164,30 +180,25 @@ std::vector<TableRow> config_table(const std::vector<RunData>& runs) {
 
 std::vector<std::string> comparisons(const std::vector<RunData>& runs) {
   constexpr double kMuchLess = 1.5;
-  const auto sent = [](const RunData& run) { return run.traffic.sent_bytes_after_warmup; };
-  const RunData* most = nullptr;
-  for (const RunData& run : runs) {
-    if (std::isfinite(sent(run)) && (most == nullptr || sent(run) > sent(*most))) most = &run;
-  }
-  if (most == nullptr) return {};
   std::vector<std::string> out;
   for (const RunData& run : runs) {
-    const double times = sent(*most) / sent(run);
-    if (!(times >= kMuchLess)) continue;
+    const RunData& most = most_sending(runs, run);
+    const double times = sent(most) / sent(run);
+    if (!(times >= kMuchLess && std::isfinite(times))) continue;  // one worker alone sends nothing
     auto sentence = fmt::format(
         "{} sends {:.{}f} times fewer bytes than {}: {} against {} per worker and step, after warm-up.",
-        run.full_name(), times, times < 10 ? 1 : 0, most->full_name(), bytes_text(sent(run)), bytes_text(sent(*most)));
-    const double difference = accuracy(run) - accuracy(*most);
+        run.full_name(), times, times < 10 ? 1 : 0, most.full_name(), bytes_text(sent(run)), bytes_text(sent(most)));
+    const double difference = accuracy(run) - accuracy(most);
     if (std::isfinite(difference)) {
       sentence += fmt::format(" Test accuracy: {} against {} ({:+.2f} points).", percent_text(accuracy(run)),
-                              percent_text(accuracy(*most)), 100 * difference);
+                              percent_text(accuracy(most)), 100 * difference);
     }
-    const double wrong = errors(run).wer - errors(*most).wer;
+    const double wrong = errors(run).wer - errors(most).wer;
     if (std::isfinite(wrong)) {
       sentence += fmt::format(" Test word error rate: {} against {} ({:+.2f} points).", percent_text(errors(run).wer),
-                              percent_text(errors(*most).wer), 100 * wrong);
+                              percent_text(errors(most).wer), 100 * wrong);
     }
-    const double words = test_perplexity(run), words_of_most = test_perplexity(*most);
+    const double words = test_perplexity(run), words_of_most = test_perplexity(most);
     if (std::isfinite(words) && std::isfinite(words_of_most)) {
       sentence += fmt::format(" Test perplexity: {} against {} ({:+.2f} %).", perplexity_text(words),
                               perplexity_text(words_of_most), 100 * (words / words_of_most - 1));

@@ -42,7 +42,8 @@ std::vector<TableRow> results_table(const std::vector<RunData>& runs);
 // A column for each run; a row for each key in which not all configs agree.
 std::vector<TableRow> config_table(const std::vector<RunData>& runs);
 
-// One sentence for each run that sends much less than the one that sends most: by how much, and what it cost.
+// One sentence for each run that sends much less than the one of its model and kind of data that sends most: by how
+// much, and what it cost.
 std::vector<std::string> comparisons(const std::vector<RunData>& runs);
 
 }  // namespace dgc

@@ -35,7 +35,7 @@ Plot base_plot(const std::vector<RunData>& runs, Over over) {
     const StepMetrics& last = runs[i].steps.back();
     const double x_end = over == Over::kEpochs ? last.epoch : static_cast<double>(last.step);
     plot.x_high = i == 0 ? x_end : std::max(plot.x_high, x_end);
-    plot.curves.push_back({.name = runs[i].full_name(), .color = i, .line = {}, .faint = {}});
+    plot.curves.push_back({.name = runs[i].full_name(), .look = i, .line = {}, .faint = {}});
   }
   return plot;
 }
@@ -73,12 +73,14 @@ Plot loss_plot(const std::vector<RunData>& runs, Over over) {
   return plot;
 }
 
-Plot eval_plot(const std::vector<RunData>& runs, Over over, const std::function<double(const EvalMetrics&)>& value) {
+using EvalValue = std::function<double(const RunData&, const EvalMetrics&)>;
+
+Plot eval_plot(const std::vector<RunData>& runs, Over over, const EvalValue& value) {
   Plot plot = base_plot(runs, over);
   for (size_t i = 0; i < runs.size(); ++i) {
     Points points;
     for (const EvalMetrics& eval : runs[i].evals) {
-      points.push_back({over == Over::kEpochs ? eval.epoch : static_cast<double>(eval.step), value(eval)});
+      points.push_back({over == Over::kEpochs ? eval.epoch : static_cast<double>(eval.step), value(runs[i], eval)});
     }
     plot.curves[i].markers = points.size() <= 60;
     plot.curves[i].line = envelope(points, points_per_curve(runs));
@@ -90,14 +92,17 @@ Plot eval_plot(const std::vector<RunData>& runs, Over over, const std::function<
 }
 
 Plot accuracy_plot(const std::vector<RunData>& runs, Over over) {
-  Plot plot = eval_plot(runs, over, [](const EvalMetrics& eval) { return eval.test_accuracy; });
+  Plot plot = eval_plot(runs, over, [](const RunData& run, const EvalMetrics& eval) {
+    return run.sees() ? eval.test_accuracy : kNoNumber;
+  });
   plot.title = "Test accuracy";
   plot.y_kind = AxisKind::kPercent;
   return plot;
 }
 
 Plot word_error_plot(const std::vector<RunData>& runs, Over over) {
-  Plot plot = eval_plot(runs, over, [](const EvalMetrics& eval) { return eval.errors.value_or(ErrorRates()).wer; });
+  Plot plot = eval_plot(runs, over,
+                        [](const RunData&, const EvalMetrics& eval) { return eval.errors.value_or(ErrorRates()).wer; });
   plot.title = "Test word error rate";
   plot.y_kind = AxisKind::kPercent;
   plot.y_low = 0;
@@ -106,8 +111,9 @@ Plot word_error_plot(const std::vector<RunData>& runs, Over over) {
 
 // Perplexity of the validation set, by which the run is steered: the test set is looked at once.
 Plot perplexity_plot(const std::vector<RunData>& runs, Over over) {
-  Plot plot =
-      eval_plot(runs, over, [](const EvalMetrics& eval) { return perplexity(eval.valid_loss.value_or(kNoNumber)); });
+  Plot plot = eval_plot(runs, over, [](const RunData&, const EvalMetrics& eval) {
+    return perplexity(eval.valid_loss.value_or(kNoNumber));
+  });
   plot.title = "Validation perplexity (log scale)";
   plot.y_kind = AxisKind::kLog;
   return plot;
@@ -144,8 +150,8 @@ Plot bytes_plot(const std::vector<RunData>& runs, Over over) {
 }
 
 std::string figure(const Plot& plot) {
-  return fmt::format("<figure><figcaption>{}</figcaption><output></output>{}</figure>\n", html_escape(plot.title),
-                     svg_plot(plot));
+  return fmt::format("<figure><figcaption>{}</figcaption><output><span></span></output>{}</figure>\n",
+                     html_escape(plot.title), svg_plot(plot));
 }
 
 std::string figures(const std::vector<RunData>& runs, Over over) {
@@ -163,7 +169,7 @@ std::string figures(const std::vector<RunData>& runs, Over over) {
 std::string legend(const std::vector<RunData>& runs) {
   std::string out = "<ul class=\"legend\">";
   for (size_t i = 0; i < runs.size(); ++i) {
-    out += fmt::format("<li><i class=\"r{}\"></i>{}{}</li>", i % kPlotColors, html_escape(runs[i].name),
+    out += fmt::format("<li><i class=\"{}\"></i>{}{}</li>", curve_class(i), html_escape(runs[i].name),
                        runs[i].final ? "" : fmt::format(" <em>unfinished: epoch {}</em>", runs[i].epochs_text()));
   }
   return out + "</ul>\n";
@@ -172,7 +178,7 @@ std::string legend(const std::vector<RunData>& runs) {
 std::string html_table(const std::vector<RunData>& runs, const std::vector<TableRow>& rows, const char* style) {
   std::string out = fmt::format("<div class=\"wide\"><table class=\"{}\"><thead><tr><td></td>", style);
   for (size_t i = 0; i < runs.size(); ++i) {
-    out += fmt::format("<th><i class=\"r{}\"></i>{}</th>", i % kPlotColors, html_escape(runs[i].full_name()));
+    out += fmt::format("<th><i class=\"{}\"></i>{}</th>", curve_class(i), html_escape(runs[i].full_name()));
   }
   out += "</tr></thead><tbody>\n";
   for (const TableRow& row : rows) {
@@ -181,6 +187,24 @@ std::string html_table(const std::vector<RunData>& runs, const std::vector<Table
     out += "</tr>\n";
   }
   return out + "</tbody></table></div>\n";
+}
+
+std::string title(const std::vector<RunData>& runs) {
+  constexpr size_t kNamed = 4;
+  std::string names;
+  for (size_t i = 0; i < std::min(kNamed, runs.size()); ++i) names += (i == 0 ? "" : ", ") + runs[i].name;
+  return runs.size() <= kNamed ? names : fmt::format("{} and {} more", names, runs.size() - kNamed);
+}
+
+std::string lead(const std::vector<RunData>& runs) {
+  constexpr size_t kShown = 4;
+  const std::vector<std::string> sentences = comparisons(runs);
+  std::string out;
+  for (size_t i = 0; i < sentences.size(); ++i) {
+    if (i == kShown) out += fmt::format("<details><summary>{} more</summary>\n", sentences.size() - kShown);
+    out += "<p>" + html_escape(sentences[i]) + "</p>\n";
+  }
+  return out + (sentences.size() > kShown ? "</details>\n" : "");
 }
 
 std::string configs(const std::vector<RunData>& runs) {
@@ -201,10 +225,6 @@ std::string configs(const std::vector<RunData>& runs) {
 }  // namespace
 
 std::string report_page(const std::vector<RunData>& runs) {
-  std::string title;
-  for (const RunData& run : runs) title += (title.empty() ? "" : ", ") + run.name;
-  std::string lead;
-  for (const std::string& sentence : comparisons(runs)) lead += "<p>" + html_escape(sentence) + "</p>\n";
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{0}</title>\n"
@@ -213,11 +233,11 @@ std::string report_page(const std::vector<RunData>& runs) {
       "<input type=\"radio\" name=\"over\" id=\"by-steps\"><label for=\"by-steps\">over steps</label>\n"
       "{3}{4}{5}<p class=\"note\">Loss: a mean over 1/60 of the run, with the least and greatest values faint behind "
       "it. "
-      "At the right of each figure: the last value.</p>\n"
+      "At the right of each figure: the last values. Point at a figure, or tap it, to read the curves there.</p>\n"
       "<h2>Results</h2>\n{6}<p class=\"note\">* mean over the steps after warm-up, at the run's full sparsity</p>\n{7}"
       "</main><script>{8}</script></body></html>\n",
-      html_escape(title), kReportStyle, lead, legend(runs), figures(runs, Over::kEpochs), figures(runs, Over::kSteps),
-      html_table(runs, results_table(runs), "results"), configs(runs), kReportScript);
+      html_escape(title(runs)), kReportStyle, lead(runs), legend(runs), figures(runs, Over::kEpochs),
+      figures(runs, Over::kSteps), html_table(runs, results_table(runs), "results"), configs(runs), kReportScript);
 }
 
 }  // namespace dgc

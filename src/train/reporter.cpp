@@ -19,6 +19,8 @@ const char* progress_words(const Config& config) {
 Reporter::Reporter(const Config& config, const std::filesystem::path& run, int64_t step, int64_t steps, int64_t batch)
     : config_(config), metrics_(run, step), events_(run, step), steps_(steps), batch_(batch) {}
 
+Reporter::~Reporter() { sum_up_skipped(); }
+
 void Reporter::step(StepMetrics m, double seconds) {
   m.samples_per_s = static_cast<double>(batch_) / seconds;
   train_seconds_ += seconds;
@@ -30,7 +32,7 @@ void Reporter::step(StepMetrics m, double seconds) {
   events_.scalar("train/grad_norm", m.step, m.grad_norm);
   events_.scalar("exchange/sparsity", m.step, m.sparsity);
   events_.scalar("exchange/sent_bytes", m.step, static_cast<double>(m.sent_bytes));
-  if (m.skipped) spdlog::warn("step {}: a gradient is not finite, all workers skip this step", m.step);
+  tell_skipped(m);
   progress_.update({.step = m.step,
                     .steps = steps_,
                     .epoch = std::min(static_cast<int64_t>(m.epoch) + 1, config_.training.epochs),
@@ -38,6 +40,26 @@ void Reporter::step(StepMetrics m, double seconds) {
                     .loss = m.loss,
                     .samples_per_s = samples_per_s(),
                     .samples = progress_words(config_)});
+}
+
+// A line when it begins and one when it ends: a run that diverges skips thousands.
+void Reporter::tell_skipped(const StepMetrics& m) {
+  if (!m.skipped) return sum_up_skipped();
+  if (first_skipped_ == 0) {
+    first_skipped_ = m.step;
+    spdlog::warn("step {}: a gradient is not finite; all workers skip this step, and the next ones while that lasts",
+                 m.step);
+  }
+  last_skipped_ = m.step;
+}
+
+void Reporter::sum_up_skipped() {
+  if (first_skipped_ == 0) return;
+  const int64_t count = last_skipped_ - first_skipped_ + 1;
+  spdlog::warn("{} skipped, as gradients were not finite",
+               count == 1 ? fmt::format("step {} was", first_skipped_)
+                          : fmt::format("steps {} to {}, {} in all, were", first_skipped_, last_skipped_, count));
+  first_skipped_ = 0;
 }
 
 void Reporter::eval(const EvalMetrics& m) {

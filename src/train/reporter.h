@@ -15,12 +15,16 @@ class Reporter {
   // step: where the run goes on. batch: samples of a step, of all workers.
   Reporter(const Config&, const std::filesystem::path& run, int64_t step, int64_t steps, int64_t batch);
 
+  ~Reporter();  // sums up the steps that were skipped last
+
   void step(StepMetrics, double seconds);
   void eval(const EvalMetrics&);
   void final(FinalMetrics);
 
  private:
   double samples_per_s() const { return static_cast<double>(train_steps_ * batch_) / train_seconds_; }
+  void tell_skipped(const StepMetrics&);
+  void sum_up_skipped();
   void tell_text(const EvalMetrics&, const std::string& set, double loss);
   void tell_speech(const EvalMetrics&);
 
@@ -31,6 +35,7 @@ class Reporter {
   int64_t steps_, batch_;
   double train_seconds_ = 0;
   int64_t train_steps_ = 0;
+  int64_t first_skipped_ = 0, last_skipped_ = 0;  // while steps are being skipped, else 0
   int64_t left_out_ = 0;  // utterances too short for their transcripts, since the last evaluation
 };
 

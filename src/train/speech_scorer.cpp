@@ -24,16 +24,19 @@ std::vector<float> log_probabilities(const FrameScores& logits) {
   return out;
 }
 
-std::optional<WordModel> read_words(const DecodingOptions& o) {
+std::optional<WordModel> read_words(const Alphabet& alphabet, const DecodingOptions& o) {
   if (o.words.empty()) return std::nullopt;
   if (o.beam == 1) throw_user_error("--lm: a word model needs a beam search; add --beam 64");
+  if (!alphabet.space()) {
+    throw_user_error("--lm: a word model needs words, and the run's data.alphabet has no space between them");
+  }
   return WordModel(o.words.string());
 }
 
 }  // namespace
 
 SpeechDecoder::SpeechDecoder(const Alphabet& alphabet, const DecodingOptions& options)
-    : alphabet_(alphabet), options_(options), words_(read_words(options)) {}
+    : alphabet_(alphabet), options_(options), words_(read_words(alphabet, options)) {}
 
 std::string SpeechDecoder::text(const FrameScores& logits) const {
   if (options_.beam == 1) return single_spaced(alphabet_.text(greedy_decode(logits)));

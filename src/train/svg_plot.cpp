@@ -15,6 +15,7 @@ namespace {
 constexpr double kWidth = 560, kHeight = 330;
 constexpr double kLeft = 74, kRight = 480, kTop = 14, kBottom = 276;
 constexpr double kLabelHeight = 17;
+constexpr size_t kMostLabels = 1 + static_cast<size_t>((kBottom - kTop) / kLabelHeight);
 
 class Figure {
  public:
@@ -97,7 +98,7 @@ class Figure {
 
   void path(const Curve& curve, const Points& points, const char* style) {
     if (points.empty()) return;
-    add(R"(<path class="{} r{}" data-name="{}" d=")", style, curve.color % kPlotColors, html_escape(curve.name));
+    add(R"(<path class="{} {}" data-name="{}" d=")", style, curve_class(curve.look), html_escape(curve.name));
     bool pen_down = false;
     for (size_t i = 0; i < points.size(); ++i) {
       if (!std::isfinite(points[i].y)) {
@@ -118,34 +119,43 @@ class Figure {
     if (!curve.markers && curve.line.size() > 1) return;
     for (const Point& point : curve.line) {
       if (!std::isfinite(point.y)) continue;
-      add(R"(<circle class="r{}" cx="{:.1f}" cy="{:.1f}" r="2.6"/>)", curve.color % kPlotColors, px(point.x),
-          py(point.y));
+      add(R"(<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="2.6"/>)", curve_class(curve.look), px(point.x), py(point.y));
     }
   }
 
-  // The last values, at the right, each as near to its curve's end as the others let it.
+  // The last values, at the right, each as near to its curve's end as the others let it. Of more than there is room
+  // for, equal ones are written once, and of what then remains some from all over the range.
   void end_labels() {
     struct Label {
       double y;
       std::string text;
-      size_t color;
+      size_t look;
     };
     std::vector<Label> labels;
     for (const Curve& curve : plot_.curves) {
       const auto last =
           std::find_if(curve.line.rbegin(), curve.line.rend(), [](Point p) { return std::isfinite(p.y); });
       if (last == curve.line.rend()) continue;
-      labels.push_back({std::clamp(py(last->y), kTop, kBottom), value_text(last->y), curve.color % kPlotColors});
+      labels.push_back({std::clamp(py(last->y), kTop, kBottom), value_text(last->y), curve.look});
     }
     std::stable_sort(labels.begin(), labels.end(), [](const Label& a, const Label& b) { return a.y < b.y; });
+    if (labels.size() > kMostLabels) {
+      const auto same = [](const Label& a, const Label& b) { return a.text == b.text; };
+      labels.erase(std::unique(labels.begin(), labels.end(), same), labels.end());
+    }
+    if (labels.size() > kMostLabels) {
+      std::vector<Label> some;
+      for (size_t i = 0; i < kMostLabels; ++i) some.push_back(labels[i * (labels.size() - 1) / (kMostLabels - 1)]);
+      labels = std::move(some);
+    }
     for (size_t i = 1; i < labels.size(); ++i) labels[i].y = std::max(labels[i].y, labels[i - 1].y + kLabelHeight);
     double floor = kBottom;
     for (auto label = labels.rbegin(); label != labels.rend(); ++label, floor -= kLabelHeight) {
       label->y = std::min(label->y, floor);
     }
     for (const Label& label : labels) {
-      add(R"(<text class="end r{}" x="{}" y="{:.1f}" dy=".35em">{}</text>)", label.color, kRight + 7, label.y,
-          label.text);
+      add(R"(<text class="end {}" x="{}" y="{:.1f}" dy=".35em">{}</text>)", curve_class(label.look), kRight + 7,
+          label.y, label.text);
     }
   }
 
@@ -161,6 +171,11 @@ class Figure {
 };
 
 }  // namespace
+
+std::string curve_class(size_t look) {
+  constexpr size_t kColors = 7, kDashes = 4;
+  return fmt::format("r{} d{}", look % kColors, look / kColors % kDashes);
+}
 
 std::string svg_plot(const Plot& plot) { return Figure(plot).draw(); }
 

@@ -10,7 +10,7 @@ namespace dgc {
 
 struct Curve {
   std::string name;  // as read; escaped here
-  size_t color = 0;  // index into the page's palette, --run-0 ...
+  size_t look = 0;   // its colour and dashes: curve_class()
   Points line;
   Points faint;          // drawn behind the line; may be empty
   bool markers = false;  // a dot at each point of the line
@@ -30,6 +30,8 @@ struct Plot {
 // each curve written beside it. Colours and text sizes come from the page's style sheet.
 std::string svg_plot(const Plot& plot);
 
-inline constexpr size_t kPlotColors = 7;
+// The page's style sheet gives its colours r0 ... r6 and its dashes d0 ... d3 to curves and to their samples in
+// legends: 28 looks, and the first seven differ in colour.
+std::string curve_class(size_t look);
 
 }  // namespace dgc

@@ -9,12 +9,13 @@
 #include "tensor/errors.h"
 #include "train/agreement.h"
 #include "train/datasets.h"
+#include "train/divergence.h"
 #include "train/failure.h"
 #include "train/interrupt.h"
+#include "train/meeting.h"
 #include "train/ranks.h"
 #include "train/reporter.h"
 #include "train/run_directory.h"
-#include "train/vocabulary_file.h"
 
 namespace dgc {
 namespace {
@@ -30,15 +31,6 @@ int64_t total_steps(const Config& config, const Rank& rank) {
 
 bool due(int64_t step, int64_t every) { return every > 0 && step % every == 0; }
 
-// Weights that diverged, or data that is broken, do not mend. All ranks come to this at the same step.
-void require_progress(const Config& config, const Rank& rank, int64_t step) {
-  if (rank.skipped_in_row() < config.optimizer.max_skipped_steps) return;
-  throw_user_error(
-      "optimizer.max_skipped_steps: steps {} to {} were all skipped, as gradients were not finite: start again with a "
-      "lower learning_rate.base or with optimizer.clip_norm, and look for such numbers in the data",
-      step - rank.skipped_in_row() + 1, step);
-}
-
 std::string newest(const CheckpointStore& store) {
   const auto all = store.list();
   return all.empty() ? "there is no checkpoint yet" : "the newest checkpoint is " + all.front().string();
@@ -53,9 +45,9 @@ std::string newest(const CheckpointStore& store) {
 
 void train_rank(const Config& config, const RunDirectory& run, const Rank::Data& data, Backend& backend,
                 Communicator& communicator) {
-  const Clock::time_point start = Clock::now();
   Rank rank(config, data, backend, communicator);
   Device& device = *backend.device();
+  const CheckpointStore store(run.path());
   int64_t steps = 0;
   in_unison(communicator, device, [&] {
     if (run.resumed_from()) rank.restore(*run.resumed_from());
@@ -65,7 +57,6 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
                      run.path().string(), rank.step(), steps);
   });
   const auto check_replicas = [&] { in_unison(communicator, device, [&] { rank.check_replicas(); }); };
-  const CheckpointStore store(run.path());
   std::optional<Reporter> reporter;
   if (communicator.rank() == 0) {
     reporter.emplace(config, run.path(), rank.step(), steps, samples_per_step(config));
@@ -76,7 +67,7 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
     while (const std::optional<StepMetrics> metrics = rank.next_metrics()) {
       if (reporter) reporter->step(*metrics, seconds_since(told));
       told = Clock::now();
-      require_progress(config, rank, metrics->step);
+      require_progress(config, store, {metrics->step, rank.skipped_in_row()});  // at the same step on all ranks
     }
   };
   std::optional<EvalMetrics> eval;
@@ -131,13 +122,25 @@ void train_rank(const Config& config, const RunDirectory& run, const Rank::Data&
                      .test_top5 = eval->test_top5,
                      .valid_loss = eval->valid_loss,
                      .errors = eval->errors,
-                     .wall_seconds = seconds_since(start),
+                     .wall_seconds = rank.wall_seconds(),
                      .peak_memory_bytes = static_cast<int64_t>(rank.peak_bytes()),
                      .weights_xxh64 = rank.weights_xxh64(),
                      .exchange_ms = 1000 * time.seconds / static_cast<double>(time.steps),
                      .hidden_share = time.hidden / time.seconds});
   }
   if (!unsaved.empty()) throw_unsaved(store, rank.step(), unsaved);
+  if (!rank.sound()) throw_diverged(store, {rank.step(), rank.skipped_in_row()});
+}
+
+// What there is to do where an earlier attempt has trained to the end.
+void tell_finished(const RunDirectory& run, bool first) {
+  const Manifest& end = run.resumed_from()->manifest();
+  if (!end.values.boolean(kSound).value_or(true)) {
+    throw_diverged(CheckpointStore(run.path()), {end.step, end.values.integer("skipped_in_row").value_or(0)});
+  }
+  if (first) {
+    spdlog::info("{} is finished: all its {} steps are done, and it stays as it is", run.path().string(), end.step);
+  }
 }
 
 // What a rank has read before it meets the others.
@@ -150,7 +153,6 @@ struct Given {
       : config(with_launch(as_written, launch)), sets(make_datasets(config)) {
     config = with_vocabulary(config, sets);
     check_fits(config, *sets.train);
-    if (sets.vocabulary && options.resume) require_run_vocabulary(run_path(config, options), *sets.vocabulary);
     facts = start_facts({config, options, sets.data()});
   }
 };
@@ -166,11 +168,12 @@ std::string description(const Given& given, const std::string& device) {
                       : std::string(sample_words(config)));
 }
 
-void tell_skipped(const Dataset& set, const char* what) {
-  const auto* const speech = dynamic_cast<const Speech*>(&set);
-  if (speech == nullptr || speech->corpus().skipped().empty()) return;
-  const std::vector<std::string>& skipped = speech->corpus().skipped();
-  spdlog::warn("{} utterances are left out of the {} set; the first: {}", skipped.size(), what, skipped.front());
+void tell_start(const Given& given, const RunDirectory& run, const std::string& device,
+                const std::string& communicator) {
+  spdlog::info("{}, into {}", description(given, device), run.path().string());
+  tell_remarks(given.sets);
+  const int64_t ranks = given.config.ranks;
+  if (ranks > 1) spdlog::info("{} ranks exchange through {}", ranks, communicator);
 }
 
 std::filesystem::path train(const Given& given, const Launch& launch, Communicator& peers,
@@ -182,15 +185,12 @@ std::filesystem::path train(const Given& given, const Launch& launch, Communicat
     Device& device = *backend.device();
     in_unison(communicator, device, [&] { require_agreement(communicator, device, given.facts); });
     if (communicator.rank() == 0) {
-      run.emplace(config, options);
-      if (given.sets.vocabulary) save_vocabulary(run->path(), *given.sets.vocabulary);
-      spdlog::info("{}, into {}", description(given, device.name()), run->path().string());
-      tell_skipped(*given.sets.train, "training");
-      tell_skipped(*given.sets.test, "test");
-      if (config.ranks > 1) spdlog::info("{} ranks exchange through {}", config.ranks, communicator.name());
+      run.emplace(config, options, given.sets.data().vocabulary);
+      if (!run->finished()) tell_start(given, *run, device.name(), communicator.name());
     }
     communicator.barrier(device);  // the run directory is there
     if (launch.rank != 0) run.emplace(RunDirectory::Joined{}, config, options);
+    if (run->finished()) return tell_finished(*run, communicator.rank() == 0);
     train_rank(config, *run, given.sets.data(), backend, communicator);
   });
   return launch.rank == 0 ? run->path() : std::filesystem::path();
@@ -214,7 +214,10 @@ std::filesystem::path train(const ConfigSource& load, const TrainOptions& option
   as_rank(*peers, [&] {
     const auto host = make_cpu_device();
     std::optional<Given> given;
-    in_unison(*peers, *host, [&] { given.emplace(load(), launch, options); });
+    in_unison(*peers, *host, [&] {
+      const std::chrono::seconds timeout(ExchangeOptions{}.failure_timeout_s);  // the config's may be what is wrong
+      or_decline(launch, *peers, timeout, [&] { given.emplace(load(), launch, options); });
+    });
     in_unison(*peers, *host, [&] { require_agreement(*peers, *host, given->facts); });
     path = train(*given, launch, *peers, options);
   });

@@ -31,8 +31,9 @@ std::optional<double> parse(const std::string& text, std::span<const Unit> units
 
 double parse_bandwidth(const std::string& text, const std::string& option) {
   constexpr Unit kUnits[] = {{"kbps", 1e3}, {"Mbps", 1e6}, {"Gbps", 1e9}};
+  constexpr double kMost = 1e18;
   const std::optional<double> bits = parse(text, kUnits);
-  if (!bits || *bits <= 0) {
+  if (!bits || !(*bits >= 1 && *bits <= kMost)) {
     throw_user_error("{}: \"{}\" is no bandwidth; write a number above 0 and kbps, Mbps or Gbps, as in 1Gbps", option,
                      text);
   }
@@ -41,8 +42,9 @@ double parse_bandwidth(const std::string& text, const std::string& option) {
 
 double parse_duration(const std::string& text, const std::string& option) {
   constexpr Unit kUnits[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
+  constexpr double kMost = 1e6;
   const std::optional<double> seconds = parse(text, kUnits);
-  if (!seconds || *seconds < 0) {
+  if (!seconds || !(*seconds >= 0 && *seconds <= kMost)) {
     throw_user_error("{}: \"{}\" is no duration; write a number and us, ms or s, as in 50us", option, text);
   }
   return *seconds;

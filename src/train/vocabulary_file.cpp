@@ -8,10 +8,9 @@
 namespace dgc {
 namespace {
 
-constexpr const char* kVocabulary = "vocabulary.txt";
 constexpr const char* kFix = "resume with the data.train, data.vocabulary and data.vocabulary_size that it began with";
 
-TextFile file_of(const std::filesystem::path& run) { return {(run / kVocabulary).string(), "data.vocabulary"}; }
+TextFile file_of(const std::filesystem::path& run) { return {(run / kVocabularyFile).string(), "data.vocabulary"}; }
 
 }  // namespace
 
@@ -21,11 +20,11 @@ std::string vocabulary_xxh64(const Vocabulary& vocabulary) {
 }
 
 void save_vocabulary(const std::filesystem::path& run, const Vocabulary& vocabulary) {
-  write_file(run / kVocabulary, vocabulary.text());
+  write_file(run / kVocabularyFile, vocabulary.text());
 }
 
 void require_run_vocabulary(const std::filesystem::path& run, const Vocabulary& vocabulary) {
-  const std::filesystem::path path = run / kVocabulary;
+  const std::filesystem::path path = run / kVocabularyFile;
   if (!std::filesystem::exists(path)) return;
   const std::vector<std::string> there = run_vocabulary(run).words();
   if (there == vocabulary.words()) return;
@@ -45,7 +44,7 @@ void require_same_vocabulary(const Checkpoint& checkpoint, const Vocabulary& voc
   if (checkpoint.manifest().values.text("vocabulary_xxh64") == vocabulary_xxh64(vocabulary)) return;
   throw_user_error(
       "checkpoint {} was trained with another vocabulary than these {} words; use the run's own {} as it was, or {}",
-      checkpoint.path().string(), vocabulary.size(), kVocabulary, kFix);
+      checkpoint.path().string(), vocabulary.size(), kVocabularyFile, kFix);
 }
 
 }  // namespace dgc

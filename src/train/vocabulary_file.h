@@ -9,6 +9,8 @@
 // RUN/vocabulary.txt: which word each row of the embedding is, one a line. Checkpoints hold its checksum.
 namespace dgc {
 
+inline constexpr const char* kVocabularyFile = "vocabulary.txt";
+
 std::string vocabulary_xxh64(const Vocabulary&);
 
 void save_vocabulary(const std::filesystem::path& run, const Vocabulary&);

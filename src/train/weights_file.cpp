@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace dgc {
 namespace {
@@ -17,6 +18,18 @@ void append_batch_counts(std::vector<TensorSource>& to, const ParamLayout& stati
     if (!name.ends_with(mean)) continue;
     to.push_back(
         {.name = name.substr(0, name.size() - mean.size()) + "num_batches_tracked", .view = {}, .number = batches});
+  }
+}
+
+// One parameter after another, wherever they lie.
+template <typename Look>
+void for_each_on_host(const Arena& weights, const Look& look) {
+  const ParamLayout& layout = weights.layout();
+  std::vector<float> host;
+  for (int i = 0; i < layout.size(); ++i) {
+    host.resize(static_cast<size_t>(layout.numel(i)));
+    weights.device().copy_out(host.data(), weights.view(i).data, host.size() * sizeof(float));
+    look(host);
   }
 }
 
@@ -53,20 +66,24 @@ void load_weights(const Checkpoint& checkpoint, const Arena& weights, const Aren
 }
 
 std::vector<uint64_t> tensor_hashes(const Arena& weights) {
-  const ParamLayout& layout = weights.layout();
   std::vector<uint64_t> hashes;
-  std::vector<float> host;
-  for (int i = 0; i < layout.size(); ++i) {
-    host.resize(static_cast<size_t>(layout.numel(i)));
-    weights.device().copy_out(host.data(), weights.view(i).data, host.size() * sizeof(float));
+  for_each_on_host(weights, [&](const std::vector<float>& host) {
     hashes.push_back(XXH64(host.data(), host.size() * sizeof(float), 0));
-  }
+  });
   return hashes;
 }
 
 std::string weights_xxh64(const Arena& weights) {
   const std::vector<uint64_t> hashes = tensor_hashes(weights);
   return xxh64_hex(hashes.data(), hashes.size() * sizeof(uint64_t));
+}
+
+bool all_finite(const Arena& weights) {
+  bool finite = true;
+  for_each_on_host(weights, [&](const std::vector<float>& host) {
+    finite = finite && std::ranges::all_of(host, [](float value) { return std::isfinite(value); });
+  });
+  return finite;
 }
 
 }  // namespace dgc

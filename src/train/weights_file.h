@@ -30,4 +30,6 @@ void load_tensors(const SafetensorsFile&, const Arena& arena, const std::string&
 std::vector<uint64_t> tensor_hashes(const Arena& weights);
 std::string weights_xxh64(const Arena& weights);
 
+bool all_finite(const Arena& weights);
+
 }  // namespace dgc

@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "paths.h"
+
 // The dgc program as a child process.
 namespace dgc::test {
 

@@ -1,9 +1,10 @@
 #include <fmt/core.h>
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "config/config.h"
 #include "config/json_lines.h"
+#include "paths.h"
 #include "tests/commands/program.h"
 
 namespace dgc {
@@ -12,9 +13,6 @@ namespace {
 using namespace test;
 using Catch::Contains;
 
-// Exactly one line, which is what people read of an error.
-bool is_one_line(const std::string& text) { return !text.empty() && text.find('\n') == text.size() - 1; }
-
 }  // namespace
 
 TEST_CASE("every command has a help with an example") {
@@ -22,7 +20,8 @@ TEST_CASE("every command has a help with an example") {
       std::vector<std::string>{}, std::vector<std::string>{"train"}, std::vector<std::string>{"eval"},
       std::vector<std::string>{"generate"}, std::vector<std::string>{"plan"}, std::vector<std::string>{"bench"},
       std::vector<std::string>{"bench", "dgc"}, std::vector<std::string>{"bench", "train"},
-      std::vector<std::string>{"report"}, std::vector<std::string>{"config"}, std::vector<std::string>{"info"});
+      std::vector<std::string>{"report"}, std::vector<std::string>{"config"}, std::vector<std::string>{"info"},
+      std::vector<std::string>{"manual"}, std::vector<std::string>{"completion"});
   CAPTURE(command);
   const Program dgc;
   auto arguments = command;
@@ -50,9 +49,18 @@ TEST_CASE("a wrong command line is said in one sentence, exit code 2") {
       {{"eval"}, "dgc eval: RUN is required"},
       {{"bench"}, "dgc bench: a subcommand is required"},
       {{"bench", "dcg"}, "dgc bench: there is no command \"dcg\"; did you mean \"dgc\"?"},
-      {{"bench", "dgc", "--steps", "0"}, "--steps"},
-      {{"bench", "dgc", "--steps", "many"}, "--steps"},
-      {{"bench", "dgc", "--sparsity", "2"}, "--sparsity"},
+      {{"bench", "dgc", "--steps", "0"}, "--steps: \"0\" is no whole number from 1 to 1000000"},
+      {{"bench", "dgc", "--steps", "many"}, "--steps: \"many\" is no whole number"},
+      {{"bench", "dgc", "--sparsity", "1"}, "--sparsity: \"1\" is no number from 0 to below 1"},
+      {{"bench", "dgc", "--sparsity", "nan"}, "--sparsity: \"nan\" is no number"},
+      {{"bench", "dgc", "--model", "resnet51"},
+       "--model: \"resnet51\" is none of deep_speech, ptb_lstm, resnet50; did"},
+      {{"generate", "run", "--seed", "-1"}, "--seed: \"-1\" is no whole number from 0"},
+      {{"generate", "run", "--temperature", "inf"}, "--temperature: \"inf\" is no number from 0 to 1000"},
+      {{"eval", "run", "--word-weight", "nan"}, "--word-weight: \"nan\" is no number"},
+      {{"plan", "tiny.json", "--workers", "1,,2"}, "--workers: \"\" is no whole number from 1"},
+      {{"plan", "tiny.json", "--workers", ""}, "--workers"},
+      {{"plan", "tiny.json", "--step-ms", "nan", "--bandwidth", "1Gbps"}, "--step-ms: \"nan\" is no number"},
       {{"plan", "tiny.json", "--workers", "-1"}, "--workers"},
       {{"plan", "tiny.json", "--bandwidth", "1Gbps"}, "--step-ms"},
       {{"plan", "tiny.json", "--step-ms", "5"}, "--bandwidth"},
@@ -86,6 +94,12 @@ TEST_CASE("what is wrong in a config or file is said in one sentence, exit code 
       {{"plan", "tiny.json", "--bandwidth", "fast", "--step-ms", "5"}, "--bandwidth", "\"fast\" is no bandwidth"},
       {{"plan", "tiny.json", "--bandwidth", "1Gbps", "--latency", "5", "--step-ms", "5"}, "--latency", "as in 50us"},
       {{"config", "nowhere.json"}, "nowhere.json", ""},
+      {{"config", "/dev/zero"}, "/dev/zero: longer than", ""},
+      {{"config", "\x1b[2J.json"}, "error: \\x1b[2J.json: cannot open", ""},
+      {{"train", "tiny.json", "--set", "data.train_samples=2147483647"}, "data.train_samples", "at most 100000000"},
+      {{"train", "tiny.json", "--set", "data.height=4096", "--set", "data.width=4096", "--set", "data.channels=1024"},
+       "data.height, data.width and data.channels: 4096x4096x1024",
+       ""},
       {{"eval", "nowhere"}, "nowhere", ""},
       {{"report", "nowhere"}, "nowhere", ""},
       {{"bench", "train", "nowhere.json"}, "nowhere.json", ""},

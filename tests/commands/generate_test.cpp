@@ -1,4 +1,4 @@
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <sstream>
 
 #include "tests/commands/program.h"
@@ -8,21 +8,6 @@ namespace {
 
 using namespace test;
 using Catch::Contains;
-
-// A model of three short texts beside it, in the folder of the program.
-void write_language_model(const Program& dgc) {
-  std::string text;
-  for (int i = 0; i < 20; ++i) text += "the cat sat on a mat\n";
-  for (const char* name : {"train.txt", "valid.txt", "test.txt"}) dgc.write(name, text);
-  dgc.write("lm.json", R"({
-    "threads": 1, "workers_per_rank": 2,
-    "model": {"type": "lstm_lm", "hidden": 6},
-    "data": {"type": "text", "train": "train.txt", "valid": "valid.txt", "test": "test.txt", "bptt": 3,
-             "eval_streams": 2},
-    "training": {"epochs": 1, "batch_per_worker": 2},
-    "optimizer": {"type": "dgc", "momentum": 0, "sparsity": 0.9, "clip_norm": 0.25},
-    "learning_rate": {"type": "constant", "base": 1}})");
-}
 
 }  // namespace
 

@@ -61,4 +61,22 @@ class Program {
   TempRun folder_;
 };
 
+// lm.json: a language model of three short texts beside it, in the folder of the program.
+inline void write_language_model(const Program& dgc) {
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += "the cat sat on a mat\n";
+  for (const char* name : {"train.txt", "valid.txt", "test.txt"}) dgc.write(name, text);
+  dgc.write("lm.json", R"({
+    "threads": 1, "workers_per_rank": 2,
+    "model": {"type": "lstm_lm", "hidden": 6},
+    "data": {"type": "text", "train": "train.txt", "valid": "valid.txt", "test": "test.txt", "bptt": 3,
+             "eval_streams": 2},
+    "training": {"epochs": 1, "batch_per_worker": 2},
+    "optimizer": {"type": "dgc", "momentum": 0, "sparsity": 0.9, "clip_norm": 0.25},
+    "learning_rate": {"type": "constant", "base": 1}})");
+}
+
+// Exactly one line, which is what people read of an error.
+inline bool is_one_line(const std::string& text) { return !text.empty() && text.find('\n') == text.size() - 1; }
+
 }  // namespace dgc::test

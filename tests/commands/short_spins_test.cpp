@@ -1,5 +1,6 @@
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
+#include "paths.h"
 #include "tests/commands/program.h"
 
 namespace dgc {
@@ -8,25 +9,56 @@ namespace {
 using namespace test;
 using Catch::Contains;
 
-// `env SETTINGS dgc info`, whose OpenMP prints its settings every time that the program starts.
-std::string openmp_settings(std::vector<std::string> settings) {
+const std::vector<std::string> kNobodyDecided = {"-u", "OMP_WAIT_POLICY", "-u", "GOMP_SPINCOUNT"};
+
+// `env SETTINGS dgc WORDS`, whose OpenMP prints its settings every time that the program starts.
+std::string openmp_settings(std::vector<std::string> settings, const std::vector<std::string>& words) {
   const TempRun folder;
-  settings.insert(settings.end(), {"OMP_DISPLAY_ENV=verbose", DGC_BINARY, "info"});
+  settings.insert(settings.end(), {"OMP_DISPLAY_ENV=verbose", DGC_BINARY});
+  settings.insert(settings.end(), words.begin(), words.end());
   Child child(folder.path(), settings, "env");
-  CHECK(child.wait() == 0);
+  child.wait();
   return child.err();
+}
+
+size_t count(const std::string& text, const std::string& what) {
+  size_t times = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++times;
+  return times;
 }
 
 }  // namespace
 
-TEST_CASE("OpenMP's threads spin shortly unless somebody has decided otherwise") {
-  const std::vector<std::string> nobody = {"-u", "OMP_WAIT_POLICY", "-u", "GOMP_SPINCOUNT"};
-  CHECK_THAT(openmp_settings(nobody), Contains("GOMP_SPINCOUNT = '1000'"));
-  auto somebody = nobody;
+TEST_CASE("OpenMP's threads spin shortly where a command computes, unless somebody has decided otherwise") {
+  const std::vector<std::string> command =
+      GENERATE(std::vector<std::string>{"train", "no such.json"}, std::vector<std::string>{"eval", "no such run"},
+               std::vector<std::string>{"generate", "no such run"},
+               std::vector<std::string>{"transcribe", "no such run", "no.wav"},
+               std::vector<std::string>{"bench", "train", "no such.json"});
+  CAPTURE(command);
+  CHECK_THAT(openmp_settings(kNobodyDecided, command), Contains("GOMP_SPINCOUNT = '1000'"));
+  auto somebody = kNobodyDecided;
   somebody.emplace_back("GOMP_SPINCOUNT=77");
-  CHECK_THAT(openmp_settings(somebody), Contains("GOMP_SPINCOUNT = '77'") && !Contains("'1000'"));
+  CHECK_THAT(openmp_settings(somebody, command), Contains("GOMP_SPINCOUNT = '77'") && !Contains("'1000'"));
   somebody.back() = "OMP_WAIT_POLICY=active";
-  CHECK_THAT(openmp_settings(somebody), Contains("OMP_WAIT_POLICY = 'ACTIVE'") && !Contains("'1000'"));
+  CHECK_THAT(openmp_settings(somebody, command), Contains("OMP_WAIT_POLICY = 'ACTIVE'") && !Contains("'1000'"));
+}
+
+TEST_CASE("a command that computes nothing starts once") {
+  const std::vector<std::string> command =
+      GENERATE(std::vector<std::string>{"--help"}, std::vector<std::string>{"train", "--help"},
+               std::vector<std::string>{"info"}, std::vector<std::string>{"config", "no such.json"});
+  CAPTURE(command);
+  CHECK(count(openmp_settings(kNobodyDecided, command), "GOMP_SPINCOUNT") == 1);
+}
+
+TEST_CASE("a training is called dgc where processes are listed") {
+  const Program dgc;
+  std::vector<std::string> words = kNobodyDecided;
+  words.insert(words.end(), {DGC_BINARY, "train", "tiny.json", "--out", "run", "--set", "training.epochs=100000"});
+  const Child child(dgc.folder(), words, "env");
+  REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
+  CHECK(text_of("/proc/" + std::to_string(child.pid()) + "/comm") == "dgc\n");
 }
 
 }  // namespace dgc

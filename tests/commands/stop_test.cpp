@@ -1,6 +1,6 @@
 #include <fmt/core.h>
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tensor/rng.h"
 #include "tests/commands/program.h"
@@ -23,8 +23,8 @@ std::vector<std::string> train(const std::string& run, int epochs, const std::st
 
 }  // namespace
 
-TEST_CASE("SIGINT and SIGTERM save first, exit code 130, and the resumed run ends in the same bits") {
-  constexpr int kEpochs = 100;  // 600 steps: long enough to be hit
+TEST_CASE("SIGINT, SIGTERM and SIGHUP save first, exit code 130, and the resumed run ends in the same bits") {
+  constexpr int kEpochs = 150;  // 900 steps: long enough to be hit
   const std::string saving = "checkpoint.every_epochs=0";
   const Program dgc;
   {
@@ -33,7 +33,7 @@ TEST_CASE("SIGINT and SIGTERM save first, exit code 130, and the resumed run end
   }
   size_t rows = 0;
   bool resume = false;
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     Child child(dgc.folder(), train("stopped", kEpochs, saving, resume));
     REQUIRE(wait_until([&] { return dgc.rows("stopped").size() > rows + 3; }));
     child.send(signal);
@@ -49,6 +49,43 @@ TEST_CASE("SIGINT and SIGTERM save first, exit code 130, and the resumed run end
   Child last(dgc.folder(), train("stopped", kEpochs, saving, true));
   REQUIRE(last.wait() == 0);
   CHECK(dgc.final_hash("stopped") == dgc.final_hash("whole"));
+}
+
+TEST_CASE("a run under nohup does not hear of a closed terminal") {
+  const Program dgc;
+  std::vector<std::string> words = train("run", 20, "checkpoint.every_epochs=0", false);
+  words.insert(words.begin(), DGC_BINARY);
+  Child child(dgc.folder(), words, "nohup");
+  REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
+  child.send(SIGHUP);
+  const int code = child.wait();
+  INFO(child.err());
+  CHECK(code == 0);
+}
+
+TEST_CASE("a run goes on when nobody reads its messages any more") {
+  const Program dgc;
+  // A shell starts it: $0 is the program, $@ are its arguments.
+  const std::string shell = GENERATE(std::string("(\"$0\" \"$@\"; echo $? > code) 2>&1 | true"),
+                                     std::string("(\"$0\" \"$@\"; echo $? > code) 2>&1 >table.txt | true"));
+  CAPTURE(shell);
+  const bool supervised = GENERATE(false, true);
+  CAPTURE(supervised);
+  std::vector<std::string> words = train("run", 3, "checkpoint.every_steps=2", false);
+  if (supervised) words.insert(words.end(), {"--max-restarts", "2"});
+  words.insert(words.begin(), {"-c", shell, DGC_BINARY});
+  Child child(dgc.folder(), words, "sh");
+  child.wait();
+  CHECK(dgc.read("code") == "0\n");
+  CHECK(dgc.final_hash("run").size() == 16);
+  CHECK_THAT(dgc.read("run/log.txt"), Catch::Contains("4 workers x batch 4") && !Catch::Contains("--resume"));
+}
+
+TEST_CASE("a command whose product is its output ends quietly when nobody reads that") {
+  const Program dgc;
+  Child child(dgc.folder(), {"-c", "\"$0\" config tiny.json | true", DGC_BINARY}, "sh");
+  CHECK(child.wait() == 0);
+  CHECK(child.err().empty());
 }
 
 TEST_CASE("a run that is killed at random moments, also while it saves, ends in the same bits") {

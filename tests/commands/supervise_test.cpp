@@ -1,6 +1,6 @@
 #include <fmt/core.h>
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tests/commands/program.h"
 
@@ -112,9 +112,9 @@ TEST_CASE("a supervisor under a launcher says how to turn them round") {
   CHECK_THAT(result.err, Contains("torchrun has started this process as one of 3") && Contains("mpirun -n 3"));
 }
 
-TEST_CASE("a supervisor passes SIGINT and SIGTERM on, and starts nothing after them") {
+TEST_CASE("a supervisor passes SIGINT, SIGTERM and SIGHUP on, and starts nothing after them") {
   const Program dgc;
-  const int signal = GENERATE(SIGINT, SIGTERM);
+  const int signal = GENERATE(SIGINT, SIGTERM, SIGHUP);
   Child supervisor(dgc.folder(), train({"--max-restarts", "3"}));
   REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
   supervisor.send(signal);

@@ -1,6 +1,6 @@
 #include "config/config.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tests/config/example.h"
 
@@ -73,7 +73,8 @@ TEST_CASE("syntax errors come with line and column", "[config]") {
   CHECK_THAT(said("{\"seed\": tru}"), Catch::StartsWith("run.json: line 1, column 13: not valid JSON: "));
   CHECK_THAT(said(""), Catch::StartsWith("run.json: line 1, column 1: not valid JSON: "));
   CHECK_THAT(said("{} x"), Catch::StartsWith("run.json: line 1, column 4: not valid JSON: "));
-  CHECK_THAT(said("{\"seed\": 1e999}"), Catch::StartsWith("run.json: line 1, column "));
+  CHECK(said("{\"seed\": 1e999}") == "run.json: line 1, column 14: not valid JSON: number overflow parsing '1e999'");
+  CHECK(said(kExample + std::string("\n\0 behind", 9)) == "run.json: line 11, column 1: not valid JSON: a NUL byte");
   CHECK(said("[]") == "run.json: must be an object, not an array");
   CHECK_THAT(said(std::string(100000, '[')), Catch::EndsWith("nested too deeply"));
 }
@@ -129,7 +130,23 @@ TEST_CASE("keys of another type are refused, not ignored", "[config]") {
         "out");
 }
 
+TEST_CASE("a key that is gone is refused, but a run that still has it is read", "[config]") {
+  const std::string old = replaced(kExample, "\"name\"", "\"deterministic\": false, \"name\"");
+  CHECK(said(old) == "run.json: deterministic: there is no such key any more (every run is); leave it out");
+  CHECK(said(kExample, {"deterministic=true"}) ==
+        "--set deterministic=true: deterministic: there is no such key any more (every run is); leave it out");
+  const test::TemporaryFile file(old);
+  CHECK(load_run_config(file.path()) == parse_config(kExample, "run.json"));
+  CHECK(load_run_config(file.path(), {"seed=2"}).seed == 2);
+}
+
+TEST_CASE("a key without a name is refused", "[config]") {
+  CHECK(said_of("\"name\"", "\"\": 3, \"name\"") == "run.json: a key cannot be empty");
+  CHECK(said_of("\"momentum\"", "\"\": 3, \"momentum\"") == "run.json: optimizer: a key cannot be empty");
+}
+
 TEST_CASE("a file that cannot be read is named", "[config]") {
+  CHECK(refusal([] { load_config("/dev/zero"); }) == "/dev/zero: longer than the 16 MiB that such a file may have");
   CHECK(refusal([] { load_config("no/such/file.json"); }) == "no/such/file.json: cannot open this file");
   const test::TemporaryFile file(kExample);
   CHECK(load_config(file.path()).name == "example");

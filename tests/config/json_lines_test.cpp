@@ -1,6 +1,6 @@
 #include "config/json_lines.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -71,7 +71,11 @@ TEST_CASE("a last line that was cut short is left out", "[config]") {
     // A whole object counts even where its newline is missing.
     CHECK(rows.size() == (length >= whole.size() - 1 ? 2 : length >= 10 ? 1 : 0));
   }
-  CHECK(rows_of("{\"step\":1}\n" + std::string(20, '\0')).size() == 1);
+  const std::string nuls(20, '\0');
+  for (const std::string& torn : {nuls, nuls + "\n", "{\"step\":2}" + nuls, "{\"step\":2" + nuls + "}\n",
+                                  std::string("{\"note\":\"caf\xc3"), std::string("{\"step\":2\n")}) {
+    CHECK(rows_of("{\"step\":1}\n" + torn).size() == 1);
+  }
 }
 
 TEST_CASE("any other bad line is named", "[config]") {

@@ -1,6 +1,6 @@
 #include "config/manifest.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tests/config/example.h"
 

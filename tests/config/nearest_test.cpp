@@ -1,6 +1,6 @@
 #include "config/nearest.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 using dgc::edit_distance;
 using dgc::nearest;

@@ -1,8 +1,9 @@
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <random>
 #include <set>
 
 #include "config/check_value.h"
+#include "paths.h"
 #include "tests/config/example.h"
 
 using namespace dgc;
@@ -90,7 +91,7 @@ TEST_CASE("differences list paths and both values", "[config]") {
 }
 
 TEST_CASE("configs/README.md ends with the generated reference", "[config]") {
-  const std::string readme = read_text_file(shipped("README.md"));
+  const std::string readme = read_text_file(shipped("README.md"), 1 << 24);
   // Stale? Replace what follows "## Every key" by the output of `dgc config --reference`.
   CHECK(readme.ends_with("\n\n" + config_reference_markdown()));
 }

@@ -1,6 +1,6 @@
 #include "config/safetensors_header.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <random>
 
 #include "tests/config/example.h"

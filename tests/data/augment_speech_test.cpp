@@ -1,6 +1,6 @@
 #include "data/augment_speech.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <cmath>
 #include <set>
 

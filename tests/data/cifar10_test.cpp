@@ -115,14 +115,6 @@ TEST_CASE("open_dataset: wrong options are named by their key") {
     options.pad_to = 31;
     CHECK_THAT(error(), Catch::Contains("data.pad_to: 31"));
   }
-  SECTION("mean") {
-    options.normalize.mean = {0.5f, 0.5f};
-    CHECK_THAT(error(), Catch::Contains("data.normalize.mean: 2 values for images of 3 channels"));
-  }
-  SECTION("std") {
-    options.normalize.std = {0.f};
-    CHECK_THAT(error(), Catch::Contains("data.normalize.std: 0 is not positive"));
-  }
   SECTION("pad_crop") {
     options.augment.pad_crop = -1;
     CHECK_THAT(error(), Catch::Contains("data.augment.pad_crop: -1"));

@@ -35,6 +35,15 @@ TEST_CASE("AN4: lists, transcripts with and without <s>, whatever holds the samp
   CHECK(texts(read_an4(folder.path(), Split::test)) == Texts{"RUBOUT G M E F THREE NINE"});
 }
 
+TEST_CASE("AN4: a list without an end is refused") {
+  const TempFolder folder;
+  write_an4(folder, "train", "", "");
+  std::filesystem::remove(folder.path() + "/etc/an4_train.fileids");
+  std::filesystem::create_symlink("/dev/zero", folder.path() + "/etc/an4_train.fileids");
+  CHECK_THAT(user_error([&] { read_an4(folder.path(), Split::train); }),
+             Catch::Contains("etc/an4_train.fileids: line 1 is longer than 1 MiB"));
+}
+
 TEST_CASE("AN4: lists that do not fit") {
   const TempFolder folder;
   const auto complaint = [&] { return user_error([&] { read_an4(folder.path(), Split::train); }); };

@@ -1,5 +1,7 @@
 #include "data/decode_image.h"
 
+#include <zlib.h>
+
 #include "tests/data/images.h"
 
 namespace dgc {
@@ -124,6 +126,36 @@ TEST_CASE("a damaged JPEG does not spoil the next one, nor lend it its tables") 
     } catch (const UserError&) {
     }
     REQUIRE(decode(good).pixels == pixels);
+  }
+}
+
+// A chunk behind the header: what stands in front, and text that is packed.
+Bytes with_packed_text(const Bytes& png, const std::string& front, size_t text_bytes) {
+  const Bytes text(text_bytes, 'a');
+  uLongf packed_bytes = compressBound(text.size());
+  Bytes packed(packed_bytes);
+  REQUIRE(compress(packed.data(), &packed_bytes, text.data(), text.size()) == Z_OK);
+  Bytes chunk(front.begin(), front.end());
+  chunk.insert(chunk.end(), packed.begin(), packed.begin() + static_cast<std::ptrdiff_t>(packed_bytes));
+  const auto append_u32 = [](Bytes& to, uint64_t value) {
+    for (int shift = 24; shift >= 0; shift -= 8) to.push_back(static_cast<uint8_t>(value >> shift & 0xff));
+  };
+  constexpr std::ptrdiff_t kHeader = 33;
+  Bytes out(png.begin(), png.begin() + kHeader);
+  append_u32(out, chunk.size() - 4);
+  out.insert(out.end(), chunk.begin(), chunk.end());
+  append_u32(out, crc32(0, chunk.data(), static_cast<uInt>(chunk.size())));
+  out.insert(out.end(), png.begin() + kHeader, png.end());
+  return out;
+}
+
+TEST_CASE("PNG with more to unpack beside its pixels than an image needs is refused") {
+  const Bytes pixels{1, 2, 3}, png = png_bytes(pixels, 1, 1);
+  const std::string text("zTXtkey\0\0", 9), unicode("iTXtkey\0\1\0\0\0", 12), profile("iCCPkey\0\0", 9);
+  for (const std::string& front : {text, unicode, profile}) {
+    CHECK(decode(with_packed_text(png, front, size_t{1} << 20)).pixels == pixels);
+    const std::string error = error_of(with_packed_text(png, front, size_t{17} << 20));
+    CHECK(error == "x.img: the PNG file holds more than 16 MiB beside its pixels, as texts or a colour profile");
   }
 }
 

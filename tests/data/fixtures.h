@@ -4,7 +4,7 @@
 #include <zlib.h>
 
 #include <atomic>
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>

@@ -56,6 +56,11 @@ TEST_CASE("idx: a damaged file is named with what is wrong") {
     files.labels.push_back(0);
     what = "train-labels-idx1-ubyte: longer than the 2 bytes its header promises";
   }
+  SECTION("more than any memory") {
+    files.images = idx_bytes({0x803, 0x7fffffff, 4096, 4096}, {});
+    what =
+        "train-images-idx3-ubyte: its header promises 36028797002186752 bytes of data, which are more than the 16 GiB";
+  }
   SECTION("empty") {
     files.images.clear();
     what = "train-images-idx3-ubyte: truncated inside its header";
@@ -73,7 +78,7 @@ TEST_CASE("idx: a damaged file is named with what is wrong") {
     what = "promises 0 items";
   }
   SECTION("absurd sizes do not allocate") {
-    files.images = idx_bytes({0x803, 0x7fffffff, 4096, 4096}, counting(12));
+    files.images = idx_bytes({0x803, 1024, 4096, 4096}, counting(12));
     what = "it has 12";
   }
   SECTION("absurd sides") {

@@ -2,7 +2,6 @@
 
 #include <set>
 
-#include "data/open.h"
 #include "tests/data/images.h"
 
 namespace dgc {
@@ -10,8 +9,13 @@ namespace {
 
 // Two classes of solid colours; a stray file and a hidden folder that do not count.
 struct Folder {
+  struct Options {
+    std::string path;
+    int64_t image_size = 8;
+    AugmentOptions augment{};
+  };
   TempFolder temp;
-  DatasetOptions options;
+  Options options{.path = temp.path()};
 
   Folder() {
     temp.write("train/cat/b.png", png_bytes(solid(20, 10, 10, 20, 30), 20, 10));
@@ -20,13 +24,14 @@ struct Folder {
     temp.write("train/ant/notes.txt", {1, 2, 3});
     temp.write("train/.cache/x.jpg", {});
     temp.write("val/cat/q.png", png_bytes(solid(32, 24, 1, 2, 3), 32, 24));
-    options.type = "image_folder";
-    options.path = temp.path();
-    options.image_size = 8;
-    options.normalize = {{0.f}, {1.f / 255.f}};
   }
 
-  std::unique_ptr<ImageDataset> open(Split split = Split::train) const { return open_dataset(options, split); }
+  // With pixels as they are in the file.
+  std::unique_ptr<ImageDataset> open(Split split = Split::train) const {
+    constexpr float kStep = 1.f / 255.f;
+    return std::make_unique<ImageFolder>(options.path, split, options.image_size, options.augment,
+                                         Normalizer({{0.f, 0.f, 0.f}, {kStep, kStep, kStep}}), "set data.path");
+  }
   std::string error(Split split = Split::train) const {
     return user_error([&] { open(split); });
   }
@@ -106,6 +111,25 @@ TEST_CASE("image folder: a flip mirrors the crop, every second time") {
     }
   }
   CHECK(flips == Approx(100).margin(35));
+}
+
+TEST_CASE("image folder: classes that the test images lack are remarked") {
+  Folder folder;
+  CHECK(folder.open()->remarks().empty());
+  const std::vector<std::string> remarks = folder.open(Split::test)->remarks();
+  REQUIRE(remarks.size() == 1);
+  CHECK_THAT(remarks[0], Catch::Contains("/val: there is no folder for 1 of the 2 classes") && Catch::EndsWith("ant"));
+  folder.temp.write("val/ant/a.png", png_bytes(solid(9, 9, 1, 2, 3), 9, 9));
+  CHECK(folder.open(Split::test)->remarks().empty());
+}
+
+TEST_CASE("image folder: an image without an end is refused") {
+  Folder folder;
+  std::filesystem::create_symlink("/dev/zero", folder.temp.path() + "/train/ant/endless.png");
+  const auto train = folder.open();
+  std::vector<float> out(static_cast<size_t>(train->shape().numel()));
+  CHECK_THAT(user_error([&] { train->read(0, nullptr, out.data()); }),
+             Catch::Contains("train/ant/endless.png: longer than the 256 MiB"));
 }
 
 TEST_CASE("image folder: what is wrong is named") {

@@ -21,7 +21,7 @@ MemoryImages small_images() {
   ImageTable table{{4, 4, 1}, 10, Bytes(50 * 16), Bytes(50)};
   for (size_t i = 0; i < table.pixels.size(); ++i) table.pixels[i] = static_cast<uint8_t>(rng.bits(i));
   for (size_t i = 0; i < table.labels.size(); ++i) table.labels[i] = static_cast<uint8_t>(i % 10);
-  return MemoryImages(std::move(table), {.pad_crop = 1, .flip = true}, Normalizer({}, {{0.f}, {1.f}}, 1), 0);
+  return MemoryImages(std::move(table), {.pad_crop = 1, .flip = true}, Normalizer({{0.f}, {1.f}}), 0);
 }
 
 LoaderOptions options(int threads, int ahead) {

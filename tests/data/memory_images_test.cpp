@@ -12,7 +12,7 @@ constexpr int kSide = 5;
 // One grey image whose pixels are 1 ... 25, normalised to themselves: a raw zero stays 0 and is found nowhere else.
 MemoryImages image(const AugmentOptions& augment, int64_t pad_to = 0) {
   ImageTable table{{kSide, kSide, 1}, 10, counting(kSide * kSide, 1), {3}};
-  return MemoryImages(std::move(table), augment, Normalizer({{0.f}, {1.f / 255.f}}, {}, 1), pad_to);
+  return MemoryImages(std::move(table), augment, Normalizer({{0.f}, {1.f / 255.f}}), pad_to);
 }
 
 // Independent truth: where the image lies is read off the output, then every pixel is compared.
@@ -81,7 +81,7 @@ TEST_CASE("a draw depends on seed, epoch and sample, and on nothing else") {
 
 TEST_CASE("padding is done before normalisation: it shows the value of a black pixel") {
   ImageTable table{{1, 1, 2}, 1, {255, 255}, {0}};
-  const MemoryImages images(std::move(table), {.pad_crop = 1}, Normalizer({{0.5f, 0.25f}, {0.5f}}, {}, 2), 0);
+  const MemoryImages images(std::move(table), {.pad_crop = 1}, Normalizer({{0.5f, 0.25f}, {0.5f, 0.5f}}), 0);
   std::vector<float> out(2);
   bool black = false, white = false;
   for (int i = 0; i < 100; ++i) {
@@ -114,7 +114,7 @@ TEST_CASE("pad_to centres the image") {
 }
 
 TEST_CASE("fractional pixels are normalised as whole ones are") {
-  const Normalizer normalizer({{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}}, {}, 3);
+  const Normalizer normalizer({{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}});
   for (int v = 0; v < 256; ++v) {
     std::vector<float> pixel(3, static_cast<float>(v));
     normalizer.apply(pixel.data(), 1);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "paths.h"
 #include "tests/data/fixtures.h"
 
 // The scripts of data/, without a network: what they say of files that are wrong, missing, or not to be had.

@@ -1,7 +1,7 @@
 #include "data/speech_order.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <numeric>
 #include <set>
 

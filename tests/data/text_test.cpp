@@ -1,6 +1,6 @@
 #include "data/text.h"
 
-#include "data/utf8.h"
+#include "tensor/utf8.h"
 #include "tests/data/fixtures.h"
 
 // Every truth here is written down by hand.
@@ -49,6 +49,12 @@ LoaderOptions loader(int64_t workers, int64_t rows, int first = 0, int local = 1
 }
 
 }  // namespace
+
+TEST_CASE("text: what is none, and has no end, is refused at its first piece") {
+  CHECK(user_error([] {
+          words_of({"/dev/zero", "data.test"});
+        }) == "/dev/zero: it has a NUL byte, and so is no text; set data.test to a text with one sentence a line");
+}
 
 TEST_CASE("text: words as Penn Treebank and WikiText have them, an <eos> after every line") {
   const TextFolder f;

@@ -1,6 +1,6 @@
 #include "decode/error_rate.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <string>
 
 #include "tensor/rng.h"

@@ -1,7 +1,7 @@
 #include "dist/communicator.h"
 
 #include <atomic>
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tensor/errors.h"
 #include "tests/dist/collectives.h"

@@ -3,7 +3,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "dist/socket.h"
 

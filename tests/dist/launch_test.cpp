@@ -1,6 +1,6 @@
 #include "dist/launch.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <map>
 
 #include "dist/launch_slurm.h"
@@ -206,5 +206,6 @@ TEST_CASE("ranks find their GPU", "[launch]") {
   CHECK(choose_gpu(launch, 4) == 2);
   CHECK(choose_gpu(launch, 3) == 2);
   CHECK(choose_gpu(launch, 1) == 0);  // shown only its own
+  CHECK_THROWS_WITH(choose_gpu(launch, 0), Contains("rank 6") && Contains("finds no GPU") && Contains("mpirun"));
   CHECK_THROWS_WITH(choose_gpu(launch, 2), Contains("rank 6") && Contains("2 GPUs") && Contains("workers_per_rank"));
 }

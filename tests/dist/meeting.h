@@ -1,7 +1,7 @@
 #pragma once
 
 #include <array>
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "dist/communicator.h"
 #include "dist/rendezvous.h"
 #include "tensor/errors.h"
 #include "tests/dist/free_port.h"
@@ -74,6 +75,8 @@ inline std::string outcome(const Launch& launch, const RendezvousOptions& option
     share_from_rank0(launch, options, blob);
   } catch (const UserError& error) {
     return error.what();
+  } catch (const PeerFailed& error) {
+    return std::string("peer: ") + error.what();
   }
   return blob == blob_of(1) ? "" : "wrong bytes";
 }
@@ -101,6 +104,14 @@ inline std::vector<Rank> ranks_at(const MeetingPoint& point, int size, milliseco
   std::vector<Rank> ranks;
   for (int rank = 0; rank < size; ++rank) ranks.push_back({launch_of(rank, size, point), within(timeout)});
   return ranks;
+}
+
+// Whether a name has an address on this machine; says why not.
+inline bool have_name(const std::string& name) {
+  Trouble trouble;
+  if (is_known({.host = name, .port = 1, .path = {}}, std::chrono::steady_clock::now() + kLong, trouble)) return true;
+  WARN("skipped: this machine cannot look up its name " << name << " (" << trouble.text << ")");
+  return false;
 }
 
 inline const std::vector<std::string> kFine2(2), kFine3(3);

@@ -1,6 +1,7 @@
 #include "dist/rendezvous.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
+#include <stdexcept>
 
 #include "tests/dist/meeting.h"
 
@@ -87,6 +88,61 @@ TEST_CASE("after one that does not belong the right one can still come", "[rende
     CHECK(found[0].empty());
     CHECK_THAT(found[1], Contains("their configs differ"));
     CHECK(found[2].empty());
+  }
+  CHECK(directory.empty());
+}
+
+TEST_CASE("who waits says for whom, and what that throws ends the wait", "[rendezvous]") {
+  const Directory directory;
+  const MeetingPoint point = GENERATE(false, true) ? in_files(directory) : tcp();
+  CAPTURE(point.url());
+  // What a rank says while it waits, until one of its clauses has these words in it.
+  const auto waits = [&](int rank, const std::string& words) {
+    RendezvousOptions options = within(std::chrono::hours(1));
+    options.while_waiting = [&](const std::string& waiting) {
+      if (waiting.find(words) != std::string::npos) throw std::runtime_error(waiting);
+    };
+    Blob blob{};
+    try {
+      share_from_rank0(launch_of(rank, 3, point), options, blob);
+    } catch (const std::runtime_error& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  CHECK(waits(0, "so far") == fmt::format("rank 0 waits at {}: so far ranks 1, 2 did not come", point.url()));
+  CHECK(waits(2, "not answer yet") == fmt::format("rank 2 waits for rank 0 at {}, which does not answer yet ({})",
+                                                  point.url(), point.is_file() ? "no reply" : "Connection refused"));
+  CHECK(directory.empty());
+}
+
+TEST_CASE("all learn of a rank that failed before it came, also those that come later", "[rendezvous]") {
+  const Directory directory;
+  const MeetingPoint point = GENERATE(false, true) ? in_files(directory) : tcp();
+  CAPTURE(point.url());
+  const RendezvousOptions patient = within(std::chrono::hours(1));
+  const std::string reason = "rank 1 (node7, pid 77): there is no data";
+  std::string at_rank0, at_rank2;
+  {
+    std::jthread rank0([&] {
+      at_rank0 = outcome(launch_of(0, 3, point), patient);
+      decline_meeting(launch_of(0, 3, point), within(kLong), at_rank0.substr(6));
+    });
+    std::jthread rank1([&] {
+      decline_meeting(launch_of(1, 3, point), within(kLong), reason);
+      at_rank2 = outcome(launch_of(2, 3, point), patient);  // who comes late
+      decline_meeting(launch_of(1, 3, point), within(kLong), reason);
+    });
+  }
+  CHECK(at_rank0 == "peer: " + reason);
+  CHECK(at_rank2 == "peer: " + reason);
+  CHECK(directory.empty());
+}
+
+TEST_CASE("who declines leaves when nobody is there who could be told", "[rendezvous]") {
+  const Directory directory;
+  for (const MeetingPoint& point : {tcp(), in_files(directory)}) {
+    for (const int rank : {0, 1}) CHECK_NOTHROW(decline_meeting(launch_of(rank, 3, point), within(kShort), "why"));
   }
   CHECK(directory.empty());
 }

@@ -1,6 +1,8 @@
 #include "dist/roster.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
+
+#include "dist/fixed_text.h"
 
 using namespace dgc;
 using Catch::Contains;
@@ -13,7 +15,7 @@ TEST_CASE("a rank has one process", "[rendezvous]") {
   hello.rank = 1;
   hello.nonce = 5;
   CHECK(roster.answer(hello).verdict == Verdict::welcome);
-  roster.serve(1);
+  roster.serve(hello);
   CHECK(roster.answer(hello).verdict == Verdict::welcome);  // the same process, whose connection broke
   hello.nonce = 6;
   CHECK(roster.answer(hello).verdict == Verdict::taken);
@@ -29,7 +31,38 @@ TEST_CASE("a rank has one process", "[rendezvous]") {
   hello.blob_bytes = 8;
   CHECK(roster.answer(hello).verdict == Verdict::blob);
   CHECK_FALSE(roster.complete());
-  roster.serve(2);
-  roster.serve(2);
+  hello.blob_bytes = own.blob_bytes;
+  roster.serve(hello);
+  roster.serve(hello);
   CHECK(roster.complete());
+}
+
+TEST_CASE("a rank that takes no part is heard, and so is rank 0's own failure", "[rendezvous]") {
+  Hello own;
+  own.size = 3;
+  Hello hello = own;
+  hello.rank = 2;
+  hello.config = 7;  // what failed may have been the config
+  set_text(hello.failure, "rank 2 (node7, pid 77): there is no data");
+  Roster roster(own);
+  CHECK(roster.answer(hello).verdict == Verdict::failed);
+  CHECK(roster.failure().empty());  // it has not taken the answer
+  roster.serve(hello);
+  CHECK(roster.failure() == "rank 2 (node7, pid 77): there is no data");
+  hello.run = 5;
+  CHECK(roster.answer(hello).verdict == Verdict::run);  // another run's failure is not this one's
+
+  set_text(own.failure, "rank 0 (node1, pid 7): the disk is full");
+  Roster declining(own);
+  for (const uint32_t rank : {1u, 2u}) {
+    CHECK_FALSE(declining.complete());
+    Hello guest;
+    guest.rank = rank;
+    guest.size = 3;
+    const Reply reply = declining.answer(guest);
+    CHECK(reply.verdict == Verdict::failed);
+    CHECK(get_text(reply.failure) == "rank 0 (node1, pid 7): the disk is full");
+    declining.serve(guest);
+  }
+  CHECK(declining.complete());
 }

@@ -7,7 +7,7 @@
 
 #include <array>
 #include <atomic>
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <cstring>
 #include <new>
 #include <thread>
@@ -61,7 +61,8 @@ struct Board {
 WatchOptions options_of(int rank, int size) { return {rank, size, kTimeout, kStart}; }
 
 std::unique_ptr<Watch> watch_of(Board& board, const WatchOptions& options) {
-  return std::make_unique<Watch>(options, [&](std::span<std::byte> bytes) { board.share(options.rank, bytes); });
+  return std::make_unique<Watch>(
+      options, [&](std::span<std::byte> bytes, const WhileMeeting&) { board.share(options.rank, bytes); });
 }
 
 // Ranks that are processes, which live until they are told to leave, or that another has failed.
@@ -161,7 +162,7 @@ TEST_CASE("ranks that say goodbye are no failure", "[watch]") {
 
 TEST_CASE("nobody is watched when the timeout is 0", "[watch]") {
   bool shared = false;
-  Watch watch({0, 4, milliseconds(0), kStart}, [&](std::span<std::byte>) { shared = true; });
+  Watch watch({0, 4, milliseconds(0), kStart}, [&](std::span<std::byte>, const WhileMeeting&) { shared = true; });
   watch.fail("nobody hears this");
   CHECK_FALSE(watch.failure());
   CHECK(watch.cause_of("a symptom") == "a symptom");
@@ -239,14 +240,14 @@ TEST_CASE("strangers are turned away", "[watch]") {
   std::array<std::string, 4> answers;
   std::optional<std::string> at_rank0 = "not started";
   std::jthread rank0([&] { at_rank0 = watch_of(board, options_of(0, 2))->failure(); });
-  const auto strangers = [&](std::span<std::byte> bytes) {
+  const auto strangers = [&](std::span<std::byte> bytes, const WhileMeeting&) {
     board.share(1, bytes);
     WatchPlace place;
     std::memcpy(&place, bytes.data(), sizeof(place));
     const auto answer_to = [&](const auto& say) {
-      std::string problem;
+      Trouble trouble;
       const Deadline deadline = std::chrono::steady_clock::now() + kStart;
-      const Socket socket = connect_to({"127.0.0.1", static_cast<int>(place.port), ""}, deadline, problem);
+      const Socket socket = connect_to({"127.0.0.1", static_cast<int>(place.port), ""}, deadline, trouble);
       send_all(socket, std::as_bytes(std::span(say)), deadline);
       std::array<std::byte, 1> byte{};
       return receive_all(socket, byte, deadline) ? "an answer" : "hung up on";
@@ -268,8 +269,11 @@ TEST_CASE("a rank that never joins is named", "[watch]") {
   Board board;
   std::string said;
   std::jthread rank1([&] {
-    const auto watch = watch_of(board, options_of(1, 4));
-    if (wait_until([&] { return watch->failure().has_value(); })) said = *watch->failure();
+    try {
+      watch_of(board, options_of(1, 4));
+    } catch (const PeerFailed& error) {
+      said = error.what();
+    }
   });
   WatchOptions hasty = options_of(0, 4);
   hasty.start_timeout = milliseconds(2000);
@@ -282,7 +286,7 @@ TEST_CASE("a rank that never joins is named", "[watch]") {
 TEST_CASE("a rank that cannot reach rank 0 says what to do", "[watch]") {
   WatchOptions options = options_of(1, 2);
   options.start_timeout = milliseconds(300);
-  const auto nowhere = [](std::span<std::byte> bytes) {
+  const auto nowhere = [](std::span<std::byte> bytes, const WhileMeeting&) {
     int port = 0;
     listen_at_free_port(port);  // and closed again
     const WatchPlace place = watch_place_of_this_machine(port);
@@ -291,4 +295,61 @@ TEST_CASE("a rank that cannot reach rank 0 says what to do", "[watch]") {
   CHECK_THROWS_AS(Watch(options, nowhere), UserError);
   CHECK_THROWS_WITH(Watch(options, nowhere), StartsWith("rank 1 does not reach rank 0's machine ") &&
                                                  Contains("set exchange.failure_timeout_s to 0 to do without"));
+}
+
+TEST_CASE("a rank that ends while all wait for the last one is named by those that have come", "[watch]") {
+  const int ending = GENERATE(0, 1, 2);
+  CAPTURE(ending);
+  Board board;
+  std::atomic<int> waiting = 0;
+  std::array<std::string, 3> said;
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < 3; ++rank) {  // of 4
+      threads.emplace_back([&, rank] {
+        const auto me = static_cast<size_t>(rank);
+        bool counted = false;
+        WatchOptions options = options_of(rank, 4);
+        options.while_waiting = [&](const std::string& whom) {
+          const bool met = whom.find(rank == 0 ? "heartbeats of ranks 3" : "has met rank 0") != std::string::npos;
+          if (met && !std::exchange(counted, true)) ++waiting;
+          if (rank == ending && waiting == 3) throw std::runtime_error("stopped by a signal");
+        };
+        try {
+          watch_of(board, options);
+        } catch (const std::exception& error) {
+          said[me] = error.what();
+        }
+      });
+    }
+  }
+  for (int rank = 0; rank < 3; ++rank) {
+    CAPTURE(rank);
+    const std::string reason = "stopped by a signal";
+    CHECK(said[static_cast<size_t>(rank)] ==
+          (rank == ending ? reason : process(static_cast<size_t>(ending), getpid()) + ": " + reason));
+  }
+}
+
+TEST_CASE("rank 0 that leaves before all have come is named", "[watch]") {
+  int port = 0;
+  const Socket listener = listen_at_free_port(port);
+  const WatchPlace place = watch_place_of_this_machine(port);
+  const Deadline deadline = std::chrono::steady_clock::now() + kStart;
+  Socket guest;
+  std::jthread rank0([&] {
+    std::array said{watch_frame_of_this_process(WatchWord::welcome, 0, 3, place.secret), WatchFrame()};
+    said[1].word = WatchWord::goodbye;
+    if (wait_until([&] { return static_cast<bool>(guest = accept_from(listener)); })) {
+      send_all(guest, std::as_bytes(std::span(said)), deadline);
+    }
+  });
+  WatchOptions options = options_of(1, 3);
+  options.while_waiting = [&](const std::string& whom) {
+    if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error(whom + " in vain");
+  };
+  const auto share = [&](std::span<std::byte> bytes, const WhileMeeting&) {
+    std::memcpy(bytes.data(), &place, sizeof(place));
+  };
+  CHECK_THROWS_WITH(Watch(options, share), process(0, getpid()) + " has left before all ranks had come");
 }

@@ -1,6 +1,6 @@
 #include "dist/wire_sizes.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 using namespace dgc;
 

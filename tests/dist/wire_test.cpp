@@ -1,6 +1,6 @@
 #include "dist/wire.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tensor/errors.h"
 

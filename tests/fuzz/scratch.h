@@ -10,13 +10,15 @@
 
 namespace dgc::fuzz {
 
-// A folder in memory, for readers that want paths; gone when the program ends in good order.
+// A folder, in memory where the system has one there, for readers that want paths; gone when the program ends in good
+// order.
 class Scratch {
  public:
   Scratch() {
-    std::string name = "/dev/shm/dgc_fuzz.XXXXXX";
-    require(mkdtemp(name.data()) != nullptr);
-    path_ = name;
+    std::error_code error;
+    const bool in_memory = std::filesystem::is_directory("/dev/shm", error);
+    path_ = (in_memory ? "/dev/shm" : std::filesystem::temp_directory_path().string()) + "/dgc_fuzz.XXXXXX";
+    require(mkdtemp(path_.data()) != nullptr);
   }
   ~Scratch() {
     std::error_code error;

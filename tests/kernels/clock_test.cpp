@@ -1,5 +1,5 @@
 // What ran beside what, with numbers worked out by hand.
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tests/kernels/kernel_backends.h"
 #include "tests/kernels/on_device.h"

@@ -1,4 +1,4 @@
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tests/kernels/kernel_backends.h"
 #include "tests/kernels/on_device.h"

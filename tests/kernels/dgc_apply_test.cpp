@@ -1,4 +1,4 @@
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tests/kernels/dgc_apply_case.h"
 #include "tests/kernels/kernel_backends.h"

@@ -1,4 +1,4 @@
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tensor/half.h"
 #include "tests/kernels/dgc_case.h"

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <functional>
 
 #include "kernels/cpu/wire_message.h"

@@ -1,6 +1,6 @@
 #include <xxhash.h>
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <random>
 #include <vector>
 

@@ -5,18 +5,20 @@
 
 namespace dgc {
 
-// backends(), and the emulation of a GPU.
-inline std::vector<BackendFactory> kernel_backends() {
+inline std::vector<BackendFactory> present_and_emulated_backends() {
   std::vector<BackendFactory> all = present_backends();
   all.push_back({"cuda-emulated", []() -> std::unique_ptr<Backend> { return std::make_unique<EmulatedBackend>(); }});
-  return chosen(std::move(all));
+  return all;
 }
+
+// backends(), and the emulation of a GPU.
+inline std::vector<BackendFactory> kernel_backends() { return chosen(present_and_emulated_backends()); }
 
 // Those of them that take activations in 16 bits.
 inline std::vector<BackendFactory> half_backends() {
-  std::vector<BackendFactory> some = kernel_backends();
+  std::vector<BackendFactory> some = present_and_emulated_backends();
   std::erase_if(some, [](const BackendFactory& factory) { return !factory.make()->supports(DType::f16); });
-  return some;
+  return chosen(std::move(some));
 }
 
 }  // namespace dgc

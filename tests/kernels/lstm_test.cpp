@@ -1,4 +1,4 @@
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "kernels/cpu/vector_math.h"
 #include "tests/backends.h"

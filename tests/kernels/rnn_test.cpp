@@ -1,5 +1,5 @@
 #include <array>
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tests/backends.h"
 #include "tests/kernels/on_device.h"

@@ -1,5 +1,5 @@
 // Ops whose result is defined to the bit: elementwise arithmetic in one order. Every backend must give the CPU's.
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <functional>
 
 #include "tests/kernels/kernel_backends.h"

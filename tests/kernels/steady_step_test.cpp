@@ -1,6 +1,6 @@
 // Promises of the CPU backend that other backends keep in other ways: a steady step allocates nothing that grows with
 // the data, and results do not depend on the number of threads where the loops are our own.
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tests/kernels/on_device.h"
 #include "tests/large_allocations.h"

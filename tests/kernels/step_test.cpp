@@ -1,5 +1,5 @@
 // What is decided once per step (kernels/step_control.h), with numbers worked out by hand.
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <cmath>
 #include <cstring>
 #include <limits>

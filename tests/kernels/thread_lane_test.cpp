@@ -1,7 +1,7 @@
 #include "kernels/cpu/thread_lane.h"
 
 #include <atomic>
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <future>
 
 #include "tensor/errors.h"

@@ -1,7 +1,7 @@
 // The kernels between our parameters and the libraries of a GPU, emulated.
 #include "kernels/cuda/weights.cuh"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tests/kernels/emulated_queue.h"
 #include "tests/kernels/on_device.h"

@@ -1,6 +1,6 @@
 #include "kernels/wire_codes.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <cmath>
 #include <limits>
 #include <random>

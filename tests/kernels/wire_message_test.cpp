@@ -1,6 +1,6 @@
 #include "kernels/cpu/wire_message.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <cstring>
 #include <vector>
 

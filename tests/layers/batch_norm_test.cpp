@@ -1,6 +1,6 @@
 #include "layers/batch_norm.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tests/backends.h"
 #include "tests/layers/gradient_check.h"

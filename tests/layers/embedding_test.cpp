@@ -1,6 +1,6 @@
 #include "layers/embedding.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tests/backends.h"
 #include "tests/kernels/on_device.h"

@@ -1,7 +1,7 @@
 // The check that all others rest on, checked.
 #include "tests/layers/gradient_check.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tests/backends.h"
 

@@ -1,7 +1,7 @@
 #include "layers/pool.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <numeric>
 
 #include "tests/backends.h"
@@ -69,5 +69,7 @@ TEST_CASE("pool says what does not fit", "[layers]") {
   CHECK_THROWS_WITH(layer.output_shape(std::vector{Shape{2, 7}}), Catch::Contains("pool") && Catch::Contains("[2, 7]"));
   CHECK_THROWS_AS(Pool({.kernel = 0}), UserError);
   CHECK_THROWS_AS(Pool({.kernel = 2, .stride = 0}), UserError);
+  CHECK_NOTHROW(Pool({.kernel = 256}));
+  CHECK_THROWS_WITH(Pool({.kernel = 257}), "pool: kernel 257 is larger than 256");
   CHECK_THROWS_WITH(Pool({.kernel = 3, .stride = 1, .pad = 2}), Catch::Contains("half the kernel"));
 }

@@ -1,6 +1,6 @@
 #include "layers/sequence.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "layers/lookahead.h"
 #include "layers/sequence_layout.h"

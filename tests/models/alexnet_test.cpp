@@ -1,6 +1,6 @@
 #include "models/alexnet.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 using namespace dgc;
 

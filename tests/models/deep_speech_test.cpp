@@ -1,7 +1,7 @@
 #include "models/deep_speech.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tests/backends.h"
 #include "tests/models/speech_net.h"

@@ -1,6 +1,6 @@
 #include "models/executor.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "layers/linear.h"
 #include "models/lstm_lm.h"
@@ -274,4 +274,47 @@ TEST_CASE("layers before the first parameter are not asked for gradients", "[mod
   auto expected = once.read(once.gradients, 0);
   for (float& value : expected) value *= 2;
   CHECK(twice.read(twice.gradients, 0) == expected);
+}
+
+TEST_CASE("memory of another network is refused, whichever it is", "[models]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const Network network = residual_net();
+  NetRun net(network, *backend, 3);
+  const auto with_more_rows = [](const std::vector<ParamSpec>& specs) {
+    std::vector<ParamSpec> other = specs;
+    ++other.back().shape[0];
+    return ParamLayout(other);
+  };
+  const ParamLayout other_params = with_more_rows(network.params()), other_buffers = with_more_rows(network.buffers());
+  const ParamLayout fewer({network.params().front()});
+  const Arena wrong(backend->device(), other_params), wrong_buffers(backend->device(), other_buffers);
+  const Arena few(backend->device(), fewer);
+  const OnDevice x(*backend, random_floats(net.executor.batch() * 5 * 4 * 2, 1));
+  const ConstView input{x.view().data, network.shape(0, 3)};
+  const auto forward = [&](const Arena& weights, const Arena& buffers, ConstView read) {
+    net.executor.forward(weights, buffers, read, net.run);
+  };
+  CHECK_NOTHROW(forward(net.weights, net.buffers, input));
+  CHECK_THROWS_WITH(forward(wrong, net.buffers, input), Catch::Contains("without this network's fc."));
+  CHECK_THROWS_WITH(forward(few, net.buffers, input), Catch::Contains("without this network's stem.bn.weight"));
+  CHECK_THROWS_WITH(forward(net.weights, wrong_buffers, input), Catch::Contains("without this network's second.bn."));
+  CHECK_THROWS_WITH(forward(net.weights, net.buffers, {x.view().data, {3, 5, 4, 1}}),
+                    Catch::Contains("does not fit the network"));
+
+  const auto backward = [&](const Arena& gradients, ConstView read) {
+    net.executor.backward(net.weights, gradients, read, net.run, [](int, int) {});
+  };
+  CHECK_THROWS_WITH(backward(wrong, input), Catch::Contains("without this network's fc."));
+  CHECK_THROWS_WITH(backward(net.gradients, {x.view().data, network.shape(0, 2)}),
+                    Catch::Contains("does not fit the network"));
+
+  const Buffer memory(backend->device(), 64);
+  const auto loss = [&](int64_t labels) {
+    net.executor.loss(net.weights,
+                      {.labels = {memory.data(), {labels}, DType::i32}, .stats = static_cast<double*>(memory.data())});
+  };
+  CHECK_THROWS_WITH(loss(2), Catch::Contains("a label for each row"));
+  CHECK_THROWS_WITH(loss(4), Catch::Contains("a label for each row"));
+  CHECK_THROWS_WITH(net.executor.logits(net.weights, 0, {memory.data(), {1, 4}}),
+                    Catch::Contains("classes that the output has not"));
 }

@@ -1,6 +1,6 @@
 #include "models/executors.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tests/models/small_net.h"
 

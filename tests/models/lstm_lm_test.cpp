@@ -1,7 +1,7 @@
 #include "models/lstm_lm.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tests/backends.h"
 #include "tests/models/language_net.h"

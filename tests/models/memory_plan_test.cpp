@@ -1,7 +1,7 @@
 #include "models/memory_plan.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <random>
 
 using namespace dgc;

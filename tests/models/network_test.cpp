@@ -1,6 +1,6 @@
 #include "models/network.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "layers/batch_norm.h"
 #include "layers/conv2d.h"
@@ -96,4 +96,16 @@ TEST_CASE("a loss may share a parameter with a layer: it exists once", "[models]
   CHECK_THROWS_AS(chain(3).set_loss("decoder", decoder(), {{"weight", "nowhere"}}), InternalError);
   CHECK_THROWS_AS(tied.set_loss("decoder", decoder()), InternalError);
   CHECK_THROWS_AS(tied.add("end", std::make_unique<Linear>(3, 3), {1}), InternalError);
+}
+
+TEST_CASE("a tensor that no memory holds is named, and no product overflows", "[models]") {
+  const auto wide = [](int64_t in, int64_t out) { return std::make_unique<Linear>(in, out); };
+  Network net({int64_t{1} << 20});
+  CHECK_THROWS_WITH(net.add("fc", wide(int64_t{1} << 20, int64_t{1} << 20), {0}),
+                    Catch::StartsWith("fc.weight: [1048576, 1048576] is more than the 2^36 numbers"));
+  Network fits({16});
+  fits.add("fc", wide(16, int64_t{1} << 30), {0});
+  CHECK(fits.shape(1, 64) == Shape{64, int64_t{1} << 30});
+  CHECK_THROWS_WITH(fits.shapes(65), Catch::StartsWith("layer fc: [65, 1073741824] is more than"));
+  CHECK_THROWS_WITH(fits.shapes(INT64_MAX / 2), Catch::StartsWith("the input: [4611686018427387903, 16] is more than"));
 }

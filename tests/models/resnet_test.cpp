@@ -1,7 +1,7 @@
 #include "models/resnet.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <map>
 
 using namespace dgc;

@@ -1,4 +1,4 @@
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tests/large_allocations.h"
 #include "tests/models/small_net.h"

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include "paths.h"
 #include "tests/mpi/mpirun.h"
 
 // The communicator of MPI, in as many processes as it has ranks (rank/main.cpp).

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <string>
 #include <vector>
 

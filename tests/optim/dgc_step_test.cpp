@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <limits>
 
 #include "optim/dgc_layout.h"

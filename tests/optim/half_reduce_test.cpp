@@ -1,6 +1,6 @@
 #include "optim/half_reduce.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tensor/half.h"
 #include "tests/optim/reference.h"

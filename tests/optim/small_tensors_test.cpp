@@ -1,4 +1,4 @@
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "optim/dgc_layout.h"
 #include "tests/optim/cluster.h"
@@ -141,4 +141,10 @@ TEST_CASE("small tensors: what is sent", "[optim]") {
   CHECK(make_dgc_layout(small_layout(), flush_options({.small_tensors = SmallTensors::dense_fp16})).segments[2].k ==
         38);
   CHECK(make_dgc_layout(small_layout(), flush_options({.sparsity = 0.9})).segments.size() == 2);
+}
+
+TEST_CASE("a tensor too large for a message is refused by its name") {
+  const auto layout = [](int64_t rows) { return ParamLayout({{"fc.weight", {rows, 1 << 16}, {}}}); };
+  CHECK_NOTHROW(make_dgc_layout(layout((1 << 16) - 1), {}));
+  CHECK_THROWS_WITH(make_dgc_layout(layout(1 << 16), {}), Catch::Contains("fc.weight has 4294967296 parameters"));
 }

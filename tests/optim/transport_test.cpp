@@ -1,4 +1,4 @@
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "optim/dgc_layout.h"
 #include "tests/optim/cluster.h"

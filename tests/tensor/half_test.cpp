@@ -1,7 +1,7 @@
 #include "tensor/half.h"
 
 #include <bit>
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <cmath>
 #include <limits>
 

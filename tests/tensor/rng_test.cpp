@@ -1,7 +1,7 @@
 #include "tensor/rng.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <cmath>
 #include <numeric>
 #include <set>

@@ -1,6 +1,6 @@
 #include "tensor/shape.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <vector>
 
 #include "tensor/view.h"

@@ -1,6 +1,6 @@
 #include "train/agreement.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tensor/errors.h"
 #include "tests/train/tiny.h"

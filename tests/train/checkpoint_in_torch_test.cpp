@@ -1,10 +1,11 @@
 #include <sys/wait.h>
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <cstdlib>
 
 #include "models/lstm_lm.h"
 #include "models/resnet.h"
+#include "paths.h"
 #include "tests/backends.h"
 #include "tests/train/hashed_model.h"
 #include "tests/train/run_files.h"

@@ -1,6 +1,6 @@
 #include "train/checkpoint.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tensor/errors.h"
 #include "tests/train/run_files.h"
@@ -18,13 +18,14 @@ std::vector<float> numbers(int64_t step) {
   return values;
 }
 
-Manifest save(const TempRun& run, int64_t step, int64_t keep = 2) {
+Manifest save(const TempRun& run, int64_t step, int64_t keep = 2, const Row& more = {}) {
   const CheckpointStore store(run.path());
   const auto device = make_cpu_device();
   std::vector<float> values = numbers(step);
   store.begin();
   Manifest manifest{.step = step, .epoch = step / 2, .values = {}, .files = {}};
   manifest.values.set("workers", int64_t{1}).set("plateau_best", 0.1);
+  for (const auto& [key, value] : more.fields()) manifest.values.set(key, value);
   manifest.files.push_back(
       store.write("weights.safetensors", {{.name = "w", .view = {values.data(), {3, 7}}}}, *device));
   manifest.files.push_back(store.write(
@@ -188,6 +189,23 @@ TEST_CASE("a checkpoint that cannot be written is the user's error") {
   const TempRun run;
   run.write("checkpoints", "a file where the folder should be");
   CHECK_THROWS_AS(save(run, 1), UserError);
+}
+
+TEST_CASE("checkpoints of a run that diverges never remove the last one from before") {
+  const TempRun run;
+  const Row sound = Row().set(kSound, true), lost = Row().set(kSound, false);
+  CHECK(CheckpointStore(run.path()).newest_sound() == std::nullopt);
+  for (const int64_t step : {1, 2, 3}) save(run, step, 2, sound);
+  for (const int64_t step : {4, 5, 6, 7}) save(run, step, 2, lost);
+  CHECK(steps(run) == std::vector<int64_t>{7, 6, 3});
+  CHECK(CheckpointStore(run.path()).newest_sound() == folder(run, 3));
+  save(run, 8, 1, lost);
+  CHECK(steps(run) == std::vector<int64_t>{8, 3});
+  save(run, 9, 2, sound);  // it has recovered
+  CHECK(steps(run) == std::vector<int64_t>{9, 8});
+  overwrite(folder(run, 9) / "manifest.json", "{}");
+  save(run, 10, 3, lost);  // what is damaged is not the one to keep
+  CHECK(CheckpointStore(run.path()).newest_sound() == std::nullopt);
 }
 
 }  // namespace dgc

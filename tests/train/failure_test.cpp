@@ -1,7 +1,8 @@
 #include "train/failure.h"
 
 #include <atomic>
-#include <catch2/catch.hpp>
+#include <catch.hpp>
+#include <filesystem>
 #include <new>
 
 #include "tensor/errors.h"
@@ -14,6 +15,10 @@ TEST_CASE("whose error an exception is, and its words") {
   CHECK(complaint(UserError("no such file")).text == "no such file");
   CHECK(complaint(PeerFailed("rank 2 has died")).text == "rank 2 has died");
   CHECK(complaint(std::bad_alloc()).text == "out of memory");
+  const std::filesystem::filesystem_error closed("status", "/root/x",
+                                                 std::make_error_code(std::errc::permission_denied));
+  CHECK(complaint(closed).users);
+  CHECK(complaint(closed).text == "/root/x: Permission denied");
   CHECK(complaint(InternalError("a.cpp:3")).text == "internal error: a.cpp:3");
   for (const bool users :
        {complaint(PeerFailed("")).users, complaint(std::bad_alloc()).users, complaint(InternalError("")).users}) {

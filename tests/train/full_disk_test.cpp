@@ -1,6 +1,6 @@
 #include <spdlog/spdlog.h>
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tensor/errors.h"
 #include "tests/train/disk.h"

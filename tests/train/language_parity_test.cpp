@@ -1,4 +1,4 @@
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "dist/communicator.h"
 #include "models/executor.h"

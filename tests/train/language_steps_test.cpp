@@ -1,5 +1,5 @@
 // Single steps of a language model: what is carried, clipped and sent.
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <cmath>
 #include <utility>
 

@@ -1,5 +1,5 @@
 // A language model from a config to its last row.
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <cmath>
 
 #include "tensor/errors.h"

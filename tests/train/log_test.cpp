@@ -2,7 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tensor/errors.h"
 #include "tests/train/run_files.h"
@@ -23,6 +23,15 @@ TEST_CASE("a run's log gets what is said while it is open, and keeps what was th
   CHECK(text.find(" info: one 1\n") != std::string::npos);
   CHECK(text.find(" warning: two\n") != std::string::npos);
   CHECK(text.find("after the run") == std::string::npos);
+}
+
+TEST_CASE("what a message takes from elsewhere does not command the terminal that shows the log") {
+  test::TempRun run;
+  {
+    const RunLog log(run.path());
+    spdlog::info("a name \x1b[2Jand\n more: \u00e4");
+  }
+  CHECK(run.read("log.txt").ends_with(" info: a name \\x1b[2Jand\\x0a more: \u00e4\n"));
 }
 
 TEST_CASE("a log that cannot be opened is named") {

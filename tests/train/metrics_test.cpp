@@ -1,6 +1,6 @@
 #include "train/metrics.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <cmath>
 
 #include "tensor/errors.h"
@@ -63,7 +63,9 @@ TEST_CASE("resuming at a step gives the file of a run that never stopped") {
   write_steps(whole, 30);
   const auto stop = GENERATE(int64_t{1}, int64_t{9}, int64_t{10}, int64_t{11}, int64_t{29}, int64_t{30});
   const auto torn =
-      GENERATE(std::string(), std::string("{\"kind\":\"st"), std::string("{\"kind\":\"step\",\"step\":31"));
+      GENERATE(std::string(), std::string("{\"kind\":\"st"), std::string("{\"kind\":\"step\",\"step\":31"),
+               std::string("{\"kind\":\"caf\xc3"), std::string(4096, '\0'), std::string(100, '\0').append("\n"),
+               std::string("{\"kind\":\"step\"}\0\0", 17), std::string("{\"kind\":\"st\0\0}\n", 15));
   CAPTURE(stop, torn);
   TempRun run;
   write_steps(run, 30);
@@ -76,6 +78,31 @@ TEST_CASE("resuming at a step gives the file of a run that never stopped") {
     }
   }
   CHECK(run.read("metrics.jsonl") == whole.read("metrics.jsonl"));
+}
+
+TEST_CASE("a torn last row is cut off also where its step lies before the checkpoint's") {
+  const auto torn = GENERATE(std::string("{\"kind\":\"step\",\"step\":4"), std::string(200, '\0'),
+                             std::string("{\"kind\":\"step\",\"step\":4,\"transport\":\"\xe2\x82"));
+  TempRun run;
+  write_steps(run, 3);
+  const std::string whole = run.read("metrics.jsonl");
+  run.append("metrics.jsonl", torn);
+  MetricsWriter(run.path(), 6).write(example_step(7));
+  CHECK(run.read("metrics.jsonl") == whole + to_json_line(to_row(example_step(7))) + "\n");
+}
+
+TEST_CASE("what a run has done is told by its metrics") {
+  TempRun run;
+  CHECK_FALSE(has_steps(run.path()));
+  run.write("metrics.jsonl", "{\"kind\":\"st");
+  CHECK_FALSE(has_steps(run.path()));
+  write_steps(run, 3);
+  CHECK(has_steps(run.path()));
+  CHECK(final_step(run.path()) == std::nullopt);
+  MetricsWriter(run.path(), 3).write(FinalMetrics{.step = 3, .weights_xxh64 = "00ff"});
+  CHECK(final_step(run.path()) == 3);
+  run.write("metrics.jsonl", "damaged\n{\"kind\":\"step\"}\n");
+  CHECK(has_steps(run.path()));  // so that nobody takes its place unasked
 }
 
 TEST_CASE("a whole last row without its newline is kept, and the next one starts a new line") {

@@ -1,6 +1,6 @@
 #include "train/overlap.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <cstring>
 
 #include "kernels/cpu/cpu_backend.h"

@@ -1,7 +1,8 @@
 #include "train/plan.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
+#include "paths.h"
 #include "tensor/errors.h"
 #include "tests/train/run_files.h"
 #include "tests/train/tiny_speech.h"
@@ -47,6 +48,17 @@ TEST_CASE("the paper's compression ratios come out of the plan") {
   CHECK(mib(plan.total.paper_bytes) == Approx(sent).margin(0.0005));
   CHECK(static_cast<double>(plan.total.dense_bytes()) / static_cast<double>(plan.total.paper_bytes) ==
         Approx(ratio).margin(0.1));
+}
+
+TEST_CASE("every shipped config has a plan, and none needs its data for that") {
+  int configs = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(DGC_SOURCE_DIR "/configs")) {
+    if (entry.path().extension() != ".json") continue;
+    CAPTURE(entry.path());
+    CHECK(make_plan(load_config(entry.path())).total.parameters > 0);
+    ++configs;
+  }
+  CHECK(configs >= 15);
 }
 
 TEST_CASE("fp16, Rice codes and sparse 1-D tensors take ResNet-50 above 1000x") {

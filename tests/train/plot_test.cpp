@@ -1,6 +1,7 @@
 #include <algorithm>
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <cmath>
+#include <set>
 
 #include "train/metrics.h"
 #include "train/plot_scale.h"
@@ -35,6 +36,8 @@ using Labels = std::vector<std::string>;
 TEST_CASE("axes have ticks at round numbers") {
   CHECK(labels({AxisKind::kLinear, 0, 2.3}) == Labels{"0", "0.5", "1", "1.5", "2", "2.5"});
   CHECK(labels({AxisKind::kCount, 0, 11700}) == Labels{"0", "5000", "10k"});
+  CHECK(labels({AxisKind::kCount, 0, 25e8}) == Labels{"0", "500M", "1G", "1.5G", "2G", "2.5G"});
+  CHECK(labels({AxisKind::kLog, 1e12, 1e24}) == Labels{"1e+12", "1e+14", "1e+16", "1e+18", "1e+20", "1e+22", "1e+24"});
   CHECK(labels({AxisKind::kPercent, 0.47, 0.914}) == Labels{"40 %", "50 %", "60 %", "70 %", "80 %", "90 %", "100 %"});
   CHECK(labels({AxisKind::kLog, 0.004, 2}) == Labels{"0.001", "0.01", "0.1", "1", "10"});
   CHECK(labels({AxisKind::kLog, 30, 290}) == Labels{"20", "50", "100", "200", "500"});
@@ -120,6 +123,30 @@ TEST_CASE("a figure without a single number says so") {
   plot.x_label = "epochs";
   plot.curves.push_back({.name = "x", .line = {{0, kNoNumber}}, .faint = {}});
   CHECK(svg_plot(plot).find("no data yet") != std::string::npos);
+}
+
+TEST_CASE("twenty-eight curves look different, and their last values do not lie on one another") {
+  Plot plot;
+  plot.x_label = "steps";
+  std::set<std::string> looks;
+  for (size_t i = 0; i < 28; ++i) {
+    plot.curves.push_back({.name = "x", .look = i, .line = {{1, static_cast<double>(i) / 28}}, .faint = {}});
+    looks.insert(curve_class(i));
+  }
+  CHECK(looks.size() == 28);
+  CHECK(looks.contains("r0 d0"));
+  CHECK(looks.contains("r6 d3"));
+  const auto svg = svg_plot(plot);
+  CHECK(occurrences(svg, "class=\"line r6 d3\"") == 1);
+  std::vector<double> places;
+  for (size_t at = svg.find("class=\"end"); at != std::string::npos; at = svg.find("class=\"end", at + 1)) {
+    places.push_back(std::stod(svg.substr(svg.find(" y=\"", at) + 4)));
+  }
+  REQUIRE(places.size() > 10);
+  for (size_t i = 1; i < places.size(); ++i) CHECK(places[i] - places[i - 1] >= 15);
+  CHECK(places.front() > 0);
+  for (Curve& curve : plot.curves) curve.line = {{1, 0.5}};
+  CHECK(occurrences(svg_plot(plot), ">0.5</text>") == 1);  // of all curves together
 }
 
 }  // namespace dgc

@@ -1,6 +1,10 @@
 #include "train/progress.h"
 
-#include <catch2/catch.hpp>
+#include <pty.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <catch.hpp>
 
 namespace dgc {
 namespace {
@@ -14,7 +18,55 @@ int64_t columns(const std::string& text) {
   return count;
 }
 
+// A window whose terminal is standard error as long as this lives.
+class Window {
+ public:
+  Window() : there_(openpty(&window_, &terminal_, nullptr, nullptr, nullptr) == 0), stderr_(dup(STDERR_FILENO)) {
+    if (there_) dup2(terminal_, STDERR_FILENO);
+  }
+  ~Window() {
+    dup2(stderr_, STDERR_FILENO);
+    for (const int file : {stderr_, window_, terminal_}) close(file);
+  }
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
+
+  bool there() const { return there_; }
+  void resize(int columns) const {
+    const winsize size{24, static_cast<unsigned short>(columns), 0, 0};
+    ioctl(window_, TIOCSWINSZ, &size);
+  }
+  std::string read() const {  // what has been written since
+    std::string text(4096, '\0');
+    const ssize_t got = ::read(window_, text.data(), text.size());
+    text.resize(got > 0 ? static_cast<size_t>(got) : 0);
+    return text;
+  }
+
+ private:
+  int window_ = -1, terminal_ = -1;
+  bool there_;
+  int stderr_;
+};
+
 }  // namespace
+
+TEST_CASE("a bar is as wide as its window is by then") {
+  const Window window;
+  if (!window.there()) {
+    WARN("skipped: this machine has no pseudo-terminals (/dev/pts)");
+    return;
+  }
+  const std::string erase = "\r\x1b[K";
+  Progress progress({.bar = true, .color = false});
+  ProgressState last = kState;
+  last.step = last.steps;  // is always shown
+  for (const int columns : {120, 90, 30, 100}) {
+    window.resize(columns);
+    progress.update(last);
+    CHECK(window.read() == erase + progress_bar(last, -1, {.bar = true, .color = false, .columns = columns}));
+  }
+}
 
 TEST_CASE("a progress line says where training is") {
   CHECK(progress_line(kState, 840) == "epoch 4/30  step 1200/11700  loss 0.532  712 samples/s  14 min left");

@@ -1,6 +1,6 @@
 #include "train/projection.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tests/train/tiny.h"
 

@@ -1,6 +1,6 @@
 #include "train/rank.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <cmath>
 
 #include "tensor/errors.h"

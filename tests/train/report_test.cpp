@@ -1,6 +1,6 @@
 #include "train/report.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "config/config.h"
 #include "tensor/errors.h"
@@ -16,20 +16,27 @@ using test::TempRun;
 struct Made {
   std::string name = "run";
   std::string optimizer = R"({"type": "dgc", "warmup": {"epochs": 1}})";
+  std::string model = R"({"type": "resnet", "depth": 8, "classes": 10})";
+  std::string data = R"({"type": "synthetic"})";
   int64_t steps = 20;
   bool finished = true;
+  std::optional<int64_t> sent_bytes = {};  // of each step
   double exchange_ms = kNoNumber, hidden_share = kNoNumber;
 };
 
 void make_run(const TempRun& run, const Made& made) {
-  const std::string config = R"({"name": ")" + made.name + R"(", "model": {"type": "resnet", "depth": 8, "classes": 10},
-    "data": {"type": "synthetic"}, "training": {"epochs": 2, "batch_per_worker": 8}, "learning_rate": {"type": "constant", "base": 0.1}, "optimizer": )" +
-                             made.optimizer + "}";
+  const std::string config =
+      R"({"name": ")" + made.name + R"(", "model": )" + made.model + R"(,
+    "data": )" +
+      made.data +
+      R"(, "training": {"epochs": 2, "batch_per_worker": 8}, "learning_rate": {"type": "constant", "base": 0.1}, "optimizer": )" +
+      made.optimizer + "}";
   run.write("config.json", resolved_json(parse_config(config, "test")));
   MetricsWriter writer(run.path(), 0);
   for (int64_t step = 1; step <= made.steps; ++step) {
     auto metrics = example_step(step);
     if (made.optimizer.find("sgd") != std::string::npos) metrics.sparsity = 0, metrics.sent_bytes = 8000;
+    if (made.sent_bytes) metrics.sent_bytes = *made.sent_bytes;
     if (step == 7) metrics.loss = kNoNumber, metrics.skipped = true;
     writer.write(metrics);
     if (step % 10 == 0) writer.write(example_eval(step));
@@ -104,6 +111,47 @@ TEST_CASE("the report is one page on its own, with curves, table and differences
   for (const char* outside : {"http:", "https:", "src=", "url(", "@import"}) CHECK_FALSE(has(page, outside));
   CHECK_FALSE(has(page, "nan,"));
   CHECK_FALSE(has(page, ",nan"));
+}
+
+TEST_CASE("runs of different models are shown together and not compared") {
+  const std::string language = R"({"type": "lstm_lm", "hidden": 6, "vocabulary": 9})";
+  const std::string text = R"({"type": "text", "train": "a", "valid": "b", "test": "c"})";
+  const std::string deeper = R"({"type": "resnet", "depth": 14, "classes": 10})", sgd = R"({"type": "sgd"})";
+  TempRun image, deep, lm, dense_lm;
+  make_run(image, {.name = "image"});
+  make_run(deep, {.name = "deep", .optimizer = sgd, .model = deeper});
+  make_run(lm, {.name = "lm", .model = language, .data = text});
+  make_run(dense_lm, {.name = "dense_lm", .optimizer = sgd, .model = language, .data = text});
+  const auto page = report({image.path(), deep.path(), lm.path(), dense_lm.path()});
+  CHECK(has(page, "lm sends 400 times fewer bytes than dense_lm"));
+  CHECK_FALSE(has(page, "image sends"));
+  const auto figure = [&](const std::string& title) {
+    const size_t at = page.find("<figcaption>" + title);
+    return page.substr(at, page.find("</figure>", at) - at);
+  };
+  CHECK(has(figure("Training loss"), "data-name=\"lm\" d=\"M"));
+  CHECK(has(figure("Test accuracy"), "data-name=\"image\" d=\"M"));
+  CHECK(has(figure("Test accuracy"), "data-name=\"lm\" d=\"\""));
+}
+
+TEST_CASE("many sentences are folded") {
+  std::vector<TempRun> folders(7);
+  std::vector<std::filesystem::path> runs;
+  make_run(folders[0], {.name = "dense", .optimizer = R"({"type": "sgd"})"});
+  for (size_t i = 1; i < folders.size(); ++i) make_run(folders[i], {.name = "sparse" + std::to_string(i)});
+  for (const TempRun& folder : folders) runs.push_back(folder.path());
+  const auto page = report(runs);
+  const size_t fold = page.find("<summary>2 more</summary>");
+  CHECK(page.find("sparse4 sends") < fold);
+  CHECK(page.find("sparse5 sends") > fold);
+  CHECK(has(page, "sparse6 sends"));
+}
+
+TEST_CASE("a run that sends nothing is not compared") {
+  TempRun alone, sparse;
+  make_run(alone, {.name = "alone", .sent_bytes = 0});
+  make_run(sparse, {.name = "sparse"});
+  CHECK_FALSE(has(report({alone.path(), sparse.path()}), "alone sends"));
 }
 
 TEST_CASE("an unfinished run is shown as far as it got, and a run in warm-up has no ratio after it") {

@@ -1,8 +1,10 @@
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
+#include "kernels/backend.h"
 #include "tensor/errors.h"
 #include "tests/train/run_files.h"
 #include "tests/train/tiny.h"
+#include "train/resumable.h"
 
 // Invariant 5: stop and resume, at any step, equals never having stopped.
 namespace dgc {
@@ -124,28 +126,141 @@ TEST_CASE("a config that would change results cannot be resumed, and its key is 
     train(tiny_config({"training.max_steps=3", override}), {.out = run.path() / "run", .resume = true});
   };
   resume("seed=3");  // nothing is there yet: starts from the beginning
-  const std::string truth = final_hash(run.path() / "run");
   const auto before = contents(run.path());
-  const std::pair<const char*, const char*> refused[] = {{"optimizer.sparsity=0.9", "optimizer.sparsity = 0.98"},
-                                                         {"seed=4", "seed = 3"},
-                                                         {"training.batch_per_worker=2", "training.batch_per_worker"},
-                                                         {"training.epochs=4", "training.epochs"},
-                                                         {"learning_rate.base=0.1", "learning_rate.base"},
-                                                         {"exchange.algorithm=split_reduce", "exchange.algorithm"},
-                                                         {"exchange.workers_per_group=2", "workers_per_group"},
-                                                         {"exchange.wire.values=\"fp16\"", "exchange.wire.values"}};
+  const std::pair<const char*, const char*> refused[] = {
+      {"optimizer.sparsity=0.9", "optimizer.sparsity = 0.98"},
+      {"seed=4", "seed = 3"},
+      {"training.batch_per_worker=2", "training.batch_per_worker"},
+      {"training.epochs=4", "training.epochs"},
+      {"learning_rate.base=0.1", "learning_rate.base"},
+      {"exchange.algorithm=split_reduce", "exchange.algorithm"},
+      {"exchange.workers_per_group=2", "workers_per_group"},
+      {"exchange.wire.values=\"fp16\"", "exchange.wire.values"},
+      {"threads=2", "threads = 1 and cannot be resumed with 2, as "}};
   for (const auto& [override, key] : refused) {
     CHECK_THROWS_AS(resume(override), UserError);
     CHECK_THROWS_WITH(resume(override), Catch::Contains(key));
   }
   CHECK(contents(run.path()) == before);
 
-  for (const char* harmless :
-       {"checkpoint.keep=1", "check_replicas_every=1", "data.threads=2", "exchange.wire.indices=\"rice\"",
-        "exchange.transport=sparse", "exchange.overlap=on", "exchange.bucket_mb=1", "name=\"other\""}) {
-    CHECK_NOTHROW(resume(harmless));
-    CHECK(final_hash(run.path() / "run") == truth);
+  const std::string truth = final_hash(train(tiny_config({"training.max_steps=8"}), {.out = run.path() / "whole"}));
+  for (const char* harmless : {"checkpoint.keep=1", "check_replicas_every=1", "data.threads=2",
+                               "exchange.wire.indices=\"rice\"", "exchange.transport=sparse", "exchange.overlap=on",
+                               "exchange.bucket_mb=1", "name=\"other\"", "training.eval_batch=7"}) {
+    const fs::path copy = run.path() / "copy";
+    fs::copy(run.path() / "run", copy, fs::copy_options::recursive);
+    CHECK_NOTHROW(train(tiny_config({"training.max_steps=8", harmless}), {.out = copy, .resume = true}));
+    CHECK(final_hash(copy) == truth);
+    fs::remove_all(copy);
   }
+}
+
+TEST_CASE("a key that is free elsewhere says why it is not here") {
+  const auto refusal = [](const std::vector<std::string>& made_with, const std::vector<std::string>& now) {
+    try {
+      require_resumable("run", tiny_config(made_with), tiny_config(now));
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(refusal({"training.eval_batch=7"}, {"training.eval_batch=8"}).empty());
+  CHECK_THAT(refusal({kPlateau, "training.eval_batch=7"}, {kPlateau, "training.eval_batch=8"}),
+             Catch::Contains("training.eval_batch = 7 and cannot be resumed with 8, as the last digits"));
+  CHECK(refusal({"device=cuda:0"}, {"device=cuda:1"}).empty());
+  CHECK(refusal({}, {cuda_devices() > 0 ? "device=cuda:0" : "device=cpu"}).empty());
+  CHECK_THAT(refusal({"device=cpu"}, {"device=cuda:0"}),
+             Catch::Contains(R"(device = "cpu" and cannot be resumed with "cuda:0", as a GPU rounds otherwise)"));
+  CHECK_THAT(refusal({}, {"threads=4"}), Catch::Contains("rounds them otherwise; start a new run with --out"));
+}
+
+TEST_CASE("a finished run is left as it is, unless there are more steps to make") {
+  const TempRun run;
+  const auto out = run.path() / "run";
+  const auto variant = GENERATE(std::vector<std::string>{"training.max_steps=8"}, std::vector<std::string>{},
+                                std::vector<std::string>{"optimizer.flush_at_end=true"});
+  train(tiny_config(variant), {.out = out});
+  const auto all_of = [&] {
+    auto all = contents(out);
+    all["log"] = read_file(out / "log.txt");
+    return all;
+  };
+  const auto before = all_of();
+  auto harmless = variant;
+  harmless.insert(harmless.end(), {"workers_per_rank=2", "checkpoint.keep=1"});
+  for (const auto& overrides : {variant, harmless}) {
+    CHECK(train(tiny_config(overrides), {.out = out, .resume = true}) == out);
+    CHECK(all_of() == before);
+  }
+  auto shorter = variant;
+  shorter.emplace_back("training.max_steps=5");
+  train(tiny_config(shorter), {.out = out, .resume = true});
+  CHECK(all_of() == before);
+}
+
+TEST_CASE("the wall time of all attempts adds up") {
+  const TempRun run;
+  const auto out = run.path() / "run";
+  train(tiny_config({"training.max_steps=4"}), {.out = out});
+  const auto wall_seconds = [&] { return metrics_of(out).back().number("wall_seconds").value(); };
+  const double first = wall_seconds();
+  const fs::path checkpoint = CheckpointStore(out).list().front();
+  Manifest manifest = Checkpoint(checkpoint).manifest();
+  CHECK(manifest.values.number("wall_seconds").value() > 0);
+  CHECK(manifest.values.number("wall_seconds").value() <= first);
+  manifest.values.set("wall_seconds", 1000.0);
+  const std::string text = to_manifest_json(manifest);
+  write_file(checkpoint / "manifest.json", text);
+  write_file(checkpoint / "manifest.xxh64", xxh64_hex(text.data(), text.size()));
+  train(tiny_config({"training.max_steps=5"}), {.out = out, .resume = true});
+  CHECK(wall_seconds() > 1000);
+}
+
+TEST_CASE("a run that made no step gives way to the next one, whatever its config") {
+  const TempRun run;
+  const auto out = run.path() / "run";
+  {
+    const RunDirectory failed(tiny_config({"seed=5"}), {.out = out}, nullptr);
+    run.write("run/metrics.jsonl", GENERATE("", "{\"kind\":\"st"));
+    run.write("run/vocabulary.txt", "of another model");
+    run.write("run/notes.txt", "mine");
+  }
+  const bool resume = GENERATE(false, true);
+  train(tiny_config({"training.max_steps=3"}), {.out = out, .resume = resume});
+  CHECK(run_config(out).seed == 3);
+  CHECK(rows_of_kind(out, "step").size() == 3);
+  CHECK_FALSE(fs::exists(out / "vocabulary.txt"));
+  CHECK(run.read("run/notes.txt") == "mine");
+}
+
+TEST_CASE("a run takes the place of another one when it is told to") {
+  const TempRun run;
+  const auto out = run.path() / "run", fresh = run.path() / "fresh";
+  train(tiny_config({"seed=5"}), {.out = out});
+  run.write("run/notes.txt", "mine");
+  const Config config = tiny_config({"training.max_steps=3"});
+  for (const fs::path& folder : {out, fresh}) {
+    train(config, {.out = folder, .overwrite = true});
+    CHECK(run_config(folder).seed == 3);
+    CHECK(CheckpointStore(folder).list().size() == 1);
+  }
+  CHECK(final_hash(out) == final_hash(fresh));
+  CHECK(read_file(out / "log.txt").find("step 18") == std::string::npos);
+  CHECK(run.read("run/notes.txt") == "mine");
+}
+
+TEST_CASE("a folder that is no run directory is never overwritten") {
+  const TempRun run;
+  const auto [file, text] = GENERATE(table<std::string, std::string>({{"config.json", "{\"hidden_size\": 768}"},
+                                                                      {"metrics.jsonl", "{\"loss\": 1}\n"},
+                                                                      {"checkpoints/mine.pt", "weights"}}));
+  fs::create_directories((run.path() / "run" / file).parent_path());
+  run.write("run/" + file, text);
+  const auto before = contents(run.path());
+  const TrainOptions options{.out = run.path() / "run", .resume = GENERATE(false, true), .overwrite = true};
+  CHECK_THROWS_AS(train(tiny_config(), options), UserError);
+  CHECK_THROWS_WITH(train(tiny_config(), options), Catch::Contains("is not a run directory"));
+  CHECK(contents(run.path()) == before);
 }
 
 TEST_CASE("where shards are summed, the transport is part of the result and cannot be changed") {
@@ -163,7 +278,6 @@ TEST_CASE("a fresh run refuses a directory that holds one, and leaves it as it w
   const Config config = tiny_config({"training.max_steps=3"});
   const TempRun run;
   train(config, {.out = run.path() / "run"});
-  if (GENERATE(false, true)) fs::remove(run.path() / "run" / "config.json");
   const auto before = contents(run.path());
   CHECK_THROWS_AS(train(config, {.out = run.path() / "run"}), UserError);
   CHECK_THROWS_WITH(train(config, {.out = run.path() / "run"}), Catch::Contains("already holds a run"));
@@ -184,6 +298,46 @@ TEST_CASE("a flushed run cannot go on") {
   train(tiny_config({"optimizer.flush_at_end=true", "training.max_steps=4"}), {.out = run.path() / "run"});
   CHECK_THROWS_WITH(train(tiny_config({"optimizer.flush_at_end=true"}), {.out = run.path() / "run", .resume = true}),
                     Catch::Contains("flush_at_end"));
+}
+
+TEST_CASE("a manifest whose checksum is right and whose numbers are not is refused by their names") {
+  const auto [key, value] = GENERATE(table<std::string, std::string>({
+      {"position", "-1"},
+      {"position", "19"},  // 3 epochs of 6 steps
+      {"position", "9223372036854775807"},
+      {"position", "\"here\""},
+      {"position", "1e300"},
+      {"step", "9223372036854775807"},
+      {"steps_per_epoch", "0"},
+      {"steps_per_epoch", "9223372036854775807"},
+      {"workers", "-4"},
+      {"workers", "4611686018427387904"},
+      {"good_steps", "-1"},
+      {"good_steps", "4294967296"},
+      {"loss_scale", "-1"},
+      {"loss_scale", "1e300"},
+      {"skipped_in_row", "-9223372036854775808"},
+      {"plateau_bad", "-1"},
+      {"plateaus", "9223372036854775807"},
+  }));
+  CAPTURE(key, value);
+  const TempRun temp;
+  const fs::path run = temp.path() / "run";
+  train(tiny_config({"training.max_steps=4"}), {.out = run});
+  const fs::path checkpoint = CheckpointStore(run).list().front();
+  std::string text = read_file(checkpoint / "manifest.json");
+  const size_t at = text.find("\"" + key + "\": ") + key.size() + 4;
+  text.replace(at, text.find_first_of(",\n}", at) - at, value);
+  write_file(checkpoint / "manifest.json", text);
+  write_file(checkpoint / "manifest.xxh64", xxh64_hex(text.data(), text.size()));
+  const std::string word = key == "steps_per_epoch" ? "epochs of " + value : key;
+  std::string said;
+  try {
+    train(tiny_config(), {.out = run, .resume = true});
+  } catch (const UserError& error) {
+    said = error.what();
+  }
+  CHECK_THAT(said, Catch::Contains(word));
 }
 
 }  // namespace dgc

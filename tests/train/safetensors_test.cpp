@@ -1,6 +1,6 @@
 #include "train/safetensors.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <cstring>
 
 #include "tensor/errors.h"

@@ -1,5 +1,5 @@
 // A speech model from a config to its last row.
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <cmath>
 
 #include "tensor/errors.h"
@@ -8,6 +8,7 @@
 #include "train/evaluate.h"
 #include "train/ranks.h"
 #include "train/report.h"
+#include "train/speech_scorer.h"
 #include "train/transcribe.h"
 
 namespace dgc {
@@ -100,6 +101,9 @@ TEST_CASE("speech: a model learns two letters, and transcribes what it is given"
   }
   CHECK_THROWS_WITH(hear({.overrides = {}, .decoding = {.words = speech.path("words.arpa")}}),
                     Catch::Contains("--lm: a word model needs a beam search"));
+  const Alphabet letters("AB");
+  CHECK_THROWS_WITH(SpeechDecoder(letters, {.beam = 16, .words = speech.path("words.arpa")}),
+                    Catch::Contains("--lm: a word model needs words"));
 }
 
 TEST_CASE("speech: workers give the same bits as threads and one after another") {
@@ -191,7 +195,7 @@ TEST_CASE("speech: bad examples are refused by name, or skipped and told") {
   const fs::path skipped =
       train(speech.config({"data.on_bad_example=skip", "training.epochs=1"}), {.out = speech.path("skipped")});
   CHECK_THAT(log_of(skipped), Catch::Contains("9 training and 6 test utterances") &&
-                                  Catch::Contains("1 utterances are left out of the training set; the first: "));
+                                  Catch::Contains("the training set: 1 utterances are left out; the first: "));
 
   // What shows only when it is read.
   lines("");

@@ -1,6 +1,6 @@
 #include "train/tensorboard.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <cstring>
 #include <map>
 #include <optional>

@@ -1,6 +1,6 @@
 #include "train/text.h"
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <limits>
 
 namespace dgc {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "paths.h"
 #include "tests/train/hashed.h"
 #include "train/safetensors.h"
 

@@ -1,4 +1,4 @@
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 
 #include "tests/train/run_files.h"
 #include "tests/train/tiny.h"
@@ -99,53 +99,6 @@ TEST_CASE("an evaluation's result does not depend on its batch") {
     CHECK(other.metrics.test_accuracy == whole.test_accuracy);
     CHECK(other.metrics.test_loss == Approx(whole.test_loss).epsilon(1e-5));
   }
-}
-
-TEST_CASE("steps with gradients that are not finite are said in the metrics and the log") {
-  const TempRun temp;
-  const auto run = train(tiny_config({GENERATE(kSgd, kDgc), R"(learning_rate={"type": "constant", "base": 1e6})",
-                                      R"(model.layers=[{"type": "flatten"}, {"type": "linear", "out": 64},
-                                         {"type": "linear", "out": 64}, {"type": "linear", "out": 4}])"}),
-                         {.out = temp.path() / "run"});
-  const Row last = rows_of_kind(run, "step").back();
-  CHECK(last.boolean("skipped") == true);
-  CHECK(last.integer("sent_bytes").value() > 0);  // the decision is the device's: the messages travel all the same
-  CHECK(read_file(run / "log.txt").find("step 18: a gradient is not finite, all workers skip this step") !=
-        std::string::npos);
-}
-
-TEST_CASE("so many skipped steps in a row end the run, at the same step after a resume") {
-  const TempRun temp;
-  const auto spread = GENERATE(std::vector<std::string>{}, std::vector<std::string>{"ranks=2", "workers_per_rank=2"});
-  std::vector<std::string> diverging = {GENERATE(kSgd, kDgc), R"(learning_rate={"type": "constant", "base": 1e6})",
-                                        R"(model.layers=[{"type": "flatten"}, {"type": "linear", "out": 64},
-                                           {"type": "linear", "out": 64}, {"type": "linear", "out": 4}])",
-                                        "checkpoint.every_steps=1", "checkpoint.keep=100"};
-  diverging.insert(diverging.end(), spread.begin(), spread.end());
-  const auto skipped = [](const std::filesystem::path& run) {
-    std::vector<bool> all;
-    for (const Row& row : rows_of_kind(run, "step")) all.push_back(row.boolean("skipped").value());
-    return all;
-  };
-  const std::vector<bool> truth = skipped(train(tiny_config(diverging), {.out = temp.path() / "whole"}));
-  size_t end = 0;  // the first step that is the third skipped one in a row
-  for (size_t i = 3; i <= truth.size() && end == 0; ++i) {
-    if (truth[i - 1] && truth[i - 2] && truth[i - 3]) end = i;
-  }
-  REQUIRE(end > 3);
-  REQUIRE(end < truth.size());
-
-  diverging.push_back("optimizer.max_skipped_steps=3");
-  const auto run = temp.path() / "limited";
-  const auto ends = [&](bool resume) {
-    CHECK_THROWS_AS(train(tiny_config(diverging), {.out = run, .resume = resume}), UserError);
-    CHECK(skipped(run) == std::vector<bool>(truth.begin(), truth.begin() + static_cast<std::ptrdiff_t>(end)));
-  };
-  ends(false);
-  const std::string last = fmt::format("optimizer.max_skipped_steps: steps {} to {} were all skipped", end - 2, end);
-  CHECK(CheckpointStore(run).list().size() == end - 1);
-  ends(true);
-  CHECK_THROWS_WITH(train(tiny_config(diverging), {.out = run, .resume = true}), Catch::Contains(last));
 }
 
 TEST_CASE("DGC at 99 % learns the synthetic set as dense momentum SGD does") {

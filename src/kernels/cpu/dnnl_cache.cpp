@@ -2,17 +2,22 @@
 
 #include <string_view>
 
+#include "kernels/cpu/dnnl_descriptors.h"
+
 namespace dgc {
 namespace {
 
 using dnnl::memory;
 constexpr auto kFloat = memory::data_type::f32;
-constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
-struct ConvShapes {
-  memory::desc image, result, bias, user_weights, any_weights;
-  memory::dims stride, pad;
-};
+memory::desc weights_desc(const Conv2dArgs& a, memory::format_tag format) {
+  if (a.groups == 1) return {{a.out_c, a.in_c, a.kernel_h, a.kernel_w}, kFloat, format};
+  return {{a.groups, a.out_c / a.groups, a.in_c / a.groups, a.kernel_h, a.kernel_w}, kFloat, format};
+}
+
+memory::desc user_weights_desc(const Conv2dArgs& a) {
+  return weights_desc(a, a.groups > 1 ? memory::format_tag::goihw : memory::format_tag::oihw);
+}
 
 ConvShapes shapes(const ConvKey& key, memory::format_tag images) {
   const Conv2dArgs& a = key.args;
@@ -20,11 +25,7 @@ ConvShapes shapes(const ConvKey& key, memory::format_tag images) {
   s.image = {{a.batch, a.in_c, a.in_h, a.in_w}, kFloat, images};
   s.result = {{a.batch, a.out_c, a.out_h(), a.out_w()}, kFloat, images};
   if (key.bias) s.bias = {{a.out_c}, kFloat, memory::format_tag::a};
-  const memory::dims grouped = {a.groups, a.out_c / a.groups, a.in_c / a.groups, a.kernel_h, a.kernel_w};
-  const memory::dims plain = {a.out_c, a.in_c, a.kernel_h, a.kernel_w};
-  const auto& dims = a.groups > 1 ? grouped : plain;
-  s.user_weights = {dims, kFloat, a.groups > 1 ? memory::format_tag::goihw : memory::format_tag::oihw};
-  s.any_weights = {dims, kFloat, memory::format_tag::any};
+  s.weights = weights_desc(a, memory::format_tag::any);
   s.stride = {a.stride_h, a.stride_w};
   s.pad = {a.pad_h, a.pad_w};
   return s;
@@ -38,20 +39,16 @@ struct Choice {
 };
 
 Choice choose(const ConvKey& key, const ConvShapes& s, const dnnl::engine& engine) {
-  using dnnl::prop_kind;
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // ours, shared by all: a step must not allocate
-  const dnnl::convolution_forward::primitive_desc forward(
-      {prop_kind::forward_training, kDirect, s.image, s.any_weights, s.bias, s.result, s.stride, s.pad, s.pad},
-      attributes, engine);
+  const auto forward = describe_forward(s, attributes, engine);
   const auto is_reference = [](const auto& pass) { return std::string_view(pass.impl_info_str()).starts_with("ref"); };
   if (key.pass == ConvPass::forward) {
     return {dnnl::convolution_forward(forward), forward.src_desc(),   forward.dst_desc(), forward.weights_desc(),
             forward.scratchpad_desc(),          is_reference(forward)};
   }
   if (key.pass == ConvPass::backward_data) {
-    const dnnl::convolution_backward_data::primitive_desc pass(
-        {kDirect, s.image, s.any_weights, s.result, s.stride, s.pad, s.pad}, attributes, engine, forward);
+    const auto pass = describe_backward_data(s, attributes, engine, forward);
     return {dnnl::convolution_backward_data(pass),
             pass.diff_src_desc(),
             pass.diff_dst_desc(),
@@ -59,8 +56,7 @@ Choice choose(const ConvKey& key, const ConvShapes& s, const dnnl::engine& engin
             pass.scratchpad_desc(),
             is_reference(pass)};
   }
-  const dnnl::convolution_backward_weights::primitive_desc pass(
-      {kDirect, s.image, s.any_weights, s.bias, s.result, s.stride, s.pad, s.pad}, attributes, engine, forward);
+  const auto pass = describe_backward_weights(s, attributes, engine, forward);
   return {dnnl::convolution_backward_weights(pass),
           pass.src_desc(),
           pass.diff_dst_desc(),
@@ -99,7 +95,8 @@ PreparedConv prepare(const ConvKey& key, const dnnl::engine& engine) {
   made.result =
       images(choice.result, s.result, key.pass == ConvPass::forward ? Access::write : Access::read, engine, copy);
   if (key.bias) made.bias = unbound(s.bias);
-  made.user_weights = unbound(s.user_weights);
+  const memory::desc user_weights = user_weights_desc(key.args);
+  made.user_weights = unbound(user_weights);
   made.weights = unbound(choice.weights);
   made.scratchpad = unbound(choice.scratchpad);
   made.weights_bytes = choice.weights.get_size();
@@ -110,10 +107,10 @@ PreparedConv prepare(const ConvKey& key, const dnnl::engine& engine) {
     add.append_sum();
     copy.set_post_ops(add);
     made.reordered = true;
-    made.reorder = dnnl::reorder({engine, choice.weights, engine, s.user_weights, copy});
-  } else if (choice.weights != s.user_weights) {
+    made.reorder = dnnl::reorder({engine, choice.weights, engine, user_weights, copy});
+  } else if (choice.weights != user_weights) {
     made.reordered = true;
-    made.reorder = dnnl::reorder({engine, s.user_weights, engine, choice.weights, copy});
+    made.reorder = dnnl::reorder({engine, user_weights, engine, choice.weights, copy});
   }
   return made;
 }

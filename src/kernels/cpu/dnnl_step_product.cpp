@@ -1,4 +1,5 @@
 #include "kernels/cpu/dnnl_cache.h"
+#include "kernels/cpu/dnnl_descriptors.h"
 
 namespace dgc {
 namespace {
@@ -20,7 +21,7 @@ StepProduct prepare(const StepProductKey& key, const dnnl::engine& engine) {
   dnnl::primitive_attr attributes, copy;
   attributes.set_post_ops(add);
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // ours: a step must not allocate
-  const dnnl::matmul::primitive_desc product({a, any_weights, c}, attributes, engine);
+  const auto product = describe_product(a, any_weights, c, attributes, engine);
 
   StepProduct made;
   made.product = dnnl::matmul(product);

@@ -1,6 +1,6 @@
 // src/dist/nccl.cpp as it is, compiled against a fake NCCL: what it asks of NCCL, in which order, and what it does when
 // something fails. Whether NCCL does as the fake does is for a machine with GPUs to say.
-#include <catch2/catch.hpp>
+#include <catch.hpp>
 #include <thread>
 
 #include "dist/communicator.h"
@@ -38,7 +38,8 @@ std::vector<std::string> run_nccl(
     threads.emplace_back([&, launch, rank]() mutable {
       launch.rank = launch.local_rank = rank;
       NcclOptions options;
-      options.start_timeout = start_timeout;
+      options.meeting.timeout = start_timeout;
+      options.meeting.while_waiting = [&](const std::string&) { while_waiting(); };
       options.while_waiting = while_waiting;
       std::unique_ptr<Communicator> communicator;
       const auto device = std::make_shared<CudaDevice>(rank);
@@ -241,7 +242,7 @@ TEST_CASE("NCCL that does not start says what to do", "[nccl]") {
   }
   SECTION("no GPU") {
     CHECK_THROWS_WITH(make_nccl_communicator(Launch{}, make_cpu_device(), {}),
-                      Contains("rank 0 computes on cpu, but NCCL connects GPUs only"));
+                      Contains("rank 0 of 1 computes on cpu, but NCCL connects GPUs only"));
   }
   SECTION("a rank that is not there") {
     Launch launch;
@@ -250,7 +251,7 @@ TEST_CASE("NCCL that does not start says what to do", "[nccl]") {
     launch.meeting.host = "127.0.0.1";
     launch.meeting.port = free_port();
     NcclOptions options;
-    options.start_timeout = milliseconds(100);
+    options.meeting.timeout = milliseconds(100);
     CHECK_THROWS_WITH(make_nccl_communicator(launch, std::make_shared<CudaDevice>(1), options),
                       Contains("rank 1 of 2 did not find rank 0"));
   }

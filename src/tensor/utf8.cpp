@@ -1,4 +1,4 @@
-#include "data/utf8.h"
+#include "tensor/utf8.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,0 +1,19 @@
+#include "commands/hangup.h"
+
+#include <signal.h>
+
+namespace dgc {
+namespace {
+
+struct sigaction at_start;
+
+void note_hangup(int, char**, char**) { sigaction(SIGHUP, nullptr, &at_start); }
+
+// What a program has in this section runs before its libraries are initialised, and nothing else does.
+[[gnu::section(".preinit_array"), gnu::used]] void (*const kNote)(int, char**, char**) = note_hangup;
+
+}  // namespace
+
+void restore_hangup() { sigaction(SIGHUP, &at_start, nullptr); }
+
+}  // namespace dgc

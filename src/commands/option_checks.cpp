@@ -1,0 +1,81 @@
+#include "commands/option_checks.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "config/nearest.h"
+
+namespace dgc {
+namespace {
+
+template <class T>
+std::optional<T> parse(const std::string& text) {
+  T value{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && rest == end ? std::optional(value) : std::nullopt;
+}
+
+// `fits` must refuse nan.
+template <class T>
+CLI::Validator check(const std::string& what, const std::function<bool(T)>& fits) {
+  return {[=](const std::string& text) {
+            const std::optional<T> value = parse<T>(text);
+            return value && fits(*value) ? std::string() : fmt::format("\"{}\" is no {}", text, what);
+          },
+          what};
+}
+
+}  // namespace
+
+CLI::Validator whole_number(int64_t least, int64_t most) {
+  return check<int64_t>(fmt::format("whole number from {} to {}", least, most),
+                        [=](int64_t value) { return value >= least && value <= most; });
+}
+
+CLI::Validator number(double least, double most) {
+  return check<double>(fmt::format("number from {} to {}", least, most),
+                       [=](double value) { return value >= least && value <= most; });
+}
+
+CLI::Validator share() {
+  return check<double>("number from 0 to below 1", [](double value) { return value >= 0 && value < 1; });
+}
+
+CLI::Validator one_of(std::vector<std::string> names) {
+  const std::string all = CLI::detail::join(names, ", ");
+  return {[=](const std::string& text) {
+            if (std::ranges::find(names, text) != names.end()) return std::string();
+            const std::string meant = nearest(text, names);
+            return fmt::format("\"{}\" is none of {}{}", text, all,
+                               meant.empty() ? "" : fmt::format("; did you mean \"{}\"?", meant));
+          },
+          all};
+}
+
+CLI::Validator list_of(const CLI::Validator& entry) {
+  return {[=](const std::string& list) {
+            for (const std::string& one : split_list(list)) {
+              if (std::string problem = entry(one); !problem.empty()) return problem;
+            }
+            return std::string();
+          },
+          "list, with commas: " + entry.get_description()};
+}
+
+std::vector<std::string> split_list(const std::string& list) {
+  std::vector<std::string> entries = {""};
+  for (const char c : list) {
+    if (c == ',') {
+      entries.emplace_back();
+    } else {
+      entries.back() += c;
+    }
+  }
+  return entries;
+}
+
+}  // namespace dgc

@@ -1,0 +1,96 @@
+// What goes wrong where commands print and write: full disks, closed pipes, devices.
+#include <catch.hpp>
+
+#include "tests/commands/program.h"
+
+namespace dgc {
+namespace {
+
+using namespace test;
+using Catch::Contains;
+using Words = std::vector<std::string>;
+
+// `script` runs the program as "$@".
+Result in_shell(const Program& dgc, const std::string& script, const Words& arguments) {
+  Words words = {"-c", script, "sh", DGC_BINARY};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  Child child(dgc.folder(), words, "/bin/sh");
+  const int code = child.wait();
+  return {code, child.out(), child.err()};
+}
+
+// The program with a run of images, run, and one of a language, lm.
+class Trained : public Program {
+ public:
+  Trained() {
+    write_language_model(*this);
+    for (const Words& arguments : {Words{"train", "tiny.json", "--out", "run", "--set", "training.epochs=1"},
+                                   Words{"train", "lm.json", "--out", "lm"}}) {
+      const Result trained = run(arguments);
+      INFO(trained.err);
+      REQUIRE(trained.code == 0);
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("every command says that it could not print, exit code 2") {
+  const Trained dgc;
+  const std::vector<Words> commands = {
+      {"--help"},
+      {"train", "--help"},
+      {"config", "tiny.json"},
+      {"config", "--schema"},
+      {"config", "--reference"},
+      {"plan", "tiny.json"},
+      {"info"},
+      {"eval", "run"},
+      {"report", "run"},
+      {"generate", "lm"},
+      {"bench", "train", "tiny.json", "--warmup", "0", "--steps", "1", "--repeats", "1"},
+      {"train", "tiny.json", "--out", "full", "--set", "training.epochs=1"}};
+  for (const Words& command : commands) {
+    CAPTURE(command);
+    const Result full = in_shell(dgc, "exec \"$@\" >/dev/full", command);
+    CHECK(full.code == 2);
+    CHECK_THAT(full.err, Catch::EndsWith("error: standard output cannot be written: No space left on device\n"));
+  }
+  CHECK(dgc.rows("full").back().text("kind") == "final");
+  const Result again = in_shell(dgc, "exec \"$@\" >&-", {"train", "tiny.json", "--out", "closed"});
+  CHECK(again.code == 2);
+  CHECK_THAT(again.err, Contains("error: standard output cannot be written: "));
+  for (const Row& row : dgc.rows("closed")) CHECK(row.text("kind").has_value());  // nothing was printed into a file
+  CHECK(in_shell(dgc, "exec \"$@\" <&- >&- 2>&-", {"info"}).code == 2);
+}
+
+TEST_CASE("a report that does not fit on the disk leaves the old one") {
+  const Trained dgc;
+  dgc.write("report.html", "old");
+  // Of 512 bytes; what is beyond is refused, as on a full disk.
+  const Result full = in_shell(dgc, "trap '' XFSZ; ulimit -f 4; exec \"$@\"", {"report", "run", "-o", "report.html"});
+  CHECK(full.code == 2);
+  CHECK(full.err == "error: cannot write report.html: File too large\n");
+  CHECK(dgc.read("report.html") == "old");
+  CHECK(dgc.run({"report", "run", "-o", "report.html"}).code == 0);
+  CHECK_THAT(dgc.read("report.html"), Catch::StartsWith("<!doctype html>"));
+}
+
+TEST_CASE("a report may go to a device, a pipe or where the table goes") {
+  const Trained dgc;
+  const Words to_stdout = {"report", "run", "-o", "/dev/stdout"};
+  for (const char* script : {"\"$@\" | cat", "exec \"$@\""}) {
+    CAPTURE(script);
+    const Result both = in_shell(dgc, script, to_stdout);
+    CHECK(both.code == 0);
+    CHECK_THAT(both.out, Catch::StartsWith("<!doctype html>") && Contains("</html>\n") &&
+                             Catch::EndsWith("report: /dev/stdout\n"));
+  }
+  CHECK(dgc.run({"report", "run", "-o", "/dev/null"}).code == 0);
+  CHECK(std::filesystem::is_character_file("/dev/null"));
+  const Result full = dgc.run({"report", "run", "-o", "/dev/full"});
+  CHECK(full.code == 2);
+  CHECK(full.err == "error: cannot write /dev/full: No space left on device\n");
+}
+
+}  // namespace dgc

@@ -1,0 +1,104 @@
+#include <fmt/core.h>
+
+#include <catch.hpp>
+
+#include "config/config.h"
+#include "tests/commands/program.h"
+#include "tests/train/tiny_text.h"
+
+// What several calls of dgc make of one run directory.
+namespace dgc {
+namespace {
+
+using namespace test;
+using Catch::Contains;
+
+}  // namespace
+
+TEST_CASE("a second training into a run that is being trained is refused, and disturbs nothing") {
+  const Program dgc;
+  const Result whole = dgc.run({"train", "tiny.json", "--out", "whole", "--set", "training.epochs=60"});
+  REQUIRE(whole.code == 0);
+  Child first(dgc.folder(), {"train", "tiny.json", "--out", "run", "--set", "training.epochs=60"});
+  REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
+  first.send(SIGSTOP);
+  const std::string expected = fmt::format("run is being trained by process {} on ", first.pid());
+  for (const char* option : {"--resume", "--overwrite", ""}) {
+    std::vector<std::string> words = {"train", "tiny.json", "--out", "run", "--set", "training.epochs=60"};
+    if (*option != '\0') words.emplace_back(option);
+    const TempRun elsewhere;  // for what it says, as the first one still writes where that usually goes
+    words[1] = (dgc.folder() / "tiny.json").string();
+    words[3] = (dgc.folder() / "run").string();
+    Child second(elsewhere.path(), words);
+    CHECK(second.wait() == 2);
+    CHECK_THAT(second.err(), Contains(expected) && Contains("wait for it to end, or give another --out"));
+  }
+  first.send(SIGCONT);
+  REQUIRE(first.wait() == 0);
+  CHECK(dgc.final_hash("run") == dgc.final_hash("whole"));
+  CHECK(dgc.rows("run").size() == dgc.rows("whole").size());
+}
+
+TEST_CASE("a finished run is told and shown once more") {
+  const Program dgc;
+  const std::vector<std::string> words = {"train", "tiny.json", "--out", "run", "--resume"};
+  const Result first = dgc.run(words);
+  REQUIRE(first.code == 0);
+  const std::string metrics = dgc.read("run/metrics.jsonl");
+  const Result again = dgc.run(words);
+  CHECK(again.code == 0);
+  CHECK(again.out == first.out);
+  CHECK_THAT(again.err, Contains("run is finished: all its 18 steps are done"));
+  CHECK(dgc.read("run/metrics.jsonl") == metrics);
+}
+
+TEST_CASE("only a start from the beginning takes --overwrite") {
+  const Program dgc;
+  for (const std::vector<std::string>& with :
+       {std::vector<std::string>{"--resume"}, std::vector<std::string>{"--max-restarts", "3"}}) {
+    std::vector<std::string> words = {"train", "tiny.json", "--out", "run", "--overwrite"};
+    words.insert(words.end(), with.begin(), with.end());
+    const Result result = dgc.run(words);
+    CHECK(result.code == 2);
+    CHECK_THAT(result.err, Contains(with[0] + " excludes --overwrite"));
+    CHECK_FALSE(std::filesystem::exists(dgc.folder() / "run"));
+  }
+  REQUIRE(dgc.run({"train", "tiny.json", "--out", "run"}).code == 0);
+  const Result over = dgc.run({"train", "tiny.json", "--out", "run", "--overwrite", "--set", "seed=2"});
+  CHECK(over.code == 0);
+  CHECK_THAT(dgc.read("run/config.json"), Contains("\"seed\": 2"));
+}
+
+TEST_CASE("a run whose data lies beside the place of its start is evaluated from anywhere") {
+  const Program dgc;
+  const TinyText text;
+  const std::string config =
+      resolved_json(text.config({"data.vocabulary=words.txt", "data.train=data/train.txt",
+                                 "data.valid=data/../data/valid.txt", "data.test=data/test.txt"}));
+  std::filesystem::create_directories(dgc.folder() / "data");
+  std::filesystem::create_directories(dgc.folder() / "configs");
+  for (const char* name : {"train.txt", "valid.txt", "test.txt"}) {
+    std::filesystem::copy(text.path(name), dgc.folder() / "data" / name);
+  }
+  std::string words = "<eos>\n<unk>\n";
+  for (int i = 0; i < 10; ++i) words += fmt::format("w{}\n", i);
+  dgc.write("words.txt", words);
+  dgc.write("configs/text.json", config);
+  const Result trained = dgc.run({"train", "configs/text.json", "--out", "run"});
+  INFO(trained.err);
+  REQUIRE(trained.code == 0);
+  const std::string saved = dgc.read("run/config.json");
+  for (const char* path : {"words.txt", "data/train.txt", "data/valid.txt", "data/test.txt"}) {
+    CHECK_THAT(saved, Contains("\"" + (dgc.folder() / path).string() + "\""));
+  }
+  CHECK(dgc.run({"config", "configs/text.json"}).out == config);  // as it was written
+
+  const TempRun elsewhere;
+  Child eval(elsewhere.path(), {"eval", (dgc.folder() / "run").string()});
+  const int code = eval.wait();
+  INFO(eval.err());
+  CHECK(code == 0);
+  CHECK_THAT(eval.out(), Contains(dgc.final_hash("run")));
+}
+
+}  // namespace dgc

@@ -1,0 +1,3 @@
+#include <catch.hpp>
+
+int main(int argc, char** argv) { return Catch::Session().run(argc, argv); }
