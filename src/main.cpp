@@ -8,9 +8,9 @@
 #include "commands/standard_output.h"
 #include "commands/supervise.h"
 #include "commands/usage_error.h"
+#include "run/log.h"
 #include "train/failure.h"
 #include "train/interrupt.h"
-#include "train/log.h"
 
 namespace {
 

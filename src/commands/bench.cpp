@@ -1,4 +1,4 @@
-#include "train/bench.h"
+#include "tools/bench.h"
 
 #include <fmt/core.h>
 
@@ -9,7 +9,7 @@
 #include "commands/option_checks.h"
 #include "commands/short_spins.h"
 #include "config/config.h"
-#include "config/json_lines.h"
+#include "json/lines.h"
 
 namespace dgc {
 namespace {

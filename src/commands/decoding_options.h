@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "train/speech_scorer.h"
+#include "tasks/speech_scorer.h"
 
 namespace dgc {
 

@@ -8,7 +8,7 @@
 #include "commands/option_checks.h"
 #include "commands/short_spins.h"
 #include "tensor/printable.h"
-#include "train/evaluate.h"
+#include "tools/evaluate.h"
 
 namespace dgc {
 

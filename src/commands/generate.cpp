@@ -1,4 +1,4 @@
-#include "train/generate.h"
+#include "tools/generate.h"
 
 #include <fmt/core.h>
 

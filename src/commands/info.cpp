@@ -6,7 +6,7 @@
 #include "dist/communicator.h"
 #include "dist/launch.h"
 #include "kernels/backend.h"
-#include "train/version.h"
+#include "run/version.h"
 
 namespace dgc {
 

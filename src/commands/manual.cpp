@@ -2,7 +2,7 @@
 
 #include "commands/app.h"
 #include "commands/commands.h"
-#include "train/version.h"
+#include "run/version.h"
 
 namespace dgc {
 namespace {

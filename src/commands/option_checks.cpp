@@ -6,7 +6,7 @@
 #include <charconv>
 #include <optional>
 
-#include "config/nearest.h"
+#include "json/nearest.h"
 
 namespace dgc {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/plan.h"
+#include "tools/plan.h"
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -11,9 +11,9 @@
 #include "commands/commands.h"
 #include "commands/option_checks.h"
 #include "config/config.h"
-#include "train/make.h"
-#include "train/projection.h"
-#include "train/units.h"
+#include "tasks/make.h"
+#include "tools/projection.h"
+#include "tools/units.h"
 
 namespace dgc {
 namespace {

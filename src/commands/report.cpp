@@ -1,4 +1,4 @@
-#include "train/report.h"
+#include "tools/report.h"
 
 #include <fmt/core.h>
 

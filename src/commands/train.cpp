@@ -11,8 +11,8 @@
 #include "commands/short_spins.h"
 #include "commands/supervise.h"
 #include "config/config.h"
+#include "tools/report.h"
 #include "train/interrupt.h"
-#include "train/report.h"
 #include "train/trainer.h"
 
 namespace dgc {

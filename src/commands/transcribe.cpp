@@ -1,4 +1,4 @@
-#include "train/transcribe.h"
+#include "tools/transcribe.h"
 
 #include <fmt/core.h>
 

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "config/nearest.h"
+#include "json/nearest.h"
 
 namespace dgc {
 namespace {

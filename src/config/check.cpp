@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "config/check_value.h"
-#include "config/nearest.h"
+#include "json/nearest.h"
 #include "tensor/errors.h"
 
 namespace dgc {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <regex>
 
-#include "config/nearest.h"
+#include "json/nearest.h"
 #include "tensor/errors.h"
 
 namespace dgc {

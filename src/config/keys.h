@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "config/enum_names.h"
-#include "config/json_text.h"
+#include "json/text.h"
 
 // ONE description of every key. Checking, reading, the resolved config, the JSON Schema and the reference in
 // configs/README.md all come from it, so they cannot disagree. Defaults are those of the structs in options.h.

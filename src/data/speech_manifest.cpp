@@ -1,9 +1,9 @@
 #include <filesystem>
 
-#include "config/json_lines.h"
 #include "data/alphabet.h"
 #include "data/text_lines.h"
 #include "data/utterances.h"
+#include "json/lines.h"
 #include "tensor/errors.h"
 
 namespace dgc {

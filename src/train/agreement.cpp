@@ -9,12 +9,12 @@
 #include "config/config.h"
 #include "data/speech.h"
 #include "data/text.h"
+#include "run/run_directory.h"
+#include "run/version.h"
+#include "run/vocabulary_file.h"
+#include "tasks/make.h"
 #include "tensor/errors.h"
 #include "tensor/params.h"
-#include "train/make.h"
-#include "train/run_directory.h"
-#include "train/version.h"
-#include "train/vocabulary_file.h"
 
 namespace dgc {
 namespace {
@@ -124,7 +124,7 @@ Row start_facts(const StartOf& start) {
   facts.set("option --resume", std::string(start.options.resume ? "given" : "not given"));
   facts.set("option --overwrite", std::string(start.options.overwrite ? "given" : "not given"));
   facts.set("option --out", run_path(start.config, start.options).string());
-  const Rank::Data& data = start.data;
+  const DataView& data = start.data;
   if (data.vocabulary != nullptr) facts.set("vocabulary, its checksum", vocabulary_xxh64(*data.vocabulary));
   describe(facts, "training set", data.train);
   if (data.valid != nullptr) describe(facts, "validation set", *data.valid);

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "config/json_lines.h"
 #include "config/options.h"
 #include "dist/communicator.h"
+#include "json/lines.h"
 #include "train/rank.h"
 #include "train/trainer.h"
 
@@ -14,7 +14,7 @@ namespace dgc {
 struct StartOf {
   const Config& config;
   const TrainOptions& options;
-  Rank::Data data;
+  DataView data;
 };
 Row start_facts(const StartOf&);
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "config/options.h"
-#include "train/checkpoint.h"
+#include "run/checkpoint.h"
 
 // What becomes of a run whose numbers are no longer finite. It is the user's to mend: exit code 2.
 namespace dgc {

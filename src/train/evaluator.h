@@ -7,9 +7,9 @@
 
 #include "data/dataset.h"
 #include "models/executors.h"
+#include "run/metrics.h"
+#include "tasks/speech_scorer.h"
 #include "train/batch_input.h"
-#include "train/metrics.h"
-#include "train/speech_scorer.h"
 
 namespace dgc {
 

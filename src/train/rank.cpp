@@ -38,7 +38,7 @@ void check_fits(const Config& config, const Dataset& train) {
   static_cast<void>(train.steps_per_epoch(sampling_of(config, train)));  // throws when there is too little
 }
 
-Rank::Rank(const Config& config, const Data& data, Backend& backend, Communicator& communicator)
+Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communicator& communicator)
     : config_(config),
       data_(data),
       communicator_(communicator),

@@ -8,15 +8,14 @@
 #include <vector>
 
 #include "config/options.h"
-#include "data/dataset.h"
-#include "data/vocabulary.h"
 #include "models/executors.h"
 #include "optim/ordered_reduce.h"
+#include "run/checkpoint.h"
+#include "run/metrics.h"
+#include "tasks/datasets.h"
+#include "tasks/make.h"
 #include "train/batch_input.h"
-#include "train/checkpoint.h"
 #include "train/evaluator.h"
-#include "train/make.h"
-#include "train/metrics.h"
 
 namespace dgc {
 
@@ -27,15 +26,8 @@ void check_fits(const Config&, const Dataset& train);
 // same calls in the same order; what they return is the same everywhere unless said otherwise.
 class Rank {
  public:
-  struct Data {
-    const Dataset& train;
-    const Dataset& test;
-    const Dataset* valid = nullptr;          // of text: what decides on the learning rate
-    const Vocabulary* vocabulary = nullptr;  // of text
-  };
-
   // All must outlive it. One backend per rank, made by the thread that uses the rank.
-  Rank(const Config&, const Data&, Backend&, Communicator&);
+  Rank(const Config&, const DataView&, Backend&, Communicator&);
 
   int64_t step() const { return step_; }  // finished steps
   // Where in the data: finished epochs times steps_per_epoch(), and the steps since. Equals step() unless the run was
@@ -124,7 +116,7 @@ class Rank {
 
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();  // before all else is made
   const Config& config_;
-  Data data_;
+  DataView data_;
   Communicator& communicator_;
   Backend& backend_;
   std::shared_ptr<Device> device_;

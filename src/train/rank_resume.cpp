@@ -5,10 +5,10 @@
 #include <limits>
 #include <map>
 
+#include "run/vocabulary_file.h"
 #include "tensor/errors.h"
 #include "train/rank.h"
 #include "train/redistribute.h"
-#include "train/vocabulary_file.h"
 #include "train/weights_file.h"
 
 namespace dgc {

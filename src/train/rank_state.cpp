@@ -1,10 +1,10 @@
 // What a rank saves, and compares with the others.
 #include <algorithm>
 
+#include "run/vocabulary_file.h"
 #include "tensor/errors.h"
 #include "train/rank.h"
 #include "train/shared_problem.h"
-#include "train/vocabulary_file.h"
 #include "train/weights_file.h"
 
 namespace dgc {

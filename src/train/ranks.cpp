@@ -17,10 +17,10 @@
 #include "config/enum_names.h"
 #include "dist/rendezvous.h"
 #include "dist/watch.h"
+#include "tasks/make.h"
 #include "tensor/errors.h"
 #include "train/failure.h"
 #include "train/interrupt.h"
-#include "train/make.h"
 #include "train/meeting.h"
 
 namespace dgc {

@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "run/checkpoint.h"
 #include "tensor/params.h"
-#include "train/checkpoint.h"
 
 namespace dgc {
 

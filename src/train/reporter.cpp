@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "train/make.h"
+#include "tasks/make.h"
 
 namespace dgc {
 namespace {

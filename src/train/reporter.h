@@ -3,9 +3,9 @@
 #include <filesystem>
 
 #include "config/options.h"
-#include "train/metrics.h"
-#include "train/progress.h"
-#include "train/tensorboard.h"
+#include "run/metrics.h"
+#include "run/progress.h"
+#include "run/tensorboard.h"
 
 namespace dgc {
 

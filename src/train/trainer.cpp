@@ -6,16 +6,16 @@
 #include <chrono>
 
 #include "config/config.h"
+#include "run/run_directory.h"
+#include "tasks/datasets.h"
 #include "tensor/errors.h"
 #include "train/agreement.h"
-#include "train/datasets.h"
 #include "train/divergence.h"
 #include "train/failure.h"
 #include "train/interrupt.h"
 #include "train/meeting.h"
 #include "train/ranks.h"
 #include "train/reporter.h"
-#include "train/run_directory.h"
 
 namespace dgc {
 namespace {
@@ -43,7 +43,7 @@ std::string newest(const CheckpointStore& store) {
       step, why, newest(store));
 }
 
-void train_rank(const Config& config, const RunDirectory& run, const Rank::Data& data, Backend& backend,
+void train_rank(const Config& config, const RunDirectory& run, const DataView& data, Backend& backend,
                 Communicator& communicator) {
   Rank rank(config, data, backend, communicator);
   Device& device = *backend.device();
@@ -153,7 +153,7 @@ struct Given {
       : config(with_launch(as_written, launch)), sets(make_datasets(config)) {
     config = with_vocabulary(config, sets);
     check_fits(config, *sets.train);
-    facts = start_facts({config, options, sets.data()});
+    facts = start_facts({config, options, sets.view()});
   }
 };
 
@@ -185,13 +185,13 @@ std::filesystem::path train(const Given& given, const Launch& launch, Communicat
     Device& device = *backend.device();
     in_unison(communicator, device, [&] { require_agreement(communicator, device, given.facts); });
     if (communicator.rank() == 0) {
-      run.emplace(config, options, given.sets.data().vocabulary);
+      run.emplace(config, options, given.sets.view().vocabulary);
       if (!run->finished()) tell_start(given, *run, device.name(), communicator.name());
     }
     communicator.barrier(device);  // the run directory is there
     if (launch.rank != 0) run.emplace(RunDirectory::Joined{}, config, options);
     if (run->finished()) return tell_finished(*run, communicator.rank() == 0);
-    train_rank(config, *run, given.sets.data(), backend, communicator);
+    train_rank(config, *run, given.sets.view(), backend, communicator);
   });
   return launch.rank == 0 ? run->path() : std::filesystem::path();
 }

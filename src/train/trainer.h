@@ -4,14 +4,9 @@
 #include <functional>
 
 #include "config/options.h"
+#include "run/run_directory.h"
 
 namespace dgc {
-
-struct TrainOptions {
-  std::filesystem::path out;  // the run directory; empty: the config's output
-  bool resume = false;        // from the newest good checkpoint in it, or from the start when there is none yet
-  bool overwrite = false;     // takes the place of the run that is in it; not with resume
-};
 
 // Throws UserError when a launcher has started this process as one of several: what is to start them must itself be
 // alone.

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "models/network.h"
+#include "run/checkpoint.h"
 #include "tensor/params.h"
-#include "train/checkpoint.h"
 
 namespace dgc {
 

@@ -3,7 +3,7 @@
 #include <catch.hpp>
 
 #include "config/config.h"
-#include "config/json_lines.h"
+#include "json/lines.h"
 #include "paths.h"
 #include "tests/commands/program.h"
 

@@ -11,8 +11,8 @@
 
 #include "commands/app.h"
 #include "paths.h"
+#include "run/metrics.h"
 #include "tests/commands/child.h"
-#include "train/metrics.h"
 
 namespace dgc {
 namespace {

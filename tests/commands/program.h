@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "config/json_lines.h"
+#include "json/lines.h"
 #include "tests/commands/child.h"
-#include "tests/train/run_files.h"
+#include "tests/support/run_files.h"
 
 namespace dgc::test {
 

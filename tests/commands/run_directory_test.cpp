@@ -4,7 +4,7 @@
 
 #include "config/config.h"
 #include "tests/commands/program.h"
-#include "tests/train/tiny_text.h"
+#include "tests/support/tiny_text.h"
 
 // What several calls of dgc make of one run directory.
 namespace dgc {

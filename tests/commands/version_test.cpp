@@ -1,4 +1,4 @@
-#include "train/version.h"
+#include "run/version.h"
 
 #include <catch.hpp>
 #include <regex>

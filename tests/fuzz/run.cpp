@@ -6,13 +6,13 @@
 
 #include <vector>
 
+#include "run/checkpoint.h"
+#include "run/metrics.h"
+#include "run/run_directory.h"
+#include "run/vocabulary_file.h"
 #include "tests/fuzz/scratch.h"
-#include "train/checkpoint.h"
-#include "train/metrics.h"
-#include "train/report_data.h"
-#include "train/report_page.h"
-#include "train/run_directory.h"
-#include "train/vocabulary_file.h"
+#include "tools/report_data.h"
+#include "tools/report_page.h"
 #include "train/weights_file.h"
 
 using namespace dgc;

@@ -1,11 +1,11 @@
 // safetensors files. The input is a file as it is; and a header's text up to the first newline, with what follows as
 // the data, which the 8 bytes of length are put in front of. A header that is accepted must tile its data, and be
 // accepted as we write it.
-#include "train/safetensors.h"
+#include "run/safetensors.h"
 
 #include <algorithm>
 
-#include "config/safetensors_header.h"
+#include "run/safetensors_header.h"
 #include "tests/fuzz/input.h"
 
 using namespace dgc;

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "tests/backends.h"
 #include "tests/kernels/emulated_backend.h"
+#include "tests/support/backends.h"
 
 namespace dgc {
 

@@ -1,7 +1,7 @@
 #include <catch.hpp>
 
-#include "tests/backends.h"
 #include "tests/kernels/on_device.h"
+#include "tests/support/backends.h"
 
 using namespace dgc;
 

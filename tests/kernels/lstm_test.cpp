@@ -1,8 +1,8 @@
 #include <catch.hpp>
 
 #include "kernels/cpu/vector_math.h"
-#include "tests/backends.h"
 #include "tests/kernels/on_device.h"
+#include "tests/support/backends.h"
 
 using namespace dgc;
 

@@ -1,8 +1,8 @@
 #include <array>
 #include <catch.hpp>
 
-#include "tests/backends.h"
 #include "tests/kernels/on_device.h"
+#include "tests/support/backends.h"
 
 using namespace dgc;
 

@@ -3,7 +3,7 @@
 #include <catch.hpp>
 
 #include "tests/kernels/on_device.h"
-#include "tests/large_allocations.h"
+#include "tests/support/large_allocations.h"
 
 using namespace dgc;
 

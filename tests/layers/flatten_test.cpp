@@ -2,8 +2,8 @@
 
 #include <catch.hpp>
 
-#include "tests/backends.h"
 #include "tests/layers/gradient_check.h"
+#include "tests/support/backends.h"
 
 using namespace dgc;
 

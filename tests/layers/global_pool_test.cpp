@@ -1,8 +1,8 @@
 #include <catch.hpp>
 
 #include "layers/pool.h"
-#include "tests/backends.h"
 #include "tests/layers/gradient_check.h"
+#include "tests/support/backends.h"
 
 using namespace dgc;
 

@@ -3,7 +3,7 @@
 
 #include <catch.hpp>
 
-#include "tests/backends.h"
+#include "tests/support/backends.h"
 
 using namespace dgc;
 

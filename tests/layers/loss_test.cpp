@@ -2,8 +2,8 @@
 
 #include "layers/cross_entropy.h"
 #include "layers/decoder.h"
-#include "tests/backends.h"
 #include "tests/kernels/on_device.h"
+#include "tests/support/backends.h"
 
 using namespace dgc;
 

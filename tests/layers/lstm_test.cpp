@@ -1,8 +1,8 @@
 #include <catch.hpp>
 
 #include "layers/rnn.h"
-#include "tests/backends.h"
 #include "tests/layers/gradient_check.h"
+#include "tests/support/backends.h"
 
 using namespace dgc;
 

@@ -4,8 +4,8 @@
 #include <catch.hpp>
 #include <numeric>
 
-#include "tests/backends.h"
 #include "tests/layers/gradient_check.h"
+#include "tests/support/backends.h"
 
 using namespace dgc;
 

@@ -5,8 +5,8 @@
 #include "layers/lookahead.h"
 #include "layers/sequence_layout.h"
 #include "layers/sequence_norm.h"
-#include "tests/backends.h"
 #include "tests/layers/gradient_check.h"
+#include "tests/support/backends.h"
 
 using namespace dgc;
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <catch.hpp>
 
-#include "tests/backends.h"
 #include "tests/models/speech_net.h"
+#include "tests/support/backends.h"
 
 using namespace dgc;
 

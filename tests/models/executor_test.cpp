@@ -5,8 +5,8 @@
 #include "layers/linear.h"
 #include "models/lstm_lm.h"
 #include "models/resnet.h"
-#include "tests/backends.h"
 #include "tests/models/small_net.h"
+#include "tests/support/backends.h"
 
 using namespace dgc;
 

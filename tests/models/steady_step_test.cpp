@@ -1,7 +1,7 @@
 #include <catch.hpp>
 
-#include "tests/large_allocations.h"
 #include "tests/models/small_net.h"
+#include "tests/support/large_allocations.h"
 
 using namespace dgc;
 

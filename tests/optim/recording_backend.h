@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/cpu/cpu_backend.h"
-#include "tests/wrapped_device.h"
+#include "tests/support/wrapped_device.h"
 
 namespace dgc::test {
 

@@ -2,10 +2,10 @@
 
 #include <catch.hpp>
 
+#include "tasks/make.h"
 #include "tensor/errors.h"
-#include "tests/train/tiny.h"
+#include "tests/support/tiny.h"
 #include "train/failure.h"
-#include "train/make.h"
 
 namespace dgc {
 namespace {

@@ -6,10 +6,10 @@
 #include "models/lstm_lm.h"
 #include "models/resnet.h"
 #include "paths.h"
-#include "tests/backends.h"
-#include "tests/train/hashed_model.h"
-#include "tests/train/run_files.h"
-#include "tests/train/tiny_text.h"
+#include "tests/support/backends.h"
+#include "tests/support/hashed_model.h"
+#include "tests/support/run_files.h"
+#include "tests/support/tiny_text.h"
 #include "train/weights_file.h"
 
 namespace dgc {

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "tensor/errors.h"
-#include "tests/train/run_files.h"
-#include "tests/train/tiny.h"
+#include "tests/support/run_files.h"
+#include "tests/support/tiny.h"
 #include "train/reporter.h"
 
 // Runs whose numbers are no longer finite.

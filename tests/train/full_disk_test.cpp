@@ -2,11 +2,11 @@
 
 #include <catch.hpp>
 
+#include "run/output_file.h"
 #include "tensor/errors.h"
-#include "tests/train/disk.h"
-#include "tests/train/run_files.h"
-#include "tests/train/tiny.h"
-#include "train/output_file.h"
+#include "tests/support/disk.h"
+#include "tests/support/run_files.h"
+#include "tests/support/tiny.h"
 #include "train/rank.h"
 #include "train/ranks.h"
 

@@ -4,8 +4,8 @@
 #include "models/executor.h"
 #include "models/lstm_lm.h"
 #include "optim/optimizer.h"
-#include "tests/backends.h"
-#include "tests/train/torch_dump.h"
+#include "tests/support/backends.h"
+#include "tests/support/torch_dump.h"
 
 // The truth is PyTorch in float64 (tests/reference/language.py); PyTorch in float32 is off by at most 4e-6 there.
 namespace dgc {

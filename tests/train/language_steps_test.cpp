@@ -3,9 +3,9 @@
 #include <cmath>
 #include <utility>
 
+#include "run/vocabulary_file.h"
 #include "tensor/errors.h"
-#include "tests/train/language_ranks.h"
-#include "train/vocabulary_file.h"
+#include "tests/support/language_ranks.h"
 
 namespace dgc {
 namespace {

@@ -2,11 +2,11 @@
 #include <catch.hpp>
 #include <cmath>
 
+#include "run/vocabulary_file.h"
 #include "tensor/errors.h"
-#include "tests/train/language_ranks.h"
-#include "train/evaluate.h"
-#include "train/report.h"
-#include "train/vocabulary_file.h"
+#include "tests/support/language_ranks.h"
+#include "tools/evaluate.h"
+#include "tools/report.h"
 
 namespace dgc {
 namespace {

@@ -9,12 +9,12 @@
 #include <thread>
 
 #include "dist/watch.h"
+#include "run/log.h"
 #include "tensor/errors.h"
 #include "tests/dist/free_port.h"
-#include "tests/train/run_files.h"
+#include "tests/support/run_files.h"
 #include "train/failure.h"
 #include "train/interrupt.h"
-#include "train/log.h"
 
 namespace dgc {
 namespace {

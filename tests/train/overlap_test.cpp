@@ -1,13 +1,13 @@
-#include "train/overlap.h"
+#include "tasks/overlap.h"
 
 #include <catch.hpp>
 #include <cstring>
 
 #include "kernels/cpu/cpu_backend.h"
-#include "tests/train/run_files.h"
-#include "tests/train/tiny.h"
-#include "tests/wrapped_device.h"
-#include "train/make.h"
+#include "tasks/make.h"
+#include "tests/support/run_files.h"
+#include "tests/support/tiny.h"
+#include "tests/support/wrapped_device.h"
 
 // Whole runs with exchange.overlap, against the same runs without.
 namespace dgc {

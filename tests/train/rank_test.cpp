@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "tensor/errors.h"
-#include "tests/train/run_files.h"
-#include "tests/train/tiny.h"
-#include "train/phases.h"
+#include "tests/support/run_files.h"
+#include "tests/support/tiny.h"
+#include "tools/phases.h"
 #include "train/ranks.h"
 
 // Steps without a run directory around them.
@@ -19,7 +19,7 @@ using test::tiny_config;
 struct Sets {
   explicit Sets(const Config& config)
       : train(make_images(config, Split::train)), test(make_images(config, Split::test)) {}
-  Rank::Data data() const { return {*train, *test}; }
+  DataView data() const { return {*train, *test}; }
   std::unique_ptr<ImageDataset> train, test;
 };
 

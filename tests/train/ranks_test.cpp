@@ -4,7 +4,7 @@
 #include <catch.hpp>
 
 #include "tensor/errors.h"
-#include "tests/train/tiny.h"
+#include "tests/support/tiny.h"
 
 namespace dgc {
 

@@ -1,8 +1,8 @@
 #include <catch.hpp>
 #include <cmath>
 
-#include "tests/train/run_files.h"
-#include "tests/train/tiny.h"
+#include "tests/support/run_files.h"
+#include "tests/support/tiny.h"
 #include "train/rank.h"
 #include "train/ranks.h"
 

@@ -1,10 +1,10 @@
 #include <catch.hpp>
 
 #include "kernels/backend.h"
+#include "run/resumable.h"
 #include "tensor/errors.h"
-#include "tests/train/run_files.h"
-#include "tests/train/tiny.h"
-#include "train/resumable.h"
+#include "tests/support/run_files.h"
+#include "tests/support/tiny.h"
 
 // Invariant 5: stop and resume, at any step, equals never having stopped.
 namespace dgc {

@@ -2,14 +2,14 @@
 #include <catch.hpp>
 #include <cmath>
 
+#include "tasks/datasets.h"
+#include "tasks/speech_scorer.h"
 #include "tensor/errors.h"
-#include "tests/train/tiny_speech.h"
-#include "train/datasets.h"
-#include "train/evaluate.h"
+#include "tests/support/tiny_speech.h"
+#include "tools/evaluate.h"
+#include "tools/report.h"
+#include "tools/transcribe.h"
 #include "train/ranks.h"
-#include "train/report.h"
-#include "train/speech_scorer.h"
-#include "train/transcribe.h"
 
 namespace dgc {
 namespace {

@@ -4,9 +4,9 @@
 #include "models/alexnet.h"
 #include "models/resnet.h"
 #include "optim/optimizer.h"
-#include "tests/backends.h"
-#include "tests/train/hashed_model.h"
-#include "tests/train/torch_dump.h"
+#include "tests/support/backends.h"
+#include "tests/support/hashed_model.h"
+#include "tests/support/torch_dump.h"
 
 // The truth is PyTorch in float64 (tests/reference/make_dumps.py). PyTorch in float32 is off by at most 1e-5 there
 // (tests/reference/study.py): inputs are chosen so that rounding flips no ReLU.

@@ -1,8 +1,8 @@
 #include <catch.hpp>
 
-#include "tests/train/run_files.h"
-#include "tests/train/tiny.h"
-#include "train/evaluate.h"
+#include "tests/support/run_files.h"
+#include "tests/support/tiny.h"
+#include "tools/evaluate.h"
 
 namespace dgc {
 namespace {

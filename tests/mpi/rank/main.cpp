@@ -6,12 +6,12 @@
 #include <map>
 #include <string>
 
+#include "run/log.h"
 #include "tensor/errors.h"
 #include "tests/dist/collectives.h"
 #include "tests/mpi/rank/far_device.h"
-#include "tests/train/tiny.h"
+#include "tests/support/tiny.h"
 #include "train/failure.h"
-#include "train/log.h"
 #include "train/rank.h"
 #include "train/ranks.h"
 

@@ -1,0 +1,147 @@
+#include "json/text.h"
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <vector>
+
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+constexpr size_t kMaxDepth = 100;  // far beyond any file of ours; keeps a hostile one from eating memory
+
+// "column" counts bytes, from 1, as compilers do.
+std::string line_and_column(const std::string& text, size_t byte) {
+  const size_t at = std::min(byte > 0 ? byte - 1 : 0, text.size());
+  const auto begin = text.begin(), end = begin + static_cast<std::ptrdiff_t>(at);
+  const auto line = 1 + std::count(begin, end, '\n');
+  const size_t start = at == 0 ? std::string::npos : text.rfind('\n', at - 1);
+  return fmt::format("line {}, column {}", line, at - (start == std::string::npos ? 0 : start + 1) + 1);
+}
+
+// nlohmann's "[json...] parse error at line 1, column 2: syntax error while parsing value - REASON; last read: ..." or
+// "[json...] number overflow parsing '1e999'"
+std::string reason(const std::string& what) {
+  const size_t dash = what.find(" - "), colon = what.rfind(": ", dash), bracket = what.find("] ");
+  const size_t before = dash != std::string::npos ? dash + 3 : colon != std::string::npos ? colon + 2 : bracket + 2;
+  std::string text = what.substr(before);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  constexpr size_t kLongest = 160;
+  return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...";
+}
+
+// Walks the text once to find what the parser would hide or explain badly, with the path of where it is.
+class StrictReader final : public nlohmann::json_sax<Json> {
+ public:
+  StrictReader(const std::string& text, const std::string& origin) : text_(text), origin_(origin) {}
+
+  bool null() override { return value(); }
+  bool boolean(bool) override { return value(); }
+  bool number_integer(number_integer_t) override { return value(); }
+  bool number_unsigned(number_unsigned_t) override { return value(); }
+  bool number_float(number_float_t, const string_t&) override { return value(); }
+  bool string(string_t&) override { return value(); }
+  bool binary(binary_t&) override { return value(); }
+  bool start_object(size_t) override { return open({false, 0, "", {}}); }
+  bool start_array(size_t) override { return open({true, 0, "", {}}); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t& name) override {
+    Level& level = levels_.back();
+    level.name = name;
+    if (!level.seen.insert(name).second) throw_user_error("{}: {}: this key is given twice", origin_, path());
+    return true;
+  }
+
+  bool parse_error(size_t byte, const std::string&, const nlohmann::detail::exception& error) override {
+    throw_user_error("{}: {}: not valid JSON: {}", origin_, line_and_column(text_, byte), reason(error.what()));
+  }
+
+ private:
+  struct Level {
+    bool array;
+    size_t index;
+    std::string name;
+    std::set<std::string> seen;
+  };
+
+  bool value() {
+    if (!levels_.empty()) ++levels_.back().index;
+    return true;
+  }
+  bool open(Level level) {
+    if (levels_.size() == kMaxDepth) throw_user_error("{}: {}: nested too deeply", origin_, path());
+    levels_.push_back(std::move(level));
+    return true;
+  }
+  bool close() {
+    levels_.pop_back();
+    return value();
+  }
+  std::string path() const {
+    std::string out;
+    for (const Level& level : levels_) {
+      if (level.array) {
+        out += fmt::format("[{}]", level.index);
+      } else {
+        out += (out.empty() ? "" : ".") + level.name;
+      }
+    }
+    return out;
+  }
+
+  const std::string& text_;
+  const std::string& origin_;
+  std::vector<Level> levels_;
+};
+
+}  // namespace
+
+Json parse_json(const std::string& text, const std::string& origin) {
+  // nlohmann/json takes it for the end of the text.
+  if (const size_t nul = text.find('\0'); nul != std::string::npos) {
+    throw_user_error("{}: {}: not valid JSON: a NUL byte", origin, line_and_column(text, nul + 1));
+  }
+  StrictReader reader(text, origin);
+  Json::sax_parse(text, &reader);
+  return Json::parse(text);
+}
+
+std::string json_text(const Json& value, int indent) {
+  return value.dump(indent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+}
+
+std::string json_type_name(const Json& value) {
+  switch (value.type()) {
+    case Json::value_t::null:
+      return "null";
+    case Json::value_t::boolean:
+      return "a boolean";
+    case Json::value_t::string:
+      return "a string";
+    case Json::value_t::object:
+      return "an object";
+    case Json::value_t::array:
+      return "an array";
+    default:
+      return "a number";
+  }
+}
+
+std::string read_text_file(const std::string& path, size_t most) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw_user_error("{}: cannot open this file", path);
+  std::string text;
+  std::vector<char> chunk(1 << 16);
+  while (file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || file.gcount() > 0) {
+    text.append(chunk.data(), static_cast<size_t>(file.gcount()));
+    if (text.size() > most) throw_user_error("{}: longer than the {} MiB that such a file may have", path, most >> 20);
+  }
+  if (file.bad()) throw_user_error("{}: cannot read this file", path);
+  return text;
+}
+
+}  // namespace dgc

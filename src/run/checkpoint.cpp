@@ -1,0 +1,147 @@
+#include "run/checkpoint.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kManifest = "manifest.json";
+constexpr const char* kManifestHash = "manifest.xxh64";
+constexpr const char* kPrefix = "step-";
+
+void remove_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::remove_all(folder, error);
+  if (error) throw_user_error("cannot remove {}: {}", folder.string(), error.message());
+}
+
+Manifest read_manifest(const fs::path& checkpoint) {
+  const fs::path path = checkpoint / kManifest;
+  const std::string text = read_file(path);
+  if (read_file(checkpoint / kManifestHash) != xxh64_hex(text.data(), text.size())) {
+    throw_user_error("{} is damaged: it does not match {}", path.string(), kManifestHash);
+  }
+  return parse_manifest(text, path.string());
+}
+
+bool is_sound(const fs::path& checkpoint) {
+  try {
+    return read_manifest(checkpoint).values.boolean(kSound).value_or(true);
+  } catch (const UserError&) {
+    return false;  // damaged
+  }
+}
+
+}  // namespace
+
+std::string worker_file(int64_t worker) { return fmt::format("worker-{:04}.safetensors", worker); }
+
+CheckpointStore::CheckpointStore(const fs::path& run) : root_(run / kCheckpoints), saving_(root_ / ".saving") {}
+
+void CheckpointStore::begin() const {
+  remove_folder(saving_);  // what a killed save left
+  std::error_code error;
+  fs::create_directories(saving_, error);
+  if (error) throw_user_error("cannot create {}: {}", saving_.string(), error.message());
+}
+
+ManifestFile CheckpointStore::write(const std::string& name, const std::vector<TensorSource>& tensors,
+                                    Device& device) const {
+  const FileWriter::Written written = write_safetensors(saving_ / name, tensors, {{"format", "pt"}}, device);
+  return {name, written.bytes, written.xxh64};
+}
+
+void CheckpointStore::commit(const Manifest& manifest, int64_t keep) const {
+  const std::string text = to_manifest_json(manifest);
+  write_file(saving_ / kManifest, text);
+  write_file(saving_ / kManifestHash, xxh64_hex(text.data(), text.size()));
+  sync_directory(saving_);
+
+  const fs::path target = root_ / fmt::format("{}{:09}", kPrefix, manifest.step);
+  // What is not older than this one was passed over as damaged when the run was resumed. Counted among the newest, it
+  // would push out good ones.
+  std::vector<fs::path> all = list();
+  while (!all.empty() && all.front() >= target) {
+    remove_folder(all.front());
+    all.erase(all.begin());
+  }
+  std::error_code error;
+  fs::rename(saving_, target, error);
+  if (error) throw_user_error("cannot rename {} to {}: {}", saving_.string(), target.string(), error.message());
+  sync_directory(root_);
+  all.insert(all.begin(), target);
+  const auto sound = std::ranges::find_if(all, is_sound);
+  for (auto path = all.begin() + std::min(keep, std::ssize(all)); path != all.end(); ++path) {
+    if (path == sound) continue;
+    fs::remove_all(*path, error);
+    if (error) spdlog::warn("cannot remove {}: {}", path->string(), error.message());
+  }
+}
+
+void CheckpointStore::discard() const noexcept {
+  std::error_code ignored;
+  fs::remove_all(saving_, ignored);
+}
+
+std::vector<fs::path> CheckpointStore::list() const {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::directory_iterator it(root_, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().filename().string().starts_with(kPrefix)) found.push_back(it->path());
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw_user_error("{}: cannot list the folder: {}", root_.string(), error.message());
+  }
+  std::ranges::sort(found, std::greater<>());
+  return found;
+}
+
+std::optional<fs::path> CheckpointStore::newest_sound() const {
+  const std::vector<fs::path> all = list();
+  const auto found = std::ranges::find_if(all, is_sound);
+  return found == all.end() ? std::nullopt : std::optional(*found);
+}
+
+Checkpoint::Checkpoint(fs::path path) : path_(std::move(path)) {
+  manifest_ = read_manifest(path_);
+  for (const ManifestFile& file : manifest_.files) read(file);
+}
+
+std::string Checkpoint::read(const ManifestFile& file) const {
+  const fs::path path = path_ / file.name;
+  std::string bytes = read_file(path);
+  if (bytes.size() != file.bytes) {
+    throw_user_error("{} is damaged: it has {} bytes instead of {}", path.string(), bytes.size(), file.bytes);
+  }
+  if (xxh64_hex(bytes.data(), bytes.size()) != file.xxh64) {
+    throw_user_error("{} is damaged: its checksum is not the one in {}", path.string(), kManifest);
+  }
+  return bytes;
+}
+
+SafetensorsFile Checkpoint::open(const std::string& name) const {
+  const auto found = std::ranges::find(manifest_.files, name, &ManifestFile::name);
+  if (found == manifest_.files.end()) throw_user_error("checkpoint {} has no file {}", path_.string(), name);
+  return {read(*found), (path_ / name).string()};
+}
+
+std::optional<Checkpoint> newest_checkpoint(const fs::path& run) {
+  const std::vector<fs::path> all = CheckpointStore(run).list();
+  for (const fs::path& path : all) {
+    try {
+      return Checkpoint(path);
+    } catch (const UserError& error) {
+      spdlog::warn("passing over a checkpoint: {}", error.what());
+    }
+  }
+  if (!all.empty()) throw_user_error("none of the {} checkpoints in {} is whole", all.size(), run.string());
+  return std::nullopt;
+}
+
+}  // namespace dgc

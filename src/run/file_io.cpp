@@ -1,0 +1,137 @@
+#include "run/file_io.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <utility>
+
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+[[noreturn]] void throw_system(const char* action, const std::filesystem::path& path) {
+  throw_user_error("cannot {} {}: {}", action, path.string(), std::strerror(errno));
+}
+
+bool is_standard_output(const struct stat& file) {
+  struct stat out {};
+  return ::fstat(STDOUT_FILENO, &out) == 0 && out.st_dev == file.st_dev && out.st_ino == file.st_ino;
+}
+
+// Also where the link's target is not there yet.
+std::filesystem::path behind_links(std::filesystem::path path) {
+  std::error_code no_link;
+  while (true) {
+    const std::filesystem::path target = std::filesystem::read_symlink(path, no_link);
+    if (no_link) return path;
+    path = path.parent_path() / target;
+  }
+}
+
+}  // namespace
+
+std::string xxh64_hex(const void* data, size_t bytes) { return fmt::format("{:016x}", XXH64(data, bytes, 0)); }
+
+FileWriter::FileWriter(std::filesystem::path path) : path_(std::move(path)) {
+  struct stat old {};
+  const bool exists = ::stat(path_.c_str(), &old) == 0;
+  if (!exists && errno != ENOENT) throw_system("create", path_);  // such as links that lead to themselves
+  if (exists && is_standard_output(old)) {
+    file_ = ::dup(STDOUT_FILENO);  // opened anew, it would write over what is printed
+  } else if (exists && !S_ISREG(old.st_mode)) {
+    file_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  } else {
+    if (exists && ::access(path_.c_str(), W_OK) != 0) throw_system("write", path_);
+    place_ = behind_links(path_);
+    open_beside();
+  }
+  if (file_ < 0) throw_system("create", path_);
+  if (exists && !beside_.empty()) {
+    [[maybe_unused]] const int only_root_may = ::fchown(file_, old.st_uid, old.st_gid);
+    ::fchmod(file_, old.st_mode & 0777);
+  }
+  XXH64_state_t* state = XXH64_createState();
+  XXH64_reset(state, 0);
+  hash_ = state;
+}
+
+// The name is short, so that it fits wherever the file's own does, and random, as ranks on several machines may write
+// into one folder.
+void FileWriter::open_beside() {
+  std::random_device random;
+  do {
+    beside_ = place_.parent_path() / fmt::format(".new-{:08x}", random());
+    file_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (file_ < 0 && errno == EEXIST);
+}
+
+FileWriter::~FileWriter() {
+  if (file_ >= 0) ::close(file_);
+  if (!beside_.empty()) ::unlink(beside_.c_str());
+  XXH64_freeState(static_cast<XXH64_state_t*>(hash_));
+}
+
+void FileWriter::write(const void* data, size_t bytes) {
+  XXH64_update(static_cast<XXH64_state_t*>(hash_), data, bytes);
+  bytes_ += bytes;
+  const auto* next = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t written = ::write(file_, next, bytes);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw_system("write", path_);
+    next += written;
+    bytes -= static_cast<size_t>(written);
+  }
+}
+
+FileWriter::Written FileWriter::finish() {
+  const bool synced = ::fsync(file_) == 0 || errno == EINVAL;  // of a pipe or a device there is nothing to sync
+  if (!synced) throw_system("sync", path_);
+  if (::close(std::exchange(file_, -1)) != 0) throw_system("close", path_);
+  if (!beside_.empty() && ::rename(beside_.c_str(), place_.c_str()) != 0) throw_system("replace", path_);
+  beside_.clear();
+  return {bytes_, fmt::format("{:016x}", XXH64_digest(static_cast<XXH64_state_t*>(hash_)))};
+}
+
+void write_file(const std::filesystem::path& path, const std::string& text) {
+  FileWriter file(path);
+  file.write(text.data(), text.size());
+  file.finish();
+}
+
+void sync_directory(const std::filesystem::path& path) {
+  const int directory = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) throw_system("open", path);
+  const int result = ::fsync(directory);
+  ::close(directory);
+  if (result != 0) throw_system("sync", path);
+}
+
+std::string read_file(const std::filesystem::path& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) throw_system("read", path);
+  const std::unique_ptr<const int, void (*)(const int*)> closer(&file, [](const int* f) { ::close(*f); });
+  struct stat status {};
+  if (::fstat(file, &status) != 0) throw_system("read", path);
+
+  std::string bytes(static_cast<size_t>(status.st_size), '\0');
+  size_t filled = 0;
+  while (filled < bytes.size()) {
+    const ssize_t got = ::read(file, bytes.data() + filled, bytes.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw_system("read", path);
+    if (got == 0) break;  // it has become shorter meanwhile
+    filled += static_cast<size_t>(got);
+  }
+  bytes.resize(filled);
+  return bytes;
+}
+
+}  // namespace dgc

@@ -1,0 +1,221 @@
+#include "run/metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <vector>
+
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+double number(const Row& row, const std::string& key, const std::string& where) {
+  const RowValue* value = row.find(key);
+  if (value != nullptr && std::holds_alternative<std::nullptr_t>(*value)) return kNoNumber;
+  const auto number = row.number(key);
+  if (!number)
+    throw_user_error("{}: \"{}\" is missing or not a number; was this file written by dgc train?", where, key);
+  return *number;
+}
+
+int64_t integer(const Row& row, const std::string& key, const std::string& where) {
+  const auto integer = row.integer(key);
+  if (!integer)
+    throw_user_error("{}: \"{}\" is missing or not an integer; was this file written by dgc train?", where, key);
+  return *integer;
+}
+
+// What EvalMetrics and FinalMetrics begin with.
+template <typename Metrics>
+Row evaluated_row(const char* kind, const Metrics& metrics) {
+  Row row;
+  row.set("kind", kind)
+      .set("step", metrics.step)
+      .set("epoch", metrics.epoch)
+      .set("test_loss", metrics.test_loss)
+      .set("test_accuracy", metrics.test_accuracy)
+      .set("test_top5", metrics.test_top5);
+  if (metrics.valid_loss) {
+    row.set("valid_loss", *metrics.valid_loss)
+        .set("valid_perplexity", perplexity(*metrics.valid_loss))
+        .set("test_perplexity", perplexity(metrics.test_loss));
+  }
+  if (const auto& errors = metrics.errors)
+    row.set("wer", errors->wer).set("cer", errors->cer).set("left_out", errors->left_out);
+  return row;
+}
+
+template <typename Metrics>
+Metrics evaluated_from_row(const Row& row, const std::string& where) {
+  Metrics metrics;
+  metrics.step = integer(row, "step", where);
+  metrics.epoch = number(row, "epoch", where);
+  metrics.test_loss = number(row, "test_loss", where);
+  metrics.test_accuracy = number(row, "test_accuracy", where);
+  metrics.test_top5 = number(row, "test_top5", where);
+  if (row.find("valid_loss") != nullptr) metrics.valid_loss = number(row, "valid_loss", where);
+  if (row.find("wer") != nullptr)
+    metrics.errors = ErrorRates{number(row, "wer", where), number(row, "cer", where), integer(row, "left_out", where)};
+  return metrics;
+}
+
+std::vector<Row> rows_of(const std::filesystem::path& run) {
+  const std::filesystem::path path = run / kMetricsFile;
+  std::error_code error;
+  return std::filesystem::exists(path, error) ? read_json_lines(path.string()) : std::vector<Row>();
+}
+
+// What an earlier attempt wrote up to and including a step.
+std::vector<Row> rows_up_to(int64_t step, const std::filesystem::path& path) {
+  std::vector<Row> rows = read_json_lines(path.string());
+  const auto behind = std::ranges::find_if(
+      rows, [&](const Row& row) { return integer(row, "step", path.string()) > step || row.text("kind") == "final"; });
+  rows.erase(behind, rows.end());
+  return rows;
+}
+
+struct Lines {
+  uint64_t bytes = 0;
+  bool whole = true;  // a crash may have come between a line and its newline
+};
+
+Lines first_lines(const std::filesystem::path& path, size_t count) {
+  std::ifstream file(path, std::ios::binary);
+  Lines lines;
+  std::string line;
+  for (size_t n = 0; n < count && std::getline(file, line); ++n) {
+    lines.whole = !file.eof();
+    lines.bytes += line.size() + (lines.whole ? 1 : 0);
+  }
+  return lines;
+}
+
+}  // namespace
+
+void TrafficCounter::add(const StepMetrics& step) {
+  if (step.sparsity > highest_sparsity_) {
+    highest_sparsity_ = step.sparsity;
+    at_highest_ = {};
+  }
+  auto count = [&](Sums& sums) {
+    sums.steps += 1;
+    sums.sent += static_cast<double>(step.sent_bytes);
+    sums.dense += static_cast<double>(step.dense_bytes);
+  };
+  count(all_);
+  if (step.sparsity == highest_sparsity_) count(at_highest_);
+}
+
+TrafficMeans TrafficCounter::means() const {
+  auto ratio = [](double a, double b) { return b > 0 ? a / b : kNoNumber; };
+  return {ratio(all_.sent, all_.steps), ratio(all_.dense, all_.sent), ratio(at_highest_.sent, at_highest_.steps),
+          ratio(at_highest_.dense, at_highest_.sent)};
+}
+
+Row to_row(const StepMetrics& step) {
+  Row row = Row()
+                .set("kind", "step")
+                .set("step", step.step)
+                .set("epoch", step.epoch)
+                .set("loss", step.loss)
+                .set("lr", step.learning_rate)
+                .set("sparsity", step.sparsity)
+                .set("transport", step.transport)
+                .set("sent_bytes", step.sent_bytes)
+                .set("dense_bytes", step.dense_bytes)
+                .set("ratio", step.ratio())
+                .set("samples_per_s", step.samples_per_s)
+                .set("grad_norm", step.grad_norm)
+                .set("skipped", step.skipped);
+  if (step.group_bytes > 0) row.set("group_bytes", step.group_bytes);
+  if (step.left_out > 0) row.set("left_out", step.left_out);
+  return row;
+}
+
+Row to_row(const EvalMetrics& eval) { return evaluated_row("eval", eval); }
+
+Row to_row(const FinalMetrics& final, const TrafficMeans& traffic) {
+  Row row = evaluated_row("final", final);
+  row.set("mean_sent_bytes", traffic.sent_bytes)
+      .set("mean_ratio", traffic.ratio)
+      .set("mean_sent_bytes_after_warmup", traffic.sent_bytes_after_warmup)
+      .set("mean_ratio_after_warmup", traffic.ratio_after_warmup)
+      .set("samples_per_s", final.samples_per_s)
+      .set("wall_seconds", final.wall_seconds)
+      .set("peak_memory_bytes", final.peak_memory_bytes)
+      .set("weights_xxh64", final.weights_xxh64);
+  if (!std::isnan(final.exchange_ms)) {
+    row.set("exchange_ms", final.exchange_ms).set("hidden_share", final.hidden_share);
+  }
+  return row;
+}
+
+StepMetrics step_from_row(const Row& row, const std::string& where) {
+  StepMetrics step;
+  step.step = integer(row, "step", where);
+  step.epoch = number(row, "epoch", where);
+  step.loss = number(row, "loss", where);
+  step.learning_rate = number(row, "lr", where);
+  step.sparsity = number(row, "sparsity", where);
+  step.transport = row.text("transport").value_or("");
+  step.sent_bytes = integer(row, "sent_bytes", where);
+  step.dense_bytes = integer(row, "dense_bytes", where);
+  step.group_bytes = row.integer("group_bytes").value_or(0);
+  step.left_out = row.integer("left_out").value_or(0);
+  step.samples_per_s = number(row, "samples_per_s", where);
+  step.grad_norm = number(row, "grad_norm", where);
+  step.skipped = row.boolean("skipped").value_or(false);
+  return step;
+}
+
+EvalMetrics eval_from_row(const Row& row, const std::string& where) {
+  return evaluated_from_row<EvalMetrics>(row, where);
+}
+
+FinalMetrics final_from_row(const Row& row, const std::string& where) {
+  auto final = evaluated_from_row<FinalMetrics>(row, where);
+  final.samples_per_s = number(row, "samples_per_s", where);
+  final.wall_seconds = number(row, "wall_seconds", where);
+  final.peak_memory_bytes = integer(row, "peak_memory_bytes", where);
+  final.weights_xxh64 = row.text("weights_xxh64").value_or("");
+  final.exchange_ms = row.number("exchange_ms").value_or(kNoNumber);
+  final.hidden_share = row.number("hidden_share").value_or(kNoNumber);
+  return final;
+}
+
+bool has_steps(const std::filesystem::path& run) {
+  try {
+    return std::ranges::any_of(rows_of(run), [](const Row& row) { return row.text("kind") == "step"; });
+  } catch (const UserError&) {
+    return true;
+  }
+}
+
+std::optional<int64_t> final_step(const std::filesystem::path& run) {
+  const std::vector<Row> rows = rows_of(run);
+  return rows.empty() || rows.back().text("kind") != "final" ? std::nullopt : rows.back().integer("step");
+}
+
+MetricsWriter::MetricsWriter(const std::filesystem::path& run, int64_t step) : file_(run / kMetricsFile) {
+  const std::vector<Row> kept = step > 0 ? rows_up_to(step, file_.path()) : std::vector<Row>{};
+  for (const Row& row : kept) {
+    if (row.text("kind") == "step") traffic_.add(step_from_row(row, file_.path().string()));
+  }
+  const Lines lines = first_lines(file_.path(), kept.size());
+  file_.cut(lines.bytes);
+  if (!lines.whole) file_.append("\n");
+}
+
+void MetricsWriter::write(const StepMetrics& step) {
+  traffic_.add(step);
+  append(to_row(step));
+}
+
+void MetricsWriter::write(const EvalMetrics& eval) { append(to_row(eval)); }
+
+void MetricsWriter::write(const FinalMetrics& final) { append(to_row(final, traffic_.means())); }
+
+void MetricsWriter::append(const Row& row) { file_.append(to_json_line(row) + "\n"); }
+
+}  // namespace dgc

@@ -1,0 +1,71 @@
+#include "run/output_file.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "tensor/errors.h"
+
+namespace dgc {
+
+OutputFile::OutputFile(std::filesystem::path path) : path_(std::move(path)) {
+  file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  struct stat status {};
+  if (file_ < 0 || ::fstat(file_, &status) != 0) {
+    const std::string why = std::generic_category().message(errno);
+    if (file_ >= 0) ::close(file_);
+    throw_user_error("{}: cannot be opened for writing: {}", path_.string(), why);
+  }
+  end_ = static_cast<uint64_t>(status.st_size);
+}
+
+OutputFile::~OutputFile() {
+  if (!waiting_.empty() || dropped_ > 0) {
+    spdlog::warn("{}: its last {} bytes could not be written", path_.string(), waiting_.size() + dropped_);
+  }
+  ::close(file_);
+}
+
+void OutputFile::cut(uint64_t bytes) {
+  DGC_CHECK(bytes <= end_, "a file can only be cut shorter");
+  if (bytes < end_ && ::ftruncate(file_, static_cast<off_t>(bytes)) != 0) {
+    throw_user_error("{}: cannot be cut: {}", path_.string(), std::generic_category().message(errno));
+  }
+  end_ = bytes;
+}
+
+void OutputFile::append(std::string_view record) {
+  if (waiting_.size() + record.size() > kMostWaiting) {
+    dropped_ += record.size();
+  } else {
+    waiting_ += record;
+  }
+  write();
+}
+
+// At the place where it belongs: what a failed write has left there is written over.
+void OutputFile::write() {
+  size_t done = 0;
+  while (done < waiting_.size()) {
+    const ssize_t written =
+        ::pwrite(file_, waiting_.data() + done, waiting_.size() - done, static_cast<off_t>(end_ + done));
+    if (written > 0) done += static_cast<size_t>(written);
+    if (written >= 0 || errno == EINTR) continue;
+    if (!failing_) {
+      spdlog::warn("{}: cannot be written: {}; the run goes on, and what belongs there is tried again later",
+                   path_.string(), std::generic_category().message(errno));
+    }
+    failing_ = true;
+    return;
+  }
+  end_ += waiting_.size();
+  waiting_.clear();
+  if (failing_) spdlog::info("{}: can be written again", path_.string());
+  failing_ = false;
+}
+
+}  // namespace dgc

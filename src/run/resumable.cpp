@@ -1,0 +1,70 @@
+#include "run/resumable.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "config/config.h"
+#include "kernels/backend.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+constexpr std::array<std::string_view, 22> kFree = {"checkpoint.every_epochs",
+                                                    "checkpoint.every_steps",
+                                                    "checkpoint.keep",
+                                                    "data.path",
+                                                    "data.train",
+                                                    "data.valid",
+                                                    "data.test",
+                                                    "data.vocabulary",
+                                                    "data.threads",
+                                                    "training.max_steps",
+                                                    "training.eval_batch",
+                                                    "device",
+                                                    "check_replicas_every",
+                                                    "optimizer.max_skipped_steps",
+                                                    "exchange.communicator",
+                                                    "exchange.failure_timeout_s",
+                                                    "exchange.transport",
+                                                    "exchange.overlap",
+                                                    "exchange.bucket_mb",
+                                                    "exchange.wire.indices",
+                                                    "ranks",
+                                                    "workers_per_rank"};
+
+// What "auto" is on this machine; the number of a GPU changes nothing.
+std::string_view kind_of(const std::string& device) {
+  if (device == "auto") return cuda_devices() > 0 ? "cuda" : "cpu";
+  return device.starts_with("cuda") ? "cuda" : "cpu";
+}
+
+// Of keys that people take for free ones, or that are so as a rule: why results would depend on them here.
+std::string why_not(const std::string& key, const Config& made_with, const Config& now) {
+  if (key == "threads") return "as another number of threads splits sums in other places, and rounds them otherwise";
+  if (key == "device" && kind_of(made_with.device) != kind_of(now.device))
+    return "as a GPU rounds otherwise than a CPU";
+  // The loss of an evaluation depends on its batches in the last digits: products of other sizes round otherwise.
+  if (key == "training.eval_batch" && now.learning_rate.type == ScheduleType::plateau) {
+    return "as the last digits of an evaluation's loss depend on it, and learning_rate.type \"plateau\" on that loss";
+  }
+  if (key == "exchange.transport" && now.exchange.algorithm == ExchangeAlgorithm::split_reduce) {
+    return "as a dense sum takes all of what workers selected, and \"split_reduce\" otherwise the largest sums alone";
+  }
+  return "";
+}
+
+}  // namespace
+
+void require_resumable(const std::filesystem::path& run, const Config& made_with, const Config& now) {
+  for (const ConfigDifference& d : config_differences(made_with, now)) {
+    const std::string why = why_not(d.path, made_with, now);
+    if (why.empty() && std::ranges::find(kFree, d.path) != kFree.end()) continue;
+    throw_user_error("{}: was started with {} = {} and cannot be resumed with {}{}{}; start a new run with --out",
+                     run.string(), d.path, d.a.empty() ? "nothing" : d.a, d.b.empty() ? "nothing" : d.b,
+                     why.empty() ? "" : ", ", why);
+  }
+}
+
+}  // namespace dgc

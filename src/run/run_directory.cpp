@@ -1,0 +1,149 @@
+#include "run/run_directory.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "config/config.h"
+#include "run/metrics.h"
+#include "run/resumable.h"
+#include "run/vocabulary_file.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kConfig = "config.json";
+
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+enum class Held { nothing, no_step, steps };
+
+// Throws UserError for files with a run's names in a folder that is no run directory: nobody wants those cut.
+Held held_by(const fs::path& run) {
+  for (const char* name : {kMetricsFile, kCheckpoints}) {
+    if (!is_there(run / kConfig) && is_there(run / name)) {
+      throw_user_error("{} already holds {}, but is not a run directory: it has no {}; give another --out",
+                       run.string(), name, kConfig);
+    }
+  }
+  if (!is_there(run / kConfig)) return Held::nothing;
+  try {
+    static_cast<void>(run_config(run));
+  } catch (const UserError& error) {  // another program's, as a rule
+    throw_user_error("{} is not a run directory of this dgc ({}); give another --out", run.string(), error.what());
+  }
+  if (!CheckpointStore(run).list().empty()) return Held::steps;
+  return has_steps(run) ? Held::steps : Held::no_step;
+}
+
+// What a run writes, and nothing else: people keep notes and reports beside it. The config comes last, so that a folder
+// of which half is removed is a run directory still.
+void remove_run(const fs::path& run) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(run, error)) {
+    const std::string name = entry.path().filename().string();
+    const bool ours = name == kMetricsFile || name == kCheckpoints || name == "log.txt" || name == kVocabularyFile ||
+                      name.starts_with("events.out.tfevents.");
+    if (ours) files.push_back(entry.path());
+  }
+  files.push_back(run / kConfig);
+  for (const fs::path& file : files) {
+    if (!error) fs::remove_all(file, error);
+    if (error) throw_user_error("cannot remove {}: {}", file.string(), error.message());
+  }
+}
+
+std::string absolute(const std::string& path) {
+  std::error_code error;
+  const fs::path found = fs::absolute(path, error);
+  if (path.empty() || error) return path;
+  return found.lexically_normal().string();
+}
+
+// Paths of data are relative to where dgc was started, and whoever reads the run may be elsewhere.
+Config with_absolute_paths(Config config) {
+  TextDataOptions& text = config.data.text;
+  for (std::string* path : {&config.data.path, &text.train, &text.valid, &text.test, &text.vocabulary}) {
+    *path = absolute(*path);
+  }
+  return config;
+}
+
+// Of the checkpoint that a finished run ended in; none: there is more to do.
+std::optional<Checkpoint> finished_checkpoint(const fs::path& run, const Config& config) {
+  const std::optional<int64_t> step = final_step(run);
+  const std::vector<fs::path> all = CheckpointStore(run).list();
+  if (!step || all.empty()) return std::nullopt;
+  try {
+    Checkpoint newest(all.front());
+    const Manifest& manifest = newest.manifest();
+    // Divided, as somebody may have written any number: Rank::restore() refuses those that cannot be.
+    const int64_t epoch_steps = std::max<int64_t>(1, manifest.values.integer("steps_per_epoch").value_or(1));
+    const int64_t position = manifest.values.integer("position").value_or(manifest.step);
+    const bool all_epochs = position % epoch_steps == 0 && position / epoch_steps == config.training.epochs;
+    const bool all_steps = config.training.max_steps && manifest.step >= *config.training.max_steps;
+    if (manifest.step == *step && (all_epochs || all_steps)) return newest;
+  } catch (const UserError&) {
+    // It is damaged; newest_checkpoint() says so.
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+fs::path run_path(const Config& config, const TrainOptions& options) {
+  return options.out.empty() ? fs::path(config.output) : options.out;
+}
+
+RunDirectory::RunDirectory(Joined, const Config& config, const TrainOptions& options)
+    : path_(run_path(config, options)) {
+  if (!options.resume) return;
+  finished_ = (checkpoint_ = finished_checkpoint(path_, config)).has_value();
+  if (!finished_) checkpoint_ = newest_checkpoint(path_);
+}
+
+RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, const Vocabulary* vocabulary)
+    : path_(run_path(config, options)) {
+  std::error_code error;
+  fs::create_directories(path_, error);
+  if (error) throw_user_error("cannot create {}: {}", path_.string(), error.message());
+  lock_.emplace(path_);
+  const Held held = held_by(path_);
+  if (held == Held::steps && !options.resume && !options.overwrite) {
+    throw_user_error(
+        "{} already holds a run: add --resume to go on with it, --overwrite to put this one in its place, or --out DIR "
+        "for a new one",
+        path_.string());
+  }
+  if (held == Held::steps && options.resume) {
+    if (vocabulary != nullptr) require_run_vocabulary(path_, *vocabulary);
+    require_resumable(path_, run_config(path_), config);
+    finished_ = (checkpoint_ = finished_checkpoint(path_, config)).has_value();
+    if (finished_) return;
+    log_.emplace(path_);
+    checkpoint_ = newest_checkpoint(path_);
+  } else if (held != Held::nothing) {
+    remove_run(path_);
+  }
+  if (!log_) log_.emplace(path_);
+  if (options.resume && held != Held::nothing && !checkpoint_) {
+    spdlog::info("{} has no checkpoint yet: starting from the beginning", path_.string());
+  }
+  if (vocabulary != nullptr) save_vocabulary(path_, *vocabulary);
+  write_file(path_ / kConfig, resolved_json(with_absolute_paths(config)));
+}
+
+Config run_config(const fs::path& run, const std::vector<std::string>& overrides) {
+  if (!is_there(run / kConfig)) throw_user_error("{} is not a run directory: it has no {}", run.string(), kConfig);
+  return load_run_config((run / kConfig).string(), overrides);
+}
+
+}  // namespace dgc

@@ -1,0 +1,88 @@
+#include "run/run_lock.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <system_error>
+
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+struct Holder {
+  int64_t process = 0;  // 0: not known
+  std::string host;
+
+  std::string text() const { return process > 0 ? fmt::format("process {} on {}", process, host) : "another process"; }
+};
+
+Holder this_process() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return {getpid(), name.data()};
+}
+
+// A run may come from anywhere, so only what can be a machine's name is believed to be one.
+bool is_host_name(const std::string& name) {
+  return name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") ==
+         std::string::npos;
+}
+
+Holder read_holder(int file) {
+  std::array<char, 300> bytes{};
+  if (::pread(file, bytes.data(), bytes.size() - 1, 0) <= 0) return {};
+  Holder holder;
+  std::istringstream text(bytes.data());
+  if (!(text >> holder.process >> holder.host) || !is_host_name(holder.host)) return {};
+  return holder;
+}
+
+// Its owner may have removed the file between open() and flock().
+bool is_still_there(int file, const std::filesystem::path& path) {
+  struct stat opened {
+  }, named{};
+  return ::fstat(file, &opened) == 0 && ::stat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
+         opened.st_dev == named.st_dev;
+}
+
+}  // namespace
+
+RunLock::RunLock(const std::filesystem::path& run) : path_(run / ".lock") {
+  bool locked = false;
+  do {
+    if (file_ >= 0) ::close(file_);
+    file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (file_ < 0) throw_user_error("cannot create {}: {}", path_.string(), std::generic_category().message(errno));
+    locked = ::flock(file_, LOCK_EX | LOCK_NB) == 0;
+    if (!locked && errno == EWOULDBLOCK) {
+      const std::string who = read_holder(file_).text();
+      ::close(file_);
+      throw_user_error("{} is being trained by {}; wait for it to end, or give another --out", run.string(), who);
+    }
+  } while (locked && !is_still_there(file_, path_));
+
+  const Holder before = read_holder(file_), now = this_process();
+  if (before.process > 0 && (before.host != now.host || !locked)) {
+    spdlog::warn("{}: {} has begun to train it and has not said that it ended; if it still runs, stop one of the two",
+                 run.string(), before.text());
+  }
+  const std::string text = fmt::format("{} {}\n", now.process, now.host);
+  const bool told = ::ftruncate(file_, 0) == 0 && ::pwrite(file_, text.data(), text.size(), 0) > 0;
+  if (!told) spdlog::debug("{}: cannot be written", path_.string());  // a full disk; the lock holds without it
+}
+
+RunLock::~RunLock() {
+  ::unlink(path_.c_str());
+  ::close(file_);
+}
+
+}  // namespace dgc

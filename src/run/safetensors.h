@@ -1,0 +1,51 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "run/file_io.h"
+#include "tensor/device.h"
+#include "tensor/view.h"
+
+namespace dgc {
+
+// A tensor on its way into a file: fp32 memory of a device, or one int64 number.
+struct TensorSource {
+  std::string name;
+  ConstView view;
+  int64_t number = 0;  // where view is null
+};
+
+// The safetensors format: a JSON header, then the tensors' bytes in the given order. Synced to the disk.
+FileWriter::Written write_safetensors(const std::filesystem::path& path, const std::vector<TensorSource>& tensors,
+                                      const std::map<std::string, std::string>& metadata, Device& device);
+
+// A file's tensors in host memory.
+class SafetensorsFile {
+ public:
+  // Throws UserError naming `name` unless `bytes` is a whole safetensors file.
+  SafetensorsFile(std::string bytes, const std::string& name);
+
+  bool has(const std::string& tensor) const { return tensors_.contains(tensor); }
+  // Copies a tensor to a device. Throws UserError naming file and tensor when it is missing or of another shape or
+  // type.
+  void load(const std::string& tensor, View to, Device& device) const;
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+
+ private:
+  struct Entry {
+    std::string dtype;
+    std::vector<int64_t> shape;
+    std::string_view bytes;
+  };
+
+  std::string bytes_;
+  std::string name_;
+  std::map<std::string, Entry> tensors_;
+  std::map<std::string, std::string> metadata_;
+};
+
+}  // namespace dgc

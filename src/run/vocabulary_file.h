@@ -1,0 +1,25 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "data/vocabulary.h"
+#include "run/checkpoint.h"
+
+// RUN/vocabulary.txt: which word each row of the embedding is, one a line. Checkpoints hold its checksum.
+namespace dgc {
+
+inline constexpr const char* kVocabularyFile = "vocabulary.txt";
+
+std::string vocabulary_xxh64(const Vocabulary&);
+
+void save_vocabulary(const std::filesystem::path& run, const Vocabulary&);
+Vocabulary run_vocabulary(const std::filesystem::path& run);
+
+// Throws UserError that names the first word that differs, where the run has a vocabulary already.
+void require_run_vocabulary(const std::filesystem::path& run, const Vocabulary&);
+
+// Throws UserError unless the checkpoint was made with these words.
+void require_same_vocabulary(const Checkpoint&, const Vocabulary&);
+
+}  // namespace dgc

@@ -1,0 +1,88 @@
+#include "tasks/speech_scorer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "decode/beam.h"
+#include "decode/greedy.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+std::vector<float> log_probabilities(const FrameScores& logits) {
+  std::vector<float> out;
+  out.reserve(static_cast<size_t>(logits.frames * logits.classes));
+  for (int64_t t = 0; t < logits.frames; ++t) {
+    const float* const row = logits.row(t);
+    const float top = *std::max_element(row, row + logits.classes);
+    float sum = 0;
+    for (int64_t c = 0; c < logits.classes; ++c) sum += std::exp(row[c] - top);
+    const float norm = top + std::log(sum);
+    for (int64_t c = 0; c < logits.classes; ++c) out.push_back(row[c] - norm);
+  }
+  return out;
+}
+
+std::optional<WordModel> read_words(const Alphabet& alphabet, const DecodingOptions& o) {
+  if (o.words.empty()) return std::nullopt;
+  if (o.beam == 1) throw_user_error("--lm: a word model needs a beam search; add --beam 64");
+  if (!alphabet.space()) {
+    throw_user_error("--lm: a word model needs words, and the run's data.alphabet has no space between them");
+  }
+  return WordModel(o.words.string());
+}
+
+}  // namespace
+
+SpeechDecoder::SpeechDecoder(const Alphabet& alphabet, const DecodingOptions& options)
+    : alphabet_(alphabet), options_(options), words_(read_words(alphabet, options)) {}
+
+std::string SpeechDecoder::text(const FrameScores& logits) const {
+  if (options_.beam == 1) return single_spaced(alphabet_.text(greedy_decode(logits)));
+  const std::vector<float> logs = log_probabilities(logits);
+  const BeamResult best = beam_decode({logs.data(), logits.frames, logits.classes, logits.classes}, alphabet_,
+                                      {.width = options_.beam,
+                                       .words = words_ ? &*words_ : nullptr,
+                                       .word_weight = options_.word_weight,
+                                       .word_bonus = options_.word_bonus});
+  return single_spaced(alphabet_.text(best.labels));
+}
+
+void HostLogits::take(Backend& backend, ConstView output, int64_t frames_per_step) {
+  shape_ = output.shape;
+  frames_per_step_ = frames_per_step;
+  values_.resize(static_cast<size_t>(output.numel()));
+  const size_t bytes = values_.size() * sizeof(float);
+  const void* from = output.data;
+  if (output.dtype != DType::f32) {
+    if (converted_.bytes() < bytes) converted_ = Buffer(backend.device(), bytes);
+    backend.convert(output, {converted_.data(), shape_});
+    from = converted_.data();
+  }
+  backend.device()->copy_out(values_.data(), from, bytes);
+}
+
+FrameScores HostLogits::of(int64_t stream, int64_t frames) const {
+  const int64_t steps = (frames + frames_per_step_ - 1) / frames_per_step_;
+  return {values_.data() + stream * shape_[2], steps, shape_[2], shape_[1] * shape_[2]};
+}
+
+SpeechScorer::SpeechScorer(const Speech& speech, int64_t frames_per_step, const DecodingOptions& options, Told told)
+    : speech_(speech),
+      frames_per_step_(frames_per_step),
+      decoder_(speech.alphabet(), options),
+      told_(std::move(told)) {}
+
+void SpeechScorer::add(Backend& backend, const Batch& batch, ConstView output) {
+  logits_.take(backend, output, frames_per_step_);
+  for (size_t s = 0; s < batch.samples.size(); ++s) {
+    const std::string heard = decoder_.text(logits_.of(static_cast<int64_t>(s), batch.lengths[s]));
+    const std::string& said = speech_.corpus().utterance(batch.samples[s]).text;
+    words_ += word_errors(said, heard);
+    characters_ += character_errors(said, heard);
+    if (told_) told_(said, heard);
+  }
+}
+
+}  // namespace dgc

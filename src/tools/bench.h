@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "config/options.h"
+#include "optim/optimizer.h"
+#include "tools/phases.h"
+
+// Measurements behind `dgc bench`. Each prepares, runs until steady, then takes the median.
+namespace dgc {
+
+struct BenchOptions {
+  int warmup = 10;  // steps that are not counted
+  int steps = 20;   // in one stretch
+  int repeats = 5;  // stretches
+};
+
+// The tensors of the three models whose compression the paper reports (PAPER: tables 3 to 6).
+enum class BenchModel { resnet50, ptb_lstm, deep_speech };
+
+struct DgcBenchOptions {
+  BenchOptions common;
+  std::string device = "auto";
+  int threads = 0;  // of the CPU; 0: all cores
+  double sparsity = 0.999;
+  BenchModel model = BenchModel::resnet50;
+};
+
+// The DGC step of one worker, in turn with a plain copy that moves as many bytes: 20 per parameter, the least that
+// reading g, u, v and writing u, v takes.
+struct DgcBench {
+  std::string device;
+  int64_t parameters = 0;
+  double compress_ms = 0;  // message sealed
+  double apply_ms = 0;     // one message, checked; no weight decay
+  double copy_ms = 0;
+  double hits = 0;  // share of tensors whose guess was good in the last step
+  double gb_per_s() const { return 20e-6 * static_cast<double>(parameters) / compress_ms; }
+  double copy_gb_per_s() const { return 20e-6 * static_cast<double>(parameters) / copy_ms; }
+};
+DgcBench bench_dgc(const DgcBenchOptions&);
+
+// Training steps of a config, data included.
+struct TrainBench {
+  std::string device;
+  int64_t global_batch = 0;
+  double ms_per_step = 0;
+  // Of steps that are not recorded, one phase after another: slower than ms_per_step where recording helps.
+  std::vector<Phases::Phase> phases;  // milliseconds per step
+  double ms_unrecorded = 0;           // such a step as a whole
+  // Of the steps behind ms_per_step, on rank 0: what exchange.overlap does beside the backward pass. steps 0: nothing.
+  ExchangeTime overlap;
+  double overlap_ms() const { return 1000 * overlap.seconds / static_cast<double>(overlap.steps); }
+  // The share of compression and exchange that ran while gradients were being computed; 0 without overlap.
+  double exchange_hidden() const { return overlap.seconds > 0 ? overlap.hidden / overlap.seconds : 0; }
+  double samples_per_s() const { return 1000.0 * static_cast<double>(global_batch) / ms_per_step; }
+};
+TrainBench bench_train(const Config&, const BenchOptions&);
+
+}  // namespace dgc

@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <thread>
+
+#include "optim/dgc_layout.h"
+#include "optim/step_record.h"
+#include "tensor/rng.h"
+#include "tools/bench_models.h"
+#include "tools/median.h"
+
+namespace dgc {
+namespace {
+
+constexpr int kGradients = 4;  // different ones in turn, so that selections differ from step to step
+
+// body(begin, end) for each thread's share of 0 ... n-1.
+void share_out(size_t n, int threads, const std::function<void(size_t, size_t)>& body) {
+  std::vector<std::jthread> running;
+  const size_t share = n / static_cast<size_t>(threads);
+  for (int t = 0; t < threads; ++t) {
+    const size_t begin = share * static_cast<size_t>(t);
+    running.emplace_back([=, &body] { body(begin, t + 1 == threads ? n : begin + share); });
+  }
+}
+
+void fill_normal(const Arena& arena, uint64_t stream, int threads) {
+  const Philox rng(1, stream);
+  std::vector<float> host(static_cast<size_t>(arena.extent()));
+  share_out(host.size(), threads, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) host[i] = 1e-3f * rng.normal(i);
+  });
+  arena.device().copy_in(arena.data(), host.data(), arena.bytes());
+}
+
+// Two stretches of memory, and the quickest way from one to the other: on the processor every thread copies its share.
+class Copy {
+ public:
+  Copy(const std::shared_ptr<Device>& device, size_t bytes, int threads)
+      : from_(device, bytes), to_(device, bytes), threads_(threads) {}
+
+  void run() const {
+    if (from_.device().queues()) {
+      from_.device().copy(to_.data(), from_.data(), from_.bytes());
+      return;
+    }
+    share_out(from_.bytes(), threads_, [this](size_t begin, size_t end) {
+      std::memcpy(static_cast<std::byte*>(to_.data()) + begin, static_cast<const std::byte*>(from_.data()) + begin,
+                  end - begin);
+    });
+  }
+
+ private:
+  Buffer from_, to_;
+  int threads_;
+};
+
+double share_of_hits(const Buffer& guesses) {
+  std::vector<DgcGuess> host(guesses.bytes() / sizeof(DgcGuess));
+  guesses.device().copy_out(host.data(), guesses.data(), guesses.bytes());
+  return static_cast<double>(std::ranges::count_if(host, &DgcGuess::hit)) / static_cast<double>(host.size());
+}
+
+}  // namespace
+
+DgcBench bench_dgc(const DgcBenchOptions& options) {
+  const ParamLayout params = bench_params(options.model);
+  const auto backend = make_backend(options.device, options.threads);
+  const auto& device = backend->device();
+  const int threads = options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
+  std::vector<Arena> gradients;
+  for (int i = 0; i < kGradients; ++i) {
+    gradients.emplace_back(device, params);
+    fill_normal(gradients.back(), static_cast<uint64_t>(i), threads);
+  }
+  const Arena u(device, params), v(device, params), weights(device, params), sum(device, params);
+  const DgcLayout layout = make_dgc_layout(params, {.sparsity = options.sparsity});
+  const DgcTables tables(device, layout);
+  const Buffer message(device, layout.wire.message_bytes());
+  const std::vector<DgcGuess> no_guesses(layout.segments.size());
+  const Buffer guesses(device, no_guesses.size() * sizeof(DgcGuess));
+  device->copy_in(guesses.data(), no_guesses.data(), guesses.bytes());
+  const auto communicator = make_single_communicator();
+  StepRecord record(*backend, *communicator, 1);
+
+  DgcCompressArgs compress;
+  compress.table = tables.table();
+  compress.guesses = static_cast<DgcGuess*>(guesses.data());
+  compress.u = u.data();
+  compress.v = v.data();
+  compress.control = record.control();
+  compress.momentum = 0.9f;
+  compress.header = layout.header(0);
+  compress.message = static_cast<std::byte*>(message.data());
+  DgcApplyArgs apply;
+  apply.table = tables.table();
+  apply.messages = compress.message;
+  apply.workers = 1;
+  apply.header = compress.header;
+  apply.control = record.control();
+  apply.sum = sum.data();
+  apply.w = weights.data();
+
+  const Copy copy(device, static_cast<size_t>(params.parameters()) * 10, threads);  // read and written: 20 bytes
+  const auto stopwatch = device->make_stopwatch();
+  const auto time = [&](std::vector<double>& into, const auto& body) {
+    stopwatch->start();
+    body();
+    stopwatch->stop();
+    into.push_back(stopwatch->milliseconds());
+  };
+  std::vector<double> compress_ms, apply_ms, copy_ms;
+  const BenchOptions& common = options.common;
+  for (int step = 0; step < common.warmup + common.steps * common.repeats; ++step) {
+    if (step == common.warmup) {
+      for (auto* times : {&compress_ms, &apply_ms, &copy_ms}) times->clear();
+    }
+    record.begin({static_cast<uint64_t>(step), 0.1f, false});
+    compress.g = gradients[static_cast<size_t>(step % kGradients)].data();
+    time(compress_ms, [&] { backend->dgc_compress(compress); });
+    time(apply_ms, [&] { backend->dgc_apply(apply); });
+    time(copy_ms, [&] { copy.run(); });
+  }
+  record.finish();
+  record.take();  // throws where a message was not sound
+  return {backend->device()->name(), params.parameters(), median(compress_ms),
+          median(apply_ms),          median(copy_ms),     share_of_hits(guesses)};
+}
+
+}  // namespace dgc

@@ -1,0 +1,273 @@
+#include "tools/plan.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "dist/wire_sizes.h"
+#include "models/executor.h"
+#include "optim/dgc_layout.h"
+#include "tasks/make.h"
+#include "tasks/make_speech.h"
+#include "train/ranks.h"
+
+namespace dgc {
+namespace {
+
+// Its part of a payload, with the gap behind it.
+int64_t part_bytes(const WireLayout& wire, size_t tensor) {
+  const auto tensors = wire.tensors();
+  const size_t end = tensor + 1 < tensors.size() ? tensors[tensor + 1].high_at : wire.payload_bytes();
+  return static_cast<int64_t>(end - tensors[tensor].high_at);
+}
+
+// For messages, whichever way they travel.
+DgcLayoutOptions layout_options(const Config& config, double sparsity, WireFormat wire) {
+  return {sparsity, wire, config.exchange.small_tensors, config.exchange.small_tensors_sparsity};
+}
+
+// A row for what the layout has in its segment `which`.
+PlanRow compressed_row(PlanRow row, const DgcLayout& layout, size_t which) {
+  row.kept = layout.wire.tensors()[which].k;
+  row.paper_bytes = paper48_bytes(row.kept);
+  row.sent_bytes = part_bytes(layout.wire, which);
+  return row;
+}
+
+void plan_tensors(const ParamLayout& params, const Config& config, Plan& plan) {
+  const DgcLayout layout = make_dgc_layout(params, layout_options(config, plan.sparsity, config.exchange.wire));
+  const bool small_are_one = config.exchange.small_tensors == SmallTensors::sparse;
+  size_t next = 0;
+  for (int i = 0; i < params.size(); ++i) {
+    PlanRow row{.name = params.spec(i).name, .shape = params.spec(i).shape, .parameters = params.numel(i)};
+    if (row.parameters == 0 || (is_small(params.spec(i)) && small_are_one)) continue;
+    row.paper_bytes = row.dense_bytes();
+    if (is_small(params.spec(i))) {
+      row.sent_bytes = row.parameters * layout.dense_bytes / layout.dense_numel;
+    } else {
+      row = compressed_row(row, layout, next++);
+    }
+    plan.tensors.push_back(row);
+  }
+  if (next < layout.segments.size()) {
+    const PlanRow all{.name = "all 1-D tensors", .shape = {}, .parameters = params.small_parameters()};
+    plan.tensors.push_back(compressed_row(all, layout, next));
+  }
+  for (const PlanRow& row : plan.tensors) {
+    plan.total.parameters += row.parameters;
+    plan.total.kept += row.kept;
+    plan.total.paper_bytes += row.paper_bytes;
+  }
+  plan.total.sent_bytes = layout.sent_bytes();
+}
+
+std::vector<PlanFormat> plan_formats(const ParamLayout& params, const Config& config) {
+  std::vector<PlanFormat> formats;
+  for (size_t values = 0; values < kWireValueNames.size(); ++values) {
+    for (size_t indices = 0; indices < kWireIndexNames.size(); ++indices) {
+      const WireFormat format{static_cast<WireValues>(values), static_cast<WireIndices>(indices)};
+      const DgcLayout layout = make_dgc_layout(params, layout_options(config, config.optimizer.sparsity, format));
+      const auto entries = static_cast<double>(std::max<int64_t>(layout.wire.entries(), 1));
+      formats.push_back({format, wire_format_name(format), layout.sent_bytes(),
+                         8 * static_cast<double>(layout.wire.message_bytes()) / entries});
+    }
+  }
+  return formats;
+}
+
+// The layouts of a run, one after another, with so many workers, groups and all.
+std::vector<DgcLayout> run_layouts(const Config& config, const ParamLayout& params, int64_t workers) {
+  std::vector<double> sparsities;
+  if (config.optimizer.warmup.epochs > 0) sparsities = config.optimizer.warmup.sparsity;
+  sparsities.push_back(config.optimizer.sparsity);
+  std::vector<DgcLayout> layouts;
+  for (const double sparsity : sparsities) {
+    layouts.push_back(make_dgc_layout(params, make_layout_options(config, sparsity, workers)));
+  }
+  return layouts;
+}
+
+// Whether a layout's messages are made beside the backward pass; "auto" is not decided yet.
+bool overlaps(const Config& config, const DgcLayout& layout) {
+  return config.exchange.overlap == Overlap::on && layout.transport == Transport::sparse;
+}
+
+// What an ordered sum over the workers of so many ranks takes: the sum and, with several ranks, one shard of every
+// worker and its sum.
+int64_t reduced(int64_t ranks, int64_t workers_per_rank, int64_t bytes) {
+  return ranks > 1 ? bytes * (1 + workers_per_rank) + bytes / ranks : bytes;
+}
+
+// What of a rank's workers compress, each group of workers as one.
+int64_t local_compressing_workers(const Config& config) {
+  return std::max<int64_t>(config.workers_per_rank / config.exchange.workers_per_group, 1);
+}
+
+// The sums of the groups that have workers on a rank.
+int64_t group_sums(const Config& config, int64_t bytes) {
+  const int64_t size = config.exchange.workers_per_group, local = std::min(size, config.workers_per_rank);
+  return size > 1 ? local_compressing_workers(config) * reduced(size / local, local, bytes) : 0;
+}
+
+// The same in halves: each worker's, those of one shard and their sum, in both lengths; with several ranks all of it.
+int64_t half_reduced(const Config& config, int64_t bytes) {
+  const int64_t packed = config.workers_per_rank * bytes / 2;
+  const int64_t shard = bytes * 3 / 2 / config.ranks;
+  return bytes + packed + shard + (config.ranks > 1 ? packed + bytes / 2 : 0);
+}
+
+// Of a worker's messages, canonical and, where they travel in another form, in that one too.
+std::array<size_t, 2> message_sizes(const Config& config, const ParamLayout& params, const DgcLayout& layout) {
+  std::vector<DgcBucketLayout> buckets = {{layout, 0}};
+  if (overlaps(config, layout)) {
+    buckets = cut_into_buckets(params, layout, std::llround(config.exchange.bucket_mb * 1048576));
+  }
+  std::array<size_t, 2> bytes{};
+  for (const DgcBucketLayout& bucket : buckets) {
+    bytes[0] += bucket.layout.canonical.message_bytes();
+    if (layout.is_coded()) bytes[1] += bucket.layout.wire.message_bytes();
+  }
+  return bytes;
+}
+
+// The workers' own messages, canonical and, where they travel in another form, in that one too; and everyone's, or what
+// sums them up.
+int64_t message_memory(const Config& config, const ParamLayout& params) {
+  const int64_t workers = compressing_workers(config, config.ranks * config.workers_per_rank);
+  const int64_t local = local_compressing_workers(config), ranks = workers / local;  // a group of ranks counts as one
+  std::vector<DgcLayout> layouts = run_layouts(config, params, config.ranks * config.workers_per_rank);
+  if (config.optimizer.flush_at_end) {
+    const DgcLayoutOptions options = layout_options(config, config.optimizer.sparsity, config.exchange.wire);
+    layouts.push_back(make_dgc_layout(params, flush_options(options)));
+  }
+  // Each buffer grows on its own, and only those for sums are given back.
+  std::array<int64_t, 2> own{}, everyones{};
+  int64_t sums = 0;
+  for (const DgcLayout& layout : layouts) {
+    const std::array<size_t, 2> message = message_sizes(config, params, layout);
+    const bool gathered = ranks > 1 && layout.transport == Transport::sparse && !layout.split;
+    for (size_t i = 0; i < message.size(); ++i) {
+      const int64_t mine = local * static_cast<int64_t>(message[i]);
+      own[i] = std::max(own[i], mine);
+      if (gathered) everyones[i] = std::max(everyones[i], ranks * mine);
+    }
+    if (layout.split) sums = std::max(sums, layout.split->memory_bytes(local));
+    if (layout.transport == Transport::dense)
+      sums = std::max(sums, reduced(ranks, local, 4 * layout.compressed_extent()));
+  }
+  return own[0] + own[1] + std::max(everyones[0] + everyones[1], sums);
+}
+
+// Of what an evaluation reads.
+Shape test_shape(const Config& config) {
+  if (is_speech(config)) return speech_sample(config, config.training.eval_batch);
+  return is_text(config) ? Shape{config.data.text.eval_streams} : sample_spec(config).shape;
+}
+
+// As far as the config tells.
+int64_t most_test_samples(const DataOptions& data) {
+  const int64_t limit = data.test_limit.value_or(std::numeric_limits<int64_t>::max());
+  return data.type == DataType::synthetic ? std::min(limit, data.test_samples) : limit;
+}
+
+// The backend keeps one convolution's weights at a time in an order of its own.
+int64_t largest_convolution(const ParamLayout& params) {
+  int64_t largest = 0;
+  for (int i = 0; i < params.size(); ++i) {
+    if (params.spec(i).shape.rank() == 4) largest = std::max(largest, params.numel(i));
+  }
+  return largest * 4;
+}
+
+PlanMemory plan_memory(const Config& config, const Network& network, const ParamLayout& params) {
+  const auto backend = make_backend(config);
+  const int64_t rows = is_speech(config) ? most_frames(config, Split::train) : rows_per_step(config);
+  const Executor training(network, *backend, rows, Executor::Mode::training, activation_type(config.precision));
+  const Network tested = make_network(config.model, test_shape(config));
+  const int64_t eval_rows = is_speech(config) ? most_frames(config, Split::test)
+                                              : std::min(config.training.eval_batch, most_test_samples(config.data));
+  const Executor evaluation(tested, *backend, eval_rows, Executor::Mode::evaluation, activation_type(config.precision));
+  const int64_t arena = params.extent() * 4;
+  const int64_t statistics = ParamLayout(network.buffers()).extent() * 4;
+  const int64_t local = config.workers_per_rank;
+  const auto carried = [](const Network& net) { return ParamLayout(net.state()).extent() * 4; };
+  const auto input = [](const Network& net, int64_t batch) { return net.shape(0, batch).numel() * 4; };
+  const int64_t evaluators = is_text(config) ? 2 : 1;
+
+  PlanMemory memory;
+  memory.weights = arena;
+  memory.gradients = local * arena;
+  memory.momentum = arena;
+  memory.activations = static_cast<int64_t>(std::max(training.activation_bytes(), evaluation.activation_bytes()));
+  // Every batch lies there twice: where it arrives and where the network reads it.
+  memory.other = (2 * local + 1) * statistics + reduced(config.ranks, local, statistics) +
+                 2 * (local * input(network, rows) + evaluators * input(tested, eval_rows)) +
+                 2 * local * carried(network) + evaluators * carried(tested) + largest_convolution(params);
+  if (config.optimizer.type == OptimizerType::sgd) {
+    const bool half = config.exchange.dense_values == DenseValues::fp16;
+    memory.residuals = half ? local * arena : 0;
+    memory.momentum += half ? half_reduced(config, arena) : reduced(config.ranks, local, arena);
+  } else {
+    memory.momentum += arena;
+    memory.gradients += group_sums(config, arena);
+    const DgcLayout layout = make_dgc_layout(params, layout_options(config, 0, config.exchange.wire));
+    const int64_t own = local_compressing_workers(config);
+    const int64_t ranks = compressing_workers(config, config.ranks * local) / own;  // a group of ranks counts as one
+    memory.residuals = own * arena * (config.optimizer.momentum_correction ? 2 : 1);
+    if (config.exchange.overlap == Overlap::on) memory.residuals *= 2;  // what they become in a step
+    const int64_t gathered = ranks > 1 ? own * ranks : 0;
+    memory.messages = message_memory(config, params) + own * layout.dense_bytes;
+    memory.messages += config.exchange.small_tensors == SmallTensors::dense_fp16
+                           ? gathered * layout.dense_bytes + 4 * layout.dense_numel
+                           : reduced(ranks, own, layout.dense_bytes);
+  }
+  return memory;
+}
+
+}  // namespace
+
+Plan make_plan(const Config& config) {
+  const Network network = make_network(config.model, sample_spec(config).shape);
+  const ParamLayout params(network.params());
+  Plan plan;
+  plan.sparsity = config.optimizer.sparsity;
+  plan.total.name = "total";
+  plan_tensors(params, config, plan);
+  plan.formats = plan_formats(params, config);
+  plan.memory = plan_memory(config, network, params);
+  return plan;
+}
+
+std::vector<PlanPhase> plan_phases(const Config& config, int64_t workers) {
+  const ParamLayout params(make_network(config.model, sample_spec(config).shape).params());
+  std::vector<PlanPhase> phases;
+  for (const DgcLayout& layout : run_layouts(config, params, workers)) {
+    phases.push_back({layout.sparsity, layout.transport, layout.split.has_value(), layout.sent_bytes()});
+  }
+  return phases;
+}
+
+double break_even_sparsity(int64_t workers, double bytes_per_entry) {
+  return std::max(0.0, 1 - 8 / (static_cast<double>(workers) * bytes_per_entry));
+}
+
+double break_even_sparsity(int64_t workers, WireFormat format) {
+  constexpr int64_t kNumel = 1 << 24;
+  const auto too_long = [&](double sparsity) {
+    WireTensor tensor;
+    tensor.numel = kNumel;
+    tensor.k = kept_elements(kNumel, sparsity);
+    return static_cast<double>(workers) * static_cast<double>(WireLayout({tensor}, format).message_bytes()) >
+           8.0 * kNumel;
+  };
+  double low = 0, high = 1;  // a message gets no longer as sparsity rises
+  if (!too_long(low)) return 0;
+  for (int i = 0; i < 20; ++i) {
+    const double middle = (low + high) / 2;
+    (too_long(middle) ? low : high) = middle;
+  }
+  return high;
+}
+
+}  // namespace dgc

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/plot_scale.h"
+#include "tools/plot_series.h"
+
+namespace dgc {
+
+struct Curve {
+  std::string name;  // as read; escaped here
+  size_t look = 0;   // its colour and dashes: curve_class()
+  Points line;
+  Points faint;          // drawn behind the line; may be empty
+  bool markers = false;  // a dot at each point of the line
+};
+
+struct Plot {
+  std::string title;
+  std::string y_label;
+  AxisKind y_kind = AxisKind::kLinear;
+  double y_low = 0, y_high = 1;  // at least; what lies outside is clipped
+  std::string x_label;
+  double x_high = 1;  // the x axis starts at 0
+  std::vector<Curve> curves;
+};
+
+// One figure as an <svg> element: axes with ticks at round numbers, curves clipped to the frame, and the last value of
+// each curve written beside it. Colours and text sizes come from the page's style sheet.
+std::string svg_plot(const Plot& plot);
+
+// The page's style sheet gives its colours r0 ... r6 and its dashes d0 ... d3 to curves and to their samples in
+// legends: 28 looks, and the first seven differ in colour.
+std::string curve_class(size_t look);
+
+}  // namespace dgc

@@ -1,0 +1,91 @@
+#include "tools/transcribe.h"
+
+#include "data/audio.h"
+#include "data/bad_example.h"
+#include "layers/ctc_loss.h"
+#include "models/executors.h"
+#include "run/run_directory.h"
+#include "tasks/make.h"
+#include "tasks/make_speech.h"
+#include "tensor/errors.h"
+#include "tools/loaded_model.h"
+#include "train/batch_input.h"
+#include "train/ranks.h"
+
+namespace dgc {
+namespace {
+
+// Recording -> features, as the run's data had them.
+class Ear {
+ public:
+  explicit Ear(const Config& config) : audio_(audio_options(config)), scratch_(feature_options(config)) {}
+
+  // Fills a batch of one stream.
+  void hear(const std::string& file, Batch& batch) {
+    read_audio(file, audio_, scratch_.audio, scratch_.samples);
+    FeatureExtractor& extractor = scratch_.extractor;
+    if (std::ssize(scratch_.samples) < extractor.window()) {
+      throw_bad_example("{}: its {} samples are fewer than the {} of one frame; give a longer recording", file,
+                        scratch_.samples.size(), extractor.window());
+    }
+    extractor.compute(scratch_.samples, 1.0, batch.images);
+    batch.lengths = {static_cast<int32_t>(std::ssize(batch.images) / extractor.features())};
+    batch.labels = {0, 0};
+  }
+
+ private:
+  AudioOptions audio_;
+  SpeechScratch scratch_;
+};
+
+class Listener {
+ public:
+  Listener(const Config& config, const Checkpoint& checkpoint) : model_(config, checkpoint, speech_sample(config, 1)) {}
+
+  // Each recording has its own length, so memory is planned for each.
+  FrameScores logits(const Batch& batch) {
+    const int64_t frames = batch.lengths[0];
+    BatchInput input(*model_.backend, model_.network, {.rows = frames, .most_labels = 1}, DType::f32);
+    Executor executor(model_.network, *model_.backend, frames, Executor::Mode::evaluation);
+    const Buffer activations(model_.backend->device(), executor.activation_bytes());
+    executor.attach(activations.data());
+    input.stage(batch);
+    input.arrive();
+    const View output =
+        executor.forward(model_.weights, model_.statistics, input.x(), {.training = false, .lengths = input.lengths()});
+    const auto& loss = dynamic_cast<const CtcLoss&>(model_.network.loss());
+    logits_.take(*model_.backend, output, loss.frames_per_step());
+    return logits_.of(0, frames);
+  }
+
+ private:
+  LoadedModel model_;
+  HostLogits logits_;
+};
+
+Config speech_config(const std::filesystem::path& run, const std::vector<std::string>& overrides) {
+  const Config config = run_config(run, overrides);
+  if (is_speech(config)) return config;
+  throw_user_error("{} is not the run of a speech model (model.type \"deep_speech\"): it cannot hear", run.string());
+}
+
+}  // namespace
+
+void transcribe(const std::filesystem::path& run, const std::vector<std::string>& files,
+                const TranscribeOptions& options,
+                const std::function<void(const std::string&, const std::string&)>& told) {
+  const Config config = speech_config(run, options.overrides);
+  const std::optional<Checkpoint> checkpoint = newest_checkpoint(run);
+  if (!checkpoint) throw_user_error("{} has no checkpoint to transcribe with", run.string());
+  const Alphabet alphabet(config.data.speech.alphabet);
+  const SpeechDecoder decoder(alphabet, options.decoding);
+  Listener listener(config, *checkpoint);
+  Ear ear(config);
+  Batch batch;
+  for (const std::string& file : files) {
+    ear.hear(file, batch);
+    told(file, decoder.text(listener.logits(batch)));
+  }
+}
+
+}  // namespace dgc

@@ -1,0 +1,211 @@
+#include "run/checkpoint.h"
+
+#include <catch.hpp>
+
+#include "run/log.h"
+#include "tensor/errors.h"
+#include "tests/support/run_files.h"
+
+namespace dgc {
+namespace {
+
+namespace fs = std::filesystem;
+using test::TempRun;
+
+std::vector<float> numbers(int64_t step) {
+  std::vector<float> values(21);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(step) + 0.5f * static_cast<float>(i);
+  return values;
+}
+
+Manifest save(const TempRun& run, int64_t step, int64_t keep = 2, const Row& more = {}) {
+  const CheckpointStore store(run.path());
+  const auto device = make_cpu_device();
+  std::vector<float> values = numbers(step);
+  store.begin();
+  Manifest manifest{.step = step, .epoch = step / 2, .values = {}, .files = {}};
+  manifest.values.set("workers", int64_t{1}).set("plateau_best", 0.1);
+  for (const auto& [key, value] : more.fields()) manifest.values.set(key, value);
+  manifest.files.push_back(
+      store.write("weights.safetensors", {{.name = "w", .view = {values.data(), {3, 7}}}}, *device));
+  manifest.files.push_back(store.write(
+      "worker-0000.safetensors",
+      {{.name = "v", .view = {values.data(), {5}}}, {.name = "count", .view = {}, .number = step}}, *device));
+  store.commit(manifest, keep);
+  return manifest;
+}
+
+fs::path folder(const TempRun& run, int64_t step) {
+  return run.path() / "checkpoints" / fmt::format("step-{:09}", step);
+}
+
+std::vector<int64_t> steps(const TempRun& run) {
+  std::vector<int64_t> found;
+  for (const fs::path& path : CheckpointStore(run.path()).list()) {
+    found.push_back(std::stoll(path.filename().string().substr(5)));
+  }
+  return found;
+}
+
+void overwrite(const fs::path& file, const std::string& bytes) { std::ofstream(file, std::ios::binary) << bytes; }
+
+// True when the checkpoint is refused with a message that names the file.
+bool refused(const fs::path& checkpoint, const fs::path& file) {
+  try {
+    const Checkpoint opened(checkpoint);
+  } catch (const UserError& error) {
+    return std::string(error.what()).find(file.filename().string()) != std::string::npos;
+  }
+  return false;
+}
+
+std::vector<fs::path> files_of(const fs::path& checkpoint) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(checkpoint)) files.push_back(entry.path());
+  return files;
+}
+
+}  // namespace
+
+TEST_CASE("a checkpoint comes back as it was saved") {
+  const TempRun run;
+  CHECK_FALSE(newest_checkpoint(run.path()));
+  const Manifest saved = save(run, 7);
+  const auto found = newest_checkpoint(run.path());
+  REQUIRE(found);
+  CHECK(found->path() == folder(run, 7));
+  CHECK(found->manifest() == saved);
+
+  std::vector<float> w(21);
+  found->open("weights.safetensors").load("w", {w.data(), {3, 7}}, *make_cpu_device());
+  CHECK(w == numbers(7));
+  CHECK_THROWS_WITH(found->open("worker-0001.safetensors"), Catch::Contains("worker-0001.safetensors"));
+}
+
+TEST_CASE("every flip of a byte of a checkpoint is found and the file named") {
+  const TempRun run;
+  save(run, 7);
+  int tried = 0, missed = 0;
+  for (const fs::path& file : files_of(folder(run, 7))) {
+    const std::string good = run.read(fs::relative(file, run.path()).string());
+    for (size_t at = 0; at < good.size(); ++at) {
+      for (const int mask : {0x01, 0x80, 1 + static_cast<int>(at * 37 % 255)}) {
+        std::string bad = good;
+        bad[at] = static_cast<char>(bad[at] ^ mask);
+        overwrite(file, bad);
+        ++tried;
+        if (!refused(folder(run, 7), file)) ++missed;
+      }
+    }
+    overwrite(file, good);
+  }
+  CHECK(tried > 1000);
+  CHECK(missed == 0);
+  CHECK_NOTHROW(Checkpoint(folder(run, 7)));
+}
+
+TEST_CASE("a file of a checkpoint that is too short, too long, missing or no file is found and named") {
+  const TempRun run;
+  save(run, 7);
+  for (const fs::path& file : files_of(folder(run, 7))) {
+    CAPTURE(file);
+    const std::string good = run.read(fs::relative(file, run.path()).string());
+    int missed = 0;
+    for (size_t length = 0; length < good.size(); ++length) {
+      overwrite(file, good.substr(0, length));
+      if (!refused(folder(run, 7), file)) ++missed;
+    }
+    CHECK(missed == 0);
+    for (const size_t more : {1, 100}) {
+      overwrite(file, good + std::string(more, '\0'));
+      CHECK(refused(folder(run, 7), file));
+    }
+    fs::remove(file);
+    CHECK(refused(folder(run, 7), file));
+    fs::create_directory(file);
+    CHECK(refused(folder(run, 7), file));
+    fs::remove(file);
+    overwrite(file, good);
+  }
+  CHECK_NOTHROW(Checkpoint(folder(run, 7)));
+}
+
+TEST_CASE("a damaged newest checkpoint is passed over, said in the log, for the one before it") {
+  const TempRun run;
+  save(run, 2);
+  save(run, 4);
+  overwrite(folder(run, 4) / "weights.safetensors", "");
+  {
+    const RunLog log(run.path());
+    const auto found = newest_checkpoint(run.path());
+    REQUIRE(found);
+    CHECK(found->manifest().step == 2);
+  }
+  CHECK(run.read("log.txt").find("step-000000004/weights.safetensors is damaged") != std::string::npos);
+
+  overwrite(folder(run, 2) / "manifest.json", "{}");
+  CHECK_THROWS_AS(newest_checkpoint(run.path()), UserError);
+  CHECK_THROWS_WITH(newest_checkpoint(run.path()), Catch::Contains("none of the 2 checkpoints"));
+}
+
+TEST_CASE("an empty folder is no checkpoint") {
+  const TempRun run;
+  save(run, 2);
+  fs::create_directories(folder(run, 9));
+  REQUIRE(newest_checkpoint(run.path()));
+  CHECK(newest_checkpoint(run.path())->manifest().step == 2);
+}
+
+TEST_CASE("what a killed save left behind does not matter") {
+  const TempRun run;
+  fs::create_directories(run.path() / "checkpoints" / ".saving" / "deep");
+  run.write("checkpoints/.saving/weights.safetensors", "half");
+  CHECK_FALSE(newest_checkpoint(run.path()));
+  save(run, 2);
+  CHECK(files_of(folder(run, 2)).size() == 4);
+  CHECK_FALSE(fs::exists(run.path() / "checkpoints" / ".saving"));
+}
+
+TEST_CASE("the newest `keep` checkpoints stay") {
+  const TempRun run;
+  for (const int64_t step : {1, 2, 3, 4}) save(run, step, 3);
+  CHECK(steps(run) == std::vector<int64_t>{4, 3, 2});
+  save(run, 5, 1);
+  CHECK(steps(run) == std::vector<int64_t>{5});
+}
+
+TEST_CASE("a damaged checkpoint that a resumed run has passed over does not push out good ones") {
+  const TempRun run;
+  const int64_t keep = GENERATE(1, 2);
+  for (const int64_t step : {4, 6, 8}) save(run, step, 3);
+  for (const int64_t step : {6, 8}) overwrite(folder(run, step) / "weights.safetensors", "");
+  const int64_t next = GENERATE(5, 6);  // resumed from 4
+  save(run, next, keep);
+  CHECK(steps(run) == (keep == 1 ? std::vector<int64_t>{next} : std::vector<int64_t>{next, 4}));
+  CHECK(newest_checkpoint(run.path())->manifest().step == next);
+}
+
+TEST_CASE("a checkpoint that cannot be written is the user's error") {
+  const TempRun run;
+  run.write("checkpoints", "a file where the folder should be");
+  CHECK_THROWS_AS(save(run, 1), UserError);
+}
+
+TEST_CASE("checkpoints of a run that diverges never remove the last one from before") {
+  const TempRun run;
+  const Row sound = Row().set(kSound, true), lost = Row().set(kSound, false);
+  CHECK(CheckpointStore(run.path()).newest_sound() == std::nullopt);
+  for (const int64_t step : {1, 2, 3}) save(run, step, 2, sound);
+  for (const int64_t step : {4, 5, 6, 7}) save(run, step, 2, lost);
+  CHECK(steps(run) == std::vector<int64_t>{7, 6, 3});
+  CHECK(CheckpointStore(run.path()).newest_sound() == folder(run, 3));
+  save(run, 8, 1, lost);
+  CHECK(steps(run) == std::vector<int64_t>{8, 3});
+  save(run, 9, 2, sound);  // it has recovered
+  CHECK(steps(run) == std::vector<int64_t>{9, 8});
+  overwrite(folder(run, 9) / "manifest.json", "{}");
+  save(run, 10, 3, lost);  // what is damaged is not the one to keep
+  CHECK(CheckpointStore(run.path()).newest_sound() == std::nullopt);
+}
+
+}  // namespace dgc

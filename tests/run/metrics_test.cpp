@@ -1,0 +1,148 @@
+#include "run/metrics.h"
+
+#include <catch.hpp>
+#include <cmath>
+
+#include "tensor/errors.h"
+#include "tests/support/run_files.h"
+
+namespace dgc {
+namespace {
+
+using test::example_eval;
+using test::example_step;
+using test::TempRun;
+
+// Steps 1 ... count, with an evaluation after every tenth.
+void write_steps(const TempRun& run, int64_t count) {
+  MetricsWriter writer(run.path(), 0);
+  for (int64_t step = 1; step <= count; ++step) {
+    writer.write(example_step(step));
+    if (step % 10 == 0) writer.write(example_eval(step));
+  }
+}
+
+std::vector<Row> rows(const TempRun& run) { return read_json_lines((run.path() / "metrics.jsonl").string()); }
+
+}  // namespace
+
+TEST_CASE("metrics rows have the documented keys in order") {
+  CHECK(to_json_line(to_row(example_step(4))) ==
+        R"({"kind":"step","step":4,"epoch":0.4,"loss":0.5,"lr":0.1,"sparsity":0.75,"transport":"sparse",)"
+        R"("sent_bytes":2000,"dense_bytes":8000,"ratio":4.0,"samples_per_s":100.0,"grad_norm":0.5,"skipped":false})");
+  CHECK(to_json_line(to_row(example_eval(20))) ==
+        R"({"kind":"eval","step":20,"epoch":2.0,"test_loss":1.5,"test_accuracy":0.5,"test_top5":0.9})");
+}
+
+TEST_CASE("metrics come back as they were, and NaN as NaN") {
+  auto step = example_step(7);
+  step.loss = kNoNumber;
+  step.skipped = true;
+  TempRun run;
+  MetricsWriter(run.path(), 0).write(step);
+  CHECK(run.read("metrics.jsonl").find("\"loss\":null") != std::string::npos);
+  const auto back = step_from_row(rows(run).at(0), "here");
+  CHECK(std::isnan(back.loss));
+  CHECK(back.epoch == step.epoch);
+  CHECK(back.transport == "sparse");
+  CHECK(back.sent_bytes == step.sent_bytes);
+  CHECK(back.skipped);
+}
+
+TEST_CASE("each row is in the file before the writer is gone") {
+  TempRun run;
+  MetricsWriter writer(run.path(), 0);
+  writer.write(example_step(1));
+  CHECK(rows(run).size() == 1);
+  writer.write(example_step(2));
+  CHECK(rows(run).size() == 2);
+}
+
+TEST_CASE("resuming at a step gives the file of a run that never stopped") {
+  TempRun whole;
+  write_steps(whole, 30);
+  const auto stop = GENERATE(int64_t{1}, int64_t{9}, int64_t{10}, int64_t{11}, int64_t{29}, int64_t{30});
+  const auto torn =
+      GENERATE(std::string(), std::string("{\"kind\":\"st"), std::string("{\"kind\":\"step\",\"step\":31"),
+               std::string("{\"kind\":\"caf\xc3"), std::string(4096, '\0'), std::string(100, '\0').append("\n"),
+               std::string("{\"kind\":\"step\"}\0\0", 17), std::string("{\"kind\":\"st\0\0}\n", 15));
+  CAPTURE(stop, torn);
+  TempRun run;
+  write_steps(run, 30);
+  run.append("metrics.jsonl", torn);
+  {
+    MetricsWriter writer(run.path(), stop);
+    for (int64_t step = stop + 1; step <= 30; ++step) {
+      writer.write(example_step(step));
+      if (step % 10 == 0) writer.write(example_eval(step));
+    }
+  }
+  CHECK(run.read("metrics.jsonl") == whole.read("metrics.jsonl"));
+}
+
+TEST_CASE("a torn last row is cut off also where its step lies before the checkpoint's") {
+  const auto torn = GENERATE(std::string("{\"kind\":\"step\",\"step\":4"), std::string(200, '\0'),
+                             std::string("{\"kind\":\"step\",\"step\":4,\"transport\":\"\xe2\x82"));
+  TempRun run;
+  write_steps(run, 3);
+  const std::string whole = run.read("metrics.jsonl");
+  run.append("metrics.jsonl", torn);
+  MetricsWriter(run.path(), 6).write(example_step(7));
+  CHECK(run.read("metrics.jsonl") == whole + to_json_line(to_row(example_step(7))) + "\n");
+}
+
+TEST_CASE("what a run has done is told by its metrics") {
+  TempRun run;
+  CHECK_FALSE(has_steps(run.path()));
+  run.write("metrics.jsonl", "{\"kind\":\"st");
+  CHECK_FALSE(has_steps(run.path()));
+  write_steps(run, 3);
+  CHECK(has_steps(run.path()));
+  CHECK(final_step(run.path()) == std::nullopt);
+  MetricsWriter(run.path(), 3).write(FinalMetrics{.step = 3, .weights_xxh64 = "00ff"});
+  CHECK(final_step(run.path()) == 3);
+  run.write("metrics.jsonl", "damaged\n{\"kind\":\"step\"}\n");
+  CHECK(has_steps(run.path()));  // so that nobody takes its place unasked
+}
+
+TEST_CASE("a whole last row without its newline is kept, and the next one starts a new line") {
+  TempRun run;
+  write_steps(run, 3);
+  auto text = run.read("metrics.jsonl");
+  run.write("metrics.jsonl", text.substr(0, text.size() - 1));
+  MetricsWriter(run.path(), 3).write(example_step(4));
+  CHECK(run.read("metrics.jsonl") == text + to_json_line(to_row(example_step(4))) + "\n");
+}
+
+TEST_CASE("a new run starts afresh, and a finished one loses its final row when it goes on") {
+  TempRun run;
+  write_steps(run, 5);
+  MetricsWriter(run.path(), 5).write(FinalMetrics{.step = 5, .weights_xxh64 = "00ff"});
+  CHECK(rows(run).back().text("weights_xxh64") == "00ff");
+  MetricsWriter(run.path(), 5).write(example_step(6));
+  CHECK(rows(run).size() == 6);
+  MetricsWriter(run.path(), 0).write(example_step(1));
+  CHECK(rows(run).size() == 1);
+}
+
+TEST_CASE("the final row averages what was sent, over the run and after warm-up, across a resume") {
+  TempRun run;
+  write_steps(run, 20);  // ten steps of 2000 bytes, ten of 20
+  MetricsWriter writer(run.path(), 15);
+  for (int64_t step = 16; step <= 20; ++step) writer.write(example_step(step));
+  writer.write(FinalMetrics{.step = 20, .weights_xxh64 = ""});
+  const Row final = rows(run).back();
+  CHECK(final.number("mean_sent_bytes") == 1010.0);
+  CHECK(final.number("mean_ratio") == Approx(8000.0 / 1010.0));
+  CHECK(final.number("mean_sent_bytes_after_warmup") == 20.0);
+  CHECK(final.number("mean_ratio_after_warmup") == 400.0);
+}
+
+TEST_CASE("a file that is no metrics file is named") {
+  TempRun run;
+  run.write("metrics.jsonl", "{\"kind\":\"step\",\"epoch\":1}\n");
+  CHECK_THROWS_WITH(MetricsWriter(run.path(), 1), Catch::Contains("metrics.jsonl") && Catch::Contains("\"step\""));
+  CHECK_THROWS_AS(MetricsWriter(run.path() / "nowhere", 0), UserError);
+}
+
+}  // namespace dgc

@@ -1,0 +1,90 @@
+#include "run/run_lock.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch.hpp>
+
+#include "tensor/errors.h"
+#include "tests/support/run_files.h"
+#include "tests/support/tiny.h"
+
+namespace dgc {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace test;
+using Catch::Contains;
+
+std::string host() {
+  char name[256] = {};
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+}  // namespace
+
+TEST_CASE("a run has one writer, who is named, and no trace of it is left") {
+  const TempRun run;
+  {
+    const RunLock lock(run.path());
+    CHECK_THROWS_AS(RunLock(run.path()), UserError);
+    CHECK_THROWS_WITH(RunLock(run.path()),
+                      fmt::format("{} is being trained by process {} on {}; wait for it to end, or give another --out",
+                                  run.path().string(), getpid(), host()));
+    CHECK_THROWS_WITH(train(tiny_config(), {.out = run.path()}), Contains("is being trained by process"));
+    CHECK_THROWS_WITH(train(tiny_config(), {.out = run.path(), .overwrite = true}), Contains("is being trained"));
+    CHECK(std::distance(fs::directory_iterator(run.path()), {}) == 1);  // the lock itself
+  }
+  CHECK(fs::is_empty(run.path()));
+  CHECK_NOTHROW(RunLock(run.path()));
+}
+
+TEST_CASE("what a lock says of its owner is not believed blindly") {
+  const TempRun run;
+  const RunLock lock(run.path());
+  run.write(".lock", GENERATE(as<std::string>(), "", "12", "x y", "12 a\x1b[31mb", "-3 host", "12 ../..",
+                              std::string(5000, '7')));
+  CHECK_THROWS_WITH(RunLock(run.path()), Contains("is being trained by another process;"));
+}
+
+TEST_CASE("a process that was killed holds no lock") {
+  const TempRun run;
+  const pid_t child = fork();
+  if (child == 0) {
+    const RunLock lock(run.path());
+    raise(SIGKILL);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  REQUIRE(WIFSIGNALED(status));
+  REQUIRE(run.read(".lock") == fmt::format("{} {}\n", child, host()));
+  const TempRun log_folder;
+  {
+    const RunLog log(log_folder.path());
+    const RunLock lock(run.path());
+    CHECK(run.read(".lock") == fmt::format("{} {}\n", getpid(), host()));
+  }
+  CHECK(log_folder.read("log.txt").empty());
+}
+
+TEST_CASE("another machine's process that may still train is a warning") {
+  const TempRun run, log_folder;
+  run.write(".lock", "4711 node7.example\n");
+  {
+    const RunLog log(log_folder.path());
+    const RunLock lock(run.path());
+  }
+  CHECK_THAT(log_folder.read("log.txt"),
+             Contains("process 4711 on node7.example has begun to train it and has not said"));
+}
+
+TEST_CASE("a lock that is a link to a file leaves that alone") {
+  const TempRun run;
+  run.write("precious", "text");
+  fs::create_symlink(run.path() / "precious", run.path() / ".lock");
+  CHECK_THROWS_AS(RunLock(run.path()), UserError);
+  CHECK(run.read("precious") == "text");
+}
+
+}  // namespace dgc

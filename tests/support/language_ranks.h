@@ -1,0 +1,33 @@
+#pragma once
+
+#include "tasks/datasets.h"
+#include "tests/support/tiny_text.h"
+#include "train/ranks.h"
+
+// Steps of language models without a run directory around them, and what they save.
+namespace dgc::test {
+
+// Runs body on each rank of a fresh run.
+inline void on_ranks_of(const Config& written, const std::function<void(Rank&, Communicator&)>& body) {
+  const Datasets sets = make_datasets(written);
+  const Config config = with_vocabulary(written, sets);
+  on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+    Rank rank(config, sets.view(), backend, communicator);
+    body(rank, communicator);
+  });
+}
+
+inline StepMetrics step(Rank& rank) {
+  rank.train_step();
+  rank.finish_steps();
+  return rank.next_metrics().value();
+}
+
+inline std::vector<float> loaded(const Checkpoint& checkpoint, const std::string& file, const std::string& tensor,
+                                 const Shape& shape) {
+  std::vector<float> values(static_cast<size_t>(shape.numel()));
+  checkpoint.open(file).load(tensor, {values.data(), shape}, *make_cpu_device());
+  return values;
+}
+
+}  // namespace dgc::test

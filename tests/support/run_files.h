@@ -1,0 +1,65 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "run/metrics.h"
+
+// Run directories made by hand.
+namespace dgc::test {
+
+// An empty directory of its own, removed at the end.
+class TempRun {
+ public:
+  TempRun() {
+    static std::atomic<int> count{0};
+    const std::string name = "dgc_train_" + std::to_string(getpid()) + "_" + std::to_string(count++);
+    path_ = std::filesystem::temp_directory_path() / name;
+    std::filesystem::create_directories(path_);
+  }
+  ~TempRun() { std::filesystem::remove_all(path_); }
+  TempRun(const TempRun&) = delete;
+  TempRun& operator=(const TempRun&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  void write(const std::string& file, const std::string& text) const {
+    std::ofstream(path_ / file, std::ios::binary) << text;
+  }
+  void append(const std::string& file, const std::string& text) const {
+    std::ofstream(path_ / file, std::ios::binary | std::ios::app) << text;
+  }
+  std::string read(const std::string& file) const {
+    std::ifstream stream(path_ / file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline StepMetrics example_step(int64_t step) {
+  StepMetrics metrics;
+  metrics.step = step;
+  metrics.epoch = static_cast<double>(step) / 10;
+  metrics.loss = 2.0 / static_cast<double>(step);
+  metrics.learning_rate = 0.1;
+  metrics.sparsity = step <= 10 ? 0.75 : 0.999;
+  metrics.transport = "sparse";
+  metrics.sent_bytes = step <= 10 ? 2000 : 20;
+  metrics.dense_bytes = 8000;
+  metrics.samples_per_s = 100;
+  metrics.grad_norm = 0.5;
+  return metrics;
+}
+
+inline EvalMetrics example_eval(int64_t step) {
+  return {
+      .step = step, .epoch = static_cast<double>(step) / 10, .test_loss = 1.5, .test_accuracy = 0.5, .test_top5 = 0.9};
+}
+
+}  // namespace dgc::test

@@ -1,0 +1,149 @@
+#include "tasks/datasets.h"
+
+#include <catch.hpp>
+
+#include "data/text.h"
+#include "tasks/make.h"
+#include "tensor/errors.h"
+#include "tests/data/fixtures.h"
+#include "tests/support/tiny_speech.h"
+#include "tests/support/tiny_text.h"
+#include "tools/evaluate.h"
+#include "tools/report.h"
+
+namespace dgc {
+namespace {
+
+using namespace test;
+using Catch::Contains;
+
+// A set of MNIST's kind with images of so many pixels.
+void write_idx(const TempFolder& folder, const std::string& prefix, uint32_t side) {
+  constexpr uint32_t kImages = 40;
+  Bytes labels(kImages);
+  for (size_t i = 0; i < kImages; ++i) labels[i] = static_cast<uint8_t>(i % 10);
+  folder.write(prefix + "-images-idx3-ubyte", idx_bytes({0x803, kImages, side, side}, Bytes(kImages * side * side)));
+  folder.write(prefix + "-labels-idx1-ubyte", idx_bytes({0x801, kImages}, labels));
+}
+
+Config mnist_config(const TempFolder& folder, const std::vector<std::string>& overrides = {}) {
+  std::vector<std::string> all = {R"(data={"type": "mnist", "path": "x"})", "data.path=" + folder.path(),
+                                  R"(model={"type": "layers", "layers": [{"type": "flatten"},
+                                                                         {"type": "linear", "out": 10}]})"};
+  all.insert(all.end(), overrides.begin(), overrides.end());
+  return tiny_config(all);
+}
+
+// A set of other traits than the truth.
+class Told final : public ImageDataset {
+ public:
+  Told(const ImageShape& shape, int64_t classes) : shape_(shape), classes_(classes) {}
+  int64_t size() const override { return 1; }
+  ImageShape shape() const override { return shape_; }
+  int64_t classes() const override { return classes_; }
+  int32_t read(int64_t, const Draw*, float*) const override { return 0; }
+
+ private:
+  ImageShape shape_;
+  int64_t classes_;
+};
+
+std::string difference(const Dataset& train, const Dataset& other) {
+  return user_error([&] { require_alike(train, other, "test", "data.path"); });
+}
+
+}  // namespace
+
+TEST_CASE("test images of another size than the training images are refused", "[datasets]") {
+  const TempFolder folder;
+  write_idx(folder, "train", 28);
+  const uint32_t side = GENERATE(32u, 200u, 27u);
+  write_idx(folder, "t10k", side);
+  const std::string expected = fmt::format(
+      "data.path: the image shape is 28x28x1 in the training set, but {0}x{0}x1 in the test set, and one model reads "
+      "both",
+      side);
+  CHECK_THROWS_WITH(make_datasets(mnist_config(folder)), expected);
+  const TempRun run;
+  CHECK_THROWS_WITH(train(mnist_config(folder), {.out = run.path() / "run"}), expected);
+  CHECK_FALSE(std::filesystem::exists(run.path() / "run"));
+}
+
+TEST_CASE("images that padding brings to one size are one size", "[datasets]") {
+  const TempFolder folder;
+  write_idx(folder, "train", 28);
+  write_idx(folder, "t10k", 30);
+  CHECK_NOTHROW(make_datasets(mnist_config(folder, {"data.pad_to=32"})));
+}
+
+TEST_CASE("what a model needs alike is compared, whatever it reads", "[datasets]") {
+  CHECK(difference(Told({4, 5, 3}, 10), Told({4, 5, 3}, 11)) ==
+        "data.path: the number of classes is 10 in the training set, but 11 in the test set, and one model reads both");
+  CHECK_THAT(difference(Told({4, 5, 3}, 10), Told({4, 5, 1}, 10)), Contains("image shape is 4x5x3"));
+  CHECK_NOTHROW(require_alike(Told({4, 5, 3}, 10), Told({4, 5, 3}, 10), "test", "data.path"));
+
+  const TinyText text;
+  const TextFile file{text.path("test.txt").string(), "data.test"};
+  const Text two({.file = file, .limit = {}}, build_vocabulary(file, 2)),
+      three({.file = file, .limit = {}}, build_vocabulary(file, 3));
+  CHECK_THAT(difference(three, two), Contains("the vocabulary size is 3 in the training set, but 2"));
+
+  const TinySpeech speech;
+  const Datasets sounds = make_datasets(speech.config());
+  const Datasets other = make_datasets(speech.config({"data.alphabet=AB -"}));
+  CHECK_THAT(difference(*sounds.train, *other.test), Contains("the alphabet is AB  in the training set, but AB -"));
+  const Datasets mels = make_datasets(speech.config({"data.features.kind=log_mel", "data.features.mels=8"}));
+  CHECK_THAT(difference(*sounds.train, *mels.test), Contains("the number of features is 41") && Contains("but 8"));
+}
+
+TEST_CASE("an evaluation by data with more classes than the model has is refused", "[datasets]") {
+  const TempRun run;
+  const auto path = train(tiny_config({"training.epochs=1"}), {.out = run.path() / "run"});
+  CHECK_THROWS_WITH(evaluate_run(path, {.overrides = {"data.classes=400"}}),
+                    "the model has 4 classes but the data has 400; set model.classes");
+  CHECK_NOTHROW(evaluate_run(path, {.overrides = {"data.classes=3"}}));
+}
+
+TEST_CASE("an evaluation by images of another size than the model's is refused", "[datasets]") {
+  const TempRun run;
+  const auto path = train(tiny_config({"training.epochs=1"}), {.out = run.path() / "run"});
+  CHECK_THROWS_AS(evaluate_run(path, {.overrides = {"data.height=16"}}), UserError);
+}
+
+TEST_CASE("an evaluation takes no more memory than its data needs, however large its batch may be", "[datasets]") {
+  const TempRun run;
+  const auto path =
+      train(tiny_config({"training.epochs=1", "training.eval_batch=1000000"}), {.out = run.path() / "run"});
+  CHECK(evaluate_run(path, {}).metrics.test_loss > 0);
+}
+
+TEST_CASE("an old run with a key that is gone is evaluated, reported and resumed", "[datasets]") {
+  const TempRun run;
+  const auto path = train(tiny_config({"training.max_steps=6"}), {.out = run.path() / "run"});
+  std::string config = run.read("run/config.json");
+  config.insert(config.find("\"seed\""), "\"deterministic\": true,\n  ");
+  run.write("run/config.json", config);
+  CHECK(evaluate_run(path, {}).metrics.step == 6);
+  CHECK_THAT(final_table({path}), Contains("tiny"));
+  CHECK_NOTHROW(train(tiny_config({"training.max_steps=12"}), {.out = path, .resume = true}));
+  CHECK(run.read("run/config.json").find("deterministic") == std::string::npos);
+}
+
+TEST_CASE("a wrong layer of a list is named by its place", "[datasets]") {
+  const auto said = [](const std::string& layers) {
+    const Config config = tiny_config({R"(model={"type": "layers", "layers": )" + layers + "}"});
+    return user_error([&] { make_network(config.model, {8, 8, 6}); });
+  };
+  CHECK(said(R"([{"type": "relu"}, {"type": "conv2d", "out": 4, "kernel": 3, "groups": 4}])") ==
+        "model.layers[1]: conv2d: groups 4 must divide the 6 input and 4 output channels");
+  CHECK_THAT(said(R"([{"type": "max_pool", "kernel": 2, "stride": 1, "pad": 2}])"),
+             Catch::StartsWith("model.layers[0]: pool: kernel 2"));
+  CHECK_THAT(said(R"([{"type": "max_pool", "kernel": 20, "stride": 1}])"),
+             Catch::StartsWith("model.layers[0]: pool: kernel 20 is larger than its input"));
+  CHECK_THAT(said(R"([{"type": "flatten"}, {"type": "conv2d", "out": 4, "kernel": 3}])"),
+             Catch::StartsWith("model.layers[1]: conv2d expects"));
+  CHECK_THAT(said(R"([{"type": "flatten"}, {"type": "linear", "out": 1000000}, {"type": "linear", "out": 1000000}])"),
+             Catch::StartsWith("2.weight: [1000000, 1000000] is more than the 2^36 numbers"));
+}
+
+}  // namespace dgc

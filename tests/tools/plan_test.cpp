@@ -1,0 +1,216 @@
+#include "tools/plan.h"
+
+#include <catch.hpp>
+
+#include "paths.h"
+#include "tasks/datasets.h"
+#include "tensor/errors.h"
+#include "tests/support/run_files.h"
+#include "tests/support/tiny_speech.h"
+#include "tests/support/tiny_text.h"
+#include "train/ranks.h"
+
+namespace dgc {
+namespace {
+
+double mib(int64_t bytes) { return static_cast<double>(bytes) / 1048576; }
+
+// The most memory that training, evaluating and saving took on a rank.
+size_t measured_peak(const Config& config) {
+  const Datasets sets = make_datasets(config);
+  const test::TempRun run;
+  size_t peak = 0;
+  on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+    Rank rank(config, sets.data(), backend, communicator);
+    for (int i = 0; i < 4; ++i) {
+      rank.train_step();
+      rank.next_metrics();
+    }
+    if (config.optimizer.flush_at_end) rank.flush();
+    rank.evaluate_all();
+    DGC_CHECK(rank.save(CheckpointStore(run.path()), 1).empty(), "saved");
+    if (communicator.rank() == 0) peak = rank.peak_bytes();
+  });
+  return peak;
+}
+
+}  // namespace
+
+TEST_CASE("the paper's compression ratios come out of the plan") {
+  const auto [file, parameters, dense, sent, ratio] = GENERATE(table<std::string, int64_t, double, double, double>(
+      {{"alexnet_imagenet", 60'965'224, 232.56, 0.389, 597.7},
+       {"resnet50_imagenet", 25'557'032, 97.49, 0.352, 276.7},
+       {"ptb_lstm1500", 51'034'000, 194.68, 0.422, 461.8},
+       {"librispeech_deepspeech", 117'461'168, 448.08, 0.737, 608.1}}));
+  const Plan plan = make_plan(load_config(DGC_SOURCE_DIR "/configs/paper/" + file + ".json"));
+  CHECK(plan.total.parameters == parameters);
+  CHECK(mib(plan.total.dense_bytes()) == Approx(dense).margin(0.005));
+  CHECK(mib(plan.total.paper_bytes) == Approx(sent).margin(0.0005));
+  CHECK(static_cast<double>(plan.total.dense_bytes()) / static_cast<double>(plan.total.paper_bytes) ==
+        Approx(ratio).margin(0.1));
+}
+
+TEST_CASE("every shipped config has a plan, and none needs its data for that") {
+  int configs = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(DGC_SOURCE_DIR "/configs")) {
+    if (entry.path().extension() != ".json") continue;
+    CAPTURE(entry.path());
+    CHECK(make_plan(load_config(entry.path())).total.parameters > 0);
+    ++configs;
+  }
+  CHECK(configs >= 15);
+}
+
+TEST_CASE("fp16, Rice codes and sparse 1-D tensors take ResNet-50 above 1000x") {
+  const std::string file = DGC_SOURCE_DIR "/configs/paper/resnet50_imagenet.json";
+  const std::vector<std::string> wire = {"exchange.wire.values=fp16", "exchange.wire.indices=rice"};
+  const Plan dense = make_plan(load_config(file, wire));
+  // 25,502,912 elements in 54 matrices and 54,120 in the others, counted by hand: 25,502 entries of 12 + 16 bits and
+  // padding.
+  CHECK(dense.total.sent_bytes == 305904);
+  CHECK(dense.total.paper_bytes == 369492);
+
+  const Plan sparse = make_plan(load_config(file, {wire[0], wire[1], "exchange.small_tensors=sparse"}));
+  CHECK(sparse.total.sent_bytes == 91088);
+  CHECK(sparse.total.dense_bytes() / sparse.total.sent_bytes == 1122);
+  CHECK(sparse.total.parameters == dense.total.parameters);
+  CHECK(sparse.tensors.size() == 55);
+  CHECK(sparse.tensors.back().kept == 541);
+
+  REQUIRE(sparse.formats.size() == 16);
+  const auto ratio = [&](WireValues values, WireIndices indices) {
+    for (const PlanFormat& f : sparse.formats) {
+      if (f.format == WireFormat{values, indices}) {
+        return static_cast<double>(sparse.total.dense_bytes()) / static_cast<double>(f.sent_bytes);
+      }
+    }
+    return 0.0;
+  };
+  CHECK(ratio(WireValues::fp32, WireIndices::int32) == Approx(490.5).margin(0.1));
+  CHECK(ratio(WireValues::fp32, WireIndices::run16) == Approx(650.9).margin(0.1));
+  CHECK(ratio(WireValues::bf16, WireIndices::block16) == Approx(965.9).margin(0.1));
+  CHECK(ratio(WireValues::int8, WireIndices::rice) == Approx(1564.8).margin(0.1));
+}
+
+TEST_CASE("the plan's rows are the model's tensors") {
+  const Plan plan = make_plan(test::tiny_config({"optimizer.sparsity=0.9"}));
+  REQUIRE(plan.tensors.size() == 5);
+  const PlanRow& convolution = plan.tensors[0];
+  CHECK(convolution.name == "0.weight");
+  CHECK(convolution.shape == Shape{8, 1, 3, 3});
+  CHECK(convolution.kept == 7);  // of 72
+  CHECK(convolution.paper_bytes == 7 * 6);
+  const PlanRow& scale = plan.tensors[1];
+  CHECK(scale.name == "1.weight");
+  CHECK(scale.kept == 0);
+  CHECK(scale.paper_bytes == 8 * 4);
+  CHECK(plan.total.parameters == 72 + 8 + 8 + 512 + 4);
+  CHECK(plan.total.paper_bytes == 7 * 6 + 51 * 6 + 20 * 4);
+}
+
+TEST_CASE("break-even against a dense ring all-reduce") {
+  CHECK(break_even_sparsity(4, 6) == Approx(2.0 / 3));     // 4 x 6 B x 1/3 = 8 B
+  CHECK(break_even_sparsity(16, 8) == Approx(15.0 / 16));  // 16 x 8 B / 16 = 8 B
+  CHECK(break_even_sparsity(2, 4) == 0);
+  CHECK(break_even_sparsity(1, 6) == 0);
+  // 4 workers x k entries of 64 bits and 8 bytes of 2^24 elements: k = 2^22. And 16-bit values that all are sent take a
+  // bit more each.
+  CHECK(break_even_sparsity(4, {WireValues::fp32, WireIndices::int32}) == Approx(0.75).margin(1e-4));
+  CHECK(break_even_sparsity(3, {WireValues::fp16, WireIndices::rice}) == 0);
+  CHECK(break_even_sparsity(4, {WireValues::fp16, WireIndices::rice}) > 0);
+}
+
+TEST_CASE("which sparsities of a run travel how") {
+  // 584 elements in two tensors: 8 bytes of each are 4672. Messages of 1808, 944 and 128 bytes; 20 floats go beside
+  // them.
+  const auto four = plan_phases(test::tiny_config(), 4), sixteen = plan_phases(test::tiny_config(), 16);
+  REQUIRE(four.size() == 3);
+  CHECK((four[0].sparsity == 0.5 && four[1].sparsity == 0.75 && four[2].sparsity == 0.98));
+  CHECK((four[0].transport == Transport::dense && four[0].sent_bytes == 4 * 604));
+  CHECK((four[1].transport == Transport::sparse && four[1].sent_bytes == 944 + 80));
+  CHECK((four[2].transport == Transport::sparse && four[2].sent_bytes == 128 + 80));
+  CHECK((sixteen[1].transport == Transport::dense && sixteen[2].transport == Transport::sparse));
+  CHECK(plan_phases(test::tiny_config({"optimizer.warmup.epochs=0"}), 4).size() == 1);
+}
+
+TEST_CASE("which sparsities of a run travel how between groups, and split") {
+  const Config grouped = test::tiny_config({"exchange.workers_per_group=2"});
+  const auto four = plan_phases(grouped, 4), eight = plan_phases(grouped, 8);  // 2 and 4 groups
+  CHECK((four[0].transport == Transport::sparse && four[0].sent_bytes == 1808 + 80));
+  CHECK((eight[0].transport == Transport::dense && eight[1].transport == Transport::sparse));
+  CHECK_THROWS_WITH(plan_phases(grouped, 5), Catch::Contains("5 workers are no whole number of groups of 2"));
+
+  // Of 4 workers. 592 elements with the gap between the tensors are dealt out in shards of 160. 292 entries: rows of
+  // 2 x 146 words and padding are 1216 bytes, 73 sums 496, and 4 x 1712 are more than 4672. 146 entries: 640 and 272.
+  // 11 entries: rows of 2 x 5 words, in 64 bytes, and 2 sums in 64.
+  const auto split = plan_phases(test::tiny_config({"exchange.algorithm=split_reduce"}), 4);
+  CHECK((split[0].transport == Transport::dense && !split[0].split && split[0].sent_bytes == 4 * 604));
+  CHECK((split[1].split && split[1].sent_bytes == 4 * 640 + 272 + 80));
+  CHECK((split[2].split && split[2].sent_bytes == 4 * 64 + 64 + 80));
+}
+
+TEST_CASE("the planned memory is within 10 % of the measured peak") {
+  const std::string small = R"(model={"type": "resnet", "depth": 8, "classes": 4})";
+  const auto variant =
+      GENERATE(std::vector<std::string>{test::kSgd}, std::vector<std::string>{test::kSgd, "exchange.dense_values=fp16"},
+               std::vector<std::string>{test::kSgd, "exchange.dense_values=fp16", "ranks=2", "workers_per_rank=2"},
+               std::vector<std::string>{test::kDgc},
+               std::vector<std::string>{test::kDgc, "training.batch_per_worker=1", "training.eval_batch=1"},
+               std::vector<std::string>{test::kDgc, "ranks=2", "workers_per_rank=2", "exchange.wire.values=\"fp16\""},
+               std::vector<std::string>{test::kDgc, "ranks=2", "workers_per_rank=2", "optimizer.flush_at_end=true",
+                                        "exchange.wire.indices=rice", "exchange.small_tensors=dense_fp16"},
+               std::vector<std::string>{test::kDgc, "exchange.workers_per_group=2", "ranks=2", "workers_per_rank=2"},
+               std::vector<std::string>{test::kDgc, "exchange.workers_per_group=2", "ranks=4", "workers_per_rank=1"},
+               std::vector<std::string>{test::kDgc, "exchange.algorithm=split_reduce", "exchange.transport=sparse"},
+               std::vector<std::string>{test::kDgc, "exchange.algorithm=split_reduce", "ranks=2", "workers_per_rank=2"},
+               std::vector<std::string>{test::kDgc, "ranks=2", "workers_per_rank=2", "exchange.overlap=on",
+                                        "exchange.bucket_mb=0.02", "exchange.wire.values=fp16"},
+               std::vector<std::string>{R"(optimizer={"type": "dgc", "sparsity": 0.9, "momentum_correction": false})",
+                                        "exchange.small_tensors=sparse"},
+               std::vector<std::string>{R"(optimizer={"type": "dgc", "sparsity": 0.999, "flush_at_end": true})"});
+  const Config config = [&] {
+    auto overrides = variant;
+    overrides.insert(overrides.end(), {small, "data.channels=3"});
+    return test::tiny_config(overrides);
+  }();
+  CAPTURE(variant);
+  CHECK(static_cast<double>(make_plan(config).memory.total()) ==
+        Approx(static_cast<double>(measured_peak(config))).epsilon(0.1));
+}
+
+TEST_CASE("the planned memory of a language model is within 10 % of the measured peak") {
+  const test::TinyText text;
+  text.write("valid.txt", test::tiny_text(200));
+  text.write("test.txt", test::tiny_text(200));
+  const auto variant = GENERATE(std::vector<std::string>{}, std::vector<std::string>{"ranks=2", "workers_per_rank=2"},
+                                std::vector<std::string>{"optimizer={\"type\": \"sgd\"}", "model.tied=false"});
+  auto overrides = variant;
+  overrides.insert(overrides.end(), {"model.vocabulary=400", "model.hidden=40"});
+  const Config config = text.config(overrides);
+  CHECK(static_cast<double>(make_plan(config).memory.total()) ==
+        Approx(static_cast<double>(measured_peak(config))).epsilon(0.1));
+}
+
+TEST_CASE("the planned memory of a speech model is within 10 % of the measured peak") {
+  const test::TinySpeech speech;
+  const auto variant = GENERATE(std::vector<std::string>{}, std::vector<std::string>{"ranks=2", "workers_per_rank=2"},
+                                std::vector<std::string>{"optimizer={\"type\": \"sgd\"}", "model.bidirectional=false"});
+  // As long as the longest recording, where the planned steps and the real ones are the same.
+  const auto longest = [&] {
+    const Config config = speech.config();
+    const Datasets sets = make_datasets(config);
+    return dynamic_cast<const Speech&>(*sets.train).corpus().longest_seconds();
+  }();
+  auto overrides = variant;
+  overrides.insert(overrides.end(), {"model.hidden=60", fmt::format("data.max_seconds={}", longest + 0.05)});
+  const Config config = speech.config(overrides);
+  CHECK(static_cast<double>(make_plan(config).memory.total()) ==
+        Approx(static_cast<double>(measured_peak(config))).epsilon(0.1));
+}
+
+TEST_CASE("a plan of a language model needs to know its words") {
+  const test::TinyText text;
+  CHECK_THROWS_WITH(make_plan(text.config()), Catch::Contains("model.vocabulary: only training looks at the data"));
+}
+
+}  // namespace dgc

@@ -1,0 +1,202 @@
+#include "tools/report.h"
+
+#include <catch.hpp>
+
+#include "config/config.h"
+#include "tensor/errors.h"
+#include "tests/support/run_files.h"
+
+namespace dgc {
+namespace {
+
+using test::example_eval;
+using test::example_step;
+using test::TempRun;
+
+struct Made {
+  std::string name = "run";
+  std::string optimizer = R"({"type": "dgc", "warmup": {"epochs": 1}})";
+  std::string model = R"({"type": "resnet", "depth": 8, "classes": 10})";
+  std::string data = R"({"type": "synthetic"})";
+  int64_t steps = 20;
+  bool finished = true;
+  std::optional<int64_t> sent_bytes = {};  // of each step
+  double exchange_ms = kNoNumber, hidden_share = kNoNumber;
+};
+
+void make_run(const TempRun& run, const Made& made) {
+  const std::string config =
+      R"({"name": ")" + made.name + R"(", "model": )" + made.model + R"(,
+    "data": )" +
+      made.data +
+      R"(, "training": {"epochs": 2, "batch_per_worker": 8}, "learning_rate": {"type": "constant", "base": 0.1}, "optimizer": )" +
+      made.optimizer + "}";
+  run.write("config.json", resolved_json(parse_config(config, "test")));
+  MetricsWriter writer(run.path(), 0);
+  for (int64_t step = 1; step <= made.steps; ++step) {
+    auto metrics = example_step(step);
+    if (made.optimizer.find("sgd") != std::string::npos) metrics.sparsity = 0, metrics.sent_bytes = 8000;
+    if (made.sent_bytes) metrics.sent_bytes = *made.sent_bytes;
+    if (step == 7) metrics.loss = kNoNumber, metrics.skipped = true;
+    writer.write(metrics);
+    if (step % 10 == 0) writer.write(example_eval(step));
+  }
+  if (!made.finished) return;
+  writer.write(FinalMetrics{.step = made.steps,
+                            .epoch = 2,
+                            .test_loss = 0.25,
+                            .test_accuracy = 0.75,
+                            .samples_per_s = 1234,
+                            .wall_seconds = 61,
+                            .weights_xxh64 = "0123456789abcdef",
+                            .exchange_ms = made.exchange_ms,
+                            .hidden_share = made.hidden_share});
+}
+
+std::string report(const std::vector<std::filesystem::path>& runs) {
+  TempRun out;
+  write_report(runs, out.path() / "report.html");
+  return out.read("report.html");
+}
+
+bool has(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
+
+// Columns are padded; the tests look at the words.
+std::string squeeze(const std::string& table) {
+  std::string out;
+  for (const char c : table) {
+    if (c != ' ' || out.empty() || out.back() != ' ') out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the table sets a compressed run beside a dense one") {
+  TempRun dgc, dense;
+  make_run(dgc, {.name = "sparse"});
+  make_run(dense, {.name = "dense", .optimizer = R"({"type": "sgd"})"});
+  const auto table = squeeze(final_table({dgc.path(), dense.path()}));
+  INFO(table);
+  CHECK(has(table, "sparse dense\n"));
+  CHECK(has(table, "test accuracy 75.00 % 75.00 %\n"));
+  CHECK(has(table, "sent per worker and step * 20 B 7.81 KiB\n"));
+  CHECK(has(table, "compression ratio * 400.0x 1.00x\n"));
+  CHECK(has(table, "samples/s 1,234 1,234\n"));
+  CHECK(has(table, "0123456789abcdef"));
+}
+
+TEST_CASE("the table says what overlap hid, where a run overlapped") {
+  TempRun with, without;
+  make_run(with, {.name = "with", .exchange_ms = 12.345, .hidden_share = 0.875});
+  make_run(without, {.name = "without"});
+  const auto table = squeeze(final_table({with.path(), without.path()}));
+  INFO(table);
+  CHECK(has(table, "compression and exchange 12.3 ms a step –\n"));
+  CHECK(has(table, "of it behind the backward pass 87.50 % –\n"));
+  CHECK_FALSE(has(final_table({without.path()}), "backward pass"));
+}
+
+TEST_CASE("the report is one page on its own, with curves, table and differences") {
+  TempRun dgc, dense;
+  make_run(dgc, {.name = "sparse"});
+  make_run(dense, {.name = "dense", .optimizer = R"({"type": "sgd"})"});
+  const auto page = report({dgc.path(), dense.path()});
+  for (const char* title : {"Training loss", "Test accuracy", "Sent by each worker", "Gradient sparsity"}) {
+    CHECK(has(page, title));
+  }
+  CHECK(has(page, "sparse sends 400 times fewer bytes than dense: 20 B against 7.81 KiB"));
+  CHECK(has(page, "optimizer.type"));
+  CHECK(has(page, "0123456789abcdef"));
+  for (const char* outside : {"http:", "https:", "src=", "url(", "@import"}) CHECK_FALSE(has(page, outside));
+  CHECK_FALSE(has(page, "nan,"));
+  CHECK_FALSE(has(page, ",nan"));
+}
+
+TEST_CASE("runs of different models are shown together and not compared") {
+  const std::string language = R"({"type": "lstm_lm", "hidden": 6, "vocabulary": 9})";
+  const std::string text = R"({"type": "text", "train": "a", "valid": "b", "test": "c"})";
+  const std::string deeper = R"({"type": "resnet", "depth": 14, "classes": 10})", sgd = R"({"type": "sgd"})";
+  TempRun image, deep, lm, dense_lm;
+  make_run(image, {.name = "image"});
+  make_run(deep, {.name = "deep", .optimizer = sgd, .model = deeper});
+  make_run(lm, {.name = "lm", .model = language, .data = text});
+  make_run(dense_lm, {.name = "dense_lm", .optimizer = sgd, .model = language, .data = text});
+  const auto page = report({image.path(), deep.path(), lm.path(), dense_lm.path()});
+  CHECK(has(page, "lm sends 400 times fewer bytes than dense_lm"));
+  CHECK_FALSE(has(page, "image sends"));
+  const auto figure = [&](const std::string& title) {
+    const size_t at = page.find("<figcaption>" + title);
+    return page.substr(at, page.find("</figure>", at) - at);
+  };
+  CHECK(has(figure("Training loss"), "data-name=\"lm\" d=\"M"));
+  CHECK(has(figure("Test accuracy"), "data-name=\"image\" d=\"M"));
+  CHECK(has(figure("Test accuracy"), "data-name=\"lm\" d=\"\""));
+}
+
+TEST_CASE("many sentences are folded") {
+  std::vector<TempRun> folders(7);
+  std::vector<std::filesystem::path> runs;
+  make_run(folders[0], {.name = "dense", .optimizer = R"({"type": "sgd"})"});
+  for (size_t i = 1; i < folders.size(); ++i) make_run(folders[i], {.name = "sparse" + std::to_string(i)});
+  for (const TempRun& folder : folders) runs.push_back(folder.path());
+  const auto page = report(runs);
+  const size_t fold = page.find("<summary>2 more</summary>");
+  CHECK(page.find("sparse4 sends") < fold);
+  CHECK(page.find("sparse5 sends") > fold);
+  CHECK(has(page, "sparse6 sends"));
+}
+
+TEST_CASE("a run that sends nothing is not compared") {
+  TempRun alone, sparse;
+  make_run(alone, {.name = "alone", .sent_bytes = 0});
+  make_run(sparse, {.name = "sparse"});
+  CHECK_FALSE(has(report({alone.path(), sparse.path()}), "alone sends"));
+}
+
+TEST_CASE("an unfinished run is shown as far as it got, and a run in warm-up has no ratio after it") {
+  TempRun run;
+  make_run(run, {.name = "half", .steps = 8, .finished = false});
+  const auto page = report({run.path()});
+  CHECK(has(page, "unfinished: epoch 0.8 of 2"));
+  const auto table = squeeze(final_table({run.path()}));
+  INFO(table);
+  CHECK(has(table, "half (unfinished)\n"));
+  CHECK(has(table, "compression ratio * –\n"));
+}
+
+TEST_CASE("a very long run still makes a small page") {
+  TempRun run;
+  make_run(run, {.steps = 20000});
+  CHECK(report({run.path(), run.path(), run.path()}).size() < 1000000);
+}
+
+TEST_CASE("runs of one name are told apart by their directories") {
+  TempRun a, b;
+  make_run(a, {});
+  make_run(b, {});
+  const auto table = squeeze(final_table({a.path(), b.path()}));
+  CHECK(has(table, a.path().string()));
+  CHECK(has(table, b.path().string()));
+
+  const auto hostile = a.path() / "<i>a";
+  std::filesystem::create_directory(hostile);
+  for (const char* file : {"config.json", "metrics.jsonl"}) std::filesystem::copy(a.path() / file, hostile / file);
+  const auto page = report({hostile, a.path()});
+  CHECK(has(page, "&lt;i&gt;a"));
+  CHECK_FALSE(has(page, "<i>a"));
+}
+
+TEST_CASE("what is no run gets one clear sentence") {
+  TempRun empty, no_step;
+  CHECK_THROWS_WITH(final_table({empty.path()}),
+                    Catch::Contains(empty.path().string()) && Catch::Contains("not a run directory"));
+  make_run(no_step, {.steps = 0, .finished = false});
+  CHECK_THROWS_WITH(final_table({no_step.path()}), Catch::Contains("no step is finished yet"));
+  CHECK_THROWS_AS(final_table({}), UserError);
+  TempRun good;
+  make_run(good, {});
+  CHECK_THROWS_WITH(write_report({good.path()}, "/nowhere/x.html"), Catch::Contains("/nowhere/x.html"));
+}
+
+}  // namespace dgc
