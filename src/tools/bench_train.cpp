@@ -4,6 +4,7 @@
 #include "tools/bench.h"
 #include "tools/median.h"
 #include "tools/phases.h"
+#include "train/rank.h"
 #include "train/ranks.h"
 
 namespace dgc {
