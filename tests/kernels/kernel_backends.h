@@ -1,7 +1,7 @@
 #pragma once
 
 #include "tests/backends.h"
-#include "tests/kernels/emulated_backend.h"
+#include "tests/emulation/emulated_backend.h"
 
 namespace dgc {
 

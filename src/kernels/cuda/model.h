@@ -7,9 +7,9 @@
 
 #include <cstdint>
 
-// What a kernel body may use beside CUDA's own names. Bodies (*.cuh) take their shared memory as a struct by reference
-// and include this file; tests put tests/emulation before src on the include path, so that there the same line finds
-// an emulation and the same bodies run without a GPU.
+// What a kernel body may use beside CUDA's own names. Bodies take their shared memory as a struct by reference and
+// include this file. The tests put tests/emulation before src on the include path, so that the same line finds an
+// emulation there, and the same bodies run without a GPU.
 namespace dgc::cuda {
 
 // All threads of all blocks: for kernels launched cooperatively.

@@ -4,16 +4,23 @@
 #include <cstddef>
 
 #include "kernels/cuda/cuda_backend.h"
+#include "kernels/cuda/last_block.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/model.h"
 
-namespace dgc::cuda {
+// What a .cu file needs to define ops. Each file is compiled twice: for the program by nvcc, and for the tests by g++,
+// with tests/emulation before src on the include path. There this header and model.h are an emulation, so that the same
+// host code and the same bodies run without a GPU. weights.cu alone is for the program only.
+namespace dgc {
+
+using KernelBackend = CudaBackend;
+
+namespace cuda {
 
 // A kernel is a struct: kName, kBlock (threads of a block), Args, Shared and
 //   __device__ static void run(const Args&, Shared&).
 // kBlocksAtOnce, where it has one, bounds its registers: so many blocks must fit on a multiprocessor.
-// An op is a host function template that cuts its data into launches of kernels on a Queue. Tests give it a queue that
-// emulates them, so that the same host code and the same bodies run without a GPU.
+// An op is a member function of KernelBackend that cuts its data into launches of kernels on a Queue.
 template <typename Kernel>
 consteval int blocks_at_once() {
   if constexpr (requires { Kernel::kBlocksAtOnce; }) {
@@ -50,7 +57,11 @@ class Queue {
     launch_cooperative({Kernel::kName, backend_.stream(), blocks, Kernel::kBlock}, global<Kernel>, args);
   }
   std::byte* scratch(size_t bytes) { return backend_.workspace(bytes); }  // once per op
-  unsigned* tickets() { return backend_.tickets(); }                      // for last_block(), kTickets of them
+  unsigned* tickets() {
+    Buffer& tickets = backend_.tickets_;  // kTickets counters for last_block()
+    if (tickets.data() == nullptr) tickets = Buffer(backend_.device_, kTickets * sizeof(unsigned));  // zeroed
+    return static_cast<unsigned*>(tickets.data());
+  }
   int multiprocessors() const { return backend_.cuda_device_->multiprocessors(); }
   Device& device() { return *backend_.device_; }
 
@@ -58,4 +69,6 @@ class Queue {
   CudaBackend& backend_;
 };
 
-}  // namespace dgc::cuda
+}  // namespace cuda
+
+}  // namespace dgc
