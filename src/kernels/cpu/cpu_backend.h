@@ -12,8 +12,8 @@ struct DnnlCache;   // dnnl_cache.h
 struct PreparedConv;
 
 // The backend of the processor: oneDNN for convolutions and matrix products, OpenMP loops for the rest. The bodies lie
-// in one file per group of ops. It belongs to the thread that made it: OpenMP's number of threads is a property of a
-// thread.
+// in one file per group of ops. Only the thread that made the backend may use it, because OpenMP's number of threads is
+// a property of a thread.
 class CpuBackend : public Backend {
  public:
   explicit CpuBackend(int threads) : CpuBackend(threads, make_cpu_device()) {}
@@ -44,9 +44,9 @@ class CpuBackend : public Backend {
 #include "kernels/kernel_ops.inc"
 
  private:
-  std::byte* scratch(size_t bytes);  // 64-byte aligned; grows, never shrinks; valid until the next call
+  std::byte* scratch(size_t bytes);  // aligned to 64 bytes and valid until the next call
   float* scratch_floats(int64_t count);
-  std::byte* load_weights(const PreparedConv&, ConstView w);  // returns the scratch that is left
+  std::byte* load_weights(const PreparedConv&, ConstView w);  // copies them into scratch; returns the rest of it
 
   int threads_;
   std::shared_ptr<Device> device_;

@@ -18,12 +18,13 @@ struct Libraries;  // libraries.h
 }  // namespace cuda
 
 // The backend of one GPU: cuDNN for convolutions and recurrent layers, cuBLAS for matrix products, our own kernels for
-// the rest. The bodies lie in one file per group of ops. All work is queued on stream(), in order, but for what its
-// lanes do. It belongs to the thread that made it.
+// the rest. The bodies lie in one file per group of ops. All work is queued on stream(), in order, except for
+// the work of lanes. Only the thread that made the backend may use it.
 class CudaBackend final : public Backend {
  public:
   CudaBackend(int index, Fp32Math math);
-  // most_cooperative_blocks: of a cooperative launch, which begins when all of its blocks find room at once.
+  // most_cooperative_blocks bounds the grid of cooperative launches, which begin only when all of their blocks find
+  // room on the GPU at once.
   CudaBackend(std::shared_ptr<CudaDevice>, Fp32Math, int64_t most_cooperative_blocks);
   ~CudaBackend() override;
 
@@ -55,18 +56,18 @@ class CudaBackend final : public Backend {
 
   CUstream_st* stream() const { return cuda_device_->stream(); }
 
-  // Scratch of one op: 256-byte aligned, dirty, grows and never shrinks, valid until the next call. The next op on the
-  // stream may reuse it. Ask once per op for all it needs.
+  // Returns scratch memory for one op: aligned to 256 bytes, not zeroed, valid until the next call. An op must ask once
+  // for all that it needs, because the next op on the stream uses the same memory. The memory grows and never shrinks.
   std::byte* workspace(size_t bytes);
-  const void* weights_as(DType, ConstView w);  // for matrix products; may take the workspace
+  const void* weights_as(DType, ConstView w);  // w in this type, for matrix products; may use the workspace
 
   std::shared_ptr<CudaDevice> cuda_device_;
-  std::shared_ptr<Device> device_;  // the same one
+  std::shared_ptr<Device> device_;  // the same object as cuda_device_
   Fp32Math math_;
   int64_t most_cooperative_blocks_;
   Buffer workspace_;
   Buffer tickets_;  // counters that kernels find at 0 and leave at 0 (last_block.cuh); made when first asked for
-  // Each is made and known by the files of its ops alone.
+  // Only the files of the ops that use them include the headers of these types.
   std::shared_ptr<cuda::Libraries> libraries_;
   std::shared_ptr<cuda::ConvCache> convolutions_;
   std::shared_ptr<cuda::RnnCache> rnns_;

@@ -74,7 +74,7 @@ struct NoShared {};
 
 inline constexpr int kElementwiseBlock = 256;
 
-// Blocks for n elements, V to a thread.
+// The number of blocks for n elements, if each thread takes V of them.
 constexpr int64_t elementwise_blocks(int64_t n, int v) {
   const int64_t per_block = int64_t{kElementwiseBlock} * v;
   return (n + per_block - 1) / per_block;

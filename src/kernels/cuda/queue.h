@@ -17,9 +17,9 @@ using KernelBackend = CudaBackend;
 
 namespace cuda {
 
-// A kernel is a struct: kName, kBlock (threads of a block), Args, Shared and
+// A kernel is a struct with kName, kBlock (the number of threads of a block), Args, Shared and
 //   __device__ static void run(const Args&, Shared&).
-// kBlocksAtOnce, where it has one, bounds its registers: so many blocks must fit on a multiprocessor.
+// kBlocksAtOnce, where a kernel has it, bounds the kernel's registers: so many blocks must fit on a multiprocessor.
 // An op is a member function of KernelBackend that cuts its data into launches of kernels on a Queue.
 template <typename Kernel>
 consteval int blocks_at_once() {
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(Kernel::kBlock, blocks_at_once<Kernel>())
   Kernel::run(args, shared);
 }
 
-// What an op needs of the backend.
+// Launches kernels on a backend's stream, and hands out what ops need besides.
 class Queue {
  public:
   explicit Queue(CudaBackend& backend) : backend_(backend) {}
@@ -46,7 +46,8 @@ class Queue {
   void run(int64_t blocks, const typename Kernel::Args& args) {
     launch({Kernel::kName, backend_.stream(), blocks, Kernel::kBlock}, global<Kernel>, args);
   }
-  // For kernels that call grid_sync(): `blocks` is at most cooperative_blocks(), which asks the driver, so keep it.
+  // run_cooperative() is for kernels that call grid_sync(): `blocks` must be at most cooperative_blocks(). Ops keep
+  // that number, because the call asks the driver.
   template <typename Kernel>
   int64_t cooperative_blocks() const {
     return std::min(cuda::cooperative_blocks(*backend_.cuda_device_, global<Kernel>, Kernel::kBlock),
@@ -56,7 +57,7 @@ class Queue {
   void run_cooperative(int64_t blocks, const typename Kernel::Args& args) {
     launch_cooperative({Kernel::kName, backend_.stream(), blocks, Kernel::kBlock}, global<Kernel>, args);
   }
-  std::byte* scratch(size_t bytes) { return backend_.workspace(bytes); }  // once per op
+  std::byte* scratch(size_t bytes) { return backend_.workspace(bytes); }  // an op may ask once
   unsigned* tickets() {
     Buffer& tickets = backend_.tickets_;  // kTickets counters for last_block()
     if (tickets.data() == nullptr) tickets = Buffer(backend_.device_, kTickets * sizeof(unsigned));  // zeroed
