@@ -1,4 +1,5 @@
-// What ran beside what, found out on the GPU: a recorded step has no host code that could look at events after it.
+// Measures on the GPU how long lanes worked beside the main stream, because a recorded step runs no host code that
+// could read events.
 #include "kernels/cuda/dispatch.h"
 #include "kernels/cuda/queue.h"
 
@@ -15,7 +16,7 @@ struct ReadClock {
   __device__ static void run(const Args& a, Shared&) { *a.nanoseconds = clock_nanoseconds(); }
 };
 
-// One warp: there is a span for every bucket and worker.
+// One warp is enough: there is a span for every bucket and worker.
 struct AddOverlapTime {
   static constexpr const char* kName = "add_overlap_time";
   static constexpr int kBlock = 32;

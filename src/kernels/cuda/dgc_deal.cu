@@ -9,7 +9,7 @@
 
 namespace dgc::cuda {
 
-// The first of n ascending numbers that is at least, or with `above` more than, `wanted`.
+// The position of the first of n ascending numbers that is at least `wanted`, or, with `above`, greater than `wanted`.
 __device__ inline unsigned lower_bound(const unsigned* numbers, unsigned n, unsigned wanted, bool above = false) {
   unsigned low = 0, high = n;
   while (low < high) {
@@ -23,7 +23,7 @@ __device__ inline unsigned lower_bound(const unsigned* numbers, unsigned n, unsi
   return low;
 }
 
-// One block per owner looks at the whole message: so it takes the entries in their order, and needs no other block.
+// One block for each owner reads the whole message. So it takes the entries in their order, and needs no other block.
 struct DgcDealOut {
   static constexpr const char* kName = "dgc_deal";
   static constexpr int kBlock = kDgcThreads;
