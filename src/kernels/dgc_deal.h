@@ -8,17 +8,18 @@
 // arena, adds up what all workers select there, and sends the largest sums to all.
 namespace dgc {
 
-// Which elements of an arena belong to which owner. They are dealt out in runs of 32, one to every owner in each round,
-// in an order that turns from round to round: neither a tensor's rows nor its columns gather with one owner.
+// Which elements of an arena belong to which owner. Elements are dealt out in runs of 32, and every owner gets one run
+// in each round. The order of the owners changes from round to round, so that no owner gets all rows or columns of a
+// tensor.
 struct DgcDeal {
   static constexpr int64_t kRun = 32;
   static constexpr uint32_t kEmpty = 0xffffffffu;
 
-  int64_t extent = 0;  // elements that are dealt
+  int64_t extent = 0;  // number of elements that are dealt out
   int32_t owners = 1;
-  int32_t room = 0;  // entries that one worker can send to one owner
+  int32_t room = 0;  // the most entries that one worker can send to one owner
 
-  // An owner's elements are numbered in the arena's order; some of the last may lie beyond it.
+  // `at` numbers an owner's elements in the arena's order. The last numbers may lie beyond the arena's end.
   struct Place {
     int32_t owner = 0;
     uint32_t at = 0;
@@ -34,8 +35,8 @@ struct DgcDeal {
     return run * kRun + at % kRun;
   }
 
-  // What a worker sends to an owner: a row of 4-byte words. First `room` places in the shard, ascending, kEmpty behind
-  // the last; then as many fp32 values; the rest are padding up to a cache line.
+  // The length, in 4-byte words, of the row that a worker sends to an owner. The row holds `room` places in the shard,
+  // ascending and filled up with kEmpty, then `room` fp32 values, then padding up to a cache line.
   constexpr int64_t row() const { return (2 * int64_t{room} + 15) / 16 * 16; }
 
  private:
@@ -44,8 +45,8 @@ struct DgcDeal {
   }
 };
 
-// Deals out a worker's own canonical message, entry by entry in the arena's order. An owner that has no more room
-// leaves the value with the worker: v + value. With control->skip set nothing is touched, here and in all that follow.
+// Deals out a worker's own canonical message, entry by entry in the arena's order. Where an owner has no more room, the
+// value is added back to v. When control->skip is set, this op and all ops below change nothing.
 struct DgcDealArgs {
   DgcTable table;
   DgcDeal deal;
@@ -55,8 +56,8 @@ struct DgcDealArgs {
   uint32_t* rows = nullptr;            // [owners][row()]
 };
 
-// What all workers have sent to one owner: shard[at] = ((0 + x0) + x1) + ... in worker order. Places outside the shard
-// are left out.
+// Sums what all workers have sent to one owner: shard[at] = ((0 + x0) + x1) + ... in worker order. Places outside the
+// shard are left out.
 struct DgcSumDealtArgs {
   DgcDeal deal;
   const StepControl* control = nullptr;
@@ -66,15 +67,16 @@ struct DgcSumDealtArgs {
   float* shard = nullptr;  // [shard()], overwritten
 };
 
-// Checks the owners' messages as dgc_apply does and, unless one cannot be used, puts their values where they belong in
-// `sum`, which is all zero before. `table` has one segment, a shard; `workers` are the owners.
+// Checks the owners' messages as dgc_apply does. If all messages can be used, the op writes their values to their
+// places in `sum`, which must be all zero before. `table` has one segment, the shard, and `workers` is the number of
+// owners.
 struct DgcUndealArgs : DgcApplyArgs {
   DgcDeal deal;
 };
 
-// A worker's own entries, once the sums are there: where G is not zero the entry has been sent, and momentum is masked
-// there; elsewhere it has been dropped, or has cancelled out, and goes back: v + value. With control->fault set nothing
-// is touched.
+// Settles a worker's own entries when the sums have arrived. Where G is not zero, the entry has been sent, and u is set
+// to zero. Elsewhere the entry has been dropped by its owner, or has cancelled out, and its value is added back to v.
+// When control->fault is set, the op changes nothing.
 struct DgcSettleArgs {
   DgcDeal deal;
   const StepControl* control = nullptr;

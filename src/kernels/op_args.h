@@ -6,9 +6,11 @@
 #include "kernels/step_control.h"
 #include "tensor/view.h"
 
-// What ops take (backend.h): sizes and options by name.
+// The arguments of the ops in backend.h: sizes (in elements) and options by name.
 namespace dgc {
 
+// Cross-correlation, as in PyTorch: x [batch, in_h, in_w, in_c], w [out_c, in_c / groups, kernel_h, kernel_w], b
+// [out_c], y [batch, out_h, out_w, out_c]. stride and pad are counted in pixels.
 struct Conv2dArgs {
   int64_t batch = 0, in_h = 0, in_w = 0, in_c = 0, out_c = 0;
   int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0, groups = 1;
@@ -23,7 +25,8 @@ struct LinearArgs {
   auto operator<=>(const LinearArgs&) const = default;
 };
 
-// x seen as [rows, channels] (an NHWC image has batch * h * w rows).
+// x, residual and y are [rows, channels], where an NHWC image has batch * h * w rows; scale, shift, mean and var are
+// [channels].
 // y = relu?(scale * (x - mean) / sqrt(var + eps) + shift + residual?)
 struct BatchNormArgs {
   int64_t rows = 0, channels = 0;
@@ -36,6 +39,7 @@ struct BatchNormArgs {
 
 enum class PoolKind { max, average };  // average counts the padding in its divisor, as PyTorch does by default
 
+// x [batch, in_h, in_w, channels], y [batch, out_h, out_w, channels].
 struct PoolArgs {
   PoolKind kind = PoolKind::max;
   int64_t batch = 0, in_h = 0, in_w = 0, channels = 0;
@@ -54,8 +58,8 @@ struct GlobalPoolArgs {
 enum class Activation { relu, tanh, sigmoid, clipped_relu };
 inline constexpr float kReluClip = 20;  // clipped_relu: min(max(x, 0), 20)
 
-// Inverted dropout: y = x * keep / (1 - p), keep drawn from Philox(seed, stream) at counter
-// control->step * per_step + first + i (no control: step 0), so no mask is stored.
+// Inverted dropout: y[i] = x[i] * keep[i] / (1 - p). keep[i] is 0 with probability p, else 1, by the random number
+// control->step * per_step + first + i of Philox(seed, stream), so that no mask is stored. Without control, step is 0.
 struct DropoutArgs {
   int64_t numel = 0;
   float p = 0;
@@ -64,7 +68,8 @@ struct DropoutArgs {
 };
 
 // Local response normalisation across channels (AlexNet; PyTorch's LocalResponseNorm):
-// y = x / (k + alpha / size * sum over `size` neighbouring channels of x^2)^beta
+// y = x / (k + alpha / size * sum over `size` neighbouring channels of x^2)^beta, where x and y are
+// [batch, in_h, in_w, channels].
 struct LrnArgs {
   int64_t batch = 0, in_h = 0, in_w = 0, channels = 0, size = 5;
   float alpha = 1e-4f, beta = 0.75f, k = 1.f;
@@ -85,11 +90,12 @@ struct FlattenArgs {
   int64_t batch = 0, spatial = 0, channels = 0;
 };
 
+// Softmax and cross entropy of logits [rows, classes] with i32 labels [rows]; dlogits [rows, classes].
 struct CrossEntropyArgs {
   int64_t rows = 0, classes = 0;
   float gradient_scale = 1;  // dlogits = gradient_scale * loss_scale * (softmax - one_hot); 1 / rows for the mean
-  const StepControl* control = nullptr;  // where the loss scale is; null: 1
-  const double* before = nullptr;        // device memory [3]: the statistics start from these; null: from 0
+  const StepControl* control = nullptr;  // holds the loss scale; null: 1
+  const double* before = nullptr;        // device memory [3]: what the statistics start from; null: 0
 };
 
 // y[r] = table[tokens[r]] with tokens i32 [rows], table [vocabulary, width], y [rows, width].
@@ -117,17 +123,18 @@ struct RnnWeights {
   ConstView w_ih, w_hh, b_ih, b_hh;  // [gates, in], [gates, hidden], [gates], [gates]; no biases: null
 };
 struct RnnGradients {
-  View w_ih, w_hh, b_ih, b_hh;  // none may be null but the biases that there are not
+  View w_ih, w_hh, b_ih, b_hh;  // as in RnnWeights; only biases may be null, where the layer has none
 };
-// fp32 [batch, hidden]: before the first step, and then after the last. Null: zeros before, and nobody asks after.
+// fp32 [batch, hidden]. The op reads the state before the first step, and writes the state after the last step in its
+// place. With null views the op starts from zeros, and writes no state.
 struct RnnState {
-  View h, c;  // c: only of an lstm
+  View h, c;  // c belongs to an lstm only
 };
 
 // Sequences of unequal lengths side by side, each padded at its end to `steps` steps of `width` elements:
 // [steps, streams, width] or [streams, steps, width]. lengths, i32 [streams] on the device, counts frames of the
 // network's input, of which a step here takes frames_per_step: stream s has ceil(lengths[s] / frames_per_step) valid
-// steps, at most `steps`. Whoever keeps to convolutions with (kernel - 1) / 2 frames of padding needs no other number.
+// steps, at most `steps`. This formula holds as long as convolutions over time have (kernel - 1) / 2 frames of padding.
 enum class SequenceOrder { steps_first, streams_first };
 struct SequenceArgs {
   SequenceOrder order = SequenceOrder::steps_first;
@@ -135,8 +142,8 @@ struct SequenceArgs {
   int64_t frames() const { return steps * streams; }
 };
 
-// Batch normalisation over the valid steps alone; a step has width / channels rows of channels. Elsewhere y and dx are
-// zero. Without a valid step the running statistics stay as they are.
+// Batch normalisation over the valid steps alone, where each step has width / channels rows of channels. In steps that
+// are not valid, y and dx are zero. If no step is valid, the running statistics do not change.
 struct SequenceNormArgs {
   SequenceArgs sequences;
   int64_t channels = 0;
@@ -156,12 +163,13 @@ struct TransposeArgs {
   int64_t outer = 0, inner = 0, rows = 1, columns = 1;
 };
 
-// Connectionist temporal classification (Graves et al. 2006). Class 0 is the blank. labels: i32 [streams, 1 +
-// most_labels]; a stream's row starts with how many labels it has.
+// Connectionist temporal classification (Graves et al. 2006) of logits [steps, streams, classes], where class 0 is the
+// blank. labels is i32 [streams, 1 + most_labels]: a stream's row holds its number of labels, and then the labels.
+// lengths and frames_per_step are those of SequenceArgs.
 struct CtcArgs {
   int64_t steps = 0, streams = 0, classes = 0, most_labels = 0, frames_per_step = 1;
   float gradient_scale = 1;              // dlogits = gradient_scale * loss_scale * d(sum of losses) / d(logits)
-  const StepControl* control = nullptr;  // where the loss scale is; null: 1
+  const StepControl* control = nullptr;  // holds the loss scale; null: 1
 };
 
 // Dense momentum SGD on numel elements, PyTorch's definition, every product fused into an explicit fma:
@@ -174,8 +182,9 @@ struct SgdArgs {
   const StepControl* control = nullptr;  // lr, skip
 };
 
-// What a step starts from. begin_step first moves the loss scale on by what the step before did (step_control.h), then
-// writes this into the control and the rank's own shares, and zeroes the rest of both but for the fault.
+// What the host says about a step before it begins. begin_step first updates the loss scale by the outcome of the step
+// before (step_control.h). Then it writes these values into the control and into the shares of the rank's own workers,
+// sets skip and mean_square to 0, and zeroes the rest of these shares.
 struct StepInput {
   uint64_t step = 0;
   float lr = 0;
@@ -184,7 +193,7 @@ struct StepInput {
 
 // scales[i] = 1 / divisor, clipped so that the gradient times its scale has a norm of at most `limit` (PyTorch's
 // clip_grad_norm_): scales[i] = min(1, limit / (sqrt(squares[i * stride]) / divisor + 1e-6)) / divisor, where the
-// divisor includes the loss scale. In double, rounded once.
+// divisor includes the loss scale. The op computes in double and rounds once.
 struct ClipArgs {
   const double* squares = nullptr;  // device memory
   int64_t stride = 1;
@@ -195,10 +204,10 @@ struct ClipArgs {
   float* scales = nullptr;  // device memory [count]
 };
 
-// From when to when something was done, by Backend::read_clock.
+// When some work began and ended, in nanoseconds of Backend::read_clock.
 struct OverlapSpan {
   uint64_t from = 0, to = 0;
-  // Nanoseconds of it before `end`.
+  // The nanoseconds of the span that lie before `end`.
   constexpr uint64_t until(uint64_t end) const {
     const uint64_t last = end < to ? end : to;
     return last > from ? last - from : 0;
@@ -207,11 +216,12 @@ struct OverlapSpan {
 
 struct OverlapTotals {
   uint64_t steps = 0;
-  uint64_t nanoseconds = 0;  // of all spans
-  uint64_t hidden = 0;       // of them, while nobody waited
+  uint64_t nanoseconds = 0;  // length of all spans
+  uint64_t hidden = 0;       // the part of all spans that lies before the step began to wait for their work
 };
 
-// Adds the spans of one step to the totals; from waits_from on somebody waited for them. All of it is device memory.
+// Adds the spans of one step to the totals. *waits_from is the time at which the step began to wait for
+// the spans' work. All pointers are to device memory.
 struct OverlapTimeArgs {
   const OverlapSpan* spans = nullptr;
   int64_t count = 0;

@@ -6,11 +6,11 @@
 #include "tensor/half.h"
 #include "tensor/wire_types.h"
 
-// How one value or one index is written on the wire: what docs/wire_format.md says in words. constexpr, so that the
-// kernels of every backend use this very code and write the same bits.
+// How one value or one index is encoded (docs/wire_format.md). The functions are constexpr, so that the kernels of
+// every backend use this code and write the same bits.
 namespace dgc {
 
-inline constexpr uint32_t kWireNan = 0x7fc00000;  // the one NaN that travels; backends make different ones
+inline constexpr uint32_t kWireNan = 0x7fc00000;  // every NaN travels as this one, because backends make different NaNs
 inline constexpr uint32_t kInfinityBits = 0x7f800000;
 
 constexpr uint32_t wire_magnitude(float v) { return std::bit_cast<uint32_t>(v) & 0x7fffffffu; }
@@ -26,7 +26,7 @@ constexpr bool wire_finite(float v) { return wire_magnitude(v) < kInfinityBits; 
 //   bf16  Its numbers near v are 2^16 ulp(v) apart, where v is clamped too.
 //   int8  q * scale, |q| <= 127. With e the scale's exponent: the scale has 8 significant bits, so it is a multiple of
 //         2^(e-7), and |v| < 128 * 2^(e+1), so ulp(v) <= 2^(e-16).
-// A v that is not finite is lost already: it travels, so that the weights show it, and 0 stays.
+// A v that is not finite is sent as it is, so that the weights show it, and 0 goes back.
 
 constexpr uint16_t half_code(float v) {
   constexpr float kLargest = 65504;
@@ -42,13 +42,14 @@ constexpr uint16_t bf16_code(float v) {
   const auto bits = std::bit_cast<uint32_t>(v);
   if (!wire_finite(v)) return static_cast<uint16_t>(bits >> 16);
   const auto rounded = static_cast<uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
-  return (rounded & 0x7fffu) == 0x7f80u ? static_cast<uint16_t>(rounded - 1) : rounded;  // past the largest: that one
+  return (rounded & 0x7fffu) == 0x7f80u ? static_cast<uint16_t>(rounded - 1)
+                                        : rounded;  // beyond the largest finite number: that number
 }
 
-inline constexpr uint8_t kInt8Nan = 0x80;  // -128; infinities travel as this too
+inline constexpr uint8_t kInt8Nan = 0x80;  // -128; infinities are sent as this code too
 
-// For a tensor whose largest finite magnitude is `largest`: 1/127 of it, rounded up to 8 significant bits, but at least
-// 2^-126 and at most 2^120, so that neither it nor a product with it leaves the normal numbers.
+// The scale of a tensor whose largest finite magnitude is `largest`: largest / 127, rounded up to 8 significant bits,
+// but at least 2^-126 and at most 2^120, so that the scale and its products with codes are normal numbers.
 constexpr float int8_scale(float largest) {
   const float wanted = largest / 127;
   const auto up = std::bit_cast<float>((std::bit_cast<uint32_t>(wanted) + 0xffffu) & 0xffff0000u);
@@ -64,7 +65,7 @@ constexpr uint8_t int8_code(float v, float scale) {
   return static_cast<uint8_t>(std::bit_cast<uint32_t>(clamped + kRound) - std::bit_cast<uint32_t>(kRound));
 }
 
-// `scale` is looked at with int8 alone.
+// Only int8 uses `scale`.
 constexpr uint32_t value_code(WireValues values, float v, float scale) {
   if (values == WireValues::int8) return int8_code(v, scale);
   if (v != v) v = std::bit_cast<float>(kWireNan);
@@ -96,16 +97,17 @@ constexpr float value_of(WireValues values, uint32_t code, float scale) {
 
 // --- Indices.
 
-// run16: a word below kLongRun says how many elements lie between the entry before and this one; kLongRun says that
-// kLongRun elements follow that are not sent, and no entry yet.
+// run16: a word below kLongRun is the number of elements between the previous entry and this entry. The word kLongRun
+// says that the next kLongRun elements are not sent; another word follows before the next entry.
 inline constexpr uint32_t kLongRun = 65535;
 
-// rice: before entry i of a tensor, whose index is x, lie z = x - i elements that are not sent. The low b bits of z are
-// at bit i * b of one stream; in the other one bit (z >> b) + i is set. That is a Rice code: between two set bits lie
-// as many zeros as the high part grows. And no entry has to wait for the one before it.
+// rice: let x be the index of entry i of a tensor, and z = x - i the number of elements before x that are not sent. One
+// stream holds the low b bits of z at bit i * b; in the other stream bit (z >> b) + i is set. That is a Rice code:
+// between two set bits lie as many zeros as z >> b grows. The entries can be decoded independently of each other.
 constexpr uint32_t low_bits_of(uint32_t x, int b) { return x & ((uint32_t{1} << b) - 1); }  // 0 <= b <= 31
 
-// Bit streams are words; bit 0 is the first one's lowest. 0 <= bits <= 31. Words beyond the last bit are not read.
+// Reads `bits` bits from bit `at` on, 0 <= bits <= 31. A bit stream is an array of words, where bit 0 is the lowest bit
+// of the first word. Words beyond the last bit are not read.
 constexpr uint32_t bits_at(const uint32_t* words, uint64_t at, int bits) {
   if (bits == 0) return 0;
   const uint32_t* word = words + at / 32;

@@ -6,25 +6,29 @@
 
 namespace dgc {
 
-// A one-way street from host memory to the device's, so that a batch can travel while the one before it is computed.
+// Copies from host memory to device memory, so that a batch can travel while the batch before it is computed. The calls
+// are stage(), arrive() and release(), in this order, again and again.
 class Upload {
  public:
   virtual ~Upload() = default;
-  virtual void stage(const void* host, size_t bytes) = 0;  // starts; `host` may be reused on return
-  virtual const void* arrive() = 0;                        // device memory; later work on the device waits for the data
-  virtual void release() = 0;                              // once the work that reads it is queued; then stage() again
+  // Starts the copy. `host` may be reused when the call returns.
+  virtual void stage(const void* host, size_t bytes) = 0;
+  // Returns the device memory. All later work on the device waits until the data is there.
+  virtual const void* arrive() = 0;
+  // Says that all work that reads the data is queued, so that the memory may be written again.
+  virtual void release() = 0;
 };
 
-// The other way: a small result that the host looks at later.
+// Copies a small result from device memory to host memory, where the host looks at it later.
 class Download {
  public:
   virtual ~Download() = default;
-  virtual void start(const void* device_memory) = 0;  // queued behind the work so far
-  virtual bool ready() = 0;                           // whether wait() would return at once
-  virtual const void* wait() = 0;                     // host memory, valid until the next start()
+  virtual void start(const void* device_memory) = 0;  // queues the copy behind all earlier work
+  virtual bool ready() = 0;                           // says whether wait() would return at once
+  virtual const void* wait() = 0;                     // returns host memory that is valid until the next start()
 };
 
-// Host memory that copies to and from a device reach at full speed; pinned for a GPU.
+// Host memory that the device copies from and to at full speed. For a GPU it is pinned.
 class HostMemory {
  public:
   virtual ~HostMemory() = default;
@@ -35,42 +39,44 @@ class HostMemory {
 class Stopwatch {
  public:
   virtual ~Stopwatch() = default;
-  virtual void start() = 0;           // queued
-  virtual void stop() = 0;            // queued
-  virtual double milliseconds() = 0;  // from start() to stop(); waits for the latter
+  virtual void start() = 0;           // queues the first point
+  virtual void stop() = 0;            // queues the second point
+  virtual double milliseconds() = 0;  // waits for the second point, then returns the time between the two
 };
 
-// Where memory lies and how it moves. One per rank; it outlives everything allocated on it.
+// Where memory lies and how it moves. Each rank has one device, which outlives all memory that is allocated on it.
 class Device {
  public:
   virtual ~Device() = default;
   virtual std::string name() const = 0;  // "cpu", "cuda:0"
 
-  // 64-byte aligned, zeroed. Throws UserError that names the size when memory is short. bytes may be 0.
+  // Returns zeroed memory that is aligned to 64 bytes. `bytes` may be 0. Throws UserError, which names the size, when
+  // memory is short.
   virtual void* allocate(size_t bytes) = 0;
   virtual void free(void* memory, size_t bytes) noexcept = 0;
 
-  // Whether work is queued, so that a call may return before it is done; else everything is done at once.
+  // True where a call only queues its work and may return before the work is done, as on a GPU. False where a call
+  // returns when its work is done.
   virtual bool queues() const = 0;
 
-  // Each call below comes after all earlier ones. copy_in returns when `from_host` may be
-  // reused, copy_out when `to_host` is filled.
+  // These take effect in the order of the calls. copy_in returns when `from_host` may be reused, and copy_out returns
+  // when `to_host` is filled.
   virtual void copy_in(void* to_device, const void* from_host, size_t bytes) = 0;
   virtual void copy_out(void* to_host, const void* from_device, size_t bytes) = 0;
-  virtual void copy(void* to, const void* from, size_t bytes) = 0;  // both on this device, apart from each other
+  virtual void copy(void* to, const void* from, size_t bytes) = 0;  // both are on this device and do not overlap
   virtual void zero(void* memory, size_t bytes) = 0;
   virtual void synchronize() = 0;  // returns when all queued work is done
 
-  virtual std::unique_ptr<Upload> make_upload(size_t bytes) = 0;      // for pieces of at most so many
-  virtual std::unique_ptr<Download> make_download(size_t bytes) = 0;  // of exactly so many
+  virtual std::unique_ptr<Upload> make_upload(size_t bytes) = 0;      // for at most `bytes` at once
+  virtual std::unique_ptr<Download> make_download(size_t bytes) = 0;  // for exactly `bytes`
   virtual std::unique_ptr<Stopwatch> make_stopwatch() = 0;
 
-  // Most bytes ever allocated at once.
+  // The most bytes that have been allocated at one time.
   virtual size_t peak_bytes() const = 0;
 
-  // For who passes data on to other processes.
-  virtual bool on_host() const = 0;             // whether its memory is the host's too
-  virtual std::string bus_address() const = 0;  // of a GPU, the same for all processes of a machine; else empty
+  // What communicators need, which pass data on to other processes.
+  virtual bool on_host() const = 0;             // says whether the host can use the device's memory
+  virtual std::string bus_address() const = 0;  // identifies a GPU in all processes of a machine; empty for a CPU
   virtual std::unique_ptr<HostMemory> make_host_memory(size_t bytes) = 0;
 };
 

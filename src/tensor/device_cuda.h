@@ -7,33 +7,34 @@
 
 #include "tensor/device.h"
 
-// CUDA's own name, so that who includes this needs none of its headers.
+// CUDA's own names for these types, so that files that include this header need none of CUDA's headers.
 struct CUstream_st;
 struct CUevent_st;
 
 namespace dgc {
 
-// One GPU. All of a rank's work is queued on one stream, stream(), but for what is done in a lane; uploads travel on
-// another, so that they wait for no computation. Every method, and every kernel launch, belongs to the thread that made
-// it or called use().
+// One GPU. All of a rank's work is queued on one stream, stream(), except for work that a lane does. Uploads travel on
+// a second stream, so that they wait for no computation. Only the thread that made the device, or a thread that has
+// called use(), may call its methods and launch kernels.
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int index);  // throws UserError when there is no such GPU, or no driver
   ~CudaDevice() override;
 
-  // The same GPU with another stream, whose work runs beside this one's and goes first where both have some. Memory of
-  // either is for both, and is counted for both together.
+  // Returns the same GPU with another stream. Work on that stream runs beside this stream's work, and has priority over
+  // it. Both devices may use each other's memory, and count it together.
   std::shared_ptr<CudaDevice> make_beside() const;
   bool is_same_gpu(const CudaDevice& other) const { return index_ == other.index_; }
-  // What is queued here from now on comes after what is queued there so far. May be recorded.
+  // All work that is queued on this stream from now on waits for the work that is queued on the other stream so far.
+  // The call may be recorded in a CUDA graph.
   void follow(const CudaDevice& other);
 
   CUstream_st* stream() const { return stream_; }        // a cudaStream_t
   CUstream_st* copy_stream() const { return copying_; }  // likewise
   int multiprocessors() const { return multiprocessors_; }
-  void use() const;  // makes it the calling thread's device
+  void use() const;  // makes this GPU the calling thread's device
 
-  // Calls of allocate() so far: while it stays the same, so do all addresses.
+  // How often allocate() has been called. While this number stays the same, all addresses stay valid.
   size_t allocations() const { return memory_->allocations; }
 
   std::string name() const override;
@@ -64,13 +65,13 @@ class CudaDevice final : public Device {
   int multiprocessors_ = 0;
   CUstream_st* stream_ = nullptr;
   CUstream_st* copying_ = nullptr;
-  CUevent_st* reached_ = nullptr;  // how far another device has to wait for this one
+  CUevent_st* reached_ = nullptr;  // marks the point of this stream that another stream waits for
 };
 
 // Throws InternalError that names the call, unless `error` (a cudaError_t) is success.
 void check_cuda(int error, const char* call);
 
-// The GPUs that CudaDevice takes are 0 ... count - 1. `description` says what they are, or why there are none.
+// CudaDevice takes the numbers 0 ... count - 1. `description` names the GPUs, or says why there are none.
 struct CudaDevices {
   int count = 0;
   std::string description;

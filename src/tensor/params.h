@@ -9,11 +9,11 @@
 
 namespace dgc {
 
-// How a parameter starts out.
+// How a parameter is initialised.
 struct Init {
   enum class Kind { constant, uniform, normal } kind = Kind::constant;
-  float value =
-      0;  // the constant; the half-width of uniform(-value, value); the standard deviation of normal(0, value)
+  // The constant, the half-width of uniform(-value, value), or the standard deviation of normal(0, value).
+  float value = 0;
 };
 
 struct ParamSpec {
@@ -22,12 +22,12 @@ struct ParamSpec {
   Init init;
 };
 
-// Biases, and scale and shift of BatchNorm: fewer than two dimensions.
+// True for biases and for scale and shift of BatchNorm, which have fewer than two dimensions.
 inline bool is_small(const ParamSpec& spec) { return spec.shape.rank() < 2; }
 
 // Where each parameter lies in a flat arena. Weights, gradients, u, v and momentum are all arenas of one layout, so one
 // offset finds a parameter in every one of them. Each tensor starts on a 64-byte boundary; the gaps stay zero. The
-// small ones lie behind all others, so that they can be taken for one tensor.
+// small tensors (is_small) lie behind all others, so that they can be taken for one tensor.
 class ParamLayout {
  public:
   explicit ParamLayout(std::vector<ParamSpec> specs);  // throws InternalError on a repeated name
@@ -36,10 +36,10 @@ class ParamLayout {
   const ParamSpec& spec(int i) const { return specs_[static_cast<size_t>(i)]; }
   int64_t offset(int i) const { return offsets_[static_cast<size_t>(i)]; }  // in elements
   int64_t numel(int i) const { return spec(i).shape.numel(); }
-  int64_t parameters() const { return parameters_; }              // without the gaps
-  int64_t extent() const { return extent_; }                      // with them: elements in an arena
-  int64_t small_offset() const { return small_offset_; }          // from here to extent() lie the small tensors ...
-  int64_t small_parameters() const { return small_parameters_; }  // ... of so many elements
+  int64_t parameters() const { return parameters_; }              // elements of all parameters, without the gaps
+  int64_t extent() const { return extent_; }                      // elements of an arena, which include the gaps
+  int64_t small_offset() const { return small_offset_; }          // the small tensors lie from here to extent()
+  int64_t small_parameters() const { return small_parameters_; }  // elements of the small tensors, without the gaps
 
  private:
   std::vector<ParamSpec> specs_;
@@ -50,7 +50,7 @@ class ParamLayout {
   int64_t small_parameters_ = 0;
 };
 
-// fp32 memory of one layout, zeroed at the start. The layout must outlive it.
+// fp32 memory for all parameters of one layout, zeroed when it is made. The layout must outlive the arena.
 class Arena {
  public:
   Arena(std::shared_ptr<Device> device, const ParamLayout& layout)

@@ -5,8 +5,8 @@
 
 namespace dgc {
 
-// The text with every control character (of ASCII and of Unicode) and every byte that is not UTF-8 as \xNN: what comes
-// from files, such as names and words, must not command the terminal that shows it.
+// Returns the text with every control character (of ASCII and of Unicode) and every byte that is not UTF-8 written as
+// \xNN, because names and words that come from files must not control the terminal that shows them.
 std::string printable(std::string_view text);
 
 }  // namespace dgc

@@ -10,7 +10,8 @@
 
 namespace dgc {
 
-// The sizes of a tensor, outermost first. At most kMaxRank of them, held in place: making a view never allocates.
+// The sizes of a tensor, outermost first. There are at most kMaxRank sizes, which the object itself holds, so that
+// making a view never allocates.
 //
 // Images are [batch, height, width, channels] (NHWC): that is how they lie in memory on every backend.
 // Convolution weights are [out, in / groups, kernel_h, kernel_w] and matrices [out, in], as PyTorch stores them.

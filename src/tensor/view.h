@@ -10,8 +10,8 @@ enum class DType { f32, f16, bf16, i32 };
 
 constexpr size_t dtype_size(DType type) { return type == DType::f16 || type == DType::bf16 ? 2 : 4; }
 
-// Non-owning view of contiguous memory on one device. A view with null data means "not wanted" or "absent";
-// each op says where it accepts one.
+// Contiguous memory on one device, which the view does not own. A view with null data means "not wanted" or "absent";
+// each op says where it accepts a null view. f32() and i32() throw InternalError where the view has another type.
 struct View {
   void* data = nullptr;
   Shape shape;

@@ -7,14 +7,14 @@
 
 namespace dgc {
 
-// What configs, the folder that lays messages out (dist/wire.h) and the kernels that fill and read them must agree on.
-// docs/wire_format.md has it all in words.
+// What configs, the layout of messages (dist/wire.h) and the kernels that write and read messages must agree on.
+// docs/wire_format.md explains the format.
 
-// Block of elements that one set of 16-bit offsets can address.
+// The number of elements in a block: a 16-bit offset addresses one of them.
 inline constexpr int64_t kDgcBlock = 65536;
 constexpr int64_t dgc_blocks(int64_t numel) { return (numel + kDgcBlock - 1) / kDgcBlock; }
 
-// How a message travels; the numbers are on the wire.
+// How values and indices are encoded in a message that travels. The header holds these numbers.
 enum class WireValues : uint8_t { fp32 = 0, fp16 = 1, bf16 = 2, int8 = 3 };
 enum class WireIndices : uint8_t { block16 = 0, int32 = 1, run16 = 2, rice = 3 };
 inline constexpr std::array<std::string_view, 4> kWireValueNames = {"fp32", "fp16", "bf16", "int8"};
@@ -30,65 +30,67 @@ struct WireFormat {
   bool operator==(const WireFormat&) const = default;
 };
 
-// How what is compressed travels: all workers' messages to everyone, or what they say summed on its way, as dense
-// numbers. The sum is the same, bit for bit.
+// How compressed gradients travel. sparse: every worker gets the messages of all workers. dense: the messages become
+// arenas of dense numbers, which are summed on the way. Both give the same sum, bit for bit. automatic chooses by
+// bytes.
 enum class Transport { automatic, sparse, dense };
 inline constexpr std::array<std::string_view, 3> kTransportNames = {"auto", "sparse", "dense"};
 
-// How messages come together: all of them with every worker, or shard by shard with its owner, who sends the largest
-// sums to all.
+// How sparse messages are summed. all_gather: every worker gets all messages and sums them. split_reduce: every worker
+// owns a shard, sums what all workers sent for its shard, and sends the largest sums to all workers.
 enum class ExchangeAlgorithm { all_gather, split_reduce };
 inline constexpr std::array<std::string_view, 2> kExchangeAlgorithmNames = {"all_gather", "split_reduce"};
 
-// "sparse", "dense" or "split_reduce": how what is compressed travels in one step.
+// Names the way of one step's compressed gradients: "sparse", "dense" or "split_reduce".
 constexpr std::string_view travel_name(Transport transport, bool is_split) {
   return is_split ? kExchangeAlgorithmNames[1] : kTransportNames[static_cast<size_t>(transport)];
 }
 
-// How biases, and scale and shift of BatchNorm travel (ParamLayout's small tensors): each on its own as it is, or in
-// fp16, or all together as one more compressed tensor.
+// How the small tensors of ParamLayout travel (biases, and scale and shift of BatchNorm). dense: as fp32. dense_fp16:
+// as fp16, where the rounding error is kept for the next step. sparse: together, as one more compressed tensor.
 enum class SmallTensors { dense, dense_fp16, sparse };
 
-// The canonical form: dgc_compress makes it, dgc_apply reads it and every checksum is over it. Other formats are made
-// from it just before a message travels, and turned back into it on arrival.
+// The canonical format: dgc_compress writes it, dgc_apply reads it, and every checksum covers it. A message that
+// travels in another format is converted just before it is sent, and converted back on arrival.
 inline constexpr WireFormat kCanonicalWire{};
 
 inline constexpr uint32_t kWireMagic = 0x4d434744;  // "DGCM"
 inline constexpr uint16_t kWireVersion = 3;
-// Bytes of payload that are hashed on their own, so that many can be at once.
+// The payload is hashed in pieces of this many bytes, so that many pieces can be hashed at the same time.
 inline constexpr uint64_t kWirePiece = 1024;
 constexpr int64_t wire_pieces(uint64_t payload_bytes) {
   return static_cast<int64_t>((payload_bytes + kWirePiece - 1) / kWirePiece);
 }
 
-// The first bytes of every message. They do not change with the form that it travels in: payload_bytes and checksum are
-// the canonical payload's.
+// The first 48 bytes of every message. payload_bytes and checksum describe the canonical payload, in whatever format
+// the message travels.
 struct WireHeader {
   uint32_t magic = kWireMagic;
   uint16_t version = kWireVersion;
-  WireValues values = WireValues::fp32;  // with `indices`: the form in which it travels
+  WireValues values = WireValues::fp32;  // values and indices are the format in which the message travels
   WireIndices indices = WireIndices::block16;
   uint32_t worker = 0;
   uint32_t tensors = 0;
   uint64_t step = 0;
   uint64_t payload_bytes = 0;
   uint64_t entries = 0;  // sum of k
-  uint64_t checksum =
-      0;  // XXH64, seeded with `step`, of: the header up to here, then the XXH64 of every piece of the payload
+  // XXH64, seeded with `step`, of the header up to here followed by the XXH64 of every piece of the payload.
+  uint64_t checksum = 0;
 };
 inline constexpr uint64_t kWireHeaderBytes = sizeof(WireHeader);
 static_assert(kWireHeaderBytes == 48);
 
-// Why a message cannot be used. Whoever reads it checks in this order.
+// Why a message cannot be used. Readers check for these faults in this order.
 enum class WireFaultKind : uint32_t { none, magic, version, format, checksum, stale, worker, layout, indices };
 
 struct WireFault {
   WireFaultKind kind = WireFaultKind::none;
-  uint32_t worker = 0;  // whose message it should have been
-  uint64_t found = 0;   // the version, format, step or worker that it holds instead; the tensor with the bad indices
+  uint32_t worker = 0;  // the worker whose message was expected
+  uint64_t found =
+      0;  // the version, format, step or worker in the message, or the number of the tensor with bad indices
 };
 
-// A format as a fault's `found`: both of the header's bytes.
+// A format as one number for WireFault::found, made of the header's two format bytes.
 constexpr uint64_t wire_format_code(WireValues values, WireIndices indices) {
   return static_cast<uint64_t>(values) | static_cast<uint64_t>(indices) << 8;
 }

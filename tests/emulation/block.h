@@ -55,7 +55,7 @@ struct Block {
   unsigned returned = 0;
 };
 
-// "threads wait for each other: 31 of block 0 at __syncthreads (x.cuh:12); ..."
+// "threads wait for each other: 31 of block 0 at __syncthreads (x.cu:12); ..."
 std::string who_waits(const std::vector<std::unique_ptr<Block>>& blocks);
 
 }  // namespace dgc::emulation

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tests/kernels/emulated_backend.h"
+#include "tests/emulation/emulated_backend.h"
 #include "tests/support/backends.h"
 
 namespace dgc {

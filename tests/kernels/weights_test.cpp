@@ -3,7 +3,7 @@
 
 #include <catch.hpp>
 
-#include "tests/kernels/emulated_queue.h"
+#include "kernels/cuda/queue.h"
 #include "tests/kernels/on_device.h"
 
 using namespace dgc;
@@ -11,8 +11,8 @@ using namespace dgc;
 namespace {
 
 struct Emulated {
-  std::unique_ptr<Backend> cpu = make_cpu_backend(1);
-  EmulatedQueue queue{*cpu->device(), 1};
+  EmulatedBackend backend;
+  cuda::Queue queue{backend};
 };
 
 }  // namespace
@@ -37,7 +37,8 @@ TEST_CASE("filters travel from [out, in, taps] to [out, taps, in] and back", "[k
       }
     }
   }
-  const OnDevice w(*e.cpu, ours), filter(*e.cpu, std::vector<float>(theirs.size(), 7.f), type), dw(*e.cpu, sum);
+  const OnDevice w(e.backend, ours), filter(e.backend, std::vector<float>(theirs.size(), 7.f), type),
+      dw(e.backend, sum);
   cuda::load_filter(e.queue, shape, w, type, filter.view().data);
   CHECK(filter.host() == theirs);
   cuda::add_filter(e.queue, shape, type, filter.view().data, dw);
@@ -49,7 +50,8 @@ TEST_CASE("a bias is added to every row, and its gradient sums all rows", "[kern
   const int64_t rows = GENERATE(1, 33, 700), channels = GENERATE(1, 3, 8, 40, 300), first = GENERATE(0, 1);
   const auto type = GENERATE(DType::f32, DType::f16, DType::bf16);
   CAPTURE(rows, channels, first, type);
-  const OnDevice y(*e.cpu, random_floats(rows * channels + first, 1), type), b(*e.cpu, random_floats(channels, 2));
+  const OnDevice y(e.backend, random_floats(rows * channels + first, 1), type),
+      b(e.backend, random_floats(channels, 2));
   const auto before = y.host(), bias = b.host();
   const View part{y.from(first).data, {rows, channels}, type};
 
@@ -59,7 +61,7 @@ TEST_CASE("a bias is added to every row, and its gradient sums all rows", "[kern
     expected[at] += bias[c];
     sums[c] += before[at];
   }
-  const OnDevice db(*e.cpu, bias);
+  const OnDevice db(e.backend, bias);
   cuda::add_column_sums(e.queue, part, db);
   CHECK(worst_error(db.host(), sums) < 1e-5);
   cuda::add_bias(e.queue, b, part);

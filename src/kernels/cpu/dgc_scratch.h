@@ -12,21 +12,21 @@ namespace dgc {
 struct DgcChunk {
   int32_t segment = 0;
   int32_t block = 0;
-  int32_t thread = 0;  // whose list holds its candidates ...
-  uint32_t count = 0;  // ... this many, in index order
-  size_t first = 0;    // ... from here on
+  int32_t thread = 0;  // the thread whose list holds the block's candidates
+  uint32_t count = 0;  // number of candidates, which are in the order of indices
+  size_t first = 0;    // position of the first candidate in the list
 };
 
 struct DgcSegmentState {
-  int32_t guess = 0;                   // magnitude bits from which on elements are collected
+  int32_t guess = 0;                   // elements whose magnitude bits are at least this are collected
   int64_t limit = 0;                   // more candidates than this are not worth collecting; 0: no guess
-  std::atomic<int64_t> collected = 0;  // by all chunks
+  std::atomic<int64_t> collected = 0;  // candidates that all chunks have collected
 };
 
-// What the radix selection counts per block.
+// What the radix selection counts in each block.
 struct DgcBlockCount {
-  int64_t above = 0;  // magnitudes above the threshold ...
-  int64_t equal = 0;  // ... and ties with it
+  int64_t above = 0;  // magnitudes above the threshold
+  int64_t equal = 0;  // magnitudes that equal the threshold
 };
 
 struct DgcThreadScratch {
@@ -43,7 +43,7 @@ struct DgcScratch {
   size_t segment_capacity = 0;
   std::vector<DgcThreadScratch> threads;
   std::vector<DgcBlockCount> counts;
-  std::vector<int32_t> dealt;  // to each owner, by dgc_deal
+  std::vector<int32_t> dealt;  // number of entries that dgc_deal has dealt to each owner
 };
 
 }  // namespace dgc

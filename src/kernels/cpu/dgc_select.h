@@ -8,7 +8,7 @@
 
 namespace dgc {
 
-// Writes one segment's part of a message, entry by entry in index order, and takes what it writes out of v (and u).
+// Writes one segment's part of a message, entry by entry in the order of indices, and sets v (and u) to 0 there.
 class DgcEmitter {
  public:
   DgcEmitter(const DgcCompressArgs& args, const DgcSegment& segment);
@@ -20,23 +20,23 @@ class DgcEmitter {
   }
 
  private:
-  float* u_;  // null: momentum is not masked
+  float* u_;  // null where momentum is not masked
   float* v_;
   uint32_t* block_ends_;
   uint16_t* offsets_;
   float* values_;
 };
 
-// What a selection says for the next guess (kernels/dgc_args.h).
+// What the next guess needs to know about a selection (kernels/dgc_args.h).
 struct DgcSelected {
   float threshold = 0;
   float tail = DgcGuess{}.tail;
 };
 
-// The k largest of a short list that is known to hold them.
+// Selects the k largest from a short list that is known to hold them.
 DgcSelected dgc_select_from_list(const DgcCompressArgs&, int segment, const DgcScratch&, DgcThreadScratch& mine);
 
-// The k largest of v itself, whatever it holds, in five parallel passes over the segment.
+// Selects the k largest of v itself, whatever v holds, in five parallel passes over the segment.
 DgcSelected dgc_select_by_radix(const DgcCompressArgs&, int segment, DgcScratch&, int threads);
 
 }  // namespace dgc

@@ -32,11 +32,11 @@ struct ConvImages {
   dnnl::memory own;
   dnnl::memory nhwc;
   dnnl::reorder reorder;  // to `own` where the primitive reads it, from `own` where it writes
-  size_t bytes = 0;       // of the copy; 0: own is NHWC
+  size_t bytes = 0;       // size of the copy; 0: `own` is NHWC, and there is no copy
 };
 
-// One prepared pass of one convolution: the primitive, descriptions of its memory (the addresses are set per call), and
-// the copies of its weights and images. For backward_weights that of the weights goes the other way and ADDS.
+// One prepared pass of one convolution: the primitive, descriptions of its memory (each call sets the addresses), and
+// the copies of its weights and images. For backward_weights the copy of the weights goes the other way and ADDS.
 struct PreparedConv : WeightsCopy {
   dnnl::primitive convolution;
   ConvImages image, result;  // image: x or dx; result: y or dy
@@ -51,17 +51,17 @@ struct StepProductKey {
   auto operator<=>(const StepProductKey&) const = default;
 };
 
-// c [rows, columns] += a [rows, inner] * w^T, w [columns, inner], for few rows and many products with the same w: it is
-// copied into the primitive's own layout once. sgemm would pack it anew for each product, which for few rows takes
-// twice as long as the product itself.
+// c [rows, columns] += a [rows, inner] * w^T with w [columns, inner], for few rows and many products with the same w.
+// The weights are copied into the primitive's own layout once. sgemm would pack them for each product, which for few
+// rows takes twice as long as the product itself.
 struct StepProduct : WeightsCopy {
   dnnl::matmul product;
   dnnl::memory a, c, scratchpad;
   int64_t weights_floats = 0, scratchpad_floats = 0;
 };
 
-// oneDNN's engine and everything prepared so far. Preparing takes milliseconds (code is generated), running nothing but
-// the work: so a step's primitives are made once.
+// oneDNN's engine and all primitives that have been prepared. A primitive is prepared once, at its first use, because
+// that takes milliseconds: oneDNN generates code.
 struct DnnlCache {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
@@ -71,17 +71,18 @@ struct DnnlCache {
   const PreparedConv& convolution(const ConvKey&);
   const StepProduct& step_product(const StepProductKey&);
 
-  // Tells the primitive where its images are, and returns the rest of `room`, which has the copy where there is one.
+  // Tells the primitive where its images lie: at `at`, or, where they need a copy, at the start of `room`. Returns the
+  // rest of `room`.
   std::byte* place_images(const ConvImages&, ConstView at, std::byte* room);
-  std::byte* read_images(const ConvImages&, ConstView, std::byte* room);  // places and fills them
-  void write_images(const ConvImages&);                                   // after place_images() and the primitive
+  std::byte* read_images(const ConvImages&, ConstView, std::byte* room);  // place_images(), then copies into them
+  void write_images(const ConvImages&);  // copies out; call it after place_images() and the primitive
 
-  // Returns the weights as the primitive reads them: copied into `memory`, or where they are.
+  // Returns the weights in the layout that the primitive reads: w itself, or a copy in `memory`.
   const float* load_weights(const WeightsCopy&, const float* w, float* memory);
-  // weights: of load_weights, with memory of weights_floats. room: memory of scratchpad_floats.
+  // `weights` comes from load_weights(), whose memory has weights_floats floats. `room` has scratchpad_floats floats.
   void add_step_product(const StepProduct&, const float* a, const float* weights, float* c, float* room);
 
-  // As primitive.execute(), without building a map and a vector for each call.
+  // Does what primitive.execute() does, without making a map and a vector in each call.
   void run(const dnnl::primitive&, std::initializer_list<dnnl_exec_arg_t>);
 };
 

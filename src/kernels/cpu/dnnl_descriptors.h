@@ -1,5 +1,5 @@
-// What oneDNN 2 and 3 make differently: the descriptions of primitives. CMake takes the bodies from onednn_2/ or
-// onednn_3/.
+// The descriptions of primitives, which oneDNN 2 and 3 make differently. CMake takes the functions' bodies from
+// onednn_2/ or onednn_3/.
 #pragma once
 
 #include <dnnl.hpp>
@@ -13,7 +13,7 @@ struct ConvShapes {
   dnnl::memory::dims stride, pad;
 };
 
-// All throw dnnl::error where oneDNN has no implementation.
+// These functions throw dnnl::error where oneDNN has no implementation.
 dnnl::convolution_forward::primitive_desc describe_forward(const ConvShapes&, const dnnl::primitive_attr&,
                                                            const dnnl::engine&);
 dnnl::convolution_backward_data::primitive_desc describe_backward_data(

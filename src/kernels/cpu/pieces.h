@@ -5,7 +5,8 @@
 
 namespace dgc {
 
-// Hands out stretches of memory, in floats, that each start on a 64-byte boundary. From null it only counts.
+// Hands out stretches of memory, counted in floats, that each start on a 64-byte boundary. If the memory is null, it
+// only counts.
 class Pieces {
  public:
   explicit Pieces(void* memory) : memory_(static_cast<float*>(memory)) {}

@@ -4,7 +4,7 @@
 
 namespace dgc {
 
-// One matrix as it lies in memory, row by row, and whether its transpose is meant.
+// A matrix as it lies in memory, row by row, and whether products take its transpose.
 struct Factor {
   const float* data;
   int64_t row_length;
@@ -15,7 +15,7 @@ struct Factor {
 // gradient by itself, but takes memory for its packed panels in each call, of a size that the caches set.
 void multiply(int64_t m, int64_t n, int64_t k, const Factor& a, const Factor& b, float keep, float* c);
 
-// to[c] += sum of x[r][c] over rows, for the first `columns` columns of x; the sums in double.
+// to[c] += the sum of x[r][c] over rows, for the first `columns` columns of x. Sums are in double.
 void add_column_sums(const Factor& x, int64_t rows, int64_t columns, float* to);
 
 }  // namespace dgc

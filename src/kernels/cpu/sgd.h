@@ -9,7 +9,7 @@ struct SgdRule {
   bool nesterov = false;
 };
 
-// The step of SgdArgs (kernels/backend.h) on a stretch of n elements.
+// The step of SgdArgs (kernels/op_args.h) on a stretch of n elements.
 void sgd_chunk(const SgdRule& rule, const float* g, int64_t n, float* m, float* w);
 
 }  // namespace dgc

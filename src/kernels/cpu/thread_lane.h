@@ -12,10 +12,10 @@
 
 namespace dgc {
 
-// A thread with a backend of its own, which does tasks while its owner goes on.
+// A lane that is a thread with a backend of its own. The thread does tasks while the owner goes on.
 class ThreadLane final : public Lane {
  public:
-  // The thread calls `make` and ends what it has made. Throws what `make` throws.
+  // The thread calls `make`, and destroys the backend that `make` returns. The constructor throws what `make` throws.
   explicit ThreadLane(const std::function<std::unique_ptr<Backend>()>& make);
   ~ThreadLane() override;
   ThreadLane(const ThreadLane&) = delete;
@@ -33,7 +33,7 @@ class ThreadLane final : public Lane {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::unique_ptr<Backend> backend_;          // made and destroyed by the thread
-  std::vector<std::function<void()>> tasks_;  // since the last drain(); [next_, ...) are to be done
+  std::vector<std::function<void()>> tasks_;  // tasks since the last drain(); those from next_ on are not done yet
   size_t next_ = 0;
   bool started_ = false, running_ = false, ends_ = false;
   std::exception_ptr failure_;

@@ -8,7 +8,7 @@ namespace dgc {
 
 inline uint64_t message_bytes(const WireHeader& header) { return kWireHeaderBytes + header.payload_bytes; }
 
-// Writes the header, with this step and the checksum, in front of a payload that is in place.
+// Writes the header, with this step and the checksum, in front of a payload that is complete.
 void seal_message(std::byte* message, WireHeader header, uint64_t step);
 
 // One block's entries in a canonical message whose bytes can be trusted.
@@ -25,21 +25,21 @@ inline BlockEntries entries_of(const std::byte* message, const DgcSegment& s, in
           reinterpret_cast<const float*>(payload + s.values_at), block == 0 ? 0 : ends[block - 1], ends[block]};
 }
 
-// The bodies of Backend::dgc_encode and Backend::dgc_decode, for those who have no backend.
+// What Backend::dgc_encode and Backend::dgc_decode do, for callers that have no backend.
 void encode_message(const DgcEncodeArgs& args, int threads);
 void decode_messages(const DgcDecodeArgs& args, int threads);
 
-// Whether every byte of a message can be trusted, indices included. `want` says what it must be, with the worker; its
-// checksum is not looked at.
+// Checks every byte of a message, with its indices. `want` is the header that the message must have; the checksum in
+// `want` is not used.
 WireFault check_message(const std::byte* message, const WireHeader& want, uint64_t step, const DgcTable& table);
 
-// A step that is skipped, and every one after a message that could not be used, changes nothing.
+// True where ops must change nothing: in a skipped step, and in all steps after a message that could not be used.
 inline bool nothing_to_do(const StepControl& control) {
   return control.skip != 0 || control.fault.kind != WireFaultKind::none;
 }
 
-// Of the messages of all workers, whose headers must say what args.header does: one worker's, and whether they are to
-// be applied. What is wrong with the first that cannot be used goes into args.control.
+// message_of() is one worker's message. may_apply() checks the messages of all workers, whose headers must agree with
+// args.header. If a message cannot be used, it sets args.control->fault for the first such message and returns false.
 inline const std::byte* message_of(const DgcApplyArgs& args, int32_t worker) {
   return args.messages + static_cast<uint64_t>(worker) * message_bytes(args.header);
 }

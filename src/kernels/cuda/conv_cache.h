@@ -28,7 +28,7 @@ struct PreparedConv {
   cudnnTensorDescriptor_t x = nullptr, y = nullptr;
   cudnnFilterDescriptor_t w = nullptr;
   cudnnConvolutionDescriptor_t conv = nullptr;
-  union {  // that of the pass
+  union {  // the algorithm of the pass
     cudnnConvolutionFwdAlgo_t forward;
     cudnnConvolutionBwdDataAlgo_t backward_data;
     cudnnConvolutionBwdFilterAlgo_t backward_weights;
@@ -36,8 +36,9 @@ struct PreparedConv {
   size_t workspace_bytes = 0;
 };
 
-// Looks each convolution up once and keeps it. The algorithm is the first deterministic one on cuDNN's list: the list
-// comes from rules, not from measurements, so that every rank and every run has the same.
+// Prepares each convolution once, at its first use, and keeps it. The algorithm is the first deterministic one on
+// cuDNN's list. The list comes from rules, not from measurements, so that every rank and every run has the same
+// algorithm.
 class ConvCache {
  public:
   explicit ConvCache(Fp32Math math) : math_(math) {}

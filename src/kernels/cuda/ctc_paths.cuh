@@ -1,7 +1,8 @@
-// All paths of a stream through the states of its labels (ctc.cuh): forward, then backward, a block for each stream.
+// All paths of a stream through the states of its labels (ctc.cu): forward, then backward, a block for each stream.
 #pragma once
 
-#include "kernels/cuda/sequence.cuh"
+#include "kernels/cuda/dispatch.h"
+#include "kernels/cuda/sequence_steps.cuh"
 
 namespace dgc::cuda {
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/cuda/conv_cache.h"
+#include "kernels/cuda/dgc_memory.h"
 #include "kernels/cuda/graphs.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/rnn_cache.h"
@@ -24,6 +25,7 @@ CudaBackend::CudaBackend(std::shared_ptr<CudaDevice> device, Fp32Math math, int6
       libraries_(std::make_shared<cuda::Libraries>(cuda_device_)),
       convolutions_(std::make_shared<cuda::ConvCache>(math)),
       rnns_(std::make_shared<cuda::RnnCache>(cuda_device_, math)),
+      dgc_(std::make_shared<cuda::DgcScratch>(device_)),
       graphs_(std::make_shared<cuda::Graphs>(*cuda_device_)) {}
 
 CudaBackend::~CudaBackend() = default;

@@ -1,4 +1,4 @@
-// What the threads of a block find out together, for the DGC kernels: blocks of kDgcThreads threads.
+// What the kDgcThreads threads of a block compute together, for the DGC kernels.
 #pragma once
 
 #include "kernels/cuda/dgc_scratch.h"
@@ -67,7 +67,7 @@ __device__ inline DgcScan block_scan(unsigned value, DgcShared& shared) {
     const unsigned below = __shfl_up_sync(kAllLanes, sum, static_cast<unsigned>(d));
     if (lane() >= d) sum += below;
   }
-  __syncthreads();  // whoever still reads the sums of the call before
+  __syncthreads();  // waits for threads that still read the sums of the call before
   if (lane() == 31) shared.warp_sums[warp()] = sum;
   __syncthreads();
   DgcScan scan{sum - value, 0};

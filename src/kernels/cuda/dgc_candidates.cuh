@@ -88,7 +88,7 @@ __device__ inline void dgc_sort_out(const DgcCompressArgs& a, const DgcCompressS
   }
 }
 
-// Whether a segment's k largest can be told from its list. Known after dgc_sort_out.
+// True if a segment's k largest elements can be selected from its list, which is known after dgc_sort_out.
 __device__ inline bool is_listed(const DgcCompressScratch& scratch, int segment) {
   return scratch.segments[segment].usable != 0 && scratch.ties[segment] <= kDgcTies;
 }
@@ -99,7 +99,7 @@ __device__ inline bool all_are_listed(const DgcTable& table, const DgcCompressSc
   return block_sum(missing, shared) == 0;
 }
 
-// The need-th largest of the keys in shared.ties, all different.
+// Returns the need-th largest of the keys in shared.ties, which all differ.
 __device__ inline uint64_t nth_tie(unsigned count, unsigned need, DgcShared& shared) {
   for (unsigned i = threadIdx.x; i < count; i += kDgcThreads) {
     unsigned larger = 0;

@@ -7,7 +7,8 @@
 
 namespace dgc::cuda {
 
-// A fault as one number, larger for the one to report: the lowest worker's first kind, at its lowest tensor. 0: none.
+// A fault as one number, of which the largest is reported: the lowest worker's first kind, at the lowest tensor. 0
+// stands for no fault.
 __device__ inline unsigned long long fault_code(int worker, WireFaultKind kind, int tensor) {
   const auto place = static_cast<unsigned long long>(worker) << 36 | static_cast<unsigned long long>(kind) << 32 |
                      static_cast<unsigned>(tensor);
@@ -24,7 +25,7 @@ struct DgcMessages {
   __device__ const std::byte* payload(int worker) const { return (*this)[worker] + kWireHeaderBytes; }
 };
 
-// One block's entries in one message. Until it is checked it may say anything.
+// One block's entries in one message. A message that has not been checked may hold anything.
 struct DgcEntries {
   const uint16_t* offsets;
   const float* values;
@@ -39,7 +40,7 @@ struct DgcEntries {
   }
 };
 
-// Every block of every message on its own: together that is all there is to check.
+// Checks the indices of each block of each message by itself, which together are all indices.
 __device__ inline void check_indices(const DgcApplyArgs& a, unsigned long long* fault) {
   for (int64_t i = blockIdx.x; i < a.table.blocks * a.workers; i += gridDim.x) {
     const int worker = static_cast<int>(i / a.table.blocks);
@@ -87,7 +88,8 @@ __device__ inline WireFaultKind check_header(const DgcApplyArgs& a, int worker, 
   return WireFaultKind::none;
 }
 
-// Once all pieces are hashed and all indices checked. Every block does it, which costs less than to wait for one.
+// Called when all pieces are hashed and all indices are checked. Every block calls it, which costs less than waiting
+// for one block.
 __device__ inline unsigned long long find_fault(const DgcApplyArgs& a, const DgcApplyScratch& scratch,
                                                 unsigned long long& shared) {
   if (threadIdx.x == 0) shared = *scratch.fault;
@@ -119,8 +121,9 @@ struct DgcCheckShared {
   bool is_last;
 };
 
-// use() by every block once all messages are known to be sound; one fault in them becomes control->fault instead, and
-// nothing happens where a step is skipped or has a fault already. By all blocks of a cooperative launch.
+// Checks all messages, and then calls use() on every block if no message has a fault. Else the fault becomes
+// control->fault. Where the step is skipped or has a fault already, nothing happens. All blocks of a cooperative launch
+// must call this.
 template <typename Use>
 __device__ inline void use_if_sound(const DgcApplyArgs& a, const DgcApplyScratch& scratch, DgcCheckShared& shared,
                                     const Use& use) {

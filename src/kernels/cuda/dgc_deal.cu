@@ -1,27 +1,176 @@
-#include "kernels/cuda/dgc_deal.cuh"
+// Split and reduce (kernels/dgc_deal.h). Each kernel touches what is sent, and dgc_sum_dealt writes 4 bytes per element
+// of a shard besides. Sums run in worker order without atomics: the same bits as the CPU's.
+#include <algorithm>
+
+#include "kernels/cuda/dgc_check.cuh"
+#include "kernels/cuda/dgc_memory.h"
 #include "kernels/cuda/queue.h"
+#include "kernels/dgc_deal.h"
+
+namespace dgc::cuda {
+
+// The position of the first of n ascending numbers that is at least `wanted`, or, with `above`, greater than `wanted`.
+__device__ inline unsigned lower_bound(const unsigned* numbers, unsigned n, unsigned wanted, bool above = false) {
+  unsigned low = 0, high = n;
+  while (low < high) {
+    const unsigned middle = (low + high) / 2;
+    if (numbers[middle] < wanted || (above && numbers[middle] == wanted)) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+// One block for each owner reads the whole message. So it takes the entries in their order, and needs no other block.
+struct DgcDealOut {
+  static constexpr const char* kName = "dgc_deal";
+  static constexpr int kBlock = kDgcThreads;
+  using Args = DgcDealArgs;
+  using Shared = DgcShared;
+
+  __device__ static void run(const Args& a, Shared& shared) {
+    if (a.control->skip != 0) return;
+    const auto owner = static_cast<int32_t>(blockIdx.x);
+    const auto room = static_cast<unsigned>(a.deal.room);
+    uint32_t* const row = a.rows + owner * a.deal.row();
+    const std::byte* const payload = a.message + kWireHeaderBytes;
+    unsigned used = 0;
+    for (int32_t segment = 0; segment < a.table.count; ++segment) {
+      const DgcSegment& s = a.table.segments[segment];
+      const auto* ends = reinterpret_cast<const unsigned*>(payload + s.block_ends_at);
+      const auto* offsets = reinterpret_cast<const uint16_t*>(payload + s.offsets_at);
+      const auto* values = reinterpret_cast<const float*>(payload + s.values_at);
+      const auto k = static_cast<unsigned>(s.k);
+      for (unsigned first = 0; first < k; first += kDgcThreads) {
+        const unsigned i = first + threadIdx.x;
+        int64_t element = 0;
+        DgcDeal::Place place{-1, 0};
+        if (i < k) {
+          const unsigned block = lower_bound(ends, static_cast<unsigned>(s.blocks()), i, true);
+          element = s.offset + block * kDgcBlock + offsets[i];
+          place = a.deal.place(element);
+        }
+        const bool mine = place.owner == owner;
+        const DgcScan scan = block_scan(mine ? 1u : 0u, shared);
+        const unsigned slot = used + scan.before;
+        if (mine && slot < room) {
+          row[slot] = place.at;
+          row[room + slot] = __float_as_uint(values[i]);
+        } else if (mine) {
+          a.v[element] += values[i];
+        }
+        used += scan.total;
+      }
+    }
+    for (unsigned slot = used + threadIdx.x; slot < room; slot += kDgcThreads) {
+      row[slot] = DgcDeal::kEmpty;
+      row[room + slot] = 0;
+    }
+  }
+};
+
+// A block has a stretch of the shard to itself, and finds each worker's entries there: they are in order.
+struct DgcSumDealt {
+  static constexpr const char* kName = "dgc_sum_dealt";
+  static constexpr int kBlock = kDgcThreads;
+  static constexpr int64_t kStretch = 4096;
+  using Args = DgcSumDealtArgs;
+  struct Shared {};
+
+  __device__ static void run(const Args& a, Shared&) {
+    if (a.control->skip != 0) return;
+    const int64_t first = blockIdx.x * kStretch, end = smaller(first + kStretch, a.deal.shard());
+    for (int64_t i = first + threadIdx.x; i < end; i += kDgcThreads) a.shard[i] = 0;
+    __syncthreads();
+    const auto room = static_cast<unsigned>(a.deal.room);
+    for (int worker = 0; worker < a.workers; ++worker) {
+      const uint32_t* const row = a.rows + worker * a.stride;
+      for (unsigned i = lower_bound(row, room, static_cast<unsigned>(first)) + threadIdx.x; i < room;
+           i += kDgcThreads) {
+        if (row[i] >= end) break;
+        if (row[i] >= first) a.shard[row[i]] += __uint_as_float(row[room + i]);
+      }
+      __syncthreads();
+    }
+  }
+};
+
+struct DgcUndeal {
+  static constexpr const char* kName = "dgc_undeal";
+  static constexpr int kBlock = kDgcThreads;
+  struct Args {
+    DgcUndealArgs a;
+    DgcApplyScratch scratch;
+  };
+  using Shared = DgcCheckShared;
+
+  __device__ static void run(const Args& args, Shared& shared) {
+    use_if_sound(args.a, args.scratch, shared, [&] { put(args.a); });
+  }
+
+  __device__ static void put(const DgcUndealArgs& a) {
+    const DgcSegment& s = a.table.segments[0];
+    for (int64_t i = blockIdx.x; i < a.table.blocks * a.workers; i += gridDim.x) {
+      const auto owner = static_cast<int>(i / a.table.blocks);
+      const int64_t block = i % a.table.blocks;
+      const DgcEntries e(DgcMessages{a}.payload(owner), s, block);
+      for (unsigned at = e.begin + threadIdx.x; at < e.end; at += kDgcThreads) {
+        const int64_t element = a.deal.element(owner, block * kDgcBlock + e.offsets[at]);
+        if (element < a.deal.extent) a.sum[element] = e.values[at];
+      }
+    }
+  }
+};
+
+struct DgcSettle {
+  static constexpr const char* kName = "dgc_settle";
+  static constexpr int kBlock = kDgcThreads;
+  using Args = DgcSettleArgs;
+  struct Shared {};
+
+  __device__ static void run(const Args& a, Shared&) {
+    if (a.control->skip != 0 || a.control->fault.kind != WireFaultKind::none) return;
+    const int64_t slot = int64_t{blockIdx.x} * kBlock + threadIdx.x;
+    if (slot >= int64_t{a.deal.owners} * a.deal.room) return;
+    const auto owner = static_cast<int32_t>(slot / a.deal.room);
+    const uint32_t* const row = a.rows + owner * a.deal.row();
+    const int64_t i = slot % a.deal.room;
+    if (row[i] == DgcDeal::kEmpty) return;
+    const int64_t element = a.deal.element(owner, row[i]);
+    if (a.sum[element] == 0) {
+      a.v[element] += __uint_as_float(row[a.deal.room + i]);
+    } else if (a.u != nullptr) {
+      a.u[element] = 0;
+    }
+  }
+};
+
+}  // namespace dgc::cuda
 
 namespace dgc {
 
-void CudaBackend::dgc_deal(const DgcDealArgs& args) {
-  cuda::Queue queue(*this);
-  cuda::dgc_deal(queue, args);
+using namespace cuda;
+
+void KernelBackend::dgc_deal(const DgcDealArgs& args) { Queue(*this).run<DgcDealOut>(args.deal.owners, args); }
+
+void KernelBackend::dgc_sum_dealt(const DgcSumDealtArgs& args) {
+  Queue(*this).run<DgcSumDealt>((args.deal.shard() + DgcSumDealt::kStretch - 1) / DgcSumDealt::kStretch, args);
 }
 
-void CudaBackend::dgc_sum_dealt(const DgcSumDealtArgs& args) {
-  cuda::Queue queue(*this);
-  cuda::dgc_sum_dealt(queue, args);
+void KernelBackend::dgc_undeal(const DgcUndealArgs& args) {
+  Queue queue(*this);
+  if (dgc_->undeal_blocks == 0) dgc_->undeal_blocks = queue.cooperative_blocks<DgcUndeal>();
+  const int64_t useful = std::max(int64_t{1}, args.table.blocks * args.workers);
+  queue.run_cooperative<DgcUndeal>(std::min(dgc_->undeal_blocks, useful),
+                                   {args, dgc_->apply(args.workers, args.header.payload_bytes)});
 }
 
-void CudaBackend::dgc_undeal(const DgcUndealArgs& args) {
-  if (dgc_ == nullptr) dgc_ = std::make_shared<cuda::DgcScratch>(device_);
-  cuda::Queue queue(*this);
-  cuda::dgc_undeal(queue, *dgc_, args);
-}
-
-void CudaBackend::dgc_settle(const DgcSettleArgs& args) {
-  cuda::Queue queue(*this);
-  cuda::dgc_settle(queue, args);
+void KernelBackend::dgc_settle(const DgcSettleArgs& args) {
+  Queue queue(*this);
+  const int64_t slots = int64_t{args.deal.owners} * args.deal.room;
+  queue.run<DgcSettle>((slots + kDgcThreads - 1) / kDgcThreads, args);
 }
 
 }  // namespace dgc

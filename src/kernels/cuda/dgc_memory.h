@@ -10,7 +10,8 @@
 
 namespace dgc::cuda {
 
-// Cuts one stretch of memory into arrays: called once to count the bytes, and again to hand them out.
+// Cuts one stretch of memory into arrays that are aligned to 256 bytes. A first pass without memory counts the bytes,
+// and a second pass over the memory sets the arrays.
 class Carver {
  public:
   explicit Carver(void* memory) : memory_(static_cast<std::byte*>(memory)) {}
@@ -66,7 +67,7 @@ inline size_t carve(void* memory, int64_t sums, DgcDecodeScratch& to) {
   return carver.used();
 }
 
-// What the DGC ops keep between calls. It grows when a larger table or message comes, else nothing is allocated.
+// Device memory that the DGC ops keep between calls. Memory is allocated only when a larger table or message comes.
 class DgcScratch {
  public:
   explicit DgcScratch(std::shared_ptr<Device> device) : device_(std::move(device)) {}
@@ -76,11 +77,12 @@ class DgcScratch {
   const DgcDecodeScratch& decode(int32_t workers, int64_t chunks);
   const DgcApplyScratch& apply(int32_t workers, uint64_t payload_bytes);
 
-  // Blocks that fit on the GPU at once; 0: not asked yet.
+  // How many blocks of each cooperative kernel fit on the GPU at once; 0 until the first call asks.
   int64_t compress_blocks = 0, encode_blocks = 0, decode_blocks = 0, apply_blocks = 0, undeal_blocks = 0;
 
  private:
-  // Memory for what `carve_into` carves, zero at first. What it takes the place of may be in use.
+  // Replaces `memory` by zeroed memory of the size that `carve_into` counts. Queued work may still use the old memory,
+  // so this waits for the device.
   template <typename Carve>
   void grow(Buffer& memory, const Carve& carve_into) {
     device_->synchronize();

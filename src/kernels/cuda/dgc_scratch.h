@@ -6,13 +6,13 @@
 
 namespace dgc::cuda {
 
-inline constexpr int kDgcThreads = 256;                                     // of a block, in both kernels
-inline constexpr int kDgcStrip = 512;                                       // elements that a warp moves on at once
-inline constexpr int kDgcStrips = static_cast<int>(kDgcBlock) / kDgcStrip;  // of a wire block
+inline constexpr int kDgcThreads = 256;                                     // threads of a block in all DGC kernels
+inline constexpr int kDgcStrip = 512;                                       // elements that a warp works on at a time
+inline constexpr int kDgcStrips = static_cast<int>(kDgcBlock) / kDgcStrip;  // strips of a wire block
 
 // Candidates of a segment are counted by magnitude, from the guess upwards: first in fine bins of 2^-13 of an octave,
-// up to 1.375 times the guess, where the k-th largest nearly always is; then in coarse ones. The last takes all the
-// rest. Up to kDgcTies candidates in the bin of the k-th largest are told apart one by one.
+// up to 1.375 times the guess, where the k-th largest nearly always is; then in coarse bins. The last bin takes all
+// larger magnitudes. Up to kDgcTies candidates in the bin of the k-th largest are told apart one by one.
 inline constexpr unsigned kDgcFineBins = 3072;
 inline constexpr unsigned kDgcGuessBins = 4096;
 inline constexpr int kDgcFineShift = 10, kDgcCoarseShift = 14;
@@ -21,30 +21,29 @@ inline constexpr unsigned kDgcTies = 1024;
 // The radix selection takes 11, 10 and 10 bits of the magnitude.
 inline constexpr int kDgcRadixBins = 2048 + 1024 + 1024;
 
-// Room in the list of candidates: in front of segment i lie first_block * kDgcKeysPerBlock + i * kDgcKeysPerSegment
-// keys.
+// Room in the list of candidates: segment i starts at key first_block * kDgcKeysPerBlock + i * kDgcKeysPerSegment.
 inline constexpr int64_t kDgcKeysPerBlock = kDgcBlock / 8;
 inline constexpr int64_t kDgcKeysPerSegment = 256;
 
-// A strip's candidates in its segment's list, in index order. Where the radix selection is at work: how many elements
-// lie above the threshold, and how many on it.
+// Where a strip's candidates lie in its segment's list, and how many they are. They are in the order of indices.
 struct DgcStripRecord {
   unsigned first, count;
 };
 
+// In the radix selection: how many elements of a block lie above the threshold, and how many equal it.
 struct DgcBlockRecord {
   unsigned above, equal;
 };
 
 // What phase 2 of the compression finds out about a segment.
 struct DgcSegmentRecord {
-  unsigned usable;    // the list holds the k largest
-  unsigned need;      // so many of the bin with the k-th largest are among them
-  float lowest;       // a guess that would have given a list of the right length ...
-  unsigned is_short;  // ... or the one that was made, if it gave a shorter one
+  unsigned usable;  // not 0: the list holds the k largest
+  unsigned need;    // how many candidates in the bin of the k-th largest are among the k largest
+  float lowest;  // a guess that would have given a list of the right length, or the guess itself where is_short is set
+  unsigned is_short;  // not 0: the guess gave a list that is shorter than that
 };
 
-// Device memory of dgc_compress. What is "zero" is so before and after each call.
+// Device memory of dgc_compress. Arrays marked "zero" are all zero before and after each call.
 struct DgcCompressScratch {
   uint64_t* keys;
   DgcStripRecord* strips;      // [blocks * kDgcStrips]
@@ -56,7 +55,7 @@ struct DgcCompressScratch {
   unsigned* collected;         // zero [count]
   unsigned* ties;              // zero [count]
   unsigned* guess_histogram;   // zero [count * kDgcGuessBins]
-  unsigned* radix_histogram;   // zero [count * kDgcRadixBins]; only touched where the radix selection was at work
+  unsigned* radix_histogram;   // zero [count * kDgcRadixBins]; used for segments that take the radix selection
   unsigned* ticket;            // zero
 };
 
@@ -67,10 +66,10 @@ struct DgcEncodeScratch {
   unsigned* ticket;   // zero
 };
 
-// What the words of a chunk amount to (DgcCode::kChunk of them).
+// What the words of a chunk (DgcCode::kChunk words) encode.
 struct DgcChunkSum {
-  unsigned long long entries;
-  unsigned long long elements;  // run16: how far they lead
+  unsigned long long entries;   // number of entries
+  unsigned long long elements;  // run16: number of elements from the first word to the last entry or run
 };
 
 // Device memory of dgc_decode.

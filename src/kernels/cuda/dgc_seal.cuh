@@ -10,7 +10,8 @@ namespace dgc::cuda {
 inline constexpr int kHeaderWords = static_cast<int>(kWireHeaderBytes / 8);  // the last one is the checksum
 inline constexpr int kHashesPerWarp = 8;
 
-// hashes[i] = XXH64 of piece i of the payload behind message + m * stride, for `messages` of them; seed_of(m) seeds.
+// hashes[i] = the XXH64 of piece i of the payloads of `messages` messages, which lie one after another from `message`
+// on. The seed of message m is seed_of(m).
 template <typename Seed>
 __device__ inline void hash_pieces(const std::byte* message, int messages, uint64_t payload_bytes, uint64_t* hashes,
                                    const Seed& seed_of) {
@@ -30,7 +31,8 @@ __device__ inline void hash_pieces(const std::byte* message, int messages, uint6
   }
 }
 
-// By four threads: of the header's words and its pieces' hashes. pieces < 0: this group has none.
+// The hash of the header's words and the pieces' hashes, computed by four threads. pieces < 0: this group has no
+// message.
 __device__ inline uint64_t message_checksum(const uint64_t* header, const uint64_t* hashes, int64_t pieces) {
   return xxh64_by_four(pieces < 0 ? 0 : kHeaderWords - 1 + pieces, pieces < 0 ? 0 : header[2],
                        [&](int64_t w) { return w < kHeaderWords - 1 ? header[w] : hashes[w - (kHeaderWords - 1)]; });
@@ -38,8 +40,8 @@ __device__ inline uint64_t message_checksum(const uint64_t* header, const uint64
 
 static_assert(offsetof(WireHeader, step) == 16 && offsetof(WireHeader, checksum) == 40);
 
-// By one warp, once all pieces are hashed: the header with this step and the checksum, to `message` and, unless it is
-// null, to `copy`.
+// Writes the header, with this step and the checksum, to `message` and, unless it is null, to `copy`. One warp calls
+// this when all pieces are hashed.
 __device__ inline void write_header(WireHeader header, uint64_t step, const uint64_t* hashes, std::byte* message,
                                     std::byte* copy) {
   header.step = step;

@@ -24,21 +24,22 @@ void dispatch(DType type, const Body& body) {
   DGC_CHECK(false, "activations of a type that kernels do not take");
 }
 
-// The same for ops that only move elements: any type of that size will do.
+// Calls body.operator()<T>() with an unsigned integer of the same size as `type`, for ops that only move elements.
 template <typename Body>
 void dispatch_size(DType type, const Body& body) {
   if (dtype_size(type) == 2) return body.template operator()<uint16_t>();
   body.template operator()<uint32_t>();
 }
 
-// Whether accesses of 16 bytes are possible in all of these; null is.
+// True if all pointers are aligned to 16 bytes. Null pointers count as aligned.
 template <typename... Pointers>
 bool aligned(Pointers... pointers) {
   return ((reinterpret_cast<uintptr_t>(pointers) % 16 == 0) && ...);
 }
 
-// Calls body.operator()<V>(): packs of 16 bytes where all pointers are aligned for them and they divide `run`, the
-// elements that lie in a row (of several numbers: all of them or-ed; 0: any); single elements elsewhere.
+// Calls body.operator()<V>(), where V is the number of elements that a thread takes at a time: kPack<T> (16 bytes) if
+// all pointers are aligned to 16 bytes and kPack<T> divides `run`, else 1. `run` is the number of elements that lie in
+// a row; the bitwise or of several such numbers stands for all of them, and 0 for any number.
 template <typename T, typename Body, typename... Pointers>
 void dispatch_packs(int64_t run, const Body& body, Pointers... pointers) {
   if (run % kPack<T> == 0 && aligned(pointers...)) {

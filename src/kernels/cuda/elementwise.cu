@@ -1,28 +1,182 @@
-#include "kernels/cuda/elementwise.cuh"
+// y = f(x) element by element: sums, activations and their derivatives, conversions. Each element is read once and
+// written once; y may be x, dx may be dy. Arithmetic is in fp32, rounded to T at the end. A NaN stays a NaN.
+#include <type_traits>
+
+#include "kernels/cuda/dispatch.h"
 #include "kernels/cuda/queue.h"
+
+namespace dgc::cuda {
+
+template <typename T, int V>
+struct Add {
+  static constexpr const char* kName = "add";
+  static constexpr int kBlock = kElementwiseBlock;
+  struct Args {
+    const T* x;
+    T* y;
+    int64_t n;
+  };
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    each_element<V>(a.n, [&]<int N>(int64_t i) {
+      float x[N], y[N];
+      load(a.x + i, x);
+      load(a.y + i, y);
+#pragma unroll
+      for (int j = 0; j < N; ++j) y[j] += x[j];
+      store(y, a.y + i);
+    });
+  }
+};
+
+template <typename T, int V>
+struct ActivationForward {
+  static constexpr const char* kName = "activation_forward";
+  static constexpr int kBlock = kElementwiseBlock;
+  struct Args {
+    Activation kind;
+    const T* x;
+    T* y;
+    int64_t n;
+  };
+  using Shared = NoShared;
+
+  __device__ static float value(Activation kind, float x) {
+    switch (kind) {
+      case Activation::relu:
+        return x < 0 ? 0 : x;  // so that NaN stays NaN
+      case Activation::tanh:
+        return tanhf(x);
+      case Activation::clipped_relu:
+        return x < 0 ? 0 : x > kReluClip ? kReluClip : x;
+      default:
+        return 1 / (1 + expf(-x));
+    }
+  }
+  __device__ static void run(const Args& a, Shared&) {
+    each_element<V>(a.n, [&]<int N>(int64_t i) {
+      float x[N];
+      load(a.x + i, x);
+#pragma unroll
+      for (int j = 0; j < N; ++j) x[j] = value(a.kind, x[j]);
+      store(x, a.y + i);
+    });
+  }
+};
+
+template <typename T, int V>
+struct ActivationBackward {
+  static constexpr const char* kName = "activation_backward";
+  static constexpr int kBlock = kElementwiseBlock;
+  struct Args {
+    Activation kind;
+    const T* y;
+    const T* dy;
+    T* dx;
+    int64_t n;
+  };
+  using Shared = NoShared;
+
+  __device__ static float gradient(Activation kind, float y, float dy) {
+    switch (kind) {
+      case Activation::relu:
+        return y > 0 ? dy : 0;
+      case Activation::tanh:
+        return dy * (1 - y * y);
+      case Activation::clipped_relu:
+        return y > 0 && y < kReluClip ? dy : 0;
+      default:
+        return dy * (y * (1 - y));
+    }
+  }
+  __device__ static void run(const Args& a, Shared&) {
+    each_element<V>(a.n, [&]<int N>(int64_t i) {
+      float y[N], d[N];
+      load(a.y + i, y);
+      load(a.dy + i, d);
+#pragma unroll
+      for (int j = 0; j < N; ++j) d[j] = gradient(a.kind, y[j], d[j]);
+      store(d, a.dx + i);
+    });
+  }
+};
+
+template <typename From, typename To, int V>
+struct Convert {
+  static constexpr const char* kName = "convert";
+  static constexpr int kBlock = kElementwiseBlock;
+  struct Args {
+    const From* x;
+    To* y;
+    int64_t n;
+  };
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    each_element<V>(a.n, [&]<int N>(int64_t i) {
+      float x[N];
+      load(a.x + i, x);
+      store(x, a.y + i);
+    });
+  }
+};
+
+}  // namespace dgc::cuda
 
 namespace dgc {
 
-using cuda::Queue;
+using namespace cuda;
 
-void CudaBackend::add(ConstView x, View y) {
+void KernelBackend::add(ConstView x, View y) {
   Queue queue(*this);
-  cuda::add(queue, x, y);
+  const int64_t n = y.numel();
+  dispatch(y.dtype, [&]<typename T>() {
+    const auto run = [&]<int V>() {
+      queue.run<Add<T, V>>(elementwise_blocks(n, V), {pointer<T>(x), pointer<T>(y), n});
+    };
+    dispatch_packs<T>(0, run, x.data, y.data);
+  });
 }
 
-void CudaBackend::activation_forward(Activation kind, ConstView x, View y) {
+void KernelBackend::activation_forward(Activation kind, ConstView x, View y) {
   Queue queue(*this);
-  cuda::activation_forward(queue, kind, x, y);
+  const int64_t n = y.numel();
+  dispatch(y.dtype, [&]<typename T>() {
+    const auto run = [&]<int V>() {
+      queue.run<ActivationForward<T, V>>(elementwise_blocks(n, V), {kind, pointer<T>(x), pointer<T>(y), n});
+    };
+    dispatch_packs<T>(0, run, x.data, y.data);
+  });
 }
 
-void CudaBackend::activation_backward(Activation kind, ConstView y, ConstView dy, View dx) {
+void KernelBackend::activation_backward(Activation kind, ConstView y, ConstView dy, View dx) {
   Queue queue(*this);
-  cuda::activation_backward(queue, kind, y, dy, dx);
+  const int64_t n = dx.numel();
+  dispatch(dx.dtype, [&]<typename T>() {
+    const auto run = [&]<int V>() {
+      queue.run<ActivationBackward<T, V>>(elementwise_blocks(n, V),
+                                          {kind, pointer<T>(y), pointer<T>(dy), pointer<T>(dx), n});
+    };
+    dispatch_packs<T>(0, run, y.data, dy.data, dx.data);
+  });
 }
 
-void CudaBackend::convert(ConstView x, View y) {
+// Four elements at a time: a pack of the widest type there is.
+void KernelBackend::convert(ConstView x, View y) {
   Queue queue(*this);
-  cuda::convert(queue, x, y);
+  if (x.dtype == y.dtype) return queue.device().copy(y.data, x.data, y.bytes());
+  const int64_t n = y.numel();
+  dispatch(x.dtype, [&]<typename From>() {
+    dispatch(y.dtype, [&]<typename To>() {
+      if constexpr (!std::is_same_v<From, To>) {
+        const auto run = [&]<int V>() {
+          queue.run<Convert<From, To, V>>(elementwise_blocks(n, V), {pointer<From>(x), pointer<To>(y), n});
+        };
+        dispatch_packs<float>(0, run, x.data, y.data);
+      }
+    });
+  });
 }
 
 }  // namespace dgc

@@ -11,8 +11,8 @@
 
 namespace dgc::cuda {
 
-// What run_recorded() remembers. A body runs as it is until everything it needs is allocated and set up, is recorded
-// into a CUDA graph then, and from then on replayed: one launch for a whole step.
+// The recordings of run_recorded(). A body is called as it is until all that it needs is allocated and set up. The next
+// call records it into a CUDA graph, and later calls replay the graph: one launch for a whole step.
 class Graphs {
  public:
   explicit Graphs(const CudaDevice& device) : device_(device) {}
@@ -27,13 +27,13 @@ class Graphs {
     uint64_t key = 0;
     int runs = 0;
     cudaGraphExec_t graph = nullptr;
-    size_t allocations = 0;  // of the device, when it was recorded
+    size_t allocations = 0;  // CudaDevice::allocations() when the graph was recorded
   };
   Recording& find(uint64_t key);
   void record(Recording&, const std::function<void()>& body);
 
   const CudaDevice& device_;
-  std::vector<Recording> recordings_;  // the one used last comes last
+  std::vector<Recording> recordings_;  // the recording that was used last is the last one
 };
 
 }  // namespace dgc::cuda

@@ -9,7 +9,7 @@ namespace dgc::cuda {
 // threads of the last of `blocks` blocks, which then see everything that the others wrote before they asked.
 // Every thread of every block calls this once; `is_last` is the block's shared memory.
 __device__ inline bool last_block(unsigned* ticket, unsigned blocks, bool& is_last) {
-  __threadfence();  // before the ticket: who sees it sees the results
+  __threadfence();  // before the ticket, so that a block that sees the ticket sees the results
   __syncthreads();
   if (threadIdx.x == 0) {
     is_last = atomicAdd(ticket, 1u) == blocks - 1;
@@ -20,7 +20,7 @@ __device__ inline bool last_block(unsigned* ticket, unsigned blocks, bool& is_la
   return is_last;
 }
 
-// So many counters a backend keeps: more channels than this times 32 no batch normalisation has.
+// How many counters a backend keeps. That is enough for 32 times as many channels of a batch normalisation.
 inline constexpr int kTickets = 4096;
 
 }  // namespace dgc::cuda

@@ -12,13 +12,13 @@ namespace dgc::cuda {
 
 inline void check(cudaError_t error, const char* call) { check_cuda(error, call); }
 
-// Where and how large a kernel runs. One dimension is enough for all of ours.
+// The stream and the size of a kernel's launch. All of our kernels have one-dimensional grids and blocks.
 struct Launch {
   const char* name;  // what profilers and errors call it
   cudaStream_t stream;
-  int64_t grid;  // blocks; 0 launches nothing
-  int block;     // threads of a block
-  size_t shared = 0;
+  int64_t grid;       // number of blocks; 0 launches nothing
+  int block;          // threads of a block
+  size_t shared = 0;  // dynamic shared memory in bytes
 };
 
 struct NvtxRange {
@@ -43,13 +43,13 @@ void launch_with(const Launch& how, cudaLaunchAttribute* attribute, void (*kerne
   check(cudaGetLastError(), how.name);
 }
 
-// Queues kernel<<<grid, block, shared, stream>>>(args...). Throws InternalError that names it.
+// Queues kernel<<<grid, block, shared, stream>>>(args...). Throws InternalError, which names the kernel.
 template <typename... Params, typename... Args>
 void launch(const Launch& how, void (*kernel)(Params...), Args&&... args) {
   launch_with(how, nullptr, kernel, static_cast<Args&&>(args)...);
 }
 
-// The same for a kernel that calls grid_sync(): all blocks must be on the GPU at once, so grid is at most
+// Queues a kernel that calls grid_sync(). All of its blocks must be on the GPU at once, so `grid` must be at most
 // cooperative_blocks().
 template <typename... Params, typename... Args>
 void launch_cooperative(const Launch& how, void (*kernel)(Params...), Args&&... args) {
@@ -59,7 +59,8 @@ void launch_cooperative(const Launch& how, void (*kernel)(Params...), Args&&... 
   launch_with(how, &cooperative, kernel, static_cast<Args&&>(args)...);
 }
 
-// So many blocks of this kernel fit on the GPU at once. Not for each step: it asks the driver.
+// Returns how many blocks of the kernel fit on the GPU at once. The call asks the driver, which is too slow for each
+// step.
 template <typename... Params>
 int64_t cooperative_blocks(const CudaDevice& device, void (*kernel)(Params...), int block, size_t shared = 0) {
   int per_multiprocessor = 0;

@@ -10,12 +10,12 @@
 
 namespace dgc::cuda {
 
-// Throw InternalError that names the call.
+// These throw InternalError, which names the call, unless the status is success.
 void check(cudnnStatus_t status, const char* call);
 void check(cublasStatus_t status, const char* call);
 
-// cuDNN and cuBLAS on the device's stream. Each is set up when it is first asked for: that takes them a good part of a
-// second and memory of their own.
+// cuDNN and cuBLAS on the device's stream. Each library is set up when it is first used, because that takes a good part
+// of a second, and memory.
 struct Libraries {
  public:
   explicit Libraries(std::shared_ptr<CudaDevice> device) : device_(std::move(device)) {}

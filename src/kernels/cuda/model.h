@@ -7,15 +7,15 @@
 
 #include <cstdint>
 
-// What a kernel body may use beside CUDA's own names. Bodies (*.cuh) take their shared memory as a struct by reference
-// and include this file; tests put tests/emulation before src on the include path, so that there the same line finds
-// an emulation and the same bodies run without a GPU.
+// What a kernel body may use besides CUDA's own names. Bodies take their shared memory as a struct by reference and
+// include this file. The tests put tests/emulation before src on the include path, so that the same line finds an
+// emulation there, and the same bodies run without a GPU.
 namespace dgc::cuda {
 
-// All threads of all blocks: for kernels launched cooperatively.
+// Waits for all threads of all blocks. Only kernels that are launched cooperatively may call it.
 __device__ __forceinline__ void grid_sync() { cooperative_groups::this_grid().sync(); }
 
-// The clock of the GPU, the same one for all that runs on it. It moves on in steps, of a microsecond on some.
+// Reads the GPU's clock, which all of its kernels share. On some GPUs it advances in steps of a microsecond.
 __device__ __forceinline__ uint64_t clock_nanoseconds() {
   uint64_t now;
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));

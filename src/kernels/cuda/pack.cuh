@@ -10,7 +10,7 @@ namespace dgc::cuda {
 template <typename T>
 inline constexpr int kPack = static_cast<int>(16 / sizeof(T));
 
-// Whole words, so that a pack stays in registers and the compiler sees one access.
+// A pack is stored as whole words, so that it stays in registers and the compiler makes one access.
 template <int kBytes>
 struct alignas(kBytes) Words {
   uint32_t word[kBytes / 4];
@@ -74,13 +74,14 @@ struct NoShared {};
 
 inline constexpr int kElementwiseBlock = 256;
 
-// Blocks for n elements, V to a thread.
+// The number of blocks for n elements, if each thread takes V of them.
 constexpr int64_t elementwise_blocks(int64_t n, int v) {
   const int64_t per_block = int64_t{kElementwiseBlock} * v;
   return (n + per_block - 1) / per_block;
 }
 
-// Calls body<V>(i) for elements i ... i + V - 1, V the same or 1: each element of n once.
+// Calls body<N>(i) for the elements i ... i + N - 1, where N is V or, at the end, 1. Each of the n elements is covered
+// once.
 template <int V, typename Body>
 __device__ inline void each_element(int64_t n, const Body& body) {
   const int64_t at = (int64_t{blockIdx.x} * kElementwiseBlock + threadIdx.x) * V;

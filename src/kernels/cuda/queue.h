@@ -4,16 +4,23 @@
 #include <cstddef>
 
 #include "kernels/cuda/cuda_backend.h"
+#include "kernels/cuda/last_block.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/model.h"
 
-namespace dgc::cuda {
+// What a .cu file needs to define ops. Each file is compiled twice: for the program by nvcc, and for the tests by g++,
+// with tests/emulation before src on the include path. There this header and model.h are an emulation, so that the same
+// host code and the same bodies run without a GPU. weights.cu alone is for the program only.
+namespace dgc {
 
-// A kernel is a struct: kName, kBlock (threads of a block), Args, Shared and
+using KernelBackend = CudaBackend;
+
+namespace cuda {
+
+// A kernel is a struct with kName, kBlock (the number of threads of a block), Args, Shared and
 //   __device__ static void run(const Args&, Shared&).
-// kBlocksAtOnce, where it has one, bounds its registers: so many blocks must fit on a multiprocessor.
-// An op is a host function template that cuts its data into launches of kernels on a Queue. Tests give it a queue that
-// emulates them, so that the same host code and the same bodies run without a GPU.
+// kBlocksAtOnce, where a kernel has it, bounds the kernel's registers: so many blocks must fit on a multiprocessor.
+// An op is a member function of KernelBackend that cuts its data into launches of kernels on a Queue.
 template <typename Kernel>
 consteval int blocks_at_once() {
   if constexpr (requires { Kernel::kBlocksAtOnce; }) {
@@ -30,7 +37,7 @@ __global__ void __launch_bounds__(Kernel::kBlock, blocks_at_once<Kernel>())
   Kernel::run(args, shared);
 }
 
-// What an op needs of the backend.
+// Launches kernels on a backend's stream, and hands out what ops need besides.
 class Queue {
  public:
   explicit Queue(CudaBackend& backend) : backend_(backend) {}
@@ -39,7 +46,8 @@ class Queue {
   void run(int64_t blocks, const typename Kernel::Args& args) {
     launch({Kernel::kName, backend_.stream(), blocks, Kernel::kBlock}, global<Kernel>, args);
   }
-  // For kernels that call grid_sync(): `blocks` is at most cooperative_blocks(), which asks the driver, so keep it.
+  // run_cooperative() is for kernels that call grid_sync(): `blocks` must be at most cooperative_blocks(). Ops keep
+  // that number, because the call asks the driver.
   template <typename Kernel>
   int64_t cooperative_blocks() const {
     return std::min(cuda::cooperative_blocks(*backend_.cuda_device_, global<Kernel>, Kernel::kBlock),
@@ -49,8 +57,12 @@ class Queue {
   void run_cooperative(int64_t blocks, const typename Kernel::Args& args) {
     launch_cooperative({Kernel::kName, backend_.stream(), blocks, Kernel::kBlock}, global<Kernel>, args);
   }
-  std::byte* scratch(size_t bytes) { return backend_.workspace(bytes); }  // once per op
-  unsigned* tickets() { return backend_.tickets(); }                      // for last_block(), kTickets of them
+  std::byte* scratch(size_t bytes) { return backend_.workspace(bytes); }  // an op may ask once
+  unsigned* tickets() {
+    Buffer& tickets = backend_.tickets_;  // kTickets counters for last_block()
+    if (tickets.data() == nullptr) tickets = Buffer(backend_.device_, kTickets * sizeof(unsigned));  // zeroed
+    return static_cast<unsigned*>(tickets.data());
+  }
   int multiprocessors() const { return backend_.cuda_device_->multiprocessors(); }
   Device& device() { return *backend_.device_; }
 
@@ -58,4 +70,6 @@ class Queue {
   CudaBackend& backend_;
 };
 
-}  // namespace dgc::cuda
+}  // namespace cuda
+
+}  // namespace dgc

@@ -20,8 +20,8 @@ struct RnnKey {
 // The parameters of a recurrent layer in the order of RnnWeights; without biases the last two are null.
 using RnnPointers = std::array<const float*, 4>;
 
-// What cuDNN needs to know about one recurrent layer. It wants all parameters in one "weight space" of the activations'
-// type.
+// What cuDNN needs to know about one recurrent layer. cuDNN wants all parameters in one "weight space" of the
+// activations' type.
 class PreparedRnn {
  public:
   // Elements [from, from + numel) of parameter `tensor` lie at `to` in the weight space.
@@ -53,11 +53,11 @@ class PreparedRnn {
                  const void* at);
 
   DType type_;
-  cudnnDropoutDescriptor_t dropout_ = nullptr;  // none: it is a layer of its own
+  cudnnDropoutDescriptor_t dropout_ = nullptr;  // no dropout: that is a layer of its own
   cudnnTensorDescriptor_t matrix_ = nullptr, bias_ = nullptr;
 };
 
-// Looks each layer up once and keeps it.
+// Prepares each layer once, at its first use, and keeps it.
 class RnnCache {
  public:
   RnnCache(std::shared_ptr<Device> device, Fp32Math math) : device_(std::move(device)), math_(math) {}

@@ -1,34 +1,188 @@
+// Padded sequences (SequenceArgs): masking, reversing, the change between the layouts of images and of recurrent
+// layers, and the lookahead convolution. Each reads what it needs once and writes every element of y once; lengths come
+// from the device, so that a recorded step serves batches of any lengths. The first three only move elements, of any
+// type of their size.
+#include "kernels/cuda/dispatch.h"
 #include "kernels/cuda/queue.h"
-#include "kernels/cuda/sequence.cuh"
+#include "kernels/cuda/sequence_steps.cuh"
+
+namespace dgc::cuda {
+
+template <typename T>
+struct SequenceMoveArgs {
+  SequenceArgs size;
+  int64_t n;  // elements
+  const int32_t* lengths;
+  const T* x;
+  T* y;
+};
+
+template <typename T, int V>
+struct SequenceMask {
+  static constexpr const char* kName = "sequence_mask";
+  static constexpr int kBlock = kElementwiseBlock;
+  using Args = SequenceMoveArgs<T>;
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    const int64_t i = (int64_t{blockIdx.x} * kBlock + threadIdx.x) * V;
+    if (i >= a.n) return;
+    Pack<T, V> pack{};
+    if (is_valid(a.size, a.lengths, i / a.size.width)) pack = load_pack<V>(a.x + i);
+    store_pack<V>(pack, a.y + i);
+  }
+};
+
+template <typename T, int V>
+struct SequenceReverse {
+  static constexpr const char* kName = "sequence_reverse";
+  static constexpr int kBlock = kElementwiseBlock;
+  using Args = SequenceMoveArgs<T>;
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    const int64_t i = (int64_t{blockIdx.x} * kBlock + threadIdx.x) * V;
+    if (i >= a.n) return;
+    const FramePlace to = frame_place(a.size, i / a.size.width);
+    const int64_t valid = valid_steps(a.size, a.lengths[to.stream]);
+    Pack<T, V> pack{};
+    if (to.step < valid) {
+      const int64_t from = frame_at(a.size, {to.stream, valid - 1 - to.step});
+      pack = load_pack<V>(a.x + from * a.size.width + i % a.size.width);
+    }
+    store_pack<V>(pack, a.y + i);
+  }
+};
+
+template <typename T>
+struct SwapAxes {
+  static constexpr const char* kName = "swap_axes";
+  static constexpr int kBlock = kElementwiseBlock;
+  struct Args {
+    TransposeArgs size;
+    const T* x;
+    T* y;
+  };
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    const TransposeArgs& s = a.size;
+    const int64_t to = int64_t{blockIdx.x} * kBlock + threadIdx.x, block = s.rows * s.columns;
+    if (to >= s.outer * s.inner * block) return;
+    const int64_t row = to % s.rows, column = to / s.rows % s.columns, at = to / block;
+    a.y[to] = a.x[(at % s.outer * s.inner + at / s.outer) * block + row * s.columns + column];
+  }
+};
+
+// y[t] = sum of w[k] * x[t + k * kDirection] over the steps that there are: the output looks at what comes later, the
+// gradient of its input at what came before.
+inline constexpr int kLater = 1, kEarlier = -1;
+template <typename T, int kDirection>
+struct LookaheadSum {
+  static constexpr const char* kName = kDirection == kLater ? "lookahead_forward" : "lookahead_backward_data";
+  static constexpr int kBlock = kElementwiseBlock;
+  struct Args {
+    LookaheadArgs size;
+    const T* x;
+    const float* w;
+    T* y;
+  };
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    const LookaheadArgs& s = a.size;
+    const int64_t i = int64_t{blockIdx.x} * kBlock + threadIdx.x, row = s.streams * s.channels;
+    if (i >= s.steps * row) return;
+    const int64_t step = i / row, there = kDirection == kLater ? s.steps - step : step + 1;
+    const float* const w = a.w + i % s.channels * s.context;
+    float sum = 0;
+    for (int64_t k = 0; k < s.context && k < there; ++k) sum += w[k] * to_float(a.x[i + k * kDirection * row]);
+    a.y[i] = from_float<T>(sum);
+  }
+};
+
+// A thread per weight walks over all steps: neighbouring threads have neighbouring channels, so that a warp reads
+// lines.
+template <typename T>
+struct LookaheadWeights {
+  static constexpr const char* kName = "lookahead_backward_weights";
+  static constexpr int kBlock = 128;
+  struct Args {
+    LookaheadArgs size;
+    const T* x;
+    const T* dy;
+    float* dw;
+  };
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    const LookaheadArgs& s = a.size;
+    const int64_t i = int64_t{blockIdx.x} * kBlock + threadIdx.x;
+    if (i >= s.context * s.channels) return;
+    const int64_t k = i / s.channels, channel = i % s.channels, ahead = k * s.streams * s.channels;
+    double sum = 0;
+    for (int64_t r = 0; r < (s.steps - k) * s.streams; ++r) {
+      const int64_t at = r * s.channels + channel;
+      sum += static_cast<double>(to_float(a.dy[at]) * to_float(a.x[at + ahead]));
+    }
+    a.dw[channel * s.context + k] += static_cast<float>(sum);
+  }
+};
+
+template <template <typename, int> typename Move>
+void move_sequences(Queue queue, const SequenceArgs& args, ConstView lengths, ConstView x, View y) {
+  const int64_t n = args.steps * args.streams * args.width;
+  dispatch_size(y.dtype, [&]<typename T>() {
+    const auto run = [&]<int V>() {
+      queue.run<Move<T, V>>(elementwise_blocks(n, V), {args, n, lengths.i32(), pointer<T>(x), pointer<T>(y)});
+    };
+    dispatch_packs<T>(args.width, run, x.data, y.data);
+  });
+}
+
+template <int kDirection>
+void lookahead_sum(Queue queue, const LookaheadArgs& args, ConstView x, ConstView w, View y) {
+  const int64_t n = args.steps * args.streams * args.channels;
+  dispatch(y.dtype, [&]<typename T>() {
+    queue.run<LookaheadSum<T, kDirection>>(elementwise_blocks(n, 1), {args, pointer<T>(x), w.f32(), pointer<T>(y)});
+  });
+}
+
+}  // namespace dgc::cuda
 
 namespace dgc {
 
-using cuda::Queue;
+using namespace cuda;
 
-void CudaBackend::sequence_mask(const SequenceArgs& args, ConstView lengths, ConstView x, View y) {
-  Queue queue(*this);
-  cuda::sequence_mask(queue, args, lengths, x, y);
+void KernelBackend::sequence_mask(const SequenceArgs& args, ConstView lengths, ConstView x, View y) {
+  move_sequences<SequenceMask>(Queue(*this), args, lengths, x, y);
 }
 
-void CudaBackend::sequence_reverse(const SequenceArgs& args, ConstView lengths, ConstView x, View y) {
-  Queue queue(*this);
-  cuda::sequence_reverse(queue, args, lengths, x, y);
+void KernelBackend::sequence_reverse(const SequenceArgs& args, ConstView lengths, ConstView x, View y) {
+  move_sequences<SequenceReverse>(Queue(*this), args, lengths, x, y);
 }
 
-void CudaBackend::transpose(const TransposeArgs& args, ConstView x, View y) {
+void KernelBackend::transpose(const TransposeArgs& args, ConstView x, View y) {
   Queue queue(*this);
-  cuda::swap_axes(queue, args, x, y);
+  const int64_t n = args.outer * args.inner * args.rows * args.columns;
+  dispatch_size(y.dtype, [&]<typename T>() {
+    queue.run<SwapAxes<T>>(elementwise_blocks(n, 1), {args, pointer<T>(x), pointer<T>(y)});
+  });
 }
 
-void CudaBackend::lookahead_forward(const LookaheadArgs& args, ConstView x, ConstView w, View y) {
-  Queue queue(*this);
-  cuda::lookahead_forward(queue, args, x, w, y);
+void KernelBackend::lookahead_forward(const LookaheadArgs& args, ConstView x, ConstView w, View y) {
+  lookahead_sum<kLater>(Queue(*this), args, x, w, y);
 }
 
-void CudaBackend::lookahead_backward(const LookaheadArgs& args, ConstView x, ConstView w, ConstView dy, View dx,
-                                     View dw) {
+void KernelBackend::lookahead_backward(const LookaheadArgs& args, ConstView x, ConstView w, ConstView dy, View dx,
+                                       View dw) {
   Queue queue(*this);
-  cuda::lookahead_backward(queue, args, x, w, dy, dx, dw);
+  if (dx) lookahead_sum<kEarlier>(queue, args, dy, w, dx);
+  const int64_t weights = args.context * args.channels;
+  dispatch(dy.dtype, [&]<typename T>() {
+    constexpr int64_t kBlock = LookaheadWeights<T>::kBlock;
+    queue.run<LookaheadWeights<T>>((weights + kBlock - 1) / kBlock, {args, pointer<T>(x), pointer<T>(dy), dw.f32()});
+  });
 }
 
 }  // namespace dgc

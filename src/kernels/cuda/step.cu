@@ -1,33 +1,131 @@
+// The step as a whole: what is decided once per step, from and into device memory, so that the host never waits. A few
+// numbers each, in the CPU's own order of operations: the same bits. Every operation rounds on its own (--fmad=false).
+#include <span>
+
+#include "kernels/cuda/dispatch.h"
 #include "kernels/cuda/queue.h"
-#include "kernels/cuda/step.cuh"
+
+namespace dgc::cuda {
+
+struct BeginStep {
+  static constexpr const char* kName = "begin_step";
+  static constexpr int kBlock = 32;
+  struct Args {
+    StepInput input;
+    StepControl* control;
+    WorkerShare* local;
+    int count;
+  };
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    const int me = static_cast<int>(threadIdx.x);
+    for (int i = me; i < a.count; i += kBlock) a.local[i] = {0, 0, 0, 0, a.input.stop ? 1.0 : 0.0};
+    if (me != 0) return;
+    StepControl& c = *a.control;
+    if (c.scale_every > 0 && c.skip != 0) {
+      c.loss_scale = c.loss_scale / 2 > 1 ? c.loss_scale / 2 : 1;
+      c.good_steps = 0;
+    } else if (c.scale_every > 0 && ++c.good_steps > c.scale_every) {
+      c.loss_scale *= 2;
+      c.good_steps = 1;
+    }
+    c.step = a.input.step;
+    c.lr = a.input.lr;
+    c.skip = 0;
+    c.mean_square = 0;
+  }
+};
+
+// One thread: the sum over workers has an order.
+struct JudgeStep {
+  static constexpr const char* kName = "judge_step";
+  static constexpr int kBlock = 1;
+  struct Args {
+    const WorkerShare* all;
+    int count;
+    StepControl* control;
+  };
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    double sum = 0;
+    for (int i = 0; i < a.count; ++i) sum += a.all[i].square;
+    const double scale = static_cast<double>(a.control->loss_scale);
+    a.control->skip = sum - sum == 0 ? 0 : 1;  // infinity - infinity is NaN, as is NaN - NaN
+    a.control->mean_square = sum / a.count / (scale * scale);
+  }
+};
+
+struct ClipScales {
+  static constexpr const char* kName = "clip_scales";
+  static constexpr int kBlock = 128;
+  using Args = ClipArgs;
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    const int64_t i = int64_t{blockIdx.x} * kBlock + threadIdx.x;
+    if (i >= a.count) return;
+    const double divisor = a.divisor * static_cast<double>(a.control->loss_scale);
+    const double norm = sqrt(a.squares[i * a.stride]) / divisor, share = a.limit / (norm + 1e-6);
+    a.scales[i] = static_cast<float>((share < 1 ? share : 1.0) / divisor);
+  }
+};
+
+// Reads and writes each byte once, or nothing at all.
+template <typename T, int V, bool when_skipped>
+struct CopyByVerdict {
+  static constexpr const char* kName = when_skipped ? "copy_if_skipped" : "copy_unless_skipped";
+  static constexpr int kBlock = kElementwiseBlock;
+  struct Args {
+    const StepControl* control;
+    const T* from;
+    T* to;
+    int64_t n;
+  };
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    if ((a.control->skip != 0) != when_skipped) return;
+    each_element<V>(a.n, [&]<int N>(int64_t i) { store_pack<N>(load_pack<N>(a.from + i), a.to + i); });
+  }
+};
+
+template <bool when_skipped>
+void copy_by_verdict(Queue queue, const StepControl* control, ConstView from, View to) {
+  dispatch_size(to.dtype, [&]<typename T>() {
+    const auto run = [&]<int V>() {
+      queue.run<CopyByVerdict<T, V, when_skipped>>(elementwise_blocks(to.numel(), V),
+                                                   {control, pointer<T>(from), pointer<T>(to), to.numel()});
+    };
+    dispatch_packs<T>(0, run, from.data, to.data);
+  });
+}
+
+}  // namespace dgc::cuda
 
 namespace dgc {
 
-using cuda::Queue;
+using namespace cuda;
 
-void CudaBackend::begin_step(const StepInput& input, StepControl* control, std::span<WorkerShare> local) {
-  Queue queue(*this);
-  cuda::begin_step(queue, input, control, local);
+void KernelBackend::begin_step(const StepInput& input, StepControl* control, std::span<WorkerShare> local) {
+  Queue(*this).run<BeginStep>(1, {input, control, local.data(), static_cast<int>(local.size())});
 }
 
-void CudaBackend::judge_step(std::span<const WorkerShare> all, StepControl* control) {
-  Queue queue(*this);
-  cuda::judge_step(queue, all, control);
+void KernelBackend::judge_step(std::span<const WorkerShare> all, StepControl* control) {
+  Queue(*this).run<JudgeStep>(1, {all.data(), static_cast<int>(all.size()), control});
 }
 
-void CudaBackend::clip_scales(const ClipArgs& args) {
-  Queue queue(*this);
-  cuda::clip_scales(queue, args);
+void KernelBackend::clip_scales(const ClipArgs& args) {
+  Queue(*this).run<ClipScales>((args.count + ClipScales::kBlock - 1) / ClipScales::kBlock, args);
 }
 
-void CudaBackend::copy_unless_skipped(const StepControl* control, ConstView from, View to) {
-  Queue queue(*this);
-  cuda::copy_by_verdict<false>(queue, control, from, to);
+void KernelBackend::copy_unless_skipped(const StepControl* control, ConstView from, View to) {
+  copy_by_verdict<false>(Queue(*this), control, from, to);
 }
 
-void CudaBackend::copy_if_skipped(const StepControl* control, ConstView from, View to) {
-  Queue queue(*this);
-  cuda::copy_by_verdict<true>(queue, control, from, to);
+void KernelBackend::copy_if_skipped(const StepControl* control, ConstView from, View to) {
+  copy_by_verdict<true>(Queue(*this), control, from, to);
 }
 
 }  // namespace dgc

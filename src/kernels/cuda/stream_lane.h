@@ -8,8 +8,8 @@
 
 namespace dgc::cuda {
 
-// Another stream of the owner's GPU. A task only queues, so the owner's thread runs it at once; what must come before
-// what the GPU learns from events, which become edges of the graph where a step is recorded.
+// A lane on another stream of the owner's GPU. A task only queues work, so the owner's thread calls it at once. Events
+// make one stream wait for the other; where a step is recorded, they become edges of the graph.
 class StreamLane final : public Lane {
  public:
   StreamLane(std::shared_ptr<CudaDevice> owners, Fp32Math math);

@@ -4,7 +4,8 @@
 
 namespace dgc::cuda {
 
-// The kernels of weights.cuh, for files that g++ compiles. Weights: fp32 in PyTorch's layout.
+// The kernels of weights.cuh (which states the shapes), for files that g++ compiles. Weights are fp32 in PyTorch's
+// layout.
 size_t filter_bytes(const Conv2dArgs&, DType);
 void load_filter(CudaBackend&, const Conv2dArgs&, ConstView w, DType, void* to);
 void add_filter(CudaBackend&, const Conv2dArgs&, DType, const void* from, View dw);

@@ -1,8 +1,7 @@
 // A message as dense numbers (kernels/dgc_args.h): every block of 65,536 elements becomes zero and then takes its
 // entries, in one launch; 4 bytes written per element.
-#pragma once
-
 #include "kernels/cuda/dgc_check.cuh"
+#include "kernels/cuda/queue.h"
 
 namespace dgc::cuda {
 
@@ -29,9 +28,12 @@ struct DgcScatter {
   }
 };
 
-template <typename Queue>
-void dgc_scatter(Queue& queue, const DgcScatterArgs& args) {
-  queue.template run<DgcScatter>(args.table.blocks, args);
-}
-
 }  // namespace dgc::cuda
+
+namespace dgc {
+
+using namespace cuda;
+
+void KernelBackend::dgc_scatter(const DgcScatterArgs& args) { Queue(*this).run<DgcScatter>(args.table.blocks, args); }
+
+}  // namespace dgc

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "kernels/cpu/cpu_backend.h"
+#include "kernels/cuda/dgc_memory.h"
+#include "kernels/cuda/last_block.cuh"
+
+namespace dgc {
+
+namespace cuda {
+class EmulatedQueue;  // kernels/cuda/queue.h next to this file
+}
+
+// Our CUDA kernels on the processor, emulated; what comes from cuDNN and cuBLAS on a GPU is the CPU backend's here. The
+// ops are those of src/kernels/cuda/*.cu, compiled once more.
+class EmulatedBackend final : public CpuBackend {
+ public:
+  explicit EmulatedBackend(uint64_t seed = 1)
+      : CpuBackend(1), seed_(seed), tickets_(cuda::kTickets), dgc_(std::make_shared<cuda::DgcScratch>(device())) {}
+
+  std::string name() const override { return "cuda-emulated"; }
+  bool supports(DType activations) const override { return activations != DType::i32; }  // where the kernels are ours
+
+#include "kernels/kernel_ops.inc"
+
+ private:
+  friend class cuda::EmulatedQueue;
+
+  struct alignas(256) Dirty {
+    std::byte bytes[256];
+  };
+
+  uint64_t seed_;
+  std::vector<Dirty> workspace_;
+  std::vector<unsigned> tickets_;
+  std::shared_ptr<cuda::DgcScratch> dgc_;
+};
+
+}  // namespace dgc
