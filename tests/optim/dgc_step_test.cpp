@@ -2,7 +2,7 @@
 #include <catch.hpp>
 #include <limits>
 
-#include "optim/dgc_layout.h"
+#include "optim/dgc/layout.h"
 #include "tensor/errors.h"
 #include "tests/optim/cluster.h"
 
@@ -75,6 +75,7 @@ class Tampering final : public Communicator {
   std::string name() const override { return "tampering"; }
   int rank() const override { return good_->rank(); }
   int size() const override { return good_->size(); }
+  bool between_processes() const override { return good_->between_processes(); }
   bool recordable() const override { return false; }
   void all_gather(Device& device, const void* mine, void* all, size_t bytes) override {
     const std::span parts(static_cast<std::byte*>(all), bytes * static_cast<size_t>(size()));
@@ -149,7 +150,7 @@ TEST_CASE("the report says what was sent and how long the gradients were", "[opt
   CHECK(report.bytes.dense == 4 * (288 + 8 + 1230 + 30));
   // 3 of 288 and 12 of 1230: header 48, 4 + 6 -> 12 + 12 = 24, 4 + 24 + 48 = 76, together 100 -> 112; 38 floats dense.
   CHECK(report.bytes.sent == 48 + 112 + 4 * 38);
-  CHECK(make_dgc_layout(small_layout(), {.sparsity = 0.99}).sent_bytes() == report.bytes.sent);
+  CHECK(make_dgc_layout(small_layout(), {}, 0.99).sent_bytes() == report.bytes.sent);
 
   Rank dense(sgd_of);
   const StepReport dense_report = dense.step(0);

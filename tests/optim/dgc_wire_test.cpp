@@ -2,7 +2,7 @@
 #include <map>
 
 #include "dist/wire.h"
-#include "optim/dgc_layout.h"
+#include "optim/dgc/layout.h"
 #include "tests/optim/cluster.h"
 
 // What exchange.wire may change, and what not.
@@ -134,8 +134,8 @@ TEST_CASE("what is reported as sent is what travels", "[optim]") {
   // 6 of 288 and 25 of 1230; 38 floats dense. b = 5 of 282 zeros and of 1205: 6 + 8 and 25 + 37 quotient bits, 30 and
   // 125 of remainders: 4 + 4 + 12 and 8 + 16 + 50 bytes, together 20 + 74 = 94 -> 96.
   CHECK(sent == 48 + 96 + 4 * 38);
-  const DgcLayout layout = make_dgc_layout(small_layout(), {.sparsity = 0.98, .wire = rice});
+  const DgcLayout layout = make_dgc_layout(small_layout(), {.wire = rice}, 0.98);
   CHECK(layout.sent_bytes() == sent);
   CHECK((layout.is_coded() && layout.canonical.format() == kCanonicalWire));
-  CHECK_FALSE(make_dgc_layout(small_layout(), {.sparsity = 0.98}).is_coded());
+  CHECK_FALSE(make_dgc_layout(small_layout(), {}, 0.98).is_coded());
 }

@@ -1,7 +1,7 @@
 #include <catch.hpp>
 #include <numeric>
 
-#include "optim/dgc_layout.h"
+#include "optim/dgc/layout.h"
 #include "optim/grouped.h"
 #include "tests/optim/cluster.h"
 
@@ -236,12 +236,8 @@ TEST_CASE("what reaches a worker stays below 6 k words, however many workers the
   const double sparsity = GENERATE(0.9, 0.99, 0.999, 0.9999);
   int64_t of_two = 0;
   for (const int64_t workers : {2, 3, 4, 8, 16, 24, 48, 100, 256, 1000, 4000}) {
-    DgcLayoutOptions options;
-    options.sparsity = sparsity;
-    options.transport = Transport::sparse;
-    options.algorithm = ExchangeAlgorithm::split_reduce;
-    options.workers = workers;
-    const DgcLayout layout = make_dgc_layout(params, options);
+    const DgcOptions options{.transport = Transport::sparse, .algorithm = ExchangeAlgorithm::split_reduce};
+    const DgcLayout layout = make_dgc_layout(params, options, sparsity, workers);
     REQUIRE(layout.split);
     const int64_t k = layout.canonical.entries();
     CAPTURE(sparsity, workers, k, layout.split->received_bytes());

@@ -1,6 +1,6 @@
 #include <catch.hpp>
 
-#include "optim/dgc_layout.h"
+#include "optim/dgc/layout.h"
 #include "tests/optim/cluster.h"
 
 // exchange.transport changes what travels and nothing else.
@@ -70,11 +70,7 @@ TEST_CASE("auto decides anew for each sparsity, says so, and changes no bit", "[
 
 TEST_CASE("auto weighs all messages against a ring's 8 bytes per element", "[optim]") {
   const auto layout = [](Transport transport, double sparsity, int64_t workers) {
-    DgcLayoutOptions options;
-    options.sparsity = sparsity;
-    options.transport = transport;
-    options.workers = workers;
-    return make_dgc_layout(small_layout(), options);
+    return make_dgc_layout(small_layout(), {.transport = transport}, sparsity, workers);
   };
   // 72 of 288 and 308 of 1230: 48 + (4 + 144 + 288) + (4 + 616 + 1232) = 2336 bytes; 8 x 1518 = 12144.
   const DgcLayout five = layout(Transport::automatic, 0.75, 5), six = layout(Transport::automatic, 0.75, 6);
@@ -88,7 +84,7 @@ TEST_CASE("auto weighs all messages against a ring's 8 bytes per element", "[opt
   CHECK((layout(Transport::dense, 0.98, 2).transport == Transport::dense));
 
   const ParamLayout no_tensors({{"bias", {8}, {}}});
-  CHECK((make_dgc_layout(no_tensors, {.transport = Transport::dense}).transport == Transport::sparse));
+  CHECK((make_dgc_layout(no_tensors, {.transport = Transport::dense}, 0).transport == Transport::sparse));
 }
 
 TEST_CASE("a flush after dense steps leaves nothing behind", "[optim]") {

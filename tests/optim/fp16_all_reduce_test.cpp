@@ -1,4 +1,4 @@
-#include "optim/half_reduce.h"
+#include "optim/fp16_all_reduce.h"
 
 #include <catch.hpp>
 
@@ -31,7 +31,7 @@ Sums on_ranks(int ranks) {
   run_ranks(group, [&](Communicator& communicator) {
     const auto backend = make_cpu_backend(1);
     const int local_workers = kWorkers / ranks, first = communicator.rank() * local_workers;
-    HalfReduce reduce({*backend, communicator, small_layout(), local_workers});
+    Fp16AllReduce reduce({*backend, communicator, small_layout(), local_workers});
     std::vector<Arena> gradients;
     std::vector<float*> pointers;
     for (int local = 0; local < local_workers; ++local) {
@@ -56,7 +56,7 @@ Sums on_ranks(int ranks) {
   return sums;
 }
 
-// An element's way, by the words of half_reduce.h.
+// An element's way, by the words of fp16_all_reduce.h.
 Sums by_definition() {
   Sums sums;
   const auto extent = static_cast<size_t>(small_layout().extent());
