@@ -4,7 +4,7 @@
 
 #include "optim/dgc/layout.h"
 #include "tensor/errors.h"
-#include "tests/optim/cluster.h"
+#include "tests/optim/on_backend.h"
 
 using namespace dgc;
 using namespace dgc::test;
@@ -15,8 +15,12 @@ namespace {
 // One rank with two workers, stepped by hand.
 struct Rank {
   explicit Rank(std::function<std::unique_ptr<Optimizer>(const OptimizerContext&)> make,
-                std::unique_ptr<Communicator> c = make_single_communicator())
-      : communicator(std::move(c)), record(*backend, *communicator, 2), weights(backend->device(), small_layout()) {
+                std::unique_ptr<Communicator> c = make_single_communicator(),
+                std::unique_ptr<Backend> b = make_cpu_backend(1))
+      : backend(std::move(b)),
+        communicator(std::move(c)),
+        record(*backend, *communicator, 2),
+        weights(backend->device(), small_layout()) {
     for (int worker = 0; worker < 2; ++worker) {
       gradients.emplace_back(backend->device(), small_layout());
       pointers.push_back(gradients.back().data());
@@ -26,10 +30,10 @@ struct Rank {
   }
 
   StepReport step(uint64_t number) {
+    const std::vector<float> before = to_vector(weights);
     for (int worker = 0; worker < 2; ++worker) {
-      for_elements(small_layout(), [&](int64_t e) {
-        pointers[static_cast<size_t>(worker)][e] = gradient_at(first_worker() + worker, number, e, weights.data()[e]);
-      });
+      fill(gradients[static_cast<size_t>(worker)],
+           [&](int64_t e) { return gradient_at(first_worker() + worker, number, e, before[static_cast<size_t>(e)]); });
     }
     return run(number);
   }
@@ -43,7 +47,7 @@ struct Rank {
     return all;
   }
 
-  std::unique_ptr<Backend> backend = make_cpu_backend(1);
+  std::unique_ptr<Backend> backend;
   std::unique_ptr<Communicator> communicator;
   StepRecord record;
   Arena weights;
@@ -110,12 +114,15 @@ TEST_CASE("a gradient that is not finite changes nothing, on any rank", "[optim]
   const float bad = GENERATE(std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
                              std::numeric_limits<float>::quiet_NaN());
   const int tensor = GENERATE(0, 1);  // compressed, dense
-  CAPTURE(compressed, bad, tensor);
-  Rank rank(compressed ? dgc_of : sgd_of), untouched(compressed ? dgc_of : sgd_of);
+  const auto backend = GENERATE(from_range(kernel_backends()));
+  CAPTURE(backend.name, compressed, bad, tensor);
+  const auto make = compressed ? dgc_of : sgd_of;
+  Rank rank(make, make_single_communicator(), backend.make()),
+      untouched(make, make_single_communicator(), backend.make());
   rank.step(0);
   untouched.step(0);
   const auto before = rank.everything();
-  rank.pointers[1][small_layout().offset(tensor) + 3] = bad;
+  rank.backend->device()->copy_in(rank.pointers[1] + small_layout().offset(tensor) + 3, &bad, sizeof(bad));
   const StepReport report = rank.run(1);
   CHECK(report.skipped);
   CHECK((rank.everything() == before));

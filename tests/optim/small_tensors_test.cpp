@@ -1,7 +1,7 @@
 #include <catch.hpp>
 
 #include "optim/dgc/layout.h"
-#include "tests/optim/cluster.h"
+#include "tests/optim/on_backend.h"
 
 // exchange.small_tensors. That sparse is the paper's algorithm on one more tensor, optimizers_test.cpp shows.
 using namespace dgc;
@@ -30,10 +30,12 @@ ClusterOptions cluster(SmallTensors small, int ranks, int local_workers) {
 
 TEST_CASE("small tensors: weights do not depend on how workers are spread over ranks", "[optim]") {
   const auto small = GENERATE(SmallTensors::dense, SmallTensors::dense_fp16, SmallTensors::sparse);
-  CAPTURE(small);
+  const auto backend = GENERATE(from_range(kernel_backends()));
+  CAPTURE(backend.name, small);
   const auto alone = run_cluster(cluster(small, 1, 4));
-  CHECK((run_cluster(cluster(small, 4, 1)) == alone));
-  CHECK((run_cluster(cluster(small, 2, 2)) == alone));
+  CHECK((run_cluster(on(backend, cluster(small, 1, 4))) == alone));
+  CHECK((run_cluster(on(backend, cluster(small, 4, 1))) == alone));
+  CHECK((run_cluster(on(backend, cluster(small, 2, 2))) == alone));
 }
 
 TEST_CASE("small tensors in fp16: nearly as dense, and only they change at first", "[optim]") {

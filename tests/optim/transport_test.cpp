@@ -1,7 +1,7 @@
 #include <catch.hpp>
 
 #include "optim/dgc/layout.h"
-#include "tests/optim/cluster.h"
+#include "tests/optim/on_backend.h"
 
 // exchange.transport changes what travels and nothing else.
 using namespace dgc;
@@ -37,11 +37,13 @@ TEST_CASE("a dense sum of what is sent gives the bits of the messages, in every 
   variant.wire.indices = variant.wire.values == WireValues::int8 ? WireIndices::rice : WireIndices::block16;
   variant.weight_decay = GENERATE(0.f, 1e-3f);
   variant.momentum_correction = GENERATE(true, false);
-  CAPTURE(variant.wire.values, variant.weight_decay, variant.momentum_correction);
+  const auto backend = GENERATE(from_range(kernel_backends()));
+  CAPTURE(backend.name, variant.wire.values, variant.weight_decay, variant.momentum_correction);
   const auto sparse = run_cluster(cluster(variant, Transport::sparse, {1, 4}));
-  CHECK((run_cluster(cluster(variant, Transport::dense, {1, 4})) == sparse));
-  CHECK((run_cluster(cluster(variant, Transport::dense, {4, 1})) == sparse));
-  CHECK((run_cluster(cluster(variant, Transport::dense, {2, 2})) == sparse));
+  CHECK((run_cluster(on(backend, cluster(variant, Transport::sparse, {2, 2}))) == sparse));
+  CHECK((run_cluster(on(backend, cluster(variant, Transport::dense, {1, 4}))) == sparse));
+  CHECK((run_cluster(on(backend, cluster(variant, Transport::dense, {4, 1}))) == sparse));
+  CHECK((run_cluster(on(backend, cluster(variant, Transport::dense, {2, 2}))) == sparse));
 }
 
 TEST_CASE("a dense sum gives the bits of the messages also where small tensors are one of them", "[optim]") {
