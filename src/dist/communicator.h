@@ -36,14 +36,15 @@ struct Ranks {
 };
 
 // How the ranks of a run talk. One object per rank, used by one thread. Every call but rank(), size(), recordable(),
-// split(), check() and abort() is a collective: all ranks make the same calls in the same order with the same sizes.
-// Throws PeerFailed as soon as any rank has called abort().
+// between_processes(), split(), check() and abort() is a collective: all ranks make the same calls in the same order
+// with the same sizes. Throws PeerFailed as soon as any rank has called abort().
 class Communicator {
  public:
   virtual ~Communicator() = default;
   virtual std::string name() const = 0;  // "single", "threads", "mpi", "nccl"
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  virtual bool between_processes() const = 0;  // false: all ranks are threads of this process
 
   // True: the two calls below are queued on the device like any other work, so a step with them can be recorded.
   // False: they wait for the device, and are done when they return.

@@ -12,8 +12,8 @@
 #include "dist/back_off.h"
 #include "dist/launch.h"
 #include "dist/mpi_messages.h"
-#include "dist/part.h"
 #include "dist/transfers.h"
+#include "dist/whole_communicator.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -104,6 +104,7 @@ class MpiCommunicator final : public WholeCommunicator {
   std::string name() const override { return "mpi"; }
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+  bool between_processes() const override { return true; }
   bool recordable() const override { return false; }
 
   void all_gather_among(const Ranks& ranks, Device& device, const void* mine, void* all, size_t bytes) override {

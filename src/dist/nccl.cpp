@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "dist/launch.h"
-#include "dist/part.h"
 #include "dist/rendezvous.h"
+#include "dist/whole_communicator.h"
 #include "tensor/device_cuda.h"
 #include "tensor/errors.h"
 
@@ -133,6 +133,7 @@ class NcclCommunicator final : public WholeCommunicator {
   std::string name() const override { return "nccl"; }
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+  bool between_processes() const override { return true; }
   bool recordable() const override { return true; }
 
   // Among some ranks, all of them send each other what they have: no communicator of theirs need be made, and what

@@ -9,6 +9,7 @@ class SingleCommunicator final : public Communicator {
   std::string name() const override { return "single"; }
   int rank() const override { return 0; }
   int size() const override { return 1; }
+  bool between_processes() const override { return false; }
   bool recordable() const override { return true; }
 
   void all_gather(Device& device, const void* mine, void* all, size_t bytes) override {

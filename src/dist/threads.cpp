@@ -5,7 +5,7 @@
 #include <mutex>
 #include <thread>
 
-#include "dist/part.h"
+#include "dist/whole_communicator.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -116,6 +116,7 @@ class ThreadCommunicator final : public WholeCommunicator {
   std::string name() const override { return "threads"; }
   int rank() const override { return rank_; }
   int size() const override { return crew_->size; }
+  bool between_processes() const override { return false; }
   bool recordable() const override { return false; }
 
   void all_gather_among(const Ranks& ranks, Device& device, const void* mine, void* all, size_t bytes) override {

@@ -13,6 +13,7 @@ class BetweenGroups final : public Communicator {
   std::string name() const override { return all_.name(); }
   int rank() const override { return all_.rank() / ranks_per_group_; }
   int size() const override { return all_.size() / ranks_per_group_; }
+  bool between_processes() const override { return all_.between_processes(); }
   bool recordable() const override { return all_.recordable(); }
 
   // A group's ranks bring a part of its data each, so that between groups everything travels once. Where the data

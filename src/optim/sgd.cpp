@@ -1,7 +1,7 @@
 #include <limits>
 #include <optional>
 
-#include "optim/half_reduce.h"
+#include "optim/fp16_all_reduce.h"
 #include "optim/optimizer.h"
 #include "optim/ordered_reduce.h"
 
@@ -97,7 +97,7 @@ class Sgd final : public Optimizer {
   SgdOptions options_;
   // One or the other.
   std::optional<OrderedReduce> reduce_;
-  std::optional<HalfReduce> half_;
+  std::optional<Fp16AllReduce> half_;
   Arena momentum_;
   Buffer clip_;  // one Clip
   std::vector<const float*> const_gradients_;

@@ -1,5 +1,7 @@
 #include "tasks/make.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 
 #include "config/enum_names.h"
@@ -7,10 +9,10 @@
 #include "models/alexnet.h"
 #include "models/lstm_lm.h"
 #include "models/resnet.h"
+#include "optim/dgc/choose_overlap.h"
 #include "optim/grouped.h"
 #include "tasks/make_layers.h"
 #include "tasks/make_speech.h"
-#include "tasks/overlap.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -137,26 +139,42 @@ DType activation_type(Precision precision) {
   DGC_CHECK(false, "a precision that activation_type does not know");
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const Config& config, const OptimizerContext& context) {
+namespace {
+SgdOptions make_sgd_options(const Config& config) {
   const OptimizerOptions& o = config.optimizer;
-  const SgdOptions sgd{.momentum = static_cast<float>(o.momentum),
-                       .weight_decay = static_cast<float>(o.weight_decay),
-                       .nesterov = o.nesterov,
-                       .clip_norm = o.clip_norm,
-                       .half = config.exchange.dense_values == DenseValues::fp16};
-  if (o.type == OptimizerType::sgd) return make_sgd(context, sgd);
-  const DgcOptions dgc{.sgd = sgd,
-                       .momentum_correction = o.momentum_correction,
-                       .factor_masking = o.factor_masking,
-                       .wire = config.exchange.wire,
-                       .transport = config.exchange.transport,
-                       .algorithm = config.exchange.algorithm,
-                       .small_tensors = config.exchange.small_tensors,
-                       .small_sparsity = config.exchange.small_tensors_sparsity,
-                       .bucket_bytes = choose_bucket_bytes(config, context)};
+  return {.momentum = static_cast<float>(o.momentum),
+          .weight_decay = static_cast<float>(o.weight_decay),
+          .nesterov = o.nesterov,
+          .clip_norm = o.clip_norm,
+          .half = config.exchange.dense_values == DenseValues::fp16};
+}
+}  // namespace
+
+DgcOptions make_dgc_options(const Config& config) {
+  const ExchangeOptions& o = config.exchange;
+  return {.sgd = make_sgd_options(config),
+          .momentum_correction = config.optimizer.momentum_correction,
+          .factor_masking = config.optimizer.factor_masking,
+          .wire = o.wire,
+          .transport = o.transport,
+          .algorithm = o.algorithm,
+          .small_tensors = o.small_tensors,
+          .small_sparsity = o.small_tensors_sparsity,
+          .bucket_bytes = o.overlap == Overlap::on ? std::optional(bucket_bytes(o.bucket_mb)) : std::nullopt};
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const Config& config, const OptimizerContext& context) {
+  if (config.optimizer.type == OptimizerType::sgd) return make_sgd(context, make_sgd_options(config));
+  const ExchangeOptions& o = config.exchange;
+  DgcOptions dgc = make_dgc_options(config);
+  if (o.overlap == Overlap::automatic) {
+    const OverlapChoice choice = choose_overlap(dgc, o.bucket_mb, context, o.workers_per_group);
+    dgc.bucket_bytes = choice.bucket_bytes;
+    if (context.communicator.rank() == 0 && !choice.text.empty()) spdlog::info(choice.text);
+  }
   const auto make = [&](const OptimizerContext& workers) { return make_dgc(workers, dgc); };
-  if (config.exchange.workers_per_group == 1) return make(context);
-  return make_grouped(context, static_cast<int>(config.exchange.workers_per_group), make);
+  if (o.workers_per_group == 1) return make(context);
+  return make_grouped(context, static_cast<int>(o.workers_per_group), make);
 }
 
 int64_t compressing_workers(const Config& config, int64_t workers) {
@@ -173,13 +191,6 @@ void check_groups(const Config& config) {
       "exchange.workers_per_group: groups of {} and ranks of {} workers overlap; one of the two numbers must divide "
       "the other",
       size, local);
-}
-
-DgcLayoutOptions make_layout_options(const Config& config, double sparsity, int64_t workers) {
-  const ExchangeOptions& o = config.exchange;
-  return {
-      sparsity,   o.wire, o.small_tensors, o.small_tensors_sparsity, o.transport, compressing_workers(config, workers),
-      o.algorithm};
 }
 
 LrSchedule make_lr_schedule(const Config& config) {

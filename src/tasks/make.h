@@ -5,7 +5,7 @@
 #include "config/options.h"
 #include "data/dataset.h"
 #include "models/network.h"
-#include "optim/dgc_layout.h"
+#include "optim/dgc/dgc.h"
 #include "optim/lr_schedule.h"
 #include "optim/optimizer.h"
 #include "optim/sparsity_schedule.h"
@@ -29,8 +29,8 @@ std::unique_ptr<Optimizer> make_optimizer(const Config&, const OptimizerContext&
 int64_t compressing_workers(const Config&, int64_t workers);
 // Throws UserError when the run's ranks and groups of workers do not fit each other.
 void check_groups(const Config&);
-// How it lays messages out, at a sparsity and with so many workers.
-DgcLayoutOptions make_layout_options(const Config&, double sparsity, int64_t workers);
+// For an optimizer of type "dgc". An overlap that is "auto" is not decided yet, and off.
+DgcOptions make_dgc_options(const Config&);
 LrSchedule make_lr_schedule(const Config&);
 SparsitySchedule make_sparsity_schedule(const OptimizerOptions&);
 

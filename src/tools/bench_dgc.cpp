@@ -3,7 +3,7 @@
 #include <cstring>
 #include <thread>
 
-#include "optim/dgc_layout.h"
+#include "optim/dgc/layout.h"
 #include "optim/step_record.h"
 #include "tensor/rng.h"
 #include "tools/bench_models.h"
@@ -74,7 +74,7 @@ DgcBench bench_dgc(const DgcBenchOptions& options) {
     fill_normal(gradients.back(), static_cast<uint64_t>(i), threads);
   }
   const Arena u(device, params), v(device, params), weights(device, params), sum(device, params);
-  const DgcLayout layout = make_dgc_layout(params, {.sparsity = options.sparsity});
+  const DgcLayout layout = make_dgc_layout(params, {}, options.sparsity);
   const DgcTables tables(device, layout);
   const Buffer message(device, layout.wire.message_bytes());
   const std::vector<DgcGuess> no_guesses(layout.segments.size());

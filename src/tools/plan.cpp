@@ -6,7 +6,7 @@
 
 #include "dist/wire_sizes.h"
 #include "models/executor.h"
-#include "optim/dgc_layout.h"
+#include "optim/dgc/layout.h"
 #include "tasks/make.h"
 #include "tasks/task.h"
 #include "train/ranks.h"
@@ -21,9 +21,12 @@ int64_t part_bytes(const WireLayout& wire, size_t tensor) {
   return static_cast<int64_t>(end - tensors[tensor].high_at);
 }
 
-// For messages, whichever way they travel.
-DgcLayoutOptions layout_options(const Config& config, double sparsity, WireFormat wire) {
-  return {sparsity, wire, config.exchange.small_tensors, config.exchange.small_tensors_sparsity};
+// Of messages in this format, whichever way they travel.
+DgcLayout message_layout(const ParamLayout& params, const Config& config, double sparsity, WireFormat wire) {
+  DgcOptions options = make_dgc_options(config);
+  options.wire = wire;
+  options.transport = Transport::automatic;
+  return make_dgc_layout(params, options, sparsity);
 }
 
 // A row for what the layout has in its segment `which`.
@@ -35,7 +38,7 @@ PlanRow compressed_row(PlanRow row, const DgcLayout& layout, size_t which) {
 }
 
 void plan_tensors(const ParamLayout& params, const Config& config, Plan& plan) {
-  const DgcLayout layout = make_dgc_layout(params, layout_options(config, plan.sparsity, config.exchange.wire));
+  const DgcLayout layout = message_layout(params, config, plan.sparsity, config.exchange.wire);
   const bool small_are_one = config.exchange.small_tensors == SmallTensors::sparse;
   size_t next = 0;
   for (int i = 0; i < params.size(); ++i) {
@@ -66,7 +69,7 @@ std::vector<PlanFormat> plan_formats(const ParamLayout& params, const Config& co
   for (size_t values = 0; values < kWireValueNames.size(); ++values) {
     for (size_t indices = 0; indices < kWireIndexNames.size(); ++indices) {
       const WireFormat format{static_cast<WireValues>(values), static_cast<WireIndices>(indices)};
-      const DgcLayout layout = make_dgc_layout(params, layout_options(config, config.optimizer.sparsity, format));
+      const DgcLayout layout = message_layout(params, config, config.optimizer.sparsity, format);
       const auto entries = static_cast<double>(std::max<int64_t>(layout.wire.entries(), 1));
       formats.push_back({format, wire_format_name(format), layout.sent_bytes(),
                          8 * static_cast<double>(layout.wire.message_bytes()) / entries});
@@ -82,14 +85,10 @@ std::vector<DgcLayout> run_layouts(const Config& config, const ParamLayout& para
   sparsities.push_back(config.optimizer.sparsity);
   std::vector<DgcLayout> layouts;
   for (const double sparsity : sparsities) {
-    layouts.push_back(make_dgc_layout(params, make_layout_options(config, sparsity, workers)));
+    layouts.push_back(
+        make_dgc_layout(params, make_dgc_options(config), sparsity, compressing_workers(config, workers)));
   }
   return layouts;
-}
-
-// Whether a layout's messages are made beside the backward pass; "auto" is not decided yet.
-bool overlaps(const Config& config, const DgcLayout& layout) {
-  return config.exchange.overlap == Overlap::on && layout.transport == Transport::sparse;
 }
 
 // What an ordered sum over the workers of so many ranks takes: the sum and, with several ranks, one shard of every
@@ -117,13 +116,9 @@ int64_t half_reduced(const Config& config, int64_t bytes) {
 }
 
 // Of a worker's messages, canonical and, where they travel in another form, in that one too.
-std::array<size_t, 2> message_sizes(const Config& config, const ParamLayout& params, const DgcLayout& layout) {
-  std::vector<DgcBucketLayout> buckets = {{layout, 0}};
-  if (overlaps(config, layout)) {
-    buckets = cut_into_buckets(params, layout, std::llround(config.exchange.bucket_mb * 1048576));
-  }
+std::array<size_t, 2> message_sizes(const ParamLayout& params, const DgcLayout& layout) {
   std::array<size_t, 2> bytes{};
-  for (const DgcBucketLayout& bucket : buckets) {
+  for (const DgcBucketLayout& bucket : cut_into_buckets(params, layout)) {
     bytes[0] += bucket.layout.canonical.message_bytes();
     if (layout.is_coded()) bytes[1] += bucket.layout.wire.message_bytes();
   }
@@ -137,14 +132,13 @@ int64_t message_memory(const Config& config, const ParamLayout& params) {
   const int64_t local = local_compressing_workers(config), ranks = workers / local;  // a group of ranks counts as one
   std::vector<DgcLayout> layouts = run_layouts(config, params, config.ranks * config.workers_per_rank);
   if (config.optimizer.flush_at_end) {
-    const DgcLayoutOptions options = layout_options(config, config.optimizer.sparsity, config.exchange.wire);
-    layouts.push_back(make_dgc_layout(params, flush_options(options)));
+    layouts.push_back(make_flush_layout(params, make_dgc_options(config)));
   }
   // Each buffer grows on its own, and only those for sums are given back.
   std::array<int64_t, 2> own{}, everyones{};
   int64_t sums = 0;
   for (const DgcLayout& layout : layouts) {
-    const std::array<size_t, 2> message = message_sizes(config, params, layout);
+    const std::array<size_t, 2> message = message_sizes(params, layout);
     const bool gathered = ranks > 1 && layout.transport == Transport::sparse && !layout.split;
     for (size_t i = 0; i < message.size(); ++i) {
       const int64_t mine = local * static_cast<int64_t>(message[i]);
@@ -198,7 +192,7 @@ PlanMemory plan_memory(const Config& config, const Network& network, const Param
   } else {
     memory.momentum += arena;
     memory.gradients += group_sums(config, arena);
-    const DgcLayout layout = make_dgc_layout(params, layout_options(config, 0, config.exchange.wire));
+    const DgcLayout layout = message_layout(params, config, 0, config.exchange.wire);
     const int64_t own = local_compressing_workers(config);
     const int64_t ranks = compressing_workers(config, config.ranks * local) / own;  // a group of ranks counts as one
     memory.residuals = own * arena * (config.optimizer.momentum_correction ? 2 : 1);

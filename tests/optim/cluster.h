@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "optim/optimizer.h"
+#include "optim/dgc/dgc.h"
 #include "tensor/rng.h"
 
 // N workers on any number of ranks that train the same small "model", with gradients that depend on (worker, step,
@@ -35,7 +35,16 @@ inline void for_elements(const ParamLayout& layout, const std::function<void(int
 }
 
 inline std::vector<float> to_vector(const Arena& arena) {
-  return std::vector<float>(arena.data(), arena.data() + arena.extent());
+  std::vector<float> values(static_cast<size_t>(arena.extent()));
+  arena.device().copy_out(values.data(), arena.data(), arena.bytes());
+  return values;
+}
+
+// Every element of every tensor becomes value(element of the arena); the gaps between them become zero.
+inline void fill(const Arena& arena, const std::function<float(int64_t)>& value) {
+  std::vector<float> values(static_cast<size_t>(arena.extent()));
+  for_elements(arena.layout(), [&](int64_t e) { values[static_cast<size_t>(e)] = value(e); });
+  arena.device().copy_in(arena.data(), values.data(), arena.bytes());
 }
 
 // One whole step, as a trainer makes it, and what came of it.
@@ -79,6 +88,7 @@ struct Stepper {
 };
 
 struct ClusterOptions {
+  std::function<std::unique_ptr<Backend>()> backend = [] { return make_cpu_backend(1); };  // of each rank
   int ranks = 1;
   int local_workers = 1;
   int steps = 5;
@@ -127,7 +137,7 @@ inline std::vector<float> run_cluster(const ClusterOptions& options) {
   std::mutex one_at_a_time;
   run_ranks(group, [&](Communicator& communicator) {
     const ParamLayout& layout = small_layout();
-    const auto backend = make_cpu_backend(1);
+    const auto backend = options.backend();
     const auto optimizer = options.make({*backend, communicator, layout, options.local_workers});
     const Arena weights(backend->device(), layout);
     initialize(weights, 5);
@@ -139,11 +149,11 @@ inline std::vector<float> run_cluster(const ClusterOptions& options) {
     }
     StepRecord record(*backend, communicator, options.local_workers);
     for (uint64_t step = 0; step < static_cast<uint64_t>(options.steps); ++step) {
+      const std::vector<float> before = to_vector(weights);
       for (int local = 0; local < options.local_workers; ++local) {
         const int worker = communicator.rank() * options.local_workers + local;
-        for_elements(layout, [&](int64_t e) {
-          pointers[static_cast<size_t>(local)][e] = options.gradient(worker, step, e, weights.data()[e]);
-        });
+        fill(gradients[static_cast<size_t>(local)],
+             [&](int64_t e) { return options.gradient(worker, step, e, before[static_cast<size_t>(e)]); });
       }
       const StepReport report =
           Stepper{*optimizer, record, weights, pointers}.step(step, options.lr, options.sparsity(step));

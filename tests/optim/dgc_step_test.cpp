@@ -2,9 +2,9 @@
 #include <catch.hpp>
 #include <limits>
 
-#include "optim/dgc_layout.h"
+#include "optim/dgc/layout.h"
 #include "tensor/errors.h"
-#include "tests/optim/cluster.h"
+#include "tests/optim/on_backend.h"
 
 using namespace dgc;
 using namespace dgc::test;
@@ -15,8 +15,12 @@ namespace {
 // One rank with two workers, stepped by hand.
 struct Rank {
   explicit Rank(std::function<std::unique_ptr<Optimizer>(const OptimizerContext&)> make,
-                std::unique_ptr<Communicator> c = make_single_communicator())
-      : communicator(std::move(c)), record(*backend, *communicator, 2), weights(backend->device(), small_layout()) {
+                std::unique_ptr<Communicator> c = make_single_communicator(),
+                std::unique_ptr<Backend> b = make_cpu_backend(1))
+      : backend(std::move(b)),
+        communicator(std::move(c)),
+        record(*backend, *communicator, 2),
+        weights(backend->device(), small_layout()) {
     for (int worker = 0; worker < 2; ++worker) {
       gradients.emplace_back(backend->device(), small_layout());
       pointers.push_back(gradients.back().data());
@@ -26,10 +30,10 @@ struct Rank {
   }
 
   StepReport step(uint64_t number) {
+    const std::vector<float> before = to_vector(weights);
     for (int worker = 0; worker < 2; ++worker) {
-      for_elements(small_layout(), [&](int64_t e) {
-        pointers[static_cast<size_t>(worker)][e] = gradient_at(first_worker() + worker, number, e, weights.data()[e]);
-      });
+      fill(gradients[static_cast<size_t>(worker)],
+           [&](int64_t e) { return gradient_at(first_worker() + worker, number, e, before[static_cast<size_t>(e)]); });
     }
     return run(number);
   }
@@ -43,7 +47,7 @@ struct Rank {
     return all;
   }
 
-  std::unique_ptr<Backend> backend = make_cpu_backend(1);
+  std::unique_ptr<Backend> backend;
   std::unique_ptr<Communicator> communicator;
   StepRecord record;
   Arena weights;
@@ -75,6 +79,7 @@ class Tampering final : public Communicator {
   std::string name() const override { return "tampering"; }
   int rank() const override { return good_->rank(); }
   int size() const override { return good_->size(); }
+  bool between_processes() const override { return good_->between_processes(); }
   bool recordable() const override { return false; }
   void all_gather(Device& device, const void* mine, void* all, size_t bytes) override {
     const std::span parts(static_cast<std::byte*>(all), bytes * static_cast<size_t>(size()));
@@ -109,12 +114,15 @@ TEST_CASE("a gradient that is not finite changes nothing, on any rank", "[optim]
   const float bad = GENERATE(std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
                              std::numeric_limits<float>::quiet_NaN());
   const int tensor = GENERATE(0, 1);  // compressed, dense
-  CAPTURE(compressed, bad, tensor);
-  Rank rank(compressed ? dgc_of : sgd_of), untouched(compressed ? dgc_of : sgd_of);
+  const auto backend = GENERATE(from_range(kernel_backends()));
+  CAPTURE(backend.name, compressed, bad, tensor);
+  const auto make = compressed ? dgc_of : sgd_of;
+  Rank rank(make, make_single_communicator(), backend.make()),
+      untouched(make, make_single_communicator(), backend.make());
   rank.step(0);
   untouched.step(0);
   const auto before = rank.everything();
-  rank.pointers[1][small_layout().offset(tensor) + 3] = bad;
+  rank.backend->device()->copy_in(rank.pointers[1] + small_layout().offset(tensor) + 3, &bad, sizeof(bad));
   const StepReport report = rank.run(1);
   CHECK(report.skipped);
   CHECK((rank.everything() == before));
@@ -149,7 +157,7 @@ TEST_CASE("the report says what was sent and how long the gradients were", "[opt
   CHECK(report.bytes.dense == 4 * (288 + 8 + 1230 + 30));
   // 3 of 288 and 12 of 1230: header 48, 4 + 6 -> 12 + 12 = 24, 4 + 24 + 48 = 76, together 100 -> 112; 38 floats dense.
   CHECK(report.bytes.sent == 48 + 112 + 4 * 38);
-  CHECK(make_dgc_layout(small_layout(), {.sparsity = 0.99}).sent_bytes() == report.bytes.sent);
+  CHECK(make_dgc_layout(small_layout(), {}, 0.99).sent_bytes() == report.bytes.sent);
 
   Rank dense(sgd_of);
   const StepReport dense_report = dense.step(0);

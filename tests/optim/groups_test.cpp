@@ -2,7 +2,7 @@
 #include <map>
 
 #include "optim/grouped.h"
-#include "tests/optim/cluster.h"
+#include "tests/optim/on_backend.h"
 
 // exchange.workers_per_group: a group is one worker whose gradient is the ordered sum of its members' shares.
 using namespace dgc;
@@ -69,13 +69,14 @@ TEST_CASE("groups are, bit for bit, workers with the sums of their gradients, ho
   dgc.small_tensors = GENERATE(SmallTensors::dense, SmallTensors::dense_fp16, SmallTensors::sparse);
   dgc.small_sparsity = 0.9;
   if (dgc.transport == Transport::sparse) dgc.wire = {WireValues::fp16, WireIndices::rice};
-  CAPTURE(dgc.transport, dgc.small_tensors);
+  const auto backend = GENERATE(from_range(kernel_backends()));
+  CAPTURE(backend.name, dgc.transport, dgc.small_tensors);
   States workers;
   const auto truth = run_with_states(as_workers(dgc, 2, 2), 1, workers);
   for (const Spread spread : {Spread{1, 4}, Spread{4, 1}, Spread{2, 2}}) {
     CAPTURE(spread.ranks);
     States groups;
-    CHECK((run_with_states(grouped(dgc, 2, spread), 2, groups) == truth));
+    CHECK((run_with_states(on(backend, grouped(dgc, 2, spread)), 2, groups) == truth));
     CHECK((groups == workers));
   }
 }
@@ -111,7 +112,8 @@ TEST_CASE("a step tells what travels between groups and what inside of them", "[
 }
 
 TEST_CASE("finite gradients whose sum is not finite change nothing, and the step is skipped by all groups", "[optim]") {
-  ClusterOptions options = grouped(usual(), 2, GENERATE(Spread{4, 1}, Spread{1, 4}));
+  const auto backend = GENERATE(from_range(kernel_backends()));
+  ClusterOptions options = on(backend, grouped(usual(), 2, GENERATE(Spread{4, 1}, Spread{1, 4})));
   options.steps = 3;
   std::vector<float> before;
   options.gradient = [](int worker, uint64_t step, int64_t e, float w) {
@@ -122,7 +124,8 @@ TEST_CASE("finite gradients whose sum is not finite change nothing, and the step
     if (rank != 0) return;
     std::vector<float> all = to_vector(weights);
     for (const NamedState& state : optimizer.state()) {
-      all.insert(all.end(), state.arena->data(), state.arena->data() + state.arena->extent());
+      const std::vector<float> values = to_vector(*state.arena);
+      all.insert(all.end(), values.begin(), values.end());
     }
     if (step == 1) CHECK((all == before));
     before = all;

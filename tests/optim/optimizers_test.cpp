@@ -1,5 +1,6 @@
 #include <catch.hpp>
 
+#include "tests/optim/on_backend.h"
 #include "tests/optim/reference.h"
 
 using namespace dgc;
@@ -55,8 +56,9 @@ TEST_CASE("sgd is PyTorch's momentum SGD on the mean gradient", "[optim]") {
   r.nesterov = GENERATE(true, false);
   r.weight_decay = GENERATE(0.0, 0.01);
   if (GENERATE(true, false)) r.clip_norm.reset();
-  CAPTURE(r.workers, r.nesterov, r.weight_decay, r.clip_norm.has_value());
-  const auto got = run_cluster(cluster_of(r));
+  const auto backend = GENERATE(from_range(kernel_backends()));
+  CAPTURE(backend.name, r.workers, r.nesterov, r.weight_decay, r.clip_norm.has_value());
+  const auto got = run_cluster(on(backend, cluster_of(r)));
   CHECK(worst_difference(got, r.run(kSteps, warming_up)) < kTolerance);
 }
 
@@ -68,8 +70,9 @@ TEST_CASE("dgc is the paper's algorithm, with every switch", "[optim]") {
   r.masking = GENERATE(true, false);
   r.weight_decay = GENERATE(0.0, 0.01);
   if (GENERATE(true, false)) r.small_sparsity = 0.9;
-  CAPTURE(r.workers, r.nesterov, r.correction, r.masking, r.weight_decay, r.small_sparsity.has_value());
-  const auto got = run_cluster(cluster_of(r));
+  const auto backend = GENERATE(from_range(kernel_backends()));
+  CAPTURE(backend.name, r.workers, r.nesterov, r.correction, r.masking, r.weight_decay, r.small_sparsity.has_value());
+  const auto got = run_cluster(on(backend, cluster_of(r)));
   CHECK(worst_difference(got, r.run(kSteps, warming_up)) < kTolerance);
 }
 
@@ -99,8 +102,9 @@ TEST_CASE("keeping 100 % without masking is dense momentum SGD", "[optim]") {
   if (GENERATE(true, false)) r.small_sparsity = 0;
   // With several workers the local thresholds add up to the dense one only in expectation.
   if (r.workers > 1) r.clip_norm.reset();
-  CAPTURE(r.workers, r.nesterov, r.small_sparsity.has_value());
-  ClusterOptions kept = cluster_of(r);
+  const auto backend = GENERATE(from_range(kernel_backends()));
+  CAPTURE(backend.name, r.workers, r.nesterov, r.small_sparsity.has_value());
+  ClusterOptions kept = on(backend, cluster_of(r));
   kept.sparsity = [](uint64_t) { return 0.0; };
   r.compress = false;
   const auto dense = run_cluster(cluster_of(r));
@@ -112,7 +116,9 @@ TEST_CASE("keeping 100 % with masking is plain SGD where tensors are compressed"
   r.weight_decay = 0;
   r.nesterov = false;
   r.clip_norm.reset();
-  ClusterOptions kept = cluster_of(r);
+  const auto backend = GENERATE(from_range(kernel_backends()));
+  CAPTURE(backend.name);
+  ClusterOptions kept = on(backend, cluster_of(r));
   kept.sparsity = [](uint64_t) { return 0.0; };
   const auto got = run_cluster(kept);
   r.momentum = 0;
@@ -130,10 +136,12 @@ TEST_CASE("workers on ranks: every layout gives the same bits", "[optim]") {
   Reference r = full();
   r.compress = GENERATE(true, false);
   r.correction = GENERATE(true, false);
-  CAPTURE(r.compress, r.correction);
+  const auto backend = GENERATE(from_range(kernel_backends()));
+  CAPTURE(backend.name, r.compress, r.correction);
   ClusterOptions options = cluster_of(r);
   options.local_workers = 8;
-  const auto expected = run_cluster(options);
+  const auto expected = run_cluster(options);  // the processor's
+  options.backend = backend.make;
   for (const int ranks : {2, 4, 8}) {
     CAPTURE(ranks);
     options.ranks = ranks;
@@ -146,8 +154,9 @@ TEST_CASE("state: stopped and resumed is never stopped", "[optim]") {
   Reference r = full();
   r.compress = GENERATE(true, false);
   r.correction = GENERATE(true, false);
-  CAPTURE(r.compress, r.correction);
-  ClusterOptions options = cluster_of(r);
+  const auto backend = GENERATE(from_range(kernel_backends()));
+  CAPTURE(backend.name, r.compress, r.correction);
+  ClusterOptions options = on(backend, cluster_of(r));
   std::vector<std::vector<float>> saved;
   options.after = [&](int, uint64_t step, Optimizer& optimizer, const Arena& weights, const StepReport&) {
     if (step != 5) return;
@@ -162,7 +171,9 @@ TEST_CASE("state: stopped and resumed is never stopped", "[optim]") {
   options.after = [&](int, uint64_t step, Optimizer& optimizer, const Arena& weights, const StepReport&) {
     if (step != 5) return;
     size_t next = 0;
-    const auto restore = [&](const Arena& arena) { std::ranges::copy(saved.at(next++), arena.data()); };
+    const auto restore = [&](const Arena& arena) {
+      arena.device().copy_in(arena.data(), saved.at(next++).data(), arena.bytes());
+    };
     restore(weights);
     for (const NamedState& state : optimizer.state()) restore(*state.arena);
     CHECK(next == saved.size());

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "dist/wire.h"
-#include "optim/dgc_layout.h"
+#include "optim/dgc/layout.h"
 #include "tensor/errors.h"
 #include "tests/optim/cluster.h"
 
@@ -84,15 +84,18 @@ constexpr int64_t kEachTensor = 1;            // its own bucket
 constexpr int64_t kLargeOnes = 4 * 1230 + 4;  // fc.weight alone does not fill one
 constexpr int64_t kLastLayer = 4 * 1230;      // it does
 
+std::vector<DgcBucketLayout> cut(const ParamLayout& params, DgcLayout layout, int64_t bucket_bytes) {
+  layout.bucket_bytes = bucket_bytes;
+  return cut_into_buckets(params, layout);
+}
+
 }  // namespace
 
 TEST_CASE("buckets are cut from the end, at whole tensors, and choose what the whole chooses", "[optim]") {
-  DgcLayoutOptions options;
-  options.sparsity = 0.98;
-  options.wire = {WireValues::fp16, WireIndices::rice};
-  const DgcLayout whole = make_dgc_layout(small_layout(), options);
+  const DgcOptions options{.wire = {WireValues::fp16, WireIndices::rice}};
+  const DgcLayout whole = make_dgc_layout(small_layout(), options, 0.98);
   REQUIRE(whole.segments.size() == 2);
-  const auto two = cut_into_buckets(small_layout(), whole, kLastLayer);
+  const auto two = cut(small_layout(), whole, kLastLayer);
   REQUIRE(two.size() == 2);
   CHECK(two[0].first_param == 2);
   CHECK(two[1].first_param == 0);
@@ -109,31 +112,29 @@ TEST_CASE("buckets are cut from the end, at whole tensors, and choose what the w
     CHECK((layout.wire.format() == options.wire));
     CHECK(layout.canonical.entries() == from.k);
   }
-  CHECK(cut_into_buckets(small_layout(), whole, kEachTensor).size() == 2);
-  const auto one = cut_into_buckets(small_layout(), whole, kLargeOnes);
+  CHECK(cut(small_layout(), whole, kEachTensor).size() == 2);
+  const auto one = cut(small_layout(), whole, kLargeOnes);
   REQUIRE(one.size() == 1);
   CHECK(one[0].first_param == 0);
   CHECK(one[0].layout.canonical.message_bytes() == whole.canonical.message_bytes());
 }
 
 TEST_CASE("what is compressed of all small tensors comes in the last bucket, behind the others", "[optim]") {
-  DgcLayoutOptions options;
-  options.small_tensors = SmallTensors::sparse;
-  const DgcLayout whole = make_dgc_layout(small_layout(), options);
+  const DgcLayout whole = make_dgc_layout(small_layout(), {.small_tensors = SmallTensors::sparse}, 0);
   REQUIRE(whole.segments.size() == 3);
-  const auto buckets = cut_into_buckets(small_layout(), whole, kLastLayer);
+  const auto buckets = cut(small_layout(), whole, kLastLayer);
   REQUIRE(buckets.size() == 2);
   REQUIRE(buckets[1].layout.segments.size() == 2);
   CHECK(buckets[1].layout.segments[0].offset == 0);
   CHECK(buckets[1].layout.segments[1].offset == small_layout().small_offset());
   CHECK(buckets[1].first_param == 0);
-  const auto three = cut_into_buckets(small_layout(), whole, kEachTensor);  // no large one is left for it
+  const auto three = cut(small_layout(), whole, kEachTensor);  // no large one is left for it
   REQUIRE(three.size() == 3);
   CHECK(three[1].first_param == 0);
   CHECK(three[2].layout.segments[0].offset == small_layout().small_offset());
 
   const ParamLayout no_tensors({{"bias", {8}, {}}});
-  const auto none = cut_into_buckets(no_tensors, make_dgc_layout(no_tensors, {}), kEachTensor);
+  const auto none = cut(no_tensors, make_dgc_layout(no_tensors, {}, 0), kEachTensor);
   REQUIRE(none.size() == 1);
   CHECK(none[0].layout.segments.empty());
 }

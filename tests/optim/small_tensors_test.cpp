@@ -1,7 +1,7 @@
 #include <catch.hpp>
 
-#include "optim/dgc_layout.h"
-#include "tests/optim/cluster.h"
+#include "optim/dgc/layout.h"
+#include "tests/optim/on_backend.h"
 
 // exchange.small_tensors. That sparse is the paper's algorithm on one more tensor, optimizers_test.cpp shows.
 using namespace dgc;
@@ -30,10 +30,12 @@ ClusterOptions cluster(SmallTensors small, int ranks, int local_workers) {
 
 TEST_CASE("small tensors: weights do not depend on how workers are spread over ranks", "[optim]") {
   const auto small = GENERATE(SmallTensors::dense, SmallTensors::dense_fp16, SmallTensors::sparse);
-  CAPTURE(small);
+  const auto backend = GENERATE(from_range(kernel_backends()));
+  CAPTURE(backend.name, small);
   const auto alone = run_cluster(cluster(small, 1, 4));
-  CHECK((run_cluster(cluster(small, 4, 1)) == alone));
-  CHECK((run_cluster(cluster(small, 2, 2)) == alone));
+  CHECK((run_cluster(on(backend, cluster(small, 1, 4))) == alone));
+  CHECK((run_cluster(on(backend, cluster(small, 4, 1))) == alone));
+  CHECK((run_cluster(on(backend, cluster(small, 2, 2))) == alone));
 }
 
 TEST_CASE("small tensors in fp16: nearly as dense, and only they change at first", "[optim]") {
@@ -122,7 +124,7 @@ TEST_CASE("small tensors: a skipped step changes nothing", "[optim]") {
 
 TEST_CASE("small tensors: what is sent", "[optim]") {
   const auto layout = [](SmallTensors small, double sparsity) {
-    return make_dgc_layout(small_layout(), {.sparsity = sparsity, .small_tensors = small, .small_sparsity = 0.9});
+    return make_dgc_layout(small_layout(), {.small_tensors = small, .small_sparsity = 0.9}, sparsity);
   };
   const DgcLayout dense = layout(SmallTensors::dense, 0.98), half = layout(SmallTensors::dense_fp16, 0.98);
   CHECK((dense.dense_numel == 38 && dense.dense_bytes == 152 && half.dense_bytes == 76));
@@ -138,13 +140,12 @@ TEST_CASE("small tensors: what is sent", "[optim]") {
   CHECK(layout(SmallTensors::sparse, 0.75).segments[2].k == 10);  // the warm-up is theirs too: 9.5
   CHECK(layout(SmallTensors::sparse, 0).segments[2].k == 38);
 
-  CHECK(make_dgc_layout(small_layout(), flush_options({.small_tensors = SmallTensors::dense_fp16})).segments[2].k ==
-        38);
-  CHECK(make_dgc_layout(small_layout(), flush_options({.sparsity = 0.9})).segments.size() == 2);
+  CHECK(make_flush_layout(small_layout(), {.small_tensors = SmallTensors::dense_fp16}).segments[2].k == 38);
+  CHECK(make_flush_layout(small_layout(), {}).segments.size() == 2);
 }
 
 TEST_CASE("a tensor too large for a message is refused by its name") {
   const auto layout = [](int64_t rows) { return ParamLayout({{"fc.weight", {rows, 1 << 16}, {}}}); };
-  CHECK_NOTHROW(make_dgc_layout(layout((1 << 16) - 1), {}));
-  CHECK_THROWS_WITH(make_dgc_layout(layout(1 << 16), {}), Catch::Contains("fc.weight has 4294967296 parameters"));
+  CHECK_NOTHROW(make_dgc_layout(layout((1 << 16) - 1), {}, 0));
+  CHECK_THROWS_WITH(make_dgc_layout(layout(1 << 16), {}, 0), Catch::Contains("fc.weight has 4294967296 parameters"));
 }

@@ -1,9 +1,9 @@
 #include <catch.hpp>
 #include <numeric>
 
-#include "optim/dgc_layout.h"
+#include "optim/dgc/layout.h"
 #include "optim/grouped.h"
-#include "tests/optim/cluster.h"
+#include "tests/optim/on_backend.h"
 
 // exchange.algorithm "split_reduce": every worker adds up a shard and sends its largest sums.
 using namespace dgc;
@@ -127,10 +127,11 @@ void check_compressed(const std::vector<float>& got, const std::vector<float>& w
 TEST_CASE("a split does what its definition says, bit for bit, and keeps what it drops", "[optim]") {
   const bool masking = GENERATE(true, false);
   const Spread spread = GENERATE(Spread{1, 4}, Spread{4, 1}, Spread{2, 2}, Spread{1, 8});
-  CAPTURE(masking, spread.ranks);
+  const auto backend = GENERATE(from_range(kernel_backends()));
+  CAPTURE(backend.name, masking, spread.ranks);
   DgcOptions dgc = split();
   dgc.factor_masking = masking;
-  ClusterOptions options = cluster(dgc, spread);
+  ClusterOptions options = on(backend, cluster(dgc, spread));
   Plainly plainly(spread.ranks * spread.local_workers, masking);
   options.after = [&](int rank, uint64_t step, Optimizer& optimizer, const Arena& weights, const StepReport& report) {
     CHECK(report.bytes.split);
@@ -151,7 +152,8 @@ TEST_CASE("a split does what its definition says, bit for bit, and keeps what it
 TEST_CASE("what a split sends and holds back is all that was accumulated", "[optim]") {
   DgcOptions dgc = split();
   dgc.sgd.momentum = 0;
-  ClusterOptions options = cluster(dgc, {1, 4});
+  const auto backend = GENERATE(from_range(kernel_backends()));
+  ClusterOptions options = on(backend, cluster(dgc, {1, 4}));
   const std::vector<float> start = initial_weights();
   std::vector<double> owed(start.size());
   options.gradient = [&](int worker, uint64_t step, int64_t e, float) { return gradient_at(worker, step, e, 0); };
@@ -160,7 +162,8 @@ TEST_CASE("what a split sends and holds back is all that was accumulated", "[opt
     std::vector<double> kept(w.size());
     for (const NamedState& state : optimizer.state()) {
       if (state.name != "v") continue;
-      for (size_t i = 0; i < w.size(); ++i) kept[i] += static_cast<double>(state.arena->data()[i]);
+      const std::vector<float> v = to_vector(*state.arena);
+      for (size_t i = 0; i < w.size(); ++i) kept[i] += double{v[i]};
     }
     for (int t = 0; t < small_layout().size(); ++t) {
       if (small_layout().spec(t).shape.rank() < 2) continue;
@@ -236,12 +239,8 @@ TEST_CASE("what reaches a worker stays below 6 k words, however many workers the
   const double sparsity = GENERATE(0.9, 0.99, 0.999, 0.9999);
   int64_t of_two = 0;
   for (const int64_t workers : {2, 3, 4, 8, 16, 24, 48, 100, 256, 1000, 4000}) {
-    DgcLayoutOptions options;
-    options.sparsity = sparsity;
-    options.transport = Transport::sparse;
-    options.algorithm = ExchangeAlgorithm::split_reduce;
-    options.workers = workers;
-    const DgcLayout layout = make_dgc_layout(params, options);
+    const DgcOptions options{.transport = Transport::sparse, .algorithm = ExchangeAlgorithm::split_reduce};
+    const DgcLayout layout = make_dgc_layout(params, options, sparsity, workers);
     REQUIRE(layout.split);
     const int64_t k = layout.canonical.entries();
     CAPTURE(sparsity, workers, k, layout.split->received_bytes());

@@ -1,7 +1,7 @@
 #include <catch.hpp>
 
-#include "optim/dgc_layout.h"
-#include "tests/optim/cluster.h"
+#include "optim/dgc/layout.h"
+#include "tests/optim/on_backend.h"
 
 // exchange.transport changes what travels and nothing else.
 using namespace dgc;
@@ -37,11 +37,13 @@ TEST_CASE("a dense sum of what is sent gives the bits of the messages, in every 
   variant.wire.indices = variant.wire.values == WireValues::int8 ? WireIndices::rice : WireIndices::block16;
   variant.weight_decay = GENERATE(0.f, 1e-3f);
   variant.momentum_correction = GENERATE(true, false);
-  CAPTURE(variant.wire.values, variant.weight_decay, variant.momentum_correction);
+  const auto backend = GENERATE(from_range(kernel_backends()));
+  CAPTURE(backend.name, variant.wire.values, variant.weight_decay, variant.momentum_correction);
   const auto sparse = run_cluster(cluster(variant, Transport::sparse, {1, 4}));
-  CHECK((run_cluster(cluster(variant, Transport::dense, {1, 4})) == sparse));
-  CHECK((run_cluster(cluster(variant, Transport::dense, {4, 1})) == sparse));
-  CHECK((run_cluster(cluster(variant, Transport::dense, {2, 2})) == sparse));
+  CHECK((run_cluster(on(backend, cluster(variant, Transport::sparse, {2, 2}))) == sparse));
+  CHECK((run_cluster(on(backend, cluster(variant, Transport::dense, {1, 4}))) == sparse));
+  CHECK((run_cluster(on(backend, cluster(variant, Transport::dense, {4, 1}))) == sparse));
+  CHECK((run_cluster(on(backend, cluster(variant, Transport::dense, {2, 2}))) == sparse));
 }
 
 TEST_CASE("a dense sum gives the bits of the messages also where small tensors are one of them", "[optim]") {
@@ -70,11 +72,7 @@ TEST_CASE("auto decides anew for each sparsity, says so, and changes no bit", "[
 
 TEST_CASE("auto weighs all messages against a ring's 8 bytes per element", "[optim]") {
   const auto layout = [](Transport transport, double sparsity, int64_t workers) {
-    DgcLayoutOptions options;
-    options.sparsity = sparsity;
-    options.transport = transport;
-    options.workers = workers;
-    return make_dgc_layout(small_layout(), options);
+    return make_dgc_layout(small_layout(), {.transport = transport}, sparsity, workers);
   };
   // 72 of 288 and 308 of 1230: 48 + (4 + 144 + 288) + (4 + 616 + 1232) = 2336 bytes; 8 x 1518 = 12144.
   const DgcLayout five = layout(Transport::automatic, 0.75, 5), six = layout(Transport::automatic, 0.75, 6);
@@ -88,7 +86,7 @@ TEST_CASE("auto weighs all messages against a ring's 8 bytes per element", "[opt
   CHECK((layout(Transport::dense, 0.98, 2).transport == Transport::dense));
 
   const ParamLayout no_tensors({{"bias", {8}, {}}});
-  CHECK((make_dgc_layout(no_tensors, {.transport = Transport::dense}).transport == Transport::sparse));
+  CHECK((make_dgc_layout(no_tensors, {.transport = Transport::dense}, 0).transport == Transport::sparse));
 }
 
 TEST_CASE("a flush after dense steps leaves nothing behind", "[optim]") {

@@ -1,13 +1,7 @@
-#include "tasks/overlap.h"
-
 #include <catch.hpp>
-#include <cstring>
 
-#include "kernels/cpu/cpu_backend.h"
-#include "tasks/make.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
-#include "tests/support/wrapped_device.h"
 
 // Whole runs with exchange.overlap, against the same runs without.
 namespace dgc {
@@ -26,27 +20,6 @@ const std::vector<std::string> kEachTensor = {"exchange.overlap=on", "exchange.b
 struct Ended {
   Row final;
   std::vector<std::string> state;
-};
-
-struct Somewhere : WrappedDevice {
-  explicit Somewhere(bool host) : is_host(host) {}
-  bool on_host() const override { return is_host; }
-  bool is_host;
-};
-
-// Two processes on machines of one kind.
-struct Peers : Communicator {
-  std::string name() const override { return "peers"; }
-  int rank() const override { return 0; }
-  int size() const override { return 2; }
-  bool recordable() const override { return false; }
-  void all_gather(Device&, const void* mine, void* all, size_t bytes) override {
-    for (size_t rank = 0; rank < 2; ++rank) std::memcpy(static_cast<std::byte*>(all) + rank * bytes, mine, bytes);
-  }
-  void gather_shards(Device&, std::span<const float* const>, float*, size_t) override {}
-  void barrier(Device&) override {}
-  std::unique_ptr<Communicator> split(const Ranks&) override { return nullptr; }
-  void abort(const std::string&) noexcept override {}
 };
 
 Ended ended(const std::vector<std::string>& overrides) {
@@ -96,20 +69,6 @@ TEST_CASE("a run may be resumed with overlap, or without") {
   go_on("off", 14);
   go_on("on", 18);
   CHECK(metrics_of(run.path() / "run").back().text("weights_xxh64") == ended({}).final.text("weights_xxh64"));
-}
-
-TEST_CASE("on is on everywhere, and auto is off on a GPU") {
-  const ParamLayout params(make_network(tiny_config().model, {8, 8, 1}).params());
-  const bool on_host = GENERATE(true, false);
-  CpuBackend backend(1, std::make_shared<Somewhere>(on_host));
-  Peers peers;
-  const auto choose = [&](const std::string& overlap) {
-    const Config config = tiny_config({"exchange.overlap=" + overlap, "exchange.bucket_mb=0.0001"});
-    return choose_bucket_bytes(config, {backend, peers, params, 4});
-  };
-  CHECK(choose("on") == 105);
-  CHECK(choose("auto") == (on_host ? std::optional<int64_t>(105) : std::nullopt));
-  CHECK_FALSE(choose("off"));
 }
 
 TEST_CASE("auto does not overlap in one process") {

@@ -1,4 +1,4 @@
-#include "optim/split_reduce.h"
+#include "optim/dgc/split_reduce.h"
 
 namespace dgc {
 namespace {
@@ -11,8 +11,9 @@ DgcSegment shard_segment(const WireTensor& tensor) {
 
 }  // namespace
 
-SplitReduce::SplitReduce(const OptimizerContext& context, const DgcLayout& layout)
-    : context_(context), layout_(*layout.split) {
+SplitReduce::SplitReduce(const OptimizerContext& context, Buckets& buckets, const DgcLayout& layout)
+    : context_(context), buckets_(buckets), layout_(layout.split.value()) {
+  buckets.prepare({{layout, 0}}, context.backend);
   const auto& device = context.backend.device();
   const DgcDeal& deal = layout_.deal;
   const int64_t local = context.local_workers;
@@ -44,27 +45,41 @@ uint32_t* SplitReduce::rows_of(int local_worker) const {
   return static_cast<uint32_t*>(mine_.data()) + local_worker * layout_.deal.owners * layout_.deal.row();
 }
 
-void SplitReduce::run(const Args& args) {
+void SplitReduce::compress(const MakeRules& make_rules) {
+  rules_ = make_rules();
+  std::vector<DgcCompressArgs> unmasked = rules_;
+  for (DgcCompressArgs& rule : unmasked) rule.factor_masking = false;
+  buckets_.compress(unmasked);
+}
+
+void SplitReduce::run(const StepArgs&, DgcApplyArgs& apply) {
   for (int i = 0; i < local_workers(); ++i) {
-    const Worker& worker = args.workers[static_cast<size_t>(i)];
-    context_.backend.dgc_deal({args.table, layout_.deal, args.control, worker.message, worker.v, rows_of(i)});
+    const std::byte* const message = buckets_.all().front().message(i);
+    float* const v = rules_[static_cast<size_t>(i)].v;
+    context_.backend.dgc_deal({apply.table, layout_.deal, apply.control, message, v, rows_of(i)});
   }
   const uint32_t* const rows = gather_rows();
-  for (int i = 0; i < local_workers(); ++i) reduce(i, rows, args.control);
+  for (int i = 0; i < local_workers(); ++i) reduce(i, rows, apply.control);
 
   DgcUndealArgs undeal;
   undeal.deal = layout_.deal;
   undeal.table = table_;
-  undeal.control = args.control;
+  undeal.control = apply.control;
   undeal.messages = gather_messages();
   undeal.workers = layout_.deal.owners;
   undeal.header = wire_header(layout_.kept, kCanonicalWire, 0);
-  undeal.sum = args.sum;
+  undeal.sum = apply.sum;
   context_.backend.dgc_undeal(undeal);
   for (int i = 0; i < local_workers(); ++i) {
-    const Worker& worker = args.workers[static_cast<size_t>(i)];
-    context_.backend.dgc_settle({layout_.deal, args.control, rows_of(i), args.sum, worker.u, worker.v});
+    const DgcCompressArgs& rule = rules_[static_cast<size_t>(i)];
+    float* const u = rule.momentum_correction && rule.factor_masking ? rule.u : nullptr;
+    context_.backend.dgc_settle({layout_.deal, apply.control, rows_of(i), apply.sum, u, rule.v});
   }
+}
+
+void SplitReduce::apply(const DgcApplyArgs& args) {
+  context_.backend.dgc_step(args);
+  context_.backend.device()->zero(args.sum, static_cast<size_t>(context_.layout.extent()) * sizeof(float));
 }
 
 // A row is a whole number of cache lines, so a rank's shard of all rows is its owners' rows, one after another.

@@ -6,24 +6,11 @@
 
 #include "dist/wire.h"
 #include "kernels/dgc_args.h"
-#include "optim/split_layout.h"
+#include "optim/dgc/dgc.h"
+#include "optim/dgc/split_layout.h"
 #include "tensor/params.h"
 
 namespace dgc {
-
-struct DgcLayoutOptions {
-  double sparsity = 0;
-  WireFormat wire{};
-  SmallTensors small_tensors = SmallTensors::dense;
-  double small_sparsity = 0;  // sparse: theirs, once `sparsity` has passed it
-  Transport transport = Transport::automatic;
-  int64_t workers = 1;  // all there are: automatic asks what each would receive
-  ExchangeAlgorithm algorithm =
-      ExchangeAlgorithm::all_gather;  // of messages; with one worker there is nothing to split
-};
-
-// How a flush sends everything that may be held back: all of it, and without rounding.
-DgcLayoutOptions flush_options(const DgcLayoutOptions& options);
 
 // What of a model is compressed and what travels dense. `dgc plan` reads it too.
 struct DgcLayout {
@@ -39,6 +26,7 @@ struct DgcLayout {
 
   Transport transport = Transport::sparse;  // how the segments travel; never automatic
   std::optional<SplitLayout> split;         // sparse, but split and reduced
+  std::optional<int64_t> bucket_bytes;      // sparse, and beside the backward pass: DgcOptions
   int64_t compressed_numel = 0;             // of the segments, without the gaps between small tensors
 
   int64_t blocks = 0;  // of all segments
@@ -51,7 +39,8 @@ struct DgcLayout {
   int64_t compressed_extent() const { return segments.empty() ? 0 : segments.back().offset + segments.back().numel; }
 
   // What one worker sends per step, counted once: what carries it may pass it on.
-  int64_t sent_bytes() const;
+  int64_t compressed_bytes() const;  // in one bucket
+  int64_t sent_bytes() const { return compressed_bytes() + dense_bytes; }
 };
 
 // How many of numel elements are sent: max(1, round((1 - sparsity) * numel)).
@@ -74,7 +63,11 @@ class DgcTables {
   DgcDense dense_;
 };
 
-DgcLayout make_dgc_layout(const ParamLayout& params, const DgcLayoutOptions& options);
+// With so many workers in all: Transport::automatic asks what each would receive, and one has nothing to split.
+DgcLayout make_dgc_layout(const ParamLayout& params, const DgcOptions& options, double sparsity, int64_t workers = 1);
+
+// How a flush sends everything that may be held back: all of it, as messages, without rounding, after everything else.
+DgcLayout make_flush_layout(const ParamLayout& params, const DgcOptions& options);
 
 // Some of a model's compressed tensors, which travel as a message of their own.
 struct DgcBucketLayout {
@@ -82,8 +75,8 @@ struct DgcBucketLayout {
   int first_param = 0;  // a backward pass, which ends at parameter 0, is done with all of them once it is with this one
 };
 
-// All compressed tensors, in the order in which a backward pass finishes them: each bucket but the last has at least so
-// many bytes of gradient. What is chosen of each tensor stays the same.
-std::vector<DgcBucketLayout> cut_into_buckets(const ParamLayout& params, const DgcLayout& layout, int64_t bucket_bytes);
+// All compressed tensors, in the order in which a backward pass finishes them: each bucket but the last has at least
+// layout.bucket_bytes of gradient; with none, all are one bucket. What is chosen of each tensor stays the same.
+std::vector<DgcBucketLayout> cut_into_buckets(const ParamLayout& params, const DgcLayout& layout);
 
 }  // namespace dgc

@@ -1,4 +1,4 @@
-#include "optim/dgc_layout.h"
+#include "optim/dgc/layout.h"
 
 #include <algorithm>
 #include <cmath>
@@ -39,12 +39,12 @@ void place_segments(DgcLayout& layout) {
 }
 
 // From each other worker a worker receives a message, or of every element a ring's 2 / workers * 4 bytes.
-Transport choose_transport(const DgcLayout& layout, const DgcLayoutOptions& options) {
+Transport choose_transport(const DgcLayout& layout, const DgcOptions& options, int64_t workers) {
   if (layout.compressed_numel == 0) return Transport::sparse;
   if (options.transport != Transport::automatic) return options.transport;
   const int64_t message = layout.split ? layout.split->row_bytes() + layout.split->message_bytes()
                                        : static_cast<int64_t>(layout.wire.message_bytes());
-  const int64_t messages = options.workers * message;
+  const int64_t messages = workers * message;
   return messages > 8 * layout.compressed_numel ? Transport::dense : Transport::sparse;
 }
 
@@ -77,15 +77,9 @@ int64_t kept_elements(int64_t numel, double sparsity) {
   return std::clamp<int64_t>(k, 1, numel);
 }
 
-DgcLayoutOptions flush_options(const DgcLayoutOptions& options) {
-  // Dense fp32 holds nothing back; fp16 does.
-  const bool held = options.small_tensors != SmallTensors::dense;
-  return {.small_tensors = held ? SmallTensors::sparse : SmallTensors::dense};
-}
-
-DgcLayout make_dgc_layout(const ParamLayout& params, const DgcLayoutOptions& options) {
+DgcLayout make_dgc_layout(const ParamLayout& params, const DgcOptions& options, double sparsity, int64_t workers) {
   DgcLayout layout;
-  layout.sparsity = options.sparsity;
+  layout.sparsity = sparsity;
   std::vector<WireTensor> tensors;
   const auto add = [&](int64_t offset, int64_t numel, int64_t k) {
     tensors.push_back(wire_tensor(numel, k));
@@ -101,28 +95,36 @@ DgcLayout make_dgc_layout(const ParamLayout& params, const DgcLayoutOptions& opt
           "\"sgd\", or make the layer smaller",
           params.spec(i).name, numel);
     }
-    if (!is_small(params.spec(i)) && numel > 0) add(params.offset(i), numel, kept_elements(numel, options.sparsity));
+    if (!is_small(params.spec(i)) && numel > 0) add(params.offset(i), numel, kept_elements(numel, sparsity));
   }
   if (options.small_tensors != SmallTensors::sparse) {
     add_dense(layout, params, options.small_tensors == SmallTensors::dense_fp16 ? 2 : 4);
   } else if (params.small_parameters() > 0) {
     // With the gaps between them, which are zero in every arena: the last to be chosen, and without effect.
     add(params.small_offset(), params.extent() - params.small_offset(),
-        kept_elements(params.small_parameters(), std::min(options.sparsity, options.small_sparsity)));
+        kept_elements(params.small_parameters(), std::min(sparsity, options.small_sparsity)));
   }
   make_messages(layout, tensors, options.wire);
   layout.compressed_numel = params.parameters() - layout.dense_numel;
-  const bool splits = options.algorithm == ExchangeAlgorithm::split_reduce && options.workers > 1;
+  const bool splits = options.algorithm == ExchangeAlgorithm::split_reduce && workers > 1;
   if (splits && layout.compressed_numel > 0) {
-    layout.split = make_split_layout(layout.compressed_extent(), layout.canonical.entries(), options.workers);
+    layout.split = make_split_layout(layout.compressed_extent(), layout.canonical.entries(), workers);
   }
-  layout.transport = choose_transport(layout, options);
+  layout.transport = choose_transport(layout, options, workers);
   if (layout.transport == Transport::dense) layout.split.reset();
+  if (layout.transport == Transport::sparse && !layout.split) layout.bucket_bytes = options.bucket_bytes;
   return layout;
 }
 
-std::vector<DgcBucketLayout> cut_into_buckets(const ParamLayout& params, const DgcLayout& layout,
-                                              int64_t bucket_bytes) {
+DgcLayout make_flush_layout(const ParamLayout& params, const DgcOptions& options) {
+  // Dense fp32 holds nothing back; fp16 does.
+  const bool held = options.small_tensors != SmallTensors::dense;
+  return make_dgc_layout(
+      params, {.transport = Transport::sparse, .small_tensors = held ? SmallTensors::sparse : SmallTensors::dense}, 0);
+}
+
+std::vector<DgcBucketLayout> cut_into_buckets(const ParamLayout& params, const DgcLayout& layout) {
+  if (!layout.bucket_bytes) return {{layout, 0}};
   std::vector<DgcBucketLayout> buckets;
   std::vector<size_t> open;
   int64_t bytes = 0;
@@ -142,18 +144,16 @@ std::vector<DgcBucketLayout> cut_into_buckets(const ParamLayout& params, const D
     if (!is_large(i)) continue;
     open.push_back(--large);
     bytes += params.numel(i) * int64_t{sizeof(float)};
-    if (bytes >= bucket_bytes) close(i);
+    if (bytes >= *layout.bucket_bytes) close(i);
   }
   open.insert(open.end(), at_the_end.begin(), at_the_end.end());
   if (!open.empty() || buckets.empty()) close(0);
   return buckets;
 }
 
-int64_t DgcLayout::sent_bytes() const {
-  const bool as_sum = transport == Transport::dense;
-  if (split) return split->sent_bytes() + dense_bytes;
-  return (as_sum ? compressed_numel * int64_t{sizeof(float)} : static_cast<int64_t>(wire.message_bytes())) +
-         dense_bytes;
+int64_t DgcLayout::compressed_bytes() const {
+  if (transport == Transport::dense) return compressed_numel * int64_t{sizeof(float)};
+  return split ? split->sent_bytes() : static_cast<int64_t>(wire.message_bytes());
 }
 
 DgcTables::DgcTables(const std::shared_ptr<Device>& device, const DgcLayout& layout)

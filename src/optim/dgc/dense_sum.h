@@ -4,18 +4,32 @@
 #include <span>
 #include <vector>
 
-#include "optim/dgc_layout.h"
-#include "optim/half_sum.h"
+#include "optim/dgc/layout.h"
 #include "optim/optimizer.h"
 #include "optim/ordered_reduce.h"
 
 namespace dgc {
 
+// The sum of n numbers over all workers, each packed in fp16: an all-gather brings every worker's numbers to every
+// rank, which adds them up in worker order and in fp32.
+class Fp16GatherSum {
+ public:
+  Fp16GatherSum(const OptimizerContext& context, int64_t n);
+
+  uint16_t* packed(int local_worker) const;  // [n], to be filled by dgc_pack_half
+  const float* run();                        // collective; device memory [n], valid until the next call
+
+ private:
+  OptimizerContext context_;
+  int64_t n_;
+  Buffer mine_, all_, sum_;  // all_ is empty with one rank
+};
+
 // The sum over all workers of the tensors that travel dense beside the compressed ones, in fp32 or in fp16.
-class DgcDenseSum {
+class DenseSum {
  public:
   // numel: of those tensors together, packed; may be 0.
-  DgcDenseSum(const OptimizerContext&, int64_t numel, bool in_half);
+  DenseSum(const OptimizerContext&, int64_t numel, bool in_half);
 
   struct Source {
     const float* gradient = nullptr;  // an arena
@@ -30,7 +44,7 @@ class DgcDenseSum {
  private:
   Backend& backend_;
   std::optional<OrderedReduce> sum_;  // one or the other
-  std::optional<HalfSum> half_;
+  std::optional<Fp16GatherSum> half_;
   std::vector<Buffer> packed_;  // per local worker, for sum_
   std::vector<const float*> rows_;
 };

@@ -12,9 +12,9 @@ namespace dgc {
 // stays with the worker and is added to its next gradient. A shard belongs to one worker, which adds what it holds back
 // there to the sum at once, and keeps what the second rounding takes away. It belongs to a worker and not to a rank, so
 // that bits do not depend on how workers are spread over ranks.
-class HalfReduce {
+class Fp16AllReduce {
  public:
-  explicit HalfReduce(const OptimizerContext&);
+  explicit Fp16AllReduce(const OptimizerContext&);
 
   struct Args {
     std::span<float* const> gradients;     // an arena per local worker

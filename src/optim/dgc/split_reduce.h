@@ -1,10 +1,6 @@
 #pragma once
 
-#include <span>
-#include <vector>
-
-#include "optim/dgc_layout.h"
-#include "optim/optimizer.h"
+#include "optim/dgc/exchange.h"
 
 namespace dgc {
 
@@ -12,24 +8,17 @@ namespace dgc {
 // worker adds up one shard, in worker order, and sends its largest sums to all (docs/exchange.md). What is dropped on
 // the way stays in the v of the worker that selected it. Shards belong to workers, not ranks: bits do not depend on how
 // workers are spread over ranks.
-class SplitReduce {
+class SplitReduce final : public Exchange {
  public:
-  // For this layout, whose `split` is set; it need not outlive the call.
-  SplitReduce(const OptimizerContext&, const DgcLayout&);
+  // The layout's `split` is set.
+  SplitReduce(const OptimizerContext&, Buckets&, const DgcLayout&);
 
-  struct Worker {
-    const std::byte* message = nullptr;  // canonical; u has not been masked
-    float* u = nullptr;                  // null: not to be masked
-    float* v = nullptr;
-  };
-  struct Args {
-    DgcTable table;  // of the workers' messages
-    StepControl* control = nullptr;
-    std::span<const Worker> workers;  // local
-    float* sum = nullptr;             // an arena, all zero; G afterwards
-  };
-  // Collective; queued. An owner's message that cannot be used sets the control's fault.
-  void run(const Args&);
+  // u is masked in the end, where what was selected has been sent.
+  void compress(const MakeRules&) override;
+  // An owner's message that cannot be used sets the control's fault.
+  void run(const StepArgs&, DgcApplyArgs& apply) override;
+  void apply(const DgcApplyArgs&) override;
+  int64_t sent_bytes() const override { return layout_.sent_bytes(); }
 
  private:
   int local_workers() const { return context_.local_workers; }
@@ -39,8 +28,10 @@ class SplitReduce {
   const std::byte* gather_messages();
 
   OptimizerContext context_;
+  Buckets& buckets_;
   SplitLayout layout_;
-  DgcTable table_;  // one segment: a shard
+  std::vector<DgcCompressArgs> rules_;  // of this step, by local worker
+  DgcTable table_;                      // one segment: a shard
   Buffer segment_;
   Buffer guesses_;   // a DgcGuess per local owner
   Buffer mine_;      // local workers' rows, [local][owners][row]

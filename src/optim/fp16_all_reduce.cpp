@@ -1,4 +1,4 @@
-#include "optim/half_reduce.h"
+#include "optim/fp16_all_reduce.h"
 
 #include <algorithm>
 
@@ -20,7 +20,7 @@ int64_t shard_halves(const OptimizerContext& c) {
 
 }  // namespace
 
-HalfReduce::HalfReduce(const OptimizerContext& context)
+Fp16AllReduce::Fp16AllReduce(const OptimizerContext& context)
     : context_(context),
       shard_(shard_halves(context)),
       row_(shard_ * all_workers(context)),
@@ -49,12 +49,12 @@ HalfReduce::HalfReduce(const OptimizerContext& context)
 }
 
 // The arena, or a local worker's shard (1 ...) as if it were one.
-DgcDense HalfReduce::range(int64_t which) const {
+DgcDense Fp16AllReduce::range(int64_t which) const {
   const int64_t numel = which == 0 ? extent() : own_numel_[static_cast<size_t>(which - 1)];
   return {static_cast<const DgcRange*>(ranges_.data()) + which, 1, numel};
 }
 
-float* HalfReduce::run(const Args& args) {
+float* Fp16AllReduce::run(const Args& args) {
   for (int local = 0; local < context_.local_workers; ++local) {
     DgcPackHalfArgs pack;
     pack.dense = range(0);
@@ -85,14 +85,14 @@ float* HalfReduce::run(const Args& args) {
 }
 
 // All workers' halves of the local shards, in worker order.
-const void* HalfReduce::gather_shards() {
+const void* Fp16AllReduce::gather_shards() {
   if (context_.communicator.size() == 1) return packed_.data();
   context_.communicator.gather_shards(*context_.backend.device(), packed_rows_, rows_.f32(),
                                       static_cast<size_t>(row_ / kHalvesPerFloat));
   return rows_.data();
 }
 
-void HalfReduce::pack_sums(const StepControl* control) {
+void Fp16AllReduce::pack_sums(const StepControl* control) {
   for (int local = 0; local < context_.local_workers; ++local) {
     const auto i = static_cast<size_t>(local);
     DgcPackHalfArgs pack;

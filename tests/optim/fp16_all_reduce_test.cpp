@@ -1,8 +1,9 @@
-#include "optim/half_reduce.h"
+#include "optim/fp16_all_reduce.h"
 
 #include <catch.hpp>
 
 #include "tensor/half.h"
+#include "tests/optim/on_backend.h"
 #include "tests/optim/reference.h"
 
 // exchange.dense_values: fp16.
@@ -24,14 +25,14 @@ struct Sums {
   std::vector<std::vector<float>> residuals;  // of each worker
 };
 
-Sums on_ranks(int ranks) {
+Sums on_ranks(int ranks, const BackendFactory& factory) {
   Sums sums;
   sums.residuals.resize(kWorkers);
   const auto group = make_thread_communicators(ranks);
   run_ranks(group, [&](Communicator& communicator) {
-    const auto backend = make_cpu_backend(1);
+    const auto backend = factory.make();
     const int local_workers = kWorkers / ranks, first = communicator.rank() * local_workers;
-    HalfReduce reduce({*backend, communicator, small_layout(), local_workers});
+    Fp16AllReduce reduce({*backend, communicator, small_layout(), local_workers});
     std::vector<Arena> gradients;
     std::vector<float*> pointers;
     for (int local = 0; local < local_workers; ++local) {
@@ -39,24 +40,27 @@ Sums on_ranks(int ranks) {
       pointers.push_back(gradients.back().data());
     }
     const float* sum = nullptr;
-    const StepControl control;
+    const Buffer control(backend->device(), sizeof(StepControl)), scale(backend->device(), sizeof(float));
+    const StepControl usual;
+    backend->device()->copy_in(control.data(), &usual, sizeof(usual));
+    backend->device()->copy_in(scale.data(), &kScale, sizeof(kScale));
     for (uint64_t step = 0; step < kSteps; ++step) {
       for (int local = 0; local < local_workers; ++local) {
-        for_elements(small_layout(), [&](int64_t e) {
-          pointers[static_cast<size_t>(local)][e] = plain_gradient(first + local, step, e);
-        });
+        fill(gradients[static_cast<size_t>(local)], [&](int64_t e) { return plain_gradient(first + local, step, e); });
       }
-      sum = reduce.run({pointers, &kScale, &control});
+      sum = reduce.run({pointers, scale.f32(), static_cast<const StepControl*>(control.data())});
     }
     for (int local = 0; local < local_workers; ++local) {
       sums.residuals[static_cast<size_t>(first + local)] = to_vector(reduce.residual(local));
     }
-    if (communicator.rank() == ranks - 1) sums.last.assign(sum, sum + small_layout().extent());
+    if (communicator.rank() != ranks - 1) return;
+    sums.last.resize(static_cast<size_t>(small_layout().extent()));
+    backend->device()->copy_out(sums.last.data(), sum, sums.last.size() * sizeof(float));
   });
   return sums;
 }
 
-// An element's way, by the words of half_reduce.h.
+// An element's way, by the words of fp16_all_reduce.h.
 Sums by_definition() {
   Sums sums;
   const auto extent = static_cast<size_t>(small_layout().extent());
@@ -107,8 +111,9 @@ SgdOptions half_sgd() {
 TEST_CASE("halves are summed as defined, however workers are spread over ranks", "[optim]") {
   const Sums want = by_definition();
   const int ranks = GENERATE(1, 2, 4);
-  CAPTURE(ranks);
-  const Sums got = on_ranks(ranks);
+  const auto backend = GENERATE(from_range(kernel_backends()));
+  CAPTURE(backend.name, ranks);
+  const Sums got = on_ranks(ranks, backend);
   CHECK((got.last == want.last));
   CHECK((got.residuals == want.residuals));
 }

@@ -1,4 +1,4 @@
-#include "dist/part.h"
+#include "dist/whole_communicator.h"
 
 #include "tensor/errors.h"
 
@@ -15,6 +15,7 @@ class Part final : public Communicator {
   std::string name() const override { return whole_.name(); }
   int rank() const override { return rank_; }
   int size() const override { return ranks_.size; }
+  bool between_processes() const override { return whole_.between_processes(); }
   bool recordable() const override { return whole_.recordable(); }
 
   void all_gather(Device& device, const void* mine, void* all, size_t bytes) override {

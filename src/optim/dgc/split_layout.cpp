@@ -1,4 +1,4 @@
-#include "optim/split_layout.h"
+#include "optim/dgc/split_layout.h"
 
 #include <algorithm>
 

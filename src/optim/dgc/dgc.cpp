@@ -1,0 +1,246 @@
+#include "optim/dgc/dgc.h"
+
+#include <cmath>
+#include <limits>
+
+#include "optim/dgc/dense_sum.h"
+#include "optim/dgc/exchange.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+class Dgc final : public Optimizer {
+ public:
+  Dgc(const OptimizerContext& context, const DgcOptions& options);
+
+  uint64_t prepare(double sparsity) override;
+  void begin(const StepArgs&) override;
+  void ready(int local_worker, int first_param) override;
+  void settle() override;
+  std::optional<ExchangeTime> exchange_time() const override;
+  void step(const StepArgs&) override;
+  void flush(const StepArgs&) override;
+  StepBytes bytes() const override;
+  std::vector<NamedState> state() const override;
+
+ private:
+  struct Worker {
+    Arena v;                 // also what rounding took from small tensors that travel in fp16
+    std::optional<Arena> u;  // only with momentum correction
+    Buffer guesses;          // one DgcGuess per segment
+  };
+
+  int workers() const { return context_.communicator.size() * context_.local_workers; }
+  std::vector<Worker> make_workers() const;
+  std::vector<HeldBack> held_back();
+  void lay_out(DgcLayout layout);
+  std::vector<DgcCompressArgs> rules(const StepArgs&);
+  DgcCompressArgs rule_for(int local, const StepArgs&) const;
+  void find_scales(const StepArgs&);
+  void pack_dense(const StepArgs&);
+  void sum_dense(DgcApplyArgs&);
+  DgcApplyArgs plain_step(const StepArgs&) const;
+  const float* scale(int local) const { return scales_.f32() + local; }
+
+  OptimizerContext context_;
+  DgcOptions options_;
+  DgcLayout layout_;
+  DgcTables tables_;  // of the layout as a whole
+  std::vector<Worker> workers_;
+  Arena momentum_;                  // weight decay's where tensors are compressed, the ordinary one elsewhere
+  Arena sum_;                       // all zero between steps
+  std::optional<double> prepared_;  // the sparsity of the layout; none before the first step and after a flush
+  uint64_t generation_ = 0;         // counts changes of the layout
+  Buffer scales_;                   // a float per local worker
+  DenseSum dense_;
+  Exchanges exchanges_;  // destroyed first: it may be at work with the others
+};
+
+Dgc::Dgc(const OptimizerContext& context, const DgcOptions& options)
+    : context_(context),
+      options_(options),
+      layout_(make_dgc_layout(context.layout, options, 0, workers())),
+      workers_(make_workers()),
+      momentum_(context.backend.device(), context.layout),
+      sum_(context.backend.device(), context.layout),
+      scales_(context.backend.device(), static_cast<size_t>(context.local_workers) * sizeof(float)),
+      dense_(context, layout_.dense_numel, options.small_tensors == SmallTensors::dense_fp16),
+      exchanges_(context, options.bucket_bytes ? held_back() : std::vector<HeldBack>()) {
+  DGC_CHECK(!options.bucket_bytes || !options.sgd.clip_norm, "the norm over all gradients is known after the last");
+}
+
+std::vector<Dgc::Worker> Dgc::make_workers() const {
+  const auto& device = context_.backend.device();
+  // A flush may have a segment more, the last one.
+  const std::vector<DgcGuess> no_guesses(layout_.segments.size() + 1);
+  std::vector<Worker> workers;
+  for (int local = 0; local < context_.local_workers; ++local) {
+    Worker worker{Arena(device, context_.layout), std::nullopt, Buffer(device, no_guesses.size() * sizeof(DgcGuess))};
+    device->copy_in(worker.guesses.data(), no_guesses.data(), worker.guesses.bytes());
+    if (options_.momentum_correction) worker.u.emplace(device, context_.layout);
+    workers.push_back(std::move(worker));
+  }
+  return workers;
+}
+
+std::vector<HeldBack> Dgc::held_back() {
+  std::vector<HeldBack> held;
+  for (Worker& worker : workers_) held.push_back({&worker.v, worker.u ? &*worker.u : nullptr});
+  return held;
+}
+
+uint64_t Dgc::prepare(double sparsity) {
+  if (prepared_ != sparsity) {
+    lay_out(make_dgc_layout(context_.layout, options_, sparsity, workers()));
+    prepared_ = sparsity;
+  }
+  return 2 * generation_ + exchanges_.current().turn();
+}
+
+void Dgc::lay_out(DgcLayout layout) {
+  layout_ = std::move(layout);
+  tables_ = DgcTables(context_.backend.device(), layout_);
+  exchanges_.lay_out(layout_);
+  ++generation_;
+}
+
+void Dgc::begin(const StepArgs& args) {
+  exchanges_.current().begin([&] { return rules(args); });
+}
+
+void Dgc::ready(int local_worker, int first_param) { exchanges_.current().ready(local_worker, first_param); }
+
+void Dgc::settle() { exchanges_.current().settle(); }
+
+std::optional<ExchangeTime> Dgc::exchange_time() const { return exchanges_.time(); }
+
+void Dgc::step(const StepArgs& args) {
+  Exchange& exchange = exchanges_.current();
+  {
+    const Range range(context_.backend, "compress");
+    exchange.compress([&] { return rules(args); });
+    pack_dense(args);
+  }
+  DgcApplyArgs apply = plain_step(args);
+  {
+    const Range range(context_.backend, "exchange");
+    exchange.run(args, apply);
+    sum_dense(apply);
+  }
+  const Range range(context_.backend, "apply");
+  exchange.apply(apply);
+}
+
+void Dgc::pack_dense(const StepArgs& args) {
+  for (int local = 0; local < context_.local_workers; ++local) {
+    const auto i = static_cast<size_t>(local);
+    dense_.pack(local, tables_.dense(), {args.gradients[i], scale(local), workers_[i].v.data(), args.record.control()});
+  }
+}
+
+// What is not compressed takes an ordinary momentum step on the ordered sum of the workers' gradients.
+void Dgc::sum_dense(DgcApplyArgs& apply) {
+  apply.dense = tables_.dense();
+  apply.dense_sum = dense_.run();
+  apply.m = momentum_.data();
+  apply.momentum = options_.sgd.momentum;
+  apply.weight_decay = options_.sgd.weight_decay;
+  apply.nesterov = options_.sgd.nesterov;
+  apply.momentum_correction = options_.momentum_correction;
+}
+
+std::vector<DgcCompressArgs> Dgc::rules(const StepArgs& args) {
+  find_scales(args);
+  std::vector<DgcCompressArgs> rules;
+  for (int local = 0; local < context_.local_workers; ++local) rules.push_back(rule_for(local, args));
+  return rules;
+}
+
+DgcCompressArgs Dgc::rule_for(int local, const StepArgs& args) const {
+  const Worker& worker = workers_[static_cast<size_t>(local)];
+  DgcCompressArgs rule;
+  rule.guesses = static_cast<DgcGuess*>(worker.guesses.data());
+  rule.g = args.gradients[static_cast<size_t>(local)];
+  rule.u = worker.u ? worker.u->data() : nullptr;
+  rule.v = worker.v.data();
+  rule.control = args.record.control();
+  rule.scale = scale(local);
+  rule.momentum = options_.sgd.momentum;
+  rule.nesterov = options_.sgd.nesterov;
+  rule.momentum_correction = options_.momentum_correction;
+  rule.factor_masking = options_.factor_masking;
+  return rule;
+}
+
+// Local clipping: gradient / N is clipped to clip_norm / sqrt(N), by its norm over all parameters (paper, section 3.2).
+void Dgc::find_scales(const StepArgs& args) {
+  static_assert(sizeof(WorkerShare) % sizeof(double) == 0);
+  const auto count = static_cast<double>(workers());
+  // The record may count more workers than this: groups of them, which are one worker here.
+  const int64_t members = args.record.local_workers() / context_.local_workers;
+  const double infinity = std::numeric_limits<double>::infinity();
+  context_.backend.clip_scales({.squares = &args.record.local(0)->square,
+                                .stride = members * static_cast<int64_t>(sizeof(WorkerShare) / sizeof(double)),
+                                .count = context_.local_workers,
+                                .divisor = count,
+                                .limit = options_.sgd.clip_norm.value_or(infinity) / std::sqrt(count),
+                                .control = args.record.control(),
+                                .scales = scales_.f32()});
+}
+
+// Plain SGD on what all workers sent, unless sum_dense adds momentum.
+DgcApplyArgs Dgc::plain_step(const StepArgs& args) const {
+  DgcApplyArgs apply;
+  apply.table = tables_.table();
+  apply.control = args.record.control();
+  apply.workers = workers();
+  apply.sum = sum_.data();
+  apply.w = args.weights.data();
+  return apply;
+}
+
+void Dgc::flush(const StepArgs& args) {
+  lay_out(make_flush_layout(context_.layout, options_));
+  prepared_.reset();
+  Exchange& exchange = exchanges_.current();
+  exchange.compress([&] {
+    std::vector<DgcCompressArgs> rules;
+    for (const Worker& worker : workers_) {
+      DgcCompressArgs rule;
+      rule.guesses = static_cast<DgcGuess*>(worker.guesses.data());
+      rule.g = sum_.data();  // zero: v goes out as it is and u stays
+      rule.v = worker.v.data();
+      rule.control = args.record.control();
+      rule.momentum_correction = false;
+      rules.push_back(rule);
+    }
+    return rules;
+  });
+  DgcApplyArgs apply = plain_step(args);
+  exchange.run(args, apply);
+  exchange.apply(apply);
+}
+
+StepBytes Dgc::bytes() const {
+  return {exchanges_.current().sent_bytes() + layout_.dense_bytes,
+          context_.layout.parameters() * int64_t{sizeof(float)}, layout_.transport, layout_.split.has_value()};
+}
+
+std::vector<NamedState> Dgc::state() const {
+  std::vector<NamedState> all = {{"momentum", -1, &momentum_}};
+  for (size_t local = 0; local < workers_.size(); ++local) {
+    const Worker& worker = workers_[local];
+    if (worker.u) all.push_back({"u", static_cast<int>(local), &*worker.u});
+    all.push_back({"v", static_cast<int>(local), &worker.v});
+  }
+  return all;
+}
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_dgc(const OptimizerContext& context, const DgcOptions& options) {
+  return std::make_unique<Dgc>(context, options);
+}
+
+}  // namespace dgc

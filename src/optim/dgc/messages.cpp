@@ -1,0 +1,124 @@
+#include "optim/dgc/messages.h"
+
+#include <utility>
+
+namespace dgc {
+
+void Bucket::prepare(DgcBucketLayout layout, size_t first_guess) {
+  layout_ = std::move(layout);
+  tables_ = DgcTables(context_.backend.device(), this->layout());
+  first_guess_ = first_guess;
+  make_room(canonical_, this->layout().canonical.message_bytes());
+  if (this->layout().is_coded()) make_room(coded_, this->layout().wire.message_bytes());
+}
+
+void Bucket::make_room(Messages& messages, size_t bytes) const {
+  messages.bytes = bytes;
+  const auto ranks = static_cast<size_t>(context_.communicator.size());
+  const bool travel = layout().transport == Transport::sparse && !layout().split;
+  const size_t mine = bytes * static_cast<size_t>(context_.local_workers);
+  const size_t all = ranks > 1 && travel ? mine * ranks : 0;
+  const auto grow = [&](Buffer& buffer, size_t needed) {
+    if (buffer.bytes() >= needed) return;
+    buffer = Buffer();  // first: both at once might not fit
+    buffer = Buffer(context_.backend.device(), needed);
+  };
+  grow(messages.mine, mine);
+  grow(messages.all, all);
+  // The gaps between a message's arrays are never written, are part of the checksum, and lie elsewhere in each layout.
+  context_.backend.device()->zero(messages.mine.data(), messages.mine.bytes());
+}
+
+void Bucket::compress(int local_worker, DgcCompressArgs rule) const {
+  rule.table = tables_.table();
+  rule.guesses += first_guess_;
+  const int worker = context_.communicator.rank() * context_.local_workers + local_worker;
+  rule.header = layout().header(static_cast<uint32_t>(worker));
+  rule.message = message(local_worker);
+  context_.backend.dgc_compress(rule);
+  if (!layout().is_coded()) return;
+  DgcEncodeArgs encode;
+  encode.table = rule.table;
+  encode.codes = tables_.codes();
+  encode.control = rule.control;
+  encode.v = rule.v;
+  encode.header = rule.header;
+  encode.message = rule.message;
+  encode.coded = coded_.of(local_worker);
+  context_.backend.dgc_encode(encode);
+}
+
+const std::byte* Bucket::gather(const Messages& messages) const {
+  context_.communicator.all_gather(*context_.backend.device(), messages.mine.data(), messages.all.data(),
+                                   messages.bytes * static_cast<size_t>(context_.local_workers));
+  return static_cast<const std::byte*>(messages.all.data());
+}
+
+void Bucket::exchange(const StepControl* control) {
+  if (context_.communicator.size() == 1) {
+    messages_ = message(0);  // encoding has rounded it: what would come back is the same
+    return;
+  }
+  if (!layout().is_coded()) {
+    messages_ = gather(canonical_);
+    return;
+  }
+  DgcDecodeArgs decode;
+  decode.table = tables_.table();
+  decode.codes = tables_.codes();
+  decode.control = control;
+  decode.payload_bytes = canonical_.bytes - kWireHeaderBytes;
+  decode.workers = context_.communicator.size() * context_.local_workers;
+  decode.coded = gather(coded_);
+  decode.messages = static_cast<std::byte*>(canonical_.all.data());
+  context_.backend.dgc_decode(decode);
+  messages_ = decode.messages;
+}
+
+void Bucket::apply(Backend& backend, DgcApplyArgs args) const {
+  args.table = tables_.table();
+  args.header = layout().header(0);
+  args.messages = messages_;
+  backend.dgc_apply(args);
+}
+
+void Buckets::prepare(std::vector<DgcBucketLayout> layouts, Backend& backend) {
+  // First: both at once might not fit.
+  if (buckets_.size() != layouts.size() || backend_ != &backend) buckets_.clear();
+  backend_ = &backend;
+  buckets_.reserve(layouts.size());
+  const OptimizerContext context{backend, context_.communicator, context_.layout, context_.local_workers};
+  size_t guesses = 0;
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    if (i == buckets_.size()) buckets_.emplace_back(context);
+    const size_t segments = layouts[i].layout.segments.size();
+    buckets_[i].prepare(std::move(layouts[i]), guesses);
+    guesses += segments;
+  }
+}
+
+int64_t Buckets::sent_bytes() const {
+  int64_t bytes = 0;
+  for (const Bucket& bucket : buckets_) bytes += static_cast<int64_t>(bucket.layout().wire.message_bytes());
+  return bytes;
+}
+
+void Buckets::compress(std::span<const DgcCompressArgs> rules) const {
+  for (size_t local = 0; local < rules.size(); ++local) {
+    for (const Bucket& bucket : buckets_) bucket.compress(static_cast<int>(local), rules[local]);
+  }
+}
+
+void Buckets::exchange(const StepControl* control) {
+  for (Bucket& bucket : buckets_) bucket.exchange(control);
+}
+
+void Buckets::apply(Backend& backend, DgcApplyArgs args) const {
+  const DgcDense dense = std::exchange(args.dense, {});
+  for (const Bucket& bucket : buckets_) {
+    if (&bucket == &buckets_.back()) args.dense = dense;
+    bucket.apply(backend, args);
+  }
+}
+
+}  // namespace dgc
