@@ -29,6 +29,7 @@ struct Key {
   std::vector<std::string> choices;  // of a choice
   std::string selector;              // the "type" key this one's meaning hangs on; "": none
   std::vector<std::string> types;    // the key exists for these types only; empty: for all
+  bool free = false;                 // a run may be resumed with another value
 
   std::function<Json(const void* owner)> get;  // owner: the struct that the table belongs to
   std::function<void(void* owner, const Json& checked)> set;
@@ -41,6 +42,7 @@ struct Key {
   Key& must_be_given() { return required = true, *this; }
   Key& items(size_t least) { return min_items = least, *this; }
   Key& only(std::vector<std::string> which) { return types = std::move(which), *this; }
+  Key& free_on_resume() { return free = true, *this; }
 
   bool is_selector() const { return path == selector; }
   bool applies_to(const std::string& type) const;

@@ -25,7 +25,8 @@ void add_data_keys(Keys& keys) {
            "`data/` prepares them")
       .only(files)
       .must_be_given()
-      .matches(".+");
+      .matches(".+")
+      .free_on_resume();
   auto augment = data.section("augment", &DataOptions::augment);
   augment
       .add("pad_crop", &AugmentationOptions::pad_crop, "Zero pixels around the image, then a random crop of its size")
@@ -77,7 +78,8 @@ void add_data_keys(Keys& keys) {
   data.add("threads", &DataOptions::threads, "That decode and augment ahead of the step, per rank")
       .only(all_but_text)
       .at_least(1)
-      .at_most(1024);
+      .at_most(1024)
+      .free_on_resume();
   data.add("train_limit", &DataOptions::train_limit, "Use only the first so many training samples; of text, words")
       .at_least(1);
   data.add("test_limit", &DataOptions::test_limit, "Use only the first so many test samples; of text, words")
@@ -92,12 +94,18 @@ void add_data_keys(Keys& keys) {
        "Text to train on; UTF-8, words between spaces (data/README.md). A relative file is seen as `path` is, and so "
        "are the next three")
       .must_be_given()
-      .matches(".+");
+      .matches(".+")
+      .free_on_resume();
   file("valid", &TextDataOptions::valid, "Text by which `plateau` lowers the learning rate; evaluated as often as said")
       .must_be_given()
-      .matches(".+");
-  file("test", &TextDataOptions::test, "Text that the run is measured by, at its end").must_be_given().matches(".+");
-  file("vocabulary", &TextDataOptions::vocabulary, "File with one word a line. Default: the words of `train`");
+      .matches(".+")
+      .free_on_resume();
+  file("test", &TextDataOptions::test, "Text that the run is measured by, at its end")
+      .must_be_given()
+      .matches(".+")
+      .free_on_resume();
+  file("vocabulary", &TextDataOptions::vocabulary, "File with one word a line. Default: the words of `train`")
+      .free_on_resume();
   text.add("vocabulary_size", &TextDataOptions::vocabulary_size,
            "Keep only the most frequent words of `train`; the others are `<unk>`. null: all")
       .only(texts)

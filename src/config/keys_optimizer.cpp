@@ -24,7 +24,8 @@ void add_optimizer_keys(Keys& keys) {
       .add("max_skipped_steps", &OptimizerOptions::max_skipped_steps,
            "Steps in a row that may be skipped, as a gradient was not finite, before the run ends. `fp16` skips up to "
            "16 while it looks for its first loss scale")
-      .at_least(1);
+      .at_least(1)
+      .free_on_resume();
   optimizer
       .add("sparsity", &OptimizerOptions::sparsity, "Share of each compressed tensor that is NOT sent; 0 sends all")
       .only(dgc)

@@ -94,12 +94,14 @@ void add_speech_data_keys(const Section<Config, DataOptions Config::*>& data) {
            "Parts of `path` to train on: folders of `librispeech` (none: all `train-*`), files of `speech_manifest` "
            "(none: `train.jsonl`)")
       .only(listed)
-      .matches(".+");
+      .matches(".+")
+      .free_on_resume();
   sounds
       .add("test", &SpeechDataOptions::test,
            "Parts of `path` to measure by; none: `test-clean` of `librispeech`, `test.jsonl` of `speech_manifest`")
       .only(listed)
-      .matches(".+");
+      .matches(".+")
+      .free_on_resume();
   sounds.add("alphabet", &SpeechDataOptions::alphabet, "Characters that transcripts have, and the model writes")
       .only(speech)
       .matches(".+");
