@@ -14,27 +14,7 @@ namespace dgc {
 
 namespace {
 
-void print_text(const Evaluation& e) {
-  const double valid = *e.metrics.valid_loss, test = e.metrics.test_loss;
-  fmt::print("valid loss     {:.4f}   perplexity {:.2f}\n", valid, perplexity(valid));
-  fmt::print("test loss      {:.4f}   perplexity {:.2f}\n", test, perplexity(test));
-}
-
-void print_speech(const Evaluation& e) {
-  const ErrorRates& errors = *e.metrics.errors;
-  fmt::print("test loss      {:.4f}\n", e.metrics.test_loss);
-  fmt::print("test WER       {:.2f} %\n", 100 * errors.wer);
-  fmt::print("test CER       {:.2f} %\n", 100 * errors.cer);
-  if (errors.left_out > 0) {
-    fmt::print("not in the loss: {} utterances, too short for their transcripts\n", errors.left_out);
-  }
-}
-
-void print_images(const Evaluation& e) {
-  fmt::print("test loss      {:.4f}\n", e.metrics.test_loss);
-  fmt::print("test accuracy  {:.2f} %\n", 100 * e.metrics.test_accuracy);
-  fmt::print("test top-5     {:.2f} %\n", 100 * e.metrics.test_top5);
-}
+void print(const char* what, const std::string& value) { fmt::print("{:<27}{}\n", what, value); }
 
 // Texts of an evaluation, of which some are shown: from all over the set, short and long.
 struct Texts {
@@ -65,27 +45,23 @@ void add_eval_command(CLI::App& app) {
       ->expected(1);
   command->add_option("--logits", options->evaluate.logits,
                       "also write the logits of all test images, fp32 [images, classes], as a safetensors file");
-  add_decoding_options(*command, options->evaluate.decoding);
+  add_decoding_options(*command, options->evaluate.scoring.decoding);
   command->add_option("--show", options->show, "of speech: also print so many texts beside what was said")
       ->check(whole_number(0, 1000000));
   command->footer("Examples:\n  dgc eval runs/quickstart\n  dgc eval runs/quickstart_speech --beam 64 --show 5");
   command->callback([options] {
     restart_with_short_spins();
     if (options->show > 0) {
-      options->evaluate.told = [&](const std::string& said, const std::string& heard) {
+      options->evaluate.scoring.told = [&](const std::string& said, const std::string& heard) {
         options->texts.all.emplace_back(said, heard);
       };
     }
     const Evaluation e = evaluate_run(options->run, options->evaluate);
-    fmt::print("checkpoint     {}\n", printable(e.checkpoint.string()));
-    if (e.metrics.valid_loss) {
-      print_text(e);
-    } else if (e.metrics.errors) {
-      print_speech(e);
-    } else {
-      print_images(e);
+    print("checkpoint", printable(e.checkpoint.string()));
+    for (const auto& [metric, value] : e.metrics.measures.all()) {
+      if (metric->unit != Metric::Unit::count || value > 0) print(metric->name, metric->text(value));
     }
-    fmt::print("weights xxh64  {}\n", e.weights_xxh64);
+    print("weights xxh64", e.weights_xxh64);
     options->texts.print(options->show);
   });
 }

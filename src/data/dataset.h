@@ -31,6 +31,9 @@ class Dataset {
   virtual int64_t most_labels() const { return 0; }
 
   virtual std::vector<Trait> traits() const = 0;  // the same names for every set of one kind
+  // What is the same only for sets that hold the same: how many samples, and a checksum. Throws UserError when a sample
+  // cannot be read.
+  virtual std::vector<Trait> fingerprint() const = 0;
   // What whoever uses the set should know, a sentence each, as of classes or utterances that are missing.
   virtual std::vector<std::string> remarks() const { return {}; }
 
@@ -82,6 +85,7 @@ class ImageDataset : public Dataset {
   Shape sample() const final { return {shape().height, shape().width, shape().channels}; }
   int64_t rows() const final { return size(); }
   std::vector<Trait> traits() const final;
+  std::vector<Trait> fingerprint() const final;
   int64_t steps_per_epoch(const Sampling& sampling) const final { return sampling.steps_per_epoch(); }
   std::unique_ptr<Batches> training_batches(const LoaderOptions&) const final;
   std::unique_ptr<Batches> evaluation_batches(int64_t rows, const PrefetchOptions&) const final;

@@ -1,5 +1,11 @@
 #include "data/loader.h"
 
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <vector>
+
 #include "data/prefetcher.h"
 #include "tensor/errors.h"
 
@@ -27,6 +33,19 @@ std::vector<Trait> ImageDataset::traits() const {
   const ImageShape s = shape();
   return {{"image shape", fmt::format("{}x{}x{}", s.height, s.width, s.channels)},
           {"number of classes", fmt::format("{}", classes())}};
+}
+
+// The checksum is of a few images from all over the set.
+std::vector<Trait> ImageDataset::fingerprint() const {
+  constexpr int64_t kImages = 16;
+  std::vector<float> image(static_cast<size_t>(shape().numel()));
+  uint64_t sum = 0;
+  for (int64_t i = 0; i < std::min(kImages, size()); ++i) {
+    const int32_t label = read(i * size() / kImages % size(), nullptr, image.data());
+    sum = XXH64(image.data(), image.size() * sizeof(float), sum + static_cast<uint64_t>(label));
+  }
+  return {{"its number of images", fmt::format("{}", size())},
+          {"a checksum of some images", fmt::format("{:016x}", sum)}};
 }
 
 std::unique_ptr<Batches> ImageDataset::training_batches(const LoaderOptions& options) const {

@@ -1,5 +1,8 @@
 #include "data/speech.h"
 
+#include <fmt/format.h>
+#include <xxhash.h>
+
 #include <algorithm>
 
 namespace dgc {
@@ -101,6 +104,17 @@ Speech::Speech(std::unique_ptr<const SpeechCorpus> corpus, const SpeechOptions& 
 
 std::vector<Trait> Speech::traits() const {
   return {{"alphabet", options_.alphabet}, {"number of features", fmt::format("{}", reader_.features())}};
+}
+
+std::vector<Trait> Speech::fingerprint() const {
+  uint64_t sum = 0;
+  for (int64_t i = 0; i < size(); ++i) {
+    const Utterance& u = corpus_->utterance(i);
+    sum = XXH64(u.text.data(), u.text.size(), sum);
+    sum = XXH64(&u.seconds, sizeof(u.seconds), sum);
+  }
+  return {{"its number of utterances", fmt::format("{}", size())},
+          {"a checksum of its transcripts and their lengths", fmt::format("{:016x}", sum)}};
 }
 
 std::vector<std::string> Speech::remarks() const {

@@ -29,6 +29,7 @@ class Speech final : public Dataset {
   int64_t rows() const override { return reader_.max_frames(); }  // of the longest batch
   int64_t most_labels() const override { return most_labels_; }
   std::vector<Trait> traits() const override;
+  std::vector<Trait> fingerprint() const override;
   std::vector<std::string> remarks() const override;
   int64_t steps_per_epoch(const Sampling& sampling) const override { return sampling.steps_per_epoch(); }
   std::unique_ptr<Batches> training_batches(const LoaderOptions&) const override;

@@ -29,6 +29,7 @@ class Text final : public Dataset {
   Shape sample() const override { return {streams_}; }
   int64_t classes() const override { return classes_; }
   std::vector<Trait> traits() const override { return {{"vocabulary size", std::to_string(classes_)}}; }
+  std::vector<Trait> fingerprint() const override;
   int64_t rows() const override { return (static_cast<int64_t>(words_.size()) - 1) / streams_; }
   int64_t steps_per_epoch(const Sampling&) const override;
   std::unique_ptr<Batches> training_batches(const LoaderOptions&) const override;

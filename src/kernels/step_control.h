@@ -20,13 +20,23 @@ struct StepControl {
   WireFault fault{};         // the first message that could not be used: from then on dgc_apply does nothing
 };
 
+// What a loss adds up over a batch, on the device as three doubles. What is counted depends on the loss
+// (layers/loss.h).
+struct LossStats {
+  double loss = 0;
+  double counts[2] = {};
+
+  void add(const LossStats& more) {
+    loss += more.loss;
+    for (int i = 0; i < 2; ++i) counts[i] += more.counts[i];
+  }
+};
+
 // What one worker tells all others in every step, in device memory too.
 struct WorkerShare {
   double square = 0;  // |gradient|^2, with the loss scale still in it
-  double loss = 0;    // sum over its batch, then how often the label ranked first, and among the top 5
-  double top1 = 0;
-  double top5 = 0;
-  double stop = 0;  // not 0: its rank was asked to stop
+  LossStats loss;     // of its batch
+  double stop = 0;    // not 0: its rank was asked to stop
 };
 
 }  // namespace dgc

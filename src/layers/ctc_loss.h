@@ -11,15 +11,15 @@ struct CtcLossOptions {
 
 // The negative log probability that a stream's steps spell its labels, by all alignments together (Graves et al. 2006),
 // summed over streams. Labels are i32 [streams, 1 + most]: how many a stream has, then which; what follows is not read.
-// stats: sum of losses, utterances, utterances left out (Backend::ctc_loss).
 //   x [steps, streams, classes]
 class CtcLoss final : public Loss {
  public:
   explicit CtcLoss(const CtcLossOptions&);  // throws UserError unless there are two classes or more
 
-  int64_t frames_per_step() const { return options_.frames_per_step; }
-
   Shape logits_shape(const Shape& x) const override;
+  int64_t terms(const Shape& x) const override { return x[1]; }
+  int64_t frames_per_step() const override { return options_.frames_per_step; }
+  double left_out(const LossStats& stats) const override { return stats.counts[kTooShort]; }
   void run(const LossArgs&) const override;
   void logits(Backend&, ConstView x, std::span<const ConstView> params, View logits) const override;
 

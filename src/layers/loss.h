@@ -10,7 +10,7 @@ struct LossArgs {
   ConstView labels;  // i32, one for each row of logits; of a CtcLoss [streams, 1 + most]
   std::span<const ConstView> params;
   View scratch;   // of scratch_bytes()
-  double* stats;  // device memory [3], overwritten: Backend::softmax_cross_entropy, or ctc_loss
+  double* stats;  // device memory [3], overwritten with LossStats
   // For training:
   View dx = {};                          // overwritten; null: no gradients at all
   std::span<const View> dparams = {};    // ADDED to
@@ -18,6 +18,11 @@ struct LossArgs {
   const StepControl* control = nullptr;  // where the loss scale is
   ConstView lengths = {};                // RunContext::lengths
 };
+
+// What LossStats counts, of a cross entropy: rows whose label ranks first, and among the first five.
+enum CrossEntropyCounts { kFirst, kTopFive };
+// Of CTC: utterances in the loss, and those that it leaves out, as they are too short for their transcripts.
+enum CtcCounts { kUtterances, kTooShort };
 
 // What a network's output is measured by: labels come in, statistics and the gradient of the output go out. Like a
 // layer it holds its sizes and nothing else. Unlike one it computes its gradients at once, so that it need not keep for
@@ -28,6 +33,12 @@ class Loss {
 
   // [rows, classes]. Throws UserError when the network's output does not fit.
   virtual Shape logits_shape(const Shape& x) const = 0;
+  // Of how many losses stats has the sum, for a network's output x.
+  virtual int64_t terms(const Shape& x) const { return logits_shape(x)[0]; }
+  // Of how many rows of the network's input each step of its output tells: more than one only of sequences.
+  virtual int64_t frames_per_step() const { return 1; }
+  // Of stats: what had no part in the loss.
+  virtual double left_out(const LossStats&) const { return 0; }
   virtual std::vector<ParamSpec> params() const { return {}; }
   virtual size_t scratch_bytes(const Shape&, DType) const { return 0; }
 

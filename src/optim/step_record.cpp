@@ -65,8 +65,7 @@ StepResult StepRecord::take() {
   for (size_t i = 0; i < all_count_; ++i) {
     WorkerShare share;
     std::memcpy(&share, bytes + sizeof(control) + i * sizeof(share), sizeof(share));
-    result.loss += share.loss;
-    result.top5 += share.top5;
+    result.loss.add(share.loss);
     result.stop = result.stop || share.stop != 0;
   }
   return result;

@@ -13,8 +13,7 @@ namespace dgc {
 struct StepResult {
   uint64_t step = 0;
   double grad_norm = 0;  // square root of the mean over all workers of |g_i|^2, before clipping
-  double loss = 0;       // sum over all workers' batches
-  double top5 = 0;       // the same of the loss's third number: of a CtcLoss, utterances left out
+  LossStats loss{};      // summed over all workers' batches
   bool skipped = false;  // some worker's gradient was not finite: nothing has changed, on any rank
   bool stop = false;     // some rank was asked to stop
 };

@@ -26,38 +26,17 @@ int64_t integer(const Row& row, const std::string& key, const std::string& where
   return *integer;
 }
 
-// What EvalMetrics and FinalMetrics begin with.
-template <typename Metrics>
-Row evaluated_row(const char* kind, const Metrics& metrics) {
+Row evaluated_row(const char* kind, const EvalMetrics& metrics) {
   Row row;
-  row.set("kind", kind)
-      .set("step", metrics.step)
-      .set("epoch", metrics.epoch)
-      .set("test_loss", metrics.test_loss)
-      .set("test_accuracy", metrics.test_accuracy)
-      .set("test_top5", metrics.test_top5);
-  if (metrics.valid_loss) {
-    row.set("valid_loss", *metrics.valid_loss)
-        .set("valid_perplexity", perplexity(*metrics.valid_loss))
-        .set("test_perplexity", perplexity(metrics.test_loss));
+  row.set("kind", kind).set("step", metrics.step).set("epoch", metrics.epoch);
+  for (const auto& [metric, value] : metrics.measures.all()) {
+    if (metric->unit == Metric::Unit::count && std::isfinite(value)) {
+      row.set(metric->key, static_cast<int64_t>(value));
+    } else {
+      row.set(metric->key, value);
+    }
   }
-  if (const auto& errors = metrics.errors)
-    row.set("wer", errors->wer).set("cer", errors->cer).set("left_out", errors->left_out);
   return row;
-}
-
-template <typename Metrics>
-Metrics evaluated_from_row(const Row& row, const std::string& where) {
-  Metrics metrics;
-  metrics.step = integer(row, "step", where);
-  metrics.epoch = number(row, "epoch", where);
-  metrics.test_loss = number(row, "test_loss", where);
-  metrics.test_accuracy = number(row, "test_accuracy", where);
-  metrics.test_top5 = number(row, "test_top5", where);
-  if (row.find("valid_loss") != nullptr) metrics.valid_loss = number(row, "valid_loss", where);
-  if (row.find("wer") != nullptr)
-    metrics.errors = ErrorRates{number(row, "wer", where), number(row, "cer", where), integer(row, "left_out", where)};
-  return metrics;
 }
 
 std::vector<Row> rows_of(const std::filesystem::path& run) {
@@ -136,7 +115,7 @@ Row to_row(const StepMetrics& step) {
 Row to_row(const EvalMetrics& eval) { return evaluated_row("eval", eval); }
 
 Row to_row(const FinalMetrics& final, const TrafficMeans& traffic) {
-  Row row = evaluated_row("final", final);
+  Row row = evaluated_row("final", final.eval);
   row.set("mean_sent_bytes", traffic.sent_bytes)
       .set("mean_ratio", traffic.ratio)
       .set("mean_sent_bytes_after_warmup", traffic.sent_bytes_after_warmup)
@@ -170,11 +149,18 @@ StepMetrics step_from_row(const Row& row, const std::string& where) {
 }
 
 EvalMetrics eval_from_row(const Row& row, const std::string& where) {
-  return evaluated_from_row<EvalMetrics>(row, where);
+  EvalMetrics eval{.step = integer(row, "step", where), .epoch = number(row, "epoch", where)};
+  for (const Metric* metric : all_metrics()) {
+    // Rows of older versions have null for what was not measured.
+    const RowValue* value = row.find(metric->key);
+    if (value != nullptr) eval.measures.set(*metric, number(row, metric->key, where));
+  }
+  if (eval.measures.all().empty()) number(row, kTestLoss.key, where);  // throws
+  return eval;
 }
 
 FinalMetrics final_from_row(const Row& row, const std::string& where) {
-  auto final = evaluated_from_row<FinalMetrics>(row, where);
+  FinalMetrics final{.eval = eval_from_row(row, where)};
   final.samples_per_s = number(row, "samples_per_s", where);
   final.wall_seconds = number(row, "wall_seconds", where);
   final.peak_memory_bytes = integer(row, "peak_memory_bytes", where);

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <filesystem>
-#include <limits>
 #include <optional>
 #include <string>
 
 #include "json/lines.h"
+#include "run/metric.h"
 #include "run/output_file.h"
 
 // RUN/metrics.jsonl: one JSON object per line, told apart by "kind": "step", "eval" and, as the last line of a finished
@@ -15,7 +14,6 @@
 namespace dgc {
 
 inline constexpr const char* kMetricsFile = "metrics.jsonl";
-inline constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 struct StepMetrics {
   int64_t step = 0;         // finished optimizer steps, counted from 1
@@ -36,23 +34,13 @@ struct StepMetrics {
   double ratio() const { return sent_bytes > 0 ? static_cast<double>(dense_bytes) / sent_bytes : kNoNumber; }
 };
 
-// Of text, the loss as people compare it: out of how many equally likely words one might as well guess.
-inline double perplexity(double loss) { return std::exp(loss); }
-
-// Of speech: words and characters that were heard wrong, over those that were said; may exceed 1.
-struct ErrorRates {
-  double wer = kNoNumber, cer = kNoNumber;
-  int64_t left_out = 0;  // utterances that the loss leaves out, as they are too short for their transcripts
-};
-
 struct EvalMetrics {
   int64_t step = 0;
   double epoch = 0;
-  double test_loss = kNoNumber;        // NaN while only the validation set is looked at
-  double test_accuracy = kNoNumber;    // 0 ... 1
-  double test_top5 = kNoNumber;        // 0 ... 1
-  std::optional<double> valid_loss{};  // of text; then rows have perplexities too
-  std::optional<ErrorRates> errors{};  // of speech
+  Measures measures{};
+
+  // What the run is steered by: the loss of the validation set, or of the test set where there is no other.
+  double steering_loss() const { return measures[measures.has(kValidLoss) ? kValidLoss : kTestLoss]; }
 };
 
 // What each worker sent, averaged over a run. "After warm-up" means: the steps at the highest sparsity of the run.
@@ -77,14 +65,8 @@ class TrafficCounter {
 };
 
 struct FinalMetrics {
-  int64_t step = 0;
-  double epoch = 0;
-  double test_loss = kNoNumber;
-  double test_accuracy = kNoNumber;
-  double test_top5 = kNoNumber;
-  std::optional<double> valid_loss{};  // of text
-  std::optional<ErrorRates> errors{};  // of speech
-  double samples_per_s = kNoNumber;    // all workers together, over the run; of text, words
+  EvalMetrics eval{};
+  double samples_per_s = kNoNumber;  // all workers together, over the run; of text, words
   double wall_seconds = kNoNumber;
   int64_t peak_memory_bytes = 0;
   std::string weights_xxh64;  // 16 hexadecimal digits

@@ -25,7 +25,7 @@ std::vector<std::string> words(const ProgressState& state, double seconds_left) 
   std::vector<std::string> words = {
       fmt::format("epoch {}/{}", state.epoch, state.epochs),
       fmt::format("step {}/{}", state.step, state.steps),
-      fmt::format("loss {:#.3g}", state.loss),
+      fmt::format("loss {:#.3g}", std::isnan(state.loss) ? std::fabs(state.loss) : state.loss),
       fmt::format("{} {}/s", rate_text(state.samples_per_s), state.samples),
   };
   if (seconds_left >= 0) words.push_back(duration_text(seconds_left) + " left");

@@ -5,7 +5,6 @@
 #include "config/enum_names.h"
 #include "data/open.h"
 #include "models/alexnet.h"
-#include "models/executors.h"
 #include "models/lstm_lm.h"
 #include "models/resnet.h"
 #include "optim/grouped.h"
@@ -109,48 +108,20 @@ Shape padded(const Shape& image, int64_t side) {
 }
 }  // namespace
 
-SampleSpec sample_spec(const Config& config) {
-  const DataOptions& data = config.data;
+Shape image_sample(const DataOptions& data) {
   switch (data.type) {
     case DataType::cifar10:
-      return {padded({32, 32, 3}, data.pad_to), 10};
+      return padded({32, 32, 3}, data.pad_to);
     case DataType::mnist:
     case DataType::fashion_mnist:
-      return {padded({28, 28, 1}, data.pad_to), 10};
+      return padded({28, 28, 1}, data.pad_to);
     case DataType::image_folder:
-      return {{data.image_size, data.image_size, 3}, 0};
+      return {data.image_size, data.image_size, 3};
     case DataType::synthetic:
-      return {{data.height, data.width, data.channels}, data.classes};
-    case DataType::text:
-      return {{config.training.batch_per_worker}, config.model.lstm.vocabulary};
-    case DataType::an4:
-    case DataType::librispeech:
-    case DataType::speech_manifest:
-      return {speech_sample(config, config.training.batch_per_worker), config.model.speech.classes};
+      return {data.height, data.width, data.channels};
+    default:
+      DGC_CHECK(false, "data that are no images");
   }
-  DGC_CHECK(false, "a data type that sample_spec does not know");
-}
-
-void require_classes(const Config& config, int64_t classes, const Dataset& data) {
-  if (classes >= data.classes()) return;
-  if (is_text(config)) {
-    throw_user_error("model.vocabulary: {}, but the data has {} words; set it to that, or to 0", classes,
-                     data.classes());
-  }
-  throw_user_error("the model has {} classes but the data has {}; set model.classes", classes, data.classes());
-}
-
-int64_t rows_per_step(const Config& config) {
-  return is_text(config) ? config.data.text.bptt : config.training.batch_per_worker;
-}
-
-std::vector<int64_t> batch_rows(const Config& config, const Dataset& train) {
-  return is_speech(config) ? padded_lengths(train.rows()) : std::vector<int64_t>{rows_per_step(config)};
-}
-
-int64_t samples_per_step(const Config& config) {
-  const int64_t rows = config.training.batch_per_worker * (is_text(config) ? config.data.text.bptt : 1);
-  return config.ranks * config.workers_per_rank * rows;
 }
 
 DType activation_type(Precision precision) {

@@ -68,21 +68,34 @@ FrameScores HostLogits::of(int64_t stream, int64_t frames) const {
   return {values_.data() + stream * shape_[2], steps, shape_[2], shape_[1] * shape_[2]};
 }
 
-SpeechScorer::SpeechScorer(const Speech& speech, int64_t frames_per_step, const DecodingOptions& options, Told told)
+SpeechScorer::SpeechScorer(const Speech& speech, const Network& network, const ScoringOptions& options)
     : speech_(speech),
-      frames_per_step_(frames_per_step),
-      decoder_(speech.alphabet(), options),
-      told_(std::move(told)) {}
+      frames_per_step_(network.loss().frames_per_step()),
+      decoder_(speech.alphabet(), options.decoding),
+      options_(options) {}
 
-void SpeechScorer::add(Backend& backend, const Batch& batch, ConstView output) {
+void SpeechScorer::start() {
+  sums_ = {};
+  words_ = characters_ = {};
+}
+
+void SpeechScorer::add(Backend& backend, const Batch& batch, ConstView output, const LossStats& stats) {
+  sums_.add(stats);
   logits_.take(backend, output, frames_per_step_);
   for (size_t s = 0; s < batch.samples.size(); ++s) {
     const std::string heard = decoder_.text(logits_.of(static_cast<int64_t>(s), batch.lengths[s]));
     const std::string& said = speech_.corpus().utterance(batch.samples[s]).text;
     words_ += word_errors(said, heard);
     characters_ += character_errors(said, heard);
-    if (told_) told_(said, heard);
+    if (options_.told) options_.told(said, heard);
   }
+}
+
+Measures SpeechScorer::measures() const {
+  return {{&kTestLoss, sums_.loss / sums_.counts[kUtterances]},
+          {&kWordErrorRate, words_.rate()},
+          {&kCharacterErrorRate, characters_.rate()},
+          {&kLeftOut, sums_.counts[kTooShort]}};
 }
 
 }  // namespace dgc

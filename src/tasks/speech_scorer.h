@@ -1,7 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,16 +9,9 @@
 #include "decode/scores.h"
 #include "decode/word_model.h"
 #include "kernels/backend.h"
+#include "tasks/task.h"
 
 namespace dgc {
-
-// How a speech model's output becomes text.
-struct DecodingOptions {
-  int64_t beam = 1;               // prefixes kept; 1: greedy, the likeliest alignment
-  std::filesystem::path words{};  // a word n-gram model in ARPA's format, also gzipped; empty: none
-  double word_weight = 1;         // of its log probability
-  double word_bonus = 0;          // for each word
-};
 
 class SpeechDecoder {
  public:
@@ -50,24 +41,23 @@ class HostLogits {
 };
 
 // Compares what a network hears with what was said.
-class SpeechScorer {
+class SpeechScorer final : public Scorer {
  public:
-  using Told = std::function<void(const std::string& reference, const std::string& heard)>;
+  // Both must outlive it. Throws UserError as SpeechDecoder does.
+  SpeechScorer(const Speech&, const Network&, const ScoringOptions&);
 
-  // told, if any, gets the texts of each utterance, from the shortest.
-  SpeechScorer(const Speech&, int64_t frames_per_step, const DecodingOptions& = {}, Told told = {});
-
-  void start() { words_ = characters_ = {}; }
-  void add(Backend&, const Batch&, ConstView output);
-  const EditCount& words() const { return words_; }
-  const EditCount& characters() const { return characters_; }
+  void start() override;
+  void add(Backend&, const Batch&, ConstView output, const LossStats&) override;
+  // The mean loss is that of the utterances that are long enough for their transcripts.
+  Measures measures() const override;
 
  private:
   const Speech& speech_;
   int64_t frames_per_step_;
   SpeechDecoder decoder_;
-  Told told_;
+  ScoringOptions options_;
   HostLogits logits_;
+  LossStats sums_;
   EditCount words_, characters_;
 };
 

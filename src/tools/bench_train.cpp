@@ -1,9 +1,10 @@
 #include <chrono>
 
-#include "tasks/datasets.h"
+#include "tasks/task.h"
 #include "tools/bench.h"
 #include "tools/median.h"
 #include "tools/phases.h"
+#include "train/rank.h"
 #include "train/ranks.h"
 
 namespace dgc {
@@ -12,8 +13,8 @@ TrainBench bench_train(const Config& given, const BenchOptions& options) {
   const Launch launch = read_launch();
   using Clock = std::chrono::steady_clock;
   Config config = with_launch(given, launch);
-  const Datasets sets = make_datasets(config);
-  config = with_vocabulary(config, sets);
+  const Datasets sets = open_sets(config);
+  config = task_of(config).completed(config, sets);
   std::vector<double> stretches;
   TrainBench bench;
   on_ranks(config, launch, [&](Backend& backend, Communicator& communicator) {
@@ -46,7 +47,7 @@ TrainBench bench_train(const Config& given, const BenchOptions& options) {
     for (Phases::Phase& phase : bench.phases) phase.milliseconds /= options.steps;
   });
   if (stretches.empty()) return bench;  // another process's to tell
-  bench.global_batch = samples_per_step(config);
+  bench.global_batch = global_batch(config);
   bench.ms_per_step = median(stretches);
   return bench;
 }

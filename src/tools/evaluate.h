@@ -5,15 +5,14 @@
 #include <vector>
 
 #include "run/metrics.h"
-#include "tasks/speech_scorer.h"
+#include "tasks/task.h"
 
 namespace dgc {
 
 struct EvaluateOptions {
   std::vector<std::string> overrides{};  // of the run's config, as for `dgc train --set`
   std::filesystem::path logits{};        // of images; empty: not written
-  DecodingOptions decoding{};            // of speech
-  SpeechScorer::Told told{};             // of speech: gets the texts of each utterance
+  ScoringOptions scoring{};
 };
 
 struct Evaluation {

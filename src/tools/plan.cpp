@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include "dist/wire_sizes.h"
 #include "models/executor.h"
 #include "optim/dgc_layout.h"
 #include "tasks/make.h"
-#include "tasks/make_speech.h"
+#include "tasks/task.h"
 #include "train/ranks.h"
 
 namespace dgc {
@@ -159,18 +158,6 @@ int64_t message_memory(const Config& config, const ParamLayout& params) {
   return own[0] + own[1] + std::max(everyones[0] + everyones[1], sums);
 }
 
-// Of what an evaluation reads.
-Shape test_shape(const Config& config) {
-  if (is_speech(config)) return speech_sample(config, config.training.eval_batch);
-  return is_text(config) ? Shape{config.data.text.eval_streams} : sample_spec(config).shape;
-}
-
-// As far as the config tells.
-int64_t most_test_samples(const DataOptions& data) {
-  const int64_t limit = data.test_limit.value_or(std::numeric_limits<int64_t>::max());
-  return data.type == DataType::synthetic ? std::min(limit, data.test_samples) : limit;
-}
-
 // The backend keeps one convolution's weights at a time in an order of its own.
 int64_t largest_convolution(const ParamLayout& params) {
   int64_t largest = 0;
@@ -182,18 +169,18 @@ int64_t largest_convolution(const ParamLayout& params) {
 
 PlanMemory plan_memory(const Config& config, const Network& network, const ParamLayout& params) {
   const auto backend = make_backend(config);
-  const int64_t rows = is_speech(config) ? most_frames(config, Split::train) : rows_per_step(config);
+  const Task& task = task_of(config);
+  const int64_t rows = task.most_rows(config, Split::train);
   const Executor training(network, *backend, rows, Executor::Mode::training, activation_type(config.precision));
-  const Network tested = make_network(config.model, test_shape(config));
-  const int64_t eval_rows = is_speech(config) ? most_frames(config, Split::test)
-                                              : std::min(config.training.eval_batch, most_test_samples(config.data));
+  const Network tested = make_network(config.model, task.sample(config, Split::test));
+  const int64_t eval_rows = task.most_rows(config, Split::test);
   const Executor evaluation(tested, *backend, eval_rows, Executor::Mode::evaluation, activation_type(config.precision));
   const int64_t arena = params.extent() * 4;
   const int64_t statistics = ParamLayout(network.buffers()).extent() * 4;
   const int64_t local = config.workers_per_rank;
   const auto carried = [](const Network& net) { return ParamLayout(net.state()).extent() * 4; };
   const auto input = [](const Network& net, int64_t batch) { return net.shape(0, batch).numel() * 4; };
-  const int64_t evaluators = is_text(config) ? 2 : 1;
+  const int64_t evaluators = task.evaluated_sets();
 
   PlanMemory memory;
   memory.weights = arena;
@@ -228,7 +215,7 @@ PlanMemory plan_memory(const Config& config, const Network& network, const Param
 }  // namespace
 
 Plan make_plan(const Config& config) {
-  const Network network = make_network(config.model, sample_spec(config).shape);
+  const Network network = make_network(config.model, task_of(config).sample(config, Split::train));
   const ParamLayout params(network.params());
   Plan plan;
   plan.sparsity = config.optimizer.sparsity;
@@ -240,7 +227,7 @@ Plan make_plan(const Config& config) {
 }
 
 std::vector<PlanPhase> plan_phases(const Config& config, int64_t workers) {
-  const ParamLayout params(make_network(config.model, sample_spec(config).shape).params());
+  const ParamLayout params(make_network(config.model, task_of(config).sample(config, Split::train)).params());
   std::vector<PlanPhase> phases;
   for (const DgcLayout& layout : run_layouts(config, params, workers)) {
     phases.push_back({layout.sparsity, layout.transport, layout.split.has_value(), layout.sent_bytes()});

@@ -4,6 +4,7 @@
 
 #include "kernels/backend.h"
 #include "tasks/make.h"
+#include "tasks/task.h"
 
 namespace dgc {
 namespace {
@@ -41,7 +42,7 @@ StepTraffic traffic_of(const ParamLayout& params, const Config& config, int64_t 
 }
 
 ParamLayout params_of(const Config& config) {
-  return ParamLayout(make_network(config.model, sample_spec(config).shape).params());
+  return ParamLayout(make_network(config.model, task_of(config).sample(config, Split::train)).params());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "config/config.h"
 #include "run/number_text.h"
+#include "tasks/task.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -61,21 +62,11 @@ double median_rate(const RunData& run) {
 }
 
 // Of the final row where there is one, of the newest evaluation otherwise.
-EvalMetrics newest(const RunData& run) {
-  if (!run.final) return run.evals.empty() ? EvalMetrics() : run.evals.back();
-  const FinalMetrics& final = *run.final;
-  return {.step = final.step,
-          .epoch = final.epoch,
-          .test_loss = final.test_loss,
-          .test_accuracy = final.test_accuracy,
-          .test_top5 = final.test_top5,
-          .valid_loss = final.valid_loss,
-          .errors = final.errors};
+const Measures& newest(const RunData& run) {
+  static const Measures none;
+  if (run.final) return run.final->eval.measures;
+  return run.evals.empty() ? none : run.evals.back().measures;
 }
-
-double accuracy(const RunData& run) { return run.sees() ? newest(run).test_accuracy : kNoNumber; }
-ErrorRates errors(const RunData& run) { return newest(run).errors.value_or(ErrorRates()); }
-double test_perplexity(const RunData& run) { return run.reads_text() ? perplexity(newest(run).test_loss) : kNoNumber; }
 
 // What one sends and reaches says something about the other.
 bool comparable(const RunData& a, const RunData& b) {
@@ -121,28 +112,21 @@ std::vector<TableRow> results_table(const std::vector<RunData>& runs) {
     table.push_back(std::move(row));
   };
   using Run = const RunData&;
-  const auto reads_text = [](Run run) { return run.reads_text(); };
-  const bool some_text = std::ranges::any_of(runs, reads_text), all_text = std::ranges::all_of(runs, reads_text);
-  if (some_text) {
-    add("test perplexity", [](Run run) { return perplexity_text(test_perplexity(run)); });
-    add("validation perplexity",
-        [](Run run) { return perplexity_text(perplexity(newest(run).valid_loss.value_or(kNoNumber))); });
+  for (const Metric* metric : all_metrics()) {
+    const auto compares = [&](Run run) {
+      const std::vector<const Metric*> compared = task_of(run.config).compared().table;
+      return std::ranges::find(compared, metric) != compared.end();
+    };
+    if (std::ranges::none_of(runs, compares)) continue;
+    add(metric->name, [&](Run run) { return metric->text(compares(run) ? newest(run)[*metric] : kNoNumber); });
   }
-  const bool all_speech = std::ranges::all_of(runs, [](Run run) { return run.hears(); });
-  if (std::ranges::any_of(runs, [](Run run) { return run.hears(); })) {
-    add("test word error rate", [](Run run) { return percent_text(errors(run).wer); });
-    add("test character error rate", [](Run run) { return percent_text(errors(run).cer); });
-  }
-  if (std::ranges::any_of(runs, [](Run run) { return run.sees(); })) {
-    add("test accuracy", [](Run run) { return percent_text(accuracy(run)); });
-  }
-  add("test loss", [](Run run) { return loss_text(newest(run).test_loss); });
+  add(kTestLoss.name, [](Run run) { return kTestLoss.text(newest(run)[kTestLoss]); });
   add("sent per worker and step *", [](Run run) { return bytes_text(run.traffic.sent_bytes_after_warmup); });
   add("compression ratio *", [](Run run) { return ratio_text(run.traffic.ratio_after_warmup); });
   add("compression ratio, whole run", [](Run run) { return ratio_text(run.traffic.ratio); });
-  add(all_text     ? "words/s"
-      : all_speech ? "utterances/s"
-                   : "samples/s",
+  const char* samples = task_of(runs[0].config).samples();
+  const bool alike = std::ranges::all_of(runs, [&](Run run) { return task_of(run.config).samples() == samples; });
+  add(fmt::format("{}/s", alike ? samples : "samples").c_str(),
       [](Run run) { return rate_text(run.final ? run.final->samples_per_s : median_rate(run)); });
   add("wall time", [](Run run) { return duration_text(run.final ? run.final->wall_seconds : kNoNumber); });
   const auto overlaps = [](Run run) { return run.final && std::isfinite(run.final->exchange_ms); };
@@ -188,20 +172,13 @@ std::vector<std::string> comparisons(const std::vector<RunData>& runs) {
     auto sentence = fmt::format(
         "{} sends {:.{}f} times fewer bytes than {}: {} against {} per worker and step, after warm-up.",
         run.full_name(), times, times < 10 ? 1 : 0, most.full_name(), bytes_text(sent(run)), bytes_text(sent(most)));
-    const double difference = accuracy(run) - accuracy(most);
-    if (std::isfinite(difference)) {
-      sentence += fmt::format(" Test accuracy: {} against {} ({:+.2f} points).", percent_text(accuracy(run)),
-                              percent_text(accuracy(most)), 100 * difference);
-    }
-    const double wrong = errors(run).wer - errors(most).wer;
-    if (std::isfinite(wrong)) {
-      sentence += fmt::format(" Test word error rate: {} against {} ({:+.2f} points).", percent_text(errors(run).wer),
-                              percent_text(errors(most).wer), 100 * wrong);
-    }
-    const double words = test_perplexity(run), words_of_most = test_perplexity(most);
-    if (std::isfinite(words) && std::isfinite(words_of_most)) {
-      sentence += fmt::format(" Test perplexity: {} against {} ({:+.2f} %).", perplexity_text(words),
-                              perplexity_text(words_of_most), 100 * (words / words_of_most - 1));
+    const Metric& metric = *task_of(run.config).compared().outcome;
+    const double reached = newest(run)[metric], other = newest(most)[metric];
+    if (std::isfinite(reached) && std::isfinite(other)) {
+      const bool share = metric.unit == Metric::Unit::share;
+      sentence += fmt::format(" {}: {} against {} ({:+.2f} {}).", capitalized(metric.name), metric.text(reached),
+                              metric.text(other), 100 * (share ? reached - other : reached / other - 1),
+                              share ? "points" : "%");
     }
     out.push_back(std::move(sentence));
   }

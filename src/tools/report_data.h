@@ -23,9 +23,6 @@ struct RunData {
 
   std::string epochs_text() const;  // "12.4 of 30"
   std::string full_name() const;    // marks an unfinished run as one
-  bool reads_text() const { return config.data.type == DataType::text; }
-  bool hears() const { return config.model.type == ModelType::deep_speech; }
-  bool sees() const { return !reads_text() && !hears(); }
 };
 
 // Reads RUN/config.json and RUN/metrics.jsonl of each. Throws a UserError when one is not a run directory or has not

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "run/number_text.h"
+#include "tasks/task.h"
 #include "tools/svg_plot.h"
 
 namespace dgc {
@@ -73,14 +74,15 @@ Plot loss_plot(const std::vector<RunData>& runs, Over over) {
   return plot;
 }
 
-using EvalValue = std::function<double(const RunData&, const EvalMetrics&)>;
-
-Plot eval_plot(const std::vector<RunData>& runs, Over over, const EvalValue& value) {
+// Of the runs that are compared by this metric.
+Plot metric_plot(const std::vector<RunData>& runs, Over over, const Metric& metric) {
   Plot plot = base_plot(runs, over);
   for (size_t i = 0; i < runs.size(); ++i) {
     Points points;
+    const bool compared = task_of(runs[i].config).compared().curve == &metric;
     for (const EvalMetrics& eval : runs[i].evals) {
-      points.push_back({over == Over::kEpochs ? eval.epoch : static_cast<double>(eval.step), value(runs[i], eval)});
+      points.push_back({over == Over::kEpochs ? eval.epoch : static_cast<double>(eval.step),
+                        compared ? eval.measures[metric] : kNoNumber});
     }
     plot.curves[i].markers = points.size() <= 60;
     plot.curves[i].line = envelope(points, points_per_curve(runs));
@@ -88,34 +90,19 @@ Plot eval_plot(const std::vector<RunData>& runs, Over over, const EvalValue& val
   const Point range = line_range(plot);
   plot.y_low = range.x;
   plot.y_high = range.y;
-  return plot;
-}
-
-Plot accuracy_plot(const std::vector<RunData>& runs, Over over) {
-  Plot plot = eval_plot(runs, over, [](const RunData& run, const EvalMetrics& eval) {
-    return run.sees() ? eval.test_accuracy : kNoNumber;
-  });
-  plot.title = "Test accuracy";
-  plot.y_kind = AxisKind::kPercent;
-  return plot;
-}
-
-Plot word_error_plot(const std::vector<RunData>& runs, Over over) {
-  Plot plot = eval_plot(runs, over,
-                        [](const RunData&, const EvalMetrics& eval) { return eval.errors.value_or(ErrorRates()).wer; });
-  plot.title = "Test word error rate";
-  plot.y_kind = AxisKind::kPercent;
-  plot.y_low = 0;
-  return plot;
-}
-
-// Perplexity of the validation set, by which the run is steered: the test set is looked at once.
-Plot perplexity_plot(const std::vector<RunData>& runs, Over over) {
-  Plot plot = eval_plot(runs, over, [](const RunData&, const EvalMetrics& eval) {
-    return perplexity(eval.valid_loss.value_or(kNoNumber));
-  });
-  plot.title = "Validation perplexity (log scale)";
-  plot.y_kind = AxisKind::kLog;
+  plot.title = capitalized(metric.name);
+  switch (metric.unit) {
+    case Metric::Unit::share:
+      plot.y_kind = AxisKind::kPercent;
+      if (!metric.higher_is_better) plot.y_low = 0;
+      break;
+    case Metric::Unit::perplexity:
+      plot.y_kind = AxisKind::kLog;
+      plot.title += " (log scale)";
+      break;
+    default:
+      break;
+  }
   return plot;
 }
 
@@ -156,13 +143,13 @@ std::string figure(const Plot& plot) {
 
 std::string figures(const std::vector<RunData>& runs, Over over) {
   std::string out = fmt::format("<section class=\"figures {}\">\n", over == Over::kEpochs ? "epochs" : "steps");
-  const auto reads_text = [](const RunData& run) { return run.reads_text(); };
-  std::vector<Plot (*)(const std::vector<RunData>&, Over)> plots = {loss_plot};
-  if (std::ranges::any_of(runs, reads_text)) plots.push_back(perplexity_plot);
-  if (std::ranges::any_of(runs, [](const RunData& run) { return run.hears(); })) plots.push_back(word_error_plot);
-  if (std::ranges::any_of(runs, [](const RunData& run) { return run.sees(); })) plots.push_back(accuracy_plot);
-  plots.insert(plots.end(), {bytes_plot, sparsity_plot});
-  for (const auto& make : plots) out += figure(make(runs, over));
+  out += figure(loss_plot(runs, over));
+  for (const Metric* metric : all_metrics()) {
+    const auto shows = [&](const RunData& run) { return task_of(run.config).compared().curve == metric; };
+    if (std::ranges::any_of(runs, shows)) out += figure(metric_plot(runs, over, *metric));
+  }
+  out += figure(bytes_plot(runs, over));
+  out += figure(sparsity_plot(runs, over));
   return out + "</section>\n";
 }
 

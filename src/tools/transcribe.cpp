@@ -2,7 +2,6 @@
 
 #include "data/audio.h"
 #include "data/bad_example.h"
-#include "layers/ctc_loss.h"
 #include "models/executors.h"
 #include "run/run_directory.h"
 #include "tasks/make.h"
@@ -53,8 +52,7 @@ class Listener {
     input.arrive();
     const View output =
         executor.forward(model_.weights, model_.statistics, input.x(), {.training = false, .lengths = input.lengths()});
-    const auto& loss = dynamic_cast<const CtcLoss&>(model_.network.loss());
-    logits_.take(*model_.backend, output, loss.frames_per_step());
+    logits_.take(*model_.backend, output, model_.network.loss().frames_per_step());
     return logits_.of(0, frames);
   }
 
@@ -65,7 +63,7 @@ class Listener {
 
 Config speech_config(const std::filesystem::path& run, const std::vector<std::string>& overrides) {
   const Config config = run_config(run, overrides);
-  if (is_speech(config)) return config;
+  if (config.model.type == ModelType::deep_speech) return config;
   throw_user_error("{} is not the run of a speech model (model.type \"deep_speech\"): it cannot hear", run.string());
 }
 

@@ -7,8 +7,6 @@
 #include <string_view>
 
 #include "config/config.h"
-#include "data/speech.h"
-#include "data/text.h"
 #include "run/run_directory.h"
 #include "run/version.h"
 #include "run/vocabulary_file.h"
@@ -37,43 +35,9 @@ std::string_view fix_for(std::string_view field) {
   return "run the same dgc everywhere";
 }
 
-std::string hex(uint64_t number) { return fmt::format("{:016x}", number); }
-
-// Of a few images from all over the set.
-std::string checksum(const ImageDataset& dataset) {
-  constexpr int64_t kImages = 16;
-  std::vector<float> image(static_cast<size_t>(dataset.shape().numel()));
-  uint64_t sum = 0;
-  for (int64_t i = 0; i < std::min(kImages, dataset.size()); ++i) {
-    const int32_t label = dataset.read(i * dataset.size() / kImages % dataset.size(), nullptr, image.data());
-    sum = XXH64(image.data(), image.size() * sizeof(float), sum + static_cast<uint64_t>(label));
-  }
-  return hex(sum);
-}
-
-void describe_images(Row& facts, const std::string& set, const ImageDataset& dataset) {
-  facts.set(set + ", its number of images", fmt::format("{}", dataset.size()));
-  facts.set(set + ", a checksum of some images", checksum(dataset));
-}
-
-void describe_speech(Row& facts, const std::string& set, const Speech& dataset) {
-  uint64_t sum = 0;
-  for (int64_t i = 0; i < dataset.size(); ++i) {
-    const Utterance& u = dataset.corpus().utterance(i);
-    sum = XXH64(u.text.data(), u.text.size(), sum);
-    sum = XXH64(&u.seconds, sizeof(u.seconds), sum);
-  }
-  facts.set(set + ", its number of utterances", fmt::format("{}", dataset.size()));
-  facts.set(set + ", a checksum of its transcripts and their lengths", hex(sum));
-}
-
 void describe(Row& facts, const std::string& set, const Dataset& dataset) {
   for (const Trait& trait : dataset.traits()) facts.set(set + ", its " + trait.name, trait.value);
-  if (const auto* images = dynamic_cast<const ImageDataset*>(&dataset)) return describe_images(facts, set, *images);
-  if (const auto* speech = dynamic_cast<const Speech*>(&dataset)) return describe_speech(facts, set, *speech);
-  const std::vector<int32_t>& words = dynamic_cast<const Text&>(dataset).words();
-  facts.set(set + ", its number of words", fmt::format("{}", words.size()));
-  facts.set(set + ", a checksum of its words", hex(XXH64(words.data(), words.size() * sizeof(int32_t), 0)));
+  for (const Trait& trait : dataset.fingerprint()) facts.set(set + ", " + trait.name, trait.value);
 }
 
 // The config's key that differs; both are whole, or they would not have been loaded.

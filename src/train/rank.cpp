@@ -24,22 +24,20 @@ StepControl first_control(Precision precision) {
 }
 
 Sampling sampling_of(const Config& config, const Dataset& train) {
-  return {train.size(), config.ranks * config.workers_per_rank, rows_per_step(config), config.seed};
-}
-
-Shape logits_shape(const Network& network, int64_t rows) {
-  return network.loss().logits_shape(network.shape(network.output(), rows));
+  return {train.size(), config.ranks * config.workers_per_rank, task_of(config).rows_per_step(config), config.seed};
 }
 
 }  // namespace
 
 void check_fits(const Config& config, const Dataset& train) {
-  require_classes(config, logits_shape(make_network(config.model, train.sample()), 1)[1], train);
+  const Network network = make_network(config.model, train.sample());
+  task_of(config).require_classes(config, network.loss().logits_shape(network.shape(network.output()))[1], train);
   static_cast<void>(train.steps_per_epoch(sampling_of(config, train)));  // throws when there is too little
 }
 
 Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communicator& communicator)
     : config_(config),
+      task_(task_of(config)),
       data_(data),
       communicator_(communicator),
       backend_(backend),
@@ -53,7 +51,7 @@ Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communi
       mean_statistics_(device_, statistics_),
       executors_(network_, backend_, batch_rows(config, data.train), Executor::Mode::training,
                  activation_type(config.precision)),
-      labels_(is_speech(config) ? rows_per_step(config) : logits_shape(network_, executors_.most_rows())[0]),
+      terms_(network_.loss().terms(network_.shape(network_.output(), executors_.most_rows()))),
       record_(backend_, communicator, static_cast<int>(config.workers_per_rank)),
       statistics_sum_(backend_, communicator, static_cast<int>(config.workers_per_rank), statistics_.extent()),
       lr_(make_lr_schedule(config)),
@@ -75,16 +73,19 @@ Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communi
                                        .local_workers = static_cast<int>(workers_.size())});
 
   size_t activations = executors_.activation_bytes();
-  for (const Dataset* set : {&data.test, data.valid}) {
-    if (set == nullptr) continue;
-    evaluators_.push_back(std::make_unique<Evaluator>(tested_network_, backend_, *set, config.training.eval_batch,
-                                                      static_cast<int>(config.data.threads),
-                                                      activation_type(config.precision)));
-    activations = std::max(activations, evaluators_.back()->activation_bytes());
-  }
+  const auto evaluator = [&](const Dataset& set, Split split) {
+    Evaluator::Scored scored{set, task_.make_scorer(set, tested_network_, split, {})};
+    auto made = std::make_unique<Evaluator>(tested_network_, backend_, std::move(scored), config.training.eval_batch,
+                                            static_cast<int>(config.data.threads), activation_type(config.precision));
+    activations = std::max(activations, made->activation_bytes());
+    return made;
+  };
+  test_evaluator_ = evaluator(data.test, Split::test);
+  if (data.valid != nullptr) valid_evaluator_ = evaluator(*data.valid, Split::valid);
   activations_ = Buffer(device_, activations);
   executors_.attach(activations_.data());
-  for (const auto& evaluator : evaluators_) evaluator->attach(activations_.data());
+  test_evaluator_->attach(activations_.data());
+  if (valid_evaluator_) valid_evaluator_->attach(activations_.data());
   steps_per_epoch_ = data.train.steps_per_epoch(sampling_of(config, data.train));
 }
 
@@ -173,8 +174,8 @@ void Rank::run_worker(int local) {
   executor.forward(weights_, statistics, x, run);
   executor.loss(weights_, worker.gradient,
                 {.labels = worker.input.labels(),
-                 .stats = &record_.local(local)->loss,
-                 .gradient_scale = 1.f / static_cast<float>(labels_ * config_.exchange.workers_per_group),
+                 .stats = &record_.local(local)->loss.loss,
+                 .gradient_scale = 1.f / static_cast<float>(terms_ * config_.exchange.workers_per_group),
                  .control = record_.control(),
                  .lengths = run.lengths});
   executor.backward(weights_, worker.gradient, x, run, [&](int first, int) { optimizer_->ready(local, first); });
@@ -209,10 +210,10 @@ std::optional<StepMetrics> Rank::next_metrics() {
   const StepResult result = record_.take();
   StepMetrics metrics = untold_.front();
   untold_.pop_front();
-  metrics.loss = result.loss / static_cast<double>(labels_ * workers());
+  metrics.loss = result.loss.loss / static_cast<double>(terms_ * workers());
   metrics.grad_norm = result.grad_norm;
   metrics.skipped = result.skipped;
-  if (is_speech(config_)) metrics.left_out = static_cast<int64_t>(result.top5);
+  metrics.left_out = static_cast<int64_t>(network_.loss().left_out(result.loss));
   skipped_in_row_ = result.skipped ? skipped_in_row_ + 1 : 0;
   asked_to_stop_ = result.stop;
   return metrics;
@@ -228,45 +229,34 @@ void Rank::average_statistics() {
   device_->copy_in(mean_statistics_.data(), mean.data(), mean_statistics_.bytes());
 }
 
-EvalSums Rank::run(Evaluator& evaluator) {
-  EvalSums sums;
-  if (communicator_.rank() == 0) sums = evaluator.run(weights_, mean_statistics_);
-  std::vector<EvalSums> all(static_cast<size_t>(communicator_.size()));
-  all_gather_host(communicator_, *device_, std::as_bytes(std::span(&sums, 1)), std::as_writable_bytes(std::span(all)));
-  return all[0];
-}
-
-void Rank::evaluate_test(EvalMetrics& metrics) {
-  const EvalSums sums = run(*evaluators_.front());
-  if (is_speech(config_)) return set_speech(metrics, sums);
-  const auto samples = static_cast<double>(data_.test.size());
-  metrics.test_loss = sums.loss / samples;
-  metrics.test_accuracy = sums.top1 / samples;
-  metrics.test_top5 = sums.top5 / samples;
+Measures Rank::run(Evaluator& evaluator) {
+  Measures measures = communicator_.rank() == 0 ? evaluator.run(weights_, mean_statistics_) : evaluator.measures();
+  std::vector<double> mine;
+  for (const auto& [metric, value] : measures.all()) mine.push_back(value);
+  std::vector<double> all(mine.size() * static_cast<size_t>(communicator_.size()));
+  all_gather_host(communicator_, *device_, std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+  for (size_t i = 0; i < mine.size(); ++i) measures.all()[i].second = all[i];  // rank 0's
+  return measures;
 }
 
 EvalMetrics Rank::evaluate() {
   DGC_CHECK(untold_.empty(), "finish_steps() first");
   average_statistics();
-  EvalMetrics metrics{.step = step_, .epoch = epoch()};
-  if (data_.valid != nullptr) {
-    metrics.valid_loss = run(*evaluators_.back()).loss / static_cast<double>(data_.valid->size());
-  } else {
-    evaluate_test(metrics);
-  }
-  finite_loss_ = std::isfinite(metrics.valid_loss.value_or(metrics.test_loss));
+  const EvalMetrics metrics{
+      .step = step_, .epoch = epoch(), .measures = run(valid_evaluator_ ? *valid_evaluator_ : *test_evaluator_)};
+  finite_loss_ = std::isfinite(metrics.steering_loss());
   return metrics;
 }
 
 EvalMetrics Rank::evaluate_all() {
   EvalMetrics metrics = evaluate();
-  if (data_.valid != nullptr) evaluate_test(metrics);
-  finite_loss_ = finite_loss_ && std::isfinite(metrics.test_loss);
+  if (valid_evaluator_) metrics.measures.set(run(*test_evaluator_));
+  finite_loss_ = finite_loss_ && std::isfinite(metrics.measures[kTestLoss]);
   return metrics;
 }
 
 void Rank::adapt_learning_rate(const EvalMetrics& eval) {
-  plateau_ = plateau_after(lr_, plateau_, eval.valid_loss.value_or(eval.test_loss));
+  plateau_ = plateau_after(lr_, plateau_, eval.steering_loss());
 }
 
 void Rank::flush() {

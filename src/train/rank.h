@@ -12,8 +12,8 @@
 #include "optim/ordered_reduce.h"
 #include "run/checkpoint.h"
 #include "run/metrics.h"
-#include "tasks/datasets.h"
 #include "tasks/make.h"
+#include "tasks/task.h"
 #include "train/batch_input.h"
 #include "train/evaluator.h"
 
@@ -92,8 +92,7 @@ class Rank {
   };
 
   void average_statistics();
-  EvalSums run(Evaluator&);  // rank 0 does, and tells the others
-  void evaluate_test(EvalMetrics&);
+  Measures run(Evaluator&);  // rank 0 does, and tells the others
   std::vector<ManifestFile> save_workers(const CheckpointStore&);
   std::vector<ManifestFile> files_of_all(const std::vector<ManifestFile>& own);
   void publish(const CheckpointStore&, int64_t keep, const std::vector<ManifestFile>& worker_files);
@@ -116,6 +115,7 @@ class Rank {
 
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();  // before all else is made
   const Config& config_;
+  const Task& task_;
   DataView data_;
   Communicator& communicator_;
   Backend& backend_;
@@ -129,9 +129,10 @@ class Rank {
   Arena mean_statistics_;  // over all workers; filled by average_statistics()
   std::vector<Worker> workers_;
   Executors executors_;
-  int64_t labels_;                                      // of a worker's batch; of speech, its utterances
-  std::vector<std::unique_ptr<Evaluator>> evaluators_;  // of the test set and, where there is one, the validation set
-  Buffer activations_;                                  // of all of them, in turn
+  int64_t terms_;  // of the loss of a worker's batch
+  std::unique_ptr<Evaluator> test_evaluator_;
+  std::unique_ptr<Evaluator> valid_evaluator_;  // null: there is no validation set
+  Buffer activations_;                          // of the executors and evaluators, in turn
   StepRecord record_;
   std::unique_ptr<Optimizer> optimizer_;
   OrderedReduce statistics_sum_;

@@ -84,12 +84,12 @@ void Rank::restore(const Checkpoint& checkpoint) {
 // As far as the length of an epoch tells.
 void Rank::require_same_data(const Checkpoint& checkpoint, int64_t saved_workers) const {
   const int64_t saved = checkpoint.manifest().values.integer("steps_per_epoch").value_or(0);
-  const Sampling sampling{data_.train.size(), saved_workers, rows_per_step(config_), config_.seed};
+  const Sampling sampling{data_.train.size(), saved_workers, task_.rows_per_step(config_), config_.seed};
   if (saved >= 1 && saved_workers >= 1 && data_.train.steps_per_epoch(sampling) == saved) return;
   throw_user_error(
       "checkpoint {} is of {} workers and epochs of {} steps, but the training set has {} {}: resume with the same "
       "data and training.batch_per_worker",
-      checkpoint.path().string(), saved_workers, saved, data_.train.size(), sample_words(config_));
+      checkpoint.path().string(), saved_workers, saved, data_.train.size(), task_.samples());
 }
 
 void Rank::restore_workers(const Checkpoint& checkpoint) {
@@ -136,7 +136,7 @@ void Rank::share_out(const Checkpoint& checkpoint, int64_t saved_workers) {
 // on the workers: all go on where the same share of their length is done. So does the order of utterances, which are
 // sorted by global batches: some of such an epoch may come twice, and others not at all.
 void Rank::move_position(const Checkpoint& checkpoint, int64_t saved_workers) {
-  const int64_t batch = labels_;
+  const int64_t batch = task_.samples_per_step(config_);
   const int64_t saved_epoch = checkpoint.manifest().values.integer("steps_per_epoch").value_or(1);
   const int64_t epoch = position_ / saved_epoch;
   const int64_t seen = position_ % saved_epoch * saved_workers * batch;
@@ -148,9 +148,7 @@ void Rank::move_position(const Checkpoint& checkpoint, int64_t saved_workers) {
       "{} is of {} workers, and this run has {}: each starts from an even share of all residuals, whose sum is kept, "
       "and from the mean of the statistics; {} of {} steps of epoch {} count as done, {}",
       checkpoint.path().string(), saved_workers, workers(), here, steps_per_epoch_, epoch + 1,
-      is_text(config_)     ? "and each stream of text goes on there, from a state of zero"
-      : is_speech(config_) ? "and the rest of it comes in another order"
-                           : fmt::format("and {} samples come a second time", repeated));
+      task_.after_redistribution(repeated));
 }
 
 }  // namespace dgc

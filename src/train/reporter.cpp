@@ -5,19 +5,19 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tasks/make.h"
-
 namespace dgc {
 namespace {
 
-const char* progress_words(const Config& config) {
-  return is_text(config) || is_speech(config) ? sample_words(config) : "samples";
+// The losses, and what people compare of this kind of data.
+bool is_told(const Metric* metric, const Task& task) {
+  const std::vector<const Metric*> compared = task.compared().table;
+  return metric->unit == Metric::Unit::loss || std::ranges::find(compared, metric) != compared.end();
 }
 
 }  // namespace
 
 Reporter::Reporter(const Config& config, const std::filesystem::path& run, int64_t step, int64_t steps, int64_t batch)
-    : config_(config), metrics_(run, step), events_(run, step), steps_(steps), batch_(batch) {}
+    : config_(config), task_(task_of(config)), metrics_(run, step), events_(run, step), steps_(steps), batch_(batch) {}
 
 Reporter::~Reporter() { sum_up_skipped(); }
 
@@ -39,7 +39,7 @@ void Reporter::step(StepMetrics m, double seconds) {
                     .epochs = config_.training.epochs,
                     .loss = m.loss,
                     .samples_per_s = samples_per_s(),
-                    .samples = progress_words(config_)});
+                    .samples = task_.samples()});
 }
 
 // A line when it begins and one when it ends: a run that diverges skips thousands.
@@ -64,43 +64,26 @@ void Reporter::sum_up_skipped() {
 
 void Reporter::eval(const EvalMetrics& m) {
   metrics_.write(m);
-  events_.scalar("test/loss", m.step, m.test_loss);
-  if (m.errors) return tell_speech(m);
-  events_.scalar("test/accuracy", m.step, m.test_accuracy);
-  if (m.valid_loss) {
-    tell_text(m, "valid", *m.valid_loss);
-    if (!std::isnan(m.test_loss)) tell_text(m, "test", m.test_loss);
-    return;
+  std::string line = fmt::format("epoch {:.3g}  step {}", m.epoch, m.step);
+  for (const auto& [metric, value] : m.measures.all()) {
+    if (!std::isnan(value)) events_.scalar(metric->tag, m.step, value);
+    if (is_told(metric, task_)) line += fmt::format("  {} {}", metric->name, metric->text(value));
   }
-  spdlog::info("epoch {:.3g}  step {}  test loss {:.4f}  test accuracy {:.2f} %", m.epoch, m.step, m.test_loss,
-               100 * m.test_accuracy);
+  spdlog::info(line);
+  if (left_out_ > 0) {
+    spdlog::warn("{} utterances since the last evaluation were too short for their transcripts, and taught nothing",
+                 left_out_);
+  }
+  if (m.measures[kLeftOut] > 0) {
+    spdlog::warn("the test loss leaves out {} utterances that are too short for their transcripts",
+                 m.measures[kLeftOut]);
+  }
+  left_out_ = 0;
 }
 
 void Reporter::final(FinalMetrics m) {
   m.samples_per_s = samples_per_s();
   metrics_.write(m);
-}
-
-void Reporter::tell_text(const EvalMetrics& m, const std::string& set, double loss) {
-  if (set != "test") events_.scalar(set + "/loss", m.step, loss);
-  events_.scalar(set + "/perplexity", m.step, perplexity(loss));
-  spdlog::info("epoch {:.3g}  step {}  {} loss {:.4f}  {} perplexity {:.2f}", m.epoch, m.step, set, loss, set,
-               perplexity(loss));
-}
-
-void Reporter::tell_speech(const EvalMetrics& m) {
-  events_.scalar("test/wer", m.step, m.errors->wer);
-  events_.scalar("test/cer", m.step, m.errors->cer);
-  spdlog::info("epoch {:.3g}  step {}  test loss {:.4f}  WER {:.2f} %  CER {:.2f} %", m.epoch, m.step, m.test_loss,
-               100 * m.errors->wer, 100 * m.errors->cer);
-  if (left_out_ > 0) {
-    spdlog::warn("{} utterances since the last evaluation were too short for their transcripts, and taught nothing",
-                 left_out_);
-  }
-  if (m.errors->left_out > 0) {
-    spdlog::warn("the test loss leaves out {} utterances that are too short for their transcripts", m.errors->left_out);
-  }
-  left_out_ = 0;
 }
 
 }  // namespace dgc

@@ -6,6 +6,7 @@
 #include "run/metrics.h"
 #include "run/progress.h"
 #include "run/tensorboard.h"
+#include "tasks/task.h"
 
 namespace dgc {
 
@@ -25,10 +26,9 @@ class Reporter {
   double samples_per_s() const { return static_cast<double>(train_steps_ * batch_) / train_seconds_; }
   void tell_skipped(const StepMetrics&);
   void sum_up_skipped();
-  void tell_text(const EvalMetrics&, const std::string& set, double loss);
-  void tell_speech(const EvalMetrics&);
 
   const Config& config_;
+  const Task& task_;
   MetricsWriter metrics_;
   TensorBoardWriter events_;
   Progress progress_;

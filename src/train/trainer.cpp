@@ -7,7 +7,6 @@
 
 #include "config/config.h"
 #include "run/run_directory.h"
-#include "tasks/datasets.h"
 #include "tensor/errors.h"
 #include "train/agreement.h"
 #include "train/divergence.h"
@@ -59,7 +58,7 @@ void train_rank(const Config& config, const RunDirectory& run, const DataView& d
   const auto check_replicas = [&] { in_unison(communicator, device, [&] { rank.check_replicas(); }); };
   std::optional<Reporter> reporter;
   if (communicator.rank() == 0) {
-    reporter.emplace(config, run.path(), rank.step(), steps, samples_per_step(config));
+    reporter.emplace(config, run.path(), rank.step(), steps, global_batch(config));
   }
 
   Clock::time_point told = Clock::now();
@@ -115,13 +114,7 @@ void train_rank(const Config& config, const RunDirectory& run, const DataView& d
   if (!eval) eval = rank.evaluate_all();  // resumed at the end
   if (reporter) {
     const ExchangeTime time = rank.exchange_time().value_or(ExchangeTime{});
-    reporter->final({.step = rank.step(),
-                     .epoch = rank.epoch(),
-                     .test_loss = eval->test_loss,
-                     .test_accuracy = eval->test_accuracy,
-                     .test_top5 = eval->test_top5,
-                     .valid_loss = eval->valid_loss,
-                     .errors = eval->errors,
+    reporter->final({.eval = *eval,
                      .wall_seconds = rank.wall_seconds(),
                      .peak_memory_bytes = static_cast<int64_t>(rank.peak_bytes()),
                      .weights_xxh64 = rank.weights_xxh64(),
@@ -150,8 +143,8 @@ struct Given {
   Row facts;
 
   Given(const Config& as_written, const Launch& launch, const TrainOptions& options)
-      : config(with_launch(as_written, launch)), sets(make_datasets(config)) {
-    config = with_vocabulary(config, sets);
+      : config(with_launch(as_written, launch)), sets(open_sets(config)) {
+    config = task_of(config).completed(config, sets);
     check_fits(config, *sets.train);
     facts = start_facts({config, options, sets.view()});
   }
@@ -159,13 +152,10 @@ struct Given {
 
 std::string description(const Given& given, const std::string& device) {
   const Config& config = given.config;
-  return fmt::format(
-      "{}: {} workers x {} on {}, {} training and {} test {}", config.name, config.ranks * config.workers_per_rank,
-      is_text(config) ? fmt::format("{} streams of {} words", config.training.batch_per_worker, config.data.text.bptt)
-                      : fmt::format("batch {}", config.training.batch_per_worker),
-      device, given.sets.train->size(), given.sets.test->size(),
-      is_text(config) ? fmt::format("words, a vocabulary of {}", given.sets.vocabulary->size())
-                      : std::string(sample_words(config)));
+  const Task& task = task_of(config);
+  return fmt::format("{}: {} workers x {} on {}, {} training and {} test {}", config.name,
+                     config.ranks * config.workers_per_rank, task.batch_text(config), device, given.sets.train->size(),
+                     given.sets.test->size(), task.size_text(given.sets));
 }
 
 void tell_start(const Given& given, const RunDirectory& run, const std::string& device,

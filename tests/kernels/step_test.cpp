@@ -19,7 +19,7 @@ StepControl begun(Backend& backend, const StepControl& before, const StepInput& 
 
 StepControl judged(Backend& backend, const std::vector<double>& squares, float loss_scale) {
   std::vector<WorkerShare> shares;
-  for (const double square : squares) shares.push_back({.square = square, .loss = NAN});
+  for (const double square : squares) shares.push_back({.square = square, .loss = {.loss = NAN}});
   const ValuesOnDevice<WorkerShare> all(backend, shares);
   const ValuesOnDevice<StepControl> control(backend, {StepControl{.skip = 7, .loss_scale = loss_scale}});
   backend.judge_step({all.data(), shares.size()}, control.data());
@@ -36,7 +36,7 @@ TEST_CASE("a step begins with its number and rate, no verdict and empty shares",
   StepControl before{.step = 4, .lr = 1, .skip = 1, .mean_square = 5, .loss_scale = 8, .good_steps = 3};
   before.fault = {WireFaultKind::stale, 2, 9};
   const ValuesOnDevice<StepControl> control(*backend, {before});
-  const ValuesOnDevice<WorkerShare> shares(*backend, std::vector<WorkerShare>(workers + 1, {1, 2, 3, 4, 5}));
+  const ValuesOnDevice<WorkerShare> shares(*backend, std::vector<WorkerShare>(workers + 1, {1, {2, {3, 4}}, 5}));
   backend->begin_step({.step = 5, .lr = 0.25f, .stop = stop}, control.data(), {shares.data(), workers});
 
   StepControl expected = before;
@@ -50,9 +50,9 @@ TEST_CASE("a step begins with its number and rate, no verdict and empty shares",
   for (size_t i = 0; i < workers; ++i) {
     CAPTURE(i);
     CHECK(all[i].square == 0);
-    CHECK(all[i].loss == 0);
-    CHECK(all[i].top1 == 0);
-    CHECK(all[i].top5 == 0);
+    CHECK(all[i].loss.loss == 0);
+    CHECK(all[i].loss.counts[0] == 0);
+    CHECK(all[i].loss.counts[1] == 0);
     CHECK(all[i].stop == (stop ? 1 : 0));
   }
   CHECK(all[workers].square == 1);  // what lies behind is left alone

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tasks/datasets.h"
+#include "tasks/task.h"
 #include "tests/support/tiny_text.h"
 #include "train/ranks.h"
 
@@ -9,8 +9,8 @@ namespace dgc::test {
 
 // Runs body on each rank of a fresh run.
 inline void on_ranks_of(const Config& written, const std::function<void(Rank&, Communicator&)>& body) {
-  const Datasets sets = make_datasets(written);
-  const Config config = with_vocabulary(written, sets);
+  const Datasets sets = open_sets(written);
+  const Config config = task_of(written).completed(written, sets);
   on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
     Rank rank(config, sets.view(), backend, communicator);
     body(rank, communicator);

@@ -58,8 +58,9 @@ inline StepMetrics example_step(int64_t step) {
 }
 
 inline EvalMetrics example_eval(int64_t step) {
-  return {
-      .step = step, .epoch = static_cast<double>(step) / 10, .test_loss = 1.5, .test_accuracy = 0.5, .test_top5 = 0.9};
+  return {.step = step,
+          .epoch = static_cast<double>(step) / 10,
+          .measures = {{&kTestLoss, 1.5}, {&kTestAccuracy, 0.5}, {&kTestTop5, 0.9}}};
 }
 
 }  // namespace dgc::test

@@ -1,9 +1,8 @@
-#include "tasks/datasets.h"
-
 #include <catch.hpp>
 
 #include "data/text.h"
 #include "tasks/make.h"
+#include "tasks/task.h"
 #include "tensor/errors.h"
 #include "tests/data/fixtures.h"
 #include "tests/support/tiny_speech.h"
@@ -63,7 +62,7 @@ TEST_CASE("test images of another size than the training images are refused", "[
       "data.path: the image shape is 28x28x1 in the training set, but {0}x{0}x1 in the test set, and one model reads "
       "both",
       side);
-  CHECK_THROWS_WITH(make_datasets(mnist_config(folder)), expected);
+  CHECK_THROWS_WITH(open_sets(mnist_config(folder)), expected);
   const TempRun run;
   CHECK_THROWS_WITH(train(mnist_config(folder), {.out = run.path() / "run"}), expected);
   CHECK_FALSE(std::filesystem::exists(run.path() / "run"));
@@ -73,7 +72,7 @@ TEST_CASE("images that padding brings to one size are one size", "[datasets]") {
   const TempFolder folder;
   write_idx(folder, "train", 28);
   write_idx(folder, "t10k", 30);
-  CHECK_NOTHROW(make_datasets(mnist_config(folder, {"data.pad_to=32"})));
+  CHECK_NOTHROW(open_sets(mnist_config(folder, {"data.pad_to=32"})));
 }
 
 TEST_CASE("what a model needs alike is compared, whatever it reads", "[datasets]") {
@@ -89,10 +88,10 @@ TEST_CASE("what a model needs alike is compared, whatever it reads", "[datasets]
   CHECK_THAT(difference(three, two), Contains("the vocabulary size is 3 in the training set, but 2"));
 
   const TinySpeech speech;
-  const Datasets sounds = make_datasets(speech.config());
-  const Datasets other = make_datasets(speech.config({"data.alphabet=AB -"}));
+  const Datasets sounds = open_sets(speech.config());
+  const Datasets other = open_sets(speech.config({"data.alphabet=AB -"}));
   CHECK_THAT(difference(*sounds.train, *other.test), Contains("the alphabet is AB  in the training set, but AB -"));
-  const Datasets mels = make_datasets(speech.config({"data.features.kind=log_mel", "data.features.mels=8"}));
+  const Datasets mels = open_sets(speech.config({"data.features.kind=log_mel", "data.features.mels=8"}));
   CHECK_THAT(difference(*sounds.train, *mels.test), Contains("the number of features is 41") && Contains("but 8"));
 }
 
@@ -114,7 +113,7 @@ TEST_CASE("an evaluation takes no more memory than its data needs, however large
   const TempRun run;
   const auto path =
       train(tiny_config({"training.epochs=1", "training.eval_batch=1000000"}), {.out = run.path() / "run"});
-  CHECK(evaluate_run(path, {}).metrics.test_loss > 0);
+  CHECK(evaluate_run(path, {}).metrics.measures[kTestLoss] > 0);
 }
 
 TEST_CASE("an old run with a key that is gone is evaluated, reported and resumed", "[datasets]") {

@@ -3,7 +3,7 @@
 #include <catch.hpp>
 
 #include "paths.h"
-#include "tasks/datasets.h"
+#include "tasks/task.h"
 #include "tensor/errors.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny_speech.h"
@@ -17,7 +17,7 @@ double mib(int64_t bytes) { return static_cast<double>(bytes) / 1048576; }
 
 // The most memory that training, evaluating and saving took on a rank.
 size_t measured_peak(const Config& config) {
-  const Datasets sets = make_datasets(config);
+  const Datasets sets = open_sets(config);
   const test::TempRun run;
   size_t peak = 0;
   on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
@@ -198,7 +198,7 @@ TEST_CASE("the planned memory of a speech model is within 10 % of the measured p
   // As long as the longest recording, where the planned steps and the real ones are the same.
   const auto longest = [&] {
     const Config config = speech.config();
-    const Datasets sets = make_datasets(config);
+    const Datasets sets = open_sets(config);
     return dynamic_cast<const Speech&>(*sets.train).corpus().longest_seconds();
   }();
   auto overrides = variant;

@@ -42,15 +42,13 @@ void make_run(const TempRun& run, const Made& made) {
     if (step % 10 == 0) writer.write(example_eval(step));
   }
   if (!made.finished) return;
-  writer.write(FinalMetrics{.step = made.steps,
-                            .epoch = 2,
-                            .test_loss = 0.25,
-                            .test_accuracy = 0.75,
-                            .samples_per_s = 1234,
-                            .wall_seconds = 61,
-                            .weights_xxh64 = "0123456789abcdef",
-                            .exchange_ms = made.exchange_ms,
-                            .hidden_share = made.hidden_share});
+  writer.write(
+      FinalMetrics{.eval = {.step = made.steps, .epoch = 2, .measures = {{&kTestLoss, 0.25}, {&kTestAccuracy, 0.75}}},
+                   .samples_per_s = 1234,
+                   .wall_seconds = 61,
+                   .weights_xxh64 = "0123456789abcdef",
+                   .exchange_ms = made.exchange_ms,
+                   .hidden_share = made.hidden_share});
 }
 
 std::string report(const std::vector<std::filesystem::path>& runs) {
@@ -82,7 +80,7 @@ TEST_CASE("the table sets a compressed run beside a dense one") {
   CHECK(has(table, "test accuracy 75.00 % 75.00 %\n"));
   CHECK(has(table, "sent per worker and step * 20 B 7.81 KiB\n"));
   CHECK(has(table, "compression ratio * 400.0x 1.00x\n"));
-  CHECK(has(table, "samples/s 1,234 1,234\n"));
+  CHECK(has(table, "images/s 1,234 1,234\n"));
   CHECK(has(table, "0123456789abcdef"));
 }
 

@@ -52,7 +52,7 @@ Outcome after(const Config& config, int steps) {
     rank.check_replicas();
     const EvalMetrics eval = rank.evaluate();
     if (communicator.rank() != 0) return;
-    outcome = {rank.weights_xxh64(), eval.test_loss, last.loss, last.grad_norm, last.sent_bytes};
+    outcome = {rank.weights_xxh64(), eval.measures[kTestLoss], last.loss, last.grad_norm, last.sent_bytes};
   });
   return outcome;
 }
@@ -199,7 +199,7 @@ TEST_CASE("a step with a non-finite gradient changes nothing on any worker") {
     if (communicator.rank() != 0) return;
     CHECK(skipped == std::vector<bool>{false, false, true, false, false, false});
     CHECK(before == behind);
-    CHECK(std::isfinite(eval.test_loss));
+    CHECK(std::isfinite(eval.measures[kTestLoss]));
     CHECK(rank.step() == 6);
   });
 }

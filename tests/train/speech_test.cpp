@@ -2,8 +2,8 @@
 #include <catch.hpp>
 #include <cmath>
 
-#include "tasks/datasets.h"
 #include "tasks/speech_scorer.h"
+#include "tasks/task.h"
 #include "tensor/errors.h"
 #include "tests/support/tiny_speech.h"
 #include "tools/evaluate.h"
@@ -40,7 +40,7 @@ TEST_CASE("speech: a run says losses and error rates") {
   CHECK(evals[0].number("wer").value() >= 0);
   CHECK(evals[0].number("cer").value() >= 0);
   CHECK(evals[0].integer("left_out") == 0);
-  CHECK(std::holds_alternative<std::nullptr_t>(*evals[0].find("test_accuracy")));
+  CHECK(evals[0].find("test_accuracy") == nullptr);
   const Row final = metrics_of(run).back();
   CHECK(final.text("kind") == "final");
   CHECK(final.number("wer") == evals[1].number("wer"));
@@ -49,16 +49,16 @@ TEST_CASE("speech: a run says losses and error rates") {
                               Catch::Contains("CER") && Catch::Contains("utterances/s"));
 
   std::vector<std::string> said;
-  const Evaluation e =
-      evaluate_run(run, {.told = [&](const std::string& reference, const std::string&) { said.push_back(reference); }});
-  CHECK(e.metrics.test_loss == final.number("test_loss"));
-  CHECK(e.metrics.errors->wer == final.number("wer"));
-  CHECK(e.metrics.errors->cer == final.number("cer"));
+  const Evaluation e = evaluate_run(
+      run, {.scoring = {.told = [&](const std::string& reference, const std::string&) { said.push_back(reference); }}});
+  CHECK(e.metrics.measures[kTestLoss] == final.number("test_loss"));
+  CHECK(e.metrics.measures[kWordErrorRate] == final.number("wer"));
+  CHECK(e.metrics.measures[kCharacterErrorRate] == final.number("cer"));
   CHECK(said.size() == 6);
   for (const char* size : {"1", "3", "100"}) {  // other batches, other padding
     CAPTURE(size);
     const Evaluation other = evaluate_run(run, {.overrides = {std::string("training.eval_batch=") + size}});
-    CHECK(other.metrics.test_loss == Approx(e.metrics.test_loss).epsilon(1e-4));
+    CHECK(other.metrics.measures[kTestLoss] == Approx(e.metrics.measures[kTestLoss]).epsilon(1e-4));
   }
   CHECK_THROWS_WITH(evaluate_run(run, {.logits = speech.path("logits")}), Catch::Contains("--logits"));
   CHECK_THAT(final_table({run}), Catch::Contains("test word error rate") &&
@@ -90,7 +90,9 @@ TEST_CASE("speech: a model learns two letters, and transcribes what it is given"
   hear({});
   std::map<std::string, std::string> heard;  // alone, without padding, it is what an evaluation hears
   for (size_t i = 0; i < files.size(); ++i) heard[tiny_sentence(26 + static_cast<int>(i))] = texts[i];
-  evaluate_run(run, {.told = [&](const std::string& said, const std::string& text) { CHECK(heard[said] == text); }});
+  evaluate_run(
+      run,
+      {.scoring = {.told = [&](const std::string& said, const std::string& text) { CHECK(heard[said] == text); }}});
 
   // A word model that knows one word makes it of all.
   speech.write("words.arpa", "\\data\\\nngram 1=4\n\n\\1-grams:\n-99 <s>\n-0.5 </s>\n-0.1 AB\n-20 <unk>\n\n\\end\\\n");
@@ -110,7 +112,7 @@ TEST_CASE("speech: workers give the same bits as threads and one after another")
   const TinySpeech speech;
   const auto after = [&](int ranks, int workers) {
     const Config config = speech.config({fmt::format("ranks={}", ranks), fmt::format("workers_per_rank={}", workers)});
-    const Datasets sets = make_datasets(config);
+    const Datasets sets = open_sets(config);
     std::tuple<std::string, double, double> outcome;
     on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
       Rank rank(config, sets.data(), backend, communicator);
@@ -121,7 +123,8 @@ TEST_CASE("speech: workers give the same bits as threads and one after another")
       }
       rank.check_replicas();
       const EvalMetrics eval = rank.evaluate_all();
-      if (communicator.rank() == 0) outcome = {rank.weights_xxh64(), eval.test_loss, eval.errors->cer};
+      if (communicator.rank() == 0)
+        outcome = {rank.weights_xxh64(), eval.measures[kTestLoss], eval.measures[kCharacterErrorRate]};
     });
     return outcome;
   };
@@ -236,7 +239,7 @@ TEST_CASE("speech: what cannot transcribe says why") {
                     Catch::Contains("is not a run directory"));
   const fs::path images = train(tiny_config({"training.max_steps=1"}), {.out = speech.path("images")});
   CHECK_THROWS_WITH(hear(images, speech.path("1.wav").string()), Catch::Contains("is not the run of a speech model"));
-  CHECK_THROWS_WITH(evaluate_run(images, {.decoding = {.beam = 4}}), Catch::Contains("--beam"));
+  CHECK_THROWS_WITH(evaluate_run(images, {.scoring = {.decoding = {.beam = 4}}}), Catch::Contains("--beam"));
 }
 
 }  // namespace dgc

@@ -53,9 +53,9 @@ TEST_CASE("the accuracy of a checkpoint is the final row's") {
   const Row final = metrics_of(run).back();
   const Evaluation e = evaluate_run(run, {.overrides = {}, .logits = temp.path() / "logits.safetensors"});
   CHECK(e.weights_xxh64 == final.text("weights_xxh64"));
-  CHECK(e.metrics.test_loss == final.number("test_loss"));
-  CHECK(e.metrics.test_accuracy == final.number("test_accuracy"));
-  CHECK(e.metrics.test_top5 == final.number("test_top5"));
+  CHECK(e.metrics.measures[kTestLoss] == final.number("test_loss"));
+  CHECK(e.metrics.measures[kTestAccuracy] == final.number("test_accuracy"));
+  CHECK(e.metrics.measures[kTestTop5] == final.number("test_top5"));
 
   std::vector<float> logits(30 * 4);
   const auto path = (temp.path() / "logits.safetensors").string();
@@ -65,7 +65,7 @@ TEST_CASE("the accuracy of a checkpoint is the final row's") {
     const auto row = logits.begin() + static_cast<std::ptrdiff_t>(4 * i);
     right += std::max_element(row, row + 4) - row == static_cast<std::ptrdiff_t>(i % 4) ? 1 : 0;
   }
-  CHECK(e.metrics.test_accuracy == right / 30);
+  CHECK(e.metrics.measures[kTestAccuracy] == right / 30);
 }
 
 TEST_CASE("flushing at the end changes the final weights alone") {
@@ -96,8 +96,8 @@ TEST_CASE("an evaluation's result does not depend on its batch") {
   const EvalMetrics whole = evaluate_run(run, {}).metrics;
   for (const int batch : {1, 7, 15, 29, 30, 1000}) {
     const auto other = evaluate_run(run, {.overrides = {fmt::format("training.eval_batch={}", batch)}, .logits = {}});
-    CHECK(other.metrics.test_accuracy == whole.test_accuracy);
-    CHECK(other.metrics.test_loss == Approx(whole.test_loss).epsilon(1e-5));
+    CHECK(other.metrics.measures[kTestAccuracy] == whole.measures[kTestAccuracy]);
+    CHECK(other.metrics.measures[kTestLoss] == Approx(whole.measures[kTestLoss]).epsilon(1e-5));
   }
 }
 

@@ -1,0 +1,52 @@
+#include "tasks/make_speech.h"
+#include "tasks/speech_scorer.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+class SpeechTask final : public Task {
+ public:
+  const char* samples() const override { return "utterances"; }
+
+  Datasets open(const Config& config) const override {
+    Datasets sets;
+    sets.train = make_speech(config, Split::train);
+    sets.test = make_speech(config, Split::test);
+    require_alike(*sets.train, *sets.test, "test", "data.path");
+    return sets;
+  }
+  Datasets open_to_evaluate(const Config& config, const std::filesystem::path&) const override {
+    Datasets sets;
+    sets.test = make_speech(config, Split::test);
+    return sets;
+  }
+
+  Shape sample(const Config& config, Split split) const override {
+    const TrainingOptions& o = config.training;
+    return speech_sample(config, split == Split::train ? o.batch_per_worker : o.eval_batch);
+  }
+  int64_t most_rows(const Config& config, Split split) const override { return most_frames(config, split); }
+  std::string after_redistribution(int64_t) const override { return "and the rest of it comes in another order"; }
+
+  std::unique_ptr<Scorer> make_scorer(const Dataset& data, const Network& network, Split,
+                                      const ScoringOptions& options) const override {
+    return std::make_unique<SpeechScorer>(dynamic_cast<const Speech&>(data), network, options);
+  }
+  bool has_texts() const override { return true; }
+  void require_logits() const override {
+    throw_user_error("--logits is for images: utterances have as many logits as they have frames");
+  }
+  Compared compared() const override {
+    return {{&kWordErrorRate, &kCharacterErrorRate}, &kWordErrorRate, &kWordErrorRate};
+  }
+};
+
+}  // namespace
+
+const Task& speech_task() {
+  static const SpeechTask task;
+  return task;
+}
+
+}  // namespace dgc

@@ -1,0 +1,63 @@
+#include "tasks/task.h"
+
+#include <spdlog/spdlog.h>
+
+#include "models/executors.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+
+const Task& task_of(const Config& config) {
+  switch (config.data.type) {
+    case DataType::text:
+      return text_task();
+    case DataType::an4:
+    case DataType::librispeech:
+    case DataType::speech_manifest:
+      return speech_task();
+    default:
+      return image_task();
+  }
+}
+
+std::string Task::batch_text(const Config& config) const {
+  return fmt::format("batch {}", config.training.batch_per_worker);
+}
+
+void Task::require_classes(const Config&, int64_t classes, const Dataset& data) const {
+  if (classes >= data.classes()) return;
+  throw_user_error("the model has {} classes but the data has {}; set model.classes", classes, data.classes());
+}
+
+std::string Task::after_redistribution(int64_t repeated) const {
+  return fmt::format("and {} samples come a second time", repeated);
+}
+
+int64_t global_batch(const Config& config) {
+  return config.ranks * config.workers_per_rank * task_of(config).samples_per_step(config);
+}
+
+std::vector<int64_t> batch_rows(const Config& config, const Dataset& train) {
+  if (train.most_labels() > 0) return padded_lengths(train.rows());
+  return {task_of(config).rows_per_step(config)};
+}
+
+void require_alike(const Dataset& train, const Dataset& other, const char* name, const char* key) {
+  const std::vector<Trait> wanted = train.traits(), there = other.traits();
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (there.at(i) == wanted[i]) continue;
+    throw_user_error("{}: the {} is {} in the training set, but {} in the {} set, and one model reads both", key,
+                     wanted[i].name, wanted[i].value, there[i].value, name);
+  }
+}
+
+void tell_remarks(const Datasets& sets) {
+  const std::pair<const Dataset*, const char*> all[] = {
+      {sets.train.get(), "training"}, {sets.valid.get(), "validation"}, {sets.test.get(), "test"}};
+  for (const auto& [set, name] : all) {
+    if (set == nullptr) continue;
+    for (const std::string& remark : set->remarks()) spdlog::warn("the {} set: {}", name, remark);
+  }
+}
+
+}  // namespace dgc
