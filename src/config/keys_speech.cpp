@@ -3,19 +3,6 @@
 namespace dgc {
 namespace {
 
-template <class Convolutions>
-void add_convolution_keys(Convolutions convolutions) {
-  const auto each = [&](const char* name, std::vector<int64_t> SpeechConvolutionOptions::*member, const char* doc) {
-    convolutions.add(name, member, doc).only({"deep_speech"}).items(1).at_least(1).at_most(4096);
-  };
-  using Options = SpeechConvolutionOptions;
-  each("channels", &Options::channels, "Of each convolution, first to last; as many as there are convolutions");
-  each("kernel_frames", &Options::kernel_frames, "Their sizes in time; odd");
-  each("kernel_frequencies", &Options::kernel_frequencies, "Their sizes in frequency, which is not padded");
-  each("stride_frames", &Options::stride_frames, "Frames from one window to the next: 2 halves what follows");
-  each("stride_frequencies", &Options::stride_frequencies, "Frequencies from one window to the next");
-}
-
 template <class Features>
 void add_feature_keys(Features features, const std::vector<std::string>& speech) {
   features
@@ -64,26 +51,6 @@ void add_augment_keys(Augment augment, const std::vector<std::string>& speech) {
 }
 
 }  // namespace
-
-void add_speech_model_keys(const Section<Config, ModelOptions Config::*>& model) {
-  const std::vector<std::string> speech = {"deep_speech"};
-  auto net = model.part(&ModelOptions::speech);
-  add_convolution_keys(net.section("convolutions", &SpeechModelOptions::convolutions));
-  net.add("cell", &SpeechModelOptions::cell, "Of the recurrent layers").only(speech);
-  net.add("layers", &SpeechModelOptions::layers, "Recurrent layers").only(speech).at_least(1).at_most(1000);
-  net.add("hidden", &SpeechModelOptions::hidden, "Width of each direction of a recurrent layer")
-      .only(speech)
-      .at_least(1)
-      .at_most(1000000);
-  net.add("bias", &SpeechModelOptions::bias, "Recurrent layers with biases").only(speech);
-  net.add("bidirectional", &SpeechModelOptions::bidirectional,
-          "The sum of both directions; false: forward alone, with a lookahead convolution behind the last layer")
-      .only(speech);
-  net.add("lookahead", &SpeechModelOptions::lookahead, "Steps that convolution sees, its own counted")
-      .only(speech)
-      .at_least(1)
-      .at_most(10000);
-}
 
 void add_speech_data_keys(const Section<Config, DataOptions Config::*>& data) {
   const std::vector<std::string> speech = {"an4", "librispeech", "speech_manifest"};

@@ -5,94 +5,50 @@
 #include <string>
 #include <vector>
 
+#include "layers/batch_norm.h"
+#include "layers/conv2d.h"
+#include "layers/dropout.h"
+#include "layers/linear.h"
+#include "layers/lrn.h"
+#include "layers/pool.h"
+#include "models/alexnet.h"
+#include "models/deep_speech.h"
+#include "models/lstm_lm.h"
+#include "models/resnet.h"
+#include "optim/lr_schedule.h"
+#include "optim/sparsity_schedule.h"
 #include "tensor/wire_types.h"
 
-// What a config file says, as plain values. The defaults here ARE the defaults of the JSON keys of the same names;
-// ranges and meanings are in config/keys_*.cpp, and configs/README.md is made from both. A Config that load_config()
-// returned is complete: every range is checked and every model/optimizer "auto" is decided, except `device`, `threads`
-// and the exchange's, which depend on the machine.
+// What a config file says, as plain values, in the structs of those who read them. The defaults of their fields ARE the
+// defaults of the JSON keys that are bound to them; ranges and meanings are said with the keys, and configs/README.md
+// is made from both. A Config that load_config() returned is complete: every range is checked and every model/optimizer
+// "auto" is decided, except `device`, `threads` and the exchange's, which depend on the machine.
 namespace dgc {
 
 enum class Precision { fp32, tf32, bf16, fp16 };
 
-enum class LayerType {
-  conv2d,
-  batch_norm,
-  relu,
-  tanh,
-  sigmoid,
-  max_pool,
-  avg_pool,
-  global_pool,
-  dropout,
-  lrn,
-  flatten,
-  linear
-};
+enum class DataKind { images, text, speech };
 
-// One entry of a layer list. A field that is not its type's keeps its default.
+// One entry of a layer list: a row of layer_types(), and the options of all. What is not its type's keeps its default.
 struct LayerOptions {
-  LayerType type = LayerType::relu;
-  int64_t out = 0;                          // conv2d, linear
-  int64_t kernel = 0, stride = 1, pad = 0;  // conv2d, max_pool, avg_pool; square
-  int64_t groups = 1;                       // conv2d
-  bool bias = true;                         // conv2d, linear
-  bool relu = false;                        // batch_norm: with a ReLU behind it
-  double p = 0.5;                           // dropout: the share that is dropped
-  int64_t size = 5;                         // lrn: channels in a window
-  double alpha = 1e-4, beta = 0.75, k = 1;  // lrn
+  std::string type = "relu";
+  Conv2dOptions conv2d;
+  BatchNormOptions batch_norm;
+  PoolOptions pool;  // max_pool, avg_pool
+  DropoutOptions dropout;
+  LrnOptions lrn;
+  LinearOptions linear;
   bool operator==(const LayerOptions&) const = default;
 };
 
-// "model" of a language model.
-struct LstmModelOptions {
-  int64_t vocabulary = 0;  // words; never 0 once the data has been seen
-  int64_t embedding = 0;   // never 0 once loaded
-  int64_t hidden = 0;
-  int64_t layers = 2;
-  double dropout = 0;  // after the embedding and after every LSTM layer
-  bool tied = true;    // the decoder's matrix is the embedding's
-  double init = 0.1;   // weights start uniform in +-init
-  bool operator==(const LstmModelOptions&) const = default;
-};
-
-// Of each convolution of a speech model, first to last; all lists are of one length.
-struct SpeechConvolutionOptions {
-  std::vector<int64_t> channels = {32, 32};
-  std::vector<int64_t> kernel_frames = {11, 11}, kernel_frequencies = {41, 21};
-  std::vector<int64_t> stride_frames = {2, 1}, stride_frequencies = {2, 2};
-  bool operator==(const SpeechConvolutionOptions&) const = default;
-};
-
-enum class SpeechCell { lstm, gru, tanh, relu };  // as RnnCell
-
-// "model" of a speech model.
-struct SpeechModelOptions {
-  SpeechConvolutionOptions convolutions;
-  SpeechCell cell = SpeechCell::gru;
-  int64_t layers = 7, hidden = 1200;
-  bool bias = false;          // of the recurrent layers
-  bool bidirectional = true;  // the sum of both directions
-  int64_t lookahead = 20;     // steps, where there is one direction
-  int64_t classes = 0;        // no key: once loaded, the characters of data.alphabet and CTC's blank
-  bool operator==(const SpeechModelOptions&) const = default;
-};
-
-enum class ModelType { resnet, alexnet, layers, lstm_lm, deep_speech };
-enum class Stem { automatic, cifar, imagenet };               // never automatic once loaded
-enum class Shortcut { automatic, identity_pad, projection };  // never automatic once loaded
-
+// A row of model_types(), and the options of all. What is not its type's keeps its default.
 struct ModelOptions {
-  ModelType type = ModelType::resnet;
-  int64_t classes = 0;                      // resnet, alexnet
-  int64_t depth = 0;                        // resnet: 6n+2 with the cifar stem; 18, 34, 50, 101 or 152 with imagenet's
-  int64_t width = 0;                        // resnet: channels of the first stage; never 0 once loaded
-  Stem stem = Stem::automatic;              // resnet
-  Shortcut shortcut = Shortcut::automatic;  // resnet
-  double dropout = 0.5;                     // alexnet
-  std::vector<LayerOptions> layers;         // layers
-  LstmModelOptions lstm;                    // lstm_lm
-  SpeechModelOptions speech;                // deep_speech
+  std::string type = "resnet";
+  ResNetOptions resnet;  // once loaded, nothing is left automatic
+  AlexNetOptions alexnet;
+  std::vector<LayerOptions> layers;
+  LstmLmOptions lstm;        // embedding: never 0 once loaded; vocabulary: never 0 once the data have been seen
+  DeepSpeechOptions speech;  // classes: once loaded, the characters of data.alphabet and CTC's blank
   bool operator==(const ModelOptions&) const = default;
 };
 
@@ -188,13 +144,6 @@ struct TrainingOptions {
 
 enum class OptimizerType { sgd, dgc };
 
-// The phases of `sparsity`, one after another, share the first `epochs` epochs evenly.
-struct SparsityWarmup {
-  double epochs = 0;
-  std::vector<double> sparsity = {0.75, 0.9375, 0.984375, 0.996};
-  bool operator==(const SparsityWarmup&) const = default;
-};
-
 struct OptimizerOptions {
   OptimizerType type = OptimizerType::sgd;
   double momentum = 0.9;
@@ -203,28 +152,11 @@ struct OptimizerOptions {
   std::optional<double> clip_norm;  // of the mean gradient over all workers, over all parameters
   int64_t max_skipped_steps = 100;  // in a row, as a gradient was not finite, before the run is given up
   // dgc only:
-  double sparsity = 0.999;
-  SparsityWarmup warmup;
+  SparsitySchedule sparsity;
   bool momentum_correction = true;
   bool factor_masking = true;
   bool flush_at_end = false;  // send every residual before the final evaluation
   bool operator==(const OptimizerOptions&) const = default;
-};
-
-enum class ScheduleType { constant, step, cosine, polynomial, plateau, exponential };
-
-struct LearningRateOptions {
-  ScheduleType type = ScheduleType::constant;
-  double base = 0.1;
-  std::vector<double> milestones;  // step: epochs, increasing
-  double factor = 0.1;             // step, plateau, exponential: the rate is multiplied by it
-  double power = 1;                // polynomial
-  double end = 0;                  // cosine, polynomial: the rate after the last step; plateau: the lowest
-  int64_t patience = 0;            // plateau: evaluations without improvement that are tolerated
-  double threshold = 1e-4;         // plateau: relative improvement of the evaluation loss that counts
-  double warmup_epochs = 0;        // a straight line from warmup_from to the schedule's value
-  double warmup_from = 0;          // a learning rate
-  bool operator==(const LearningRateOptions&) const = default;
 };
 
 enum class CommunicatorType { automatic, single, threads, mpi, nccl };
@@ -264,7 +196,7 @@ struct Config {
   DataOptions data;
   TrainingOptions training;
   OptimizerOptions optimizer;
-  LearningRateOptions learning_rate;
+  LrSchedule learning_rate;  // its epochs: training.epochs
   ExchangeOptions exchange;
   CheckpointOptions checkpoint;
   std::string output = "runs/{name}";  // {name} is filled in when loaded

@@ -21,7 +21,7 @@ std::string why_not(const std::string& key, const Config& made_with, const Confi
   if (key == "device" && kind_of(made_with.device) != kind_of(now.device))
     return "as a GPU rounds otherwise than a CPU";
   // The loss of an evaluation depends on its batches in the last digits: products of other sizes round otherwise.
-  if (key == "training.eval_batch" && now.learning_rate.type == ScheduleType::plateau) {
+  if (key == "training.eval_batch" && now.learning_rate.type == LrSchedule::Type::plateau) {
     return "as the last digits of an evaluation's loss depend on it, and learning_rate.type \"plateau\" on that loss";
   }
   if (key == "exchange.transport" && now.exchange.algorithm == ExchangeAlgorithm::split_reduce) {

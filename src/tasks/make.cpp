@@ -4,12 +4,7 @@
 
 #include "config/enum_names.h"
 #include "data/open.h"
-#include "models/alexnet.h"
-#include "models/lstm_lm.h"
-#include "models/resnet.h"
 #include "optim/grouped.h"
-#include "tasks/make_layers.h"
-#include "tasks/make_speech.h"
 #include "tasks/overlap.h"
 #include "tensor/errors.h"
 
@@ -30,32 +25,6 @@ class FirstSamples final : public ImageDataset {
   std::unique_ptr<ImageDataset> all_;
   int64_t size_;
 };
-
-Network make_resnet(const ModelOptions& options, const Shape& image) {
-  const bool cifar = options.stem == Stem::cifar;
-  return make_resnet(
-      ResNetOptions{.stem = cifar ? ResNetOptions::Stem::cifar : ResNetOptions::Stem::imagenet,
-                    .shortcut = options.shortcut == Shortcut::projection ? ResNetOptions::Shortcut::projection
-                                                                         : ResNetOptions::Shortcut::identity_pad,
-                    .depth = options.depth,
-                    .width = options.width,
-                    .classes = options.classes},
-      image);
-}
-
-Network make_language_model(const LstmModelOptions& o, int64_t streams) {
-  if (o.vocabulary == 0) {
-    throw_user_error("model.vocabulary: only training looks at the data; set it to the number of words");
-  }
-  return make_lstm_lm({.vocabulary = o.vocabulary,
-                       .embedding = o.embedding,
-                       .hidden = o.hidden,
-                       .layers = o.layers,
-                       .dropout = static_cast<float>(o.dropout),
-                       .tied = o.tied,
-                       .init = static_cast<float>(o.init)},
-                      streams);
-}
 
 }  // namespace
 
@@ -84,22 +53,6 @@ std::unique_ptr<ImageDataset> make_images(const Config& config, Split split) {
   const std::optional<int64_t> limit = split == Split::train ? data.train_limit : data.test_limit;
   if (!limit || *limit >= dataset->size()) return dataset;
   return std::make_unique<FirstSamples>(std::move(dataset), *limit);
-}
-
-Network make_network(const ModelOptions& options, const Shape& sample) {
-  switch (options.type) {
-    case ModelType::resnet:
-      return make_resnet(options, sample);
-    case ModelType::alexnet:
-      return make_alexnet({options.classes, static_cast<float>(options.dropout)}, sample);
-    case ModelType::layers:
-      return make_layer_list(options.layers, sample);
-    case ModelType::lstm_lm:
-      return make_language_model(options.lstm, sample[0]);
-    case ModelType::deep_speech:
-      return make_speech_network(options.speech, sample);
-  }
-  DGC_CHECK(false, "a model type that make_network does not know");
 }
 
 namespace {
@@ -183,29 +136,9 @@ DgcLayoutOptions make_layout_options(const Config& config, double sparsity, int6
 }
 
 LrSchedule make_lr_schedule(const Config& config) {
-  using Kind = LrSchedule::Kind;
-  static_assert(static_cast<int>(ScheduleType::constant) == static_cast<int>(Kind::constant));
-  static_assert(static_cast<int>(ScheduleType::step) == static_cast<int>(Kind::step));
-  static_assert(static_cast<int>(ScheduleType::cosine) == static_cast<int>(Kind::cosine));
-  static_assert(static_cast<int>(ScheduleType::polynomial) == static_cast<int>(Kind::polynomial));
-  static_assert(static_cast<int>(ScheduleType::plateau) == static_cast<int>(Kind::plateau));
-  static_assert(static_cast<int>(ScheduleType::exponential) == static_cast<int>(Kind::exponential));
-  const LearningRateOptions& o = config.learning_rate;
-  return {.kind = static_cast<Kind>(o.type),
-          .base = o.base,
-          .epochs = static_cast<double>(config.training.epochs),
-          .milestones = o.milestones,
-          .factor = o.factor,
-          .power = o.power,
-          .end = o.end,
-          .patience = o.patience,
-          .threshold = o.threshold,
-          .warmup_epochs = o.warmup_epochs,
-          .warmup_from = o.warmup_from};
-}
-
-SparsitySchedule make_sparsity_schedule(const OptimizerOptions& o) {
-  return {.final = o.sparsity, .warmup_epochs = o.warmup.epochs, .warmup = o.warmup.sparsity};
+  LrSchedule schedule = config.learning_rate;
+  schedule.epochs = static_cast<double>(config.training.epochs);
+  return schedule;
 }
 
 }  // namespace dgc

@@ -4,11 +4,8 @@
 
 #include "config/options.h"
 #include "data/dataset.h"
-#include "models/network.h"
 #include "optim/dgc_layout.h"
-#include "optim/lr_schedule.h"
 #include "optim/optimizer.h"
-#include "optim/sparsity_schedule.h"
 
 // From plain config options to objects. The only place that knows both.
 namespace dgc {
@@ -16,10 +13,6 @@ namespace dgc {
 std::unique_ptr<ImageDataset> make_images(const Config&, Split);
 // ImageDataset::sample() of a config's data, without opening it.
 Shape image_sample(const DataOptions&);
-
-// For a Dataset::sample(). Throws UserError where the layers do not fit one another or what they read, or
-// model.vocabulary is not known.
-Network make_network(const ModelOptions&, const Shape& sample);
 
 DType activation_type(Precision);
 
@@ -31,7 +24,6 @@ int64_t compressing_workers(const Config&, int64_t workers);
 void check_groups(const Config&);
 // How it lays messages out, at a sparsity and with so many workers.
 DgcLayoutOptions make_layout_options(const Config&, double sparsity, int64_t workers);
-LrSchedule make_lr_schedule(const Config&);
-SparsitySchedule make_sparsity_schedule(const OptimizerOptions&);
+LrSchedule make_lr_schedule(const Config&);  // the config's, over its epochs
 
 }  // namespace dgc

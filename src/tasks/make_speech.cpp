@@ -4,7 +4,6 @@
 
 #include "config/enum_names.h"
 #include "data/open_speech.h"
-#include "models/deep_speech.h"
 
 namespace dgc {
 namespace {
@@ -79,31 +78,6 @@ int64_t most_frames(const Config& config, Split split) {
   const SpeechDataOptions& o = config.data.speech;
   const auto samples = std::llround(o.max_seconds * static_cast<double>(o.sample_rate));
   return FeatureExtractor(feature_options(config)).frames(samples, split == Split::train ? o.augment.min_tempo : 1.0);
-}
-
-Network make_speech_network(const SpeechModelOptions& o, const Shape& sample) {
-  static_assert(static_cast<int>(SpeechCell::lstm) == static_cast<int>(RnnCell::lstm));
-  static_assert(static_cast<int>(SpeechCell::gru) == static_cast<int>(RnnCell::gru));
-  static_assert(static_cast<int>(SpeechCell::tanh) == static_cast<int>(RnnCell::tanh));
-  static_assert(static_cast<int>(SpeechCell::relu) == static_cast<int>(RnnCell::relu));
-  std::vector<SpeechConvolution> convolutions;
-  for (size_t i = 0; i < o.convolutions.channels.size(); ++i) {
-    convolutions.push_back({.channels = o.convolutions.channels[i],
-                            .time = o.convolutions.kernel_frames[i],
-                            .frequencies = o.convolutions.kernel_frequencies[i],
-                            .time_stride = o.convolutions.stride_frames[i],
-                            .frequency_stride = o.convolutions.stride_frequencies[i]});
-  }
-  return make_deep_speech({.frequencies = sample[1],
-                           .classes = o.classes,
-                           .convolutions = convolutions,
-                           .cell = static_cast<RnnCell>(o.cell),
-                           .layers = o.layers,
-                           .hidden = o.hidden,
-                           .biases = o.bias,
-                           .bidirectional = o.bidirectional,
-                           .lookahead = o.lookahead},
-                          sample[0]);
 }
 
 }  // namespace dgc

@@ -14,7 +14,7 @@ namespace {
 
 // Without groups: with them nothing overlaps.
 size_t buckets_of(const Config& config, const ParamLayout& params, int64_t bucket_bytes) {
-  const DgcLayout layout = make_dgc_layout(params, make_layout_options(config, config.optimizer.sparsity, 1));
+  const DgcLayout layout = make_dgc_layout(params, make_layout_options(config, config.optimizer.sparsity.final, 1));
   return cut_into_buckets(params, layout, bucket_bytes).size();
 }
 

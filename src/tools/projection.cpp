@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "config/model_types.h"
 #include "kernels/backend.h"
 #include "tasks/make.h"
 #include "tasks/task.h"
@@ -30,7 +31,8 @@ Traffic compressed_traffic(const DgcLayout& layout, int64_t workers) {
 
 StepTraffic traffic_of(const ParamLayout& params, const Config& config, int64_t workers) {
   const auto numel = static_cast<double>(params.parameters());
-  const DgcLayout layout = make_dgc_layout(params, make_layout_options(config, config.optimizer.sparsity, workers));
+  const DgcLayout layout =
+      make_dgc_layout(params, make_layout_options(config, config.optimizer.sparsity.final, workers));
   const int64_t groups = compressing_workers(config, workers);
   const Traffic shares = gather_traffic(workers, sizeof(WorkerShare));
   return {

@@ -3,6 +3,7 @@
 #include <catch.hpp>
 #include <cstring>
 
+#include "config/model_types.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "tasks/make.h"
 #include "tests/support/run_files.h"
