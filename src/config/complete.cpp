@@ -4,8 +4,10 @@
 #include <cctype>
 #include <filesystem>
 
-#include "config/enum_names.h"
+#include "config/check_value.h"
+#include "config/data_types.h"
 #include "config/model_types.h"
+#include "config/table.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -21,59 +23,65 @@ std::string run_name(const std::string& file) {
   return name.empty() || !std::isalnum(static_cast<unsigned char>(name[0])) ? "run" + name : name;
 }
 
-DataKind kind_of(DataType type) {
-  if (type == DataType::text) return DataKind::text;
-  const bool speech = type == DataType::an4 || type == DataType::librispeech || type == DataType::speech_manifest;
-  return speech ? DataKind::speech : DataKind::images;
-}
-
 void check_recordings(const SpeechDataOptions& data, const Origin& origin) {
-  const SpeechAugmentationOptions& a = data.augment;
+  const SpeechAugmentOptions& a = data.augment;
   if (a.min_noise_db > a.max_noise_db) {
     origin.refuse("data.augment.min_noise_db", "more than data.augment.max_noise_db");
   }
   if (a.min_tempo > a.max_tempo) origin.refuse("data.augment.min_tempo", "more than data.augment.max_tempo");
-  if (data.max_seconds * 1000 < data.features.window_ms) {
+  if (data.audio.max_seconds * 1000 < data.features.window_ms) {
     origin.refuse("data.max_seconds", "shorter than one frame of data.features.window_ms");
   }
 }
 
+std::string one_of(std::vector<std::string> names) {
+  const std::string last = quoted({names.back()});
+  names.pop_back();
+  return names.empty() ? last : quoted(names) + " or " + last;
+}
+
 void check_kind(const Config& c, const Origin& origin) {
-  const DataKind reads = model_type(c.model).reads, kind = kind_of(c.data.type);
-  const bool reads_text = reads == DataKind::text, is_text = kind == DataKind::text;
-  if (reads_text && !is_text) origin.refuse("data.type", "model.type \"lstm_lm\" reads text; use \"text\"");
-  if (is_text && !reads_text) origin.refuse("model.type", "data.type \"text\" needs \"lstm_lm\"");
-  const bool hears = reads == DataKind::speech, is_speech = kind == DataKind::speech;
-  if (hears && !is_speech) {
-    origin.refuse("data.type",
-                  "model.type \"deep_speech\" hears recordings; use \"an4\", \"librispeech\" or \"speech_manifest\"");
-  }
-  if (is_speech && !hears) {
-    origin.refuse("model.type", fmt::format("data.type \"{}\" needs \"deep_speech\"",
-                                            kEnumNames<DataType>[static_cast<size_t>(c.data.type)]));
-  }
-  if (is_text && !c.data.text.vocabulary.empty() && c.data.text.vocabulary_size) {
-    origin.refuse("data.vocabulary_size", "data.vocabulary says which words there are; leave one of the two out");
+  const ModelType& model = model_type(c.model);
+  const DataType& data = data_type(c.data);
+  if (model.reads == data.kind) return;
+  for (const DataKind kind : {DataKind::text, DataKind::speech}) {
+    const char* const reads = kind == DataKind::text ? "reads text" : "hears recordings";
+    if (model.reads == kind) {
+      origin.refuse("data.type",
+                    fmt::format("model.type \"{}\" {}; use {}", model.name, reads,
+                                one_of(names_of(data_types(), [&](const DataType& d) { return d.kind == kind; }))));
+    }
+    if (data.kind == kind) {
+      origin.refuse("model.type",
+                    fmt::format("data.type \"{}\" needs {}", data.name,
+                                one_of(names_of(model_types(), [&](const ModelType& m) { return m.reads == kind; }))));
+    }
   }
 }
 
 void check_classes(const Config& c, const Origin& origin) {
   const ModelType& model = model_type(c.model);
-  if (!model.classes || c.data.type == DataType::image_folder) return;  // known once built
-  const int64_t wanted = model.classes(c.model);
-  const int64_t classes = c.data.type == DataType::synthetic ? c.data.classes : 10;
-  if (wanted != classes) {
-    origin.refuse("model.classes", fmt::format("{}, but the data have {} classes", wanted, classes));
+  const DataType& data = data_type(c.data);
+  if (!model.classes || !data.classes) return;  // known once built
+  const int64_t wanted = model.classes(c.model), there = data.classes(c.data.images);
+  if (wanted != there) {
+    origin.refuse("model.classes", fmt::format("{}, but the data have {} classes", wanted, there));
   }
 }
 
-void check_data(const DataOptions& data, const Origin& origin) {
-  const AugmentationOptions& a = data.augment;
+void check_text(const TextDataOptions& data, const Origin& origin) {
+  if (!data.vocabulary.empty() && data.vocabulary_size) {
+    origin.refuse("data.vocabulary_size", "data.vocabulary says which words there are; leave one of the two out");
+  }
+}
+
+void check_images(const DataOptions& data, const Origin& origin) {
+  const AugmentOptions& a = data.images.augment;
   if (a.min_scale > a.max_scale) origin.refuse("data.augment.min_scale", "more than data.augment.max_scale");
   if (a.min_ratio > a.max_ratio) origin.refuse("data.augment.min_ratio", "more than data.augment.max_ratio");
-  const int64_t side = data.type == DataType::cifar10 ? 32 : 28;  // of mnist and fashion_mnist; elsewhere pad_to is 0
-  if (data.pad_to != 0 && data.pad_to < side) {
-    origin.refuse("data.pad_to", fmt::format("{} is less than the images' own {}", data.pad_to, side));
+  const int64_t side = data_type(data).own_side;
+  if (data.images.pad_to != 0 && data.images.pad_to < side) {
+    origin.refuse("data.pad_to", fmt::format("{} is less than the images' own {}", data.images.pad_to, side));
   }
 }
 
@@ -150,9 +158,10 @@ void complete(Config& config, const Origin& origin) {
     config.output.replace(at, 6, config.name);
   model_type(config.model).complete(config, origin);
   check_kind(config, origin);
-  if (kind_of(config.data.type) == DataKind::speech) check_recordings(config.data.speech, origin);
+  check_text(config.data.text, origin);
+  check_recordings(config.data.speech, origin);
   check_classes(config, origin);
-  check_data(config.data, origin);
+  check_images(config.data, origin);
   check_optimization(config, origin);
   check_exchange(config, origin);
   check_overlap(config, origin);

@@ -5,6 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "data/alphabet.h"
+#include "data/audio.h"
+#include "data/augment_speech.h"
+#include "data/bad_example.h"
+#include "data/features.h"
+#include "data/options.h"
+#include "data/speech_order.h"
 #include "layers/batch_norm.h"
 #include "layers/conv2d.h"
 #include "layers/dropout.h"
@@ -52,17 +59,6 @@ struct ModelOptions {
   bool operator==(const ModelOptions&) const = default;
 };
 
-enum class DataType { cifar10, mnist, fashion_mnist, image_folder, synthetic, text, an4, librispeech, speech_manifest };
-
-struct AugmentationOptions {
-  int64_t pad_crop = 0;  // zero pixels around the image, then a random crop of its size
-  bool flip = false;     // mirror left to right, every second time
-  // image_folder: the random-resized-crop's share of the image's area, and its width / height.
-  double min_scale = 0.08, max_scale = 1;
-  double min_ratio = 0.75, max_ratio = 4.0 / 3.0;
-  bool operator==(const AugmentationOptions&) const = default;
-};
-
 // "data" of a language model: files with one sentence a line.
 struct TextDataOptions {
   std::string train, valid, test;
@@ -73,58 +69,23 @@ struct TextDataOptions {
   bool operator==(const TextDataOptions&) const = default;
 };
 
-enum class SpeechFeatures { spectrogram, log_mel };
-enum class SpeechScaling { utterance, feature };
-enum class BadExamples { refuse, skip };
-
-// What a speech model sees of a recording.
-struct SpeechFeatureOptions {
-  SpeechFeatures kind = SpeechFeatures::spectrogram;
-  SpeechScaling scaling = SpeechScaling::utterance;
-  double window_ms = 20, step_ms = 10;
-  int64_t mels = 40;  // log_mel
-  bool operator==(const SpeechFeatureOptions&) const = default;
-};
-
-struct SpeechMaskOptions {
-  int64_t time_masks = 0, time_frames = 0;
-  double time_share = 1;
-  int64_t feature_masks = 0, feature_width = 0;
-  bool operator==(const SpeechMaskOptions&) const = default;
-};
-
-struct SpeechAugmentationOptions {
-  double noise_probability = 0;
-  double min_noise_db = 10, max_noise_db = 30;
-  double min_tempo = 1, max_tempo = 1;
-  SpeechMaskOptions mask;
-  bool operator==(const SpeechAugmentationOptions&) const = default;
-};
-
 // "data" of a speech model, whichever way the recordings are listed.
 struct SpeechDataOptions {
   std::vector<std::string> train, test;  // librispeech: folders; speech_manifest: files; empty: the usual ones
-  std::string alphabet = "'ABCDEFGHIJKLMNOPQRSTUVWXYZ ";
-  int64_t sample_rate = 16000;
-  bool resample = true;
-  double max_seconds = 60;
-  BadExamples on_bad_example = BadExamples::refuse;
-  SpeechFeatureOptions features;
-  SpeechAugmentationOptions augment;
-  int64_t bucket_batches = 16;  // global batches that are sorted by length together
-  int64_t sorted_epochs = 1;    // the first ones, that go from short to long
+  std::string alphabet = kEnglish;
+  AudioOptions audio;
+  OnBadExample on_bad_example = OnBadExample::refuse;
+  FeatureOptions features;  // its sample_rate: the audio's
+  SpeechAugmentOptions augment;
+  BucketOptions buckets;
   bool operator==(const SpeechDataOptions&) const = default;
 };
 
+// A row of data_types(), and the options of all kinds. What is not its type's keeps its default.
 struct DataOptions {
-  DataType type = DataType::synthetic;
-  std::string path;  // of all that is one folder
-  AugmentationOptions augment;
-  int64_t pad_to = 0;        // mnist, fashion_mnist, cifar10: black border up to this side; 0: none
-  int64_t image_size = 224;  // image_folder: side of the square that the model sees
-  int64_t height = 32, width = 32, channels = 3, classes = 10;  // synthetic, as are the next two lines
-  int64_t train_samples = 1024, test_samples = 256;
-  double noise = 1;                    // standard deviation; the patterns of the classes have deviation 1
+  std::string type = "synthetic";
+  std::string path;                    // of all that is one folder
+  ImageOptions images;                 // the synthetic ones' seed: the config's
   int64_t threads = 1;                 // that decode and augment, per rank
   std::optional<int64_t> train_limit;  // use only the first so many: images, words, or utterances
   std::optional<int64_t> test_limit;

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "config/enum_names.h"
-#include "data/open.h"
+#include "config/data_types.h"
 #include "optim/grouped.h"
 #include "tasks/overlap.h"
 #include "tensor/errors.h"
@@ -30,51 +29,12 @@ class FirstSamples final : public ImageDataset {
 
 std::unique_ptr<ImageDataset> make_images(const Config& config, Split split) {
   const DataOptions& data = config.data;
-  DatasetOptions options;
-  options.type = kEnumNames<DataType>[static_cast<size_t>(data.type)];
-  options.path = data.path;
-  options.augment = {.pad_crop = static_cast<int>(data.augment.pad_crop),
-                     .flip = data.augment.flip,
-                     .min_scale = static_cast<float>(data.augment.min_scale),
-                     .max_scale = static_cast<float>(data.augment.max_scale),
-                     .min_ratio = static_cast<float>(data.augment.min_ratio),
-                     .max_ratio = static_cast<float>(data.augment.max_ratio)};
-  options.pad_to = data.pad_to;
-  options.image_size = data.image_size;
-  options.synthetic = {.train_samples = data.train_samples,
-                       .test_samples = data.test_samples,
-                       .height = data.height,
-                       .width = data.width,
-                       .channels = data.channels,
-                       .classes = data.classes,
-                       .noise = static_cast<float>(data.noise),
-                       .seed = config.seed};
-  auto dataset = open_dataset(options, split);
+  ImageOptions options = data.images;
+  options.synthetic.seed = config.seed;
+  auto dataset = data_type(data).open(data.path, options, split);
   const std::optional<int64_t> limit = split == Split::train ? data.train_limit : data.test_limit;
   if (!limit || *limit >= dataset->size()) return dataset;
   return std::make_unique<FirstSamples>(std::move(dataset), *limit);
-}
-
-namespace {
-Shape padded(const Shape& image, int64_t side) {
-  return {std::max(image[0], side), std::max(image[1], side), image[2]};
-}
-}  // namespace
-
-Shape image_sample(const DataOptions& data) {
-  switch (data.type) {
-    case DataType::cifar10:
-      return padded({32, 32, 3}, data.pad_to);
-    case DataType::mnist:
-    case DataType::fashion_mnist:
-      return padded({28, 28, 1}, data.pad_to);
-    case DataType::image_folder:
-      return {data.image_size, data.image_size, 3};
-    case DataType::synthetic:
-      return {data.height, data.width, data.channels};
-    default:
-      DGC_CHECK(false, "data that are no images");
-  }
 }
 
 DType activation_type(Precision precision) {

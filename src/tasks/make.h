@@ -11,8 +11,6 @@
 namespace dgc {
 
 std::unique_ptr<ImageDataset> make_images(const Config&, Split);
-// ImageDataset::sample() of a config's data, without opening it.
-Shape image_sample(const DataOptions&);
 
 DType activation_type(Precision);
 

@@ -8,7 +8,6 @@
 // From the options of a speech model's data to objects.
 namespace dgc {
 
-AudioOptions audio_options(const Config&);
 FeatureOptions feature_options(const Config&);
 
 // Opens the recordings' lists and headers. Throws UserError that names the file and what is wrong with it.

@@ -17,7 +17,7 @@ namespace {
 // Recording -> features, as the run's data had them.
 class Ear {
  public:
-  explicit Ear(const Config& config) : audio_(audio_options(config)), scratch_(feature_options(config)) {}
+  explicit Ear(const Config& config) : audio_(config.data.speech.audio), scratch_(feature_options(config)) {}
 
   // Fills a batch of one stream.
   void hear(const std::string& file, Batch& batch) {

@@ -28,7 +28,7 @@ TEST_CASE("a config says what was written, and defaults say the rest", "[config]
   CHECK(c.model.resnet.stem == ResNetOptions::Stem::cifar);
   CHECK(c.model.resnet.shortcut == ResNetOptions::Shortcut::identity_pad);
   CHECK(c.model.resnet.width == 16);
-  CHECK(c.data.augment.pad_crop == 4);
+  CHECK(c.data.images.augment.pad_crop == 4);
   CHECK(c.training.max_steps == std::nullopt);
   CHECK(c.optimizer.type == OptimizerType::dgc);
   CHECK(c.optimizer.sparsity.warmup.epochs == 4);

@@ -42,7 +42,7 @@ TEST_CASE("a speech model's keys, and those that are left to it") {
   CHECK(other.model.speech.classes == 4);  // of two bytes, but one character
   CHECK(other.data.speech.train == std::vector<std::string>{"a", "b"});
   CHECK(other.data.speech.augment.mask.time_masks == 2);
-  CHECK(other.data.speech.features.kind == SpeechFeatures::log_mel);
+  CHECK(other.data.speech.features.kind == FeatureKind::log_mel);
   CHECK(other.model.speech.convolutions.channels == std::vector<int64_t>{8});
   CHECK(parse_config(resolved_json(other), "speech.json") == other);
 }
