@@ -69,7 +69,7 @@ struct FinalMetrics {
   double samples_per_s = kNoNumber;  // all workers together, over the run; of text, words
   double wall_seconds = kNoNumber;
   int64_t peak_memory_bytes = 0;
-  std::string weights_xxh64;  // 16 hexadecimal digits
+  std::string weights_xxh64{};  // 16 hexadecimal digits
   // Of rank 0, where they overlap with the backward pass; else there is no such key.
   double exchange_ms = kNoNumber;   // compression and exchange, per step
   double hidden_share = kNoNumber;  // of that time, 0 ... 1: while gradients were being computed

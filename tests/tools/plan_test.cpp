@@ -21,7 +21,7 @@ size_t measured_peak(const Config& config) {
   const test::TempRun run;
   size_t peak = 0;
   on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
-    Rank rank(config, sets.data(), backend, communicator);
+    Rank rank(config, sets.view(), backend, communicator);
     for (int i = 0; i < 4; ++i) {
       rank.train_step();
       rank.next_metrics();

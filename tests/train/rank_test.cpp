@@ -19,14 +19,14 @@ using test::tiny_config;
 struct Sets {
   explicit Sets(const Config& config)
       : train(make_images(config, Split::train)), test(make_images(config, Split::test)) {}
-  DataView data() const { return {*train, *test}; }
+  DataView view() const { return {*train, *test}; }
   std::unique_ptr<ImageDataset> train, test;
 };
 
 void on_ranks(const Config& config, const std::function<void(Rank&, Communicator&)>& body) {
   const Sets sets(config);
   dgc::on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
-    Rank rank(config, sets.data(), backend, communicator);
+    Rank rank(config, sets.view(), backend, communicator);
     body(rank, communicator);
   });
 }
@@ -130,7 +130,7 @@ TEST_CASE("the phases of a step are measured, and change nothing") {
   const Outcome plain = after(config, 3);
   const Sets sets(config);
   dgc::on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
-    Rank rank(config, sets.data(), backend, communicator);
+    Rank rank(config, sets.view(), backend, communicator);
     Phases phases(backend);
     for (int i = 0; i < 3; ++i) step(rank);
     std::vector<std::string> names;

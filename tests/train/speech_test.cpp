@@ -115,7 +115,7 @@ TEST_CASE("speech: workers give the same bits as threads and one after another")
     const Datasets sets = open_sets(config);
     std::tuple<std::string, double, double> outcome;
     on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
-      Rank rank(config, sets.data(), backend, communicator);
+      Rank rank(config, sets.view(), backend, communicator);
       for (size_t i = 0; i < kSteps + 1; ++i) {
         rank.train_step();
         rank.finish_steps();
