@@ -1,7 +1,9 @@
 #include <fmt/core.h>
 #include <spdlog/spdlog.h>
 
+#include <chrono>
 #include <sstream>
+#include <thread>
 
 #include "commands/app.h"
 #include "commands/hangup.h"
@@ -27,7 +29,12 @@ int run(int argc, char** argv) {
     dgc::print_all([&] { fmt::print("{}", text.str()); });
     return code;
   } catch (const CLI::ParseError& error) {
-    if (dgc::tells_for_all()) spdlog::error("{}", dgc::usage_error(*app, error));
+    if (dgc::tells_for_all()) {
+      spdlog::error("{}", dgc::usage_error(*app, error));
+    } else {
+      // A launcher ends all processes with the first that fails: rank 0 must have had its say by then.
+      std::this_thread::sleep_for(std::chrono::seconds(5));
+    }
     return kUserError;
   }
 }

@@ -124,15 +124,14 @@ int choose_gpu(const Launch& launch, int gpus) {
   if (gpus == 1) return 0;
   if (gpus == 0) {
     throw_user_error(
-        "rank {} of {} finds no GPU, and NCCL, which connects ranks that {} has started, connects GPUs only: start "
-        "them "
-        "with mpirun to train on CPUs",
-        launch.rank, launch.size, launch.launcher);
+        "there is no GPU here, and NCCL, which connects ranks that {} has started, connects GPUs only: start them with "
+        "mpirun to train on CPUs",
+        launch.launcher);
   }
   throw_user_error(
-      "rank {} is number {} of its machine's ranks, but only {} GPUs are there: start at most {} ranks per machine, "
-      "and set workers_per_rank for more workers",
-      launch.rank, launch.local_rank + 1, gpus, gpus);
+      "this is number {} of its machine's ranks, but only {} GPUs are there: start at most {} ranks per machine, and set "
+      "workers_per_rank for more workers",
+      launch.local_rank + 1, gpus, gpus);
 }
 
 }  // namespace dgc

@@ -153,7 +153,10 @@ void join_over_files(const Meeting& meeting, std::span<std::byte> blob) {
     if (said.size() >= sizeof(reply) && reply.magic == kMeetingMagic && reply.nonce == meeting.hello.nonce) {
       remove_file(reply_file);
       if (reply.verdict != Verdict::welcome) throw_unwelcome(meeting, reply);
-      DGC_CHECK(said.size() == sizeof(reply) + blob.size(), "a welcome comes with the blob");
+      if (said.size() != sizeof(reply) + blob.size()) {
+        throw_user_error("{}: rank 0's welcome has {} bytes in place of {}; run the same dgc everywhere", reply_file,
+                         said.size(), sizeof(reply) + blob.size());
+      }
       std::copy(said.begin() + sizeof(reply), said.end(), blob.begin());
       return;
     }

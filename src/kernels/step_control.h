@@ -35,7 +35,7 @@ struct LossStats {
 // What one worker tells all others in every step, in device memory too.
 struct WorkerShare {
   double square = 0;  // |gradient|^2, with the loss scale still in it
-  LossStats loss;     // of its batch
+  LossStats loss{};   // of its batch
   double stop = 0;    // not 0: its rank was asked to stop
 };
 

@@ -206,6 +206,6 @@ TEST_CASE("ranks find their GPU", "[launch]") {
   CHECK(choose_gpu(launch, 4) == 2);
   CHECK(choose_gpu(launch, 3) == 2);
   CHECK(choose_gpu(launch, 1) == 0);  // shown only its own
-  CHECK_THROWS_WITH(choose_gpu(launch, 0), Contains("rank 6") && Contains("finds no GPU") && Contains("mpirun"));
-  CHECK_THROWS_WITH(choose_gpu(launch, 2), Contains("rank 6") && Contains("2 GPUs") && Contains("workers_per_rank"));
+  CHECK_THROWS_WITH(choose_gpu(launch, 0), Contains("there is no GPU here") && Contains("mpirun"));
+  CHECK_THROWS_WITH(choose_gpu(launch, 2), Contains("number 3") && Contains("2 GPUs") && Contains("workers_per_rank"));
 }

@@ -99,7 +99,7 @@ TEST_CASE("what a run has done is told by its metrics") {
   write_steps(run, 3);
   CHECK(has_steps(run.path()));
   CHECK(final_step(run.path()) == std::nullopt);
-  MetricsWriter(run.path(), 3).write(FinalMetrics{.step = 3, .weights_xxh64 = "00ff"});
+  MetricsWriter(run.path(), 3).write(FinalMetrics{.eval = {.step = 3}, .weights_xxh64 = "00ff"});
   CHECK(final_step(run.path()) == 3);
   run.write("metrics.jsonl", "damaged\n{\"kind\":\"step\"}\n");
   CHECK(has_steps(run.path()));  // so that nobody takes its place unasked
@@ -117,7 +117,7 @@ TEST_CASE("a whole last row without its newline is kept, and the next one starts
 TEST_CASE("a new run starts afresh, and a finished one loses its final row when it goes on") {
   TempRun run;
   write_steps(run, 5);
-  MetricsWriter(run.path(), 5).write(FinalMetrics{.step = 5, .weights_xxh64 = "00ff"});
+  MetricsWriter(run.path(), 5).write(FinalMetrics{.eval = {.step = 5}, .weights_xxh64 = "00ff"});
   CHECK(rows(run).back().text("weights_xxh64") == "00ff");
   MetricsWriter(run.path(), 5).write(example_step(6));
   CHECK(rows(run).size() == 6);
@@ -130,7 +130,7 @@ TEST_CASE("the final row averages what was sent, over the run and after warm-up,
   write_steps(run, 20);  // ten steps of 2000 bytes, ten of 20
   MetricsWriter writer(run.path(), 15);
   for (int64_t step = 16; step <= 20; ++step) writer.write(example_step(step));
-  writer.write(FinalMetrics{.step = 20, .weights_xxh64 = ""});
+  writer.write(FinalMetrics{.eval = {.step = 20}, .weights_xxh64 = ""});
   const Row final = rows(run).back();
   CHECK(final.number("mean_sent_bytes") == 1010.0);
   CHECK(final.number("mean_ratio") == Approx(8000.0 / 1010.0));

@@ -2,6 +2,7 @@
 
 #include "tasks/task.h"
 #include "tests/support/tiny_text.h"
+#include "train/rank.h"
 #include "train/ranks.h"
 
 // Steps of language models without a run directory around them, and what they save.

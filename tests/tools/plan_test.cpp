@@ -2,12 +2,14 @@
 
 #include <catch.hpp>
 
+#include "data/speech.h"
 #include "paths.h"
 #include "tasks/task.h"
 #include "tensor/errors.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny_speech.h"
 #include "tests/support/tiny_text.h"
+#include "train/rank.h"
 #include "train/ranks.h"
 
 namespace dgc {
