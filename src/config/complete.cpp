@@ -4,7 +4,10 @@
 #include <cctype>
 #include <filesystem>
 
-#include "config/enum_names.h"
+#include "config/check_value.h"
+#include "config/data_types.h"
+#include "config/model_types.h"
+#include "config/table.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -20,123 +23,65 @@ std::string run_name(const std::string& file) {
   return name.empty() || !std::isalnum(static_cast<unsigned char>(name[0])) ? "run" + name : name;
 }
 
-bool is_imagenet_depth(int64_t depth) {
-  return depth == 18 || depth == 34 || depth == 50 || depth == 101 || depth == 152;
-}
-
-void complete_resnet(ModelOptions& model, const Origin& origin) {
-  if (model.stem == Stem::automatic) model.stem = is_imagenet_depth(model.depth) ? Stem::imagenet : Stem::cifar;
-  if (model.stem == Stem::cifar) {
-    if (model.depth % 6 != 2) {
-      origin.refuse("model.depth",
-                    fmt::format("{} is no depth of a CIFAR ResNet (6n+2: 8, 14, 20, 26, 32, 44, 56, 110, "
-                                "...), nor of ImageNet's 18, 34, 50, 101, 152",
-                                model.depth));
-    }
-    if (model.shortcut == Shortcut::automatic) model.shortcut = Shortcut::identity_pad;
-    if (model.width == 0) model.width = 16;
-    return;
-  }
-  if (!is_imagenet_depth(model.depth)) {
-    origin.refuse("model.depth",
-                  fmt::format("{} is none of 18, 34, 50, 101, 152, which model.stem \"imagenet\" needs", model.depth));
-  }
-  if (model.shortcut == Shortcut::identity_pad) {
-    origin.refuse("model.shortcut", "\"identity_pad\" goes with model.stem \"cifar\"; use \"projection\"");
-  }
-  constexpr int64_t kImagenetWidth = 64;
-  if (model.width != 0 && model.width != kImagenetWidth) {
-    origin.refuse("model.width",
-                  fmt::format("with model.stem \"imagenet\" it is {}, not {}", kImagenetWidth, model.width));
-  }
-  model.shortcut = Shortcut::projection;
-  model.width = kImagenetWidth;
-}
-
-void complete_lstm(LstmModelOptions& model, const Origin& origin) {
-  if (model.embedding == 0) model.embedding = model.hidden;
-  if (model.tied && model.embedding != model.hidden) {
-    origin.refuse("model.embedding",
-                  fmt::format("{}, but model.hidden is {}: with model.tied they must be equal; set model.tied to false",
-                              model.embedding, model.hidden));
-  }
-}
-
-bool is_speech_type(DataType type) {
-  return type == DataType::an4 || type == DataType::librispeech || type == DataType::speech_manifest;
-}
-
-// Each byte of UTF-8 that does not continue a character begins one.
-int64_t characters(const std::string& text) {
-  return std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; });
-}
-
-void complete_speech(Config& config, const Origin& origin) {
-  const SpeechConvolutionOptions& o = config.model.speech.convolutions;
-  const auto require_length = [&](const char* key, const std::vector<int64_t>& list) {
-    if (list.size() == o.channels.size()) return;
-    origin.refuse(fmt::format("model.convolutions.{}", key),
-                  fmt::format("{} entries, but model.convolutions.channels has {}: one for each convolution",
-                              list.size(), o.channels.size()));
-  };
-  require_length("kernel_frames", o.kernel_frames);
-  require_length("kernel_frequencies", o.kernel_frequencies);
-  require_length("stride_frames", o.stride_frames);
-  require_length("stride_frequencies", o.stride_frequencies);
-  for (const int64_t frames : o.kernel_frames) {
-    if (frames % 2 == 0) {
-      origin.refuse("model.convolutions.kernel_frames",
-                    fmt::format("{} is even; use {} or {}", frames, frames - 1, frames + 1));
-    }
-  }
-  config.model.speech.classes = characters(config.data.speech.alphabet) + 1;
-}
-
 void check_recordings(const SpeechDataOptions& data, const Origin& origin) {
-  const SpeechAugmentationOptions& a = data.augment;
+  const SpeechAugmentOptions& a = data.augment;
   if (a.min_noise_db > a.max_noise_db) {
     origin.refuse("data.augment.min_noise_db", "more than data.augment.max_noise_db");
   }
   if (a.min_tempo > a.max_tempo) origin.refuse("data.augment.min_tempo", "more than data.augment.max_tempo");
-  if (data.max_seconds * 1000 < data.features.window_ms) {
+  if (data.audio.max_seconds * 1000 < data.features.window_ms) {
     origin.refuse("data.max_seconds", "shorter than one frame of data.features.window_ms");
   }
 }
 
+std::string one_of(std::vector<std::string> names) {
+  const std::string last = quoted({names.back()});
+  names.pop_back();
+  return names.empty() ? last : quoted(names) + " or " + last;
+}
+
 void check_kind(const Config& c, const Origin& origin) {
-  const bool reads_text = c.model.type == ModelType::lstm_lm, is_text = c.data.type == DataType::text;
-  if (reads_text && !is_text) origin.refuse("data.type", "model.type \"lstm_lm\" reads text; use \"text\"");
-  if (is_text && !reads_text) origin.refuse("model.type", "data.type \"text\" needs \"lstm_lm\"");
-  const bool hears = c.model.type == ModelType::deep_speech, is_speech = is_speech_type(c.data.type);
-  if (hears && !is_speech) {
-    origin.refuse("data.type",
-                  "model.type \"deep_speech\" hears recordings; use \"an4\", \"librispeech\" or \"speech_manifest\"");
-  }
-  if (is_speech && !hears) {
-    origin.refuse("model.type", fmt::format("data.type \"{}\" needs \"deep_speech\"",
-                                            kEnumNames<DataType>[static_cast<size_t>(c.data.type)]));
-  }
-  if (is_text && !c.data.text.vocabulary.empty() && c.data.text.vocabulary_size) {
-    origin.refuse("data.vocabulary_size", "data.vocabulary says which words there are; leave one of the two out");
+  const ModelType& model = model_type(c.model);
+  const DataType& data = data_type(c.data);
+  if (model.reads == data.kind) return;
+  for (const DataKind kind : {DataKind::text, DataKind::speech}) {
+    const char* const reads = kind == DataKind::text ? "reads text" : "hears recordings";
+    if (model.reads == kind) {
+      origin.refuse("data.type",
+                    fmt::format("model.type \"{}\" {}; use {}", model.name, reads,
+                                one_of(names_of(data_types(), [&](const DataType& d) { return d.kind == kind; }))));
+    }
+    if (data.kind == kind) {
+      origin.refuse("model.type",
+                    fmt::format("data.type \"{}\" needs {}", data.name,
+                                one_of(names_of(model_types(), [&](const ModelType& m) { return m.reads == kind; }))));
+    }
   }
 }
 
 void check_classes(const Config& c, const Origin& origin) {
-  const bool named = c.model.type == ModelType::resnet || c.model.type == ModelType::alexnet;
-  if (!named || c.data.type == DataType::image_folder) return;  // known once built
-  const int64_t classes = c.data.type == DataType::synthetic ? c.data.classes : 10;
-  if (c.model.classes != classes) {
-    origin.refuse("model.classes", fmt::format("{}, but the data have {} classes", c.model.classes, classes));
+  const ModelType& model = model_type(c.model);
+  const DataType& data = data_type(c.data);
+  if (!model.classes || !data.classes) return;  // known once built
+  const int64_t wanted = model.classes(c.model), there = data.classes(c.data.images);
+  if (wanted != there) {
+    origin.refuse("model.classes", fmt::format("{}, but the data have {} classes", wanted, there));
   }
 }
 
-void check_data(const DataOptions& data, const Origin& origin) {
-  const AugmentationOptions& a = data.augment;
+void check_text(const TextDataOptions& data, const Origin& origin) {
+  if (!data.vocabulary.empty() && data.vocabulary_size) {
+    origin.refuse("data.vocabulary_size", "data.vocabulary says which words there are; leave one of the two out");
+  }
+}
+
+void check_images(const DataOptions& data, const Origin& origin) {
+  const AugmentOptions& a = data.images.augment;
   if (a.min_scale > a.max_scale) origin.refuse("data.augment.min_scale", "more than data.augment.max_scale");
   if (a.min_ratio > a.max_ratio) origin.refuse("data.augment.min_ratio", "more than data.augment.max_ratio");
-  const int64_t side = data.type == DataType::cifar10 ? 32 : 28;  // of mnist and fashion_mnist; elsewhere pad_to is 0
-  if (data.pad_to != 0 && data.pad_to < side) {
-    origin.refuse("data.pad_to", fmt::format("{} is less than the images' own {}", data.pad_to, side));
+  const int64_t side = data_type(data).own_side;
+  if (data.images.pad_to != 0 && data.images.pad_to < side) {
+    origin.refuse("data.pad_to", fmt::format("{} is less than the images' own {}", data.images.pad_to, side));
   }
 }
 
@@ -148,7 +93,7 @@ void check_optimization(const Config& c, const Origin& origin) {
   if (std::adjacent_find(milestones.begin(), milestones.end(), std::greater_equal<>()) != milestones.end()) {
     origin.refuse("learning_rate.milestones", "must increase from one to the next");
   }
-  if (c.learning_rate.type == ScheduleType::plateau && c.training.eval_every_epochs == 0) {
+  if (c.learning_rate.type == LrSchedule::Type::plateau && c.training.eval_every_epochs == 0) {
     origin.refuse("learning_rate.type", "\"plateau\" needs evaluations; set training.eval_every_epochs to 1 or more");
   }
 }
@@ -211,15 +156,12 @@ void complete(Config& config, const Origin& origin) {
   if (config.name.empty()) config.name = run_name(origin.file);
   if (const size_t at = config.output.find("{name}"); at != std::string::npos)
     config.output.replace(at, 6, config.name);
-  if (config.model.type == ModelType::resnet) complete_resnet(config.model, origin);
-  if (config.model.type == ModelType::lstm_lm) complete_lstm(config.model.lstm, origin);
+  model_type(config.model).complete(config, origin);
   check_kind(config, origin);
-  if (config.model.type == ModelType::deep_speech) {
-    complete_speech(config, origin);
-    check_recordings(config.data.speech, origin);
-  }
+  check_text(config.data.text, origin);
+  check_recordings(config.data.speech, origin);
   check_classes(config, origin);
-  check_data(config.data, origin);
+  check_images(config.data, origin);
   check_optimization(config, origin);
   check_exchange(config, origin);
   check_overlap(config, origin);

@@ -120,4 +120,8 @@ std::vector<ConfigDifference> config_differences(const Config& a, const Config& 
   return out;
 }
 
+bool is_free_on_resume(const std::string& path) {
+  return std::ranges::any_of(config_keys(), [&](const Key& key) { return key.path == path && key.free; });
+}
+
 }  // namespace dgc

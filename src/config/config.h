@@ -36,4 +36,7 @@ struct ConfigDifference {
 };
 std::vector<ConfigDifference> config_differences(const Config& a, const Config& b);
 
+// Whether a run may be resumed with another value of the key, as a rule.
+bool is_free_on_resume(const std::string& path);
+
 }  // namespace dgc

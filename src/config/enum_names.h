@@ -14,34 +14,7 @@ inline constexpr std::array<std::string_view, 0> kEnumNames{};
 template <>
 inline constexpr auto kEnumNames<Precision> = std::to_array<std::string_view>({"fp32", "tf32", "bf16", "fp16"});
 template <>
-inline constexpr auto kEnumNames<LayerType> = std::to_array<std::string_view>({"conv2d", "batch_norm", "relu", "tanh",
-                                                                               "sigmoid", "max_pool", "avg_pool",
-                                                                               "global_pool", "dropout", "lrn",
-                                                                               "flatten", "linear"});
-template <>
-inline constexpr auto kEnumNames<ModelType> = std::to_array<std::string_view>({"resnet", "alexnet", "layers", "lstm_lm",
-                                                                               "deep_speech"});
-template <>
-inline constexpr auto kEnumNames<SpeechCell> = std::to_array<std::string_view>({"lstm", "gru", "tanh", "relu"});
-template <>
-inline constexpr auto kEnumNames<SpeechFeatures> = std::to_array<std::string_view>({"spectrogram", "log_mel"});
-template <>
-inline constexpr auto kEnumNames<SpeechScaling> = std::to_array<std::string_view>({"utterance", "feature"});
-template <>
-inline constexpr auto kEnumNames<BadExamples> = std::to_array<std::string_view>({"refuse", "skip"});
-template <>
-inline constexpr auto kEnumNames<Stem> = std::to_array<std::string_view>({"auto", "cifar", "imagenet"});
-template <>
-inline constexpr auto kEnumNames<Shortcut> = std::to_array<std::string_view>({"auto", "identity_pad", "projection"});
-template <>
-inline constexpr auto kEnumNames<DataType> = std::to_array<std::string_view>({"cifar10", "mnist", "fashion_mnist",
-                                                                              "image_folder", "synthetic", "text",
-                                                                              "an4", "librispeech", "speech_manifest"});
-template <>
 inline constexpr auto kEnumNames<OptimizerType> = std::to_array<std::string_view>({"sgd", "dgc"});
-template <>
-inline constexpr auto kEnumNames<ScheduleType> =
-    std::to_array<std::string_view>({"constant", "step", "cosine", "polynomial", "plateau", "exponential"});
 template <>
 inline constexpr auto kEnumNames<CommunicatorType> = std::to_array<std::string_view>({"auto", "single", "threads",
                                                                                       "mpi", "nccl"});

@@ -53,19 +53,22 @@ const Keys& config_keys() {
         .matches("[A-Za-z0-9][A-Za-z0-9._+-]*");
     top.add("seed", &Config::seed, "Decides every random number: weights, order of samples, augmentation, dropout");
     top.add("device", &Config::device, "`cpu`, `cuda:N`, or `auto`: the first GPU if there is one")
-        .matches("auto|cpu|cuda:[0-9]{1,3}");
+        .matches("auto|cpu|cuda:[0-9]{1,3}")
+        .free_on_resume();
     top.add("precision", &Config::precision,
             "Of activations and of products; weights, their gradients and the optimizer are always fp32. `tf32`: fp32 "
             "data, products on tensor cores. `fp16` scales the loss. All but `fp32` need a GPU");
     top.add("workers_per_rank", &Config::workers_per_rank,
             "Workers that a rank runs one after another, sharing its weights. Workers = ranks x this")
         .at_least(1)
-        .at_most(4096);
+        .at_most(4096)
+        .free_on_resume();
     top.add("ranks", &Config::ranks,
             "Ranks, as threads of this process; with several processes as many as a launcher has started "
             "(docs/launch.md)")
         .at_least(1)
-        .at_most(1024);
+        .at_most(1024)
+        .free_on_resume();
     top.add("threads", &Config::threads, "Compute threads per rank; 0: the machine's cores, shared by the ranks")
         .at_least(0)
         .at_most(1024);
@@ -79,7 +82,8 @@ const Keys& config_keys() {
     top.add("output", &Config::output, "Folder of the run; `{name}` stands for its name").matches(".+");
     top.add("check_replicas_every", &Config::check_replicas_every,
             "Steps between comparisons of all replicas' weights; 0: never")
-        .at_least(0);
+        .at_least(0)
+        .free_on_resume();
     return keys;
   }();
   return all;

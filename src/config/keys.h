@@ -12,7 +12,8 @@
 #include "json/text.h"
 
 // ONE description of every key. Checking, reading, the resolved config, the JSON Schema and the reference in
-// configs/README.md all come from it, so they cannot disagree. Defaults are those of the structs in options.h.
+// configs/README.md all come from it, so they cannot disagree. Defaults are those of the structs that keys are bound
+// to.
 namespace dgc {
 
 enum class Kind { boolean, integer, number, text, choice, integers, numbers, texts, layers };
@@ -29,6 +30,7 @@ struct Key {
   std::vector<std::string> choices;  // of a choice
   std::string selector;              // the "type" key this one's meaning hangs on; "": none
   std::vector<std::string> types;    // the key exists for these types only; empty: for all
+  bool free = false;                 // a run may be resumed with another value
 
   std::function<Json(const void* owner)> get;  // owner: the struct that the table belongs to
   std::function<void(void* owner, const Json& checked)> set;
@@ -41,6 +43,7 @@ struct Key {
   Key& must_be_given() { return required = true, *this; }
   Key& items(size_t least) { return min_items = least, *this; }
   Key& only(std::vector<std::string> which) { return types = std::move(which), *this; }
+  Key& free_on_resume() { return free = true, *this; }
 
   bool is_selector() const { return path == selector; }
   bool applies_to(const std::string& type) const;
@@ -128,13 +131,23 @@ class Section {
     selector_ = join(name);
     return add(name, member, doc).must_be_given();
   }
+  // The same of a name that is one of some: a table's.
+  template <class Part>
+  Key& select(const std::string& name, std::string Part::*member, std::vector<std::string> choices,
+              const std::string& doc) {
+    Key& key = select(name, member, doc);
+    key.kind = Kind::choice;
+    key.choices = std::move(choices);
+    return key;
+  }
 
   template <class Part, class T>
-  Key& add(const std::string& name, T Part::*member, const std::string& doc) {
+  Key& add(const std::string& name, T Part::*member, const std::string& doc) const {
     Key key;
     key.path = join(name);
     key.doc = doc;
     key.selector = selector_;
+    key.types = types_;
     JsonValue<T>::describe_key(key);
     const auto find = [ chain = chain_, member ](auto& owner) -> auto& {
       return std::apply(
@@ -157,6 +170,13 @@ class Section {
     return inner(prefix_, member);
   }
 
+  // Of keys that exist for these types only.
+  Section only(std::vector<std::string> types) const {
+    Section section = *this;
+    section.types_ = std::move(types);
+    return section;
+  }
+
  private:
   template <class, class...>
   friend class Section;
@@ -167,6 +187,7 @@ class Section {
         [&](auto... link) {
           Section<Owner, Chain..., T Part::*> section(keys_, prefix, link..., member);
           section.selector_ = selector_;
+          section.types_ = types_;
           return section;
         },
         chain_);
@@ -178,10 +199,10 @@ class Section {
   std::string prefix_;
   std::tuple<Chain...> chain_;
   std::string selector_;
+  std::vector<std::string> types_;
 };
 
-// What a speech model has in sections that others share.
-void add_speech_model_keys(const Section<Config, ModelOptions Config::*>& model);
+// What a speech model has in a section that others share.
 void add_speech_data_keys(const Section<Config, DataOptions Config::*>& data);
 
 }  // namespace dgc

@@ -2,6 +2,10 @@
 
 namespace dgc {
 
+template <>
+inline constexpr auto kEnumNames<LrSchedule::Type> =
+    std::to_array<std::string_view>({"constant", "step", "cosine", "polynomial", "plateau", "exponential"});
+
 void add_optimizer_keys(Keys& keys) {
   const std::vector<std::string> dgc = {"dgc"};
   auto optimizer = Section<Config>(keys).section("optimizer", &Config::optimizer);
@@ -24,13 +28,14 @@ void add_optimizer_keys(Keys& keys) {
       .add("max_skipped_steps", &OptimizerOptions::max_skipped_steps,
            "Steps in a row that may be skipped, as a gradient was not finite, before the run ends. `fp16` skips up to "
            "16 while it looks for its first loss scale")
-      .at_least(1);
-  optimizer
-      .add("sparsity", &OptimizerOptions::sparsity, "Share of each compressed tensor that is NOT sent; 0 sends all")
+      .at_least(1)
+      .free_on_resume();
+  const auto sparsity = optimizer.part(&OptimizerOptions::sparsity);
+  sparsity.add("sparsity", &SparsitySchedule::final, "Share of each compressed tensor that is NOT sent; 0 sends all")
       .only(dgc)
       .at_least(0)
       .less_than(1);
-  auto warmup = optimizer.section("warmup", &OptimizerOptions::warmup);
+  const auto warmup = sparsity.section("warmup", &SparsitySchedule::warmup);
   warmup.add("epochs", &SparsityWarmup::epochs, "Length of the sparsity's warm-up; 0: none")
       .only(dgc)
       .at_least(0)
@@ -55,45 +60,41 @@ void add_optimizer_keys(Keys& keys) {
 void add_learning_rate_keys(Keys& keys) {
   auto rate = Section<Config>(keys).section("learning_rate", &Config::learning_rate);
   rate.select(
-      "type", &LearningRateOptions::type,
+      "type", &LrSchedule::type,
       "`step`: times `factor` at each milestone; `cosine`, `polynomial`: from `base` to `end` over the run; "
       "`plateau`: times `factor` when the evaluation loss stalls; `exponential`: times `factor` with every epoch");
-  rate.add("base", &LearningRateOptions::base, "The rate at the start, after its warm-up")
+  rate.add("base", &LrSchedule::base, "The rate at the start, after its warm-up")
       .must_be_given()
       .more_than(0)
       .at_most(1e6);
-  rate.add("milestones", &LearningRateOptions::milestones, "Epochs, increasing; fractions are fine")
+  rate.add("milestones", &LrSchedule::milestones, "Epochs, increasing; fractions are fine")
       .only({"step"})
       .must_be_given()
       .more_than(0)
       .at_most(1000000);
-  rate.add("factor", &LearningRateOptions::factor, "See `type`").only({"step", "plateau"}).more_than(0).at_most(1);
-  rate.add("factor", &LearningRateOptions::factor, "See `type`")
-      .only({"exponential"})
-      .must_be_given()
-      .more_than(0)
-      .at_most(1);
-  rate.add("power", &LearningRateOptions::power, "rate = end + (base - end) (1 - progress)^power")
+  rate.add("factor", &LrSchedule::factor, "See `type`").only({"step", "plateau"}).more_than(0).at_most(1);
+  rate.add("factor", &LrSchedule::factor, "See `type`").only({"exponential"}).must_be_given().more_than(0).at_most(1);
+  rate.add("power", &LrSchedule::power, "rate = end + (base - end) (1 - progress)^power")
       .only({"polynomial"})
       .more_than(0)
       .at_most(100);
-  rate.add("end", &LearningRateOptions::end, "The last rate; for `plateau` the lowest")
+  rate.add("end", &LrSchedule::end, "The last rate; for `plateau` the lowest")
       .only({"cosine", "polynomial", "plateau"})
       .at_least(0)
       .at_most(1e6);
-  rate.add("patience", &LearningRateOptions::patience, "Evaluations without improvement that are tolerated")
+  rate.add("patience", &LrSchedule::patience, "Evaluations without improvement that are tolerated")
       .only({"plateau"})
       .at_least(0)
       .at_most(1000000);
-  rate.add("threshold", &LearningRateOptions::threshold, "Relative improvement of the loss that counts")
+  rate.add("threshold", &LrSchedule::threshold, "Relative improvement of the loss that counts")
       .only({"plateau"})
       .at_least(0)
       .less_than(1);
-  rate.add("warmup_epochs", &LearningRateOptions::warmup_epochs,
+  rate.add("warmup_epochs", &LrSchedule::warmup_epochs,
            "Straight line from `warmup_from` to the schedule's rate; 0: none")
       .at_least(0)
       .at_most(1000000);
-  rate.add("warmup_from", &LearningRateOptions::warmup_from, "The rate of the first step").at_least(0).at_most(1e6);
+  rate.add("warmup_from", &LrSchedule::warmup_from, "The rate of the first step").at_least(0).at_most(1e6);
 }
 
 }  // namespace dgc

@@ -15,7 +15,8 @@ void add_training_keys(Keys& keys) {
       .at_least(1)
       .at_most(1000000);
   training.add("max_steps", &TrainingOptions::max_steps, "Stop after so many steps, however many epochs that is")
-      .at_least(1);
+      .at_least(1)
+      .free_on_resume();
   training
       .add("eval_every_epochs", &TrainingOptions::eval_every_epochs, "Epochs between evaluations; 0: only at the end")
       .at_least(0);
@@ -24,21 +25,24 @@ void add_training_keys(Keys& keys) {
            "Samples per batch of an evaluation, of text words of each stream, of speech utterances; losses depend on "
            "it in their last digits alone, and weights only with `plateau`")
       .at_least(1)
-      .at_most(1000000);
+      .at_most(1000000)
+      .free_on_resume();
 }
 
 void add_exchange_keys(Keys& keys) {
   auto exchange = Section<Config>(keys).section("exchange", &Config::exchange);
-  exchange.add(
-      "communicator", &ExchangeOptions::communicator,
-      "`single`: one rank; `threads`: ranks are threads of this process; `mpi`: ranks are processes that mpirun "
-      "or srun has started, on any device; `nccl`: ranks are processes with a GPU each; `auto`: with several "
-      "processes `nccl` where each has its own GPU, else `mpi`; with one what `ranks` asks for");
-  exchange.add(
-      "transport", &ExchangeOptions::transport,
-      "How what is compressed travels: `sparse`: every message to every worker; `dense`: summed on its way, as "
-      "dense numbers; `auto`: whichever brings a worker fewer bytes, decided anew for each sparsity "
-      "(docs/exchange.md). Changes no result but with `split_reduce`");
+  exchange
+      .add("communicator", &ExchangeOptions::communicator,
+           "`single`: one rank; `threads`: ranks are threads of this process; `mpi`: ranks are processes that mpirun "
+           "or srun has started, on any device; `nccl`: ranks are processes with a GPU each; `auto`: with several "
+           "processes `nccl` where each has its own GPU, else `mpi`; with one what `ranks` asks for")
+      .free_on_resume();
+  exchange
+      .add("transport", &ExchangeOptions::transport,
+           "How what is compressed travels: `sparse`: every message to every worker; `dense`: summed on its way, as "
+           "dense numbers; `auto`: whichever brings a worker fewer bytes, decided anew for each sparsity "
+           "(docs/exchange.md). Changes no result but with `split_reduce`")
+      .free_on_resume();
   exchange.add("algorithm", &ExchangeOptions::algorithm,
                "How messages come together, with `\"type\": \"dgc\"`: `all_gather`: all of them with every worker; "
                "`split_reduce`: every worker adds up one shard and sends its largest sums to all, so that what a "
@@ -59,14 +63,16 @@ void add_exchange_keys(Keys& keys) {
            "With several processes: seconds within which all end when one has died, hangs or is stopped; 0: no "
            "heartbeat")
       .at_least(0)
-      .at_most(86400);
+      .at_most(86400)
+      .free_on_resume();
   auto wire = exchange.section("wire", &ExchangeOptions::wire);
   wire.add("values", &WireFormat::values,
            "Compressed values in a message; `int8`: with a scale for each tensor. What rounding takes away is kept for "
            "the next step");
   wire.add("indices", &WireFormat::indices,
            "Their places: `block16`: 16-bit offsets in blocks of 65,536; `run16`: 16-bit run lengths of zeros, as the "
-           "paper; `rice`: Rice codes, the shortest (docs/wire_format.md). Changes no result");
+           "paper; `rice`: Rice codes, the shortest (docs/wire_format.md). Changes no result")
+      .free_on_resume();
   exchange.add("small_tensors", &ExchangeOptions::small_tensors,
                "1-D tensors (biases, BatchNorm's scale and shift): `dense` in fp32; `dense_fp16`, what rounding takes "
                "away is kept for the next step; `sparse`: all of them compressed as one tensor");
@@ -75,16 +81,19 @@ void add_exchange_keys(Keys& keys) {
            "Share of that one tensor that is not sent, once `optimizer.sparsity` has warmed up to it")
       .at_least(0)
       .less_than(1);
-  exchange.add(
-      "overlap", &ExchangeOptions::overlap,
-      "With `\"type\": \"dgc\"`: compress and exchange gradients while those of earlier layers are still being "
-      "computed. `auto`: between processes on CPUs, where there is more than one bucket; on a GPU it has yet to be "
-      "measured (docs/exchange.md). Changes no result");
+  exchange
+      .add(
+          "overlap", &ExchangeOptions::overlap,
+          "With `\"type\": \"dgc\"`: compress and exchange gradients while those of earlier layers are still being "
+          "computed. `auto`: between processes on CPUs, where there is more than one bucket; on a GPU it has yet to be "
+          "measured (docs/exchange.md). Changes no result")
+      .free_on_resume();
   exchange
       .add("bucket_mb", &ExchangeOptions::bucket_mb,
            "With `overlap`: MiB of gradient that are compressed together and travel as one message, at least")
       .more_than(0)
-      .at_most(1e6);
+      .at_most(1e6)
+      .free_on_resume();
 }
 
 void add_checkpoint_keys(Keys& keys) {
@@ -92,14 +101,17 @@ void add_checkpoint_keys(Keys& keys) {
   checkpoint
       .add("every_epochs", &CheckpointOptions::every_epochs,
            "Epochs between checkpoints; 0: only at the end and when interrupted")
-      .at_least(0);
+      .at_least(0)
+      .free_on_resume();
   checkpoint.add("every_steps", &CheckpointOptions::every_steps, "Steps between checkpoints, besides `every_epochs`")
-      .at_least(1);
+      .at_least(1)
+      .free_on_resume();
   checkpoint
       .add("keep", &CheckpointOptions::keep,
            "Newest checkpoints kept, and besides the last good one while a run diverges")
       .at_least(1)
-      .at_most(1000000);
+      .at_most(1000000)
+      .free_on_resume();
 }
 
 }  // namespace dgc

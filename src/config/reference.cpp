@@ -49,12 +49,27 @@ std::string default_words(const Key& key, const void* defaults) {
 }
 
 std::string table(const Keys& keys, const std::string& section, const void* defaults) {
-  std::string out = "| key | for types | kind | default | allowed | meaning |\n|---|---|---|---|---|---|\n";
+  struct Row {
+    std::string key, meaning;
+    std::vector<std::string> types;
+  };
+  std::vector<Row> rows;  // what is the same for several types is one
   for (const Key& key : keys) {
     const std::string top = key.path.find('.') == std::string::npos ? "" : key.path.substr(0, key.path.find('.'));
     if (top != section) continue;
-    out += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", key.path, joined(key.types, ", "), kind_words(key),
-                       default_words(key, defaults), allowed(key), key.doc);
+    const std::string meaning =
+        fmt::format("{} | {} | {} | {}", kind_words(key), default_words(key, defaults), allowed(key), key.doc);
+    const auto same =
+        std::ranges::find_if(rows, [&](const Row& row) { return row.key == key.path && row.meaning == meaning; });
+    if (same == rows.end()) {
+      rows.push_back({key.path, meaning, key.types});
+    } else {
+      same->types.insert(same->types.end(), key.types.begin(), key.types.end());
+    }
+  }
+  std::string out = "| key | for types | kind | default | allowed | meaning |\n|---|---|---|---|---|---|\n";
+  for (const Row& row : rows) {
+    out += fmt::format("| `{}` | {} | {} |\n", row.key, joined(row.types, ", "), row.meaning);
   }
   return out + "\n";
 }

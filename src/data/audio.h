@@ -9,9 +9,10 @@ namespace dgc {
 
 // What all utterances are brought to.
 struct AudioOptions {
-  int sample_rate = 16000;    // samples per second
-  bool resample = true;       // files of another rate are converted; false: they are bad examples
-  double max_seconds = 60.0;  // longer ones are bad examples: the longest of a batch decides its memory
+  int64_t sample_rate = 16000;  // samples per second
+  bool resample = true;         // files of another rate are converted; false: they are bad examples
+  double max_seconds = 60.0;    // longer ones are bad examples: the longest of a batch decides its memory
+  bool operator==(const AudioOptions&) const = default;
 };
 
 // Memory that reading uses again.

@@ -72,11 +72,11 @@ void mask_features(const MaskOptions& o, const SpeechDraw& draw, int64_t feature
   const int64_t longest =
       std::min<int64_t>(o.time_frames, static_cast<int64_t>(o.time_share * static_cast<double>(frames)));
   uint64_t slot = kMasks;
-  for (int i = 0; i < o.time_masks; ++i, slot += 2) {
+  for (int64_t i = 0; i < o.time_masks; ++i, slot += 2) {
     const Stretch time = draw_stretch(draw, slot, longest, frames);
     std::fill_n(values.begin() + time.first * features, time.count * features, 0.f);
   }
-  for (int i = 0; i < o.feature_masks; ++i, slot += 2) {
+  for (int64_t i = 0; i < o.feature_masks; ++i, slot += 2) {
     const Stretch feature = draw_stretch(draw, slot, o.feature_width, features);
     for (int64_t t = 0; t < frames; ++t) {
       std::fill_n(values.begin() + t * features + feature.first, feature.count, 0.f);

@@ -10,9 +10,10 @@ namespace dgc {
 
 // Rectangles of a spectrogram that are set to 0, its mean (Park et al., "SpecAugment", 2019, without time warping).
 struct MaskOptions {
-  int time_masks = 0, time_frames = 0;       // of up to time_frames frames each ...
-  double time_share = 1.0;                   // ... and up to this share of the utterance
-  int feature_masks = 0, feature_width = 0;  // of up to feature_width neighbouring features each
+  int64_t time_masks = 0, time_frames = 0;       // of up to time_frames frames each ...
+  double time_share = 1.0;                       // ... and up to this share of the utterance
+  int64_t feature_masks = 0, feature_width = 0;  // of up to feature_width neighbouring features each
+  bool operator==(const MaskOptions&) const = default;
 };
 
 // What training does to an utterance; evaluation never does. Off unless asked for.
@@ -21,6 +22,7 @@ struct SpeechAugmentOptions {
   double min_noise_db = 10.0, max_noise_db = 30.0;  // that far below the utterance's own power
   double min_tempo = 1.0, max_tempo = 1.0;
   MaskOptions mask;
+  bool operator==(const SpeechAugmentOptions&) const = default;
 };
 
 // Throws UserError for what is out of range or order.

@@ -25,9 +25,10 @@ enum class FeatureScaling {
 struct FeatureOptions {
   FeatureKind kind = FeatureKind::spectrogram;
   FeatureScaling scaling = FeatureScaling::utterance;
-  int sample_rate = 16000;
+  int64_t sample_rate = 16000;
   double window_ms = 20.0, step_ms = 10.0;
-  int mels = 40;  // log_mel only
+  int64_t mels = 40;  // log_mel only
+  bool operator==(const FeatureOptions&) const = default;
 };
 
 // Samples -> features, scaled to mean 0 and deviation 1. Frames lie wholly inside the samples. Not for several threads

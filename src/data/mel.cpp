@@ -10,9 +10,9 @@ namespace dgc {
 double mel_of(double hertz) { return 2595.0 * std::log10(1.0 + hertz / 700.0); }
 double hertz_of(double mel) { return 700.0 * (std::pow(10.0, mel / 2595.0) - 1.0); }
 
-MelFilters::MelFilters(int64_t count, int64_t transform, int sample_rate) : filters_(static_cast<size_t>(count)) {
+MelFilters::MelFilters(int64_t count, int64_t transform, int64_t sample_rate) : filters_(static_cast<size_t>(count)) {
   DGC_CHECK(count >= 1 && transform >= 2 && sample_rate >= 1, "mel filters");
-  const double top = mel_of(sample_rate / 2.0);
+  const double top = mel_of(static_cast<double>(sample_rate) / 2.0);
   const auto corner = [&](int64_t i) {
     return hertz_of(top * static_cast<double>(i) / static_cast<double>(count + 1));
   };
@@ -20,7 +20,7 @@ MelFilters::MelFilters(int64_t count, int64_t transform, int sample_rate) : filt
     Filter& filter = filters_[static_cast<size_t>(m)];
     const double left = corner(m), centre = corner(m + 1), right = corner(m + 2);
     for (int64_t k = 0; k <= transform / 2; ++k) {
-      const double hertz = static_cast<double>(k) * sample_rate / static_cast<double>(transform);
+      const double hertz = static_cast<double>(k) * static_cast<double>(sample_rate) / static_cast<double>(transform);
       const double weight = std::min((hertz - left) / (centre - left), (right - hertz) / (right - centre));
       if (weight <= 0) continue;
       if (filter.weights.empty()) filter.first_bin = static_cast<size_t>(k);

@@ -15,7 +15,7 @@ double hertz_of(double mel);
 class MelFilters {
  public:
   // transform: length of the Fourier transform. Throws UserError when a filter would be so narrow that it holds no bin.
-  MelFilters(int64_t count, int64_t transform, int sample_rate);
+  MelFilters(int64_t count, int64_t transform, int64_t sample_rate);
 
   int64_t count() const { return static_cast<int64_t>(filters_.size()); }
   // power: transform / 2 + 1 values; out: count() weighted sums of them.

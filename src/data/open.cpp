@@ -5,7 +5,6 @@
 #include "data/image_folder.h"
 #include "data/memory_images.h"
 #include "data/synthetic.h"
-#include "tensor/errors.h"
 
 namespace dgc {
 namespace {
@@ -20,23 +19,32 @@ std::string fix(const std::string& script) {
   return "run data/" + script + " to get the data set, and set data.path to its folder";
 }
 
-std::unique_ptr<ImageDataset> in_memory(ImageTable table, const DatasetOptions& o, const NormalizeOptions& normalize) {
+std::unique_ptr<ImageDataset> in_memory(ImageTable table, const ImageOptions& o, const NormalizeOptions& normalize) {
   return std::make_unique<MemoryImages>(std::move(table), o.augment, Normalizer(normalize), o.pad_to);
 }
 
 }  // namespace
 
-std::unique_ptr<ImageDataset> open_dataset(const DatasetOptions& o, Split split) {
-  if (o.type == "mnist") return in_memory(read_idx(o.path, split, fix("mnist")), o, kMnist);
-  if (o.type == "fashion_mnist") return in_memory(read_idx(o.path, split, fix("fashion_mnist")), o, kFashionMnist);
-  if (o.type == "cifar10") return in_memory(read_cifar10(o.path, split, fix("cifar10")), o, kCifar10);
-  if (o.type == "image_folder") {
-    return std::make_unique<ImageFolder>(o.path, split, o.image_size, o.augment, Normalizer(kImageNet),
-                                         "set data.path to a folder with train/CLASS/*.jpg and val/CLASS/*.jpg "
-                                         "(data/imagenet makes one of ImageNet's archives)");
-  }
-  if (o.type == "synthetic") return std::make_unique<SyntheticImages>(o.synthetic, split);
-  throw_user_error("data.type: \"{}\" is none of mnist, fashion_mnist, cifar10, image_folder, synthetic", o.type);
+std::unique_ptr<ImageDataset> open_cifar10(const std::string& path, const ImageOptions& o, Split split) {
+  return in_memory(read_cifar10(path, split, fix("cifar10")), o, kCifar10);
+}
+
+std::unique_ptr<ImageDataset> open_mnist(const std::string& path, const ImageOptions& o, Split split) {
+  return in_memory(read_idx(path, split, fix("mnist")), o, kMnist);
+}
+
+std::unique_ptr<ImageDataset> open_fashion_mnist(const std::string& path, const ImageOptions& o, Split split) {
+  return in_memory(read_idx(path, split, fix("fashion_mnist")), o, kFashionMnist);
+}
+
+std::unique_ptr<ImageDataset> open_image_folder(const std::string& path, const ImageOptions& o, Split split) {
+  return std::make_unique<ImageFolder>(path, split, o.image_size, o.augment, Normalizer(kImageNet),
+                                       "set data.path to a folder with train/CLASS/*.jpg and val/CLASS/*.jpg "
+                                       "(data/imagenet makes one of ImageNet's archives)");
+}
+
+std::unique_ptr<ImageDataset> open_synthetic(const std::string&, const ImageOptions& o, Split split) {
+  return std::make_unique<SyntheticImages>(o.synthetic, split);
 }
 
 }  // namespace dgc

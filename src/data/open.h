@@ -6,18 +6,14 @@
 #include "data/dataset.h"
 #include "data/options.h"
 
+// The sets of images that data.type can name. They throw UserError, naming the file and what is wrong with it.
 namespace dgc {
 
-struct DatasetOptions {
-  std::string type;  // "mnist", "fashion_mnist", "cifar10", "image_folder" or "synthetic"
-  std::string path;  // folder; "synthetic" has none
-  AugmentOptions augment;
-  int64_t pad_to = 0;        // mnist, fashion_mnist, cifar10: raw zeros around the image up to this side; 0: as it is
-  int64_t image_size = 224;  // image_folder: side of what read() writes
-  SyntheticOptions synthetic;
-};
-
-// Throws UserError, naming the file and what is wrong with it.
-std::unique_ptr<ImageDataset> open_dataset(const DatasetOptions&, Split);
+// path: the set's folder.
+std::unique_ptr<ImageDataset> open_cifar10(const std::string& path, const ImageOptions&, Split);
+std::unique_ptr<ImageDataset> open_mnist(const std::string& path, const ImageOptions&, Split);
+std::unique_ptr<ImageDataset> open_fashion_mnist(const std::string& path, const ImageOptions&, Split);
+std::unique_ptr<ImageDataset> open_image_folder(const std::string& path, const ImageOptions&, Split);
+std::unique_ptr<ImageDataset> open_synthetic(const std::string&, const ImageOptions&, Split);
 
 }  // namespace dgc

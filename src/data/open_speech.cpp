@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "data/file.h"
-#include "data/utterances.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -31,39 +30,26 @@ std::vector<std::string> train_folders(const std::string& root) {
   return names;
 }
 
-std::vector<Utterance> librispeech(const SpeechDatasetOptions& o, Split split) {
-  const std::vector<std::string>& parts = split == Split::train ? o.train : o.test;
-  if (!parts.empty()) return read_librispeech(o.path, parts);
-  return read_librispeech(o.path,
-                          split == Split::train ? train_folders(o.path) : std::vector<std::string>{"test-clean"});
+}  // namespace
+
+std::vector<Utterance> list_an4(const std::string& path, const std::vector<std::string>& parts, Split split) {
+  DGC_CHECK(parts.empty(), "parts of AN4");
+  return read_an4(path, split);
 }
 
-std::vector<Utterance> manifests(const SpeechDatasetOptions& o, Split split) {
-  const bool train = split == Split::train;
-  std::vector<std::string> parts = train ? o.train : o.test;
-  if (parts.empty()) parts.emplace_back(train ? "train.jsonl" : "test.jsonl");
+std::vector<Utterance> list_librispeech(const std::string& path, const std::vector<std::string>& parts, Split split) {
+  if (!parts.empty()) return read_librispeech(path, parts);
+  return read_librispeech(path, split == Split::train ? train_folders(path) : std::vector<std::string>{"test-clean"});
+}
+
+std::vector<Utterance> list_manifests(const std::string& path, const std::vector<std::string>& parts, Split split) {
+  if (parts.empty()) return list_manifests(path, {split == Split::train ? "train.jsonl" : "test.jsonl"}, split);
   std::vector<Utterance> all;
   for (const std::string& part : parts) {
-    std::vector<Utterance> some = read_speech_manifest((fs::path(o.path) / part).string());
+    std::vector<Utterance> some = read_speech_manifest((fs::path(path) / part).string());
     std::move(some.begin(), some.end(), std::back_inserter(all));
   }
   return all;
-}
-
-std::vector<Utterance> utterances(const SpeechDatasetOptions& o, Split split) {
-  if (o.type == "librispeech") return librispeech(o, split);
-  if (o.type == "speech_manifest") return manifests(o, split);
-  if (o.type != "an4") throw_user_error("data.type: \"{}\" is none of an4, librispeech, speech_manifest", o.type);
-  if (!o.train.empty() || !o.test.empty()) throw_user_error("data.train and data.test: an4 has its own two lists");
-  return read_an4(o.path, split);
-}
-
-}  // namespace
-
-std::unique_ptr<SpeechCorpus> open_speech(const SpeechDatasetOptions& o, Split split) {
-  std::vector<Utterance> listed = utterances(o, split);
-  if (o.limit) listed.resize(std::min(listed.size(), static_cast<size_t>(*o.limit)));
-  return std::make_unique<SpeechCorpus>(std::move(listed), Alphabet(o.alphabet), o.corpus);
 }
 
 }  // namespace dgc

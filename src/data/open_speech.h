@@ -1,26 +1,19 @@
 #pragma once
 
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "data/speech_corpus.h"
+#include "data/utterances.h"
 
+// What is to be heard of the sets of recordings that data.type can name. path: the set's folder; parts: of a split;
+// empty: the usual ones. They throw UserError, naming the file and what is wrong with it.
 namespace dgc {
 
-struct SpeechDatasetOptions {
-  std::string type;  // "an4", "librispeech" or "speech_manifest"
-  std::string path;  // folder
-  // Parts of a split. librispeech: folders (default: those that begin with "train-"; "test-clean"). speech_manifest:
-  // files (default: train.jsonl; test.jsonl). an4 has none.
-  std::vector<std::string> train, test;
-  std::optional<int64_t> limit;  // only the first so many, as listed
-  std::string alphabet = kEnglish;
-  SpeechCorpusOptions corpus;
-};
-
-// Throws UserError, naming the file and what is wrong with it.
-std::unique_ptr<SpeechCorpus> open_speech(const SpeechDatasetOptions&, Split);
+// Has two lists of its own, and no parts.
+std::vector<Utterance> list_an4(const std::string& path, const std::vector<std::string>& parts, Split);
+// parts: folders; usually those that begin with "train-", and "test-clean".
+std::vector<Utterance> list_librispeech(const std::string& path, const std::vector<std::string>& parts, Split);
+// parts: files; usually train.jsonl, and test.jsonl.
+std::vector<Utterance> list_manifests(const std::string& path, const std::vector<std::string>& parts, Split);
 
 }  // namespace dgc

@@ -8,11 +8,12 @@ namespace dgc {
 
 // What training does to an image; evaluation never does.
 struct AugmentOptions {
-  int pad_crop = 0;   // pad every side with this many raw zeros, then cut the image's size out at a random place
-  bool flip = false;  // mirror left to right, every second time
+  int64_t pad_crop = 0;  // pad every side with this many raw zeros, then cut the image's size out at a random place
+  bool flip = false;     // mirror left to right, every second time
   // image_folder only: the random-resized-crop's share of the image's area, and its width / height.
-  float min_scale = 0.08f, max_scale = 1.f;
-  float min_ratio = 3.f / 4.f, max_ratio = 4.f / 3.f;
+  double min_scale = 0.08, max_scale = 1;
+  double min_ratio = 0.75, max_ratio = 4.0 / 3.0;
+  bool operator==(const AugmentOptions&) const = default;
 };
 
 // y = (pixel / 255 - mean) / std, with a positive std: a value of each for every channel.
@@ -24,8 +25,18 @@ struct NormalizeOptions {
 struct SyntheticOptions {
   int64_t train_samples = 1024, test_samples = 256;
   int64_t height = 32, width = 32, channels = 3, classes = 10;
-  float noise = 1.f;  // standard deviation; the patterns have deviation 1
+  double noise = 1;  // standard deviation; the patterns have deviation 1
   uint64_t seed = 1;
+  bool operator==(const SyntheticOptions&) const = default;
+};
+
+// What the sets of images differ in.
+struct ImageOptions {
+  AugmentOptions augment;
+  int64_t pad_to = 0;        // mnist, fashion_mnist, cifar10: raw zeros around the image up to this side; 0: as it is
+  int64_t image_size = 224;  // image_folder: side of the square that read() writes
+  SyntheticOptions synthetic;
+  bool operator==(const ImageOptions&) const = default;
 };
 
 }  // namespace dgc

@@ -11,6 +11,7 @@ struct BucketOptions {
   int64_t bucket_batches = 16;  // global batches that are sorted by length together
   int64_t sorted_epochs = 1;    // the first epochs go from the shortest batch to the longest (Amodei et al., "Deep
                                 // Speech 2", 2015, section 3.2: CTC starts more steadily on short utterances)
+  bool operator==(const BucketOptions&) const = default;
 };
 
 // An epoch's order for a Sampler, of samples that are numbered from the shortest to the longest. A shuffle by (seed,

@@ -16,7 +16,8 @@ SpeechReader::SpeechReader(const SpeechCorpus& corpus, const SpeechReaderOptions
   check_augment(options.augment);
   const FeatureExtractor extractor(options.features);
   features_ = extractor.features();
-  const auto samples = std::llround((corpus.longest_seconds() + kSlack) * options.audio.sample_rate);
+  const auto samples =
+      std::llround((corpus.longest_seconds() + kSlack) * static_cast<double>(options.audio.sample_rate));
   max_frames_ = extractor.frames(samples, options.augment.min_tempo);
 }
 
@@ -24,7 +25,7 @@ void SpeechReader::read(int64_t i, const SpeechDraw* draw, SpeechScratch& scratc
   const Utterance& utterance = corpus_.utterance(i);
   std::vector<float>& samples = scratch.samples;
   read_audio(utterance.path, options_.audio, scratch.audio, samples);
-  const double seconds = static_cast<double>(samples.size()) / options_.audio.sample_rate;
+  const double seconds = static_cast<double>(samples.size()) / static_cast<double>(options_.audio.sample_rate);
   if (seconds > utterance.seconds + kSlack) {
     throw_bad_example("{}: it is {:.2f} s long, but listed with {:.2f} s; correct the list", utterance.path, seconds,
                       utterance.seconds);

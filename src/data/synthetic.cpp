@@ -35,7 +35,7 @@ SyntheticImages::SyntheticImages(const SyntheticOptions& o, Split split)
   for (size_t i = 0; i < cells_.size(); ++i) cells_[i] = patterns.normal(i);
   const Philox noise(o.seed, rng_stream("synthetic", "noise"));
   noise_.resize(static_cast<size_t>(shape_.numel()) + kShifts);
-  for (size_t i = 0; i < noise_.size(); ++i) noise_[i] = o.noise * noise.normal(i);
+  for (size_t i = 0; i < noise_.size(); ++i) noise_[i] = static_cast<float>(o.noise) * noise.normal(i);
 }
 
 int32_t SyntheticImages::read(int64_t i, const Draw*, float* out) const {

@@ -10,6 +10,7 @@ struct BatchNormOptions {
   bool residual = false;  // a second input of the same shape is added before the ReLU
   float eps = 1e-5f;
   float momentum = 0.1f;  // weight of the new batch in the running statistics, as in PyTorch
+  bool operator==(const BatchNormOptions&) const = default;
 };
 
 // Batch normalisation over the last axis (Ioffe, Szegedy 2015), with what usually follows it in a residual network

@@ -9,6 +9,7 @@ struct Extent {
   int64_t h, w;
   Extent(int64_t both) : h(both), w(both) {}  // NOLINT(google-explicit-constructor): most are square
   Extent(int64_t height, int64_t width) : h(height), w(width) {}
+  bool operator==(const Extent&) const = default;
 };
 
 struct Conv2dOptions {
@@ -16,6 +17,7 @@ struct Conv2dOptions {
   Extent kernel = 1, stride = 1, pad = 0;
   int64_t groups = 1;
   bool bias = true;
+  bool operator==(const Conv2dOptions&) const = default;
 };
 
 // Cross-correlation, as everybody calls convolution.

@@ -4,8 +4,9 @@
 
 namespace dgc {
 
-Dropout::Dropout(float p, const std::string& name) : p_(p), stream_(rng_stream("dropout", name)) {
-  if (!(p >= 0 && p < 1)) throw_user_error("dropout: p must be at least 0 and below 1, not {}", p);
+Dropout::Dropout(const DropoutOptions& options, const std::string& name)
+    : p_(static_cast<float>(options.p)), stream_(rng_stream("dropout", name)) {
+  if (!(p_ >= 0 && p_ < 1)) throw_user_error("dropout: p must be at least 0 and below 1, not {}", p_);
 }
 
 DropoutArgs Dropout::args(const RunContext& run, const Shape& x) const {

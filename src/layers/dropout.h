@@ -4,12 +4,17 @@
 
 namespace dgc {
 
+struct DropoutOptions {
+  double p = 0.5;  // the share that is dropped
+  bool operator==(const DropoutOptions&) const = default;
+};
+
 // Inverted dropout: in training an element is 0 with probability p and x / (1 - p) otherwise; in evaluation y = x.
 // The mask is a function of (seed, name, sample, element), so it is drawn again in backward instead of being stored,
 // and is the same at any worker count.
 class Dropout final : public Layer {
  public:
-  Dropout(float p, const std::string& name);  // throws UserError unless 0 <= p < 1
+  Dropout(const DropoutOptions&, const std::string& name);  // throws UserError unless 0 <= p < 1
 
   Shape output_shape(std::span<const Shape> in) const override { return in[0]; }
   void forward(const ForwardArgs&) const override;

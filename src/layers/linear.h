@@ -4,11 +4,17 @@
 
 namespace dgc {
 
+struct LinearOptions {
+  int64_t in = 0, out = 0;
+  bool bias = true;
+  bool operator==(const LinearOptions&) const = default;
+};
+
 // y = x W^T + b.   x [batch, in] or [steps, streams, in]   weight [out, in]   bias [out]   y as x, but [..., out]
 class Linear final : public Layer {
  public:
   // Throws UserError unless both sizes are positive.
-  Linear(int64_t in, int64_t out, bool bias = true);
+  explicit Linear(const LinearOptions&);
 
   Shape output_shape(std::span<const Shape> in) const override;
   std::vector<ParamSpec> params() const override;  // uniform in +-1/sqrt(in), PyTorch's default
@@ -17,9 +23,7 @@ class Linear final : public Layer {
   void backward(const BackwardArgs&) const override;
 
  private:
-  int64_t in_;
-  int64_t out_;
-  bool bias_;
+  LinearOptions options_;
 };
 
 }  // namespace dgc

@@ -21,9 +21,9 @@ LrnArgs Lrn::args(const Shape& x) const {
           .in_w = x[2],
           .channels = x[3],
           .size = options_.size,
-          .alpha = options_.alpha,
-          .beta = options_.beta,
-          .k = options_.k};
+          .alpha = static_cast<float>(options_.alpha),
+          .beta = static_cast<float>(options_.beta),
+          .k = static_cast<float>(options_.k)};
 }
 
 void Lrn::forward(const ForwardArgs& f) const { f.backend.lrn_forward(args(f.x[0].shape), f.x[0], f.y); }

@@ -6,7 +6,8 @@ namespace dgc {
 
 struct LrnOptions {
   int64_t size = 5;
-  float alpha = 1e-4f, beta = 0.75f, k = 1.f;
+  double alpha = 1e-4, beta = 0.75, k = 1;
+  bool operator==(const LrnOptions&) const = default;
 };
 
 // Local response normalisation across channels (Krizhevsky et al. 2012, 3.3), in the form of LrnArgs.

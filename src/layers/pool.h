@@ -7,6 +7,7 @@ namespace dgc {
 struct PoolOptions {
   PoolKind kind = PoolKind::max;
   int64_t kernel = 2, stride = 2, pad = 0;
+  bool operator==(const PoolOptions&) const = default;
 };
 
 // x [batch, h, w, channels] -> y [batch, h', w', channels], sizes rounded down.

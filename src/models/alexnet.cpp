@@ -24,12 +24,14 @@ class Chain {
   void pool(const std::string& name) { net_.append(name, std::make_unique<Pool>(PoolOptions{PoolKind::max, 3, 2, 0})); }
   void flatten() { net_.append("flatten", std::make_unique<Flatten>()); }
   void linear(const std::string& name, int64_t out) {
-    net_.append(name, std::make_unique<Linear>(net_.shape(net_.output())[1], out));
+    net_.append(name, std::make_unique<Linear>(LinearOptions{net_.shape(net_.output())[1], out}));
   }
   void relu(const std::string& name) {
     net_.append(name + ".relu", std::make_unique<ActivationLayer>(Activation::relu));
   }
-  void dropout(const std::string& name, float p) { net_.append(name, std::make_unique<Dropout>(p, name)); }
+  void dropout(const std::string& name, double p) {
+    net_.append(name, std::make_unique<Dropout>(DropoutOptions{p}, name));
+  }
   Network take() { return std::move(net_); }
 
  private:

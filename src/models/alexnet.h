@@ -6,7 +6,8 @@ namespace dgc {
 
 struct AlexNetOptions {
   int64_t classes = 1000;
-  float dropout = 0.5f;
+  double dropout = 0.5;  // the share dropped before each of the first two linear layers
+  bool operator==(const AlexNetOptions&) const = default;
 };
 
 // Krizhevsky, Sutskever, Hinton, "ImageNet classification with deep convolutional neural networks" (2012), in the form

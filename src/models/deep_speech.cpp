@@ -19,8 +19,8 @@ class Builder {
 
   Network build() {
     net_.append("frames", std::make_unique<FramesToImage>(frames_per_step_));
-    for (size_t i = 0; i < options_.convolutions.size(); ++i) {
-      convolution("conv" + std::to_string(i + 1), options_.convolutions[i]);
+    for (size_t i = 0; i < options_.convolutions.channels.size(); ++i) {
+      convolution("conv" + std::to_string(i + 1), i);
     }
     net_.append("steps", std::make_unique<ImageToFrames>());
     for (int64_t layer = 0; layer < options_.layers; ++layer) {
@@ -38,7 +38,7 @@ class Builder {
       clip("lookahead.clip");
     }
     normalise("fc.norm", SequenceOrder::steps_first);
-    net_.append("fc", std::make_unique<Linear>(options_.hidden, options_.classes, false));
+    net_.append("fc", std::make_unique<Linear>(LinearOptions{options_.hidden, options_.classes, false}));
     net_.set_loss("ctc", std::make_unique<CtcLoss>(CtcLossOptions{options_.classes, frames_per_step_}));
     return std::move(net_);
   }
@@ -56,15 +56,17 @@ class Builder {
     net_.append(name, std::make_unique<SequenceNorm>(options));
   }
 
-  void convolution(const std::string& name, const SpeechConvolution& c) {
-    if (c.time % 2 == 0) throw_user_error("model: a convolution's size in time must be odd, not {}", c.time);
+  void convolution(const std::string& name, size_t i) {
+    const SpeechConvolutions& c = options_.convolutions;
+    const int64_t frames = c.kernel_frames.at(i), stride = c.stride_frames.at(i);
+    if (frames % 2 == 0) throw_user_error("model: a convolution's size in time must be odd, not {}", frames);
     const Conv2dOptions options{.in = last_size(),
-                                .out = c.channels,
-                                .kernel = {c.time, c.frequencies},
-                                .stride = {c.time_stride, c.frequency_stride},
-                                .pad = {c.time / 2, 0}};
+                                .out = c.channels[i],
+                                .kernel = {frames, c.kernel_frequencies.at(i)},
+                                .stride = {stride, c.stride_frequencies.at(i)},
+                                .pad = {frames / 2, 0}};
     net_.append(name, std::make_unique<Conv2d>(options));
-    frames_per_step_ *= c.time_stride;
+    frames_per_step_ *= stride;
     normalise(name + ".norm", SequenceOrder::streams_first);
     clip(name + ".clip");
   }
@@ -74,7 +76,7 @@ class Builder {
     const RnnOptions options{.cell = options_.cell,
                              .in = x[x.rank() - 1],
                              .hidden = options_.hidden,
-                             .biases = options_.biases,
+                             .biases = options_.bias,
                              .suffix = suffix};
     return net_.add(name, std::make_unique<Rnn>(options), {input});
   }

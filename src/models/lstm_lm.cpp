@@ -13,11 +13,15 @@ Network make_lstm_lm(const LstmLmOptions& options, int64_t streams) {
     throw_user_error("model.embedding ({}) and model.hidden ({}) must be equal where model.tied is true",
                      options.embedding, options.hidden);
   }
+  if (options.vocabulary == 0) {
+    throw_user_error("model.vocabulary: only training looks at the data; set it to the number of words");
+  }
   DGC_CHECK(streams > 0, "a language model without text");
   Network net({streams}, Network::Input::tokens);
-  const Init init{Init::Kind::uniform, options.init};
+  const auto range = static_cast<float>(options.init);
+  const Init init{Init::Kind::uniform, range};
   const auto dropout = [&](const std::string& name) {
-    if (options.dropout != 0) net.append(name, std::make_unique<Dropout>(options.dropout, name));
+    if (options.dropout != 0) net.append(name, std::make_unique<Dropout>(DropoutOptions{options.dropout}, name));
   };
   net.append("encoder", std::make_unique<Embedding>(EmbeddingOptions{options.vocabulary, options.embedding, init}));
   dropout("encoder.drop");
@@ -26,7 +30,7 @@ Network make_lstm_lm(const LstmLmOptions& options, int64_t streams) {
                          .in = layer == 0 ? options.embedding : options.hidden,
                          .hidden = options.hidden,
                          .suffix = "_l" + std::to_string(layer),
-                         .init = options.init,
+                         .init = range,
                          .carries_state = true};
     net.append("rnn", std::make_unique<Rnn>(rnn));
     dropout("rnn.drop" + rnn.suffix);

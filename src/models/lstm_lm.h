@@ -5,11 +5,12 @@
 namespace dgc {
 
 struct LstmLmOptions {
-  int64_t vocabulary = 10000;
-  int64_t embedding = 200, hidden = 200, layers = 2;
-  float dropout = 0;  // after the embedding and after every LSTM layer
-  bool tied = true;   // the decoder's weight is the embedding's
-  float init = 0.1f;  // all parameters start uniform in +-init, the decoder's bias at 0
+  int64_t vocabulary = 0;  // words; 0: not known before the data have been seen
+  int64_t embedding = 0, hidden = 0, layers = 2;
+  double dropout = 0;  // after the embedding and after every LSTM layer
+  bool tied = true;    // the decoder's weight is the embedding's
+  double init = 0.1;   // all parameters start uniform in +-init, the decoder's bias at 0
+  bool operator==(const LstmLmOptions&) const = default;
 };
 
 // The word model of Zaremba, Sutskever, Vinyals, "Recurrent neural network regularization" (2014), with tied embeddings
@@ -18,7 +19,7 @@ struct LstmLmOptions {
 //
 // The input is tokens [steps, streams], the output what the decoder gets, [steps, streams, hidden]; its loss takes the
 // token that follows each. streams: texts read side by side; how many does not change the parameters. Throws UserError
-// where sizes do not fit.
+// where sizes do not fit, or the vocabulary is not known.
 Network make_lstm_lm(const LstmLmOptions&, int64_t streams);
 
 }  // namespace dgc

@@ -12,12 +12,31 @@
 namespace dgc {
 namespace {
 
+using Stem = ResNetOptions::Stem;
+using Shortcut = ResNetOptions::Shortcut;
+
+struct ImagenetVariant {
+  int64_t depth;
+  std::array<int64_t, 4> blocks;
+  bool bottleneck;
+};
+constexpr std::array<ImagenetVariant, 5> kImagenetVariants = {{{18, {2, 2, 2, 2}, false},
+                                                               {34, {3, 4, 6, 3}, false},
+                                                               {50, {3, 4, 6, 3}, true},
+                                                               {101, {3, 4, 23, 3}, true},
+                                                               {152, {3, 8, 36, 3}, true}}};
+
+const ImagenetVariant* imagenet_variant(int64_t depth) {
+  const auto* variant = std::ranges::find(kImagenetVariants, depth, &ImagenetVariant::depth);
+  return variant == kImagenetVariants.end() ? nullptr : variant;
+}
+
 // Appends the blocks of one residual network, remembering how many channels the last one has.
 class ResNetBuilder {
  public:
   ResNetBuilder(const ResNetOptions& options, const Shape& image) : options_(options), net_(image) {}
 
-  Network build() { return options_.stem == ResNetOptions::Stem::cifar ? cifar() : imagenet(); }
+  Network build() { return options_.stem == Stem::cifar ? cifar() : imagenet(); }
 
  private:
   Network cifar() {
@@ -36,19 +55,8 @@ class ResNetBuilder {
   }
 
   Network imagenet() {
-    struct Variant {
-      int64_t depth;
-      std::array<int64_t, 4> blocks;
-      bool bottleneck;
-    };
-    static constexpr std::array<Variant, 5> kVariants = {{{18, {2, 2, 2, 2}, false},
-                                                          {34, {3, 4, 6, 3}, false},
-                                                          {50, {3, 4, 6, 3}, true},
-                                                          {101, {3, 4, 23, 3}, true},
-                                                          {152, {3, 8, 36, 3}, true}}};
-    const auto* variant =
-        std::find_if(kVariants.begin(), kVariants.end(), [&](const Variant& v) { return v.depth == options_.depth; });
-    if (variant == kVariants.end()) {
+    const ImagenetVariant* const variant = imagenet_variant(options_.depth);
+    if (variant == nullptr) {
       throw_user_error("model.depth: an ImageNet ResNet has 18, 34, 50, 101 or 152 layers, not {}", options_.depth);
     }
     int64_t width = options_.width;
@@ -88,7 +96,7 @@ class ResNetBuilder {
                   int64_t stride) {
     int shortcut = x;
     if (in != out || stride != 1) {
-      if (options_.shortcut == ResNetOptions::Shortcut::projection) {
+      if (options_.shortcut == Shortcut::projection) {
         shortcut = conv_bn(name + ".downsample.0", name + ".downsample.1", x, in, out, 1, stride, false);
       } else {
         shortcut = net_.add(name + ".shortcut", std::make_unique<PaddedShortcut>(in, out, stride), {x});
@@ -114,7 +122,7 @@ class ResNetBuilder {
 
   Network head(int x) {
     x = net_.add("avgpool", std::make_unique<GlobalPool>(), {x});
-    net_.add("fc", std::make_unique<Linear>(channels_, options_.classes), {x});
+    net_.add("fc", std::make_unique<Linear>(LinearOptions{channels_, options_.classes}), {x});
     return std::move(net_);
   }
 
@@ -125,6 +133,18 @@ class ResNetBuilder {
 
 }  // namespace
 
-Network make_resnet(const ResNetOptions& options, const Shape& image) { return ResNetBuilder(options, image).build(); }
+bool is_imagenet_depth(int64_t depth) { return imagenet_variant(depth) != nullptr; }
+
+ResNetOptions completed(ResNetOptions o) {
+  if (o.stem == Stem::automatic) o.stem = is_imagenet_depth(o.depth) ? Stem::imagenet : Stem::cifar;
+  const bool cifar = o.stem == Stem::cifar;
+  if (o.shortcut == Shortcut::automatic) o.shortcut = cifar ? Shortcut::identity_pad : Shortcut::projection;
+  if (o.width == 0) o.width = cifar ? 16 : 64;
+  return o;
+}
+
+Network make_resnet(const ResNetOptions& options, const Shape& image) {
+  return ResNetBuilder(completed(options), image).build();
+}
 
 }  // namespace dgc

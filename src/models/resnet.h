@@ -5,12 +5,17 @@
 namespace dgc {
 
 struct ResNetOptions {
-  enum class Stem { cifar, imagenet } stem = Stem::cifar;
-  enum class Shortcut { identity_pad, projection } shortcut = Shortcut::identity_pad;
+  enum class Stem { automatic, cifar, imagenet } stem = Stem::automatic;
+  enum class Shortcut { automatic, identity_pad, projection } shortcut = Shortcut::automatic;
   int64_t depth = 20;  // cifar: 6n + 2; imagenet: 18, 34, 50, 101, 152
-  int64_t width = 16;  // channels of the first stage: 16 (cifar) or 64 (imagenet)
+  int64_t width = 0;   // channels of the first stage; 0: 16 (cifar) or 64 (imagenet)
   int64_t classes = 10;
+  bool operator==(const ResNetOptions&) const = default;
 };
+
+bool is_imagenet_depth(int64_t depth);
+// With what they leave open decided: the stem is imagenet's for its five depths, and shortcut and width are the stem's.
+ResNetOptions completed(ResNetOptions);
 
 // He, Zhang, Ren, Sun, "Deep residual learning for image recognition" (2015). Names as in torchvision; the stride of a
 // bottleneck sits in its 3x3 convolution, as there. With the cifar stem: three stages of n basic blocks at 1, 2, 4

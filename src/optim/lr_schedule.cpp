@@ -9,18 +9,18 @@ namespace {
 
 double without_warmup(const LrSchedule& s, double epoch, const PlateauState& plateau) {
   const double progress = std::clamp(epoch / s.epochs, 0.0, 1.0);
-  switch (s.kind) {
-    case LrSchedule::Kind::constant:
+  switch (s.type) {
+    case LrSchedule::Type::constant:
       break;
-    case LrSchedule::Kind::step:
+    case LrSchedule::Type::step:
       return s.base * std::pow(s.factor, std::ranges::count_if(s.milestones, [&](double m) { return epoch >= m; }));
-    case LrSchedule::Kind::cosine:
+    case LrSchedule::Type::cosine:
       return s.end + (s.base - s.end) * (1 + std::cos(std::numbers::pi * progress)) / 2;
-    case LrSchedule::Kind::polynomial:
+    case LrSchedule::Type::polynomial:
       return s.end + (s.base - s.end) * std::pow(1 - progress, s.power);
-    case LrSchedule::Kind::plateau:
+    case LrSchedule::Type::plateau:
       return std::max(s.end, s.base * std::pow(s.factor, static_cast<double>(plateau.plateaus)));
-    case LrSchedule::Kind::exponential:
+    case LrSchedule::Type::exponential:
       return s.base * std::pow(s.factor, std::floor(epoch));
   }
   return s.base;

@@ -8,7 +8,7 @@ namespace dgc {
 
 // The learning rate as a function of the epoch, a fraction while an epoch runs (step / steps per epoch).
 struct LrSchedule {
-  enum class Kind {
+  enum class Type {
     constant,     // base
     step,         // base * factor^(milestones passed)
     cosine,       // from base to end along half a cosine
@@ -16,7 +16,7 @@ struct LrSchedule {
     plateau,      // base * factor^(plateaus met), at least end
     exponential,  // base * factor^(whole epochs)
   };
-  Kind kind = Kind::constant;
+  Type type = Type::constant;
   double base = 0.1;
   double epochs = 1;               // cosine, polynomial: length of the training
   std::vector<double> milestones;  // step: epochs, increasing
@@ -26,7 +26,8 @@ struct LrSchedule {
   int64_t patience = 0;            // plateau: evaluations without improvement that are tolerated
   double threshold = 1e-4;         // plateau: relative improvement that counts
   double warmup_epochs = 0;        // any kind: at first a straight line from warmup_from to the schedule's value
-  double warmup_from = 0;
+  double warmup_from = 0;          // a learning rate
+  bool operator==(const LrSchedule&) const = default;
 };
 
 // What a plateau schedule has seen. The only state of a schedule; saved with a checkpoint.

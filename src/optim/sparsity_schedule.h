@@ -4,12 +4,18 @@
 
 namespace dgc {
 
-// Sparsity rises in steps while training warms up (Lin et al. 2018, section 3.3): the phases of `warmup`, one after
-// another, share the first `warmup_epochs` epochs evenly; then `final` holds.
+// The phases of `sparsity`, one after another, share the first `epochs` epochs evenly.
+struct SparsityWarmup {
+  double epochs = 0;  // 0: no warm-up
+  std::vector<double> sparsity = {0.75, 0.9375, 0.984375, 0.996};
+  bool operator==(const SparsityWarmup&) const = default;
+};
+
+// Sparsity rises in steps while training warms up (Lin et al. 2018, section 3.3); then `final` holds.
 struct SparsitySchedule {
   double final = 0.999;
-  double warmup_epochs = 0;  // 0: no warm-up
-  std::vector<double> warmup = {0.75, 0.9375, 0.984375, 0.996};
+  SparsityWarmup warmup;
+  bool operator==(const SparsitySchedule&) const = default;
 };
 
 double sparsity_at(const SparsitySchedule& schedule, double epoch);

@@ -1,7 +1,5 @@
 #include "run/resumable.h"
 
-#include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "config/config.h"
@@ -10,29 +8,6 @@
 
 namespace dgc {
 namespace {
-
-constexpr std::array<std::string_view, 22> kFree = {"checkpoint.every_epochs",
-                                                    "checkpoint.every_steps",
-                                                    "checkpoint.keep",
-                                                    "data.path",
-                                                    "data.train",
-                                                    "data.valid",
-                                                    "data.test",
-                                                    "data.vocabulary",
-                                                    "data.threads",
-                                                    "training.max_steps",
-                                                    "training.eval_batch",
-                                                    "device",
-                                                    "check_replicas_every",
-                                                    "optimizer.max_skipped_steps",
-                                                    "exchange.communicator",
-                                                    "exchange.failure_timeout_s",
-                                                    "exchange.transport",
-                                                    "exchange.overlap",
-                                                    "exchange.bucket_mb",
-                                                    "exchange.wire.indices",
-                                                    "ranks",
-                                                    "workers_per_rank"};
 
 // What "auto" is on this machine; the number of a GPU changes nothing.
 std::string_view kind_of(const std::string& device) {
@@ -46,7 +21,7 @@ std::string why_not(const std::string& key, const Config& made_with, const Confi
   if (key == "device" && kind_of(made_with.device) != kind_of(now.device))
     return "as a GPU rounds otherwise than a CPU";
   // The loss of an evaluation depends on its batches in the last digits: products of other sizes round otherwise.
-  if (key == "training.eval_batch" && now.learning_rate.type == ScheduleType::plateau) {
+  if (key == "training.eval_batch" && now.learning_rate.type == LrSchedule::Type::plateau) {
     return "as the last digits of an evaluation's loss depend on it, and learning_rate.type \"plateau\" on that loss";
   }
   if (key == "exchange.transport" && now.exchange.algorithm == ExchangeAlgorithm::split_reduce) {
@@ -60,7 +35,7 @@ std::string why_not(const std::string& key, const Config& made_with, const Confi
 void require_resumable(const std::filesystem::path& run, const Config& made_with, const Config& now) {
   for (const ConfigDifference& d : config_differences(made_with, now)) {
     const std::string why = why_not(d.path, made_with, now);
-    if (why.empty() && std::ranges::find(kFree, d.path) != kFree.end()) continue;
+    if (why.empty() && is_free_on_resume(d.path)) continue;
     throw_user_error("{}: was started with {} = {} and cannot be resumed with {}{}{}; start a new run with --out",
                      run.string(), d.path, d.a.empty() ? "nothing" : d.a, d.b.empty() ? "nothing" : d.b,
                      why.empty() ? "" : ", ", why);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "config/data_types.h"
 #include "tasks/make.h"
 #include "tasks/task.h"
 
@@ -41,12 +42,12 @@ class ImageTask final : public Task {
     return sets;
   }
 
-  Shape sample(const Config& config, Split) const override { return image_sample(config.data); }
+  Shape sample(const Config& config, Split) const override { return data_type(config.data).sample(config.data.images); }
   int64_t most_rows(const Config& config, Split split) const override {
     if (split == Split::train) return config.training.batch_per_worker;
     // As far as the config tells.
     int64_t images = config.data.test_limit.value_or(std::numeric_limits<int64_t>::max());
-    if (config.data.type == DataType::synthetic) images = std::min(images, config.data.test_samples);
+    if (config.data.type == "synthetic") images = std::min(images, config.data.images.synthetic.test_samples);
     return std::min(config.training.eval_batch, images);
   }
 

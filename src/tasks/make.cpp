@@ -4,15 +4,9 @@
 
 #include <algorithm>
 
-#include "config/enum_names.h"
-#include "data/open.h"
-#include "models/alexnet.h"
-#include "models/lstm_lm.h"
-#include "models/resnet.h"
+#include "config/data_types.h"
 #include "optim/dgc/choose_overlap.h"
 #include "optim/grouped.h"
-#include "tasks/make_layers.h"
-#include "tasks/make_speech.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -33,97 +27,16 @@ class FirstSamples final : public ImageDataset {
   int64_t size_;
 };
 
-Network make_resnet(const ModelOptions& options, const Shape& image) {
-  const bool cifar = options.stem == Stem::cifar;
-  return make_resnet(
-      ResNetOptions{.stem = cifar ? ResNetOptions::Stem::cifar : ResNetOptions::Stem::imagenet,
-                    .shortcut = options.shortcut == Shortcut::projection ? ResNetOptions::Shortcut::projection
-                                                                         : ResNetOptions::Shortcut::identity_pad,
-                    .depth = options.depth,
-                    .width = options.width,
-                    .classes = options.classes},
-      image);
-}
-
-Network make_language_model(const LstmModelOptions& o, int64_t streams) {
-  if (o.vocabulary == 0) {
-    throw_user_error("model.vocabulary: only training looks at the data; set it to the number of words");
-  }
-  return make_lstm_lm({.vocabulary = o.vocabulary,
-                       .embedding = o.embedding,
-                       .hidden = o.hidden,
-                       .layers = o.layers,
-                       .dropout = static_cast<float>(o.dropout),
-                       .tied = o.tied,
-                       .init = static_cast<float>(o.init)},
-                      streams);
-}
-
 }  // namespace
 
 std::unique_ptr<ImageDataset> make_images(const Config& config, Split split) {
   const DataOptions& data = config.data;
-  DatasetOptions options;
-  options.type = kEnumNames<DataType>[static_cast<size_t>(data.type)];
-  options.path = data.path;
-  options.augment = {.pad_crop = static_cast<int>(data.augment.pad_crop),
-                     .flip = data.augment.flip,
-                     .min_scale = static_cast<float>(data.augment.min_scale),
-                     .max_scale = static_cast<float>(data.augment.max_scale),
-                     .min_ratio = static_cast<float>(data.augment.min_ratio),
-                     .max_ratio = static_cast<float>(data.augment.max_ratio)};
-  options.pad_to = data.pad_to;
-  options.image_size = data.image_size;
-  options.synthetic = {.train_samples = data.train_samples,
-                       .test_samples = data.test_samples,
-                       .height = data.height,
-                       .width = data.width,
-                       .channels = data.channels,
-                       .classes = data.classes,
-                       .noise = static_cast<float>(data.noise),
-                       .seed = config.seed};
-  auto dataset = open_dataset(options, split);
+  ImageOptions options = data.images;
+  options.synthetic.seed = config.seed;
+  auto dataset = data_type(data).open(data.path, options, split);
   const std::optional<int64_t> limit = split == Split::train ? data.train_limit : data.test_limit;
   if (!limit || *limit >= dataset->size()) return dataset;
   return std::make_unique<FirstSamples>(std::move(dataset), *limit);
-}
-
-Network make_network(const ModelOptions& options, const Shape& sample) {
-  switch (options.type) {
-    case ModelType::resnet:
-      return make_resnet(options, sample);
-    case ModelType::alexnet:
-      return make_alexnet({options.classes, static_cast<float>(options.dropout)}, sample);
-    case ModelType::layers:
-      return make_layer_list(options.layers, sample);
-    case ModelType::lstm_lm:
-      return make_language_model(options.lstm, sample[0]);
-    case ModelType::deep_speech:
-      return make_speech_network(options.speech, sample);
-  }
-  DGC_CHECK(false, "a model type that make_network does not know");
-}
-
-namespace {
-Shape padded(const Shape& image, int64_t side) {
-  return {std::max(image[0], side), std::max(image[1], side), image[2]};
-}
-}  // namespace
-
-Shape image_sample(const DataOptions& data) {
-  switch (data.type) {
-    case DataType::cifar10:
-      return padded({32, 32, 3}, data.pad_to);
-    case DataType::mnist:
-    case DataType::fashion_mnist:
-      return padded({28, 28, 1}, data.pad_to);
-    case DataType::image_folder:
-      return {data.image_size, data.image_size, 3};
-    case DataType::synthetic:
-      return {data.height, data.width, data.channels};
-    default:
-      DGC_CHECK(false, "data that are no images");
-  }
 }
 
 DType activation_type(Precision precision) {
@@ -194,29 +107,9 @@ void check_groups(const Config& config) {
 }
 
 LrSchedule make_lr_schedule(const Config& config) {
-  using Kind = LrSchedule::Kind;
-  static_assert(static_cast<int>(ScheduleType::constant) == static_cast<int>(Kind::constant));
-  static_assert(static_cast<int>(ScheduleType::step) == static_cast<int>(Kind::step));
-  static_assert(static_cast<int>(ScheduleType::cosine) == static_cast<int>(Kind::cosine));
-  static_assert(static_cast<int>(ScheduleType::polynomial) == static_cast<int>(Kind::polynomial));
-  static_assert(static_cast<int>(ScheduleType::plateau) == static_cast<int>(Kind::plateau));
-  static_assert(static_cast<int>(ScheduleType::exponential) == static_cast<int>(Kind::exponential));
-  const LearningRateOptions& o = config.learning_rate;
-  return {.kind = static_cast<Kind>(o.type),
-          .base = o.base,
-          .epochs = static_cast<double>(config.training.epochs),
-          .milestones = o.milestones,
-          .factor = o.factor,
-          .power = o.power,
-          .end = o.end,
-          .patience = o.patience,
-          .threshold = o.threshold,
-          .warmup_epochs = o.warmup_epochs,
-          .warmup_from = o.warmup_from};
-}
-
-SparsitySchedule make_sparsity_schedule(const OptimizerOptions& o) {
-  return {.final = o.sparsity, .warmup_epochs = o.warmup.epochs, .warmup = o.warmup.sparsity};
+  LrSchedule schedule = config.learning_rate;
+  schedule.epochs = static_cast<double>(config.training.epochs);
+  return schedule;
 }
 
 }  // namespace dgc

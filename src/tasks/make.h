@@ -4,22 +4,13 @@
 
 #include "config/options.h"
 #include "data/dataset.h"
-#include "models/network.h"
 #include "optim/dgc/dgc.h"
-#include "optim/lr_schedule.h"
 #include "optim/optimizer.h"
-#include "optim/sparsity_schedule.h"
 
 // From plain config options to objects. The only place that knows both.
 namespace dgc {
 
 std::unique_ptr<ImageDataset> make_images(const Config&, Split);
-// ImageDataset::sample() of a config's data, without opening it.
-Shape image_sample(const DataOptions&);
-
-// For a Dataset::sample(). Throws UserError where the layers do not fit one another or what they read, or
-// model.vocabulary is not known.
-Network make_network(const ModelOptions&, const Shape& sample);
 
 DType activation_type(Precision);
 
@@ -31,7 +22,6 @@ int64_t compressing_workers(const Config&, int64_t workers);
 void check_groups(const Config&);
 // For an optimizer of type "dgc". An overlap that is "auto" is not decided yet, and off.
 DgcOptions make_dgc_options(const Config&);
-LrSchedule make_lr_schedule(const Config&);
-SparsitySchedule make_sparsity_schedule(const OptimizerOptions&);
+LrSchedule make_lr_schedule(const Config&);  // the config's, over its epochs
 
 }  // namespace dgc

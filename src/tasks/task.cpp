@@ -2,22 +2,22 @@
 
 #include <spdlog/spdlog.h>
 
+#include "config/data_types.h"
 #include "models/executors.h"
 #include "tensor/errors.h"
 
 namespace dgc {
 
 const Task& task_of(const Config& config) {
-  switch (config.data.type) {
-    case DataType::text:
-      return text_task();
-    case DataType::an4:
-    case DataType::librispeech:
-    case DataType::speech_manifest:
-      return speech_task();
-    default:
+  switch (data_type(config.data).kind) {
+    case DataKind::images:
       return image_task();
+    case DataKind::text:
+      return text_task();
+    case DataKind::speech:
+      return speech_task();
   }
+  DGC_CHECK(false, "a kind of data that has no task");
 }
 
 std::string Task::batch_text(const Config& config) const {

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "config/model_types.h"
 #include "config/options.h"
 #include "kernels/backend.h"
 #include "run/checkpoint.h"

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "config/model_types.h"
 #include "dist/wire_sizes.h"
 #include "models/executor.h"
 #include "optim/dgc/layout.h"
@@ -69,7 +70,7 @@ std::vector<PlanFormat> plan_formats(const ParamLayout& params, const Config& co
   for (size_t values = 0; values < kWireValueNames.size(); ++values) {
     for (size_t indices = 0; indices < kWireIndexNames.size(); ++indices) {
       const WireFormat format{static_cast<WireValues>(values), static_cast<WireIndices>(indices)};
-      const DgcLayout layout = message_layout(params, config, config.optimizer.sparsity, format);
+      const DgcLayout layout = message_layout(params, config, config.optimizer.sparsity.final, format);
       const auto entries = static_cast<double>(std::max<int64_t>(layout.wire.entries(), 1));
       formats.push_back({format, wire_format_name(format), layout.sent_bytes(),
                          8 * static_cast<double>(layout.wire.message_bytes()) / entries});
@@ -81,8 +82,8 @@ std::vector<PlanFormat> plan_formats(const ParamLayout& params, const Config& co
 // The layouts of a run, one after another, with so many workers, groups and all.
 std::vector<DgcLayout> run_layouts(const Config& config, const ParamLayout& params, int64_t workers) {
   std::vector<double> sparsities;
-  if (config.optimizer.warmup.epochs > 0) sparsities = config.optimizer.warmup.sparsity;
-  sparsities.push_back(config.optimizer.sparsity);
+  if (config.optimizer.sparsity.warmup.epochs > 0) sparsities = config.optimizer.sparsity.warmup.sparsity;
+  sparsities.push_back(config.optimizer.sparsity.final);
   std::vector<DgcLayout> layouts;
   for (const double sparsity : sparsities) {
     layouts.push_back(
@@ -212,7 +213,7 @@ Plan make_plan(const Config& config) {
   const Network network = make_network(config.model, task_of(config).sample(config, Split::train));
   const ParamLayout params(network.params());
   Plan plan;
-  plan.sparsity = config.optimizer.sparsity;
+  plan.sparsity = config.optimizer.sparsity.final;
   plan.total.name = "total";
   plan_tensors(params, config, plan);
   plan.formats = plan_formats(params, config);

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "config/model_types.h"
 #include "kernels/backend.h"
 #include "optim/dgc/layout.h"
 #include "tasks/make.h"
@@ -32,7 +33,7 @@ Traffic compressed_traffic(const DgcLayout& layout, int64_t workers) {
 StepTraffic traffic_of(const ParamLayout& params, const Config& config, int64_t workers) {
   const auto numel = static_cast<double>(params.parameters());
   const int64_t groups = compressing_workers(config, workers);
-  const DgcLayout layout = make_dgc_layout(params, make_dgc_options(config), config.optimizer.sparsity, groups);
+  const DgcLayout layout = make_dgc_layout(params, make_dgc_options(config), config.optimizer.sparsity.final, groups);
   const Traffic shares = gather_traffic(workers, sizeof(WorkerShare));
   return {
       .dense = shares + sum_traffic(workers, 4 * numel),

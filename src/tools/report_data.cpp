@@ -44,7 +44,7 @@ RunData read_run(const std::filesystem::path& directory) {
   }
   run.traffic = traffic.means();
   const OptimizerOptions& optimizer = run.config.optimizer;
-  if (optimizer.type == OptimizerType::dgc && run.steps.back().epoch <= optimizer.warmup.epochs) {
+  if (optimizer.type == OptimizerType::dgc && run.steps.back().epoch <= optimizer.sparsity.warmup.epochs) {
     run.traffic.sent_bytes_after_warmup = run.traffic.ratio_after_warmup = kNoNumber;  // not there yet
   }
   return run;

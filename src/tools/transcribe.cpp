@@ -17,7 +17,7 @@ namespace {
 // Recording -> features, as the run's data had them.
 class Ear {
  public:
-  explicit Ear(const Config& config) : audio_(audio_options(config)), scratch_(feature_options(config)) {}
+  explicit Ear(const Config& config) : audio_(config.data.speech.audio), scratch_(feature_options(config)) {}
 
   // Fills a batch of one stream.
   void hear(const std::string& file, Batch& batch) {
@@ -63,7 +63,7 @@ class Listener {
 
 Config speech_config(const std::filesystem::path& run, const std::vector<std::string>& overrides) {
   const Config config = run_config(run, overrides);
-  if (config.model.type == ModelType::deep_speech) return config;
+  if (config.model.type == "deep_speech") return config;
   throw_user_error("{} is not the run of a speech model (model.type \"deep_speech\"): it cannot hear", run.string());
 }
 

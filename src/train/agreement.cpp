@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "config/config.h"
+#include "config/model_types.h"
 #include "run/run_directory.h"
 #include "run/version.h"
 #include "run/vocabulary_file.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/model_types.h"
 #include "tensor/errors.h"
 #include "train/interrupt.h"
 
@@ -55,7 +56,7 @@ Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communi
       record_(backend_, communicator, static_cast<int>(config.workers_per_rank)),
       statistics_sum_(backend_, communicator, static_cast<int>(config.workers_per_rank), statistics_.extent()),
       lr_(make_lr_schedule(config)),
-      sparsity_(make_sparsity_schedule(config.optimizer)) {
+      sparsity_(config.optimizer.sparsity) {
   check_fits(config, data.train);
   initialize(weights_, config.seed);
   initialize(mean_statistics_, config.seed);

@@ -36,7 +36,7 @@ const std::map<std::string, Strings> kMayInclude = {
     {"json", {"tensor/"}},
     {"data", {"tensor/", "json/lines.h"}},
     {"decode", {"tensor/", "data/"}},
-    {"config", {"tensor/", "json/"}},
+    {"config", {"tensor/", "layers/", "models/", "optim/", "data/", "json/"}},
     {"run", {"tensor/", "kernels/backend.h", "data/", "json/", "config/"}},
     {"tasks",
      {"tensor/", "kernels/backend.h", "dist/", "models/", "layers/", "optim/", "data/", "decode/", "config/", "run/"}},

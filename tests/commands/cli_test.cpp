@@ -159,7 +159,7 @@ TEST_CASE("the printed config is a config, and the same one") {
   dgc.write("again.json", first.out);
   const Result second = dgc.run({"config", "again.json"});
   CHECK(second.out == first.out);
-  CHECK(parse_config(first.out, "again.json").optimizer.sparsity == 0.97);
+  CHECK(parse_config(first.out, "again.json").optimizer.sparsity.final == 0.97);
   CHECK_THAT(dgc.run({"config", "--schema"}).out, Contains("\"$schema\""));
   CHECK_THAT(dgc.run({"config", "--reference"}).out, Contains("batch_per_worker"));
 }

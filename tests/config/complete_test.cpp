@@ -18,16 +18,16 @@ std::string said(const std::vector<std::string>& overrides) {
 TEST_CASE("depth decides stem, shortcut and width", "[config]") {
   // 50 and 152 are 6n+2 as well: ImageNet's meaning wins, unless the stem says otherwise.
   for (const int depth : {18, 34, 50, 101, 152}) {
-    const ModelOptions m = with({"model.depth=" + std::to_string(depth)}).model;
-    CHECK(m.stem == Stem::imagenet);
-    CHECK(m.shortcut == Shortcut::projection);
+    const ResNetOptions m = with({"model.depth=" + std::to_string(depth)}).model.resnet;
+    CHECK(m.stem == ResNetOptions::Stem::imagenet);
+    CHECK(m.shortcut == ResNetOptions::Shortcut::projection);
     CHECK(m.width == 64);
   }
   for (const int depth : {8, 14, 20, 32, 44, 56, 110, 1202}) {
-    CHECK(with({"model.depth=" + std::to_string(depth)}).model.stem == Stem::cifar);
+    CHECK(with({"model.depth=" + std::to_string(depth)}).model.resnet.stem == ResNetOptions::Stem::cifar);
   }
-  CHECK(with({"model.depth=50", "model.stem=cifar"}).model.width == 16);
-  CHECK(with({"model.shortcut=projection"}).model.shortcut == Shortcut::projection);
+  CHECK(with({"model.depth=50", "model.stem=cifar"}).model.resnet.width == 16);
+  CHECK(with({"model.shortcut=projection"}).model.resnet.shortcut == ResNetOptions::Shortcut::projection);
 }
 
 TEST_CASE("depths that do not exist are refused", "[config]") {

@@ -28,17 +28,17 @@ TEST_CASE("a list of layers becomes structs", "[config]") {
       {"type": "dropout", "p": 0.25}, {"type": "flatten"}, {"type": "linear", "out": 10}])")
                           .model.layers;
   REQUIRE(layers.size() == 7);
-  CHECK(layers[0].type == LayerType::conv2d);
-  CHECK(layers[0].out == 16);
-  CHECK(layers[0].stride == 2);
-  CHECK_FALSE(layers[0].bias);
-  CHECK(layers[1].relu);
-  CHECK(layers[2].type == LayerType::max_pool);
-  CHECK(layers[2].pad == 0);
-  CHECK(layers[3].k == 2);
-  CHECK(layers[3].size == 5);
-  CHECK(layers[4].p == 0.25);
-  CHECK(layers[6].bias);
+  CHECK(layers[0].type == "conv2d");
+  CHECK(layers[0].conv2d.out == 16);
+  CHECK(layers[0].conv2d.stride == 2);
+  CHECK_FALSE(layers[0].conv2d.bias);
+  CHECK(layers[1].batch_norm.relu);
+  CHECK(layers[2].type == "max_pool");
+  CHECK(layers[2].pool.pad == 0);
+  CHECK(layers[3].lrn.k == 2);
+  CHECK(layers[3].lrn.size == 5);
+  CHECK(layers[4].dropout.p == 0.25);
+  CHECK(layers[6].linear.bias);
 }
 
 TEST_CASE("a wrong layer is named by its place", "[config]") {

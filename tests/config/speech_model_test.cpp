@@ -24,14 +24,14 @@ std::string refused(const std::string& override) {
 
 TEST_CASE("a speech model's keys, and those that are left to it") {
   const Config c = parse_config(kSpeech, "speech.json");
-  CHECK(c.model.type == ModelType::deep_speech);
-  CHECK(c.model.speech.cell == SpeechCell::lstm);
+  CHECK(c.model.type == "deep_speech");
+  CHECK(c.model.speech.cell == RnnCell::lstm);
   CHECK(c.model.speech.layers == 5);
-  CHECK(c.model.speech.convolutions == SpeechConvolutionOptions{});
+  CHECK(c.model.speech.convolutions == SpeechConvolutions{});
   CHECK(c.model.speech.classes == 29);  // the apostrophe, 26 letters, the space, and the blank
   CHECK(c.data.speech.train == std::vector<std::string>{"train-clean-100"});
   CHECK(c.data.speech.test.empty());
-  CHECK(c.learning_rate.type == ScheduleType::exponential);
+  CHECK(c.learning_rate.type == LrSchedule::Type::exponential);
   CHECK(parse_config(resolved_json(c), "speech.json") == c);
 
   const Config other = parse_config(
@@ -42,7 +42,7 @@ TEST_CASE("a speech model's keys, and those that are left to it") {
   CHECK(other.model.speech.classes == 4);  // of two bytes, but one character
   CHECK(other.data.speech.train == std::vector<std::string>{"a", "b"});
   CHECK(other.data.speech.augment.mask.time_masks == 2);
-  CHECK(other.data.speech.features.kind == SpeechFeatures::log_mel);
+  CHECK(other.data.speech.features.kind == FeatureKind::log_mel);
   CHECK(other.model.speech.convolutions.channels == std::vector<int64_t>{8});
   CHECK(parse_config(resolved_json(other), "speech.json") == other);
 }

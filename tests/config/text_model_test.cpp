@@ -24,9 +24,9 @@ std::string refused(const std::string& from, const std::string& to) {
 
 TEST_CASE("a language model's keys, and those that are left to it") {
   const Config c = parse_config(kText, "lm.json");
-  CHECK(c.model.type == ModelType::lstm_lm);
+  CHECK(c.model.type == "lstm_lm");
   CHECK(c.model.lstm ==
-        LstmModelOptions{.vocabulary = 0, .embedding = 200, .hidden = 200, .layers = 3, .dropout = 0, .tied = true});
+        LstmLmOptions{.vocabulary = 0, .embedding = 200, .hidden = 200, .layers = 3, .dropout = 0, .tied = true});
   CHECK(c.data.text == TextDataOptions{.train = "a.txt",
                                        .valid = "b.txt",
                                        .test = "c.txt",

@@ -81,14 +81,12 @@ TEST_CASE("cifar10: what is wrong is named") {
   }
 }
 
-TEST_CASE("open_dataset: cifar10's mean and deviation, per channel, and pad_to 36 puts zeros around") {
+TEST_CASE("cifar10's mean and deviation, per channel, and pad_to 36 puts zeros around") {
   TempFolder folder;
   write_train(folder);
-  DatasetOptions options;
-  options.type = "cifar10";
-  options.path = folder.path();
+  ImageOptions options;
   options.pad_to = 36;
-  const auto dataset = open_dataset(options, Split::train);
+  const auto dataset = open_cifar10(folder.path(), options, Split::train);
   REQUIRE(dataset->shape() == ImageShape{36, 36, 3});
   std::vector<float> out(static_cast<size_t>(dataset->shape().numel()));
   CHECK(dataset->read(0, nullptr, out.data()) == 1);
@@ -100,17 +98,11 @@ TEST_CASE("open_dataset: cifar10's mean and deviation, per channel, and pad_to 3
   CHECK(first[2] == Approx((200 / 255.0 - 0.4465) / 0.2616));
 }
 
-TEST_CASE("open_dataset: wrong options are named by their key") {
+TEST_CASE("cifar10: wrong options are named by their key") {
   TempFolder folder;
   write_train(folder);
-  DatasetOptions options;
-  options.type = "cifar10";
-  options.path = folder.path();
-  const auto error = [&] { return user_error([&] { open_dataset(options, Split::train); }); };
-  SECTION("type") {
-    options.type = "cifar100";
-    CHECK_THAT(error(), Catch::Contains("data.type: \"cifar100\" is none of"));
-  }
+  ImageOptions options;
+  const auto error = [&] { return user_error([&] { open_cifar10(folder.path(), options, Split::train); }); };
   SECTION("pad_to") {
     options.pad_to = 31;
     CHECK_THAT(error(), Catch::Contains("data.pad_to: 31"));

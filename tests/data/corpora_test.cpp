@@ -73,18 +73,11 @@ TEST_CASE("LibriSpeech: its own layout") {
   CHECK_THAT(user_error([&] { read({"dev"}); }), Catch::Contains("/dev: there is no such folder"));
 
   // The usual subsets, and ones of choice.
-  SpeechDatasetOptions options;
-  options.type = "librispeech";
-  options.path = folder.path();
-  options.corpus.on_bad_example = OnBadExample::skip;
-  const auto complaint = [&](Split split) { return user_error([&] { open_speech(options, split); }); };
-  CHECK_THAT(complaint(Split::train), Catch::Contains("not one of 4 utterances") && Catch::Contains("cannot open it"));
-  CHECK_THAT(complaint(Split::test), Catch::Contains("not one of 2 utterances"));
-  options.train = {"train-other-500"};
-  CHECK_THAT(complaint(Split::train), Catch::Contains("not one of 1 utterances"));
-  options.path += "/test-clean";
-  options.train.clear();
-  CHECK_THAT(complaint(Split::train), Catch::Contains("no folder train-... in it"));
+  CHECK(list_librispeech(folder.path(), {}, Split::train).size() == 4);
+  CHECK(list_librispeech(folder.path(), {}, Split::test).size() == 2);
+  CHECK(list_librispeech(folder.path(), {"train-other-500"}, Split::train).size() == 1);
+  CHECK_THAT(user_error([&] { list_librispeech(folder.path() + "/test-clean", {}, Split::train); }),
+             Catch::Contains("no folder train-... in it"));
 }
 
 TEST_CASE("manifest: JSON Lines") {
@@ -117,16 +110,6 @@ TEST_CASE("manifest: JSON Lines") {
   CHECK_THAT(error, Catch::Contains(want));
 }
 
-TEST_CASE("speech: a type that is none, and options that are another type's") {
-  SpeechDatasetOptions options;
-  options.type = "timit";
-  CHECK_THAT(user_error([&] { open_speech(options, Split::train); }),
-             Catch::Contains("data.type: \"timit\" is none of"));
-  options.type = "an4";
-  options.train = {"x"};
-  CHECK_THAT(user_error([&] { open_speech(options, Split::train); }), Catch::Contains("data.train and data.test"));
-}
-
 // A manifest of three good recordings and one of each kind of bad ones.
 struct Mixed {
   Mixed() {
@@ -138,8 +121,9 @@ struct Mixed {
     write_text(folder, "text.wav", "not audio");
     folder.write("empty.wav", {});
     add("long.wav", "GO ON");
-    options.type = "speech_manifest";
-    options.path = folder.path();
+  }
+  std::unique_ptr<SpeechCorpus> open() const {
+    return std::make_unique<SpeechCorpus>(list_manifests(folder.path(), {}, Split::train), Alphabet(kEnglish), options);
   }
   void add(const std::string& path, const std::string& text) {
     manifest += "{\"path\": \"" + path + "\", \"text\": \"" + text + "\"}\n";
@@ -148,15 +132,15 @@ struct Mixed {
 
   TempFolder folder;
   std::string manifest;
-  SpeechDatasetOptions options;
+  SpeechCorpusOptions options;
 };
 
 TEST_CASE("corpus: from the shortest to the longest, with lengths out of headers") {
   Mixed mixed;
   mixed.add("short.flac", " YES ");
   mixed.add("middle.sph", "NO");
-  mixed.options.corpus.threads = GENERATE(1, 3);
-  const auto corpus = open_speech(mixed.options, Split::train);
+  mixed.options.threads = GENERATE(1, 3);
+  const auto corpus = mixed.open();
   REQUIRE(corpus->size() == 3);
   CHECK(corpus->utterance(0).text == "YES");
   CHECK(corpus->utterance(1).text == "NO");
@@ -181,9 +165,9 @@ TEST_CASE("corpus: bad examples are refused or skipped, and named either way") {
   }));
   mixed.add(path, text);
   mixed.add("short.flac", "YES");
-  CHECK_THAT(user_error([&] { open_speech(mixed.options, Split::train); }), Catch::Contains(want));
-  mixed.options.corpus.on_bad_example = OnBadExample::skip;
-  const auto corpus = open_speech(mixed.options, Split::train);
+  CHECK_THAT(user_error([&] { mixed.open(); }), Catch::Contains(want));
+  mixed.options.on_bad_example = OnBadExample::skip;
+  const auto corpus = mixed.open();
   CHECK(corpus->size() == 2);
   REQUIRE(corpus->skipped().size() == 1);
   CHECK_THAT(corpus->skipped()[0], Catch::Contains(want));
@@ -191,8 +175,8 @@ TEST_CASE("corpus: bad examples are refused or skipped, and named either way") {
 
 TEST_CASE("corpus: longer than data.max_seconds") {
   Mixed mixed;
-  mixed.options.corpus.audio.max_seconds = 0.3;
-  CHECK_THAT(user_error([&] { open_speech(mixed.options, Split::train); }),
+  mixed.options.audio.max_seconds = 0.3;
+  CHECK_THAT(user_error([&] { mixed.open(); }),
              Catch::Contains("long.wav: its 0.5 s are more than the 0.3 s of data.max_seconds"));
 }
 

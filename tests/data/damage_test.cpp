@@ -19,10 +19,16 @@ Bytes damaged(Bytes bytes, const Philox& rng) {
   return bytes;
 }
 
+struct Set {
+  decltype(&open_mnist) open;
+  std::string path;
+  ImageOptions options{.image_size = 16};
+};
+
 // Reads everything; true when that went well.
-bool reads(const DatasetOptions& options) {
+bool reads(const Set& set) {
   try {
-    const auto dataset = open_dataset(options, Split::train);
+    const auto dataset = set.open(set.path, set.options, Split::train);
     std::vector<float> out(static_cast<size_t>(dataset->shape().numel()));
     for (int64_t i = 0; i < dataset->size(); ++i) {
       const Draw draw(1, 0, i);
@@ -31,61 +37,52 @@ bool reads(const DatasetOptions& options) {
     }
     return true;
   } catch (const UserError& error) {
-    CHECK(std::string(error.what()).find(options.path) != std::string::npos);
+    CHECK(std::string(error.what()).find(set.path) != std::string::npos);
     return false;
   }
 }
 
-void damage(const TempFolder& folder, const DatasetOptions& options, const std::string& name, const Bytes& bytes,
-            int times) {
+void damage(const TempFolder& folder, const Set& set, const std::string& name, const Bytes& bytes, int times) {
   folder.write(name, bytes);
-  REQUIRE(reads(options));
+  REQUIRE(reads(set));
   int failed = 0;
   for (int i = 0; i < times; ++i) {
     folder.write(name, damaged(bytes, Philox(7, static_cast<uint64_t>(i))));
-    failed += !reads(options);
+    failed += !reads(set);
   }
   CHECK(failed > 0);
   folder.write(name, bytes);
 }
 
-DatasetOptions options_of(const std::string& type, const TempFolder& folder) {
-  DatasetOptions options;
-  options.type = type;
-  options.path = folder.path();
-  options.image_size = 16;
-  return options;
-}
-
 TEST_CASE("damaged idx files") {
   const TempFolder folder;
-  const DatasetOptions options = options_of("mnist", folder);
+  const Set set{open_mnist, folder.path()};
   const Bytes images = idx_bytes({0x803, 9, 4, 4}, counting(9 * 16)), labels = idx_bytes({0x801, 9}, counting(9));
   folder.write("train-labels-idx1-ubyte", labels);
-  SECTION("gzipped images") { damage(folder, options, "train-images-idx3-ubyte.gz", gzip(images), 400); }
-  SECTION("plain images") { damage(folder, options, "train-images-idx3-ubyte", images, 400); }
+  SECTION("gzipped images") { damage(folder, set, "train-images-idx3-ubyte.gz", gzip(images), 400); }
+  SECTION("plain images") { damage(folder, set, "train-images-idx3-ubyte", images, 400); }
   SECTION("labels") {
     folder.write("train-images-idx3-ubyte", images);
-    damage(folder, options, "train-labels-idx1-ubyte", labels, 400);
+    damage(folder, set, "train-labels-idx1-ubyte", labels, 400);
   }
 }
 
 TEST_CASE("damaged CIFAR-10 files") {
   const TempFolder folder;
   for (int i = 1; i <= 5; ++i) folder.write("data_batch_" + std::to_string(i) + ".bin", Bytes(3073, 9));
-  damage(folder, options_of("cifar10", folder), "data_batch_2.bin", Bytes(2 * 3073, 4), 100);
+  damage(folder, {open_cifar10, folder.path()}, "data_batch_2.bin", Bytes(2 * 3073, 4), 100);
 }
 
 TEST_CASE("damaged JPEG and PNG files") {
   const TempFolder folder;
-  const DatasetOptions options = options_of("image_folder", folder);
+  const Set set{open_image_folder, folder.path()};
   Bytes pixels(48 * 40 * 3);
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * i / 7);
-  SECTION("JPEG") { damage(folder, options, "train/a/x.jpg", rgb_jpeg(pixels, 48, 40), 400); }
+  SECTION("JPEG") { damage(folder, set, "train/a/x.jpg", rgb_jpeg(pixels, 48, 40), 400); }
   SECTION("JPEG with subsampling") {
-    damage(folder, options, "train/a/x.jpg", jpeg_bytes(pixels, 48, 40, TJPF_RGB, TJSAMP_420), 400);
+    damage(folder, set, "train/a/x.jpg", jpeg_bytes(pixels, 48, 40, TJPF_RGB, TJSAMP_420), 400);
   }
-  SECTION("PNG") { damage(folder, options, "train/a/x.png", png_bytes(pixels, 48, 40), 400); }
+  SECTION("PNG") { damage(folder, set, "train/a/x.png", png_bytes(pixels, 48, 40), 400); }
 }
 
 }  // namespace

@@ -127,13 +127,10 @@ TEST_CASE("idx: a folder in place of a file is an error") {
   CHECK_THAT(files.error(), Catch::Contains("train-images-idx3-ubyte: cannot"));
 }
 
-TEST_CASE("open_dataset: fashion_mnist normalises with its own mean and deviation") {
+TEST_CASE("fashion_mnist normalises with its own mean and deviation") {
   Files files;
   files.write();
-  DatasetOptions options;
-  options.type = "fashion_mnist";
-  options.path = files.folder.path();
-  const auto dataset = open_dataset(options, Split::train);
+  const auto dataset = open_fashion_mnist(files.folder.path(), {}, Split::train);
   CHECK(dataset->size() == 2);
   std::vector<float> out(6);
   CHECK(dataset->read(1, nullptr, out.data()) == 1);

@@ -15,11 +15,10 @@ std::vector<float> read(const ImageDataset& dataset, int64_t i) {
 }
 
 TEST_CASE("synthetic: sizes, and the same images each time") {
-  DatasetOptions options;
-  options.type = "synthetic";
+  ImageOptions options;
   options.synthetic = {.train_samples = 100, .test_samples = 40, .height = 7, .width = 9, .channels = 2, .classes = 3};
-  const auto a = open_dataset(options, Split::train), b = open_dataset(options, Split::train);
-  const auto test = open_dataset(options, Split::test);
+  const auto a = open_synthetic("", options, Split::train), b = open_synthetic("", options, Split::train);
+  const auto test = open_synthetic("", options, Split::test);
   CHECK(a->size() == 100);
   CHECK(test->size() == 40);
   CHECK(a->shape() == ImageShape{7, 9, 2});
@@ -27,7 +26,7 @@ TEST_CASE("synthetic: sizes, and the same images each time") {
   CHECK(read(*a, 50) != read(*a, 53));
   CHECK(read(*a, 3) != read(*test, 3));
   options.synthetic.seed = 2;
-  CHECK(read(*a, 50) != read(*open_dataset(options, Split::train), 50));
+  CHECK(read(*a, 50) != read(*open_synthetic("", options, Split::train), 50));
 }
 
 TEST_CASE("synthetic: the nearest mean of the training images tells the test images' classes") {

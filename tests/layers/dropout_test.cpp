@@ -23,7 +23,7 @@ TEST_CASE("dropout keeps a share of 1 - p and scales it up", "[layers]") {
   const auto backend = GENERATE(from_range(backends())).make();
   const auto p = GENERATE(0.f, 0.1f, 0.5f, 0.9f);
   CAPTURE(backend->name(), p);
-  const auto kept = mask(*backend, Dropout(p, "drop6"), {}, {100, 1000});
+  const auto kept = mask(*backend, Dropout({p}, "drop6"), {}, {100, 1000});
   size_t dropped = 0;
   for (const float y : kept) {
     if (y == 0) {
@@ -38,7 +38,7 @@ TEST_CASE("dropout keeps a share of 1 - p and scales it up", "[layers]") {
 
 TEST_CASE("dropout in backward uses the mask of forward", "[layers][grad]") {
   const auto backend = GENERATE(from_range(backends())).make();
-  const Dropout layer(0.4f, "drop6");
+  const Dropout layer({0.4f}, "drop6");
   LayerRun run(*backend, layer, {{3, 17}});
   run.run = {.seed = 5, .first_sample = 12};
   const auto kept = mask(*backend, layer, run.run, {3, 17});
@@ -49,7 +49,7 @@ TEST_CASE("dropout in backward uses the mask of forward", "[layers][grad]") {
 
 TEST_CASE("dropout is the identity in evaluation", "[layers]") {
   const auto backend = GENERATE(from_range(backends())).make();
-  const Dropout layer(0.5f, "drop6");
+  const Dropout layer({0.5f}, "drop6");
   LayerRun run(*backend, layer, {{5, 7}});
   run.run.training = false;
   CHECK(run.forward() == run.x());
@@ -59,7 +59,7 @@ TEST_CASE("a sample's mask depends on its number, not on how batches are cut", "
   const auto backend = GENERATE(from_range(backends())).make();
   const int64_t features = GENERATE(1, 6, 7, 64);  // also where a sample starts inside a block of four random numbers
   CAPTURE(backend->name(), features);
-  const Dropout layer(0.5f, "drop6");
+  const Dropout layer({0.5f}, "drop6");
   const auto whole = mask(*backend, layer, {.seed = 3, .first_sample = 40}, {8, features});
   std::vector<float> parts;
   for (const auto& [first, count] : {std::pair{40, 1}, std::pair{41, 5}, std::pair{46, 2}}) {
@@ -72,7 +72,7 @@ TEST_CASE("a sample's mask depends on its number, not on how batches are cut", "
 
 TEST_CASE("a recorded step draws the numbers of the step that the control names", "[layers]") {
   const auto backend = GENERATE(from_range(backends())).make();
-  const Dropout layer(0.5f, "drop6");
+  const Dropout layer({0.5f}, "drop6");
   const Buffer memory(backend->device(), sizeof(StepControl));
   StepControl control;
   control.step = 5;
@@ -85,15 +85,15 @@ TEST_CASE("a recorded step draws the numbers of the step that the control names"
 
 TEST_CASE("masks differ between seeds, samples and layers", "[layers]") {
   const auto backend = GENERATE(from_range(backends())).make();
-  const Dropout layer(0.5f, "drop6");
+  const Dropout layer({0.5f}, "drop6");
   const auto one = mask(*backend, layer, {.seed = 3}, {1, 100});
   CHECK(mask(*backend, layer, {.seed = 4}, {1, 100}) != one);
   CHECK(mask(*backend, layer, {.seed = 3, .first_sample = 1}, {1, 100}) != one);
-  CHECK(mask(*backend, Dropout(0.5f, "drop7"), {.seed = 3}, {1, 100}) != one);
-  CHECK(mask(*backend, Dropout(0.5f, "drop6"), {.seed = 3}, {1, 100}) == one);
+  CHECK(mask(*backend, Dropout({0.5f}, "drop7"), {.seed = 3}, {1, 100}) != one);
+  CHECK(mask(*backend, Dropout({0.5f}, "drop6"), {.seed = 3}, {1, 100}) == one);
 }
 
 TEST_CASE("dropout refuses a p below 0, or of 1 and more", "[layers]") {
-  CHECK_NOTHROW(Dropout(0, "d"));
-  for (const float p : {-0.1f, 1.f, 2.f, NAN}) CHECK_THROWS_AS(Dropout(p, "d"), UserError);
+  CHECK_NOTHROW(Dropout({0}, "d"));
+  for (const float p : {-0.1f, 1.f, 2.f, NAN}) CHECK_THROWS_AS(Dropout({p}, "d"), UserError);
 }

@@ -14,8 +14,11 @@ namespace {
 DeepSpeechOptions small(RnnCell cell, bool bidirectional) {
   return {.frequencies = 9,
           .classes = 5,
-          .convolutions = {{.channels = 2, .time = 3, .frequencies = 4},
-                           {.channels = 3, .time = 3, .frequencies = 2, .time_stride = 1, .frequency_stride = 1}},
+          .convolutions = {.channels = {2, 3},
+                           .kernel_frames = {3, 3},
+                           .kernel_frequencies = {4, 2},
+                           .stride_frames = {2, 1},
+                           .stride_frequencies = {2, 1}},
           .cell = cell,
           .layers = 2,
           .hidden = 4,
@@ -48,7 +51,7 @@ TEST_CASE("parameters of other shapes of the model, added up by hand", "[models]
   const DeepSpeechOptions an4{.cell = RnnCell::lstm, .layers = 5, .hidden = 800};
   const int64_t lstm = 2 * 4 * 800 * (672 + 800) + 4 * (2 * 4 * 800 * 1600 + 2 * 800) + 2 * 800 + 29 * 800;
   CHECK(parameters(an4) == convolutions + lstm);
-  const DeepSpeechOptions one_way{.layers = 3, .hidden = 100, .biases = true, .bidirectional = false, .lookahead = 20};
+  const DeepSpeechOptions one_way{.layers = 3, .hidden = 100, .bias = true, .bidirectional = false, .lookahead = 20};
   const int64_t gru = 300 * (672 + 100 + 2) + 2 * (300 * 202 + 200) + 20 * 100 + 200 + 29 * 100;
   CHECK(parameters(one_way) == convolutions + gru);
 }
@@ -183,7 +186,7 @@ TEST_CASE("a speech model says what does not fit", "[models]") {
   options.layers = 0;
   CHECK_THROWS_WITH(make_deep_speech(options, 1), Catch::Contains("model.layers"));
   options = small(RnnCell::gru, true);
-  options.convolutions[0].time = 4;
+  options.convolutions.kernel_frames[0] = 4;
   CHECK_THROWS_WITH(make_deep_speech(options, 1), Catch::Contains("odd"));
   options = small(RnnCell::gru, true);
   options.frequencies = 3;

@@ -111,7 +111,7 @@ TEST_CASE("evaluation and training compute the same where no layer tells them ap
   network.add("relu", std::make_unique<ActivationLayer>(Activation::relu), {1});
   network.add("max", std::make_unique<Pool>(PoolOptions{PoolKind::max, 3, 2, 1}), {2});
   network.add("average", std::make_unique<GlobalPool>(), {3});
-  network.add("fc", std::make_unique<Linear>(5, 4), {4});
+  network.add("fc", std::make_unique<Linear>(LinearOptions{5, 4}), {4});
   NetRun training(network, *backend, 6), evaluation(network, *backend, 6, Executor::Mode::evaluation);
   const auto y = training.output();
   CHECK(y.size() == 24);
@@ -233,7 +233,7 @@ TEST_CASE("a plan in which adding would spoil another gradient is refused", "[mo
   const auto backend = GENERATE(from_range(backends())).make();
   const auto tanh = [] { return std::make_unique<ActivationLayer>(Activation::tanh); };
   Network network({4});
-  network.add("weights", std::make_unique<Linear>(4, 4), {0});  // without any, nobody asks for gradients
+  network.add("weights", std::make_unique<Linear>(LinearOptions{4, 4}), {0});  // without any, nobody asks for gradients
   network.add("a", tanh(), {1});
   network.add("b", tanh(), {1});
   network.add("c", tanh(), {2});
@@ -242,7 +242,7 @@ TEST_CASE("a plan in which adding would spoil another gradient is refused", "[mo
   CHECK_THROWS_WITH(Executor(network, *backend, 1, Executor::Mode::training), Catch::Contains("share memory"));
 
   Network dead_end({4});
-  dead_end.add("a", std::make_unique<Linear>(4, 4), {0});
+  dead_end.add("a", std::make_unique<Linear>(LinearOptions{4, 4}), {0});
   dead_end.add("nobody reads this", tanh(), {1});
   dead_end.add("c", tanh(), {1});
   CHECK_THROWS_WITH(Executor(dead_end, *backend, 1, Executor::Mode::training), Catch::Contains("nobody reads this"));
@@ -265,9 +265,9 @@ class Doubled final : public Layer {
 TEST_CASE("layers before the first parameter are not asked for gradients", "[models]") {
   const auto backend = GENERATE(from_range(backends())).make();
   Network plain({4}), doubled({4});
-  plain.add("fc", std::make_unique<Linear>(4, 3), {0});
+  plain.add("fc", std::make_unique<Linear>(LinearOptions{4, 3}), {0});
   doubled.add("twice", std::make_unique<Doubled>(), {0});
-  doubled.add("fc", std::make_unique<Linear>(4, 3), {1});
+  doubled.add("fc", std::make_unique<Linear>(LinearOptions{4, 3}), {1});
   NetRun once(plain, *backend, 2), twice(doubled, *backend, 2);
   once.forward(), once.backward();
   twice.forward(), twice.backward();

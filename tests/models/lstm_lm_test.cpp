@@ -161,7 +161,7 @@ TEST_CASE("a language model's step depends on nothing that lay in its memory, an
 
 TEST_CASE("a steady step of a language model asks for no more memory", "[models]") {
   const auto backend = GENERATE(from_range(backends())).make();
-  const Network network = make_lstm_lm({.vocabulary = 50, .embedding = 24, .hidden = 24, .dropout = 0.2f}, 3);
+  const Network network = make_lstm_lm({.vocabulary = 50, .embedding = 24, .hidden = 24, .dropout = 0.2}, 3);
   LanguageNet net(network, *backend, 6);
   net.train();
   net.evaluate();
@@ -200,10 +200,10 @@ TEST_CASE("logits of single rows are those that the loss sees", "[models]") {
 }
 
 TEST_CASE("a language model says what does not fit", "[models]") {
-  CHECK_THROWS_WITH(make_lstm_lm({.embedding = 200, .hidden = 300}, 20),
+  CHECK_THROWS_WITH(make_lstm_lm({.vocabulary = 10000, .embedding = 200, .hidden = 300}, 20),
                     Catch::Contains("model.embedding (200)") && Catch::Contains("model.hidden (300)"));
-  CHECK_NOTHROW(make_lstm_lm({.embedding = 200, .hidden = 300, .tied = false}, 20));
+  CHECK_NOTHROW(make_lstm_lm({.vocabulary = 10000, .embedding = 200, .hidden = 300, .tied = false}, 20));
   CHECK_THROWS_WITH(make_lstm_lm({.layers = 0}, 20), Catch::Contains("model.layers"));
-  CHECK_THROWS_AS(make_lstm_lm({.vocabulary = 0}, 20), UserError);
-  CHECK_THROWS_AS(make_lstm_lm({.dropout = 1}, 20), UserError);
+  CHECK_THROWS_WITH(make_lstm_lm({.vocabulary = 0}, 20), Catch::StartsWith("model.vocabulary: "));
+  CHECK_THROWS_AS(make_lstm_lm({.vocabulary = 10, .embedding = 4, .hidden = 4, .dropout = 1}, 20), UserError);
 }

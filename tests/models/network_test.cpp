@@ -17,7 +17,7 @@ TEST_CASE("a network names its parameters after its layers, in their order", "[m
   const int a = net.add("stem.conv", std::make_unique<Conv2d>(Conv2dOptions{.in = 3, .out = 4, .bias = false}), {0});
   const int b = net.add("stem.bn", std::make_unique<BatchNorm>(BatchNormOptions{.channels = 4}), {a});
   const int c = net.add("pool", std::make_unique<GlobalPool>(), {b});
-  const int d = net.add("fc", std::make_unique<Linear>(4, 10), {c});
+  const int d = net.add("fc", std::make_unique<Linear>(LinearOptions{4, 10}), {c});
   CHECK(std::vector{a, b, c, d} == std::vector{1, 2, 3, 4});
   CHECK(net.output() == 4);
 
@@ -50,8 +50,8 @@ TEST_CASE("a network knows the shape of every tensor at any batch", "[models]") 
 TEST_CASE("a layer that does not fit is named", "[models]") {
   Network net({8, 6, 3});
   net.add("conv", std::make_unique<Conv2d>(Conv2dOptions{.in = 3, .out = 5}), {0});
-  CHECK_THROWS_AS(net.add("head.fc", std::make_unique<Linear>(5, 2), {1}), UserError);
-  CHECK_THROWS_WITH(net.add("head.fc", std::make_unique<Linear>(5, 2), {1}),
+  CHECK_THROWS_AS(net.add("head.fc", std::make_unique<Linear>(LinearOptions{5, 2}), {1}), UserError);
+  CHECK_THROWS_WITH(net.add("head.fc", std::make_unique<Linear>(LinearOptions{5, 2}), {1}),
                     Catch::StartsWith("layer head.fc: linear expects [batch, 5]") && Catch::Contains("[1, 8, 6, 5]"));
   CHECK(net.output() == 1);  // and nothing was added
   CHECK(net.params().size() == 2);
@@ -95,11 +95,11 @@ TEST_CASE("a loss may share a parameter with a layer: it exists once", "[models]
                     Catch::Contains("[7, 3]") && Catch::Contains("encoder.weight") && Catch::Contains("[7, 4]"));
   CHECK_THROWS_AS(chain(3).set_loss("decoder", decoder(), {{"weight", "nowhere"}}), InternalError);
   CHECK_THROWS_AS(tied.set_loss("decoder", decoder()), InternalError);
-  CHECK_THROWS_AS(tied.add("end", std::make_unique<Linear>(3, 3), {1}), InternalError);
+  CHECK_THROWS_AS(tied.add("end", std::make_unique<Linear>(LinearOptions{3, 3}), {1}), InternalError);
 }
 
 TEST_CASE("a tensor that no memory holds is named, and no product overflows", "[models]") {
-  const auto wide = [](int64_t in, int64_t out) { return std::make_unique<Linear>(in, out); };
+  const auto wide = [](int64_t in, int64_t out) { return std::make_unique<Linear>(LinearOptions{in, out}); };
   Network net({int64_t{1} << 20});
   CHECK_THROWS_WITH(net.add("fc", wide(int64_t{1} << 20, int64_t{1} << 20), {0}),
                     Catch::StartsWith("fc.weight: [1048576, 1048576] is more than the 2^36 numbers"));

@@ -14,7 +14,7 @@ Network imagenet(int64_t depth, int64_t classes = 1000) {
   return make_resnet({ResNetOptions::Stem::imagenet, kProjection, depth, 64, classes}, {224, 224, 3});
 }
 
-Network cifar(int64_t depth) { return make_resnet({.depth = depth}, {32, 32, 3}); }
+Network cifar(int64_t depth) { return make_resnet({.stem = ResNetOptions::Stem::cifar, .depth = depth}, {32, 32, 3}); }
 
 int64_t parameters(const Network& net) { return ParamLayout(net.params()).parameters(); }
 

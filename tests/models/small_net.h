@@ -35,7 +35,7 @@ inline Network residual_trunk(const Shape& image) {
 inline Network residual_net() {
   Network net = residual_trunk({5, 4, 2});
   net.append("flatten", std::make_unique<Flatten>());
-  net.append("fc", std::make_unique<Linear>(5 * 4 * 4, 3));
+  net.append("fc", std::make_unique<Linear>(LinearOptions{5 * 4 * 4, 3}));
   return net;
 }
 

@@ -8,7 +8,7 @@ using namespace dgc;
 
 TEST_CASE("sparsity rises by phases of equal length", "[schedule]") {
   SparsitySchedule s;
-  s.warmup_epochs = 4;
+  s.warmup.epochs = 4;
   CHECK(sparsity_at(s, 0) == 0.75);
   CHECK(sparsity_at(s, 0.999) == 0.75);
   CHECK(sparsity_at(s, 1) == 0.9375);
@@ -16,13 +16,13 @@ TEST_CASE("sparsity rises by phases of equal length", "[schedule]") {
   CHECK(sparsity_at(s, 3.999) == 0.996);
   CHECK(sparsity_at(s, 4) == 0.999);
   CHECK(sparsity_at(s, 100) == 0.999);
-  s.warmup_epochs = 1;  // PTB: all phases in the first epoch
+  s.warmup.epochs = 1;  // PTB: all phases in the first epoch
   CHECK(sparsity_at(s, 0.3) == 0.9375);
   CHECK(sparsity_at(s, 0.99) == 0.996);
-  s.warmup_epochs = 0;
+  s.warmup.epochs = 0;
   CHECK(sparsity_at(s, 0) == 0.999);
-  s.warmup_epochs = 2;
-  s.warmup = {};
+  s.warmup.epochs = 2;
+  s.warmup.sparsity = {};
   CHECK(sparsity_at(s, 0) == 0.999);
 }
 
@@ -32,13 +32,13 @@ TEST_CASE("learning rates by hand", "[schedule]") {
   s.epochs = 10;
   CHECK(learning_rate_at(s, 3) == 0.4);
 
-  s.kind = LrSchedule::Kind::step;
+  s.type = LrSchedule::Type::step;
   s.milestones = {2, 5};
   CHECK(learning_rate_at(s, 1.99) == 0.4);
   CHECK(learning_rate_at(s, 2) == Approx(0.04));
   CHECK(learning_rate_at(s, 9) == Approx(0.004));
 
-  s.kind = LrSchedule::Kind::cosine;
+  s.type = LrSchedule::Type::cosine;
   s.end = 0.1;
   CHECK(learning_rate_at(s, 0) == Approx(0.4));
   CHECK(learning_rate_at(s, 5) == Approx(0.25));
@@ -46,12 +46,12 @@ TEST_CASE("learning rates by hand", "[schedule]") {
   CHECK(learning_rate_at(s, 10) == Approx(0.1));
   CHECK(learning_rate_at(s, 11) == Approx(0.1));
 
-  s.kind = LrSchedule::Kind::polynomial;
+  s.type = LrSchedule::Type::polynomial;
   s.power = 2;
   CHECK(learning_rate_at(s, 5) == Approx(0.1 + 0.3 * 0.25));
   CHECK(learning_rate_at(s, 12) == Approx(0.1));
 
-  s.kind = LrSchedule::Kind::exponential;
+  s.type = LrSchedule::Type::exponential;
   s.factor = 0.5;
   CHECK(learning_rate_at(s, 0.99) == 0.4);
   CHECK(learning_rate_at(s, 1) == Approx(0.2));
@@ -70,7 +70,7 @@ TEST_CASE("warm-up is a straight line to the schedule's value", "[schedule]") {
 
 TEST_CASE("plateau: the rate falls when the loss stops falling", "[schedule]") {
   LrSchedule s;
-  s.kind = LrSchedule::Kind::plateau;
+  s.type = LrSchedule::Type::plateau;
   s.base = 20;
   s.factor = 0.25;
   s.patience = 1;

@@ -1,5 +1,6 @@
 #include <catch.hpp>
 
+#include "config/model_types.h"
 #include "data/text.h"
 #include "tasks/make.h"
 #include "tasks/task.h"

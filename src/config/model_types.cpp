@@ -1,0 +1,203 @@
+#include "config/model_types.h"
+
+#include <algorithm>
+
+#include "config/layer_types.h"
+#include "config/table.h"
+
+namespace dgc {
+
+template <>
+inline constexpr auto kEnumNames<ResNetOptions::Stem> = std::to_array<std::string_view>({"auto", "cifar", "imagenet"});
+template <>
+inline constexpr auto kEnumNames<ResNetOptions::Shortcut> = std::to_array<std::string_view>({"auto", "identity_pad",
+                                                                                             "projection"});
+template <>
+inline constexpr auto kEnumNames<RnnCell> = std::to_array<std::string_view>({"lstm", "gru", "tanh", "relu"});
+
+namespace {
+
+constexpr int64_t kWidest = 1000000;
+
+void complete_nothing(Config&, const Origin&) {}
+
+template <class Part>
+Key& add_classes(const Part& part, auto member) {
+  return part.add("classes", member, "Outputs").must_be_given().at_least(2).at_most(1000000);
+}
+
+void resnet_keys(const ModelSection& model) {
+  const auto resnet = model.part(&ModelOptions::resnet);
+  resnet
+      .add("depth", &ResNetOptions::depth,
+           "6n+2 (8, 14, 20, ...) with the CIFAR stem; 18, 34, 50, 101, 152 with ImageNet's")
+      .must_be_given()
+      .at_least(8)
+      .at_most(1202);
+  add_classes(resnet, &ResNetOptions::classes);
+  resnet
+      .add("width", &ResNetOptions::width,
+           "Channels of the first stage; 0: 16 with the CIFAR stem, 64 with ImageNet's (which allows nothing else)")
+      .at_least(0)
+      .at_most(4096);
+  resnet.add("stem", &ResNetOptions::stem,
+             "`cifar`: 3x3, three stages; `imagenet`: 7x7 and a max pool, four stages; `auto`: `imagenet` for its five "
+             "depths, else `cifar`");
+  resnet.add(
+      "shortcut", &ResNetOptions::shortcut,
+      "Where the shape changes: zero padding (no parameters) or a 1x1 convolution; `auto`: `identity_pad` with the "
+      "CIFAR stem, `projection` with ImageNet's");
+}
+
+void complete_resnet(Config& config, const Origin& origin) {
+  using Options = ResNetOptions;
+  const Options& model = config.model.resnet = completed(config.model.resnet);
+  if (model.stem == Options::Stem::cifar) {
+    if (model.depth % 6 == 2) return;
+    origin.refuse("model.depth", fmt::format("{} is no depth of a CIFAR ResNet (6n+2: 8, 14, 20, 26, 32, 44, 56, 110, "
+                                             "...), nor of ImageNet's 18, 34, 50, 101, 152",
+                                             model.depth));
+  }
+  if (!is_imagenet_depth(model.depth)) {
+    origin.refuse("model.depth",
+                  fmt::format("{} is none of 18, 34, 50, 101, 152, which model.stem \"imagenet\" needs", model.depth));
+  }
+  if (model.shortcut == Options::Shortcut::identity_pad) {
+    origin.refuse("model.shortcut", "\"identity_pad\" goes with model.stem \"cifar\"; use \"projection\"");
+  }
+  constexpr int64_t kImagenetWidth = 64;
+  if (model.width != kImagenetWidth) {
+    origin.refuse("model.width",
+                  fmt::format("with model.stem \"imagenet\" it is {}, not {}", kImagenetWidth, model.width));
+  }
+}
+
+void alexnet_keys(const ModelSection& model) {
+  const auto alexnet = model.part(&ModelOptions::alexnet);
+  add_classes(alexnet, &AlexNetOptions::classes);
+  alexnet.add("dropout", &AlexNetOptions::dropout, "Share dropped before each of the first two linear layers")
+      .at_least(0)
+      .less_than(1);
+}
+
+void layer_list_keys(const ModelSection& model) {
+  model.add("layers", &ModelOptions::layers, "The network, input first; see below").must_be_given().items(1);
+}
+
+void lstm_keys(const ModelSection& model) {
+  const auto lstm = model.part(&ModelOptions::lstm);
+  lstm.add("vocabulary", &LstmLmOptions::vocabulary,
+           "Words; 0: as many as the data has. `dgc plan`, which does not open the data, needs a number")
+      .at_least(0);
+  lstm.add("hidden", &LstmLmOptions::hidden, "Width of each LSTM layer").must_be_given().at_least(1).at_most(kWidest);
+  lstm.add("embedding", &LstmLmOptions::embedding, "Width of a word's vector; 0: `hidden`, which `tied` demands")
+      .at_least(0)
+      .at_most(kWidest);
+  lstm.add("layers", &LstmLmOptions::layers, "LSTM layers").at_least(1).at_most(1000);
+  lstm.add("dropout", &LstmLmOptions::dropout, "Share dropped after the embedding and after each LSTM layer")
+      .at_least(0)
+      .less_than(1);
+  lstm.add("tied", &LstmLmOptions::tied, "The decoder's matrix is the embedding's: one tensor, counted and sent once");
+  lstm.add("init", &LstmLmOptions::init, "Weights start uniform in +-`init`, the decoder's bias at 0")
+      .more_than(0)
+      .at_most(100);
+}
+
+void complete_lstm(Config& config, const Origin& origin) {
+  LstmLmOptions& model = config.model.lstm;
+  if (model.embedding == 0) model.embedding = model.hidden;
+  if (model.tied && model.embedding != model.hidden) {
+    origin.refuse("model.embedding",
+                  fmt::format("{}, but model.hidden is {}: with model.tied they must be equal; set model.tied to false",
+                              model.embedding, model.hidden));
+  }
+}
+
+void speech_keys(const ModelSection& model) {
+  const auto net = model.part(&ModelOptions::speech);
+  const auto convolutions = net.section("convolutions", &DeepSpeechOptions::convolutions);
+  using Convolutions = SpeechConvolutions;
+  const auto each = [&](const char* name, std::vector<int64_t> Convolutions::*member, const char* doc) {
+    convolutions.add(name, member, doc).items(1).at_least(1).at_most(4096);
+  };
+  each("channels", &Convolutions::channels, "Of each convolution, first to last; as many as there are convolutions");
+  each("kernel_frames", &Convolutions::kernel_frames, "Their sizes in time; odd");
+  each("kernel_frequencies", &Convolutions::kernel_frequencies, "Their sizes in frequency, which is not padded");
+  each("stride_frames", &Convolutions::stride_frames, "Frames from one window to the next: 2 halves what follows");
+  each("stride_frequencies", &Convolutions::stride_frequencies, "Frequencies from one window to the next");
+  net.add("cell", &DeepSpeechOptions::cell, "Of the recurrent layers");
+  net.add("layers", &DeepSpeechOptions::layers, "Recurrent layers").at_least(1).at_most(1000);
+  net.add("hidden", &DeepSpeechOptions::hidden, "Width of each direction of a recurrent layer")
+      .at_least(1)
+      .at_most(kWidest);
+  net.add("bias", &DeepSpeechOptions::bias, "Recurrent layers with biases");
+  net.add("bidirectional", &DeepSpeechOptions::bidirectional,
+          "The sum of both directions; false: forward alone, with a lookahead convolution behind the last layer");
+  net.add("lookahead", &DeepSpeechOptions::lookahead, "Steps that convolution sees, its own counted")
+      .at_least(1)
+      .at_most(10000);
+}
+
+// Each byte of UTF-8 that does not continue a character begins one.
+int64_t characters(const std::string& text) {
+  return std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; });
+}
+
+void complete_speech(Config& config, const Origin& origin) {
+  const SpeechConvolutions& o = config.model.speech.convolutions;
+  const auto require_length = [&](const char* key, const std::vector<int64_t>& list) {
+    if (list.size() == o.channels.size()) return;
+    origin.refuse(fmt::format("model.convolutions.{}", key),
+                  fmt::format("{} entries, but model.convolutions.channels has {}: one for each convolution",
+                              list.size(), o.channels.size()));
+  };
+  require_length("kernel_frames", o.kernel_frames);
+  require_length("kernel_frequencies", o.kernel_frequencies);
+  require_length("stride_frames", o.stride_frames);
+  require_length("stride_frequencies", o.stride_frequencies);
+  for (const int64_t frames : o.kernel_frames) {
+    if (frames % 2 == 0) {
+      origin.refuse("model.convolutions.kernel_frames",
+                    fmt::format("{} is even; use {} or {}", frames, frames - 1, frames + 1));
+    }
+  }
+  config.model.speech.classes = characters(config.data.speech.alphabet) + 1;  // and CTC's blank
+}
+
+Network make_speech_network(const ModelOptions& o, const Shape& sample) {
+  DeepSpeechOptions speech = o.speech;
+  speech.frequencies = sample[1];
+  return make_deep_speech(speech, sample[0]);
+}
+
+}  // namespace
+
+const std::vector<ModelType>& model_types() {
+  using Options = ModelOptions;
+  static const std::vector<ModelType> all = {
+      {"resnet", DataKind::images, resnet_keys, complete_resnet, [](const Options& o) { return o.resnet.classes; },
+       [](const Options& o, const Shape& image) { return make_resnet(o.resnet, image); }},
+      {"alexnet", DataKind::images, alexnet_keys, complete_nothing, [](const Options& o) { return o.alexnet.classes; },
+       [](const Options& o, const Shape& image) { return make_alexnet(o.alexnet, image); }},
+      {"layers", DataKind::images, layer_list_keys, complete_nothing, nullptr,
+       [](const Options& o, const Shape& image) { return make_layer_list(o.layers, image); }},
+      {"lstm_lm", DataKind::text, lstm_keys, complete_lstm, nullptr,
+       [](const Options& o, const Shape& sample) { return make_lstm_lm(o.lstm, sample[0]); }},
+      {"deep_speech", DataKind::speech, speech_keys, complete_speech, nullptr, make_speech_network}};
+  return all;
+}
+
+const ModelType& model_type(const ModelOptions& model) { return row_named(model_types(), model.type); }
+
+void add_model_keys(Keys& keys) {
+  auto model = Section<Config>(keys).section("model", &Config::model);
+  model.select("type", &ModelOptions::type, names_of(model_types()),
+               "`resnet`, `alexnet` (grouped convolutions), your own list of `layers`, `lstm_lm`: a word model of "
+               "embedding, LSTM layers and decoder, or `deep_speech`: characters from sound, by convolutions, "
+               "recurrent layers and CTC");
+  for (const ModelType& type : model_types()) type.add_keys(model.only({type.name}));
+}
+
+Network make_network(const ModelOptions& model, const Shape& sample) { return model_type(model).make(model, sample); }
+
+}  // namespace dgc
