@@ -2,7 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "data/text.h"
+#include "data/text/text.h"
 #include "run/vocabulary_file.h"
 #include "tasks/make.h"
 #include "tasks/make_speech.h"

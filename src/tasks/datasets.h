@@ -6,7 +6,7 @@
 
 #include "config/options.h"
 #include "data/dataset.h"
-#include "data/vocabulary.h"
+#include "data/text/vocabulary.h"
 
 // From a config to the data it names.
 namespace dgc {

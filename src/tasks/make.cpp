@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "config/enum_names.h"
-#include "data/open.h"
+#include "data/images/open_images.h"
 #include "models/alexnet.h"
 #include "models/executors.h"
 #include "models/lstm_lm.h"
@@ -62,7 +62,7 @@ Network make_language_model(const LstmModelOptions& o, int64_t streams) {
 
 std::unique_ptr<ImageDataset> make_images(const Config& config, Split split) {
   const DataOptions& data = config.data;
-  DatasetOptions options;
+  ImageDatasetOptions options;
   options.type = kEnumNames<DataType>[static_cast<size_t>(data.type)];
   options.path = data.path;
   options.augment = {.pad_crop = static_cast<int>(data.augment.pad_crop),
@@ -81,7 +81,7 @@ std::unique_ptr<ImageDataset> make_images(const Config& config, Split split) {
                        .classes = data.classes,
                        .noise = static_cast<float>(data.noise),
                        .seed = config.seed};
-  auto dataset = open_dataset(options, split);
+  auto dataset = open_images(options, split);
   const std::optional<int64_t> limit = split == Split::train ? data.train_limit : data.test_limit;
   if (!limit || *limit >= dataset->size()) return dataset;
   return std::make_unique<FirstSamples>(std::move(dataset), *limit);

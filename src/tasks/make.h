@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "config/options.h"
-#include "data/dataset.h"
+#include "data/images/image_dataset.h"
 #include "models/network.h"
 #include "optim/dgc_layout.h"
 #include "optim/lr_schedule.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "config/enum_names.h"
-#include "data/open_speech.h"
+#include "data/speech/open_speech.h"
 #include "models/deep_speech.h"
 
 namespace dgc {

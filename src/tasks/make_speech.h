@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "config/options.h"
-#include "data/speech.h"
+#include "data/speech/speech.h"
 #include "models/network.h"
 
 // From a speech model's config options to objects.

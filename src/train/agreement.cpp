@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "config/config.h"
-#include "data/speech.h"
-#include "data/text.h"
+#include "data/speech/speech.h"
+#include "data/text/text.h"
 #include "run/run_directory.h"
 #include "run/version.h"
 #include "run/vocabulary_file.h"

@@ -11,7 +11,8 @@ namespace {
 
 std::vector<int64_t> evaluation_rows(const Dataset& dataset, int64_t rows) {
   if (dataset.most_labels() > 0) return padded_lengths(dataset.rows());
-  return {std::min(rows, dataset.rows()), dataset.rows() % rows};
+  const int64_t full = std::min(rows, dataset.rows());
+  return {full, dataset.rows() % full};
 }
 
 }  // namespace
@@ -21,13 +22,13 @@ void set_speech(EvalMetrics& metrics, const EvalSums& sums) {
   metrics.errors = {sums.words.rate(), sums.characters.rate(), static_cast<int64_t>(sums.top5)};
 }
 
-Evaluator::Evaluator(const Network& network, Backend& backend, const Dataset& dataset, int64_t rows, int loader_threads,
-                     DType activations)
+Evaluator::Evaluator(const Network& network, Backend& backend, const Dataset& dataset, int64_t batch,
+                     int loader_threads, DType activations)
     : backend_(backend),
       dataset_(dataset),
       loader_threads_(loader_threads),
-      rows_(std::min(rows, dataset.rows())),
-      executors_(network, backend, evaluation_rows(dataset, rows_), Executor::Mode::evaluation, activations),
+      batch_(batch),
+      executors_(network, backend, evaluation_rows(dataset, batch), Executor::Mode::evaluation, activations),
       state_layout_(network.state()),
       state_(backend.device(), state_layout_),
       speech_(dynamic_cast<const Speech*>(&dataset)) {
@@ -54,7 +55,7 @@ EvalSums Evaluator::run(const Arena& weights, const Arena& statistics,
   Device& device = *backend_.device();
   device.zero(state_.data(), state_.bytes());
   if (scorer_) scorer_->start();
-  const auto batches = dataset_.evaluation_batches(rows_, {.threads = loader_threads_, .ahead = 2});
+  const auto batches = dataset_.evaluation_batches(batch_, {.threads = loader_threads_, .ahead = 2});
   while (const Batch* batch = batches->next()) {
     input_->stage(*batch);
     input_->arrive();

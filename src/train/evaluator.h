@@ -27,8 +27,9 @@ void set_speech(EvalMetrics&, const EvalSums&);
 // given must outlive it.
 class Evaluator {
  public:
-  // rows: of a batch; of speech they are as many as its utterances have frames.
-  Evaluator(const Network&, Backend&, const Dataset&, int64_t rows, int loader_threads, DType activations = DType::f32);
+  // batch: as for Dataset::evaluation_batches().
+  Evaluator(const Network&, Backend&, const Dataset&, int64_t batch, int loader_threads,
+            DType activations = DType::f32);
 
   size_t activation_bytes() const;
   void attach(void* memory);  // of activation_bytes()
@@ -44,8 +45,8 @@ class Evaluator {
   Backend& backend_;
   const Dataset& dataset_;
   int loader_threads_;
-  int64_t rows_;         // of a full batch
-  Executors executors_;  // for that and, where there is one, the smaller last one; of speech for some lengths
+  int64_t batch_;
+  Executors executors_;  // for a full batch and, where there is one, the smaller last one; of speech for some lengths
   std::unique_ptr<BatchInput> input_;
   ParamLayout state_layout_;
   Arena state_;

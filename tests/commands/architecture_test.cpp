@@ -33,7 +33,10 @@ const std::map<std::string, Strings> kMayInclude = {
     {"models", {"tensor/", "layers/"}},
     {"optim", {"tensor/", "kernels/backend.h", "kernels/dgc_args.h", "kernels/dgc_deal.h", "dist/"}},
     {"json", {"tensor/"}},
-    {"data", {"tensor/", "json/lines.h"}},
+    {"data", {"tensor/"}},
+    {"data/images", {"tensor/", "data/batches.h", "data/dataset.h", "data/file.h", "data/sampling.h"}},
+    {"data/text", {"tensor/", "data/batches.h", "data/dataset.h", "data/file.h", "data/sampling.h"}},
+    {"data/speech", {"tensor/", "data/batches.h", "data/dataset.h", "data/file.h", "data/sampling.h"}},
     {"decode", {"tensor/", "data/"}},
     {"config", {"tensor/", "json/"}},
     {"run", {"tensor/", "kernels/backend.h", "data/", "json/", "config/"}},
@@ -53,7 +56,7 @@ const std::map<std::string, Strings> kMayInclude = {
 const std::map<std::string, Strings> kFileMayInclude = {
     {"commands/info.cpp",
      {"kernels/backend.h", "dist/communicator.h", "dist/launch.h"}},  // `dgc info` lists what this build has
-    {"data/speech_manifest.cpp", {"json/lines.h"}},                   // and only config knows JSON
+    {"data/speech/manifest.cpp", {"json/lines.h"}},                   // a list of JSON Lines
 };
 
 // Libraries that one folder or file hides from all others.
@@ -161,11 +164,14 @@ TEST_CASE("the architecture check sees what it looks for") {
       {"layers/pool.cpp", "#include \"kernels/cpu/cpu_backend.h\"", true},
       {"layers/pool.cpp", "  #  include \"optim/optimizer.h\"  // why not", true},
       {"models/resnet.cpp", "#include \"optim/optimizer.h\"", true},
-      {"data/loader.cpp", "#include \"config/options.h\"", true},
-      {"data/an4.cpp", "#include \"json/lines.h\"", true},
-      {"data/speech_manifest.cpp", "#include \"json/lines.h\"", false},
-      {"data/loader.cpp", "#include \"decode/beam.h\"", true},
-      {"decode/beam.cpp", "#include \"data/alphabet.h\"", false},
+      {"data/batches.cpp", "#include \"config/options.h\"", true},
+      {"data/speech/an4.cpp", "#include \"json/lines.h\"", true},
+      {"data/speech/manifest.cpp", "#include \"json/lines.h\"", false},
+      {"data/dataset.h", "#include \"data/text/text.h\"\n#pragma once", true},
+      {"data/images/idx.cpp", "#include \"data/file.h\"", false},
+      {"data/images/idx.cpp", "#include \"data/text/text_file.h\"", true},
+      {"data/speech/speech.cpp", "#include \"decode/beam.h\"", true},
+      {"decode/beam.cpp", "#include \"data/speech/alphabet.h\"", false},
       {"decode/beam.cpp", "#include <sndfile.h>", true},
       {"commands/train.cpp", "#include \"kernels/backend.h\"", true},
       {"commands/info.cpp", "#include \"kernels/backend.h\"", false},

@@ -2,7 +2,7 @@
 
 #include <catch.hpp>
 
-#include "data/text.h"
+#include "data/text/text.h"
 #include "tasks/make.h"
 #include "tensor/errors.h"
 #include "tests/data/fixtures.h"
