@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "config/table.h"
-#include "data/open.h"
-#include "data/open_speech.h"
+#include "data/images/open_images.h"
+#include "data/speech/open_speech.h"
 
 namespace dgc {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "config/options.h"
 #include "data/dataset.h"
-#include "data/utterances.h"
+#include "data/speech/utterances.h"
 
 namespace dgc {
 

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "data/alphabet.h"
-#include "data/audio.h"
-#include "data/augment_speech.h"
-#include "data/bad_example.h"
-#include "data/features.h"
-#include "data/options.h"
-#include "data/speech_order.h"
+#include "data/images/options.h"
+#include "data/speech/alphabet.h"
+#include "data/speech/audio.h"
+#include "data/speech/augment.h"
+#include "data/speech/bad_example.h"
+#include "data/speech/features.h"
+#include "data/speech/order.h"
 #include "layers/batch_norm.h"
 #include "layers/conv2d.h"
 #include "layers/dropout.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "data/batch.h"
-#include "tensor/rng.h"
+#include "data/batches.h"
+#include "data/sampling.h"
 #include "tensor/shape.h"
 
 namespace dgc {
@@ -39,56 +39,13 @@ class Dataset {
 
   // Sampling's samples are size(), its batch_per_worker rows. Throws UserError when that would be none.
   virtual int64_t steps_per_epoch(const Sampling&) const = 0;
-  // Of a rank's workers: all of them at start_step in worker order, then at the next step, without end. The dataset
-  // must outlive them, as it must those of the next.
-  virtual std::unique_ptr<Batches> training_batches(const LoaderOptions&) const = 0;
-  // All of it once, in order, so many rows at a time; the last batch may have fewer.
-  virtual std::unique_ptr<Batches> evaluation_batches(int64_t rows, const PrefetchOptions&) const = 0;
+  // The dataset must outlive the batches.
+  virtual std::unique_ptr<Batches> training_batches(const WorkerBatches&, const PrefetchOptions&) const = 0;
+  // All of it once, in order, not augmented; the last batch may be smaller. batch: images, or places in each stream of
+  // a text; of utterances, as many as the set has streams.
+  virtual std::unique_ptr<Batches> evaluation_batches(int64_t batch, const PrefetchOptions&) const = 0;
   // Rows of an evaluation. Of text size() is so many times its streams; of speech, the most that any batch can have.
   virtual int64_t rows() const = 0;
-};
-
-struct ImageShape {
-  int64_t height = 0, width = 0, channels = 0;
-  int64_t numel() const { return height * width * channels; }
-  bool operator==(const ImageShape&) const = default;
-};
-
-// The random numbers of one sample in one epoch. A pure function of (seed, epoch, sample, slot): augmentation is the
-// same whichever worker or thread reads the sample, and after a resume.
-class Draw {
- public:
-  Draw(uint64_t seed, int64_t epoch, int64_t sample)
-      : rng_(seed, rng_stream("augment", static_cast<uint64_t>(epoch))),
-        first_(static_cast<uint64_t>(sample) * kSlots) {}
-
-  static constexpr uint64_t kSlots = 64;  // numbers a sample may use
-
-  float uniform(uint64_t slot) const { return rng_.uniform(first_ + slot); }
-  uint32_t below(uint64_t slot, uint32_t n) const { return rng_.below(first_ + slot, n); }
-
- private:
-  Philox rng_;
-  uint64_t first_;
-};
-
-// Labelled images of one shape. Batches come from data/loader.h.
-class ImageDataset : public Dataset {
- public:
-  virtual ImageShape shape() const = 0;  // of what read() writes
-
-  // Writes sample i, normalised, as fp32 [height, width, channels], and returns its label in [0, classes()). With a
-  // draw it is augmented; without (evaluation) it is not. Safe to call from several threads. Throws UserError that
-  // names the file when it cannot be decoded.
-  virtual int32_t read(int64_t i, const Draw* draw, float* out) const = 0;
-
-  Shape sample() const final { return {shape().height, shape().width, shape().channels}; }
-  int64_t rows() const final { return size(); }
-  std::vector<Trait> traits() const final;
-  std::vector<Trait> fingerprint() const final;
-  int64_t steps_per_epoch(const Sampling& sampling) const final { return sampling.steps_per_epoch(); }
-  std::unique_ptr<Batches> training_batches(const LoaderOptions&) const final;
-  std::unique_ptr<Batches> evaluation_batches(int64_t rows, const PrefetchOptions&) const final;
 };
 
 }  // namespace dgc

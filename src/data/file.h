@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -37,5 +38,10 @@ bool is_there(const std::string& path);
 
 // Throws UserError with `fix` ("run data/cifar10 to get it") unless path is a folder.
 void require_folder(const std::string& path, const std::string& fix);
+
+// Calls `line` for every line of a text file (also a gzip file) without its line break, where = "PATH: line N". Throws
+// UserError with `fix` when there is no such file.
+void for_each_line(const std::string& path, const std::string& fix,
+                   const std::function<void(const std::string& line, const std::string& where)>& line);
 
 }  // namespace dgc

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "data/text_lines.h"
+#include "data/file.h"
 #include "tensor/errors.h"
 
 namespace dgc {

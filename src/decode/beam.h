@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "data/alphabet.h"
+#include "data/speech/alphabet.h"
 #include "decode/scores.h"
 #include "decode/word_model.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "data/alphabet.h"
+#include "data/speech/alphabet.h"
 #include "tensor/utf8.h"
 
 namespace dgc {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "data/alphabet.h"
+#include "data/speech/alphabet.h"
 
 namespace dgc {
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "config/options.h"
-#include "data/vocabulary.h"
+#include "data/text/vocabulary.h"
 #include "run/checkpoint.h"
 #include "run/log.h"
 #include "run/run_lock.h"

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "data/vocabulary.h"
+#include "data/text/vocabulary.h"
 #include "run/checkpoint.h"
 
 // RUN/vocabulary.txt: which word each row of the embedding is, one a line. Checkpoints hold its checksum.

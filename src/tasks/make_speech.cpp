@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "config/data_types.h"
-#include "data/speech_corpus.h"
+#include "data/speech/corpus.h"
 
 namespace dgc {
 

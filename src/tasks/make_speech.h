@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "config/options.h"
-#include "data/speech.h"
+#include "data/speech/speech.h"
 
 // From the options of a speech model's data to objects.
 namespace dgc {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/speech.h"
+#include "data/speech/speech.h"
 #include "decode/error_rate.h"
 #include "decode/scores.h"
 #include "decode/word_model.h"

@@ -8,7 +8,7 @@
 
 #include "config/options.h"
 #include "data/dataset.h"
-#include "data/vocabulary.h"
+#include "data/text/vocabulary.h"
 #include "kernels/backend.h"
 #include "models/network.h"
 #include "run/metric.h"

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "data/text.h"
+#include "data/text/text.h"
 #include "run/vocabulary_file.h"
 #include "tasks/task.h"
 #include "tensor/errors.h"

@@ -1,7 +1,7 @@
 #include "tools/transcribe.h"
 
-#include "data/audio.h"
-#include "data/bad_example.h"
+#include "data/speech/audio.h"
+#include "data/speech/bad_example.h"
 #include "models/executors.h"
 #include "run/run_directory.h"
 #include "tasks/make.h"
@@ -27,8 +27,8 @@ class Ear {
       throw_bad_example("{}: its {} samples are fewer than the {} of one frame; give a longer recording", file,
                         scratch_.samples.size(), extractor.window());
     }
-    extractor.compute(scratch_.samples, 1.0, batch.images);
-    batch.lengths = {static_cast<int32_t>(std::ssize(batch.images) / extractor.features())};
+    extractor.compute(scratch_.samples, 1.0, batch.values);
+    batch.lengths = {static_cast<int32_t>(std::ssize(batch.values) / extractor.features())};
     batch.labels = {0, 0};
   }
 

@@ -16,7 +16,7 @@ BatchInput::BatchInput(Backend& backend, const Network& network, const Sizes& si
   x_ = Buffer(backend.device(), elements * dtype_size(type_));
   labels_ = Buffer(backend.device(), labels * sizeof(int32_t));
   lengths_ = Buffer(backend.device(), lengths * sizeof(int32_t));
-  static_assert(sizeof(float) == sizeof(int32_t));  // images and tokens take as much on their way
+  static_assert(sizeof(float) == sizeof(int32_t));  // values and tokens take as much on their way
   x_upload_ = device.make_upload(elements * sizeof(float));
   label_upload_ = device.make_upload(labels * sizeof(int32_t));
   if (pads()) length_upload_ = device.make_upload(lengths * sizeof(int32_t));
@@ -31,7 +31,7 @@ View BatchInput::lengths() const { return pads() ? View{lengths_.data(), {stream
 
 void BatchInput::stage(const Batch& batch) {
   const int64_t row = network_.shape(0).numel();
-  const int64_t numbers = type_ == DType::i32 ? std::ssize(batch.tokens) : std::ssize(batch.images);
+  const int64_t numbers = type_ == DType::i32 ? std::ssize(batch.tokens) : std::ssize(batch.values);
   staged_rows_ = numbers / row;
   DGC_CHECK(staged_rows_ * row == numbers && staged_rows_ <= sizes_.rows,
             "a batch of as many rows as there is room for");
@@ -41,7 +41,7 @@ void BatchInput::stage(const Batch& batch) {
   if (type_ == DType::i32) {
     x_upload_->stage(batch.tokens.data(), batch.tokens.size() * sizeof(int32_t));
   } else {
-    x_upload_->stage(batch.images.data(), batch.images.size() * sizeof(float));
+    x_upload_->stage(batch.values.data(), batch.values.size() * sizeof(float));
   }
   label_upload_->stage(batch.labels.data(), batch.labels.size() * sizeof(int32_t));
   if (pads()) length_upload_->stage(batch.lengths.data(), batch.lengths.size() * sizeof(int32_t));

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "data/batch.h"
+#include "data/batches.h"
 #include "models/network.h"
 
 namespace dgc {

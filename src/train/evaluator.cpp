@@ -9,18 +9,19 @@ namespace {
 
 std::vector<int64_t> evaluation_rows(const Dataset& dataset, int64_t rows) {
   if (dataset.most_labels() > 0) return padded_lengths(dataset.rows());
-  return {std::min(rows, dataset.rows()), dataset.rows() % rows};
+  const int64_t full = std::min(rows, dataset.rows());
+  return {full, dataset.rows() % full};
 }
 
 }  // namespace
 
-Evaluator::Evaluator(const Network& network, Backend& backend, Scored scored, int64_t rows, int loader_threads,
+Evaluator::Evaluator(const Network& network, Backend& backend, Scored scored, int64_t batch, int loader_threads,
                      DType activations)
     : backend_(backend),
       scored_(std::move(scored)),
       loader_threads_(loader_threads),
-      rows_(std::min(rows, scored_.data.rows())),
-      executors_(network, backend, evaluation_rows(scored_.data, rows_), Executor::Mode::evaluation, activations),
+      batch_(batch),
+      executors_(network, backend, evaluation_rows(scored_.data, batch), Executor::Mode::evaluation, activations),
       input_(backend, network, {executors_.most_rows(), scored_.data.most_labels()}, activations),
       state_layout_(network.state()),
       state_(backend.device(), state_layout_),
@@ -35,7 +36,7 @@ Measures Evaluator::run(const Arena& weights, const Arena& statistics,
   Device& device = *backend_.device();
   device.zero(state_.data(), state_.bytes());
   scored_.scorer->start();
-  const auto batches = scored_.data.evaluation_batches(rows_, {.threads = loader_threads_, .ahead = 2});
+  const auto batches = scored_.data.evaluation_batches(batch_, {.threads = loader_threads_, .ahead = 2});
   while (const Batch* batch = batches->next()) {
     input_.stage(*batch);
     input_.arrive();

@@ -19,8 +19,8 @@ class Evaluator {
     const Dataset& data;
     std::unique_ptr<Scorer> scorer;
   };
-  // rows: of a batch; of sequences with labels of their own they are as many as the longest has frames.
-  Evaluator(const Network&, Backend&, Scored, int64_t rows, int loader_threads, DType activations = DType::f32);
+  // batch: as for Dataset::evaluation_batches().
+  Evaluator(const Network&, Backend&, Scored, int64_t batch, int loader_threads, DType activations = DType::f32);
 
   size_t activation_bytes() const;
   void attach(void* memory);  // of activation_bytes()
@@ -35,8 +35,9 @@ class Evaluator {
   Backend& backend_;
   Scored scored_;
   int loader_threads_;
-  int64_t rows_;         // of a full batch
-  Executors executors_;  // for that and, where there is one, the smaller last one; of sequences for some lengths
+  int64_t batch_;
+  Executors
+      executors_;  // for a full batch and, where there is one, the smaller last one; of sequences for some lengths
   BatchInput input_;
   ParamLayout state_layout_;
   Arena state_;

@@ -185,12 +185,12 @@ void Rank::run_worker(int local) {
 // While the device computes, the next step's batches get on their way.
 void Rank::stage_batches() {
   if (!batches_) {
+    const auto local = static_cast<int>(workers_.size());
     batches_ = data_.train.training_batches({.sampling = sampling_of(config_, data_.train),
                                              .first_worker = first_worker(),
-                                             .local_workers = static_cast<int>(workers_.size()),
-                                             .start_step = position_,
-                                             .prefetch = {.threads = static_cast<int>(config_.data.threads),
-                                                          .ahead = 2 * static_cast<int>(workers_.size())}});
+                                             .local_workers = local,
+                                             .start_step = position_},
+                                            {.threads = static_cast<int>(config_.data.threads), .ahead = 2 * local});
   }
   for (Worker& worker : workers_) {
     const Batch& batch = *batches_->next();

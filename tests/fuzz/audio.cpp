@@ -1,11 +1,11 @@
 // The readers of sound files, on any bytes: what comes out is samples that are finite and not too many, or a
 // BadExample. libsndfile and libsamplerate are as the system has them, so their own errors show only where they stray
 // far.
-#include "data/audio.h"
+#include "data/speech/audio.h"
 
 #include <cmath>
 
-#include "data/bad_example.h"
+#include "data/speech/bad_example.h"
 #include "tests/fuzz/input.h"
 
 using namespace dgc;

@@ -1,6 +1,6 @@
 // CIFAR-10's files. The input: byte 0 the set; per file 2 bytes of length and 2 of what is repeated to fill it, then
 // that.
-#include "data/cifar10.h"
+#include "data/images/cifar10.h"
 
 #include <algorithm>
 

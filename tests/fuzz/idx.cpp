@@ -1,7 +1,7 @@
 // idx files of images and labels, also packed with gzip. The input: byte 0 says which headers are made up of what
 // follows (bits 0 and 1) rather than being the file's own, and which set (bit 2); 2 bytes how long the file of images
 // is, then both.
-#include "data/idx.h"
+#include "data/images/idx.h"
 
 #include <algorithm>
 

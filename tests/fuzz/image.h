@@ -1,6 +1,6 @@
 #pragma once
 
-#include "data/decode_image.h"
+#include "data/images/decode_image.h"
 #include "tests/fuzz/input.h"
 
 // What the fuzzers of image files share. libspng and libjpeg-turbo are as the system has them, so their own errors show

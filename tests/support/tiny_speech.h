@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "tests/data/sounds.h"
+#include "tests/data/speech/sounds.h"
 #include "tests/support/tiny.h"
 
 // Speech models that train in milliseconds.

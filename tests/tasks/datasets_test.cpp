@@ -1,7 +1,7 @@
 #include <catch.hpp>
 
 #include "config/model_types.h"
-#include "data/text.h"
+#include "data/text/text.h"
 #include "tasks/make.h"
 #include "tasks/task.h"
 #include "tensor/errors.h"

@@ -2,7 +2,7 @@
 
 #include <catch.hpp>
 
-#include "data/speech.h"
+#include "data/speech/speech.h"
 #include "paths.h"
 #include "tasks/task.h"
 #include "tensor/errors.h"

@@ -1,0 +1,64 @@
+#include "data/batches.h"
+
+#include <algorithm>
+
+#include "tensor/errors.h"
+
+namespace dgc {
+
+Batches::Batches(std::unique_ptr<BatchSource> source, const PrefetchOptions& options)
+    : source_(std::move(source)), count_(source_->count()) {
+  DGC_CHECK(options.threads >= 1 && options.ahead >= 1, "prefetching needs a thread and a batch");
+  slots_.resize(static_cast<size_t>(std::max(options.ahead, options.threads)) + 1);  // one is in the caller's hands
+  for (int i = 0; i < options.threads; ++i) {
+    threads_.emplace_back([this, i](const std::stop_token& stop) { run(i, stop); });
+  }
+}
+
+Batches::~Batches() {
+  for (std::jthread& thread : threads_) thread.request_stop();  // all at once; each is joined as it is destroyed
+}
+
+const Batch* Batches::next() {
+  if (handed_out_) release();
+  handed_out_ = false;
+  Batch* batch = nullptr;
+  while ((batch = wait()) != nullptr && !source_->hand_out(*batch)) release();
+  handed_out_ = batch != nullptr;
+  return batch;
+}
+
+Batch* Batches::wait() {
+  std::unique_lock lock(mutex_);
+  if (current_ == count_) return nullptr;
+  Slot& s = slot(current_);
+  ready_.wait(lock, [&] { return s.ready; });
+  if (s.error) std::rethrow_exception(s.error);
+  return &s.batch;
+}
+
+void Batches::release() {
+  const std::lock_guard lock(mutex_);
+  slot(current_++).ready = false;
+  room_.notify_one();
+}
+
+void Batches::run(int thread, const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  const auto room = [this] { return taken_ < std::min(current_ + static_cast<int64_t>(slots_.size()), count_); };
+  while (room_.wait(lock, stop, room) && !stop.stop_requested()) {
+    const int64_t number = taken_++;
+    Slot& s = slot(number);
+    lock.unlock();
+    try {
+      source_->fill(number, thread, s.batch, stop);
+    } catch (...) {
+      s.error = std::current_exception();
+    }
+    lock.lock();
+    s.ready = true;
+    ready_.notify_one();
+  }
+}
+
+}  // namespace dgc

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "data/dataset.h"
+#include "data/images/memory_images.h"
+
+namespace dgc {
+
+// Reads {train,t10k}-images-idx3-ubyte and -labels-idx1-ubyte, each also with .gz behind it, from a folder: the files
+// of MNIST and Fashion-MNIST, 10 classes. Big-endian header: magic 0x00000803 or 0x00000801, the sizes; then bytes.
+// (The format: "THE MNIST DATABASE", Y. LeCun, C. Cortes, C. Burges.)
+// fix: what to do when a file is missing. Throws UserError naming the file.
+ImageTable read_idx(const std::string& folder, Split, const std::string& fix);
+
+}  // namespace dgc

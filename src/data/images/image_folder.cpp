@@ -1,0 +1,153 @@
+#include "data/images/image_folder.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+#include <iterator>
+
+#include "data/file.h"
+#include "data/images/random_crop.h"
+#include "data/images/resize.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Sorted by bytes, so that the order does not depend on the file system or the locale. Hidden ones are left out.
+template <typename Wanted>
+std::vector<std::string> names_in(const std::string& folder, const Wanted& wanted) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::string name = it->path().filename().string();
+    if (name.front() != '.' && wanted(*it)) names.push_back(std::move(name));
+  }
+  if (error) throw_user_error("{}: cannot list the folder: {}", folder, error.message());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool is_folder(const fs::directory_entry& entry) {
+  std::error_code error;
+  return entry.is_directory(error);
+}
+
+bool is_image(const fs::directory_entry& entry) {
+  std::string extension = entry.path().extension().string();
+  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+}
+
+std::string test_folder(const std::string& root, const std::string& fix) {
+  std::error_code error;
+  for (const char* name : {"/val", "/test"}) {
+    if (fs::is_directory(root + name, error)) return root + name;
+  }
+  throw_user_error("{}: there is neither a folder val nor a folder test in it; {}", root, fix);
+}
+
+struct Scratch {
+  std::vector<uint8_t> bytes;
+  RgbImage image;
+  ResizeScratch resize;
+};
+
+void resize_box(const RgbImage& image, const CropBox& box, int64_t size, ResizeScratch& scratch, float* out) {
+  const int64_t stride = image.width * 3;
+  resize_rgb(image.pixels.data() + box.top * stride + box.left * 3, stride, {box.height, size, 0, size},
+             {box.width, size, 0, size}, scratch, out);
+}
+
+// Only the rows and columns that end up in the centre are computed.
+void resize_centre(const RgbImage& image, int64_t size, ResizeScratch& scratch, float* out) {
+  const int64_t shorter = std::lround(static_cast<double>(size) * 256.0 / 224.0);
+  const int64_t least = std::min(image.height, image.width);
+  const auto axis = [&](int64_t in) {
+    const int64_t full = in * shorter / least;
+    return ResizeAxis{in, full, (full - size) / 2, size};
+  };
+  resize_rgb(image.pixels.data(), image.width * 3, axis(image.height), axis(image.width), scratch, out);
+}
+
+void mirror(float* image, int64_t size) {
+  for (int64_t y = 0; y < size; ++y, image += size * 3) {
+    for (int64_t x = 0; x < size / 2; ++x) {
+      std::swap_ranges(image + x * 3, image + x * 3 + 3, image + (size - 1 - x) * 3);
+    }
+  }
+}
+
+}  // namespace
+
+ImageFolder::ImageFolder(const std::string& root, Split split, int64_t image_size, const AugmentOptions& augment,
+                         Normalizer normalizer, const std::string& fix)
+    : image_size_(image_size), augment_(augment), normalizer_(std::move(normalizer)) {
+  if (image_size_ < 1) throw_user_error("data.image_size: {} is not positive", image_size_);
+  if (augment_.pad_crop != 0)
+    throw_user_error("data.augment.pad_crop: an image_folder has random-resized-crop instead");
+  if (!(0 < augment_.min_scale && augment_.min_scale <= augment_.max_scale && augment_.max_scale <= 1)) {
+    throw_user_error("data.augment.min_scale and max_scale: {} and {} are not in order within (0, 1]",
+                     augment_.min_scale, augment_.max_scale);
+  }
+  if (!(0 < augment_.min_ratio && augment_.min_ratio <= augment_.max_ratio)) {
+    throw_user_error("data.augment.min_ratio and max_ratio: {} and {} are not in order above 0", augment_.min_ratio,
+                     augment_.max_ratio);
+  }
+
+  require_folder(root, fix);
+  const std::string train = root + "/train";
+  require_folder(train, fix);
+  class_names_ = names_in(train, is_folder);
+  if (class_names_.empty()) throw_user_error("{}: there is no class folder in it", train);
+  folder_ = split == Split::train ? train : test_folder(root, fix);
+  const std::vector<std::string> found_names = split == Split::train ? class_names_ : names_in(folder_, is_folder);
+  std::ranges::set_difference(class_names_, found_names, std::back_inserter(missing_));
+  for (const std::string& name : found_names) {
+    const auto found = std::lower_bound(class_names_.begin(), class_names_.end(), name);
+    if (found == class_names_.end() || *found != name) {
+      throw_user_error("{}/{}: there is no class of this name in {}", folder_, name, train);
+    }
+    std::vector<std::string> files = names_in(folder_ + "/" + name, is_image);
+    if (files.empty()) throw_user_error("{}/{}: there is no .jpg, .jpeg or .png file in it", folder_, name);
+    const auto label = static_cast<int32_t>(found - class_names_.begin());
+    for (std::string& file : files) files_.push_back({label, std::move(file)});
+  }
+  if (files_.empty()) throw_user_error("{}: there is no class folder in it", folder_);
+}
+
+std::vector<std::string> ImageFolder::remarks() const {
+  if (missing_.empty()) return {};
+  return {
+      fmt::format("{}: there is no folder for {} of the {} classes, and so nothing tells how well they are known; "
+                  "the first: {}",
+                  folder_, missing_.size(), class_names_.size(), missing_.front())};
+}
+
+std::string ImageFolder::path(int64_t i) const {
+  const File& file = files_[static_cast<size_t>(i)];
+  return folder_ + "/" + class_names_[static_cast<size_t>(file.label)] + "/" + file.name;
+}
+
+int32_t ImageFolder::read(int64_t i, const Draw* draw, float* out) const {
+  DGC_CHECK(i >= 0 && i < size(), "sample index");
+  thread_local Scratch scratch;  // decoding would otherwise allocate megabytes per image
+  const std::string name = path(i);
+  constexpr size_t kMost = size_t{1} << 28;  // 256 MiB: an image in a file is smaller than its pixels, as a rule
+  read_file(name, kMost, scratch.bytes);
+  decode_image(scratch.bytes, name, scratch.image);
+  const RgbImage& image = scratch.image;
+  if (draw != nullptr) {
+    resize_box(image, random_resized_crop(image.height, image.width, augment_, *draw), image_size_, scratch.resize,
+               out);
+  } else {
+    resize_centre(image, image_size_, scratch.resize, out);
+  }
+  normalizer_.apply(out, image_size_ * image_size_);
+  if (draw != nullptr && augment_.flip && draw->below(kRandomCropSlots, 2) == 1) mirror(out, image_size_);
+  return files_[static_cast<size_t>(i)].label;
+}
+
+}  // namespace dgc

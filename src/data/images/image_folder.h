@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/images/decode_image.h"
+#include "data/images/image_dataset.h"
+#include "data/images/normalizer.h"
+#include "data/images/options.h"
+
+namespace dgc {
+
+// ROOT/train/CLASS/*.jpg, .jpeg or .png, and the same below ROOT/val or ROOT/test. Classes are numbered by the sorted
+// names of ROOT/train's folders. Training: random-resized-crop, and a flip if wanted. Evaluation: the shorter side
+// becomes round(size * 256 / 224), and the centre is cut out. Only names are read at the start; images when wanted.
+class ImageFolder final : public ImageDataset {
+ public:
+  // Throws UserError naming a missing or empty folder, or a class that is not in ROOT/train.
+  ImageFolder(const std::string& root, Split, int64_t image_size, const AugmentOptions&, Normalizer,
+              const std::string& fix);
+
+  int64_t size() const override { return static_cast<int64_t>(files_.size()); }
+  ImageShape shape() const override { return {image_size_, image_size_, 3}; }
+  int64_t classes() const override { return static_cast<int64_t>(class_names_.size()); }
+  int32_t read(int64_t i, const Draw* draw, float* out) const override;
+  std::vector<std::string> remarks() const override;  // of classes without an image
+
+  const std::vector<std::string>& class_names() const { return class_names_; }
+  std::string path(int64_t i) const;
+
+ private:
+  struct File {
+    int32_t label;
+    std::string name;
+  };
+
+  std::string folder_;  // ROOT/train or ROOT/val
+  int64_t image_size_;
+  AugmentOptions augment_;
+  Normalizer normalizer_;
+  std::vector<std::string> class_names_;
+  std::vector<std::string> missing_;  // classes that the training set has and this one has not
+  std::vector<File> files_;
+};
+
+}  // namespace dgc

@@ -1,0 +1,50 @@
+#include "data/images/open_images.h"
+
+#include "data/images/cifar10.h"
+#include "data/images/idx.h"
+#include "data/images/image_folder.h"
+#include "data/images/memory_images.h"
+#include "data/images/synthetic.h"
+
+namespace dgc {
+namespace {
+
+// Mean and deviation of the training set's pixels / 255, as commonly published.
+const NormalizeOptions kMnist{{0.1307f}, {0.3081f}};
+const NormalizeOptions kFashionMnist{{0.2860f}, {0.3530f}};
+const NormalizeOptions kCifar10{{0.4914f, 0.4822f, 0.4465f}, {0.2470f, 0.2435f, 0.2616f}};
+const NormalizeOptions kImageNet{{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};
+
+std::string fix(const std::string& script) {
+  return "run data/" + script + " to get the data set, and set data.path to its folder";
+}
+
+std::unique_ptr<ImageDataset> in_memory(ImageTable table, const ImageOptions& o, const NormalizeOptions& normalize) {
+  return std::make_unique<MemoryImages>(std::move(table), o.augment, Normalizer(normalize), o.pad_to);
+}
+
+}  // namespace
+
+std::unique_ptr<ImageDataset> open_cifar10(const std::string& path, const ImageOptions& o, Split split) {
+  return in_memory(read_cifar10(path, split, fix("cifar10")), o, kCifar10);
+}
+
+std::unique_ptr<ImageDataset> open_mnist(const std::string& path, const ImageOptions& o, Split split) {
+  return in_memory(read_idx(path, split, fix("mnist")), o, kMnist);
+}
+
+std::unique_ptr<ImageDataset> open_fashion_mnist(const std::string& path, const ImageOptions& o, Split split) {
+  return in_memory(read_idx(path, split, fix("fashion_mnist")), o, kFashionMnist);
+}
+
+std::unique_ptr<ImageDataset> open_image_folder(const std::string& path, const ImageOptions& o, Split split) {
+  return std::make_unique<ImageFolder>(path, split, o.image_size, o.augment, Normalizer(kImageNet),
+                                       "set data.path to a folder with train/CLASS/*.jpg and val/CLASS/*.jpg "
+                                       "(data/imagenet makes one of ImageNet's archives)");
+}
+
+std::unique_ptr<ImageDataset> open_synthetic(const std::string&, const ImageOptions& o, Split split) {
+  return std::make_unique<SyntheticImages>(o.synthetic, split);
+}
+
+}  // namespace dgc

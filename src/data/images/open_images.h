@@ -1,0 +1,19 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "data/images/image_dataset.h"
+#include "data/images/options.h"
+
+// The sets of images that data.type can name. They throw UserError, naming the file and what is wrong with it.
+namespace dgc {
+
+// path: the set's folder.
+std::unique_ptr<ImageDataset> open_cifar10(const std::string& path, const ImageOptions&, Split);
+std::unique_ptr<ImageDataset> open_mnist(const std::string& path, const ImageOptions&, Split);
+std::unique_ptr<ImageDataset> open_fashion_mnist(const std::string& path, const ImageOptions&, Split);
+std::unique_ptr<ImageDataset> open_image_folder(const std::string& path, const ImageOptions&, Split);
+std::unique_ptr<ImageDataset> open_synthetic(const std::string&, const ImageOptions&, Split);
+
+}  // namespace dgc

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+#include "data/images/image_dataset.h"
+#include "data/images/options.h"
+
+namespace dgc {
+
+struct CropBox {
+  int64_t top = 0, left = 0, height = 0, width = 0;
+  bool operator==(const CropBox&) const = default;
+};
+
+constexpr uint64_t kRandomCropSlots = 40;  // of Draw that random_resized_crop may use, from 0
+
+// The box that is resized to the training image (Szegedy et al., "Going deeper with convolutions", 2014, section 6): a
+// share of the area uniform in [min_scale, max_scale], an aspect ratio log-uniform in [min_ratio, max_ratio], at a
+// uniform place. After ten boxes that do not fit: the largest centred one within the ratios.
+CropBox random_resized_crop(int64_t height, int64_t width, const AugmentOptions&, const Draw&);
+
+}  // namespace dgc

@@ -1,0 +1,87 @@
+#include "data/speech/augment.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+// Places of SpeechDraw's choices.
+enum Slot : uint64_t { kTempo, kWhetherNoise, kNoiseLevel, kMasks };
+
+double between(double low, double high, float uniform) { return low + (high - low) * static_cast<double>(uniform); }
+
+void check_order(const char* key, double low, double high, double least, double most) {
+  if (!(least <= low && low <= high && high <= most)) {
+    throw_user_error("data.augment.min_{0} and max_{0}: {1} and {2} are not in order from {3} to {4}", key, low, high,
+                     least, most);
+  }
+}
+
+// A stream of its own for each: the epoch picks the key, the utterance the stretch of counters.
+uint64_t stream(const char* purpose, int64_t epoch, int64_t utterance) {
+  return rng_stream(purpose, (static_cast<uint64_t>(epoch) << 32) + static_cast<uint64_t>(utterance));
+}
+
+struct Stretch {
+  int64_t first = 0, count = 0;
+};
+
+// count uniform in 0 ... most, first uniform where it fits.
+Stretch draw_stretch(const SpeechDraw& draw, uint64_t slot, int64_t most, int64_t size) {
+  const int64_t count = draw.below(slot, static_cast<uint32_t>(std::min(most, size) + 1));
+  return {draw.below(slot + 1, static_cast<uint32_t>(size - count + 1)), count};
+}
+
+}  // namespace
+
+void check_augment(const SpeechAugmentOptions& o) {
+  if (!(o.noise_probability >= 0 && o.noise_probability <= 1)) {
+    throw_user_error("data.augment.noise_probability: {} is not in [0, 1]", o.noise_probability);
+  }
+  check_order("noise_db", o.min_noise_db, o.max_noise_db, -20, 120);
+  check_order("tempo", o.min_tempo, o.max_tempo, 0.5, 2);
+  const MaskOptions& m = o.mask;
+  if (std::min({m.time_masks, m.time_frames, m.feature_masks, m.feature_width}) < 0 ||
+      !(m.time_share >= 0 && m.time_share <= 1)) {
+    throw_user_error("data.augment.mask: counts and widths must not be negative, and time_share lies in [0, 1]");
+  }
+}
+
+SpeechDraw::SpeechDraw(uint64_t seed, int64_t epoch, int64_t utterance)
+    : choices_(seed, stream("augment speech", epoch, utterance)), noise_(seed, stream("noise", epoch, utterance)) {}
+
+double draw_tempo(const SpeechAugmentOptions& o, const SpeechDraw& draw) {
+  return between(o.min_tempo, o.max_tempo, draw.uniform(kTempo));
+}
+
+void add_noise(const SpeechAugmentOptions& o, const SpeechDraw& draw, std::span<float> samples) {
+  if (!(static_cast<double>(draw.uniform(kWhetherNoise)) < o.noise_probability)) return;
+  double power = 0;
+  for (const float sample : samples) power += static_cast<double>(sample) * sample;
+  power /= static_cast<double>(samples.size());
+  const double decibel = between(o.min_noise_db, o.max_noise_db, draw.uniform(kNoiseLevel));
+  const auto deviation = static_cast<float>(std::sqrt(power * std::pow(10.0, -decibel / 10)));
+  for (size_t i = 0; i < samples.size(); ++i) samples[i] += deviation * draw.noise(i);
+}
+
+void mask_features(const MaskOptions& o, const SpeechDraw& draw, int64_t features, std::span<float> values) {
+  const int64_t frames = std::ssize(values) / features;
+  const int64_t longest =
+      std::min<int64_t>(o.time_frames, static_cast<int64_t>(o.time_share * static_cast<double>(frames)));
+  uint64_t slot = kMasks;
+  for (int64_t i = 0; i < o.time_masks; ++i, slot += 2) {
+    const Stretch time = draw_stretch(draw, slot, longest, frames);
+    std::fill_n(values.begin() + time.first * features, time.count * features, 0.f);
+  }
+  for (int64_t i = 0; i < o.feature_masks; ++i, slot += 2) {
+    const Stretch feature = draw_stretch(draw, slot, o.feature_width, features);
+    for (int64_t t = 0; t < frames; ++t) {
+      std::fill_n(values.begin() + t * features + feature.first, feature.count, 0.f);
+    }
+  }
+}
+
+}  // namespace dgc

@@ -1,0 +1,75 @@
+#include "data/speech/corpus.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <tuple>
+
+#include "data/speech/sound_file.h"
+
+namespace dgc {
+namespace {
+
+void check_length(const Utterance& u, const SpeechCorpusOptions& o) {
+  if (u.seconds < o.min_seconds) {
+    throw_bad_example("{}: it is {:.3f} s long, shorter than a window of {:.3f} s; remove it", u.path, u.seconds,
+                      o.min_seconds);
+  }
+  if (u.seconds > o.audio.max_seconds) {
+    throw_bad_example(
+        "{}: its {:.1f} s are more than the {} s of data.max_seconds; cut it up, or raise data.max_seconds", u.path,
+        u.seconds, o.audio.max_seconds);
+  }
+}
+
+void look_up_length(Utterance& u) {
+  if (u.seconds > 0) return;
+  const SoundFile file(u.path);
+  if (file.samples() == 0) throw_bad_example("{}: its header says that it holds no samples; get it again", u.path);
+  u.seconds = file.seconds();
+}
+
+}  // namespace
+
+SpeechCorpus::SpeechCorpus(std::vector<Utterance> utterances, const Alphabet& alphabet, const SpeechCorpusOptions& o) {
+  std::vector<Example> examples(utterances.size());
+  std::vector<std::string> errors(utterances.size());
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i; (i = next++) < utterances.size();) {
+      Example& example = examples[i];
+      try {
+        example.utterance = std::move(utterances[i]);
+        example.labels = alphabet.labels(example.utterance.text, example.utterance.name);
+        example.utterance.text = alphabet.text(example.labels);
+        look_up_length(example.utterance);
+        check_length(example.utterance, o);
+      } catch (const BadExample& error) {
+        errors[i] = error.what();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 1; i < o.threads; ++i) threads.emplace_back(work);
+    work();
+  }
+  for (size_t i = 0; i < examples.size(); ++i) {
+    if (errors[i].empty()) {
+      examples_.push_back(std::move(examples[i]));
+    } else if (o.on_bad_example == OnBadExample::refuse) {
+      throw BadExample(errors[i]);
+    } else {
+      skipped_.push_back(std::move(errors[i]));
+    }
+  }
+  if (examples_.empty()) {
+    throw_user_error("data: not one of {} utterances can be used; of the first: {}", errors.size(),
+                     skipped_.empty() ? "there is none" : skipped_.front());
+  }
+  std::sort(examples_.begin(), examples_.end(), [](const Example& a, const Example& b) {
+    return std::tie(a.utterance.seconds, a.utterance.path) < std::tie(b.utterance.seconds, b.utterance.path);
+  });
+}
+
+}  // namespace dgc

@@ -1,0 +1,52 @@
+#include <algorithm>
+#include <filesystem>
+
+#include "data/file.h"
+#include "data/speech/utterances.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFix = "set data.path to the folder LibriSpeech, as its archives unpack";
+
+// Sorted, so that the order does not depend on the file system.
+std::vector<std::string> transcripts_below(const std::string& folder) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::string path = it->path().string();
+    if (path.ends_with(".trans.txt")) paths.push_back(std::move(path));
+  }
+  if (error) throw_user_error("{}: cannot list the folder: {}", folder, error.message());
+  if (paths.empty()) throw_user_error("{}: there is no .trans.txt file below it; {}", folder, kFix);
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace
+
+std::vector<Utterance> read_librispeech(const std::string& root, const std::vector<std::string>& subsets) {
+  require_folder(root, kFix);
+  std::vector<Utterance> out;
+  for (const std::string& subset : subsets) {
+    require_folder(root + "/" + subset, kFix);
+    for (const std::string& path : transcripts_below(root + "/" + subset)) {
+      const std::string folder = fs::path(path).parent_path().string();
+      for_each_line(path, kFix, [&](const std::string& line, const std::string& where) {
+        if (line.empty()) return;
+        const size_t space = line.find(' ');
+        const std::string id = line.substr(0, space);
+        if (id.empty()) throw_user_error("{}: it does not begin with an utterance's name", where);
+        std::string text = space == std::string::npos ? "" : line.substr(space + 1);
+        out.push_back({fmt::format("{}: {}", path, id), folder + "/" + id + ".flac", std::move(text), 0});
+      });
+    }
+  }
+  if (out.empty()) throw_user_error("{}: it holds no utterances; {}", root, kFix);
+  return out;
+}
+
+}  // namespace dgc

@@ -1,0 +1,43 @@
+#include <filesystem>
+
+#include "data/file.h"
+#include "data/speech/alphabet.h"
+#include "data/speech/utterances.h"
+#include "json/lines.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+std::string need_text(const Row& row, const std::string& key, const std::string& where) {
+  const auto value = row.text(key);
+  if (!value) throw_user_error("{}: it needs a text \"{}\"", where, key);
+  return *value;
+}
+
+double duration(const Row& row, const std::string& where) {
+  const RowValue* value = row.find("duration");
+  if (value == nullptr || std::holds_alternative<std::nullptr_t>(*value)) return 0;
+  const auto seconds = row.number("duration");
+  if (!seconds || !(*seconds > 0)) throw_user_error("{}: \"duration\" must be a positive number of seconds", where);
+  return *seconds;
+}
+
+}  // namespace
+
+std::vector<Utterance> read_speech_manifest(const std::string& path) {
+  const std::string fix = "data.train and data.test name manifests, a JSON object per line with path and text";
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::vector<Utterance> out;
+  for_each_line(path, fix, [&](const std::string& line, const std::string& where) {
+    if (single_spaced(line).empty()) return;
+    const Row row = read_json_line(line, where);
+    const std::string sound = need_text(row, "path", where);
+    out.push_back({fmt::format("{} ({})", where, sound), (folder / sound).string(), need_text(row, "text", where),
+                   duration(row, where)});
+  });
+  if (out.empty()) throw_user_error("{}: it lists no utterances; {}", path, fix);
+  return out;
+}
+
+}  // namespace dgc

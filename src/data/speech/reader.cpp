@@ -1,0 +1,42 @@
+#include "data/speech/reader.h"
+
+#include <cmath>
+
+namespace dgc {
+namespace {
+
+// Lists round their durations, and resampling may round up.
+constexpr double kSlack = 0.05;
+
+}  // namespace
+
+SpeechReader::SpeechReader(const SpeechCorpus& corpus, const SpeechReaderOptions& options)
+    : corpus_(corpus), options_(options) {
+  DGC_CHECK(options.audio.sample_rate == options.features.sample_rate, "one sample rate");
+  check_augment(options.augment);
+  const FeatureExtractor extractor(options.features);
+  features_ = extractor.features();
+  const auto samples =
+      std::llround((corpus.longest_seconds() + kSlack) * static_cast<double>(options.audio.sample_rate));
+  max_frames_ = extractor.frames(samples, options.augment.min_tempo);
+}
+
+void SpeechReader::read(int64_t i, const SpeechDraw* draw, SpeechScratch& scratch, std::vector<float>& out) const {
+  const Utterance& utterance = corpus_.utterance(i);
+  std::vector<float>& samples = scratch.samples;
+  read_audio(utterance.path, options_.audio, scratch.audio, samples);
+  const double seconds = static_cast<double>(samples.size()) / static_cast<double>(options_.audio.sample_rate);
+  if (seconds > utterance.seconds + kSlack) {
+    throw_bad_example("{}: it is {:.2f} s long, but listed with {:.2f} s; correct the list", utterance.path, seconds,
+                      utterance.seconds);
+  }
+  if (std::ssize(samples) < scratch.extractor.window()) {
+    throw_bad_example("{}: its {} samples are fewer than a window's {}; remove it", utterance.path, samples.size(),
+                      scratch.extractor.window());
+  }
+  if (draw != nullptr) add_noise(options_.augment, *draw, samples);
+  scratch.extractor.compute(samples, draw != nullptr ? draw_tempo(options_.augment, *draw) : 1.0, out);
+  if (draw != nullptr) mask_features(options_.augment.mask, *draw, features_, out);
+}
+
+}  // namespace dgc

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/speech/augment.h"
+#include "data/speech/corpus.h"
+#include "data/speech/features.h"
+
+namespace dgc {
+
+// Memory and plans that reading uses again; one for each thread.
+struct SpeechScratch {
+  explicit SpeechScratch(const FeatureOptions& options) : extractor(options) {}
+
+  AudioScratch audio;
+  std::vector<float> samples;
+  FeatureExtractor extractor;
+};
+
+struct SpeechReaderOptions {
+  AudioOptions audio;
+  FeatureOptions features;  // of the same sample_rate
+  SpeechAugmentOptions augment;
+};
+
+// Utterance -> features. Safe to use from several threads with a scratch each.
+class SpeechReader {
+ public:
+  SpeechReader(const SpeechCorpus&, const SpeechReaderOptions&);  // the corpus must outlive it
+
+  const SpeechCorpus& corpus() const { return corpus_; }
+  const SpeechReaderOptions& options() const { return options_; }
+  int64_t features() const { return features_; }
+  // The most frames that read() can give, with the slowest tempo: what batches must have room for.
+  int64_t max_frames() const { return max_frames_; }
+
+  // out: [frames, features()]. With a draw it is augmented; without (evaluation) it is not. Throws BadExample when the
+  // recording cannot be used, also when it is longer than listed.
+  void read(int64_t i, const SpeechDraw*, SpeechScratch&, std::vector<float>& out) const;
+
+ private:
+  const SpeechCorpus& corpus_;
+  SpeechReaderOptions options_;
+  int64_t features_, max_frames_;
+};
+
+}  // namespace dgc

@@ -1,0 +1,187 @@
+#include "data/speech/speech.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace dgc {
+
+// Fills batches with utterances.
+class Speech::Source : public BatchSource {
+ public:
+  Source(const Speech& speech, BatchPlans plans, const PrefetchOptions& prefetch)
+      : speech_(speech), plans_(std::move(plans)) {
+    for (int i = 0; i < prefetch.threads; ++i) scratch_.emplace_back(speech.reader_.options().features);
+  }
+
+  int64_t count() const final { return plans_.count; }
+
+  void fill(int64_t number, int thread, Batch& batch, const std::stop_token& stop) final {
+    const BatchPlan plan = plans_.plan(number);
+    const auto streams = static_cast<size_t>(speech_.options_.streams);
+    batch.step = plan.step;
+    batch.worker = plan.worker;
+    batch.values.assign(streams * features(), 0.f);  // one frame, also of nobody
+    batch.labels.assign(streams * label_row(), 0);
+    batch.lengths.assign(streams, 0);
+    batch.samples.clear();
+    batch.bad_examples.clear();
+    for (const int32_t utterance : plan.samples) {
+      if (stop.stop_requested()) return;
+      if (!add(plan, utterance, thread, batch)) make_up_for(plan, utterance, thread, batch);
+    }
+  }
+
+ protected:
+  // Puts an utterance into the next stream. False when it cannot be read and is skipped: the batch has the reason.
+  bool add(const BatchPlan& plan, int64_t utterance, int thread, Batch& batch) {
+    Scratch& scratch = scratch_[static_cast<size_t>(thread)];
+    std::optional<SpeechDraw> draw;
+    if (plan.augment_seed) draw.emplace(*plan.augment_seed, plan.epoch, utterance);
+    try {
+      speech_.reader_.read(utterance, draw ? &*draw : nullptr, scratch.reading, scratch.frames);
+    } catch (const BadExample& error) {
+      if (speech_.options_.on_bad_example == OnBadExample::refuse) throw;
+      batch.bad_examples.emplace_back(error.what());
+      return false;
+    }
+    put(utterance, scratch.frames, batch);
+    return true;
+  }
+
+  const SpeechCorpus& corpus() const { return speech_.corpus(); }
+
+ private:
+  struct Scratch {
+    explicit Scratch(const FeatureOptions& options) : reading(options) {}
+    SpeechScratch reading;
+    std::vector<float> frames;  // [frames, features] of one utterance
+  };
+
+  size_t features() const { return static_cast<size_t>(speech_.reader_.features()); }
+  size_t label_row() const { return 1 + static_cast<size_t>(speech_.most_labels_); }
+
+  // Where `utterance` was skipped.
+  virtual void make_up_for(const BatchPlan&, int64_t utterance, int thread, Batch&) = 0;
+
+  void put(int64_t utterance, const std::vector<float>& frames, Batch& batch) const {
+    const size_t stream = batch.samples.size(), length = frames.size() / features();
+    const size_t row = batch.lengths.size() * features();
+    batch.values.resize(std::max(batch.values.size(), length * row));
+    for (size_t t = 0; t < length; ++t) {
+      std::copy_n(frames.data() + t * features(), features(), batch.values.data() + t * row + stream * features());
+    }
+    batch.lengths[stream] = static_cast<int32_t>(length);
+    const auto labels = corpus().labels(utterance);
+    int32_t* const to = batch.labels.data() + stream * label_row();
+    *to = static_cast<int32_t>(labels.size());
+    std::copy(labels.begin(), labels.end(), to + 1);
+    batch.samples.push_back(static_cast<int32_t>(utterance));
+  }
+
+  const Speech& speech_;
+  BatchPlans plans_;
+  std::vector<Scratch> scratch_;  // of each thread
+};
+
+// The next shorter utterance that can be read, or else the next longer, takes the place of a skipped one: batches keep
+// their size.
+class Speech::TrainingSource final : public Source {
+ public:
+  using Source::Source;
+
+ private:
+  static constexpr int64_t kMostTries = 100;  // neighbours in a row that cannot be read
+
+  void make_up_for(const BatchPlan& plan, int64_t utterance, int thread, Batch& batch) override {
+    const size_t sentences = batch.bad_examples.size();
+    bool found = false;
+    int64_t tries = 0;
+    for (int64_t i = utterance - 1; !found && i >= 0 && tries < kMostTries; --i, ++tries) {
+      found = add(plan, i, thread, batch);
+    }
+    for (int64_t i = utterance + 1; !found && i < corpus().size() && tries < kMostTries; ++i, ++tries) {
+      found = add(plan, i, thread, batch);
+    }
+    batch.bad_examples.resize(sentences);  // of neighbours that are bad too, their own turn tells
+    if (found) return;
+    throw_user_error("{}, and nor can {} others of about its length be read", batch.bad_examples.back(), kMostTries);
+  }
+};
+
+// Where utterances are skipped, the batch is smaller.
+class Speech::EvaluationSource final : public Source {
+ public:
+  using Source::Source;
+
+  bool hand_out(Batch& batch) override {
+    const bool nobody = batch.samples.empty();
+    if (nobody) {
+      std::move(batch.bad_examples.begin(), batch.bad_examples.end(), std::back_inserter(passed_over_));
+      batch.bad_examples.clear();
+      if (batch.step + 1 < count()) return false;
+    }
+    any_ = any_ || !nobody;
+    if (!any_) {
+      throw_user_error("data: not one of {} utterances can be read; of the first: {}", corpus().size(),
+                       passed_over_.front());
+    }
+    std::move(passed_over_.begin(), passed_over_.end(), std::back_inserter(batch.bad_examples));
+    passed_over_.clear();
+    return true;
+  }
+
+ private:
+  void make_up_for(const BatchPlan&, int64_t, int, Batch&) override {}
+
+  bool any_ = false;                      // whether an utterance was handed out
+  std::vector<std::string> passed_over_;  // sentences of batches that had nothing else in them
+};
+
+Speech::Speech(std::unique_ptr<const SpeechCorpus> corpus, const SpeechOptions& options)
+    : corpus_(std::move(corpus)), options_(options), alphabet_(options.alphabet), reader_(*corpus_, options.reader) {
+  DGC_CHECK(options.streams >= 1, "utterances of a batch");
+  for (int64_t i = 0; i < corpus_->size(); ++i) most_labels_ = std::max(most_labels_, std::ssize(corpus_->labels(i)));
+}
+
+std::vector<Trait> Speech::traits() const {
+  return {{"alphabet", options_.alphabet}, {"number of features", fmt::format("{}", reader_.features())}};
+}
+
+std::vector<Trait> Speech::fingerprint() const {
+  uint64_t sum = 0;
+  for (int64_t i = 0; i < size(); ++i) {
+    const Utterance& u = corpus_->utterance(i);
+    sum = XXH64(u.text.data(), u.text.size(), sum);
+    sum = XXH64(&u.seconds, sizeof(u.seconds), sum);
+  }
+  return {{"its number of utterances", fmt::format("{}", size())},
+          {"a checksum of its transcripts and their lengths", fmt::format("{:016x}", sum)}};
+}
+
+std::vector<std::string> Speech::remarks() const {
+  const std::vector<std::string>& skipped = corpus_->skipped();
+  if (skipped.empty()) return {};
+  return {fmt::format("{} utterances are left out; the first: {}", skipped.size(), skipped.front())};
+}
+
+std::unique_ptr<Batches> Speech::training_batches(const WorkerBatches& workers, const PrefetchOptions& options) const {
+  const Sampling& sampling = workers.sampling;
+  DGC_CHECK(sampling.batch_per_worker == options_.streams, "a worker's utterances are its streams");
+  DGC_CHECK(sampling.samples == size(), "samples of the corpus");
+  const auto order = [sampling, buckets = options_.buckets](int64_t epoch) {
+    return bucketed_order(sampling, buckets, epoch);
+  };
+  auto plans = training_plans(workers, std::make_shared<const Sampler>(sampling, order));
+  return std::make_unique<Batches>(std::make_unique<TrainingSource>(*this, std::move(plans), options), options);
+}
+
+std::unique_ptr<Batches> Speech::evaluation_batches(int64_t batch, const PrefetchOptions& options) const {
+  DGC_CHECK(batch == options_.streams, "the utterances of a batch are its streams");
+  auto plans = evaluation_plans(size(), batch);
+  return std::make_unique<Batches>(std::make_unique<EvaluationSource>(*this, std::move(plans), options), options);
+}
+
+}  // namespace dgc

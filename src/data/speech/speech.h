@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "data/dataset.h"
+#include "data/speech/alphabet.h"
+#include "data/speech/order.h"
+#include "data/speech/reader.h"
+
+namespace dgc {
+
+struct SpeechOptions {
+  std::string alphabet = kEnglish;
+  SpeechReaderOptions reader = {};
+  BucketOptions buckets = {};  // of training
+  OnBadExample on_bad_example = OnBadExample::refuse;
+  int64_t streams = 1;  // utterances side by side in a batch
+};
+
+// Recordings in which characters are to be heard. A batch is the frames of some utterances of about one length, side by
+// side and padded to the longest; its rows are time, so they differ from batch to batch.
+class Speech final : public Dataset {
+ public:
+  Speech(std::unique_ptr<const SpeechCorpus>, const SpeechOptions&);
+
+  int64_t size() const override { return corpus_->size(); }
+  Shape sample() const override { return {options_.streams, reader_.features()}; }
+  int64_t classes() const override { return alphabet_.classes(); }
+  int64_t rows() const override { return reader_.max_frames(); }  // of the longest batch
+  int64_t most_labels() const override { return most_labels_; }
+  std::vector<Trait> traits() const override;
+  std::vector<Trait> fingerprint() const override;
+  std::vector<std::string> remarks() const override;
+  int64_t steps_per_epoch(const Sampling& sampling) const override { return sampling.steps_per_epoch(); }
+  // The batches depend neither on the number of threads nor on where the rank started. A neighbour in length takes the
+  // place of an utterance that cannot be read and is skipped.
+  std::unique_ptr<Batches> training_batches(const WorkerBatches&, const PrefetchOptions&) const override;
+  // From the shortest utterance to the longest. Where all utterances of a batch are skipped, there is no such batch,
+  // and the next one has the sentences about them too; the last batch is there in any case, if need be without
+  // utterances. Batches::next() throws UserError when all utterances of the set are skipped.
+  std::unique_ptr<Batches> evaluation_batches(int64_t batch, const PrefetchOptions&) const override;
+
+  const Alphabet& alphabet() const { return alphabet_; }
+  const SpeechCorpus& corpus() const { return *corpus_; }
+
+ private:
+  class Source;
+  class TrainingSource;
+  class EvaluationSource;
+
+  std::unique_ptr<const SpeechCorpus> corpus_;
+  SpeechOptions options_;
+  Alphabet alphabet_;
+  SpeechReader reader_;
+  int64_t most_labels_ = 0;
+};
+
+}  // namespace dgc

@@ -1,0 +1,118 @@
+#include "data/text/text.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+// Streams that lie side by side in a batch: stream s reads words[s * length], ... and predicts the word after each.
+struct Streams {
+  const std::vector<int32_t>& words;
+  int64_t length;
+  int64_t first, count;
+};
+
+void read(Batch& batch, const Streams& streams, int64_t first_row, int64_t rows) {
+  batch.tokens.resize(static_cast<size_t>(rows * streams.count));
+  batch.labels.resize(batch.tokens.size());
+  size_t to = 0;
+  for (int64_t row = first_row; row < first_row + rows; ++row) {
+    for (int64_t s = streams.first; s < streams.first + streams.count; ++s, ++to) {
+      const auto word = static_cast<size_t>(s * streams.length + row);
+      batch.tokens[to] = streams.words[word];
+      batch.labels[to] = streams.words[word + 1];
+    }
+  }
+}
+
+class TrainingText final : public BatchSource {
+ public:
+  TrainingText(const Text& text, const WorkerBatches& workers)
+      : text_(text), workers_(workers), steps_per_epoch_(text.steps_per_epoch(workers.sampling)) {}
+
+  int64_t count() const override { return kEndless; }
+
+  void fill(int64_t number, int, Batch& batch, const std::stop_token&) override {
+    const Sampling& sampling = workers_.sampling;
+    const auto [step, worker] = workers_.place(number);
+    const int64_t streams = text_.sample()[0], rows = sampling.batch_per_worker;
+    batch.step = step;
+    batch.worker = worker;
+    read(batch,
+         {.words = text_.words(),
+          .length = text_.rows() / sampling.workers,
+          .first = worker * streams,
+          .count = streams},
+         step % steps_per_epoch_ * rows, rows);
+  }
+
+ private:
+  const Text& text_;
+  WorkerBatches workers_;
+  int64_t steps_per_epoch_;
+};
+
+class EvaluationText final : public BatchSource {
+ public:
+  EvaluationText(const Text& text, int64_t rows) : text_(text), rows_(rows) { DGC_CHECK(rows >= 1, "batch size"); }
+
+  int64_t count() const override { return (text_.rows() + rows_ - 1) / rows_; }
+
+  void fill(int64_t number, int, Batch& batch, const std::stop_token&) override {
+    const int64_t first = number * rows_;
+    batch.step = number;
+    read(batch, {.words = text_.words(), .length = text_.rows(), .first = 0, .count = text_.sample()[0]}, first,
+         std::min(rows_, text_.rows() - first));
+  }
+
+ private:
+  const Text& text_;
+  int64_t rows_;
+};
+
+}  // namespace
+
+Text::Text(const TextOptions& options, const Vocabulary& vocabulary)
+    : file_(options.file), streams_(options.streams), classes_(vocabulary.size()) {
+  DGC_CHECK(streams_ >= 1, "streams of a text");
+  read_words(file_, [&](std::string_view word) { words_.push_back(vocabulary.number(word)); });
+  if (options.limit) words_.resize(std::min(words_.size(), static_cast<size_t>(*options.limit)));
+  if (rows() == 0) {
+    throw_user_error("{}: {} words are too few for {} streams; set {} to a longer text, or lower {}", file_.path,
+                     words_.size(), streams_, file_.key,
+                     file_.key == "data.train" ? "training.batch_per_worker" : "data.eval_streams");
+  }
+}
+
+// A remainder of rows that does not fill a step is left out.
+std::vector<Trait> Text::fingerprint() const {
+  const uint64_t sum = XXH64(words_.data(), words_.size() * sizeof(int32_t), 0);
+  return {{"its number of words", fmt::format("{}", words_.size())},
+          {"a checksum of its words", fmt::format("{:016x}", sum)}};
+}
+
+int64_t Text::steps_per_epoch(const Sampling& sampling) const {
+  const int64_t steps = rows() / sampling.workers / sampling.batch_per_worker;
+  if (steps > 0) return steps;
+  throw_user_error(
+      "{}: one step of {} workers with {} streams of {} words each needs {} words, and the one after them, but the "
+      "text "
+      "has {}; take a longer one, or lower training.batch_per_worker or data.bptt",
+      file_.path, sampling.workers, streams_, sampling.batch_per_worker,
+      sampling.workers * streams_ * sampling.batch_per_worker, words_.size());
+}
+
+std::unique_ptr<Batches> Text::training_batches(const WorkerBatches& workers, const PrefetchOptions& options) const {
+  return std::make_unique<Batches>(std::make_unique<TrainingText>(*this, workers), options);
+}
+
+std::unique_ptr<Batches> Text::evaluation_batches(int64_t batch, const PrefetchOptions& options) const {
+  return std::make_unique<Batches>(std::make_unique<EvaluationText>(*this, batch), options);
+}
+
+}  // namespace dgc

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/text/vocabulary.h"
+
+namespace dgc {
+
+struct TextOptions {
+  TextFile file;
+  int64_t streams = 1;           // read side by side: by each worker in training, by all in evaluation
+  std::optional<int64_t> limit;  // only the first so many words
+};
+
+// A text in which each word is to be predicted from those before it. N streams share the words: all are equally long,
+// and the s-th begins where the one before it ends, so that its last label is the next one's first token. What is left,
+// fewer words than streams, is not read. A worker has the next `streams` of workers x streams, side by side in a batch;
+// a step takes the next rows of each.
+class Text final : public Dataset {
+ public:
+  // Throws UserError that names the file when it cannot be read, or has no word for some stream to predict.
+  Text(const TextOptions&, const Vocabulary&);
+
+  int64_t size() const override { return rows() * streams_; }
+  Shape sample() const override { return {streams_}; }
+  int64_t classes() const override { return classes_; }
+  std::vector<Trait> traits() const override { return {{"vocabulary size", std::to_string(classes_)}}; }
+  std::vector<Trait> fingerprint() const override;
+  int64_t rows() const override { return (static_cast<int64_t>(words_.size()) - 1) / streams_; }
+  int64_t steps_per_epoch(const Sampling&) const override;
+  std::unique_ptr<Batches> training_batches(const WorkerBatches&, const PrefetchOptions&) const override;
+  std::unique_ptr<Batches> evaluation_batches(int64_t batch, const PrefetchOptions&) const override;
+
+  const std::vector<int32_t>& words() const { return words_; }
+
+ private:
+  TextFile file_;
+  int64_t streams_, classes_;
+  std::vector<int32_t> words_;
+};
+
+}  // namespace dgc

@@ -1,0 +1,66 @@
+#include "data/text/vocabulary.h"
+
+#include <algorithm>
+
+#include "tensor/errors.h"
+
+namespace dgc {
+
+Vocabulary::Vocabulary(std::vector<std::string> words, const std::string& origin) : words_(std::move(words)) {
+  for (size_t i = 0; i < words_.size(); ++i) {
+    if (!numbers_.try_emplace(words_[i], static_cast<int32_t>(i)).second) {
+      throw_user_error("{}: the word \"{}\" comes twice; a vocabulary has each word once", origin, words_[i]);
+    }
+  }
+  for (const std::string_view needed : {kEndOfLine, kUnknownWord}) {
+    if (!knows(needed)) throw_user_error("{}: the word {} is missing; add a line with it", origin, needed);
+  }
+}
+
+int32_t Vocabulary::number(std::string_view word) const {
+  const auto found = numbers_.find(std::string(word));
+  return found != numbers_.end() ? found->second : numbers_.at(std::string(kUnknownWord));
+}
+
+std::string Vocabulary::text() const {
+  std::string all;
+  for (const std::string& word : words_) all += word + "\n";
+  return all;
+}
+
+Vocabulary build_vocabulary(const TextFile& text, std::optional<int64_t> most) {
+  std::unordered_map<std::string, int64_t> counts;
+  read_words(text, [&](std::string_view word) { ++counts[std::string(word)]; });
+  counts.try_emplace(std::string(kUnknownWord), 0);
+  std::vector<std::string> words;
+  for (const auto& [word, count] : counts) words.push_back(word);
+  const auto before = [&](const std::string& a, const std::string& b) {
+    const int64_t in_a = counts.at(a), in_b = counts.at(b);
+    return in_a != in_b ? in_a > in_b : a < b;
+  };
+  std::ranges::sort(words, before);
+  if (most && *most < static_cast<int64_t>(words.size())) {
+    // Both must stay; what is cut off counts as unknown words, so that one may well be frequent.
+    const auto kept = [](const std::string& word) { return word == kEndOfLine || word == kUnknownWord; };
+    std::stable_partition(words.begin(), words.end(), kept);
+    if (*most < 2) throw_user_error("data.vocabulary_size: {} and {} alone are 2 words", kEndOfLine, kUnknownWord);
+    words.resize(static_cast<size_t>(*most));
+    std::ranges::sort(words, before);
+  }
+  return {std::move(words), text.path};
+}
+
+Vocabulary read_vocabulary(const TextFile& file) {
+  std::vector<std::string> words;
+  size_t lines = 0;
+  read_lines(file, [&](std::string_view line) {
+    ++lines;
+    split_words(line, [&](std::string_view word) { words.emplace_back(word); });
+    if (words.size() != lines) {
+      throw_user_error("{}: line {} is not one word; a vocabulary has one a line", file.path, lines);
+    }
+  });
+  return {std::move(words), file.path};
+}
+
+}  // namespace dgc

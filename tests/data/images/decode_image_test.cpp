@@ -1,0 +1,177 @@
+#include "data/images/decode_image.h"
+
+#include <zlib.h>
+
+#include "tests/data/images/images.h"
+
+namespace dgc {
+namespace {
+
+RgbImage decode(const Bytes& bytes) {
+  RgbImage image;
+  decode_image(bytes, "x.img", image);
+  return image;
+}
+
+std::string error_of(const Bytes& bytes) {
+  return user_error([&] { decode(bytes); });
+}
+
+Bytes gradient(int width, int height) {
+  Bytes out;
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      out.insert(out.end(), {static_cast<uint8_t>(4 * x), static_cast<uint8_t>(4 * y), static_cast<uint8_t>(x + y)});
+    }
+  }
+  return out;
+}
+
+void check_near(const Bytes& a, const Bytes& b, int most) {
+  REQUIRE(a.size() == b.size());
+  int worst = 0;
+  for (size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(int{a[i]} - int{b[i]}));
+  CHECK(worst <= most);
+}
+
+TEST_CASE("PNG is exact") {
+  const Bytes pixels = gradient(17, 9);
+  const RgbImage image = decode(png_bytes(pixels, 17, 9));
+  CHECK(image.width == 17);
+  CHECK(image.height == 9);
+  CHECK(image.pixels == pixels);
+}
+
+TEST_CASE("PNG of every kind becomes 8-bit RGB") {
+  CHECK(decode(png_bytes({10, 250}, 2, 1, {SPNG_COLOR_TYPE_GRAYSCALE, 8})).pixels == Bytes{10, 10, 10, 250, 250, 250});
+  CHECK(decode(png_bytes({0x80}, 2, 1, {SPNG_COLOR_TYPE_GRAYSCALE, 1})).pixels == Bytes{255, 255, 255, 0, 0, 0});
+  CHECK(decode(png_bytes({1, 2, 3, 0}, 1, 1, {SPNG_COLOR_TYPE_TRUECOLOR_ALPHA, 8})).pixels == Bytes{1, 2, 3});
+  CHECK(decode(png_bytes({9, 0}, 1, 1, {SPNG_COLOR_TYPE_GRAYSCALE_ALPHA, 8})).pixels == Bytes{9, 9, 9});
+  spng_plte palette{};
+  palette.n_entries = 2;
+  palette.entries[1] = {7, 8, 9, 0};
+  CHECK(decode(png_bytes({1, 0}, 2, 1, {SPNG_COLOR_TYPE_INDEXED, 8}, &palette)).pixels == Bytes{7, 8, 9, 0, 0, 0});
+}
+
+TEST_CASE("PNG of 16 bits keeps the upper 8") {
+  const Bytes png = png_bytes({0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc}, 1, 1, {SPNG_COLOR_TYPE_TRUECOLOR, 16});
+  // The encoder takes either byte order of the machine; whichever it is, both bytes of a sample are one of the two.
+  const Bytes pixels = decode(png).pixels;
+  CHECK((pixels == Bytes{0x12, 0x56, 0x9a} || pixels == Bytes{0x34, 0x78, 0xbc}));
+}
+
+TEST_CASE("JPEG: colour with and without subsampling") {
+  const Bytes pixels = gradient(33, 21);
+  const RgbImage image = decode(rgb_jpeg(pixels, 33, 21));
+  CHECK(image.width == 33);
+  CHECK(image.height == 21);
+  check_near(image.pixels, pixels, 8);
+  const Bytes solid_pixels = solid(33, 21, 200, 100, 50);
+  check_near(decode(jpeg_bytes(solid_pixels, 33, 21, TJPF_RGB, TJSAMP_420)).pixels, solid_pixels, 2);
+}
+
+TEST_CASE("JPEG: grey") {
+  const Bytes grey(8 * 8, 77);
+  check_near(decode(jpeg_bytes(grey, 8, 8, TJPF_GRAY, TJSAMP_GRAY)).pixels, solid(8, 8, 77, 77, 77), 1);
+}
+
+TEST_CASE("JPEG: CMYK as Adobe stores it, 255 for no ink") {
+  Bytes inks;
+  for (int i = 0; i < 64; ++i) inks.insert(inks.end(), {255, 128, 0, 200});
+  const Bytes want = solid(8, 8, 200, 100, 0);
+  check_near(decode(jpeg_bytes(inks, 8, 8, TJPF_CMYK, TJSAMP_444)).pixels, want, 3);
+}
+
+TEST_CASE("decoding again into the same memory, larger and smaller") {
+  RgbImage image;
+  for (const int side : {8, 40, 3}) {
+    const Bytes pixels = gradient(side, side);
+    decode_image(png_bytes(pixels, static_cast<uint32_t>(side), static_cast<uint32_t>(side)), "x", image);
+    CHECK(image.pixels == pixels);
+  }
+}
+
+TEST_CASE("what is no image, or a damaged one, is named") {
+  CHECK(error_of({}) == "x.img: the file is empty");
+  CHECK(error_of({'G', 'I', 'F', '8'}) == "x.img: neither a JPEG nor a PNG file");
+  const Bytes pixels = gradient(40, 40);
+  Bytes jpeg = rgb_jpeg(pixels, 40, 40), png = png_bytes(pixels, 40, 40);
+  SECTION("truncated JPEG") {
+    jpeg.resize(jpeg.size() - 20);
+    CHECK_THAT(error_of(jpeg), Catch::Contains("x.img: the JPEG file is corrupt or truncated"));
+  }
+  SECTION("JPEG that ends in its header") {
+    jpeg.resize(30);
+    CHECK_THAT(error_of(jpeg), Catch::Contains("x.img: the JPEG file is corrupt or truncated"));
+  }
+  SECTION("truncated PNG") {
+    png.resize(png.size() / 2);
+    CHECK_THAT(error_of(png), Catch::Contains("x.img: the PNG file is corrupt or truncated"));
+  }
+  SECTION("a PNG's checksum") {
+    png[png.size() - 20] ^= 1;
+    CHECK_THAT(error_of(png), Catch::Contains("x.img: the PNG file is corrupt or truncated"));
+  }
+}
+
+TEST_CASE("a damaged JPEG does not spoil the next one, nor lend it its tables") {
+  const Bytes good = rgb_jpeg(gradient(16, 16), 16, 16);
+  const Bytes pixels = decode(good).pixels;
+  for (size_t i = 2; i < good.size(); i += 3) {
+    Bytes bad = good;
+    bad[i] ^= 0x55;
+    RgbImage image;
+    try {
+      decode_image(bad, "x", image);
+    } catch (const UserError&) {
+    }
+    REQUIRE(decode(good).pixels == pixels);
+  }
+}
+
+// A chunk behind the header: what stands in front, and text that is packed.
+Bytes with_packed_text(const Bytes& png, const std::string& front, size_t text_bytes) {
+  const Bytes text(text_bytes, 'a');
+  uLongf packed_bytes = compressBound(text.size());
+  Bytes packed(packed_bytes);
+  REQUIRE(compress(packed.data(), &packed_bytes, text.data(), text.size()) == Z_OK);
+  Bytes chunk(front.begin(), front.end());
+  chunk.insert(chunk.end(), packed.begin(), packed.begin() + static_cast<std::ptrdiff_t>(packed_bytes));
+  const auto append_u32 = [](Bytes& to, uint64_t value) {
+    for (int shift = 24; shift >= 0; shift -= 8) to.push_back(static_cast<uint8_t>(value >> shift & 0xff));
+  };
+  constexpr std::ptrdiff_t kHeader = 33;
+  Bytes out(png.begin(), png.begin() + kHeader);
+  append_u32(out, chunk.size() - 4);
+  out.insert(out.end(), chunk.begin(), chunk.end());
+  append_u32(out, crc32(0, chunk.data(), static_cast<uInt>(chunk.size())));
+  out.insert(out.end(), png.begin() + kHeader, png.end());
+  return out;
+}
+
+TEST_CASE("PNG with more to unpack beside its pixels than an image needs is refused") {
+  const Bytes pixels{1, 2, 3}, png = png_bytes(pixels, 1, 1);
+  const std::string text("zTXtkey\0\0", 9), unicode("iTXtkey\0\1\0\0\0", 12), profile("iCCPkey\0\0", 9);
+  for (const std::string& front : {text, unicode, profile}) {
+    CHECK(decode(with_packed_text(png, front, size_t{1} << 20)).pixels == pixels);
+    const std::string error = error_of(with_packed_text(png, front, size_t{17} << 20));
+    CHECK(error == "x.img: the PNG file holds more than 16 MiB beside its pixels, as texts or a colour profile");
+  }
+}
+
+TEST_CASE("an image too large for memory is refused before it is allocated") {
+  CHECK_NOTHROW(check_image_size(10'000, 10'000, "x"));
+  CHECK_THAT(user_error([] { check_image_size(10'000, 10'001, "x"); }), Catch::Contains("x: 10000 x 10001 pixels"));
+  CHECK_THROWS_AS(check_image_size(INT64_MAX, INT64_MAX, "x"), UserError);
+  CHECK_THROWS_AS(check_image_size(0, 5, "x"), UserError);
+  Bytes jpeg = rgb_jpeg(solid(8, 8, 1, 2, 3), 8, 8);
+  for (size_t i = 0; i + 8 < jpeg.size(); ++i) {
+    if (jpeg[i] != 0xff || jpeg[i + 1] != 0xc0) continue;  // the frame header: height and width follow at 5 and 7
+    std::fill_n(jpeg.begin() + static_cast<int64_t>(i) + 5, 4, uint8_t{0xfd});
+    break;
+  }
+  CHECK_THAT(error_of(jpeg), Catch::Contains("65021 x 65021 pixels"));
+}
+
+}  // namespace
+}  // namespace dgc

@@ -1,0 +1,193 @@
+#include "data/images/image_folder.h"
+
+#include <set>
+
+#include "tests/data/images/images.h"
+
+namespace dgc {
+namespace {
+
+// Two classes of solid colours; a stray file and a hidden folder that do not count.
+struct Folder {
+  struct Options {
+    std::string path;
+    int64_t image_size = 8;
+    AugmentOptions augment{};
+  };
+  TempFolder temp;
+  Options options{.path = temp.path()};
+
+  Folder() {
+    temp.write("train/cat/b.png", png_bytes(solid(20, 10, 10, 20, 30), 20, 10));
+    temp.write("train/cat/a.JPEG", rgb_jpeg(solid(16, 16, 40, 50, 60), 16, 16));
+    temp.write("train/ant/z.jpg", rgb_jpeg(solid(9, 30, 70, 80, 90), 9, 30));
+    temp.write("train/ant/notes.txt", {1, 2, 3});
+    temp.write("train/.cache/x.jpg", {});
+    temp.write("val/cat/q.png", png_bytes(solid(32, 24, 1, 2, 3), 32, 24));
+  }
+
+  // With pixels as they are in the file.
+  std::unique_ptr<ImageDataset> open(Split split = Split::train) const {
+    constexpr float kStep = 1.f / 255.f;
+    return std::make_unique<ImageFolder>(options.path, split, options.image_size, options.augment,
+                                         Normalizer({{0.f, 0.f, 0.f}, {kStep, kStep, kStep}}), "set data.path");
+  }
+  std::string error(Split split = Split::train) const {
+    return user_error([&] { open(split); });
+  }
+};
+
+std::vector<float> read(const ImageDataset& dataset, int64_t i, const Draw* draw, int32_t label) {
+  std::vector<float> out(static_cast<size_t>(dataset.shape().numel()));
+  CHECK(dataset.read(i, draw, out.data()) == label);
+  return out;
+}
+
+TEST_CASE("image folder: classes and files by name, and test labels are those of training") {
+  Folder folder;
+  const auto train = folder.open();
+  CHECK(train->size() == 3);
+  CHECK(train->classes() == 2);
+  CHECK(train->shape() == ImageShape{8, 8, 3});
+  CHECK(read(*train, 0, nullptr, 0)[0] == Approx(70).margin(2));
+  CHECK(read(*train, 1, nullptr, 1)[0] == Approx(40).margin(2));
+  CHECK(read(*train, 2, nullptr, 1)[0] == Approx(10).margin(1e-3));
+  const auto test = folder.open(Split::test);
+  CHECK(test->size() == 1);
+  CHECK(test->classes() == 2);
+  CHECK(read(*test, 0, nullptr, 1)[2] == Approx(3).margin(1e-3));
+}
+
+TEST_CASE("image folder: a solid image stays solid in training and evaluation") {
+  Folder folder;
+  const auto train = folder.open();
+  for (int i = 0; i < 50; ++i) {
+    const Draw draw(1, i, 2);
+    for (const Draw* d : {static_cast<const Draw*>(nullptr), &draw}) {
+      const std::vector<float> out = read(*train, 2, d, 1);
+      for (size_t p = 0; p < out.size(); ++p) CHECK(out[p] == Approx(10 * (p % 3 + 1)).margin(1e-3));
+    }
+  }
+}
+
+TEST_CASE("image folder: evaluation cuts the centre out of the shorter side's 256/224") {
+  // 7 pixels wanted: the shorter side becomes 8. The image is 16 x 8, so nothing is resized, and the centre is
+  // (16 - 7) / 2 = 4 to the right and (8 - 7) / 2 = 0 down.
+  Folder folder;
+  Bytes pixels;
+  for (int i = 0; i < 16 * 8; ++i) pixels.insert(pixels.end(), {static_cast<uint8_t>(i), 0, 0});
+  folder.temp.write("train/ant/a.png", png_bytes(pixels, 16, 8));
+  folder.options.image_size = 7;
+  const std::vector<float> out = read(*folder.open(), 0, nullptr, 0);
+  for (int y = 0; y < 7; ++y) {
+    for (int x = 0; x < 7; ++x) CHECK(out[static_cast<size_t>((y * 7 + x) * 3)] == Approx(y * 16 + x + 4).margin(1e-3));
+  }
+}
+
+TEST_CASE("image folder: a flip mirrors the crop, every second time") {
+  Folder folder;
+  Bytes pixels;
+  for (int i = 0; i < 8 * 8; ++i) pixels.insert(pixels.end(), {static_cast<uint8_t>(3 * i), 5, 7});
+  folder.temp.write("train/ant/a.png", png_bytes(pixels, 8, 8));
+  folder.options.augment = {.min_scale = 1, .max_scale = 1, .min_ratio = 1, .max_ratio = 1};
+  const std::vector<float> plain = read(*folder.open(), 0, nullptr, 0);
+  const Draw first(1, 0, 0);
+  const std::vector<float> upright = read(*folder.open(), 0, &first, 0);
+  for (size_t i = 0; i < pixels.size(); ++i) CHECK(upright[i] == Approx(pixels[i]).margin(1e-3));
+  folder.options.augment.flip = true;
+  const auto dataset = folder.open();
+  int flips = 0;
+  for (int i = 0; i < 200; ++i) {
+    const Draw draw(1, i, 0);
+    const std::vector<float> out = read(*dataset, 0, &draw, 0);
+    const bool flipped = out[0] > 1;  // pixel 7 instead of pixel 0
+    flips += flipped;
+    for (size_t y = 0; y < 8; ++y) {
+      for (size_t x = 0; x < 8; ++x) {
+        for (size_t c = 0; c < 3; ++c) {
+          REQUIRE(out[(y * 8 + x) * 3 + c] == upright[(y * 8 + (flipped ? 7 - x : x)) * 3 + c]);
+        }
+      }
+    }
+  }
+  CHECK(flips == Approx(100).margin(35));
+}
+
+TEST_CASE("image folder: classes that the test images lack are remarked") {
+  Folder folder;
+  CHECK(folder.open()->remarks().empty());
+  const std::vector<std::string> remarks = folder.open(Split::test)->remarks();
+  REQUIRE(remarks.size() == 1);
+  CHECK_THAT(remarks[0], Catch::Contains("/val: there is no folder for 1 of the 2 classes") && Catch::EndsWith("ant"));
+  folder.temp.write("val/ant/a.png", png_bytes(solid(9, 9, 1, 2, 3), 9, 9));
+  CHECK(folder.open(Split::test)->remarks().empty());
+}
+
+TEST_CASE("image folder: an image without an end is refused") {
+  Folder folder;
+  std::filesystem::create_symlink("/dev/zero", folder.temp.path() + "/train/ant/endless.png");
+  const auto train = folder.open();
+  std::vector<float> out(static_cast<size_t>(train->shape().numel()));
+  CHECK_THAT(user_error([&] { train->read(0, nullptr, out.data()); }),
+             Catch::Contains("train/ant/endless.png: longer than the 256 MiB"));
+}
+
+TEST_CASE("image folder: what is wrong is named") {
+  Folder folder;
+  const std::string root = folder.temp.path();
+  SECTION("no folder") {
+    folder.options.path = root + "/none";
+    CHECK_THAT(folder.error(), Catch::Contains("/none: there is no such folder; set data.path"));
+  }
+  SECTION("no train") {
+    std::filesystem::remove_all(root + "/train");
+    CHECK_THAT(folder.error(), Catch::Contains("/train: there is no such folder"));
+  }
+  SECTION("no classes") {
+    std::filesystem::remove_all(root + "/train/cat");
+    std::filesystem::remove_all(root + "/train/ant");
+    CHECK_THAT(folder.error(), Catch::Contains("/train: there is no class folder in it"));
+  }
+  SECTION("no test split") {
+    std::filesystem::remove_all(root + "/val");
+    CHECK_THAT(folder.error(Split::test), Catch::Contains("neither a folder val nor a folder test"));
+  }
+  SECTION("test is as good as val") {
+    std::filesystem::rename(root + "/val", root + "/test");
+    CHECK(folder.open(Split::test)->size() == 1);
+  }
+  SECTION("unknown class") {
+    folder.temp.write("val/dog/a.png", {});
+    CHECK_THAT(folder.error(Split::test), Catch::Contains("/val/dog: there is no class of this name in"));
+  }
+  SECTION("empty class") {
+    std::filesystem::remove(root + "/train/ant/z.jpg");
+    CHECK_THAT(folder.error(), Catch::Contains("/train/ant: there is no .jpg, .jpeg or .png file in it"));
+  }
+  SECTION("corrupt image") {
+    const std::string path = folder.temp.write("train/cat/b.png", {1, 2, 3, 4});
+    const auto dataset = folder.open();
+    std::vector<float> out(192);
+    CHECK(user_error([&] { dataset->read(2, nullptr, out.data()); }) == path + ": neither a JPEG nor a PNG file");
+  }
+  SECTION("an image that went away") {
+    const auto dataset = folder.open();
+    std::filesystem::remove(root + "/train/cat/b.png");
+    std::vector<float> out(192);
+    CHECK_THAT(user_error([&] { dataset->read(2, nullptr, out.data()); }), Catch::Contains("b.png: cannot open it"));
+  }
+  SECTION("options") {
+    folder.options.augment.min_scale = 0;
+    CHECK_THAT(folder.error(), Catch::Contains("data.augment.min_scale"));
+    folder.options.augment = {.min_ratio = 2};
+    CHECK_THAT(folder.error(), Catch::Contains("data.augment.min_ratio"));
+    folder.options.augment = {.pad_crop = 4};
+    CHECK_THAT(folder.error(), Catch::Contains("data.augment.pad_crop"));
+    folder.options.augment = {};
+    folder.options.image_size = 0;
+    CHECK_THAT(folder.error(), Catch::Contains("data.image_size: 0"));
+  }
+}
+
+}  // namespace
+}  // namespace dgc

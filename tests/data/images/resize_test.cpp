@@ -1,0 +1,89 @@
+#include "data/images/resize.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "tests/data/fixtures.h"
+
+namespace dgc {
+namespace {
+
+std::vector<float> resize(const Bytes& in, const ResizeAxis& rows, const ResizeAxis& columns) {
+  ResizeScratch scratch;
+  std::vector<float> out(static_cast<size_t>(rows.count * columns.count * 3), -1.f);
+  resize_rgb(in.data(), columns.in * 3, rows, columns, scratch, out.data());
+  return out;
+}
+
+ResizeAxis whole(int64_t in, int64_t out) { return {in, out, 0, out}; }
+
+// A row whose three channels are value, 2 * value and 0.
+Bytes row(const std::vector<int>& values) {
+  Bytes out;
+  for (const int v : values) out.insert(out.end(), {static_cast<uint8_t>(v), static_cast<uint8_t>(2 * v), 0});
+  return out;
+}
+
+void check_row(const std::vector<float>& out, const std::vector<double>& want) {
+  REQUIRE(out.size() == want.size() * 3);
+  for (size_t i = 0; i < want.size(); ++i) {
+    CHECK(out[3 * i] == Approx(want[i]).margin(1e-3));
+    CHECK(out[3 * i + 1] == Approx(2 * want[i]).margin(1e-3));
+    CHECK(out[3 * i + 2] == 0);
+  }
+}
+
+TEST_CASE("resize: the same size changes nothing") {
+  const Bytes pixels = counting(5 * 7 * 3);
+  const std::vector<float> out = resize(pixels, whole(5, 5), whole(7, 7));
+  for (size_t i = 0; i < pixels.size(); ++i) CHECK(out[i] == static_cast<float>(pixels[i]));
+}
+
+TEST_CASE("resize: numbers by hand, along each axis") {
+  // Enlarging twice: bilinear, centres at -1/4, 1/4, 3/4 ... of the source, held at the border.
+  const std::vector<double> doubled = {10, 15, 25, 30};
+  // Halving: a triangle over four pixels with weights 1, 3, 3, 1, cut off at the border.
+  const std::vector<double> halved = {(3. * 8 + 3 * 16 + 1 * 40) / 7, (16. + 3 * 40 + 3 * 64) / 7};
+  check_row(resize(row({10, 30}), whole(1, 1), whole(2, 4)), doubled);
+  check_row(resize(row({10, 30}), whole(2, 4), whole(1, 1)), doubled);
+  check_row(resize(row({8, 16, 40, 64}), whole(1, 1), whole(4, 2)), halved);
+  check_row(resize(row({8, 16, 40, 64}), whole(4, 2), whole(1, 1)), halved);
+  check_row(resize(row({9, 30, 90}), whole(1, 1), whole(3, 1)), {(2. * 9 + 3 * 30 + 2 * 90) / 7});
+}
+
+TEST_CASE("resize: weights sum to 1, lie inside, and a ramp stays a ramp away from the border") {
+  ResizeTaps taps;
+  for (const int64_t in : {1, 2, 15, 16, 17, 100, 1000}) {
+    for (const int64_t out : {1, 2, 15, 16, 17, 224}) {
+      make_taps(whole(in, out), taps);
+      const double scale = static_cast<double>(in) / static_cast<double>(out), radius = std::max(scale, 1.0);
+      for (int64_t i = 0; i < out; ++i) {
+        double sum = 0, mean = 0;
+        for (int64_t t = 0; t < taps.taps; ++t) {
+          const double w = taps.weight[static_cast<size_t>(i * taps.taps + t)];
+          sum += w;
+          mean += w * (static_cast<double>(taps.begin[static_cast<size_t>(i)] + t) + 0.5);
+        }
+        REQUIRE(sum == Approx(1));
+        REQUIRE(taps.begin[static_cast<size_t>(i)] >= 0);
+        REQUIRE(taps.begin[static_cast<size_t>(i)] + taps.taps <= in);
+        const double centre = (static_cast<double>(i) + 0.5) * scale;
+        const bool inside = centre - radius >= 0 && centre + radius <= static_cast<double>(in);
+        // Sampled triangles have their mean at the centre only up to sampling, which half a pixel bounds amply.
+        if (inside) REQUIRE(std::abs(mean - centre) < 0.5);
+      }
+    }
+  }
+}
+
+TEST_CASE("resize: a window is that part of the whole") {
+  const Bytes pixels = counting(20 * 30 * 3);
+  const std::vector<float> all = resize(pixels, whole(20, 9), whole(30, 40));
+  const std::vector<float> part = resize(pixels, {20, 9, 2, 5}, {30, 40, 11, 7});
+  for (size_t y = 0; y < 5; ++y) {
+    for (size_t x = 0; x < 7 * 3; ++x) CHECK(part[y * 21 + x] == all[(y + 2) * 120 + 33 + x]);
+  }
+}
+
+}  // namespace
+}  // namespace dgc
