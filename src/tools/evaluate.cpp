@@ -6,6 +6,7 @@
 #include "tasks/datasets.h"
 #include "tensor/errors.h"
 #include "tools/loaded_model.h"
+#include "train/evaluator.h"
 #include "train/ranks.h"
 #include "train/weights_file.h"
 
