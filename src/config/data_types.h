@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "config/options.h"
-#include "data/dataset.h"
+#include "data/images/image_dataset.h"
 #include "data/speech/utterances.h"
 
 namespace dgc {

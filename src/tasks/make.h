@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "config/options.h"
-#include "data/dataset.h"
+#include "data/images/image_dataset.h"
 #include "optim/dgc/dgc.h"
 #include "optim/optimizer.h"
 
