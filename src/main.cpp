@@ -32,7 +32,7 @@ int run(int argc, char** argv) {
     if (dgc::tells_for_all()) {
       spdlog::error("{}", dgc::usage_error(*app, error));
     } else {
-      // A launcher ends all processes with the first that fails: rank 0 must have had its say by then.
+      // A launcher ends all processes when the first one fails, and rank 0 must have reported the error by then.
       std::this_thread::sleep_for(std::chrono::seconds(5));
     }
     return kUserError;

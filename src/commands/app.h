@@ -15,7 +15,7 @@ struct Command {
   const CLI::App* app = nullptr;
 };
 
-// `app` itself, then its commands, each before its own.
+// `app` itself, then its subcommands, each before its own subcommands.
 std::vector<Command> commands_of(const CLI::App& app);
 
 }  // namespace dgc

@@ -70,7 +70,7 @@ void run_dgc(const Options& options) {
 void run_train(const Options& options) {
   const Config config = load_config(options.config, options.overrides);
   const TrainBench b = bench_train(config, options.bench.common);
-  if (b.device.empty()) return;  // another process's to print
+  if (b.device.empty()) return;  // another process prints
   if (options.json) {
     Row row;
     row.set("bench", std::string("train")).set("config", config.name).set("device", b.device);

@@ -2,8 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
-// One function per command: it adds a subcommand with its options, help and example, and what to run.
-// Whatever a callback throws, main() turns into an exit code.
+// Each function adds one subcommand with its options, help and example, and a callback that runs it. main() turns
+// whatever a callback throws into an exit code.
 namespace dgc {
 
 void add_train_command(CLI::App& app);

@@ -31,7 +31,7 @@ std::vector<Word> options(const CLI::App& command) {
   return words;
 }
 
-// "dgc train" | "dgc bench" | "dgc bench train" ...: as both shells' case has patterns.
+// The patterns of both shells' `case`: "dgc train" | "dgc bench" | "dgc bench train" ...
 std::string subcommand_patterns(const std::vector<Command>& commands) {
   std::vector<std::string> quoted;
   for (const Command& command : commands) {

@@ -6,7 +6,7 @@
 
 namespace dgc {
 
-// --beam, --lm, --word-weight and --word-bonus, for the commands that hear.
+// Adds --beam, --lm, --word-weight and --word-bonus, for the commands that recognise speech.
 void add_decoding_options(CLI::App& command, DecodingOptions& options);
 
 }  // namespace dgc

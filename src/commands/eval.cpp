@@ -16,7 +16,7 @@ namespace {
 
 void print(const char* what, const std::string& value) { fmt::print("{:<27}{}\n", what, value); }
 
-// Texts of an evaluation, of which some are shown: from all over the set, short and long.
+// Texts of an evaluation. The texts shown come from all over the set, so that there are short and long ones.
 struct Texts {
   std::vector<std::pair<std::string, std::string>> all;
 

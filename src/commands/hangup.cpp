@@ -9,7 +9,7 @@ struct sigaction at_start;
 
 void note_hangup(int, char**, char**) { sigaction(SIGHUP, nullptr, &at_start); }
 
-// What a program has in this section runs before its libraries are initialised, and nothing else does.
+// Only functions in this section of a program run before the program's libraries are initialised.
 [[gnu::section(".preinit_array"), gnu::used]] void (*const kNote)(int, char**, char**) = note_hangup;
 
 }  // namespace

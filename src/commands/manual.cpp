@@ -7,7 +7,7 @@
 namespace dgc {
 namespace {
 
-// As troff wants it: a hyphen that can be copied, and no line that begins like a request.
+// Escapes text for troff: hyphens can be copied, and no line begins like a request.
 std::string roff(const std::string& text) {
   std::string escaped;
   bool line_begins = true;

@@ -72,7 +72,8 @@ void print_phases(const std::vector<PlanPhase>& phases, const Plan& plan, const 
   }
 }
 
-// What this process holds now: it has made the model's primitives but none of the memory above. 0 where unknown.
+// Resident memory of this process, which has made the model's primitives but none of the memory in PlanMemory. 0 where
+// unknown.
 int64_t resident_bytes() {
   std::ifstream statm("/proc/self/statm");
   int64_t all = 0, resident = 0;
@@ -95,7 +96,7 @@ void print_memory(const PlanMemory& m, const Config& config) {
 
 struct Cluster {
   Link link;
-  double step_seconds = 0;  // of one worker
+  double step_seconds = 0;  // a step of one worker
 };
 
 void print_projection(const Config& config, const std::string& wire, const std::vector<int64_t>& workers,
@@ -131,7 +132,7 @@ void print_plan(const Plan& plan, const Config& config, const std::string& wire,
 struct PlanOptions {
   std::string config;
   std::vector<std::string> overrides;
-  std::vector<std::string> workers;  // lists
+  std::vector<std::string> workers;  // each is a list with commas
   std::string bandwidth, latency = "50us";
   double step_ms = 0;
 };

@@ -24,7 +24,7 @@ std::vector<std::string> arguments_of_this_process() {
 void restart_with_short_spins() {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
   std::error_code error;
-  // Its own path and not that link, from which the process would get the name "exe".
+  // The program is started by its path and not by the link, from which the process would get the name "exe".
   const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
   std::vector<std::string> words = arguments_of_this_process();
   if (error || words.empty()) return;
@@ -32,7 +32,7 @@ void restart_with_short_spins() {
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   setenv("GOMP_SPINCOUNT", "1000", 1);
-  execv(program.c_str(), argv.data());  // where that is not possible, all goes on as it is
+  execv(program.c_str(), argv.data());  // returns only when it fails; then this process goes on with long spins
 }
 
 }  // namespace dgc

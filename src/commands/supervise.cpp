@@ -25,13 +25,14 @@ namespace fs = std::filesystem;
 
 enum : int { kUserError = 2, kInterrupted = 130, kNotStarted = 127, kSignal = 128 };
 
-// While it lives these signals wait to be asked for, so that none can come between a look and a wait.
+// Holds signals back while it lives, until next() or stop_within() asks for them, so that none is lost between a look
+// and a wait.
 class HeldSignals {
  public:
   HeldSignals() {
     sigemptyset(&set_);
     for (const int signal : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&set_, signal);
-    if (!is_ignored(SIGHUP)) sigaddset(&set_, SIGHUP);  // a held signal comes also where nohup has it ignored
+    if (!is_ignored(SIGHUP)) sigaddset(&set_, SIGHUP);  // sigwait() would return it even where nohup ignores it
     sigprocmask(SIG_BLOCK, &set_, &old_);
   }
   ~HeldSignals() { sigprocmask(SIG_SETMASK, &old_, nullptr); }
@@ -97,22 +98,22 @@ pid_t start(const std::vector<std::string>& command, const HeldSignals& signals)
   if (child < 0) throw std::runtime_error(fmt::format("cannot start {}: {}", command[0], std::strerror(errno)));
   if (child > 0) return child;
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) _exit(kNotStarted);  // it has died before it could be followed
+  if (getppid() != parent) _exit(kNotStarted);  // the parent died before prctl() took effect
   setpgid(0, 0);                                // a terminal's Ctrl-C comes to the supervisor alone
   const int nothing = open("/dev/null", O_RDONLY);
-  if (nothing >= 0) dup2(nothing, STDIN_FILENO);  // who is behind another group of processes must not read from it
+  if (nothing >= 0) dup2(nothing, STDIN_FILENO);  // a group in the background must not read from the terminal
   sigprocmask(SIG_SETMASK, &signals.old(), nullptr);
-  signal(SIGPIPE, SIG_DFL);  // a launcher finds it as it knows it
+  signal(SIGPIPE, SIG_DFL);  // a launcher expects the default action
   execv(argv[0], argv.data());
   _exit(kNotStarted);
 }
 
 struct End {
-  int status = 0;        // of waitpid
+  int status = 0;        // status of waitpid()
   bool stopped = false;  // the supervisor was asked to stop meanwhile
 
   int exit_code() const { return WIFEXITED(status) ? WEXITSTATUS(status) : kSignal + WTERMSIG(status); }
-  // Worth another attempt: not done, not the user's mistake, and nobody wanted it to end.
+  // Whether another attempt makes sense: the child is not done, made no user error, and nobody wanted it to end.
   bool died() const {
     const int code = exit_code();
     return !stopped && code != 0 && code != kUserError && code != kInterrupted && code != kNotStarted;
@@ -123,7 +124,7 @@ struct End {
   }
 };
 
-// mpirun kills its processes a moment after SIGINT or SIGTERM, before they have saved. SIGUSR1 it passes on to them.
+// mpirun kills its processes a moment after SIGINT or SIGTERM, before they have saved. It passes SIGUSR1 on to them.
 int gentle(const std::string& program, int signal) {
   const std::string name = fs::path(program).filename().string();
   return name == "mpirun" || name == "mpiexec" || name == "orterun" || name == "prterun" ? SIGUSR1 : signal;

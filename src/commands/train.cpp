@@ -40,7 +40,7 @@ SuperviseOptions supervised(const Options& options) {
   return child;
 }
 
-// The run is done, whether or not somebody still reads.
+// The run is done, so a reader that has gone is no error.
 void print_if_read(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   if (std::fflush(stdout) == 0) return;
@@ -66,7 +66,8 @@ void add_train_command(CLI::App& app) {
           ->add_option("--max-restarts", options->max_restarts,
                        "run the training as a child, and again with --resume when it dies, so often at most")
           ->check(whole_number(0, 1000000));
-  // A child that dies before it has come to removing the former run would be started again with --resume, of that run.
+  // A child that dies before it has removed the former run would be restarted with --resume, and would go on with that
+  // former run.
   command->add_flag("--overwrite", options->train.overwrite, "take the place of the run that is in the run directory")
       ->excludes(resume, restarts);
   command->add_option("--launch", options->launcher, "start it in several processes: --launch \"mpirun -n 4\"");

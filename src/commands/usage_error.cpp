@@ -8,7 +8,7 @@ namespace dgc {
 namespace {
 
 std::string lower_first(std::string text) {
-  const bool word = text.size() > 1 && std::isupper(static_cast<unsigned char>(text[1])) == 0;  // not "CONFIG"
+  const bool word = text.size() > 1 && std::isupper(static_cast<unsigned char>(text[1])) == 0;  // false for "CONFIG"
   if (word) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
   return text;
 }
@@ -31,7 +31,7 @@ std::string usage_error(CLI::App& app, const CLI::ParseError& error) {
     name += " " + command->get_name();
   }
   const std::vector<std::string> unread = app.remaining(true);
-  const bool group = !command->get_subcommands(nullptr).empty();  // dgc, dgc bench
+  const bool group = !command->get_subcommands(nullptr).empty();  // true for dgc and dgc bench
   const std::string what = group && !unread.empty() ? unknown(*command, unread.front()) : lower_first(error.what());
   return fmt::format("{}: {} ({} --help tells more)", name, what, name);
 }

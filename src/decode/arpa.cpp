@@ -18,7 +18,7 @@ bool parse(std::string_view text, T& out) {
   return end.ec == std::errc{} && end.ptr == text.data() + text.size();
 }
 
-// One line after another: before \data\, its counts, the sections \1-grams: ... in turn, \end\.
+// Takes a file line by line: a preamble before \data\, the counts, the sections \1-grams: ... in turn, and \end\.
 class ArpaParser {
  public:
   ArpaParser(const std::string& path, const std::function<void(const ArpaEntry&)>& entry)

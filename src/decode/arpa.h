@@ -9,7 +9,7 @@ namespace dgc {
 // A line of an ARPA file: an n-gram.
 struct ArpaEntry {
   std::vector<std::string> words;
-  double log_probability = 0, log_backoff = 0;  // natural; 0 where no back-off is given
+  double log_probability = 0, log_backoff = 0;  // natural logarithms; the back-off is 0 where none is given
 };
 
 // Calls `entry` for each n-gram, shorter ones first, and returns the highest order. Throws UserError that names file

@@ -18,22 +18,22 @@ double log_add(double a, double b) {
   return low == kNever ? high : high + std::log1p(std::exp(low - high));
 }
 
-// Prefixes are paths from the root of a tree; what the word model says of one is kept with it.
+// Prefixes are paths from the root of a tree. What the word model says of a prefix is kept with the prefix.
 struct Prefix {
   int32_t parent = -1, label = kBlank;
-  std::string word;            // its last, unfinished word
-  WordModel::History history;  // of its finished words
-  double words = 0;            // what they add to the score
+  std::string word;            // the last, unfinished word
+  WordModel::History history;  // history of the finished words
+  double words = 0;            // what the finished words add to the score
 };
 
-// Probability of all alignments that give the prefix, by what their last frame is.
+// Log probabilities of all alignments that give the prefix, split by their last frame: a blank or a label.
 struct Mass {
   double blank = kNever, label = kNever;
   double total() const { return log_add(blank, label); }
 };
 
-// A prefix by its parent and last label: also one that is not in the tree yet. Only those that stay in the beam get
-// there.
+// A prefix as its parent and last label, which can also name a prefix that is not in the tree. Only prefixes that stay
+// in the beam get into the tree.
 using Key = std::pair<int32_t, int32_t>;
 constexpr Key kRoot{-1, kBlank};
 
@@ -129,7 +129,7 @@ class Search {
 
   bool ends_word(int32_t label) const { return options_.words != nullptr && label == space_; }
 
-  // By mass and finished words; of equal ones by their keys, so that the result is defined.
+  // Ranks candidates by mass and finished words, and equal ones by their keys, so that the result is defined.
   void keep_best() {
     ranking_.clear();
     for (const auto& [key, candidate] : next_) ranking_.emplace_back(-candidate.mass.total() - candidate.words, key);
@@ -143,7 +143,7 @@ class Search {
     }
   }
 
-  // Of a prefix in the tree, which it joins if it is new.
+  // The number of a prefix in the tree, to which a new prefix is added.
   int32_t number_of(const Key& key, double words) {
     const auto [place, fresh] = numbers_.emplace(key, static_cast<int32_t>(prefixes_.size()));
     if (!fresh) return place->second;

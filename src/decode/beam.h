@@ -13,8 +13,8 @@ struct BeamOptions {
   int64_t width = 64;  // prefixes kept after each frame
   // Classes of a frame that are this much less likely (natural log) than its best one are not tried.
   double class_margin = 12.0;
-  const WordModel* words = nullptr;  // none: the network alone decides
-  double word_weight = 1.0;          // of the model's log probability
+  const WordModel* words = nullptr;  // null: the network alone decides
+  double word_weight = 1.0;          // weight of the word model's log probability
   double word_bonus = 0.0;           // added for each word, as a model makes long texts ever less likely
 };
 
@@ -25,8 +25,8 @@ struct BeamResult {
 
 // The likeliest labels, summed over alignments, by prefix beam search (Hannun, Maas, Jurafsky, Ng, "First-pass large
 // vocabulary continuous speech recognition using bi-directional recurrent DNNs", 2014, algorithm 1). A word is scored
-// when a space ends it, the last one and the sentence's end after the last frame; spaces at the beginning, or after
-// another, are not tried when there is a word model.
+// when a space ends it; the last word and the sentence's end are scored after the last frame. With a word model, spaces
+// at the beginning or after another space are not tried.
 BeamResult beam_decode(const FrameScores&, const Alphabet&, const BeamOptions&);
 
 }  // namespace dgc

@@ -26,7 +26,8 @@ EditCount with(EditCount count, int64_t EditCount::*kind) {
   return count;
 }
 
-// Levenshtein's table, a row at a time; of equally short ways substitutions before deletions before insertions.
+// Computes Levenshtein's table, a row at a time. Of equally short ways, substitutions are taken before deletions, and
+// deletions before insertions.
 EditCount edits(const Parts& reference, const Parts& hypothesis) {
   std::vector<EditCount> row(hypothesis.size() + 1);
   for (size_t j = 1; j < row.size(); ++j) row[j] = with(row[j - 1], &EditCount::insertions);

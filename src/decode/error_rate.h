@@ -5,20 +5,20 @@
 
 namespace dgc {
 
-// What it takes to make the reference into the hypothesis with the fewest edits, and the reference's length. Sums over
-// utterances give the rate of a set.
+// The fewest edits that make the reference into the hypothesis, and the reference's length. Sums over utterances give
+// the rate of a set.
 struct EditCount {
   int64_t substitutions = 0, insertions = 0, deletions = 0, reference = 0;
 
   int64_t errors() const { return substitutions + insertions + deletions; }
-  double rate() const;  // errors / reference, may exceed 1; of an empty reference: errors / 1
+  double rate() const;  // errors / max(reference, 1); may exceed 1
   EditCount& operator+=(const EditCount&);
   bool operator==(const EditCount&) const = default;
 };
 
-// In words, which are what is between spaces: the word error rate.
+// Counts words, which spaces separate, for the word error rate.
 EditCount word_errors(std::string_view reference, std::string_view hypothesis);
-// In UTF-8 characters, also spaces between words: the character error rate.
+// Counts UTF-8 characters, spaces between words included, for the character error rate.
 EditCount character_errors(std::string_view reference, std::string_view hypothesis);
 
 }  // namespace dgc

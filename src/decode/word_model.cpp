@@ -56,7 +56,7 @@ double WordModel::score_id(const History& history, int32_t word) const {
       if (found != children_.end() && nodes_[found->second].listed) {
         return backoff + static_cast<double>(nodes_[found->second].log_probability);
       }
-      backoff += static_cast<double>(nodes_[context].log_backoff);  // 0 where it is not listed, as at the root
+      backoff += static_cast<double>(nodes_[context].log_backoff);  // 0 where the context is not listed, as at the root
     }
     if (first == last) return kUnlisted;  // a word that only longer n-grams list
   }

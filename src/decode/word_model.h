@@ -19,11 +19,11 @@ class WordModel {
 
   int order() const { return order_; }
 
-  // What has been said: the last order() - 1 words at most.
+  // The words before the next one: the last order() - 1 at most.
   using History = std::vector<int32_t>;
-  History begin() const;  // of a sentence
+  History begin() const;  // the history at the beginning of a sentence
 
-  // ln P(word | history). A word that is not listed has the probability of <unk>; without an <unk>, of kUnlisted.
+  // ln P(word | history). A word that is not listed scores as <unk>, or kUnlisted in a model without <unk>.
   double score(const History&, std::string_view word) const;
   double end_score(const History&) const;  // ln P(</s> | history); 0 where the model has no </s>
   History after(const History&, std::string_view word) const;
@@ -33,7 +33,7 @@ class WordModel {
  private:
   // An n-gram is a path from the root along its words.
   struct Node {
-    float log_probability = 0, log_backoff = 0;  // natural
+    float log_probability = 0, log_backoff = 0;  // natural logarithms
     bool listed = false;                         // false: only a longer n-gram's beginning
   };
   static constexpr uint32_t kRoot = 0, kNone = UINT32_MAX;

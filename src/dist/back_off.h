@@ -6,8 +6,8 @@
 
 namespace dgc {
 
-// Pauses between two looks at something that will happen. They grow with the time waited so far, so that little of it
-// is lost, and who waits leaves the core to others.
+// Pauses of a polling loop. A pause grows with the time waited so far: short waits end promptly, and long ones leave
+// the core to other threads.
 class BackOff {
  public:
   void pause() const {

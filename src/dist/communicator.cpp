@@ -8,7 +8,7 @@
 namespace dgc {
 namespace {
 
-// Memory of a device that is only borrowed here.
+// Memory of a device, freed with the object.
 class Stage {
  public:
   Stage(Device& device, size_t bytes) : device_(device), bytes_(bytes), data_(device.allocate(bytes)) {}
@@ -41,7 +41,7 @@ void all_gather_host(Communicator& communicator, Device& device, std::span<const
   if (all.empty()) return;
   const auto result = device.make_download(all.size());
   result->start(to.data());
-  while (!result->ready()) {  // a rank that died would be waited for in vain
+  while (!result->ready()) {  // without check() a dead rank would be waited for forever
     communicator.check();
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }

@@ -17,18 +17,18 @@ namespace dgc {
 
 struct Launch;
 
-// Thrown out of a collective when another rank has failed; says which and why. The cause is reported by that rank.
+// Thrown by a collective when another rank has failed. The message says which rank and, where that is known, why.
 struct PeerFailed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The same, where that rank itself says why, so that nobody else need.
+// A PeerFailed whose cause the failed rank reports itself, so that no other rank need.
 struct ToldByPeer : PeerFailed {
   ToldByPeer(const std::string& what, bool is_users) : PeerFailed(what), users(is_users) {}
-  bool users;  // a UserError, there; false where that is not known
+  bool users;  // a UserError on the failed rank; false where that is not known
 };
 
-// Ranks at equal distances.
+// A group of ranks at equal distances: first, first + stride, ..., `size` of them.
 struct Ranks {
   int first = 0, size = 1, stride = 1;
   int at(int i) const { return first + i * stride; }
@@ -46,43 +46,45 @@ class Communicator {
   virtual int size() const = 0;
   virtual bool between_processes() const = 0;  // false: all ranks are threads of this process
 
-  // True: the two calls below are queued on the device like any other work, so a step with them can be recorded.
-  // False: they wait for the device, and are done when they return.
+  // True: all_gather() and gather_shards() are queued on the device like any other work, so a step with them can be
+  // recorded. False: both wait for the device, and are done when they return.
   virtual bool recordable() const = 0;
 
-  // On memory of the device, in its order of work. all = the ranks' parts in rank order, `bytes` each. `mine` must not
-  // lie inside `all`.
+  // Works on memory of the device, in the device's order of work. all: the ranks' parts in rank order, `bytes` each.
+  // `mine` must not lie inside `all`.
   virtual void all_gather(Device&, const void* mine, void* all, size_t bytes) = 0;
 
-  // Shard r of every worker's n floats goes to rank r: mine [all workers][shard_size(n, size())] in worker order (rank
-  // 0's workers first). Every rank brings as many workers as the others. What lies behind n in a last row is undefined.
+  // Rank r receives shard r of every worker's n floats: mine is [all workers][shard_size(n, size())] in worker order,
+  // rank 0's workers first. All ranks pass equally many workers. Elements of a shard that lie beyond n are undefined.
   virtual void gather_shards(Device&, std::span<const float* const> local_workers, float* mine, size_t n) = 0;
 
   virtual void barrier(Device&) = 0;  // returns when all ranks are here
 
-  // Some ranks among themselves, this one with them, numbered in their order: collectives there are theirs alone. This
-  // communicator must outlive it, and both are used by one thread; they fail together, for all ranks of either.
+  // Makes a communicator of some ranks, among them this one, numbered in their order. Its collectives are among those
+  // ranks alone. This communicator must outlive the new one, and one thread uses both. A failure of either fails both,
+  // on all ranks.
   virtual std::unique_ptr<Communicator> split(const Ranks&) = 0;
 
-  // Looks for failures that nobody waits for; to be called while waiting for results of queued collectives.
+  // Throws PeerFailed when a failure is known. To be called while waiting for results of queued collectives.
   virtual void check() {}
 
-  // This rank cannot go on: every collective of the others throws from now on. The first reason wins.
+  // Declares that this rank cannot go on: every collective of the other ranks throws from now on. The first reason
+  // wins.
   virtual void abort(const std::string& reason) noexcept = 0;
 };
 
 // Elements of one rank's shard: n / ranks, rounded up to a multiple of 16.
 size_t shard_size(size_t n, int ranks);
 
-// The same for host memory, for what is small and rare: it waits for the device.
+// all_gather() for host memory. It waits for the device, so it is for small and rare data.
 void all_gather_host(Communicator&, Device&, std::span<const std::byte> mine, std::span<std::byte> all);
 
 std::unique_ptr<Communicator> make_single_communicator();
 
-// Ranks that are threads of this process, [i] for rank i.
+// Connects ranks that are threads of this process. Element i is rank i's communicator.
 std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int ranks);
 
-// Called again and again while a communicator waits; throws PeerFailed to end that, and with it the communicator.
+// Called again and again while a communicator waits. A PeerFailed that it throws ends the wait and the communicator.
 using WhileWaiting = std::function<void()>;
 
 struct MpiOptions {
@@ -90,27 +92,28 @@ struct MpiOptions {
   WhileWaiting while_waiting = [] {};
 };
 
-// Ranks that are processes, started by mpirun, or by srun with PMIx (Launch::mpi). They compute on any device: what
-// lies on a GPU crosses the host's memory, so that ranks may share one. MPI is initialised with the first communicator
-// and finalised with the last, unless a rank has failed. Collective. Throws UserError when MPI has started other ranks
-// than `launch` says, or is not in this build.
+// Connects ranks that are processes, started by mpirun, or by srun with PMIx (Launch::mpi). Ranks compute on any
+// device: data on a GPU cross the host's memory, so that ranks may share a GPU. MPI is initialised with the first
+// communicator and finalised with the last, unless a rank has failed. Collective. Throws UserError when MPI has started
+// other ranks than `launch` says, or when this build has no MPI.
 std::unique_ptr<Communicator> make_mpi_communicator(const Launch&, MpiOptions = {});
-std::string mpi_description();  // its version; empty when it is not in this build
+std::string mpi_description();  // MPI's version; empty when this build has no MPI
 
 struct NcclOptions {
-  Communicator* peers = nullptr;  // the same ranks, where they can talk already: over it they meet, else as launch says
-  RendezvousOptions meeting;      // its timeout is also that of NCCL's start
+  Communicator* peers = nullptr;  // connects the same ranks, which meet over it; null: they meet as `launch` says
+  RendezvousOptions meeting;      // its timeout also limits NCCL's start
   std::chrono::milliseconds barrier_timeout = std::chrono::minutes(30);
   WhileWaiting while_waiting = [] {};
 };
 
-// Ranks that are processes with a GPU each. Throws UserError when the device is no GPU,
-// when ranks share one (workers_per_rank is the way), when NCCL cannot connect them, or is not in this build. What was
-// recorded with it must be gone before it is.
+// Connects ranks that are processes with a GPU each. Throws UserError when the device is no GPU, when ranks share a GPU
+// (workers_per_rank is the way), when NCCL cannot connect the ranks, or when this build has no NCCL. A recording of its
+// collectives must be destroyed before the communicator.
 std::unique_ptr<Communicator> make_nccl_communicator(const Launch&, std::shared_ptr<Device>, const NcclOptions&);
-// Throws UserError where that one would whoever the others are: this device is no GPU, or NCCL is not in this build.
+// Throws those UserErrors of make_nccl_communicator() that depend on no other rank: this device is no GPU, or this
+// build has no NCCL.
 void require_nccl(const Launch&, const Device&);
-std::string nccl_description();  // its version; empty when it is not in this build
+std::string nccl_description();  // NCCL's version; empty when this build has no NCCL
 
 // Runs `body` once per communicator, each in a thread of its own, and joins them all. When one throws, the others are
 // aborted, and the exception of the rank that failed first leaves this function.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kMaxPort = 65535;
 
-// DGC_RENDEZVOUS
+// Parses the value of DGC_RENDEZVOUS.
 MeetingPoint parse_meeting_point(const std::string& url) {
   constexpr const char* kVariable = "DGC_RENDEZVOUS";
   MeetingPoint point;
@@ -41,7 +41,8 @@ MeetingPoint parse_meeting_point(const std::string& url) {
   return point;
 }
 
-// torchrun's own store answers at MASTER_PORT as long as torchrun runs, and says so: then the next port is ours.
+// torchrun's own store may hold MASTER_PORT as long as torchrun runs, which TORCHELASTIC_USE_AGENT_STORE says: then the
+// ranks meet at the next port.
 std::optional<MeetingPoint> master(const Environment& get) {
   const auto host = get("MASTER_ADDR"), port = get("MASTER_PORT");
   if (!host && !port) return {};

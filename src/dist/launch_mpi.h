@@ -6,11 +6,11 @@
 
 namespace dgc {
 
-// Nothing unless Open MPI's mpirun has started this process.
+// What Open MPI's mpirun says about this process; nothing where mpirun has not started it. Throws UserError.
 std::optional<Launch> open_mpi_launch(const Environment&);
 
-// Whether MPI will find the very ranks that `launch` says: mpirun's own, or those of an srun that speaks PMIx. Not
-// those of a torchrun that mpirun has started on every machine.
+// Whether MPI counts the ranks as `launch` does. It does so for ranks of mpirun and of an srun that speaks PMIx, but
+// not for ranks of a torchrun that mpirun has started on every machine.
 bool mpi_knows_ranks(const Environment&, const Launch&);
 
 }  // namespace dgc

@@ -8,7 +8,7 @@
 namespace dgc {
 namespace {
 
-// Below the ports that Linux gives to outgoing connections (32768 and up).
+// The ports lie below those that Linux gives to outgoing connections (32768 and up).
 constexpr int64_t kFirstPort = 20000, kPorts = 12000, kStepsApart = 16;
 
 int64_t number(const Environment& get, const char* variable, int64_t high) {

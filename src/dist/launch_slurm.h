@@ -8,14 +8,14 @@
 
 namespace dgc {
 
-// Nothing unless this process is a task of a SLURM step, as srun starts them. A shell or batch script of an allocation
-// is none, although it sees SLURM_NTASKS and even SLURM_PROCID.
+// What srun says about this process; nothing where this process is no task of a SLURM step. A shell or batch script of
+// an allocation is no task, although it sees SLURM_NTASKS and even SLURM_PROCID. Throws UserError.
 std::optional<Launch> slurm_launch(const Environment&);
 
-// Rank 0's machine, and a port that srun reserved or that follows from the job's number.
+// Rank 0's machine, and a port that srun reserved or that follows from the job's number. Throws UserError.
 MeetingPoint slurm_meeting_point(const Environment&);
 
-// Of a list such as "4(x2),3", what it says of node 0, 1, ...
+// The number that a list such as "4(x2),3" gives for node 0, 1, ... Throws UserError when the list has too few.
 int tasks_on_node(const std::string& list, int64_t node);
 
 // The first machine of a list such as "gpu[03-05,07],login", and whether it is the only one.

@@ -7,7 +7,7 @@
 
 namespace dgc {
 
-// What all launchers' variables have in common.
+// Checks that the readers of all launchers' variables share.
 
 inline constexpr int64_t kMaxRanks = 1 << 20;
 

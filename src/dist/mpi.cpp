@@ -1,6 +1,6 @@
-// MPI between processes, as a carrier of bytes: nothing is summed here. Every call is a set of sends and receives that
-// are polled until they are done, so that a wait can end when a rank has failed. Before its data a rank sends what it
-// is doing, and all compare: ranks that do not make the same calls find out instead of hanging.
+// MPI carries bytes between processes here; it sums nothing. Every collective is a set of sends and receives that are
+// polled until they are done, so that a wait can end when a rank has failed. Before its data a rank sends the call that
+// it makes, and all ranks compare their calls: ranks that do not make the same calls find out instead of hanging.
 #include <mpi.h>
 
 #include <algorithm>
@@ -27,12 +27,12 @@ void check_mpi(int result, const char* call) {
   throw PeerFailed(fmt::format("{} failed: {}", call, text));
 }
 
-// Over TCP, Open MPI lets the receiver of a long message say where it shall be put, and that word queues behind all
-// that travels the other way: at 100 Mbps a dense step of ResNet-20 takes a third longer for it (bench/slow_links).
-// Whoever has set it otherwise (mpirun --mca btl_tcp_flags) keeps it; another MPI does not know it.
+// Over TCP, Open MPI lets the receiver of a long message say where to put it, and that reply queues behind all data
+// that travel the other way: at 100 Mbps it makes a dense step of ResNet-20 take a third longer (bench/slow_links). A
+// value that the user has set (mpirun --mca btl_tcp_flags) is kept; other MPIs ignore the variable.
 void prefer_sends_over_tcp() { setenv("OMPI_MCA_btl_tcp_flags", "send,inplace", 0); }
 
-// MPI itself, which a process can start once. Left alone where somebody else has started it.
+// MPI itself, which a process can start once. A session leaves MPI alone where somebody else has started it.
 class Session {
  public:
   static std::shared_ptr<Session> join() {
@@ -49,7 +49,7 @@ class Session {
     DGC_CHECK(over == 0, "MPI starts once in a process, and its last communicator has gone");
     if (running != 0) return;
     prefer_sends_over_tcp();
-    // One thread at a time, but not always the same: a communicator goes to the thread that uses it.
+    // One thread uses MPI at a time, but not always the same one: a communicator goes to the thread that uses it.
     int provided = 0;
     check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
     DGC_CHECK(provided >= MPI_THREAD_SERIALIZED, "this MPI cannot be used by several threads in turn");
@@ -61,7 +61,7 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // A rank that has failed will not come to MPI_Finalize, and all would wait for it.
+  // A rank that has failed does not call MPI_Finalize, and all other ranks would wait there for it.
   void give_up() { finalizes_ = false; }
 
  private:
@@ -94,7 +94,7 @@ class MpiCommunicator final : public WholeCommunicator {
   }
 
   ~MpiCommunicator() override {
-    if (failure_ != nullptr) return;  // MPI still knows memory that is gone: nothing of it may run any more
+    if (failure_ != nullptr) return;  // MPI may still write to memory that is gone, so it must not be called any more
     MPI_Cancel(&listening_);
     MPI_Wait(&listening_, MPI_STATUS_IGNORE);
     MPI_Comm_free(&data_);
@@ -165,7 +165,7 @@ class MpiCommunicator final : public WholeCommunicator {
       if (peer == rank_) continue;
       MPI_Isend(&told_, sizeof(told_), MPI_BYTE, peer, 0, notices_, &telling_.emplace_back(MPI_REQUEST_NULL));
     }
-    // Whoever does not listen must not keep this rank from ending.
+    // A rank that does not listen must not keep this one from ending.
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(2);
     const BackOff back_off;
     int done = 0;
@@ -188,7 +188,7 @@ class MpiCommunicator final : public WholeCommunicator {
     } catch (const ToldByPeer&) {
       throw;
     } catch (const std::exception& error) {
-      abort(error.what());  // while the memory that MPI may still write to is there
+      abort(error.what());  // called while the memory that MPI may still write to is there
       throw;
     }
   }
@@ -199,7 +199,7 @@ class MpiCommunicator final : public WholeCommunicator {
     calls_[static_cast<size_t>(rank_)] = own;
     const int place = place_among(ranks, rank_);
     for (int i = 0; i < ranks.size; ++i) {
-      const int peer = ranks.at((place + i) % ranks.size);  // all ranks begin with another one
+      const int peer = ranks.at((place + i) % ranks.size);  // each rank begins with itself, so all begin differently
       if (peer != rank_) start_with(peer);
       for (const Transfer& t : transfers) {
         if (t.peer != peer) continue;
@@ -270,7 +270,7 @@ class MpiCommunicator final : public WholeCommunicator {
   MPI_Comm data_ = MPI_COMM_NULL, notices_ = MPI_COMM_NULL;
   MPI_Request listening_ = MPI_REQUEST_NULL;
   Notice heard_, told_;
-  std::vector<Call> calls_;  // all ranks' latest
+  std::vector<Call> calls_;  // latest call of each rank
   uint64_t sequence_ = 0;
   std::vector<MPI_Request> telling_, calls_under_way_, under_way_;
   HostStage stage_;

@@ -6,14 +6,14 @@
 #include <cstdint>
 #include <string>
 
-// What ranks tell each other beside the data (mpi.cpp), as it lies in memory.
+// Messages that ranks exchange beside the data (mpi.cpp), sent as they lie in memory.
 namespace dgc {
 
-// What a rank does: at any time all ranks that it does it with the same.
+// The call that a rank makes. All ranks of a collective must make equal calls.
 struct Call {
   enum class Kind : uint32_t { all_gather, gather_shards, barrier } kind;
   uint32_t ranks = 0;
-  uint64_t workers = 0;   // of one rank
+  uint64_t workers = 0;   // workers of one rank
   uint64_t size = 0;      // bytes of a part, or elements of each worker
   uint64_t sequence = 0;  // calls before this one
   bool operator==(const Call&) const = default;

@@ -1,4 +1,4 @@
-// In place of mpi.cpp where this build has no MPI.
+// Replaces mpi.cpp in a build without MPI.
 #include "dist/communicator.h"
 #include "tensor/errors.h"
 

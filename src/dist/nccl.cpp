@@ -1,10 +1,10 @@
-// NCCL between processes, one GPU each. The communicator is non-blocking: every call returns at once, and what became
-// of it is asked for until it is known, so that a dead peer ends in an error and not in a hang. It runs on a stream of
-// its own, forked from the one of the device that asks (a lane has another) and joined to it by events; all of it can
-// be captured in a CUDA graph. One stream: collectives run in the order in which they were asked for, whoever asks.
-// NCCL reports a peer that died behind a network; one on the same machine it may not notice, nor one that is stopped,
-// which is what NcclOptions::while_waiting is for, and barriers' timeout.
-#include <nccl.h>  // and with it cuda_runtime.h
+// NCCL between processes, one GPU each. The communicator is non-blocking: every call returns at once, and its outcome
+// is polled until it is known, so that a dead peer ends in an error and not in a hang. Collectives run on a stream of
+// the communicator, which is forked from the calling device's stream (a lane has another one) and joined to it by
+// events; all of this can be captured in a CUDA graph. On the one stream, collectives run in the order of the calls,
+// whichever device makes them. NCCL reports a peer that died behind a network. It may not notice a peer that died on
+// the same machine, or one that is stopped; NcclOptions::while_waiting and the timeout of barriers are for these.
+#include <nccl.h>  // includes cuda_runtime.h
 
 #include <algorithm>
 #include <string_view>
@@ -34,7 +34,7 @@ std::string describe(ncclResult_t result, ncclComm_t comm) {
   return text;
 }
 
-// What became of the last call; ncclInProgress when it took longer than the timeout.
+// The outcome of the last call; ncclInProgress when the call takes longer than the timeout.
 ncclResult_t outcome(ncclComm_t comm, milliseconds timeout, const WhileWaiting& while_waiting) {
   const auto deadline = Clock::now() + timeout;
   while (true) {
@@ -105,7 +105,7 @@ class NcclCommunicator final : public WholeCommunicator {
         while_waiting_(options.while_waiting),
         present_(device_, static_cast<size_t>(launch.size) + 1) {}
 
-  // Apart from the constructor, so that the destructor clears up after a failure.
+  // start() is apart from the constructor, so that the destructor clears up after a failure in it.
   void start(const Launch& launch, const NcclOptions& options) {
     device_->use();
     int least = 0, most = 0;
@@ -118,7 +118,7 @@ class NcclCommunicator final : public WholeCommunicator {
 
   ~NcclCommunicator() override {
     device_->use();
-    // Who leaves because of an exception must not wait for long for those that do not follow.
+    // A rank that leaves because of an exception must not wait long for ranks that do not follow.
     constexpr milliseconds kPatience(10000);
     if (comm_ != nullptr) {
       const auto wait = [&] { return outcome(comm_, kPatience, [] {}); };
@@ -136,8 +136,8 @@ class NcclCommunicator final : public WholeCommunicator {
   bool between_processes() const override { return true; }
   bool recordable() const override { return true; }
 
-  // Among some ranks, all of them send each other what they have: no communicator of theirs need be made, and what
-  // fails fails in one place.
+  // Some of the ranks gather by sends and receives among themselves: no communicator of their own need be made, and
+  // failures are noticed in one place.
   void all_gather_among(const Ranks& ranks, Device& device, const void* mine, void* all, size_t bytes) override {
     if (bytes == 0) return;
     queue(device, "all_gather", [&] {
@@ -182,7 +182,7 @@ class NcclCommunicator final : public WholeCommunicator {
   }
 
  private:
-  // Between the device's earlier and later work.
+  // Queues a call of NCCL's between the device's earlier and later work.
   template <typename Call>
   void queue(const Device& device, const char* what, const Call& call) {
     const auto* const asks = dynamic_cast<const CudaDevice*>(&device);
@@ -192,7 +192,7 @@ class NcclCommunicator final : public WholeCommunicator {
     check_cuda(cudaEventRecord(forked_, asks->stream()), "cudaEventRecord");
     check_cuda(cudaStreamWaitEvent(stream_, forked_, 0), "cudaStreamWaitEvent");
     ncclResult_t result = call();
-    // A thread of NCCL's may still be queueing it: what follows must not overtake.
+    // A thread of NCCL's may still be queueing the call, which later work must not overtake.
     constexpr milliseconds kQueueing = std::chrono::minutes(5);
     if (!went_wrong(result)) result = outcome(comm_, kQueueing, [this] { listen(); });
     if (result == ncclInProgress) fail(what, "timed out while being queued");
@@ -201,7 +201,7 @@ class NcclCommunicator final : public WholeCommunicator {
     check_cuda(cudaStreamWaitEvent(asks->stream(), joined_, 0), "cudaStreamWaitEvent");
   }
 
-  // What is sent and received at once. Every send has its receive.
+  // The sends and receives of one NCCL group. Every send has its receive.
   class Transfers {
    public:
     Transfers(ncclComm_t comm, cudaStream_t stream) : comm_(comm), stream_(stream), result_(ncclGroupStart()) {}
@@ -234,7 +234,7 @@ class NcclCommunicator final : public WholeCommunicator {
     return transfers.start();
   }
 
-  // Both sides count a shard's elements alike, and leave out empty ones.
+  // Sender and receiver compute the same size of a shard, and both leave out empty shards.
   ncclResult_t exchange_shards(const Ranks& ranks, std::span<const float* const> local_workers, float* mine, size_t n) {
     const size_t row = shard_size(n, ranks.size);
     const auto bytes = [&](int i) { return std::min(row, n - std::min(n, static_cast<size_t>(i) * row)) * 4; };

@@ -1,4 +1,4 @@
-// In place of nccl.cpp where this build has no CUDA and NCCL.
+// Replaces nccl.cpp in a build without CUDA and NCCL.
 #include "dist/communicator.h"
 #include "dist/launch.h"
 #include "tensor/errors.h"

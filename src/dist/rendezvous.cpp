@@ -90,8 +90,8 @@ void decline_meeting(const Launch& launch, const RendezvousOptions& options, con
   set_text(hello.failure, reason);
   try {
     meet(launch, options, hello, {});
-  } catch (const UserError&) {   // nobody is there who could be told
-  } catch (const PeerFailed&) {  // they have heard of it
+  } catch (const UserError&) {   // no other rank is there to be told
+  } catch (const PeerFailed&) {  // the other ranks know of a failure already
   }
 }
 

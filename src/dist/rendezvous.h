@@ -21,14 +21,15 @@ struct RendezvousOptions {
   WhileMeeting while_waiting = [](const std::string&) {};
 };
 
-// The ranks meet, once, before they can talk: what rank 0 has in `blob` is in everyone's on return. Every rank passes
-// as many bytes. Strangers at the meeting point, ranks of another run, of another size or with another config are
-// turned away, and told why. Throws UserError that names the rank, the place and what to do, at the latest after the
-// timeout, and soon where the place's name is unknown; ToldByPeer once a rank has declined.
+// Lets the ranks meet, once, before a communicator connects them, and copies rank 0's `blob` to all ranks. All ranks
+// pass equally many bytes. Strangers at the meeting point and ranks of another run, of another size or with another
+// config are turned away, and told why. Throws UserError that names the rank, the place and what to do, at the latest
+// after the timeout, and soon where the place's name is unknown. Throws ToldByPeer once a rank has declined.
 void share_from_rank0(const Launch&, const RendezvousOptions&, std::span<std::byte> blob);
 
-// In place of the above, or after it has thrown: this rank does not take part, for a reason that names who failed. Rank
-// 0 tells all that come, another rank tells rank 0. Returns when they know it, at the latest after the timeout.
+// Called in place of share_from_rank0(), or after that has thrown, by a rank that does not take part. `reason` names
+// the rank that failed. Rank 0 tells the reason to all ranks that come; another rank tells it to rank 0. Returns when
+// they know it, at the latest after the timeout.
 void decline_meeting(const Launch&, const RendezvousOptions&, const std::string& reason);
 
 }  // namespace dgc

@@ -1,8 +1,8 @@
 // Meeting in files, for ranks that share a file system and no network. Rank r writes its Hello to PATH.<r>.hello, rank
-// 0 answers in PATH.<r>.reply, and the rank removes both, which tells rank 0 that it has read them. Files of an earlier
-// run harm nobody: a rank takes no reply that does not repeat its nonce, and rank 0 counts no rank before it has
-// removed its reply, which who is long gone never does; when the real rank overwrites the old Hello, it is answered
-// anew.
+// 0 answers in PATH.<r>.reply, and rank r removes both, which tells rank 0 that the reply has been read. Files of an
+// earlier run do no harm: a rank takes no reply that does not repeat its nonce, and rank 0 counts a rank only when the
+// reply has been removed, which a process of an earlier run never does. When the real rank overwrites an old Hello,
+// rank 0 answers anew.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -43,7 +43,7 @@ std::string reply_path(const Meeting& meeting, uint32_t rank) {
   return fmt::format("{}.{}.reply", meeting.point.path, rank);
 }
 
-// Nobody ever reads half a file: it gets its name when it is whole.
+// A file gets its name only when it is whole, so nobody ever reads half of one.
 void write_whole(const Meeting& meeting, const std::string& path, std::span<const std::byte> bytes) {
   const std::string partial = fmt::format("{}.{:x}.part", path, meeting.hello.nonce);
   std::ofstream file(partial, std::ios::binary);
@@ -57,7 +57,7 @@ void write_whole(const Meeting& meeting, const std::string& path, std::span<cons
   }
 }
 
-// At most `size` bytes; none when there is no such file.
+// The first bytes of a file, at most `size`; none when there is no such file.
 std::vector<std::byte> read_start(const std::string& path, size_t size) {
   std::ifstream file(path, std::ios::binary);
   std::vector<std::byte> bytes(size);
@@ -71,7 +71,7 @@ void remove_file(const std::string& path) noexcept {
   fs::remove(path, ignored);
 }
 
-// A file that goes with it.
+// A file that is removed with the object.
 struct Hanging {
   std::string path;
   ~Hanging() { remove_file(path); }
@@ -80,12 +80,12 @@ struct Hanging {
 // Rank 0's side of one conversation.
 struct Guest {
   uint32_t rank = 0;
-  Hello hello;  // that the reply is to
+  Hello hello;  // the Hello that `replied` answers
   std::optional<Reply> replied;
   bool served = false;
 };
 
-// All of them. Replies that nobody has taken go with it.
+// All ranks but rank 0. The destructor removes replies that no rank has taken.
 struct Guests {
   explicit Guests(const Meeting& m) : meeting(m), all(m.hello.size - 1) {
     for (uint32_t rank = 1; rank < m.hello.size; ++rank) all[rank - 1].rank = rank;

@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Someone who has connected, and what he has said so far.
+// A connection to rank 0, and the bytes that have come over it so far.
 struct Guest {
   Socket socket;
   std::array<std::byte, sizeof(Hello)> said{};
@@ -30,7 +30,7 @@ struct Guest {
   }
 };
 
-enum class Heard { more, all, nothing };  // nothing: he is gone, or not one of ours
+enum class Heard { more, all, nothing };  // nothing: the guest is gone, or is no rank
 
 Heard listen_to(Guest& guest) {
   const ssize_t got = recv(guest.socket.fd(), guest.said.data() + guest.bytes, guest.said.size() - guest.bytes, 0);
@@ -44,7 +44,8 @@ Heard listen_to(Guest& guest) {
   return guest.bytes == guest.said.size() ? Heard::all : Heard::more;
 }
 
-// Throws UserError once a place has been unknown, or refused, for so long that it is an error of typing.
+// Throws UserError once the place has been unknown, or refused by the system, for so long that it must be a typing
+// error.
 class Doubt {
  public:
   explicit Doubt(const Meeting& meeting) : meeting_(meeting) {}
@@ -61,10 +62,10 @@ class Doubt {
  private:
   static constexpr milliseconds kPatience{5000};
   const Meeting& meeting_;
-  Deadline good_ = std::chrono::steady_clock::now();  // when nothing spoke against it
+  Deadline good_ = std::chrono::steady_clock::now();  // last time that nothing spoke against the place
 };
 
-// Rank 0 needs its name only to notice what the others will be stopped by.
+// Rank 0 looks up the name of the meeting point only to report an error that would stop the other ranks.
 void require_known(const Meeting& meeting) {
   constexpr milliseconds kPause(200);
   Doubt doubt(meeting);
@@ -83,12 +84,13 @@ void reply_to(const Guest& guest, Roster& roster, std::span<const std::byte> blo
   std::vector<std::byte> bytes(sizeof(reply));
   std::memcpy(bytes.data(), &reply, sizeof(reply));
   if (reply.verdict == Verdict::welcome) bytes.insert(bytes.end(), blob.begin(), blob.end());
-  // The buffers of a fresh connection hold all of it, so nobody is waited for.
+  // The buffers of a fresh connection hold the whole reply, so sending does not wait.
   const bool sent = send_all(guest.socket, bytes, std::chrono::steady_clock::now());
   if (sent && is_served(reply)) roster.serve(hello);
 }
 
-// One conversation. An empty text when it went well, else what did not; throws when rank 0 says no.
+// Holds one conversation with rank 0. The text is empty when it went well, else it says what did not. Throws when rank
+// 0 says no.
 Trouble converse(const Meeting& meeting, std::span<std::byte> blob, const Wait& wait) {
   Trouble trouble;
   const Socket socket = connect_to(meeting.point, wait, trouble);

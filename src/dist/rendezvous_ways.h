@@ -10,7 +10,7 @@
 namespace dgc {
 
 // The two ways in which share_from_rank0 and decline_meeting carry Hello and Reply. A side that gives up throws
-// UserError; one that learns of another's failure, PeerFailed.
+// UserError; a side that learns of another rank's failure throws ToldByPeer.
 
 struct Meeting {
   const MeetingPoint& point;
@@ -24,12 +24,13 @@ void join_over_tcp(const Meeting&, std::span<std::byte> blob);
 void host_over_files(const Meeting&, std::span<const std::byte> blob);
 void join_over_files(const Meeting&, std::span<std::byte> blob);
 
-// What a waiting rank 0, or another, tells of its wait.
+// Both call RendezvousOptions::while_waiting: rank 0 with the ranks that have not come, another rank with the problem
+// that keeps it from rank 0.
 void look_around(const Meeting&, const Roster&);
 void look_around(const Meeting&, const std::string& problem);
 
-[[noreturn]] void throw_absent(const Meeting&, const Roster&);                // rank 0 has waited long enough
-[[noreturn]] void throw_no_host(const Meeting&, const std::string& problem);  // another rank has
+[[noreturn]] void throw_absent(const Meeting&, const Roster&);                // rank 0 has timed out
+[[noreturn]] void throw_no_host(const Meeting&, const std::string& problem);  // another rank has timed out
 [[noreturn]] void throw_unwelcome(const Meeting&, const Reply&);
 
 }  // namespace dgc

@@ -6,7 +6,7 @@
 
 namespace dgc {
 
-// What ranks say to each other at a meeting point, over TCP or in files. Little-endian, as they lie in memory.
+// What ranks send each other at a meeting point, over TCP or in files: little-endian structs, as they lie in memory.
 
 inline constexpr uint64_t kMeetingMagic = 0x315445454d434744;  // "DGCMEET1"
 inline constexpr uint32_t kMeetingVersion = 2;
@@ -20,33 +20,33 @@ struct Hello {
   uint32_t size = 0;
   uint32_t blob_bytes = 0;
   uint64_t config = 0;
-  uint64_t run = 0;        // hash of what the launcher calls it
-  uint64_t nonce = 0;      // of the process, so that it can come again, but no other as the same rank
-  char failure[464] = {};  // why it does not take part, in a text (dist/fixed_text.h); empty: it does
+  uint64_t run = 0;        // hash of Launch::run
+  uint64_t nonce = 0;      // random; the same sender may come again, another one with its rank may not
+  char failure[464] = {};  // why the rank does not take part (dist/fixed_text.h); empty: it does
 };
 static_assert(sizeof(Hello) == 512);
 
-// Followed by the blob when it is a welcome.
+// Rank 0's answer to a Hello. The blob follows a welcome.
 struct Reply {
   uint64_t magic = kMeetingMagic;
   uint32_t version = kMeetingVersion;
   Verdict verdict = Verdict::welcome;
   uint64_t nonce = 0;  // of the Hello that it answers
-  uint32_t size = 0;   // what rank 0 thinks
+  uint32_t size = 0;   // number of ranks that rank 0 expects
   uint32_t reserved = 0;
-  char failure[480] = {};  // the text of which rank failed, and why: nobody takes part any more
+  char failure[480] = {};  // with Verdict::failed: which rank failed, and why (dist/fixed_text.h)
 };
 static_assert(sizeof(Reply) == 512);
 
-// Rank 0's list of who has come, and, where rank 0 itself takes no part, of who has been told so.
+// Rank 0's list of the ranks that have come or, where rank 0 itself takes no part, that have been told so.
 class Roster {
  public:
   explicit Roster(const Hello& own);
 
-  Reply answer(const Hello&);  // remembers whom it welcomed, and the last one it did not
-  void serve(const Hello&);    // who was neither refused nor lost has received the answer
+  Reply answer(const Hello&);  // remembers the ranks it welcomed, and its last refusal
+  void serve(const Hello&);    // the sender was not refused, and has received its answer
   bool complete() const { return missing_ == 0; }
-  // What another rank has said of its failure; empty: none did.
+  // Another rank's words about its failure; empty: no rank has failed.
   const std::string& failure() const { return failure_; }
 
   // "ranks 2, 3 did not come", and why the last one was turned away.
@@ -63,7 +63,7 @@ class Roster {
   std::string last_refusal_, failure_;
 };
 
-// Whether who gets this reply has come as rank 0 expects it.
+// Whether the reply is no refusal, so that the rank that gets it counts as come.
 inline bool is_served(const Reply& reply) {
   return reply.verdict == Verdict::welcome || reply.verdict == Verdict::failed;
 }

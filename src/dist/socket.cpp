@@ -23,7 +23,8 @@ using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
 std::string error_text(int error) { return std::generic_category().message(error); }
 
-// host null: all addresses of this machine. Empty with a problem when the name is unknown.
+// A null host stands for all addresses of this machine. The result is empty, and `problem` says why, when the name is
+// unknown.
 Addresses resolve(const char* host, int port, int flags, std::string& problem) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
@@ -51,7 +52,7 @@ bool is_loopback(const std::string& host) { return host == "localhost" || host =
 
 constexpr milliseconds kBetweenLooks(100);
 
-// Until the socket can do it, or the deadline.
+// Waits for `events` on the socket, or for the deadline. Returns whether the socket is ready.
 bool wait_until_ready(const Socket& socket, short events, const Wait& wait) {
   while (true) {
     pollfd one{socket.fd(), events, 0};
@@ -64,7 +65,7 @@ bool wait_until_ready(const Socket& socket, short events, const Wait& wait) {
   }
 }
 
-// getaddrinfo() cannot be interrupted, and may wait long for a name server: it does so in a thread of its own.
+// getaddrinfo() cannot be interrupted, and may wait long for a name server, so it runs in a thread of its own.
 Addresses find(const MeetingPoint& point, const Wait& wait, Trouble& trouble) {
   trouble.of_place = true;
   Addresses numeric = resolve(point.host.c_str(), point.port, AI_NUMERICHOST, trouble.text);
@@ -91,14 +92,14 @@ Addresses find(const MeetingPoint& point, const Wait& wait, Trouble& trouble) {
   return std::move(answer.addresses);
 }
 
-// Errors of connect() that are of the address and not of who is there.
+// Whether an error of connect() lies in the address and not in the peer.
 bool refuses_address(int error) {
   return error == EINVAL || error == EACCES || error == EAFNOSUPPORT || error == EADDRNOTAVAIL;
 }
 
 bool again(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
-// 0, or why there is no connection.
+// Returns 0, or the errno that says why there is no connection.
 int finish_connect(const Socket& socket, const addrinfo& address, const Wait& wait) {
   if (connect(socket.fd(), address.ai_addr, address.ai_addrlen) == 0) return 0;
   if (errno != EINPROGRESS && errno != EINTR) return errno;
@@ -113,7 +114,7 @@ int finish_connect(const Socket& socket, const addrinfo& address, const Wait& wa
 
 int milliseconds_until(Deadline deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
-  constexpr int64_t kMost = 60000;  // who waits longer asks again
+  constexpr int64_t kMost = 60000;  // a caller that waits longer asks again
   return static_cast<int>(std::clamp<int64_t>(left, 0, kMost));
 }
 
@@ -131,7 +132,8 @@ std::vector<Socket> listen_at(const MeetingPoint& at) {
     bool listening = static_cast<bool>(socket);
     if (listening) {
       set_option(socket, SOL_SOCKET, SO_REUSEADDR);  // a run may follow another at once
-      if (address->ai_family == AF_INET6) set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY);  // IPv4 has its own
+      if (address->ai_family == AF_INET6)
+        set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY);  // IPv4 has a socket of its own
       listening = bind(socket.fd(), address->ai_addr, address->ai_addrlen) == 0 && listen(socket.fd(), SOMAXCONN) == 0;
     }
     const int error = errno;
@@ -139,7 +141,7 @@ std::vector<Socket> listen_at(const MeetingPoint& at) {
       listeners.push_back(std::move(socket));
     } else {
       problem = error_text(error);
-      if (error == EADDRINUSE || error == EACCES) {  // others would be led to whoever has it
+      if (error == EADDRINUSE || error == EACCES) {  // other ranks would reach the process that holds the port
         listeners.clear();
         break;
       }
@@ -154,7 +156,7 @@ std::vector<Socket> listen_at(const MeetingPoint& at) {
 
 Socket listen_at_free_port(int& port) {
   int error = 0;
-  for (const int family : {AF_INET6, AF_INET}) {  // IPv6's takes IPv4 too, but not every machine has it
+  for (const int family : {AF_INET6, AF_INET}) {  // IPv6's socket takes IPv4 too, but not every machine has IPv6
     Socket socket(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     sockaddr_storage address{};
     address.ss_family = static_cast<sa_family_t>(family);  // the rest, zero: any address, any port

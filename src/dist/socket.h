@@ -16,7 +16,8 @@ using Deadline = std::chrono::steady_clock::time_point;
 
 int milliseconds_until(Deadline);  // for poll(): never negative, rounded up
 
-// How long something may take, and what is looked at several times a second meanwhile; what that throws ends the wait.
+// A deadline, and a function that is called several times a second until then. An exception of the function ends the
+// wait.
 struct Wait {
   Wait(
       Deadline until, std::function<void()> while_waiting = [] {})  // NOLINT: mostly there is only a deadline
@@ -50,14 +51,14 @@ class Socket {
   int fd_ = -1;
 };
 
-// On all addresses of this machine, or on the loopback ones alone when `at` names those: a host name often resolves to
-// something else on its own machine. Throws UserError.
+// Listens on all addresses of this machine, or on the loopback ones alone when `at` names those. It does not look up a
+// host name, which often resolves to another address on its own machine than elsewhere. Throws UserError.
 std::vector<Socket> listen_at(const MeetingPoint& at);
 
-// On all addresses of this machine, at a port that is free, which it returns. Throws UserError.
+// Listens on all addresses of this machine, at a free port, which it returns in `port`. Throws UserError.
 Socket listen_at_free_port(int& port);
 
-// A waiting connection; none when there is none after all.
+// Accepts a waiting connection. The socket is empty when none waits after all.
 Socket accept_from(const Socket& listener);
 
 // Whether the host's name has an address here; `trouble` says why not.
@@ -66,7 +67,7 @@ bool is_known(const MeetingPoint&, const Wait&, Trouble&);
 // Tries all of the host's addresses. Without one the socket is empty, and `trouble` says why.
 Socket connect_to(const MeetingPoint&, const Wait&, Trouble&);
 
-// Whether all bytes went or came before the deadline.
+// Both return whether all bytes went or came before the deadline.
 bool send_all(const Socket&, std::span<const std::byte>, const Wait&);
 bool receive_all(const Socket&, std::span<std::byte>, const Wait&);
 

@@ -11,7 +11,7 @@
 namespace dgc {
 namespace {
 
-// What ranks that meet share: a barrier that an abort opens for good, and each rank's view of its own arguments.
+// Shared by the ranks that meet: a barrier that an abort opens for good, and a slot for each rank's arguments.
 //
 // Between publish() and retire() the ranks read each other's memory. A rank that is thrown out of the barrier frees its
 // memory, so it must not leave while others still read: hence the count of readers.
@@ -26,13 +26,13 @@ class Group {
   explicit Group(int ranks) : slots(static_cast<size_t>(ranks)), ranks_(ranks) {}
 
   void wait() { begin(0); }
-  void publish() { begin(ranks_); }  // my slot is filled in; returns when all slots are
-  void retire() {                    // I have finished reading; returns when all have
+  void publish() { begin(ranks_); }  // the own slot is filled in; returns when all slots are
+  void retire() {                    // this rank has finished reading; returns when all ranks have
     std::unique_lock lock(mutex_);
     stop_reading();
     pass(lock, 0);
   }
-  void leave() {  // instead of retire(), by a rank that then aborts; returns when nobody reads from it any more
+  void leave() {  // replaces retire() in a rank that then aborts; returns when no rank reads any more
     std::unique_lock lock(mutex_);
     stop_reading();
     changed_.wait(lock, [&] { return reading_ == 0; });
@@ -81,7 +81,8 @@ class Group {
   std::string failure_;
 };
 
-// All ranks, and the groups in which they meet: made when the first of a group comes, and failed together.
+// All ranks, and the groups in which they meet: A group is made when its first rank comes, and all groups fail
+// together.
 class Crew {
  public:
   explicit Crew(int ranks) : size(ranks) {}
@@ -153,8 +154,8 @@ class ThreadCommunicator final : public WholeCommunicator {
   void abort(const std::string& reason) noexcept override { crew_->abort(rank_, reason); }
 
  private:
-  // The ranks' devices know nothing of each other: a device is idle before others read from its memory, and has done
-  // its own reading before they may write there again.
+  // The ranks' devices know nothing of each other: a device is idle before other ranks read from its memory, and has
+  // done its own reading before they may write to theirs again.
   template <typename Read>
   static void exchange(Group& group, int place, Device& device, const Group::Slot& own, const Read& read) {
     device.synchronize();

@@ -9,9 +9,9 @@
 
 namespace dgc {
 
-// A collective as what its ranks send each other, in host memory: for communicators that carry bytes and nothing else.
+// Collectives as transfers between ranks in host memory, for communicators that carry bytes and nothing else.
 
-// `out` bytes that go to a peer, and `in` bytes that come from it. With the rank itself as the peer: a copy.
+// Sends `out` bytes to a peer and receives `in` bytes from it. A transfer with the rank itself as the peer is a copy.
 struct Transfer {
   int peer = 0;
   const void* from = nullptr;
@@ -19,13 +19,13 @@ struct Transfer {
   size_t out = 0, in = 0;
 };
 
-// As Communicator::all_gather and gather_shards say, among some ranks, of which this one is number `place`. Between two
-// ranks both sides list their transfers in one order.
+// The transfers of Communicator::all_gather and gather_shards among some ranks, of which this one is number `place`.
+// Two ranks list the transfers between them in the same order.
 std::vector<Transfer> all_gather_transfers(const Ranks& ranks, const void* mine, void* all, size_t bytes);
 std::vector<Transfer> shard_transfers(int place, const Ranks& ranks, std::span<const float* const> local_workers,
                                       float* mine, size_t n);
 
-// Host memory through which data of a device passes; kept from one call to the next.
+// Host memory through which data of a device pass. It is kept from one call to the next.
 class HostStage {
  public:
   std::byte* take(Device&, size_t bytes);  // valid until the next call

@@ -24,7 +24,7 @@ void Watch::meet(const ShareFromRank0& share) {
   const auto bytes = std::as_writable_bytes(std::span(&place, 1));
   if (options_.rank == 0) {
     place = thread_->listen();
-    thread_->start();  // so that whoever knows the place is let in at once
+    thread_->start();  // so that a rank that knows the place is let in at once
     share(bytes, look);
   } else {
     share(bytes, look);

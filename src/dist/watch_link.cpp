@@ -29,7 +29,7 @@ std::string machine_name() {
   return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
 }
 
-// Of the interfaces that are up; the loopback's are the same on every machine.
+// Addresses of the interfaces that are up, without the loopback's, which are the same on every machine.
 std::vector<std::string> addresses_of_this_machine() {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return {};
@@ -49,8 +49,8 @@ std::vector<std::string> addresses_of_this_machine() {
   return found;
 }
 
-// On the same machine the loopback is enough; elsewhere its name, or else its addresses, one of which may be of a
-// network that both are on.
+// On rank 0's own machine the loopback is enough. Elsewhere rank 0's machine is tried by its name and then by its
+// addresses, one of which may lie in a network that both machines share.
 std::vector<std::string> hosts_to_try(const WatchPlace& place) {
   std::vector<std::string> hosts;
   if (get_text(place.machine) == machine_name()) hosts.insert(hosts.end(), {"127.0.0.1", "::1"});

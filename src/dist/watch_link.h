@@ -13,25 +13,25 @@ namespace dgc {
 inline constexpr uint64_t kWatchMagic = 0x3148435441574744;  // "DGWATCH1"
 
 enum class WatchWord : uint32_t {
-  hello,      // to rank 0: who I am
-  welcome,    // from rank 0, which is as `rank`, `pid` and `text` say
-  beat,       // I am alive
-  goodbye,    // I leave, and all is well
+  hello,      // to rank 0: rank, pid and machine of the sender
+  welcome,    // from rank 0: its rank, pid and machine
+  beat,       // the sender is alive
+  goodbye,    // the sender leaves, which is no failure
   failure,    // `text`: what became of rank `rank`
-  complaint,  // the same, in the words of that rank, which says it to people too
+  complaint,  // a failure in the words of rank `rank`, which reports it itself
   complete    // from rank 0: all ranks have come
 };
 
 struct WatchFrame {
   uint64_t magic = kWatchMagic;
-  uint64_t secret = 0;  // of the run, in hello and welcome
+  uint64_t secret = 0;  // the run's secret, in hello and welcome
   WatchWord word = WatchWord::beat;
   uint32_t rank = 0;
   uint32_t size = 0;
   uint32_t pid = 0;
-  char text[480] = {};  // hello, welcome: the machine's name. Ends with a zero
+  char text[480] = {};  // ends with a zero; the machine's name in hello and welcome
 
-  void set_text(const std::string& all);  // its beginning, if it is too long
+  void set_text(const std::string& all);  // keeps the beginning of a text that is too long
   std::string who() const;                // "rank 2 (node7, pid 77)", of a hello or welcome
 };
 static_assert(sizeof(WatchFrame) == 512);
@@ -49,9 +49,9 @@ class WatchLink {
   const Socket& socket() const { return socket_; }
   void close() { socket_ = Socket(); }
 
-  enum class Heard { nothing, frame, end };  // end: of the connection, or of what makes sense
+  enum class Heard { nothing, frame, end };  // end: the connection is closed, or carries no frames
   Heard receive(WatchFrame&);
-  // What the system does not take at once is lost: only who does not read has a full buffer.
+  // A frame that the system does not take at once is lost: only a peer that does not read has a full buffer.
   void send(const WatchFrame&);
 
  private:
@@ -65,15 +65,15 @@ class WatchLink {
 struct WatchPlace {
   uint64_t secret = 0;
   uint32_t port = 0;
-  char machine[64] = {};     // its name
+  char machine[64] = {};     // name of rank 0's machine
   char addresses[948] = {};  // numeric, separated by blanks
 };
 static_assert(sizeof(WatchPlace) == 1024);
 
 WatchPlace watch_place_of_this_machine(int port);
 
-// Connects to rank 0's watch and is welcomed, as `welcome` says. Throws UserError after the deadline, when it has tried
-// all of rank 0's addresses.
+// Connects to rank 0's watch, sends `hello` and receives `welcome`. Throws UserError after the deadline, but not before
+// it has tried all of rank 0's addresses.
 WatchLink join_watch(const WatchPlace&, const WatchFrame& hello, const Wait&, WatchFrame& welcome);
 
 }  // namespace dgc

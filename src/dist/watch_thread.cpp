@@ -48,11 +48,11 @@ WatchPlace Watch::Thread::listen() {
 void Watch::Thread::join(const WatchPlace& place, const WhileMeeting& look) {
   own_.secret = place.secret;
   WatchFrame welcome;
-  // Rank 0 listened when it told the place: who does not answer within the timeout will not.
+  // Rank 0 listens before it tells the place: if it does not answer within the timeout, it never will.
   const Wait wait(Clock::now() + std::min(options_.start_timeout, options_.timeout),
                   [&] { look(fmt::format("rank {} waits for rank 0's heartbeat", options_.rank)); });
   WatchLink link = join_watch(place, own_, wait, welcome);
-  link.send({});  // a beat: here I am
+  link.send({});  // a beat, which answers the welcome
   peers_.push_back({0, welcome.who(), std::move(link), Clock::now()});
 }
 
@@ -106,12 +106,12 @@ std::string Watch::Thread::cause_of(const std::string& symptom) const {
 void Watch::Thread::fail(const std::string& reason) noexcept {
   try {
     std::unique_lock lock(mutex_);
-    if (failed_ || !thread_.joinable()) return;  // without the thread nobody has been met who could be told
+    if (failed_ || !thread_.joinable()) return;  // without the thread no other rank has been met that could be told
     failure_ = own_reason_ = fmt::format("{}: {}", own_.who(), reason);
     failed_ = true;
     wake();
     changed_.wait_for(lock, std::chrono::seconds(1), [&] { return own_reason_.empty(); });
-  } catch (const std::exception&) {  // then they learn that this process ends
+  } catch (const std::exception&) {  // then the others learn that this process ends
   }
 }
 
@@ -159,8 +159,8 @@ void Watch::Thread::wait_until(Clock::time_point time) const {
   [[maybe_unused]] const ssize_t got = read(wake_.fd(), &count, sizeof(count));
 }
 
-// A process that was stopped, or starved, knows nothing of how the others did meanwhile. If they have given it up, it
-// will hear so. If all were stopped, as a batch system may do, they just go on.
+// A process that was stopped or starved knows nothing of how the other ranks did meanwhile, so it does not blame them
+// for their silence. If they have given it up, it will hear so. If a batch system stopped all ranks, all go on.
 void Watch::Thread::forgive(Clock::duration stopped) {
   if (stopped < silence_ / 2) return;
   for (Peer& peer : peers_) peer.heard += stopped;
@@ -188,7 +188,7 @@ void Watch::Thread::note_complete() {
   changed_.notify_all();
 }
 
-// False when this was all that is to be said with him: he is a rank now, or will never be one.
+// Returns false when the conversation with the guest is over: the guest is a peer now, or will never be one.
 bool Watch::Thread::hear_out(Guest& guest, Clock::time_point now) {
   WatchFrame frame;
   const WatchLink::Heard heard = guest.link.receive(frame);
@@ -210,7 +210,8 @@ bool Watch::Thread::hear_out(Guest& guest, Clock::time_point now) {
   return false;
 }
 
-// Only rank 0 says that all have come. A rank that joins it just after it has told a failure hears nothing but this.
+// A goodbye of rank 0 before all ranks have come is a failure: a rank that joins rank 0 just after rank 0 has told a
+// failure hears nothing but this goodbye.
 void Watch::Thread::note_goodbye(const Peer& peer) {
   {
     const std::lock_guard lock(mutex_);
@@ -249,7 +250,7 @@ void Watch::Thread::judge(Clock::time_point now) {
   }
 }
 
-// The first failure is the run's; what follows from it is not news.
+// Takes the first failure as the run's. Later ones follow from it, and are dropped.
 void Watch::Thread::adopt(WatchWord word, const std::string& sentence, int about, const Peer* source) {
   {
     const std::lock_guard lock(mutex_);
@@ -276,9 +277,9 @@ void Watch::Thread::tell_all(const WatchFrame& frame, const Peer* but) {
   }
 }
 
-// Whoever closes a connection with something unread in it may destroy what he has just said. So the others close it,
-// when they have heard the goodbye. At the end of a good run each will, however slow its machine; after a failure some
-// may never.
+// Closing a connection that holds unread bytes may destroy the goodbye just sent, so a link stays open until its peer
+// has said goodbye or closed it. At the end of a good run every peer does so, however slow its machine; after a failure
+// some may never, so the wait is short.
 void Watch::Thread::part() {
   WatchFrame goodbye;
   goodbye.word = WatchWord::goodbye;

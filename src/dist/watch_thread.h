@@ -12,25 +12,25 @@
 
 namespace dgc {
 
-// The thread of a watch. Rank 0's has a link to every other rank, each of those one to rank 0.
+// The thread of a watch. Rank 0's thread has a link to every other rank; each other rank's thread has one to rank 0.
 //
-// What the calling thread and this one share is in the last part of the members and guarded by mutex_; the rest belongs
-// to the thread once it has started.
+// The members from mutex_ on are shared with the calling threads and guarded by mutex_. The other members belong to the
+// thread once it has started.
 class Watch::Thread {
  public:
   explicit Thread(const WatchOptions&);
   ~Thread();  // says goodbye, if it was started
 
-  // Before start(): rank 0 listens, or another rank joins it.
+  // To be called before start(): rank 0 listens, another rank joins it.
   WatchPlace listen();
   void join(const WatchPlace&, const WhileMeeting&);
   void start();
-  void wait_for_all(const WhileMeeting&);  // or for the first failure; throws UserError
+  void wait_for_all(const WhileMeeting&);  // returns at the first failure too; throws UserError
 
   std::string cause_of(const std::string& symptom) const;
 
   std::optional<std::string> failure() const;
-  bool told() const;  // whether the failure is one that another rank says itself
+  bool told() const;  // whether the failed rank reports the failure itself
   void fail(const std::string& reason) noexcept;
 
  private:
@@ -40,10 +40,11 @@ class Watch::Thread {
   struct Peer {
     int rank = 0;
     std::string who;
-    WatchLink link;  // closed once it has left, in whatever way
+    WatchLink link;  // closed once the rank has left, in whatever way
     Clock::time_point heard;
   };
-  // Whoever has connected to rank 0. A rank is one only when it answers the welcome: it may have given up before.
+  // A connection to rank 0 that is no Peer yet. It becomes one only when it answers the welcome, as a rank may have
+  // given up before.
   struct Guest {
     WatchLink link;
     std::optional<WatchFrame> hello;
@@ -65,22 +66,22 @@ class Watch::Thread {
   void wake() const;
 
   WatchOptions options_;
-  WatchFrame own_;  // hello
+  WatchFrame own_;  // this rank's hello
   std::chrono::milliseconds interval_, silence_;
   Socket wake_;
-  Socket listener_;  // until all have come
+  Socket listener_;  // open until all ranks have come
   std::vector<Guest> guests_;
   std::vector<Peer> peers_;
 
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
-  std::set<int> absent_;  // on rank 0
+  std::set<int> absent_;  // ranks that rank 0 waits for
   bool all_here_ = false;
   bool stop_ = false;
-  std::string own_reason_;  // not yet told
+  std::string own_reason_;  // own failure that is not yet told
   std::string failure_;
   bool told_ = false;
-  std::atomic<bool> failed_ = false;  // failure_ is there: asked in tight loops
+  std::atomic<bool> failed_ = false;  // failure_ is set; atomic, as tight loops ask
 
   std::jthread thread_;
 };

@@ -4,8 +4,8 @@
 
 namespace dgc {
 
-// A communicator that can hold its collectives among some of its ranks: what it is asked as a whole is among all of
-// them, and a part of it only passes on what it is asked.
+// A communicator that can hold its collectives among some of its ranks. Its own collectives are among all ranks; a part
+// made by split() passes its calls on to the whole, with the part's ranks.
 class WholeCommunicator : public Communicator {
  public:
   void all_gather(Device& device, const void* mine, void* all, size_t bytes) final {
@@ -17,7 +17,7 @@ class WholeCommunicator : public Communicator {
   void barrier(Device& device) final { barrier_among(everyone(), device); }
   std::unique_ptr<Communicator> split(const Ranks&) final;
 
-  // As Communicator says of all; this rank is one of them.
+  // The collectives of Communicator among the given ranks, of which this rank must be one.
   virtual void all_gather_among(const Ranks&, Device&, const void* mine, void* all, size_t bytes) = 0;
   virtual void gather_shards_among(const Ranks&, Device&, std::span<const float* const> local_workers, float* mine,
                                    size_t n) = 0;
@@ -27,7 +27,7 @@ class WholeCommunicator : public Communicator {
   Ranks everyone() const { return {.first = 0, .size = size()}; }
 };
 
-// Which of them `rank` is. Throws InternalError when it is none.
+// The place of `rank` among the ranks, from 0. Throws InternalError when it is not one of them.
 int place_among(const Ranks&, int rank);
 
 }  // namespace dgc

@@ -61,7 +61,7 @@ void place(WireTensor& t, WireFormat format, Placer& placer) {
   t.values_at = placer.place(t.k, static_cast<size_t>(wire_value_bytes(format.values)));
 }
 
-// The two bytes of a header may say anything.
+// The two format bytes of a received header may hold any values.
 std::string name_of(uint64_t code) {
   const uint64_t values = code & 0xff, indices = code >> 8;
   if (values >= kWireValueNames.size() || indices >= kWireIndexNames.size()) return "an unknown format";

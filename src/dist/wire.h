@@ -31,14 +31,14 @@ struct WireTensor {
   int64_t numel = 0;
   int64_t k = 0;                                                // 1 <= k <= numel
   size_t high_at = 0, scale_at = 0, low_at = 0, values_at = 0;  // bytes from the start of the payload
-  int64_t words = 0;  // that tell the entries apart: k, run16_words(), or those of rice's quotients
-  int low_bits = 0;   // rice
+  int64_t words = 0;  // words that separate the entries: k, run16_words(), or rice's quotients
+  int low_bits = 0;   // bits of a remainder in rice
 };
 
 class WireLayout {
  public:
   WireLayout() = default;
-  // The positions in `tensors` are filled in. Throws InternalError unless 1 <= k <= numel < 2^32.
+  // Fills in the positions in `tensors`. Throws InternalError unless 1 <= k <= numel < 2^32.
   WireLayout(std::vector<WireTensor> tensors, WireFormat format);
 
   std::span<const WireTensor> tensors() const { return tensors_; }
@@ -54,10 +54,10 @@ class WireLayout {
   size_t payload_bytes_ = 0;
 };
 
-// What a worker's messages say, all but step and checksum, when this canonical message travels as `format`.
+// The header of a worker's messages, without step and checksum, when a canonical message travels as `format`.
 WireHeader wire_header(const WireLayout& canonical, WireFormat format, uint32_t worker);
 
-// "fp16+rice"
+// For example "fp16+rice".
 std::string wire_format_name(WireFormat format);
 
 // One sentence: whose message in which step, and what is wrong with it.

@@ -14,7 +14,7 @@ namespace dgc {
 
 using RowValue = std::variant<std::nullptr_t, bool, int64_t, double, std::string>;
 
-// Keys in the order they were set; each at most once.
+// One flat object. Its keys are in the order in which they were set, each at most once.
 class Row {
  public:
   Row& set(const std::string& key, RowValue value);  // replaces an earlier value, in its place
@@ -38,15 +38,16 @@ class Row {
   std::vector<std::pair<std::string, RowValue>> fields_;
 };
 
-// Without the newline. A double comes back bit for bit, except that NaN and infinity, which JSON lacks, become null.
+// Returns the line without its newline. A double is read back bit for bit, except that NaN and infinity, which JSON
+// lacks, become null.
 std::string to_json_line(const Row& row);
 
-// One line of that kind; `where` stands for its place in messages.
+// Reads one line of JSON. Throws UserError, which begins with `where`, unless it is a flat object.
 Row read_json_line(const std::string& line, const std::string& where);
 
-// A last line that a crash cut short or a power cut left without its data is left out: it is not JSON, or has NULs. Any
-// other line that is not a flat JSON object is a UserError with file and line number, and so is a file that cannot be
-// read.
+// Reads a file. A last line that a crash cut short or a power cut left without its data is left out: such a line is not
+// JSON, or has NULs. Any other line that is not a flat JSON object is a UserError with file and line number, and so is
+// a file that cannot be read.
 std::vector<Row> read_json_lines(const std::string& path);
 
 }  // namespace dgc

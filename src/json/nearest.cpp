@@ -20,7 +20,7 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 }
 
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates) {
-  constexpr size_t kLongest = 64;  // nobody means a key by more, and the table of distances stays small
+  constexpr size_t kLongest = 64;  // a longer word is no misspelt key, and the table of distances stays small
   if (word.size() > kLongest) return "";
   std::string best;
   size_t least = std::max<size_t>(1, word.size() / 3) + 1;  // up to a third of the letters may be wrong

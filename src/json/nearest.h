@@ -5,8 +5,8 @@
 
 namespace dgc {
 
-// Insertions, deletions, substitutions and swaps of neighbours that turn one word into the other (optimal string
-// alignment distance).
+// The number of insertions, deletions, substitutions and swaps of neighbours that turn one word into the other (optimal
+// string alignment distance).
 size_t edit_distance(const std::string& a, const std::string& b);
 
 // The closest candidate, the first of equals; "" where none is close enough to be what was meant.

@@ -10,7 +10,7 @@
 namespace dgc {
 namespace {
 
-constexpr size_t kMaxDepth = 100;  // far beyond any file of ours; keeps a hostile one from eating memory
+constexpr size_t kMaxDepth = 100;  // far beyond any file of ours; keeps a hostile file from exhausting memory
 
 // "column" counts bytes, from 1, as compilers do.
 std::string line_and_column(const std::string& text, size_t byte) {
@@ -21,8 +21,8 @@ std::string line_and_column(const std::string& text, size_t byte) {
   return fmt::format("line {}, column {}", line, at - (start == std::string::npos ? 0 : start + 1) + 1);
 }
 
-// nlohmann's "[json...] parse error at line 1, column 2: syntax error while parsing value - REASON; last read: ..." or
-// "[json...] number overflow parsing '1e999'"
+// Takes the reason from nlohmann's "[json...] parse error at line 1, column 2: syntax error while parsing value -
+// REASON; last read: ..." or "[json...] number overflow parsing '1e999'"
 std::string reason(const std::string& what) {
   const size_t dash = what.find(" - "), colon = what.rfind(": ", dash), bracket = what.find("] ");
   const size_t before = dash != std::string::npos ? dash + 3 : colon != std::string::npos ? colon + 2 : bracket + 2;
@@ -101,7 +101,7 @@ class StrictReader final : public nlohmann::json_sax<Json> {
 }  // namespace
 
 Json parse_json(const std::string& text, const std::string& origin) {
-  // nlohmann/json takes it for the end of the text.
+  // nlohmann/json takes a NUL for the end of the text.
   if (const size_t nul = text.find('\0'); nul != std::string::npos) {
     throw_user_error("{}: {}: not valid JSON: a NUL byte", origin, line_and_column(text, nul + 1));
   }

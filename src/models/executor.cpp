@@ -20,7 +20,7 @@ struct ViewList {
   std::span<const V> span() const { return {items.data(), size}; }
 };
 
-// Of an arena whose layout is another network's, layers would read and write beyond their tensors.
+// Refuses an arena whose layout is another network's: layers would read and write beyond their tensors in it.
 View arena_view(const Arena& arena, const std::vector<ParamSpec>& specs, int i) {
   const ParamSpec& wanted = specs[static_cast<size_t>(i)];
   DGC_CHECK(i < arena.layout().size() && arena.layout().spec(i).shape == wanted.shape,
@@ -28,7 +28,7 @@ View arena_view(const Arena& arena, const std::vector<ParamSpec>& specs, int i) 
   return arena.view(i);
 }
 
-// The loss's parameters lie where they were made.
+// The loss's parameters lie at the indices of loss_params(), which need not be consecutive: a tied one is a layer's.
 template <typename V>
 ViewList<V> loss_views(const Arena& arena, const Network& network) {
   ViewList<V> list;
@@ -88,7 +88,7 @@ void Executor::plan_activations() {
 }
 
 // Walks backward once. The first reader of a tensor decides where its gradient lies (in dy's own memory where the layer
-// allows it); every later one writes beside it and adds. What no parameter lies before needs no gradient.
+// allows it); every later reader writes beside it and adds. A tensor that no parameter lies before needs no gradient.
 void Executor::plan_gradients() {
   const auto& nodes = network_.nodes();
   std::vector<bool> wanted(nodes.size() + 1);
@@ -217,7 +217,7 @@ void Executor::backward(const Arena& weights, const Arena& gradients, ConstView 
   for (size_t i = steps_.size(); i-- > 0;) {
     const Network::Node& node = network_.nodes()[i];
     const Step& step = steps_[i];
-    if (step.dx.empty()) continue;  // no parameter here nor before
+    if (step.dx.empty()) continue;  // no parameter in this node nor before it
     const Range range(backend_, node.name.c_str());
     ViewList<ConstView> in;
     ViewList<View> dx;

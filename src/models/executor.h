@@ -8,21 +8,22 @@
 
 namespace dgc {
 
-// Runs a network at one batch size. Everything that can be decided beforehand is: which activations live until
-// backward, which memory each gradient gets, where gradients are added up. A step allocates nothing.
+// Runs a network at one batch size. The constructor decides which activations live until backward, which memory each
+// gradient gets, and where gradients are added up, so that a step allocates nothing.
 //
-// The network and the backend must outlive it. Weights, statistics and gradients belong to the caller and may differ
-// from call to call, so one executor serves all workers of a rank.
+// The network and the backend must outlive the executor. Weights, statistics and gradients belong to the caller and may
+// differ from call to call, so one executor serves all workers of a rank.
 class Executor {
  public:
   enum class Mode { training, evaluation };
 
-  // activations: the type of all that is computed and, unless it is tokens, of the input (Backend::supports).
+  // activations: the type of all computed tensors and, unless it is tokens, of the input. The backend must support the
+  // type.
   Executor(const Network&, Backend&, int64_t batch, Mode, DType activations = DType::f32);
 
   int64_t batch() const { return batch_; }
   size_t activation_bytes() const { return plan_.bytes(); }
-  // Memory of activation_bytes(), which other executors may use between one forward-backward and the next.
+  // Attaches memory of activation_bytes(), which other executors may use between one forward-backward and the next.
   void attach(void* memory);
 
   // Returns the output, valid until the next call. x [batch, ...] must stay untouched until backward() has returned,
@@ -35,27 +36,29 @@ class Executor {
     double* stats;     // device memory [3], overwritten: Backend::softmax_cross_entropy
     float gradient_scale = 1;
     const StepControl* control = nullptr;
-    ConstView lengths = {};  // of padded sequences: RunContext::lengths
+    ConstView lengths = {};  // lengths of padded sequences, as RunContext::lengths
   };
-  // Between forward() and backward(): the loss, the gradient of the output, and, ADDED, those of the loss's parameters.
+  // To be called between forward() and backward(). Computes the loss and the gradient of the output, and ADDS the
+  // gradients of the loss's parameters.
   void loss(const Arena& weights, const Arena& gradients, const Target&);
-  // After a forward(): the loss alone.
+  // To be called after a forward(). Computes the loss alone.
   void loss(const Arena& weights, const Target&);
-  // The logits of the last output's rows from first_row on, as many as `to` [rows, classes] has.
+  // Writes the logits of the last output's rows [first_row, first_row + rows) to `to` [rows, classes].
   void logits(const Arena& weights, int64_t first_row, View to);
 
   // Where a caller with a loss of its own writes the gradient of the output instead.
   View output_gradient() const;
 
-  // ADDS the gradients of all parameters. ready(first, count) is called as soon as those of parameters
-  // [first, first + count) are complete, last layer first. Those that the loss shares are complete with their layer's.
+  // ADDS the gradients of all parameters. ready(first, count) is called as soon as the gradients of parameters [first,
+  // first + count) are complete, last layer first. The gradients of parameters that the loss shares are complete with
+  // those of their layer.
   void backward(const Arena& weights, const Arena& gradients, ConstView x, const RunContext&,
                 const std::function<void(int first, int count)>& ready);
 
  private:
   static constexpr int kNone = -1;
 
-  // Where a node finds what it needs; numbers of blocks in plan_.
+  // The blocks that a node uses, as numbers in plan_.
   struct Step {
     int saved = kNone;
     std::vector<int> dx;      // per input; kNone: not wanted
@@ -64,7 +67,7 @@ class Executor {
 
   void plan_activations();
   void plan_gradients();
-  // dx null: the loss alone.
+  // Computes the loss alone when dx is null.
   void run_loss(const Arena& weights, const Target&, View dx, std::span<const View> dparams);
   int forward_time(size_t node) const { return static_cast<int>(node); }
   int loss_time() const { return static_cast<int>(network_.nodes().size()); }

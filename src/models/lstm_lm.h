@@ -18,8 +18,8 @@ struct LstmLmOptions {
 // nn.Embedding `encoder`, an nn.LSTM `rnn` and an nn.Linear `decoder`; tied, encoder.weight stands for decoder.weight.
 //
 // The input is tokens [steps, streams], the output what the decoder gets, [steps, streams, hidden]; its loss takes the
-// token that follows each. streams: texts read side by side; how many does not change the parameters. Throws UserError
-// where sizes do not fit, or the vocabulary is not known.
+// token that follows each. streams: number of texts read side by side, which does not change the parameters. Throws
+// UserError where sizes do not fit, or the vocabulary is not known.
 Network make_lstm_lm(const LstmLmOptions&, int64_t streams);
 
 }  // namespace dgc

@@ -9,7 +9,7 @@ namespace dgc {
 // block first, each at the lowest offset that no block alive at the same time covers.
 class MemoryPlan {
  public:
-  // Alive at every time in [first, last]. Returns the block's number.
+  // Adds a block that is alive at every time in [first, last]. Returns the block's number.
   int add(size_t bytes, int first, int last);
   void extend(int block, int last);  // keeps it alive at least until `last`
 

@@ -13,7 +13,8 @@ Shape with_batch(const Shape& shape, int64_t batch) {
   return result;
 }
 
-// Far more than fits any memory, and so little that no sum of bytes overflows.
+// Throws UserError above kMost numbers, which are far more than fits any memory, and few enough that no sum of bytes
+// overflows.
 void require_countable(const std::string& what, const Shape& shape) {
   constexpr int64_t kMost = int64_t{1} << 36;
   int64_t numel = 1;

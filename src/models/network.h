@@ -12,7 +12,7 @@ namespace dgc {
 // the output of node i, and the last one the output of the network. A loss says what that output is measured by.
 class Network {
  public:
-  enum class Input { numbers, tokens };  // of the type of the activations; i32
+  enum class Input { numbers, tokens };  // numbers: of the type of the activations; tokens: i32
 
   struct Node {
     std::string name;
@@ -24,8 +24,8 @@ class Network {
   };
   // A parameter of the loss that is one of the network's: it exists once, and both add to its gradient.
   struct Tie {
-    std::string own;  // of the loss: "weight"
-    std::string of;   // of the network: "encoder.weight"
+    std::string own;  // name in the loss: "weight"
+    std::string of;   // name in the network: "encoder.weight"
   };
 
   // sample: the shape of one input, without the batch.
@@ -34,29 +34,31 @@ class Network {
   // Returns the tensor that the layer writes. Throws UserError, with the layer's name before it, when shapes do not
   // fit.
   int add(const std::string& name, std::unique_ptr<Layer> layer, std::vector<int> inputs);
-  // The same for a layer that reads the last tensor so far.
+  // Adds a layer that reads the last tensor so far.
   int append(const std::string& name, std::unique_ptr<Layer> layer) { return add(name, std::move(layer), {output()}); }
 
-  // After the last layer; without it the output is the logits of a cross entropy. Throws UserError as add() does.
+  // To be called after the last layer. A network without a loss of its own takes its output as the logits of a cross
+  // entropy. Throws UserError as add() does.
   void set_loss(const std::string& name, std::unique_ptr<Loss> loss, const std::vector<Tie>& ties = {});
 
   const std::vector<Node>& nodes() const { return nodes_; }
   const Loss& loss() const { return *loss_; }
-  // Of the loss, numbers of params() in its own order; the last own_loss_params() of params() are the loss's alone.
+  // Indices in params() of the loss's parameters, in the loss's order. The last own_loss_params() of params() are the
+  // loss's alone.
   const std::vector<int>& loss_params() const { return loss_params_; }
   int own_loss_params() const { return own_loss_params_; }
   DType input_type(DType activations) const { return input_ == Input::tokens ? DType::i32 : activations; }
-  // Of the loss, with its full name: {"decoder.weight", "encoder.weight"}.
+  // The loss's ties, with full names: {"decoder.weight", "encoder.weight"}.
   const std::vector<Tie>& ties() const { return ties_; }
   Shape shape(int tensor, int64_t batch = 1) const;
-  // Of every tensor. The batch need not be the first size of all: where it is time, a stride shortens it.
+  // The shapes of all tensors. The batch need not be every tensor's first size: where it is time, a stride shortens it.
   std::vector<Shape> shapes(int64_t batch) const;
   int output() const { return static_cast<int>(nodes_.size()); }
 
   // Full names ("layer1.0.conv1.weight"), in the order of the nodes, the loss last.
   const std::vector<ParamSpec>& params() const { return params_; }
   const std::vector<ParamSpec>& buffers() const { return buffers_; }
-  const std::vector<ParamSpec>& state() const { return state_; }  // of one worker: Layer::state
+  const std::vector<ParamSpec>& state() const { return state_; }  // one worker's state (Layer::state)
 
  private:
   std::vector<Node> nodes_;

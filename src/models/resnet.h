@@ -14,13 +14,13 @@ struct ResNetOptions {
 };
 
 bool is_imagenet_depth(int64_t depth);
-// With what they leave open decided: the stem is imagenet's for its five depths, and shortcut and width are the stem's.
+// Decides the options left open: the stem is imagenet's for its five depths, and shortcut and width are the stem's.
 ResNetOptions completed(ResNetOptions);
 
-// He, Zhang, Ren, Sun, "Deep residual learning for image recognition" (2015). Names as in torchvision; the stride of a
-// bottleneck sits in its 3x3 convolution, as there. With the cifar stem: three stages of n basic blocks at 1, 2, 4
-// times the width (section 4.2), parameter-free shortcuts unless `projection`. image: [height, width, channels]. Throws
-// UserError for a depth that does not exist.
+// He, Zhang, Ren, Sun, "Deep residual learning for image recognition" (2015). Names are torchvision's, and as in
+// torchvision the stride of a bottleneck sits in its 3x3 convolution. With the cifar stem: three stages of n basic
+// blocks at 1, 2, 4 times the width (section 4.2), parameter-free shortcuts unless `projection`. image: [height, width,
+// channels]. Throws UserError for a depth that does not exist.
 Network make_resnet(const ResNetOptions&, const Shape& image);
 
 }  // namespace dgc
