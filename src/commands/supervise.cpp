@@ -113,7 +113,7 @@ struct End {
   bool stopped = false;  // the supervisor was asked to stop meanwhile
 
   int exit_code() const { return WIFEXITED(status) ? WEXITSTATUS(status) : kSignal + WTERMSIG(status); }
-  // Whether another attempt makes sense: the child is not done, made no user error, and nobody wanted it to end.
+  // Whether another attempt makes sense: the child is not done, was not given wrong input, and nobody wanted it to end.
   bool died() const {
     const int code = exit_code();
     return !stopped && code != 0 && code != kUserError && code != kInterrupted && code != kNotStarted;

@@ -12,8 +12,8 @@ struct SuperviseOptions {
   int max_restarts = 0;
 };
 
-// Thrown when the supervised program has failed, which has said why itself. The exit code is 128 + the signal where a
-// signal ended the program.
+// Thrown when the supervised program has ended with an exit code other than 0. The program has said why itself. The
+// exit code is 128 + the signal where a signal ended the program.
 struct SupervisedEnd {
   int exit_code = 0;
 };

@@ -16,9 +16,9 @@ struct EditCount {
   bool operator==(const EditCount&) const = default;
 };
 
-// Counts words, which spaces separate, for the word error rate.
+// Counts edits of words, which spaces separate, for the word error rate.
 EditCount word_errors(std::string_view reference, std::string_view hypothesis);
-// Counts UTF-8 characters, spaces between words included, for the character error rate.
+// Counts edits of UTF-8 characters, spaces between words included, for the character error rate.
 EditCount character_errors(std::string_view reference, std::string_view hypothesis);
 
 }  // namespace dgc

@@ -19,7 +19,7 @@ class WordModel {
 
   int order() const { return order_; }
 
-  // The words before the next one: the last order() - 1 at most.
+  // The words said so far: the last order() - 1 at most.
   using History = std::vector<int32_t>;
   History begin() const;  // the history at the beginning of a sentence
 

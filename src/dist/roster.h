@@ -44,7 +44,7 @@ class Roster {
   explicit Roster(const Hello& own);
 
   Reply answer(const Hello&);  // remembers the ranks it welcomed, and its last refusal
-  void serve(const Hello&);    // the sender was not refused, and has received its answer
+  void serve(const Hello&);    // to be called once the sender has an answer that is_served()
   bool complete() const { return missing_ == 0; }
   // Another rank's words about its failure; empty: no rank has failed.
   const std::string& failure() const { return failure_; }

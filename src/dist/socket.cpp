@@ -132,8 +132,7 @@ std::vector<Socket> listen_at(const MeetingPoint& at) {
     bool listening = static_cast<bool>(socket);
     if (listening) {
       set_option(socket, SOL_SOCKET, SO_REUSEADDR);  // a run may follow another at once
-      if (address->ai_family == AF_INET6)
-        set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY);  // IPv4 has a socket of its own
+      if (address->ai_family == AF_INET6) set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY);  // IPv4 has its own socket
       listening = bind(socket.fd(), address->ai_addr, address->ai_addrlen) == 0 && listen(socket.fd(), SOMAXCONN) == 0;
     }
     const int error = errno;

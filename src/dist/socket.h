@@ -64,7 +64,7 @@ Socket accept_from(const Socket& listener);
 // Whether the host's name has an address here; `trouble` says why not.
 bool is_known(const MeetingPoint&, const Wait&, Trouble&);
 
-// Tries all of the host's addresses. Without one the socket is empty, and `trouble` says why.
+// Tries all of the host's addresses. The socket is empty when none answers, and `trouble` says why.
 Socket connect_to(const MeetingPoint&, const Wait&, Trouble&);
 
 // Both return whether all bytes went or came before the deadline.

@@ -81,7 +81,7 @@ class Group {
   std::string failure_;
 };
 
-// All ranks, and the groups in which they meet: A group is made when its first rank comes, and all groups fail
+// All ranks, and the groups in which they meet. A group is made when its first rank comes, and all groups fail
 // together.
 class Crew {
  public:

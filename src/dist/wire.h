@@ -31,7 +31,7 @@ struct WireTensor {
   int64_t numel = 0;
   int64_t k = 0;                                                // 1 <= k <= numel
   size_t high_at = 0, scale_at = 0, low_at = 0, values_at = 0;  // bytes from the start of the payload
-  int64_t words = 0;  // words that separate the entries: k, run16_words(), or rice's quotients
+  int64_t words = 0;  // number of words that tell the entries apart: k, run16_words(), or words of quotients
   int low_bits = 0;   // bits of a remainder in rice
 };
 

@@ -114,7 +114,7 @@ void Executor::plan_gradients() {
         dx = plan_.add(tensor_bytes(static_cast<int>(tensor)), backward_time(i), backward_time(i));
         add_to = gradient_[tensor];
         plan_.extend(add_to, backward_time(i));
-        // Memory that two gradients share must not be added to before the other one has been read.
+        // Memory that two gradients share must not be added to before the other gradient has been read.
         for (size_t other = 1; other <= i; ++other) {
           DGC_CHECK(other == tensor || gradient_[other] != add_to, "gradients of two open tensors share memory");
         }

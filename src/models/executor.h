@@ -46,7 +46,7 @@ class Executor {
   // Writes the logits of the last output's rows [first_row, first_row + rows) to `to` [rows, classes].
   void logits(const Arena& weights, int64_t first_row, View to);
 
-  // Where a caller with a loss of its own writes the gradient of the output instead.
+  // A caller with a loss of its own writes the gradient of the output here instead of calling loss().
   View output_gradient() const;
 
   // ADDS the gradients of all parameters. ready(first, count) is called as soon as the gradients of parameters [first,

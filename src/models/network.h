@@ -18,9 +18,9 @@ class Network {
     std::string name;
     std::unique_ptr<Layer> layer;
     std::vector<int> inputs;
-    int first_param = 0, params = 0;    // in params()
-    int first_buffer = 0, buffers = 0;  // in buffers()
-    int first_state = 0, states = 0;    // in state()
+    int first_param = 0, params = 0;    // first index and number in params()
+    int first_buffer = 0, buffers = 0;  // first index and number in buffers()
+    int first_state = 0, states = 0;    // first index and number in state()
   };
   // A parameter of the loss that is one of the network's: it exists once, and both add to its gradient.
   struct Tie {
@@ -62,7 +62,7 @@ class Network {
 
  private:
   std::vector<Node> nodes_;
-  std::vector<Shape> shapes_;  // of every tensor, at batch 1
+  std::vector<Shape> shapes_;  // shapes of all tensors at batch 1
   std::vector<ParamSpec> params_;
   std::vector<ParamSpec> buffers_;
   std::vector<ParamSpec> state_;
