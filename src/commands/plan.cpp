@@ -124,7 +124,7 @@ void print_plan(const Plan& plan, const Config& config, const std::string& wire,
              "kept", "paper48", wire);
   for (const PlanRow& row : plan.tensors) print_row(row, width);
   print_row(plan.total, width);
-  print_formats(plan, config.exchange.wire, compressing_workers(config, workers.front()));
+  print_formats(plan, config.optimizer.dgc.wire, compressing_workers(config, workers.front()));
   for (const int64_t n : workers) print_phases(plan_phases(config, n), plan, who_compresses(config, n));
   print_memory(plan.memory, config);
 }
@@ -150,7 +150,7 @@ void run_plan(const PlanOptions& options) {
   }
   if (workers.empty()) workers = {config.workers_per_rank * config.ranks};
   const Plan plan = make_plan(config);
-  const std::string wire = std::ranges::find(plan.formats, config.exchange.wire, &PlanFormat::format)->name;
+  const std::string wire = std::ranges::find(plan.formats, config.optimizer.dgc.wire, &PlanFormat::format)->name;
   print_plan(plan, config, wire, workers);
   if (cluster) print_projection(config, wire, workers, *cluster);
 }

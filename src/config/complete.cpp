@@ -86,7 +86,7 @@ void check_images(const DataOptions& data, const Origin& origin) {
 }
 
 void check_optimization(const Config& c, const Origin& origin) {
-  if (c.optimizer.nesterov && c.optimizer.momentum == 0) {
+  if (c.optimizer.dgc.sgd.nesterov && c.optimizer.dgc.sgd.momentum == 0) {
     origin.refuse("optimizer.nesterov", "needs an optimizer.momentum above 0");
   }
   const auto& milestones = c.learning_rate.milestones;
@@ -104,12 +104,12 @@ void check_exchange(const Config& c, const Origin& origin) {
                   "\"fp16\" is for optimizer.type \"sgd\"; with \"dgc\" use exchange.wire.values \"fp16\", and "
                   "exchange.small_tensors \"dense_fp16\" for 1-D tensors");
   }
-  if (c.exchange.algorithm == ExchangeAlgorithm::split_reduce && c.optimizer.type == OptimizerType::sgd) {
+  if (c.optimizer.dgc.algorithm == ExchangeAlgorithm::split_reduce && c.optimizer.type == OptimizerType::sgd) {
     origin.refuse("exchange.algorithm",
                   "\"split_reduce\" is for messages, and optimizer.type \"sgd\" sends none; "
                   "leave it out");
   }
-  if (c.exchange.algorithm == ExchangeAlgorithm::split_reduce && c.exchange.wire != kCanonicalWire) {
+  if (c.optimizer.dgc.algorithm == ExchangeAlgorithm::split_reduce && c.optimizer.dgc.wire != kCanonicalWire) {
     origin.refuse("exchange.wire",
                   "\"split_reduce\" sends \"fp32\" values with its own indices; leave it out, or set "
                   "exchange.algorithm to \"all_gather\"");
@@ -125,15 +125,15 @@ void check_overlap(const Config& c, const Origin& origin) {
   if (c.exchange.overlap != Overlap::on) return;
   const char* const key = "exchange.overlap";
   if (c.optimizer.type != OptimizerType::dgc) origin.refuse(key, "\"on\" is for optimizer.type \"dgc\"; use \"auto\"");
-  if (c.optimizer.clip_norm) {
+  if (c.optimizer.dgc.sgd.clip_norm) {
     origin.refuse(key,
                   "\"on\" and optimizer.clip_norm exclude each other: the norm is known after the last gradient; use "
                   "\"auto\"");
   }
-  if (c.exchange.transport == Transport::dense) {
+  if (c.optimizer.dgc.transport == Transport::dense) {
     origin.refuse(key, "\"on\" is for messages, and exchange.transport is \"dense\"; use \"auto\"");
   }
-  if (c.exchange.algorithm == ExchangeAlgorithm::split_reduce) {
+  if (c.optimizer.dgc.algorithm == ExchangeAlgorithm::split_reduce) {
     origin.refuse(key, "\"on\" is for exchange.algorithm \"all_gather\"; use \"auto\"");
   }
   if (c.exchange.workers_per_group > 1) {

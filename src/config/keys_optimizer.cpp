@@ -10,18 +10,16 @@ void add_optimizer_keys(Keys& keys) {
   const std::vector<std::string> dgc = {"dgc"};
   auto optimizer = Section<Config>(keys).section("optimizer", &Config::optimizer);
   optimizer.select("type", &OptimizerOptions::type, "`sgd`: dense momentum SGD; `dgc`: Deep Gradient Compression");
-  optimizer.add("momentum", &OptimizerOptions::momentum, "Share of the old momentum kept per step")
-      .at_least(0)
-      .less_than(1);
-  optimizer.add("nesterov", &OptimizerOptions::nesterov, "Nesterov's momentum");
-  optimizer
-      .add("weight_decay", &OptimizerOptions::weight_decay, "Times the weight, added to its gradient; never compressed")
+  const auto options = optimizer.part(&OptimizerOptions::dgc);
+  const auto sgd = options.part(&DgcOptions::sgd);
+  sgd.add("momentum", &SgdOptions::momentum, "Share of the old momentum kept per step").at_least(0).less_than(1);
+  sgd.add("nesterov", &SgdOptions::nesterov, "Nesterov's momentum");
+  sgd.add("weight_decay", &SgdOptions::weight_decay, "Times the weight, added to its gradient; never compressed")
       .at_least(0)
       .at_most(1);
-  optimizer
-      .add("clip_norm", &OptimizerOptions::clip_norm,
-           "Largest norm of the gradient over all parameters; null: no clipping. `dgc` clips each worker's share, "
-           "to this / sqrt(workers)")
+  sgd.add("clip_norm", &SgdOptions::clip_norm,
+          "Largest norm of the gradient over all parameters; null: no clipping. `dgc` clips each worker's share, "
+          "to this / sqrt(workers)")
       .more_than(0)
       .at_most(1e9);
   optimizer
@@ -45,12 +43,12 @@ void add_optimizer_keys(Keys& keys) {
       .at_least(0)
       .less_than(1)
       .items(1);
-  optimizer
-      .add("momentum_correction", &OptimizerOptions::momentum_correction,
+  options
+      .add("momentum_correction", &DgcOptions::momentum_correction,
            "Accumulate momentum locally; false: momentum over the sum of what was sent")
       .only(dgc);
-  optimizer
-      .add("factor_masking", &OptimizerOptions::factor_masking,
+  options
+      .add("factor_masking", &DgcOptions::factor_masking,
            "Clear the local momentum where a value was sent; means nothing without `momentum_correction`")
       .only(dgc);
   optimizer.add("flush_at_end", &OptimizerOptions::flush_at_end, "Send every residual before the final evaluation")

@@ -30,24 +30,24 @@ void add_training_keys(Keys& keys) {
 }
 
 void add_exchange_keys(Keys& keys) {
-  auto exchange = Section<Config>(keys).section("exchange", &Config::exchange);
+  const auto exchange = Section<Config>(keys).section("exchange", &Config::exchange);
+  const auto dgc = Section<Config>(keys).part(&Config::optimizer).section("exchange", &OptimizerOptions::dgc);
   exchange
       .add("communicator", &ExchangeOptions::communicator,
            "`single`: one rank; `threads`: ranks are threads of this process; `mpi`: ranks are processes that mpirun "
            "or srun has started, on any device; `nccl`: ranks are processes with a GPU each; `auto`: with several "
            "processes `nccl` where each has its own GPU, else `mpi`; with one what `ranks` asks for")
       .free_on_resume();
-  exchange
-      .add("transport", &ExchangeOptions::transport,
-           "How what is compressed travels: `sparse`: every message to every worker; `dense`: summed on its way, as "
-           "dense numbers; `auto`: whichever brings a worker fewer bytes, decided anew for each sparsity "
-           "(docs/exchange.md). Changes no result but with `split_reduce`")
+  dgc.add("transport", &DgcOptions::transport,
+          "How what is compressed travels: `sparse`: every message to every worker; `dense`: summed on its way, as "
+          "dense numbers; `auto`: whichever brings a worker fewer bytes, decided anew for each sparsity "
+          "(docs/exchange.md). Changes no result but with `split_reduce`")
       .free_on_resume();
-  exchange.add("algorithm", &ExchangeOptions::algorithm,
-               "How messages come together, with `\"type\": \"dgc\"`: `all_gather`: all of them with every worker; "
-               "`split_reduce`: every worker adds up one shard and sends its largest sums to all, so that what a "
-               "worker receives "
-               "does not grow with their number; what is dropped is kept for the next step (docs/exchange.md)");
+  dgc.add("algorithm", &DgcOptions::algorithm,
+          "How messages come together, with `\"type\": \"dgc\"`: `all_gather`: all of them with every worker; "
+          "`split_reduce`: every worker adds up one shard and sends its largest sums to all, so that what a "
+          "worker receives "
+          "does not grow with their number; what is dropped is kept for the next step (docs/exchange.md)");
   exchange
       .add("workers_per_group", &ExchangeOptions::workers_per_group,
            "With `\"type\": \"dgc\"`: so many consecutive workers, as those of one machine, add up their gradients "
@@ -65,7 +65,7 @@ void add_exchange_keys(Keys& keys) {
       .at_least(0)
       .at_most(86400)
       .free_on_resume();
-  auto wire = exchange.section("wire", &ExchangeOptions::wire);
+  const auto wire = dgc.section("wire", &DgcOptions::wire);
   wire.add("values", &WireFormat::values,
            "Compressed values in a message; `int8`: with a scale for each tensor. What rounding takes away is kept for "
            "the next step");
@@ -73,12 +73,11 @@ void add_exchange_keys(Keys& keys) {
            "Their places: `block16`: 16-bit offsets in blocks of 65,536; `run16`: 16-bit run lengths of zeros, as the "
            "paper; `rice`: Rice codes, the shortest (docs/wire_format.md). Changes no result")
       .free_on_resume();
-  exchange.add("small_tensors", &ExchangeOptions::small_tensors,
-               "1-D tensors (biases, BatchNorm's scale and shift): `dense` in fp32; `dense_fp16`, what rounding takes "
-               "away is kept for the next step; `sparse`: all of them compressed as one tensor");
-  exchange
-      .add("small_tensors_sparsity", &ExchangeOptions::small_tensors_sparsity,
-           "Share of that one tensor that is not sent, once `optimizer.sparsity` has warmed up to it")
+  dgc.add("small_tensors", &DgcOptions::small_tensors,
+          "1-D tensors (biases, BatchNorm's scale and shift): `dense` in fp32; `dense_fp16`, what rounding takes "
+          "away is kept for the next step; `sparse`: all of them compressed as one tensor");
+  dgc.add("small_tensors_sparsity", &DgcOptions::small_tensors_sparsity,
+          "Share of that one tensor that is not sent, once `optimizer.sparsity` has warmed up to it")
       .at_least(0)
       .less_than(1);
   exchange

@@ -22,9 +22,9 @@
 #include "models/deep_speech.h"
 #include "models/lstm_lm.h"
 #include "models/resnet.h"
+#include "optim/dgc/dgc.h"
 #include "optim/lr_schedule.h"
 #include "optim/sparsity_schedule.h"
-#include "tensor/wire_types.h"
 
 // What a config file says, as plain values, in the structs of those who read them. The defaults of their fields ARE the
 // defaults of the JSON keys that are bound to them; ranges and meanings are said with the keys, and configs/README.md
@@ -107,15 +107,10 @@ enum class OptimizerType { sgd, dgc };
 
 struct OptimizerOptions {
   OptimizerType type = OptimizerType::sgd;
-  double momentum = 0.9;
-  bool nesterov = false;
-  double weight_decay = 0;
-  std::optional<double> clip_norm;  // of the mean gradient over all workers, over all parameters
-  int64_t max_skipped_steps = 100;  // in a row, as a gradient was not finite, before the run is given up
+  DgcOptions dgc{.sgd = {.momentum = 0.9}};  // also its keys in "exchange"; of type sgd, its `sgd` alone
+  int64_t max_skipped_steps = 100;           // in a row, as a gradient was not finite, before the run is given up
   // dgc only:
   SparsitySchedule sparsity;
-  bool momentum_correction = true;
-  bool factor_masking = true;
   bool flush_at_end = false;  // send every residual before the final evaluation
   bool operator==(const OptimizerOptions&) const = default;
 };
@@ -123,18 +118,14 @@ struct OptimizerOptions {
 enum class CommunicatorType { automatic, single, threads, mpi, nccl };
 enum class DenseValues { fp32, fp16 };
 enum class Overlap { automatic, on, off };
+// What "exchange" says beside OptimizerOptions::dgc.
 struct ExchangeOptions {
   CommunicatorType communicator = CommunicatorType::automatic;
-  Transport transport = Transport::automatic;
-  ExchangeAlgorithm algorithm = ExchangeAlgorithm::all_gather;  // dgc
-  int64_t workers_per_group = 1;                                // dgc
-  DenseValues dense_values = DenseValues::fp32;                 // sgd
-  WireFormat wire;
-  SmallTensors small_tensors = SmallTensors::dense;
-  double small_tensors_sparsity = 0.99;
-  Overlap overlap = Overlap::automatic;  // dgc
-  double bucket_mb = 8;                  // MiB of gradient
-  int64_t failure_timeout_s = 10;        // several processes: until all know that one is gone; 0: no heartbeat
+  int64_t workers_per_group = 1;                 // dgc
+  DenseValues dense_values = DenseValues::fp32;  // sgd
+  Overlap overlap = Overlap::automatic;          // dgc
+  double bucket_mb = 8;                          // MiB of gradient
+  int64_t failure_timeout_s = 10;                // several processes: until all know that one is gone; 0: no heartbeat
   bool operator==(const ExchangeOptions&) const = default;
 };
 

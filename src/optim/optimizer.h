@@ -84,11 +84,12 @@ class Optimizer {
 };
 
 struct SgdOptions {
-  float momentum = 0;
-  float weight_decay = 0;
+  double momentum = 0;
+  double weight_decay = 0;
   bool nesterov = false;
   std::optional<double> clip_norm{};  // of the mean gradient over all workers, over all parameters
   bool half = false;                  // make_sgd: gradients travel in fp16, what rounding takes away is held back
+  bool operator==(const SgdOptions&) const = default;
 };
 
 // Dense momentum SGD on the mean of all workers' gradients, PyTorch's formulas (kernels/backend.h, SgdArgs).

@@ -41,8 +41,8 @@ class Sgd final : public Optimizer {
     rule.limit = options_.clip_norm.value_or(rule.limit);
     context_.backend.clip_scales(rule);
     context_.backend.sgd_step({.numel = extent,
-                               .momentum = options_.momentum,
-                               .weight_decay = options_.weight_decay,
+                               .momentum = static_cast<float>(options_.momentum),
+                               .weight_decay = static_cast<float>(options_.weight_decay),
                                .nesterov = options_.nesterov,
                                .scale = &clip()->scale,
                                .control = args.record.control()},

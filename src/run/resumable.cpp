@@ -24,7 +24,7 @@ std::string why_not(const std::string& key, const Config& made_with, const Confi
   if (key == "training.eval_batch" && now.learning_rate.type == LrSchedule::Type::plateau) {
     return "as the last digits of an evaluation's loss depend on it, and learning_rate.type \"plateau\" on that loss";
   }
-  if (key == "exchange.transport" && now.exchange.algorithm == ExchangeAlgorithm::split_reduce) {
+  if (key == "exchange.transport" && now.optimizer.dgc.algorithm == ExchangeAlgorithm::split_reduce) {
     return "as a dense sum takes all of what workers selected, and \"split_reduce\" otherwise the largest sums alone";
   }
   return "";

@@ -52,34 +52,18 @@ DType activation_type(Precision precision) {
   DGC_CHECK(false, "a precision that activation_type does not know");
 }
 
-namespace {
-SgdOptions make_sgd_options(const Config& config) {
-  const OptimizerOptions& o = config.optimizer;
-  return {.momentum = static_cast<float>(o.momentum),
-          .weight_decay = static_cast<float>(o.weight_decay),
-          .nesterov = o.nesterov,
-          .clip_norm = o.clip_norm,
-          .half = config.exchange.dense_values == DenseValues::fp16};
-}
-}  // namespace
-
 DgcOptions make_dgc_options(const Config& config) {
   const ExchangeOptions& o = config.exchange;
-  return {.sgd = make_sgd_options(config),
-          .momentum_correction = config.optimizer.momentum_correction,
-          .factor_masking = config.optimizer.factor_masking,
-          .wire = o.wire,
-          .transport = o.transport,
-          .algorithm = o.algorithm,
-          .small_tensors = o.small_tensors,
-          .small_sparsity = o.small_tensors_sparsity,
-          .bucket_bytes = o.overlap == Overlap::on ? std::optional(bucket_bytes(o.bucket_mb)) : std::nullopt};
+  DgcOptions dgc = config.optimizer.dgc;
+  dgc.sgd.half = o.dense_values == DenseValues::fp16;
+  if (o.overlap == Overlap::on) dgc.bucket_bytes = bucket_bytes(o.bucket_mb);
+  return dgc;
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const Config& config, const OptimizerContext& context) {
-  if (config.optimizer.type == OptimizerType::sgd) return make_sgd(context, make_sgd_options(config));
   const ExchangeOptions& o = config.exchange;
   DgcOptions dgc = make_dgc_options(config);
+  if (config.optimizer.type == OptimizerType::sgd) return make_sgd(context, dgc.sgd);
   if (o.overlap == Overlap::automatic) {
     const OverlapChoice choice = choose_overlap(dgc, o.bucket_mb, context, o.workers_per_group);
     dgc.bucket_bytes = choice.bucket_bytes;

@@ -39,8 +39,8 @@ PlanRow compressed_row(PlanRow row, const DgcLayout& layout, size_t which) {
 }
 
 void plan_tensors(const ParamLayout& params, const Config& config, Plan& plan) {
-  const DgcLayout layout = message_layout(params, config, plan.sparsity, config.exchange.wire);
-  const bool small_are_one = config.exchange.small_tensors == SmallTensors::sparse;
+  const DgcLayout layout = message_layout(params, config, plan.sparsity, config.optimizer.dgc.wire);
+  const bool small_are_one = config.optimizer.dgc.small_tensors == SmallTensors::sparse;
   size_t next = 0;
   for (int i = 0; i < params.size(); ++i) {
     PlanRow row{.name = params.spec(i).name, .shape = params.spec(i).shape, .parameters = params.numel(i)};
@@ -193,14 +193,14 @@ PlanMemory plan_memory(const Config& config, const Network& network, const Param
   } else {
     memory.momentum += arena;
     memory.gradients += group_sums(config, arena);
-    const DgcLayout layout = message_layout(params, config, 0, config.exchange.wire);
+    const DgcLayout layout = message_layout(params, config, 0, config.optimizer.dgc.wire);
     const int64_t own = local_compressing_workers(config);
     const int64_t ranks = compressing_workers(config, config.ranks * local) / own;  // a group of ranks counts as one
-    memory.residuals = own * arena * (config.optimizer.momentum_correction ? 2 : 1);
+    memory.residuals = own * arena * (config.optimizer.dgc.momentum_correction ? 2 : 1);
     if (config.exchange.overlap == Overlap::on) memory.residuals *= 2;  // what they become in a step
     const int64_t gathered = ranks > 1 ? own * ranks : 0;
     memory.messages = message_memory(config, params) + own * layout.dense_bytes;
-    memory.messages += config.exchange.small_tensors == SmallTensors::dense_fp16
+    memory.messages += config.optimizer.dgc.small_tensors == SmallTensors::dense_fp16
                            ? gathered * layout.dense_bytes + 4 * layout.dense_numel
                            : reduced(ranks, own, layout.dense_bytes);
   }

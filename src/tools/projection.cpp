@@ -35,12 +35,12 @@ StepTraffic traffic_of(const ParamLayout& params, const Config& config, int64_t 
   const int64_t groups = compressing_workers(config, workers);
   const DgcLayout layout = make_dgc_layout(params, make_dgc_options(config), config.optimizer.sparsity.final, groups);
   const Traffic shares = gather_traffic(workers, sizeof(WorkerShare));
-  return {
-      .dense = shares + sum_traffic(workers, 4 * numel),
-      .half = shares + sum_traffic(workers, 2 * numel),
-      .dgc = shares + compressed_traffic(layout, groups) + small_traffic(layout, config.exchange.small_tensors, groups),
-      .transport = layout.transport,
-      .split = layout.split.has_value()};
+  return {.dense = shares + sum_traffic(workers, 4 * numel),
+          .half = shares + sum_traffic(workers, 2 * numel),
+          .dgc = shares + compressed_traffic(layout, groups) +
+                 small_traffic(layout, config.optimizer.dgc.small_tensors, groups),
+          .transport = layout.transport,
+          .split = layout.split.has_value()};
 }
 
 ParamLayout params_of(const Config& config) {

@@ -33,9 +33,9 @@ TEST_CASE("a config says what was written, and defaults say the rest", "[config]
   CHECK(c.optimizer.type == OptimizerType::dgc);
   CHECK(c.optimizer.sparsity.warmup.epochs == 4);
   CHECK(c.optimizer.sparsity.warmup.sparsity == std::vector{0.75, 0.9375});
-  CHECK(c.optimizer.factor_masking);
+  CHECK(c.optimizer.dgc.factor_masking);
   CHECK(c.learning_rate.milestones == std::vector<double>{15, 22});
-  CHECK(c.exchange.wire.values == WireValues::fp32);
+  CHECK(c.optimizer.dgc.wire.values == WireValues::fp32);
   CHECK(c.checkpoint.keep == 2);
 }
 

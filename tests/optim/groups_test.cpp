@@ -67,7 +67,7 @@ TEST_CASE("groups are, bit for bit, workers with the sums of their gradients, ho
   DgcOptions dgc = usual();
   dgc.transport = GENERATE(Transport::sparse, Transport::dense);
   dgc.small_tensors = GENERATE(SmallTensors::dense, SmallTensors::dense_fp16, SmallTensors::sparse);
-  dgc.small_sparsity = 0.9;
+  dgc.small_tensors_sparsity = 0.9;
   if (dgc.transport == Transport::sparse) dgc.wire = {WireValues::fp16, WireIndices::rice};
   const auto backend = GENERATE(from_range(kernel_backends()));
   CAPTURE(backend.name, dgc.transport, dgc.small_tensors);

@@ -20,8 +20,8 @@ ClusterOptions cluster_of(const Reference& r) {
   options.lr = static_cast<float>(r.lr);
   options.sparsity = warming_up;
   SgdOptions sgd;
-  sgd.momentum = static_cast<float>(r.momentum);
-  sgd.weight_decay = static_cast<float>(r.weight_decay);
+  sgd.momentum = r.momentum;
+  sgd.weight_decay = r.weight_decay;
   sgd.nesterov = r.nesterov;
   sgd.clip_norm = r.clip_norm;
   DgcOptions dgc;
@@ -30,7 +30,7 @@ ClusterOptions cluster_of(const Reference& r) {
   dgc.factor_masking = r.masking;
   if (r.small_sparsity) {
     dgc.small_tensors = SmallTensors::sparse;
-    dgc.small_sparsity = *r.small_sparsity;
+    dgc.small_tensors_sparsity = *r.small_sparsity;
   }
   if (r.compress) options.make = [dgc](const OptimizerContext& c) { return make_dgc(c, dgc); };
   if (!r.compress) options.make = [sgd](const OptimizerContext& c) { return make_sgd(c, sgd); };

@@ -144,8 +144,8 @@ void Dgc::sum_dense(DgcApplyArgs& apply) {
   apply.dense = tables_.dense();
   apply.dense_sum = dense_.run();
   apply.m = momentum_.data();
-  apply.momentum = options_.sgd.momentum;
-  apply.weight_decay = options_.sgd.weight_decay;
+  apply.momentum = static_cast<float>(options_.sgd.momentum);
+  apply.weight_decay = static_cast<float>(options_.sgd.weight_decay);
   apply.nesterov = options_.sgd.nesterov;
   apply.momentum_correction = options_.momentum_correction;
 }
@@ -166,7 +166,7 @@ DgcCompressArgs Dgc::rule_for(int local, const StepArgs& args) const {
   rule.v = worker.v.data();
   rule.control = args.record.control();
   rule.scale = scale(local);
-  rule.momentum = options_.sgd.momentum;
+  rule.momentum = static_cast<float>(options_.sgd.momentum);
   rule.nesterov = options_.sgd.nesterov;
   rule.momentum_correction = options_.momentum_correction;
   rule.factor_masking = options_.factor_masking;

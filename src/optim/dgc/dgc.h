@@ -16,10 +16,11 @@ struct DgcOptions {
   Transport transport = Transport::automatic;
   ExchangeAlgorithm algorithm = ExchangeAlgorithm::all_gather;  // split_reduce: only in the canonical wire format
   SmallTensors small_tensors = SmallTensors::dense;
-  double small_sparsity = 0.99;  // of all small tensors together, where they are sparse
+  double small_tensors_sparsity = 0.99;  // of all small tensors together, where they are sparse
   // Compress and exchange beside the backward pass, in buckets of at least so many bytes of gradient; none: after it.
   // Needs that there is no clip_norm. While the selection travels as a dense sum it comes after all.
   std::optional<int64_t> bucket_bytes{};
+  bool operator==(const DgcOptions&) const = default;
 };
 
 // Deep Gradient Compression (Lin et al. 2018). Tensors of two and more dimensions are compressed; how the others travel

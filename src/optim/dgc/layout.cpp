@@ -102,7 +102,7 @@ DgcLayout make_dgc_layout(const ParamLayout& params, const DgcOptions& options, 
   } else if (params.small_parameters() > 0) {
     // With the gaps between them, which are zero in every arena: the last to be chosen, and without effect.
     add(params.small_offset(), params.extent() - params.small_offset(),
-        kept_elements(params.small_parameters(), std::min(sparsity, options.small_sparsity)));
+        kept_elements(params.small_parameters(), std::min(sparsity, options.small_tensors_sparsity)));
   }
   make_messages(layout, tensors, options.wire);
   layout.compressed_numel = params.parameters() - layout.dense_numel;
