@@ -22,7 +22,7 @@ struct LossArgs {
 // What LossStats counts, of a cross entropy: rows whose label ranks first, and among the first five.
 enum CrossEntropyCounts { kFirst, kTopFive };
 // Of CTC: utterances in the loss, and those that it leaves out, as they are too short for their transcripts.
-enum CtcCounts { kUtterances, kTooShort };
+enum CtcCounts { kInLoss, kTooShort };
 
 // What a network's output is measured by: labels come in, statistics and the gradient of the output go out. Like a
 // layer it holds its sizes and nothing else. Unlike one it computes its gradients at once, so that it need not keep for

@@ -92,7 +92,7 @@ void SpeechScorer::add(Backend& backend, const Batch& batch, ConstView output, c
 }
 
 Measures SpeechScorer::measures() const {
-  return {{&kTestLoss, sums_.loss / sums_.counts[kUtterances]},
+  return {{&kTestLoss, sums_.loss / sums_.counts[kInLoss]},
           {&kWordErrorRate, words_.rate()},
           {&kCharacterErrorRate, characters_.rate()},
           {&kLeftOut, sums_.counts[kTooShort]}};

@@ -32,10 +32,10 @@ struct SyntheticOptions {
 
 // What the sets of images differ in.
 struct ImageOptions {
-  AugmentOptions augment;
+  AugmentOptions augment{};
   int64_t pad_to = 0;        // mnist, fashion_mnist, cifar10: raw zeros around the image up to this side; 0: as it is
   int64_t image_size = 224;  // image_folder: side of the square that read() writes
-  SyntheticOptions synthetic;
+  SyntheticOptions synthetic{};
   bool operator==(const ImageOptions&) const = default;
 };
 

@@ -1,3 +1,4 @@
+#include "data/speech/corpus.h"
 #include "data/speech/open_speech.h"
 #include "tests/data/speech/sounds.h"
 
