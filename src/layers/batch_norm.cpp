@@ -52,7 +52,7 @@ void BatchNorm::forward(const ForwardArgs& f) const {
 void BatchNorm::backward(const BackwardArgs& b) const {
   b.backend.batch_norm_backward(args(b.x[0].shape), b.x[0], b.y, b.params[0], b.saved, b.dy, b.dx[0], b.dparams[0],
                                 b.dparams[1]);
-  // The executor gave the shortcut dy's memory where it could; elsewhere it wants a copy of its own.
+  // The executor gave the shortcut's gradient dy's memory where it could; elsewhere the gradient is a copy.
   if (options_.residual && b.dx[1] && b.dx[1].data != b.dy.data) {
     b.backend.device()->copy(b.dx[1].data, b.dy.data, b.dy.bytes());
   }

@@ -14,8 +14,8 @@ struct BatchNormOptions {
 };
 
 // Batch normalisation over the last axis (Ioffe, Szegedy 2015), with what usually follows it in a residual network
-// fused in: the sum with a shortcut and the ReLU. x [batch, ..., channels]   weight, bias, running_mean, running_var
-// [channels]   y as x
+// fused in: the sum with a shortcut and the ReLU.
+//   x [batch, ..., channels]   weight, bias, running_mean, running_var [channels]   y as x
 class BatchNorm final : public Layer {
  public:
   explicit BatchNorm(const BatchNormOptions&);

@@ -4,7 +4,7 @@
 
 namespace dgc {
 
-// Along height and width; one number stands for both.
+// A size along height and along width; one number stands for both.
 struct Extent {
   int64_t h, w;
   Extent(int64_t both) : h(both), w(both) {}  // NOLINT(google-explicit-constructor): most are square
@@ -20,7 +20,7 @@ struct Conv2dOptions {
   bool operator==(const Conv2dOptions&) const = default;
 };
 
-// Cross-correlation, as everybody calls convolution.
+// Cross-correlation, which deep learning calls convolution.
 // x [batch, h, w, in]   weight [out, in / groups, kernel.h, kernel.w]   bias [out]   y [batch, h', w', out]
 class Conv2d final : public Layer {
  public:

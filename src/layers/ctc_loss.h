@@ -5,12 +5,13 @@
 namespace dgc {
 
 struct CtcLossOptions {
-  int64_t classes = 0;  // of which 0 is the blank
+  int64_t classes = 0;  // class 0 is the blank
   int64_t frames_per_step = 1;
 };
 
 // The negative log probability that a stream's steps spell its labels, by all alignments together (Graves et al. 2006),
-// summed over streams. Labels are i32 [streams, 1 + most]: how many a stream has, then which; what follows is not read.
+// summed over streams. Labels are i32 [streams, 1 + most]: the number of a stream's labels, then the labels; what
+// follows is not read.
 //   x [steps, streams, classes]
 class CtcLoss final : public Loss {
  public:

@@ -5,8 +5,8 @@
 namespace dgc {
 namespace {
 
-// So many logits at once, 64 MiB of fp32: every further piece of rows reads the weight twice and its gradient too. But
-// no fewer rows than would make a product of matrices slow.
+// At most this many logits exist at a time (64 MiB of fp32). Not fewer, because every further piece of rows reads the
+// weight twice and its gradient once. kFewestRows takes precedence, because fewer rows make a product of matrices slow.
 constexpr int64_t kLogits = int64_t{1} << 24;
 constexpr int64_t kFewestRows = 128;
 

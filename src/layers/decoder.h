@@ -6,8 +6,8 @@ namespace dgc {
 
 struct DecoderOptions {
   int64_t in = 0, classes = 0;
-  Init init = {};    // of the weight; the bias starts at 0
-  int64_t rows = 0;  // of logits that there are at once; 0: as suits the number of classes
+  Init init = {};    // start of the weight; the bias starts at 0
+  int64_t rows = 0;  // rows of logits in memory at a time; 0: chosen by the number of classes
 };
 
 // A linear layer to many classes and softmax cross entropy in one. Logits exist for some rows at a time only: product,

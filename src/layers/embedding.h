@@ -10,7 +10,7 @@ struct EmbeddingOptions {
 };
 
 // One row of a table for each token.   x i32 [...]   weight [vocabulary, width]   y [..., width]
-// The rows of tokens that a batch does not have get no gradient: it stays exactly what it was.
+// Backward leaves the gradient rows of tokens that are not in the batch exactly as they were.
 class Embedding final : public Layer {
  public:
   explicit Embedding(const EmbeddingOptions&);  // throws UserError unless both sizes are positive

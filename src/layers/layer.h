@@ -10,20 +10,20 @@
 
 namespace dgc {
 
-// What a forward or backward pass needs to know beyond the data.
+// The settings of a forward or backward pass.
 struct RunContext {
   bool training = true;
   uint64_t seed = 0;
   // This batch's first sample has number control->step * samples_per_step + first_sample among all that all workers
-  // ever train on. No control: step 0.
+  // ever train on. Null: step 0.
   const StepControl* control = nullptr;
   uint64_t samples_per_step = 0;
   uint64_t first_sample = 0;
-  // What this worker carries from one call to the next (Layer::state), written over by forward. Null where there is
-  // none.
+  // What this worker carries from one call to the next (Layer::state); forward overwrites it. Null where no layer
+  // carries state.
   const Arena* state = nullptr;
-  // Of sequences that are padded to one length: i32 [streams] on the device, how many frames of the network's input
-  // each has (SequenceArgs). Layers that mix steps or streams need it.
+  // Lengths of sequences that are padded to one length: i32 [streams] on the device, in frames of the network's input
+  // (SequenceArgs). Layers that mix steps or streams need them.
   ConstView lengths = {};
 };
 
@@ -33,7 +33,7 @@ struct ForwardArgs {
   std::span<const ConstView> x;
   std::span<const ConstView> params;
   std::span<const View> buffers;
-  std::span<const View> state;  // as the call before left it; becomes what the next one finds
+  std::span<const View> state;  // in: from the previous call; out: for the next call
   View y;
   View saved;  // null in evaluation
 };
@@ -47,29 +47,29 @@ struct BackwardArgs {
   View saved;                     // may be written over
   View dy;                        // may be written over
   std::span<const View> dx;       // a null view: not wanted
-  std::span<const View> dparams;  // ADDED to
+  std::span<const View> dparams;  // gradients are ADDED here
 };
 
 // A layer holds its sizes and nothing else: parameters are views into an arena, activations travel in the arguments.
-// So it is cheap to copy, has no device, and its methods are const.
+// So a layer is cheap to copy, has no device, and has only const methods.
 class Layer {
  public:
   virtual ~Layer() = default;
 
   virtual int inputs() const { return 1; }
-  // The batch is the first size: of images, or of time steps where each is [streams, ...]. Throws UserError with both
-  // shapes when the input does not fit.
+  // The first size is the batch: images, or time steps that are [streams, ...] each. Throws UserError with both shapes
+  // when the input does not fit.
   virtual Shape output_shape(std::span<const Shape> in) const = 0;
   virtual std::vector<ParamSpec> params() const { return {}; }   // names within the layer: "weight"
   virtual std::vector<ParamSpec> buffers() const { return {}; }  // per-worker statistics: "running_mean"
-  // What a worker carries from one call to the next, 0 at the start: "h". Unlike statistics it is never averaged.
+  // What a worker carries from one call to the next, 0 at the start: "h". Unlike statistics, state is never averaged.
   virtual std::vector<ParamSpec> state(std::span<const Shape>) const { return {}; }
 
-  // What must live until backward, so that the executor can reuse everything else.
+  // Says what must live until backward; the executor reuses all other memory.
   virtual bool keeps_input() const { return false; }
   virtual bool keeps_output() const { return false; }
   virtual size_t saved_bytes(Backend&, std::span<const Shape>) const { return 0; }
-  // True: dx[input] may be the memory of dy, or already is the gradient once backward has run.
+  // True: dx[input] may share the memory of dy, where backward then leaves the gradient.
   virtual bool gradient_in_place(int) const { return false; }
 
   virtual void forward(const ForwardArgs&) const = 0;

@@ -8,15 +8,15 @@ struct RnnOptions {
   RnnCell cell = RnnCell::gru;
   int64_t in = 0, hidden = 0;
   bool biases = true;
-  std::string suffix = "_l0";  // of all names, as torch.nn.RNN gives them: "weight_ih_l0_reverse"
+  std::string suffix = "_l0";  // the end of all names, as in torch.nn.RNN: "weight_ih_l0_reverse"
   float init = 0;              // the parameters start uniform in +-init; 0: PyTorch's 1 / sqrt(hidden)
-  bool carries_state = false;  // from one call to the next; false: each starts from zeros
+  bool carries_state = false;  // from one call to the next; false: each call starts from zeros
 };
 
 // One recurrent layer in one direction, with the formulas of RnnArgs and PyTorch's parameters. Gradients go back
-// through the steps of one call and end there (truncated back-propagation). It does not look at lengths: what it makes
-// of the padding at a stream's end changes nothing before it, and whoever reads y masks it, which makes the gradients
-// there 0 too (SequenceMask, JoinDirections).
+// through the steps of one call and end there (truncated back-propagation). The layer ignores lengths: its outputs for
+// the padding at a stream's end affect no step before them, and the layer that reads y masks them, which makes their
+// gradients 0 too (SequenceMask, JoinDirections).
 //   x [steps, streams, in]   weight_ih [gates, in]   weight_hh [gates, hidden]   bias_ih, bias_hh [gates]
 //   y [steps, streams, hidden]   state, where it is carried: h and, of an lstm, c [streams, hidden]
 class Rnn final : public Layer {

@@ -68,7 +68,7 @@ void JoinDirections::forward(const ForwardArgs& f) const {
 void JoinDirections::backward(const BackwardArgs& b) const {
   mask_sequences(b.backend, b.run, options_, b.dy, b.dy);
   for (const View& dx : b.dx) {
-    // The executor gave one of them dy's memory where it could.
+    // The executor gave one of the two gradients dy's memory where it could.
     if (dx && dx.data != b.dy.data) b.backend.device()->copy(dx.data, b.dy.data, b.dy.bytes());
   }
 }

@@ -4,19 +4,19 @@
 
 namespace dgc {
 
-// Sequences as a layer sees them: x is [steps, streams, ...] or [streams, steps, ...], and a step stands for so many
-// frames of the network's input.
+// Sequences as a layer sees them: x is [steps, streams, ...] or [streams, steps, ...], and a step stands for
+// frames_per_step frames of the network's input.
 struct SequenceOptions {
   int64_t frames_per_step = 1;
   SequenceOrder order = SequenceOrder::steps_first;
 };
 
 SequenceArgs sequence_args(const SequenceOptions&, const Shape& x);
-// The run's lengths. Throws InternalError where it has none, or not one for each stream.
+// The run's lengths. Throws InternalError unless there is one for each stream.
 ConstView sequence_lengths(const RunContext&, const SequenceArgs&);
 // y = x, but 0 behind each stream's end; y may be x.
 void mask_sequences(Backend&, const RunContext&, const SequenceOptions&, ConstView x, View y);
-// Throws UserError, with `layer` and the shape in it, unless x has steps, streams and more.
+// Throws UserError that names `layer` and the shape unless x has steps, streams and more.
 void require_sequences(const Shape& x, const char* layer);
 
 // y = x, but 0 behind each stream's end.
@@ -33,7 +33,7 @@ class SequenceMask final : public Layer {
   SequenceOptions options_;
 };
 
-// Each stream's valid steps backwards, from its own end on; 0 behind them.
+// Reverses the order of each stream's valid steps; y is 0 behind them.
 class SequenceReverse final : public Layer {
  public:
   explicit SequenceReverse(const SequenceOptions& options) : options_(options) {}
@@ -46,7 +46,8 @@ class SequenceReverse final : public Layer {
   SequenceOptions options_;
 };
 
-// y = the sum of two inputs, but 0 behind each stream's end: what two directions make of the same steps.
+// y = the sum of two inputs, but 0 behind each stream's end: joins the outputs of the two directions of a bidirectional
+// layer.
 class JoinDirections final : public Layer {
  public:
   explicit JoinDirections(const SequenceOptions& options) : options_(options) {}

@@ -19,7 +19,8 @@ class FramesToImage final : public Layer {
   int64_t frames_per_step_;
 };
 
-// And back: a step has all frequencies of the first channel, then those of the next, as in PyTorch.
+// Turns an image back into frames: a step has all frequencies of the first channel, then those of the next, as in
+// PyTorch.
 //   x [streams, steps, frequencies, channels]   y [steps, streams, channels * frequencies]
 class ImageToFrames final : public Layer {
  public:

@@ -12,7 +12,7 @@ struct SequenceNormOptions {
 };
 
 // Batch normalisation over the last axis (Ioffe, Szegedy 2015), over all valid steps of all streams together: the
-// sequence-wise one of Laurent et al. 2016 and Amodei et al. 2016. y is 0 behind each stream's end.
+// sequence-wise normalisation of Laurent et al. 2016 and Amodei et al. 2016. y is 0 behind each stream's end.
 //   x [steps, streams, ..., channels], or streams first   weight, bias, running_mean, running_var [channels]   y as x
 class SequenceNorm final : public Layer {
  public:

@@ -45,7 +45,7 @@ std::string worker_file(int64_t worker) { return fmt::format("worker-{:04}.safet
 CheckpointStore::CheckpointStore(const fs::path& run) : root_(run / kCheckpoints), saving_(root_ / ".saving") {}
 
 void CheckpointStore::begin() const {
-  remove_folder(saving_);  // what a killed save left
+  remove_folder(saving_);  // left by a save that was killed
   std::error_code error;
   fs::create_directories(saving_, error);
   if (error) throw_user_error("cannot create {}: {}", saving_.string(), error.message());
@@ -64,8 +64,8 @@ void CheckpointStore::commit(const Manifest& manifest, int64_t keep) const {
   sync_directory(saving_);
 
   const fs::path target = root_ / fmt::format("{}{:09}", kPrefix, manifest.step);
-  // What is not older than this one was passed over as damaged when the run was resumed. Counted among the newest, it
-  // would push out good ones.
+  // Checkpoints that are not older than this one were passed over as damaged when the run was resumed. If they counted
+  // among the newest, they would push out good ones.
   std::vector<fs::path> all = list();
   while (!all.empty() && all.front() >= target) {
     remove_folder(all.front());

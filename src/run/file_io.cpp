@@ -25,7 +25,7 @@ bool is_standard_output(const struct stat& file) {
   return ::fstat(STDOUT_FILENO, &out) == 0 && out.st_dev == file.st_dev && out.st_ino == file.st_ino;
 }
 
-// Also where the link's target is not there yet.
+// Follows links even when the last target does not exist yet.
 std::filesystem::path behind_links(std::filesystem::path path) {
   std::error_code no_link;
   while (true) {
@@ -42,9 +42,9 @@ std::string xxh64_hex(const void* data, size_t bytes) { return fmt::format("{:01
 FileWriter::FileWriter(std::filesystem::path path) : path_(std::move(path)) {
   struct stat old {};
   const bool exists = ::stat(path_.c_str(), &old) == 0;
-  if (!exists && errno != ENOENT) throw_system("create", path_);  // such as links that lead to themselves
+  if (!exists && errno != ENOENT) throw_system("create", path_);  // for example a link that leads to itself
   if (exists && is_standard_output(old)) {
-    file_ = ::dup(STDOUT_FILENO);  // opened anew, it would write over what is printed
+    file_ = ::dup(STDOUT_FILENO);  // a new open() would overwrite what is printed
   } else if (exists && !S_ISREG(old.st_mode)) {
     file_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
@@ -92,7 +92,7 @@ void FileWriter::write(const void* data, size_t bytes) {
 }
 
 FileWriter::Written FileWriter::finish() {
-  const bool synced = ::fsync(file_) == 0 || errno == EINVAL;  // of a pipe or a device there is nothing to sync
+  const bool synced = ::fsync(file_) == 0 || errno == EINVAL;  // EINVAL: a pipe or a device has nothing to sync
   if (!synced) throw_system("sync", path_);
   if (::close(std::exchange(file_, -1)) != 0) throw_system("close", path_);
   if (!beside_.empty() && ::rename(beside_.c_str(), place_.c_str()) != 0) throw_system("replace", path_);
@@ -127,7 +127,7 @@ std::string read_file(const std::filesystem::path& path) {
     const ssize_t got = ::read(file, bytes.data() + filled, bytes.size() - filled);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw_system("read", path);
-    if (got == 0) break;  // it has become shorter meanwhile
+    if (got == 0) break;  // the file became shorter meanwhile
     filled += static_cast<size_t>(got);
   }
   bytes.resize(filled);

@@ -9,15 +9,15 @@ namespace dgc {
 
 std::string xxh64_hex(const void* data, size_t bytes);  // 16 lower-case digits
 
-// Writes a file from front to back, hashing it on the way. Under its own name the file is whole or as it was before: it
-// is written beside its place, and finish() renames it. Where `path` is a link, the file behind the link is replaced,
-// and a replaced file's mode and, if the system lets, owner stay. What cannot be replaced (a device, a pipe, the file
-// that standard output goes to) is written in place. Every failure is a UserError that names the file and says what the
-// system said.
+// Writes a file from front to back, hashing it on the way. FileWriter writes a temporary file beside `path`, and
+// finish() renames it, so that under its own name the file is whole or as it was before. Where `path` is a link, the
+// file behind the link is replaced, and the new file keeps the old one's mode and, if the system permits, its owner. A
+// target that cannot be replaced (a device, a pipe, the file that standard output goes to) is written in place. Every
+// failure is a UserError that names the file and says what the system said.
 class FileWriter {
  public:
   explicit FileWriter(std::filesystem::path path);
-  ~FileWriter();  // without finish(): nothing has happened
+  ~FileWriter();  // without finish() the old file stays
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
@@ -33,14 +33,14 @@ class FileWriter {
   void open_beside();
 
   std::filesystem::path path_;
-  std::filesystem::path place_, beside_;  // empty: it is written in place
+  std::filesystem::path place_, beside_;  // empty: path_ is written in place
   int file_ = -1;
   void* hash_ = nullptr;
   uint64_t bytes_ = 0;
 };
 
-void write_file(const std::filesystem::path& path, const std::string& text);  // by FileWriter
-void sync_directory(const std::filesystem::path& path);                       // names in it survive a power cut
+void write_file(const std::filesystem::path& path, const std::string& text);  // with a FileWriter
+void sync_directory(const std::filesystem::path& path);                       // makes its names survive a power cut
 std::string read_file(const std::filesystem::path& path);
 
 }  // namespace dgc

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kEraseLine = "\r\x1b[K";
 
-// Knows the status line, because only whoever writes to the terminal can keep it at the bottom.
+// The sink draws the status line, because only the writer to the terminal can keep that line at the bottom.
 class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   void show_status(const std::string& line) {
@@ -41,7 +41,7 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
   std::string status_;
 };
 
-// The message in a log file, which people look at on a terminal too.
+// Makes messages in the log file printable, because people view the log file on a terminal too.
 class PrintablePayload final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& to) override {
@@ -60,10 +60,10 @@ std::shared_ptr<StderrSink> stderr_sink() {
 
 void log_to_stderr() {
   auto logger = std::make_shared<spdlog::logger>("dgc", stderr_sink());
-  logger->set_level(spdlog::level::debug);  // those are for the log file alone
+  logger->set_level(spdlog::level::debug);  // only the log file takes debug messages
   stderr_sink()->set_level(spdlog::level::info);
   logger->flush_on(spdlog::level::trace);
-  // A log file on a full disk, as a rule. spdlog goes on with the other sinks and the next message.
+  // The usual error is a full disk under the log file. spdlog goes on with the other sinks and the next message.
   logger->set_error_handler([told = std::make_shared<std::once_flag>()](const std::string& what) {
     std::call_once(*told, [&] {
       const std::string text = what + "; the run goes on";

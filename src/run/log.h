@@ -5,8 +5,8 @@
 #include <string>
 
 // Messages go through spdlog (spdlog::info, spdlog::warn, ...): to stderr in plain words, and with time and level to
-// the log file of the run that is going on. spdlog::debug is for the log file alone. What of a message could command a
-// terminal is written as \xNN (tensor/printable.h).
+// the log file of the run that is going on. spdlog::debug is for the log file alone. Bytes of a message that could
+// control a terminal are written as \xNN (tensor/printable.h).
 namespace spdlog::sinks {
 class sink;
 }
@@ -29,7 +29,7 @@ class RunLog {
   std::shared_ptr<spdlog::sinks::sink> sink_;
 };
 
-// The bottom line of a terminal. Messages logged meanwhile appear above it; an empty line removes it.
+// Shows `line` at the bottom of the terminal. Messages logged meanwhile appear above it; an empty `line` removes it.
 void show_status_line(const std::string& line);
 
 }  // namespace dgc

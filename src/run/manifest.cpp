@@ -70,7 +70,7 @@ std::string to_manifest_json(const Manifest& manifest) {
 Manifest parse_manifest(const std::string& json_source, const std::string& file) {
   const Json json = parse_json(json_source, file);
   if (!json.is_object()) throw_user_error("{}: must be an object, not {}", file, json_type_name(json));
-  // Before anything else: another version may have other keys.
+  // The version is checked first, because another version may have other keys.
   const int64_t version = count(json, "version", file);
   if (version != Manifest::kVersion) {
     throw_user_error("{}: checkpoint format {}, but this program reads format {}", file, version, Manifest::kVersion);

@@ -11,7 +11,7 @@ namespace dgc {
 struct ManifestFile {
   std::string name;  // inside the checkpoint's folder: no slash
   uint64_t bytes = 0;
-  std::string xxh64;  // of the whole file, 16 lower-case hex digits
+  std::string xxh64;  // hash of the whole file, 16 lower-case hex digits
   bool operator==(const ManifestFile&) const = default;
 };
 
@@ -21,7 +21,7 @@ struct Manifest {
 
   int64_t step = 0;
   int64_t epoch = 0;
-  Row values;  // whatever else must come back: named numbers and strings
+  Row values;  // named numbers and strings that a resumed run needs
   std::vector<ManifestFile> files;
   bool operator==(const Manifest&) const = default;
 };

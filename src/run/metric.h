@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-// What evaluations measure, each spelled once: rows of metrics.jsonl, tables, plots, TensorBoard and the terminal take
-// names, units and directions from here.
+// The metrics that evaluations measure, each spelled once: rows of metrics.jsonl, tables, plots, TensorBoard and the
+// terminal take names, units and directions from here.
 namespace dgc {
 
 inline constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
@@ -16,9 +16,9 @@ inline constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 struct Metric {
   enum class Unit { loss, share, perplexity, count };  // share: 0 ... 1, shown as per cent; an error rate may exceed 1
 
-  const char* key;   // in a row
-  const char* name;  // for people
-  const char* tag;   // of its TensorBoard curve
+  const char* key;   // the key in a row of metrics.jsonl
+  const char* name;  // the name that people read
+  const char* tag;   // the tag of the TensorBoard curve
   Unit unit;
   bool higher_is_better = false;
 
@@ -28,20 +28,20 @@ struct Metric {
 inline constexpr Metric kTestLoss = {"test_loss", "test loss", "test/loss", Metric::Unit::loss};
 inline constexpr Metric kTestAccuracy = {"test_accuracy", "test accuracy", "test/accuracy", Metric::Unit::share, true};
 inline constexpr Metric kTestTop5 = {"test_top5", "test top-5", "test/top5", Metric::Unit::share, true};
-// Of the validation set, which decides on the learning rate where there is one.
+// Where there is a validation set, its loss steers a plateau schedule of the learning rate.
 inline constexpr Metric kValidLoss = {"valid_loss", "validation loss", "valid/loss", Metric::Unit::loss};
-// e^loss: out of how many equally likely words one might as well guess.
+// e^loss: the number of equally likely words among which a guess would have the same loss.
 inline constexpr Metric kValidPerplexity = {"valid_perplexity", "validation perplexity", "valid/perplexity",
                                             Metric::Unit::perplexity};
 inline constexpr Metric kTestPerplexity = {"test_perplexity", "test perplexity", "test/perplexity",
                                            Metric::Unit::perplexity};
-// Words and characters that were heard wrong, over those that were said.
+// Word errors over words that were said, and character errors over characters that were said.
 inline constexpr Metric kWordErrorRate = {"wer", "test word error rate", "test/wer", Metric::Unit::share};
 inline constexpr Metric kCharacterErrorRate = {"cer", "test character error rate", "test/cer", Metric::Unit::share};
 // Utterances that the test loss leaves out, as they are too short for their transcripts.
 inline constexpr Metric kLeftOut = {"left_out", "utterances not in the loss", "test/left_out", Metric::Unit::count};
 
-// All there are, in the order of a row.
+// All metrics, in the order in which a row lists them.
 std::span<const Metric* const> all_metrics();
 
 // What one evaluation has measured, in the order of all_metrics(). A value is NaN where the model has diverged.

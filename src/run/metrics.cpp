@@ -45,7 +45,7 @@ std::vector<Row> rows_of(const std::filesystem::path& run) {
   return std::filesystem::exists(path, error) ? read_json_lines(path.string()) : std::vector<Row>();
 }
 
-// What an earlier attempt wrote up to and including a step.
+// The rows that an earlier attempt wrote up to and including `step`.
 std::vector<Row> rows_up_to(int64_t step, const std::filesystem::path& path) {
   std::vector<Row> rows = read_json_lines(path.string());
   const auto behind = std::ranges::find_if(
@@ -155,7 +155,7 @@ EvalMetrics eval_from_row(const Row& row, const std::string& where) {
     const RowValue* value = row.find(metric->key);
     if (value != nullptr) eval.measures.set(*metric, number(row, metric->key, where));
   }
-  if (eval.measures.all().empty()) number(row, kTestLoss.key, where);  // throws
+  if (eval.measures.all().empty()) number(row, kTestLoss.key, where);  // throws, as the row has no metric
   return eval;
 }
 

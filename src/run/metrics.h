@@ -20,15 +20,15 @@ struct StepMetrics {
   double epoch = 0;         // passes over the training data, fractional
   double loss = kNoNumber;  // mean over the step's samples of all workers
   double learning_rate = 0;
-  double sparsity = 0;      // share of the compressed tensors' gradient that stays home, 0 ... 1; 0 for dense
-  std::string transport;    // of what is compressed: "sparse", "split_reduce" or "dense", as sgd's; "" in older files
-  int64_t sent_bytes = 0;   // by each worker in this step, as encoded
-  int64_t dense_bytes = 0;  // what the whole gradient takes as fp32
-  int64_t group_bytes = 0;  // by each worker to the sum of its group, besides; 0 and not written: no groups
-  double samples_per_s = kNoNumber;  // of text, words
+  double sparsity = 0;               // share of the compressed tensors' gradient that stays home, 0 ... 1; 0 for dense
+  std::string transport;             // "sparse", "split_reduce" or "dense" (also for sgd); "" in older files
+  int64_t sent_bytes = 0;            // encoded bytes that each worker sent in this step
+  int64_t dense_bytes = 0;           // bytes of the whole gradient as fp32
+  int64_t group_bytes = 0;           // bytes that each worker also sent in its group; 0, not written: no groups
+  double samples_per_s = kNoNumber;  // samples of text are words
   double grad_norm = kNoNumber;
   bool skipped = false;  // a gradient was not finite, and no worker moved
-  // Of speech: utterances that are too short for their transcripts, and so teach nothing; 0 and not written: none.
+  // The step's utterances that are too short for their transcripts, and so teach nothing; not written when 0.
   int64_t left_out = 0;
 
   double ratio() const { return sent_bytes > 0 ? static_cast<double>(dense_bytes) / sent_bytes : kNoNumber; }
@@ -39,11 +39,11 @@ struct EvalMetrics {
   double epoch = 0;
   Measures measures{};
 
-  // What the run is steered by: the loss of the validation set, or of the test set where there is no other.
+  // The loss that steers the run: that of the validation set, or that of the test set where no validation set exists.
   double steering_loss() const { return measures[measures.has(kValidLoss) ? kValidLoss : kTestLoss]; }
 };
 
-// What each worker sent, averaged over a run. "After warm-up" means: the steps at the highest sparsity of the run.
+// What each worker sent, averaged over a run. "After warm-up" means the steps at the highest sparsity of the run.
 struct TrafficMeans {
   double sent_bytes = kNoNumber;  // per worker and step, over all steps
   double ratio = kNoNumber;       // dense bytes over sent bytes, both summed over all steps
@@ -66,13 +66,13 @@ class TrafficCounter {
 
 struct FinalMetrics {
   EvalMetrics eval{};
-  double samples_per_s = kNoNumber;  // all workers together, over the run; of text, words
+  double samples_per_s = kNoNumber;  // of all workers, over the run; samples of text are words
   double wall_seconds = kNoNumber;
   int64_t peak_memory_bytes = 0;
   std::string weights_xxh64{};  // 16 hexadecimal digits
-  // Of rank 0, where they overlap with the backward pass; else there is no such key.
-  double exchange_ms = kNoNumber;   // compression and exchange, per step
-  double hidden_share = kNoNumber;  // of that time, 0 ... 1: while gradients were being computed
+  // Compression and exchange on rank 0, where they overlap with the backward pass; otherwise neither key is written.
+  double exchange_ms = kNoNumber;   // milliseconds of compression and exchange per step
+  double hidden_share = kNoNumber;  // share of exchange_ms while gradients were being computed, 0 ... 1
 };
 
 Row to_row(const StepMetrics& step);
@@ -84,12 +84,13 @@ StepMetrics step_from_row(const Row& row, const std::string& where);
 EvalMetrics eval_from_row(const Row& row, const std::string& where);
 FinalMetrics final_from_row(const Row& row, const std::string& where);
 
-// By RUN/metrics.jsonl, which need not be there: whether a run has made a step, as one counts whose file is damaged,
-// and where it ended, if it did. The latter throws a UserError when the file is damaged.
+// Both read RUN/metrics.jsonl, which may be missing. has_steps() says whether the run has made a step; a damaged file
+// counts as one with steps. final_step() says at which step a finished run ended, and throws a UserError when the file
+// is damaged.
 bool has_steps(const std::filesystem::path& run);
 std::optional<int64_t> final_step(const std::filesystem::path& run);
 
-// Appends rows; what a full disk means to them, OutputFile says.
+// Appends rows. OutputFile says what happens to them on a full disk.
 class MetricsWriter {
  public:
   // Keeps what an earlier attempt wrote up to and including `step`, and cuts off the rest; 0 starts afresh.
@@ -98,13 +99,13 @@ class MetricsWriter {
 
   void write(const StepMetrics& step);
   void write(const EvalMetrics& eval);
-  void write(const FinalMetrics& final);  // adds the means of what was sent
+  void write(const FinalMetrics& final);  // adds TrafficMeans to the row
 
  private:
   void append(const Row& row);
 
   OutputFile file_;
-  TrafficCounter traffic_;  // over kept rows and new ones
+  TrafficCounter traffic_;  // counts kept rows and new ones
 };
 
 }  // namespace dgc

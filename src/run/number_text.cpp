@@ -50,7 +50,7 @@ std::string rate_text(double per_second) {
 std::string count_text(double count) {
   if (!std::isfinite(count)) return kUnknown;
   std::string digits = fmt::format("{:.0f}", count);
-  const std::ptrdiff_t first = count < 0 ? 1 : 0;  // not before a minus sign
+  const std::ptrdiff_t first = count < 0 ? 1 : 0;  // no comma comes right after a minus sign
   for (auto at = std::ssize(digits) - 3; at > first; at -= 3) digits.insert(static_cast<size_t>(at), 1, ',');
   return digits;
 }

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-// Numbers as a reader wants them. NaN and infinity are an en dash.
+// Numbers as text for people. NaN and infinity become an en dash.
 namespace dgc {
 
 std::string bytes_text(double bytes);       // "512 B", "3.07 KiB", "97.5 MiB"
@@ -15,7 +15,7 @@ std::string count_text(double count);       // 1234567 -> "1,234,567"
 std::string loss_text(double loss);         // four decimals, or an exponent when it is far away
 std::string perplexity_text(double words);  // "114.53", "9.91e+05"
 
-std::string capitalized(std::string text);  // its first letter alone
+std::string capitalized(std::string text);  // only changes the first letter
 std::string html_escape(std::string_view text);
 
 }  // namespace dgc

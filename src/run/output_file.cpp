@@ -47,7 +47,7 @@ void OutputFile::append(std::string_view record) {
   write();
 }
 
-// At the place where it belongs: what a failed write has left there is written over.
+// pwrite() at end_ overwrites what a failed write has left behind end_.
 void OutputFile::write() {
   size_t done = 0;
   while (done < waiting_.size()) {

@@ -7,29 +7,29 @@
 
 namespace dgc {
 
-// A file that grows record by record while a run goes on. A full disk does not end a training: what it does not take
-// waits in memory and goes out before the next record, and the log gets a warning. Each record reaches the operating
-// system at once, so a killed run loses at most a torn last one.
+// A file that grows record by record while a run goes on. A full disk does not end a training: records that cannot be
+// written wait in memory and are written before the next record, and the log gets a warning. Each record reaches the
+// operating system at once, so a killed run loses at most a torn last one.
 class OutputFile {
  public:
-  // Goes on behind what the file holds; makes it where there is none. Throws UserError when it cannot be opened.
+  // Appends to the file, or creates it. Throws UserError when it cannot be opened.
   explicit OutputFile(std::filesystem::path path);
-  ~OutputFile();  // warns of what is lost
+  ~OutputFile();  // warns about records that were not written
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  void cut(uint64_t bytes);  // keeps so many from its beginning; throws UserError
+  void cut(uint64_t bytes);  // keeps the first `bytes` bytes; throws UserError
   void append(std::string_view record);
 
  private:
-  static constexpr size_t kMostWaiting = size_t{16} << 20;  // bytes; more is dropped
+  static constexpr size_t kMostWaiting = size_t{16} << 20;  // bytes; further records are dropped
 
   void write();
 
   std::filesystem::path path_;
   int file_ = -1;
-  uint64_t end_ = 0;  // of what is known to be in the file
+  uint64_t end_ = 0;  // bytes that are known to be in the file
   std::string waiting_;
   uint64_t dropped_ = 0;  // bytes
   bool failing_ = false;

@@ -46,7 +46,7 @@ ProgressStyle detect_progress_style() {
   ProgressStyle style;
   const auto term = environment("TERM");
   style.bar = isatty(STDERR_FILENO) == 1 && !term.empty() && term != "dumb";
-  style.color = style.bar && environment("NO_COLOR").empty();  // no-color.org: any text but an empty one
+  style.color = style.bar && environment("NO_COLOR").empty();  // no-color.org: any text but an empty one counts
   return style;
 }
 
@@ -85,7 +85,7 @@ Progress::~Progress() {
 void Progress::update(const ProgressState& state) {
   const auto now = Clock::now();
   const bool first = first_step_ < 0;
-  if (first) {  // the first step of a process builds primitives and is slow: measure from its end
+  if (first) {  // the first step of a process builds primitives and is slow, so time counts from its end
     first_step_ = state.step;
     first_time_ = now;
   }

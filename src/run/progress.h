@@ -13,12 +13,12 @@ struct ProgressState {
   int64_t epochs = 0;
   double loss = 0;
   double samples_per_s = 0;
-  const char* samples = "samples";  // what they are
+  const char* samples = "samples";  // what the samples are: "images"
 };
 
 struct ProgressStyle {
   bool bar = false;    // redraw one line at the bottom of a terminal; otherwise a plain line now and then
-  bool color = false;  // no escape sequence but the one that erases the line
+  bool color = false;  // false: no escape sequence but the one that erases the line
   int columns = 80;
   double seconds_between_lines = 10;
 };
@@ -26,17 +26,18 @@ struct ProgressStyle {
 // Looks at stderr, TERM (dumb or unset: no bar) and NO_COLOR.
 ProgressStyle detect_progress_style();
 
-// Of the terminal at stderr, as wide as its window is now; 80 where that is unknown.
+// The current width of the terminal at stderr; 80 where the width is unknown.
 int terminal_columns();
 
 // "epoch 3/30  step 1200/11700  loss 0.532  712 samples/s  14 min left". seconds_left < 0: not known yet.
 std::string progress_line(const ProgressState& state, double seconds_left);
 
-// The same after a bar, never wider than columns - 1: on a narrow terminal the bar goes first, then words from the end.
+// A bar, then progress_line(), together never wider than columns - 1: a narrow terminal loses the bar first, then words
+// from the end.
 std::string progress_bar(const ProgressState& state, double seconds_left, const ProgressStyle& style);
 
-// Shows how a training run gets on, without slowing it: it draws at most ten times a second, each time as wide as the
-// terminal is by then.
+// Shows the progress of a training run without slowing it: update() draws at most ten times a second, in the terminal's
+// current width.
 class Progress {
  public:
   explicit Progress(const ProgressStyle& style = detect_progress_style());

@@ -9,13 +9,14 @@
 namespace dgc {
 namespace {
 
-// What "auto" is on this machine; the number of a GPU changes nothing.
+// The kind of a device decides how results round; the number of a GPU does not. "auto" depends on this machine.
 std::string_view kind_of(const std::string& device) {
   if (device == "auto") return cuda_devices() > 0 ? "cuda" : "cpu";
   return device.starts_with("cuda") ? "cuda" : "cpu";
 }
 
-// Of keys that people take for free ones, or that are so as a rule: why results would depend on them here.
+// Why results depend on a key that people expect to be free to change, or that is free with other settings; empty: no
+// such reason.
 std::string why_not(const std::string& key, const Config& made_with, const Config& now) {
   if (key == "threads") return "as another number of threads splits sums in other places, and rounds them otherwise";
   if (key == "device" && kind_of(made_with.device) != kind_of(now.device))

@@ -25,7 +25,8 @@ bool is_there(const fs::path& path) {
 
 enum class Held { nothing, no_step, steps };
 
-// Throws UserError for files with a run's names in a folder that is no run directory: nobody wants those cut.
+// Throws UserError for files with a run's names in a folder that is no run directory, because a run would overwrite
+// these files.
 Held held_by(const fs::path& run) {
   for (const char* name : {kMetricsFile, kCheckpoints}) {
     if (!is_there(run / kConfig) && is_there(run / name)) {
@@ -36,15 +37,15 @@ Held held_by(const fs::path& run) {
   if (!is_there(run / kConfig)) return Held::nothing;
   try {
     static_cast<void>(run_config(run));
-  } catch (const UserError& error) {  // another program's, as a rule
+  } catch (const UserError& error) {  // usually another program's config
     throw_user_error("{} is not a run directory of this dgc ({}); give another --out", run.string(), error.what());
   }
   if (!CheckpointStore(run).list().empty()) return Held::steps;
   return has_steps(run) ? Held::steps : Held::no_step;
 }
 
-// What a run writes, and nothing else: people keep notes and reports beside it. The config comes last, so that a folder
-// of which half is removed is a run directory still.
+// Removes what a run writes and nothing else, because people keep notes and reports in the same folder. The config is
+// removed last, so that a half-removed folder is still a run directory.
 void remove_run(const fs::path& run) {
   std::vector<fs::path> files;
   std::error_code error;
@@ -68,7 +69,7 @@ std::string absolute(const std::string& path) {
   return found.lexically_normal().string();
 }
 
-// Paths of data are relative to where dgc was started, and whoever reads the run may be elsewhere.
+// Data paths are relative to the folder in which dgc was started, and a run may be read from another folder.
 Config with_absolute_paths(Config config) {
   TextDataOptions& text = config.data.text;
   for (std::string* path : {&config.data.path, &text.train, &text.valid, &text.test, &text.vocabulary}) {
@@ -77,7 +78,7 @@ Config with_absolute_paths(Config config) {
   return config;
 }
 
-// Of the checkpoint that a finished run ended in; none: there is more to do.
+// The checkpoint in which a finished run ended; nothing when steps are left to make.
 std::optional<Checkpoint> finished_checkpoint(const fs::path& run, const Config& config) {
   const std::optional<int64_t> step = final_step(run);
   const std::vector<fs::path> all = CheckpointStore(run).list();
@@ -85,7 +86,8 @@ std::optional<Checkpoint> finished_checkpoint(const fs::path& run, const Config&
   try {
     Checkpoint newest(all.front());
     const Manifest& manifest = newest.manifest();
-    // Divided, as somebody may have written any number: Rank::restore() refuses those that cannot be.
+    // The position is divided because a manifest may hold any number, and a product could overflow. Rank::restore()
+    // refuses impossible numbers.
     const int64_t epoch_steps = std::max<int64_t>(1, manifest.values.integer("steps_per_epoch").value_or(1));
     const int64_t position = manifest.values.integer("position").value_or(manifest.step);
     const bool all_epochs = position % epoch_steps == 0 && position / epoch_steps == config.training.epochs;

@@ -13,23 +13,23 @@ namespace dgc {
 
 struct TrainOptions {
   std::filesystem::path out;  // the run directory; empty: the config's output
-  bool resume = false;        // from the newest good checkpoint in it, or from the start when there is none yet
-  bool overwrite = false;     // takes the place of the run that is in it; not with resume
+  bool resume = false;        // goes on from the newest good checkpoint of `out`, or starts when there is none yet
+  bool overwrite = false;     // replaces the run in `out`; excludes resume
 };
 
 std::filesystem::path run_path(const Config&, const TrainOptions&);
 
-// RUN/: where one training keeps everything it writes. While this lives, no other process trains into it, and messages
-// also go to its log.
+// RUN/, the directory in which one training keeps everything it writes. While a RunDirectory lives, no other process
+// trains into the directory, and messages also go to RUN/log.txt.
 class RunDirectory {
  public:
-  // A fresh run makes the directory, takes the place of a run that has made no step, and of any run with --overwrite;
-  // it refuses a directory that holds another. A resumed one finds its newest good checkpoint, and refuses a config or
-  // a vocabulary (of text, else null) that differs in anything that changes results. Writes nothing where the run has
-  // finished. Throws UserError, and then has changed nothing of what is there.
+  // A fresh run makes the directory and replaces a run that has made no step or, with --overwrite, any run; a directory
+  // that holds another run is refused. A resumed run finds its newest good checkpoint; a config or a vocabulary (null
+  // unless the data is text) that differs in anything that changes results is refused. The directory of a finished run
+  // is left as it is. Throws UserError, and a refusal has changed nothing in the directory.
   RunDirectory(const Config&, const TrainOptions&, const Vocabulary*);
 
-  // The run directory that rank 0, another process, has just made or resumed: read only.
+  // Opens, for reading only, the run directory that rank 0, another process, has just made or resumed.
   struct Joined {};
   RunDirectory(Joined, const Config&, const TrainOptions&);
 

@@ -46,7 +46,7 @@ Holder read_holder(int file) {
   return holder;
 }
 
-// Its owner may have removed the file between open() and flock().
+// The owner of the lock may have removed the file between open() and flock().
 bool is_still_there(int file, const std::filesystem::path& path) {
   struct stat opened {
   }, named{};
@@ -77,7 +77,7 @@ RunLock::RunLock(const std::filesystem::path& run) : path_(run / ".lock") {
   }
   const std::string text = fmt::format("{} {}\n", now.process, now.host);
   const bool told = ::ftruncate(file_, 0) == 0 && ::pwrite(file_, text.data(), text.size(), 0) > 0;
-  if (!told) spdlog::debug("{}: cannot be written", path_.string());  // a full disk; the lock holds without it
+  if (!told) spdlog::debug("{}: cannot be written", path_.string());  // a full disk; the lock holds without the text
 }
 
 RunLock::~RunLock() {

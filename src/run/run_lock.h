@@ -4,8 +4,8 @@
 
 namespace dgc {
 
-// RUN/.lock: kept open and locked (flock) by the one process that writes the run, with its pid and machine inside. It
-// is the lock that counts: what a dead process has left behind does not.
+// RUN/.lock holds the pid and machine of the one process that writes the run. That process keeps the file open and
+// locked (flock). Only the lock counts: a file that a dead process has left behind locks nothing.
 class RunLock {
  public:
   // Throws UserError that names the process which has the run. Where another machine's process seems to have it and the

@@ -16,10 +16,11 @@ namespace dgc {
 struct TensorSource {
   std::string name;
   ConstView view;
-  int64_t number = 0;  // where view is null
+  int64_t number = 0;  // written where view is null
 };
 
-// The safetensors format: a JSON header, then the tensors' bytes in the given order. Synced to the disk.
+// Writes the safetensors format: a JSON header, then the tensors' bytes in the given order. The file is synced to the
+// disk.
 FileWriter::Written write_safetensors(const std::filesystem::path& path, const std::vector<TensorSource>& tensors,
                                       const std::map<std::string, std::string>& metadata, Device& device);
 

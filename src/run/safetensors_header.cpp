@@ -21,7 +21,7 @@ const Json& member(const Json& object, const char* name, const std::string& wher
   return *found;
 }
 
-// Bytes by shape and dtype; throws where the product does not fit in 63 bits.
+// The bytes that shape and dtype imply; throws when the product does not fit in 63 bits.
 uint64_t expected_bytes(const SafetensorsEntry& entry, const std::string& where) {
   uint64_t bytes = safetensors_dtype_size(entry.dtype);
   if (bytes == 0) throw_user_error("{}: unknown dtype \"{}\"", where, entry.dtype);
@@ -68,7 +68,7 @@ void read_metadata(const Json& json, const std::string& file, std::map<std::stri
   }
 }
 
-// In order of data, each must begin where the one before it ended.
+// In the order of the data, each entry must begin where the entry before it ended.
 void check_tiling(const std::vector<SafetensorsEntry>& sorted, uint64_t data_bytes, const std::string& file) {
   uint64_t at = 0;
   for (const SafetensorsEntry& entry : sorted) {
@@ -122,7 +122,7 @@ SafetensorsHeader parse_safetensors_header(const std::string& text, uint64_t dat
       header.tensors.push_back(read_entry(name, value, fmt::format("{}: tensor {}", file, name)));
     }
   }
-  // An empty tensor sits where its neighbour begins: by end as well, it comes first.
+  // An empty tensor begins where its neighbour begins. Sorting by end too puts the empty one first.
   std::stable_sort(header.tensors.begin(), header.tensors.end(),
                    [](const auto& a, const auto& b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); });
   check_tiling(header.tensors, data_bytes, file);

@@ -26,8 +26,8 @@ struct SafetensorsHeader {
 // Bytes of one element, 0 for a dtype the format does not know.
 uint64_t safetensors_dtype_size(const std::string& dtype);
 
-// Padded with spaces to a multiple of 8, so that the data behind it is aligned. Throws InternalError where
-// parse_safetensors_header would refuse the result.
+// The text of the header, padded with spaces to a multiple of 8 bytes, so that the data behind it is aligned. Throws
+// InternalError where parse_safetensors_header would refuse the result.
 std::string to_safetensors_header(const SafetensorsHeader& header);
 
 // Entries come back in the order of their data. Throws UserError, naming `file`, unless the entries tile the data_bytes

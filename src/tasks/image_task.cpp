@@ -45,7 +45,7 @@ class ImageTask final : public Task {
   Shape sample(const Config& config, Split) const override { return data_type(config.data).sample(config.data.images); }
   int64_t most_rows(const Config& config, Split split) const override {
     if (split == Split::train) return config.training.batch_per_worker;
-    // As far as the config tells.
+    // The config only tells an upper limit for the number of images.
     int64_t images = config.data.test_limit.value_or(std::numeric_limits<int64_t>::max());
     if (config.data.type == "synthetic") images = std::min(images, config.data.images.synthetic.test_samples);
     return std::min(config.training.eval_batch, images);

@@ -7,7 +7,7 @@
 #include "optim/dgc/dgc.h"
 #include "optim/optimizer.h"
 
-// From plain config options to objects. The only place that knows both.
+// Makes objects from plain config options. No other place knows both.
 namespace dgc {
 
 std::unique_ptr<ImageDataset> make_images(const Config&, Split);
@@ -15,13 +15,13 @@ std::unique_ptr<ImageDataset> make_images(const Config&, Split);
 DType activation_type(Precision);
 
 std::unique_ptr<Optimizer> make_optimizer(const Config&, const OptimizerContext&);
-// How many of so many workers compress: the groups of exchange.workers_per_group. Throws UserError when they are no
-// whole number.
+// How many of `workers` compress: a group of exchange.workers_per_group counts as one. Throws UserError unless
+// `workers` form whole groups.
 int64_t compressing_workers(const Config&, int64_t workers);
 // Throws UserError when the run's ranks and groups of workers do not fit each other.
 void check_groups(const Config&);
-// For an optimizer of type "dgc". An overlap that is "auto" is not decided yet, and off.
+// For an optimizer of type "dgc". An overlap of "auto" is off here, because it is decided later.
 DgcOptions make_dgc_options(const Config&);
-LrSchedule make_lr_schedule(const Config&);  // the config's, over its epochs
+LrSchedule make_lr_schedule(const Config&);  // the config's schedule over its epochs
 
 }  // namespace dgc

@@ -5,7 +5,7 @@
 #include "config/options.h"
 #include "data/speech/speech.h"
 
-// From the options of a speech model's data to objects.
+// Makes objects from the options of a speech model's data.
 namespace dgc {
 
 FeatureOptions feature_options(const Config&);
@@ -13,9 +13,9 @@ FeatureOptions feature_options(const Config&);
 // Opens the recordings' lists and headers. Throws UserError that names the file and what is wrong with it.
 std::unique_ptr<Speech> make_speech(const Config&, Split);
 
-// A row of its batches, without opening it: [streams, features].
+// The shape of a batch's row, known without opening the data: [streams, features].
 Shape speech_sample(const Config&, int64_t streams);
-// Of an utterance of data.max_seconds; in training, at the slowest tempo.
+// Frames of an utterance of data.max_seconds, in training at the slowest tempo.
 int64_t most_frames(const Config&, Split);
 
 }  // namespace dgc

@@ -26,10 +26,10 @@ class SpeechDecoder {
   std::optional<WordModel> words_;
 };
 
-// The logits of a batch [steps, streams, classes] on the host, and where each utterance's are.
+// The logits of a batch [steps, streams, classes] on the host, by utterance.
 class HostLogits {
  public:
-  // Of a network's output. frames: of one step.
+  // Copies a network's output to the host.
   void take(Backend&, ConstView output, int64_t frames_per_step);
   FrameScores of(int64_t stream, int64_t frames) const;
 
@@ -43,7 +43,7 @@ class HostLogits {
 // Compares what a network hears with what was said.
 class SpeechScorer final : public Scorer {
  public:
-  // Both must outlive it. Throws UserError as SpeechDecoder does.
+  // Data and network must outlive the scorer. Throws UserError as SpeechDecoder does.
   SpeechScorer(const Speech&, const Network&, const ScoringOptions&);
 
   void start() override;

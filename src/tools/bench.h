@@ -8,7 +8,7 @@
 #include "optim/optimizer.h"
 #include "tools/phases.h"
 
-// Measurements behind `dgc bench`. Each prepares, runs until steady, then takes the median.
+// Measurements behind `dgc bench`. Each measurement prepares, runs until steady, then takes the median.
 namespace dgc {
 
 struct BenchOptions {
@@ -23,7 +23,7 @@ enum class BenchModel { resnet50, ptb_lstm, deep_speech };
 struct DgcBenchOptions {
   BenchOptions common;
   std::string device = "auto";
-  int threads = 0;  // of the CPU; 0: all cores
+  int threads = 0;  // CPU threads; 0: all cores
   double sparsity = 0.999;
   BenchModel model = BenchModel::resnet50;
 };
@@ -33,7 +33,7 @@ struct DgcBenchOptions {
 struct DgcBench {
   std::string device;
   int64_t parameters = 0;
-  double compress_ms = 0;  // message sealed
+  double compress_ms = 0;  // until the message is sealed
   double apply_ms = 0;     // one message, checked; no weight decay
   double copy_ms = 0;
   double hits = 0;  // share of tensors whose guess was good in the last step
@@ -47,10 +47,11 @@ struct TrainBench {
   std::string device;
   int64_t global_batch = 0;
   double ms_per_step = 0;
-  // Of steps that are not recorded, one phase after another: slower than ms_per_step where recording helps.
+  // Phases of steps that are not recorded; such steps are slower than ms_per_step where recording helps.
   std::vector<Phases::Phase> phases;  // milliseconds per step
-  double ms_unrecorded = 0;           // such a step as a whole
-  // Of the steps behind ms_per_step, on rank 0: what exchange.overlap does beside the backward pass. steps 0: nothing.
+  double ms_unrecorded = 0;           // an unrecorded step as a whole
+  // What exchange.overlap did beside the backward pass on rank 0, in the steps that ms_per_step measures. Its steps are
+  // 0 without overlap.
   ExchangeTime overlap;
   double overlap_ms() const { return 1000 * overlap.seconds / static_cast<double>(overlap.steps); }
   // The share of compression and exchange that ran while gradients were being computed; 0 without overlap.

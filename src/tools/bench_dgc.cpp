@@ -12,9 +12,9 @@
 namespace dgc {
 namespace {
 
-constexpr int kGradients = 4;  // different ones in turn, so that selections differ from step to step
+constexpr int kGradients = 4;  // different gradients in turn, so that selections differ from step to step
 
-// body(begin, end) for each thread's share of 0 ... n-1.
+// Calls body(begin, end) in each thread for its share of 0 ... n-1.
 void share_out(size_t n, int threads, const std::function<void(size_t, size_t)>& body) {
   std::vector<std::jthread> running;
   const size_t share = n / static_cast<size_t>(threads);
@@ -33,7 +33,7 @@ void fill_normal(const Arena& arena, uint64_t stream, int threads) {
   arena.device().copy_in(arena.data(), host.data(), arena.bytes());
 }
 
-// Two stretches of memory, and the quickest way from one to the other: on the processor every thread copies its share.
+// Two stretches of memory and the fastest copy between them: on the CPU every thread copies its share.
 class Copy {
  public:
   Copy(const std::shared_ptr<Device>& device, size_t bytes, int threads)
@@ -101,7 +101,7 @@ DgcBench bench_dgc(const DgcBenchOptions& options) {
   apply.sum = sum.data();
   apply.w = weights.data();
 
-  const Copy copy(device, static_cast<size_t>(params.parameters()) * 10, threads);  // read and written: 20 bytes
+  const Copy copy(device, static_cast<size_t>(params.parameters()) * 10, threads);  // 20 bytes per parameter
   const auto stopwatch = device->make_stopwatch();
   const auto time = [&](std::vector<double>& into, const auto& body) {
     stopwatch->start();
@@ -122,7 +122,7 @@ DgcBench bench_dgc(const DgcBenchOptions& options) {
     time(copy_ms, [&] { copy.run(); });
   }
   record.finish();
-  record.take();  // throws where a message was not sound
+  record.take();  // throws when a message could not be used
   return {backend->device()->name(), params.parameters(), median(compress_ms),
           median(apply_ms),          median(copy_ms),     share_of_hits(guesses)};
 }

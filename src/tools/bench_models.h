@@ -5,7 +5,7 @@
 
 namespace dgc {
 
-// The sizes alone: 25,557,032, 51,034,000 and 117,461,168 parameters.
+// The layouts of the models, in the order of BenchModel: 25,557,032, 51,034,000 and 117,461,168 parameters.
 ParamLayout bench_params(BenchModel model);
 
 }  // namespace dgc

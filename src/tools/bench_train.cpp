@@ -46,7 +46,7 @@ TrainBench bench_train(const Config& given, const BenchOptions& options) {
     bench.phases = phases.take();
     for (Phases::Phase& phase : bench.phases) phase.milliseconds /= options.steps;
   });
-  if (stretches.empty()) return bench;  // another process's to tell
+  if (stretches.empty()) return bench;  // rank 0 is in another process
   bench.global_batch = global_batch(config);
   bench.ms_per_step = median(stretches);
   return bench;

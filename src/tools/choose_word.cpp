@@ -23,7 +23,7 @@ int32_t choose_word(std::span<const float> logits, const WordChoice& choice) {
   double below = 0;
   int32_t word = 0;
   for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i] == 0) continue;  // also where rounding leaves `wanted` at the end
+    if (values[i] == 0) continue;  // rounding can leave `wanted` >= the sum, so `word` must be a possible one
     word = static_cast<int32_t>(i);
     below += values[i];
     if (wanted < below) break;

@@ -10,8 +10,8 @@
 namespace dgc {
 
 struct EvaluateOptions {
-  std::vector<std::string> overrides{};  // of the run's config, as for `dgc train --set`
-  std::filesystem::path logits{};        // of images; empty: not written
+  std::vector<std::string> overrides{};  // changes to the run's config, as for `dgc train --set`
+  std::filesystem::path logits{};        // file for the logits of images; empty: not written
   ScoringOptions scoring{};
 };
 
@@ -21,8 +21,8 @@ struct Evaluation {
   std::string weights_xxh64;
 };
 
-// Runs the newest good checkpoint of a run over its test set, of text over the validation set too. Throws UserError
-// when there is none.
+// Evaluates the newest good checkpoint of a run on its test set, and for text on the validation set too. Throws
+// UserError when the run has no good checkpoint.
 Evaluation evaluate_run(const std::filesystem::path& run, const EvaluateOptions&);
 
 }  // namespace dgc

@@ -73,7 +73,7 @@ void generate(const std::filesystem::path& run, const GenerateOptions& options,
                      config.model.lstm.vocabulary);
   }
   Reader reader(config, *checkpoint);
-  // A model may have room for more words than there are.
+  // A model may have room for more words than the vocabulary has.
   const auto known = static_cast<size_t>(vocabulary.size());
 
   std::span<const float> next = reader.read(vocabulary.number(kEndOfLine));

@@ -10,7 +10,7 @@
 namespace dgc {
 
 struct GenerateOptions {
-  std::vector<std::string> overrides{};  // of the run's config, as for `dgc train --set`
+  std::vector<std::string> overrides{};  // changes to the run's config, as for `dgc train --set`
   std::string prompt{};  // read first; words that the model does not know count as <unk>, with a warning
   int64_t words = 100;
   double temperature = 1;  // below 1: likelier words; 0: always the likeliest

@@ -11,8 +11,8 @@
 
 namespace dgc {
 
-// A run's network as a checkpoint has it, on the config's device, to look at data with: a row of it is a `sample`.
-// Throws UserError as make_network() and load_weights() do.
+// A run's network with a checkpoint's weights, on the config's device. sample: the shape of a row of data. Throws
+// UserError as make_network() and load_weights() do.
 struct LoadedModel {
   LoadedModel(const Config& config, const Checkpoint& checkpoint, const Shape& sample)
       : backend(make_backend(config.device, static_cast<int>(config.threads))),

@@ -5,7 +5,7 @@
 
 namespace dgc {
 
-// The upper one of two middle values. At least one value.
+// The median, or the upper one of two middle values. There must be at least one value.
 inline double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::ranges::nth_element(values, middle);

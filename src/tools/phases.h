@@ -9,7 +9,7 @@
 
 namespace dgc {
 
-// Measures, on the device's own clock, how long the phases of training steps take while it lives. Steps are not
+// Measures, on the device's own clock, how long the phases of training steps take while a Phases lives. Steps are not
 // recorded meanwhile.
 class Phases final : public RangeObserver {
  public:
@@ -25,7 +25,7 @@ class Phases final : public RangeObserver {
     std::string name;  // "worker" (forward and backward), "judge", "compress", "exchange", "apply"
     double milliseconds = 0;
   };
-  std::vector<Phase> take();  // all of each since the last call; waits for the device
+  std::vector<Phase> take();  // the sum of each phase since the last call; waits for the device
 
  private:
   static constexpr std::array kNames = {"worker", "judge", "compress", "exchange", "apply"};

@@ -15,14 +15,14 @@
 namespace dgc {
 namespace {
 
-// Its part of a payload, with the gap behind it.
+// A tensor's part of a payload, with the gap behind that part.
 int64_t part_bytes(const WireLayout& wire, size_t tensor) {
   const auto tensors = wire.tensors();
   const size_t end = tensor + 1 < tensors.size() ? tensors[tensor + 1].high_at : wire.payload_bytes();
   return static_cast<int64_t>(end - tensors[tensor].high_at);
 }
 
-// Of messages in this format, whichever way they travel.
+// The layout of messages in format `wire`, whatever transport is configured.
 DgcLayout message_layout(const ParamLayout& params, const Config& config, double sparsity, WireFormat wire) {
   DgcOptions options = make_dgc_options(config);
   options.wire = wire;
@@ -30,7 +30,7 @@ DgcLayout message_layout(const ParamLayout& params, const Config& config, double
   return make_dgc_layout(params, options, sparsity);
 }
 
-// A row for what the layout has in its segment `which`.
+// Adds the sizes of the layout's segment `which` to a row.
 PlanRow compressed_row(PlanRow row, const DgcLayout& layout, size_t which) {
   row.kept = layout.wire.tensors()[which].k;
   row.paper_bytes = paper48_bytes(row.kept);
@@ -79,7 +79,7 @@ std::vector<PlanFormat> plan_formats(const ParamLayout& params, const Config& co
   return formats;
 }
 
-// The layouts of a run, one after another, with so many workers, groups and all.
+// The layouts of a run with `workers` workers, one for each sparsity. A group counts as one worker.
 std::vector<DgcLayout> run_layouts(const Config& config, const ParamLayout& params, int64_t workers) {
   std::vector<double> sparsities;
   if (config.optimizer.sparsity.warmup.epochs > 0) sparsities = config.optimizer.sparsity.warmup.sparsity;
@@ -92,31 +92,32 @@ std::vector<DgcLayout> run_layouts(const Config& config, const ParamLayout& para
   return layouts;
 }
 
-// What an ordered sum over the workers of so many ranks takes: the sum and, with several ranks, one shard of every
-// worker and its sum.
+// The memory of an OrderedReduce over `bytes` of each worker: the sum and, with several ranks, one shard of every
+// worker and the sum of these shards.
 int64_t reduced(int64_t ranks, int64_t workers_per_rank, int64_t bytes) {
   return ranks > 1 ? bytes * (1 + workers_per_rank) + bytes / ranks : bytes;
 }
 
-// What of a rank's workers compress, each group of workers as one.
+// How many of a rank's workers compress; a group of workers counts as one.
 int64_t local_compressing_workers(const Config& config) {
   return std::max<int64_t>(config.workers_per_rank / config.exchange.workers_per_group, 1);
 }
 
-// The sums of the groups that have workers on a rank.
+// The memory for the sums of the groups that have workers on a rank.
 int64_t group_sums(const Config& config, int64_t bytes) {
   const int64_t size = config.exchange.workers_per_group, local = std::min(size, config.workers_per_rank);
   return size > 1 ? local_compressing_workers(config) * reduced(size / local, local, bytes) : 0;
 }
 
-// The same in halves: each worker's, those of one shard and their sum, in both lengths; with several ranks all of it.
+// The memory of a Fp16AllReduce of `bytes` of fp32: the sum, each local worker's gradient in fp16, and the sum of the
+// local shards in fp16 and fp32. Several ranks add one shard of every worker and the sum, both in fp16.
 int64_t half_reduced(const Config& config, int64_t bytes) {
   const int64_t packed = config.workers_per_rank * bytes / 2;
   const int64_t shard = bytes * 3 / 2 / config.ranks;
   return bytes + packed + shard + (config.ranks > 1 ? packed + bytes / 2 : 0);
 }
 
-// Of a worker's messages, canonical and, where they travel in another form, in that one too.
+// Bytes of a worker's messages: in canonical form and, where they travel coded, in coded form.
 std::array<size_t, 2> message_sizes(const ParamLayout& params, const DgcLayout& layout) {
   std::array<size_t, 2> bytes{};
   for (const DgcBucketLayout& bucket : cut_into_buckets(params, layout)) {
@@ -126,8 +127,8 @@ std::array<size_t, 2> message_sizes(const ParamLayout& params, const DgcLayout& 
   return bytes;
 }
 
-// The workers' own messages, canonical and, where they travel in another form, in that one too; and everyone's, or what
-// sums them up.
+// The memory for the messages of a rank's workers in both forms of message_sizes(), and for the messages of all ranks
+// or the buffers that sum them up.
 int64_t message_memory(const Config& config, const ParamLayout& params) {
   const int64_t workers = compressing_workers(config, config.ranks * config.workers_per_rank);
   const int64_t local = local_compressing_workers(config), ranks = workers / local;  // a group of ranks counts as one
@@ -135,7 +136,7 @@ int64_t message_memory(const Config& config, const ParamLayout& params) {
   if (config.optimizer.flush_at_end) {
     layouts.push_back(make_flush_layout(params, make_dgc_options(config)));
   }
-  // Each buffer grows on its own, and only those for sums are given back.
+  // Each message buffer grows on its own and is kept; only the buffers for sums are freed.
   std::array<int64_t, 2> own{}, everyones{};
   int64_t sums = 0;
   for (const DgcLayout& layout : layouts) {
@@ -182,7 +183,7 @@ PlanMemory plan_memory(const Config& config, const Network& network, const Param
   memory.gradients = local * arena;
   memory.momentum = arena;
   memory.activations = static_cast<int64_t>(std::max(training.activation_bytes(), evaluation.activation_bytes()));
-  // Every batch lies there twice: where it arrives and where the network reads it.
+  // Every batch lies on the device twice: where the upload arrives and where the network reads it.
   memory.other = (2 * local + 1) * statistics + reduced(config.ranks, local, statistics) +
                  2 * (local * input(network, rows) + evaluators * input(tested, eval_rows)) +
                  2 * local * carried(network) + evaluators * carried(tested) + largest_convolution(params);
@@ -197,7 +198,7 @@ PlanMemory plan_memory(const Config& config, const Network& network, const Param
     const int64_t own = local_compressing_workers(config);
     const int64_t ranks = compressing_workers(config, config.ranks * local) / own;  // a group of ranks counts as one
     memory.residuals = own * arena * (config.optimizer.dgc.momentum_correction ? 2 : 1);
-    if (config.exchange.overlap == Overlap::on) memory.residuals *= 2;  // what they become in a step
+    if (config.exchange.overlap == Overlap::on) memory.residuals *= 2;  // plus the u and v after the step
     const int64_t gathered = ranks > 1 ? own * ranks : 0;
     memory.messages = message_memory(config, params) + own * layout.dense_bytes;
     memory.messages += config.optimizer.dgc.small_tensors == SmallTensors::dense_fp16

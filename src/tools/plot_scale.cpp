@@ -10,8 +10,8 @@
 namespace dgc {
 namespace {
 
-constexpr double kLeastKept = 1e-7;  // a sparsity of 1 lies infinitely far away ...
-constexpr double kLeast = 1e-30;     // ... and so does 0 on a log axis
+constexpr double kLeastKept = 1e-7;  // keeps a sparsity of 1 at a finite place
+constexpr double kLeast = 1e-30;     // keeps 0 on a log axis at a finite place
 
 // The smallest 1, 2 or 5 times a power of ten that is not below `step`.
 double round_step(double step) {
@@ -124,10 +124,10 @@ void PlotScale::log_ticks(double base) {
   }
 }
 
-// Of less than two decades: 1, 2 and 5 of each, and of less than an octave, equal steps.
+// Ticks of an axis shorter than two decades: 1, 2 and 5 times each power of ten; within an octave, equal steps.
 void PlotScale::near_log_ticks(double low, double high) {
   if (high / low <= 2) {
-    const double step = round_step(std::max((high - low) / 5, low / 50));  // at most half of low
+    const double step = round_step(std::max((high - low) / 5, low / 50));  // the step is at most half of low
     const auto first = static_cast<int64_t>(std::floor(low / step + 1e-6));
     const auto last = std::max(static_cast<int64_t>(std::ceil(high / step - 1e-6)), first + 1);
     for (int64_t n = first; n <= last; ++n) {
@@ -138,7 +138,7 @@ void PlotScale::near_log_ticks(double low, double high) {
     for (double decade = std::pow(10.0, std::floor(low_)); value < high * 0.999999; decade *= 10) {
       for (const double factor : {1.0, 2.0, 5.0}) {
         value = factor * decade;
-        if (value <= low * 1.000001) ticks_.clear();  // the last of these is where the axis begins
+        if (value <= low * 1.000001) ticks_.clear();  // the axis begins at the last tick that is not above `low`
         ticks_.push_back({value, count_label(value)});
         if (value >= high * 0.999999) break;
       }

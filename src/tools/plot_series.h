@@ -11,8 +11,8 @@ struct Point {
 };
 using Points = std::vector<Point>;
 
-// All three expect points in order of x and return at most about `most` points, so that a page of long runs stays
-// small.
+// All three functions expect points in order of x and return at most about `most` points, so that a page of long runs
+// stays small.
 
 // The least and the greatest of each bucket, in the order they came: outliers survive.
 Points envelope(const Points& points, size_t most);

@@ -15,14 +15,14 @@ constexpr int64_t kMostWorkers = 1024;
 
 Traffic operator+(const Traffic& a, const Traffic& b) { return {a.bytes + b.bytes, a.messages + b.messages}; }
 
-// How what is not compressed travels.
+// Traffic of the tensors that are not compressed.
 Traffic small_traffic(const DgcLayout& layout, SmallTensors small, int64_t workers) {
   if (layout.dense_numel == 0) return {};
   const auto bytes = static_cast<double>(layout.dense_bytes);
   return small == SmallTensors::dense ? sum_traffic(workers, bytes) : gather_traffic(workers, bytes);
 }
 
-// How what is compressed travels between so many workers, or groups of them.
+// Traffic of the compressed tensors between `workers` workers, or groups of workers.
 Traffic compressed_traffic(const DgcLayout& layout, int64_t workers) {
   if (layout.transport == Transport::dense)
     return sum_traffic(workers, 4 * static_cast<double>(layout.compressed_numel));

@@ -13,7 +13,7 @@
 namespace dgc {
 namespace {
 
-// Columns on a terminal, not bytes: a continuation byte of UTF-8 takes no room.
+// The width in columns of a terminal, not in bytes: a continuation byte of UTF-8 takes no column.
 size_t text_width(const std::string& text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }

@@ -45,7 +45,7 @@ RunData read_run(const std::filesystem::path& directory) {
   run.traffic = traffic.means();
   const OptimizerOptions& optimizer = run.config.optimizer;
   if (optimizer.type == OptimizerType::dgc && run.steps.back().epoch <= optimizer.sparsity.warmup.epochs) {
-    run.traffic.sent_bytes_after_warmup = run.traffic.ratio_after_warmup = kNoNumber;  // not there yet
+    run.traffic.sent_bytes_after_warmup = run.traffic.ratio_after_warmup = kNoNumber;  // the warm-up is not over yet
   }
   return run;
 }
@@ -61,21 +61,21 @@ double median_rate(const RunData& run) {
   return *middle;
 }
 
-// Of the final row where there is one, of the newest evaluation otherwise.
+// The measures of the final row where there is one, else of the newest evaluation.
 const Measures& newest(const RunData& run) {
   static const Measures none;
   if (run.final) return run.final->eval.measures;
   return run.evals.empty() ? none : run.evals.back().measures;
 }
 
-// What one sends and reaches says something about the other.
+// Traffic and results of two runs can only be compared for one model and one kind of data.
 bool comparable(const RunData& a, const RunData& b) {
   return a.config.model == b.config.model && a.config.data.type == b.config.data.type;
 }
 
 double sent(const RunData& run) { return run.traffic.sent_bytes_after_warmup; }
 
-// Of all runs that can be compared with this one, maybe itself.
+// The run that sends most of those comparable with `like`, which may be `like` itself.
 const RunData& most_sending(const std::vector<RunData>& runs, const RunData& like) {
   const RunData* most = &like;
   for (const RunData& run : runs) {

@@ -15,7 +15,7 @@ namespace {
 
 enum class Over { kEpochs, kSteps };
 
-constexpr size_t kPagePoints = 4000;  // of one kind of curve, shared by the runs: keeps the page below 1 MB
+constexpr size_t kPagePoints = 4000;  // points per kind of curve, shared by the runs: the page stays below 1 MB
 
 size_t points_per_curve(const std::vector<RunData>& runs) {
   return std::clamp<size_t>(kPagePoints / runs.size(), 40, 500);
@@ -41,7 +41,7 @@ Plot base_plot(const std::vector<RunData>& runs, Over over) {
   return plot;
 }
 
-// The least and greatest finite value of the lines; NaN without any.
+// The least and greatest finite value of the lines; NaN where no value is finite.
 Point line_range(const Plot& plot) {
   Point range{kNoNumber, kNoNumber};
   for (const Curve& curve : plot.curves) {
@@ -74,7 +74,7 @@ Plot loss_plot(const std::vector<RunData>& runs, Over over) {
   return plot;
 }
 
-// Of the runs that are compared by this metric.
+// The plot of one metric; only runs that are compared by this metric have points.
 Plot metric_plot(const std::vector<RunData>& runs, Over over, const Metric& metric) {
   Plot plot = base_plot(runs, over);
   for (size_t i = 0; i < runs.size(); ++i) {

@@ -2,8 +2,8 @@
 
 namespace dgc {
 
-// Colours of the runs: Okabe and Ito's palette, which readers with any colour vision can tell apart; lighter in the
-// dark. Runs of one colour differ in their dashes. Round ends add a line's width to each dash and dot.
+// The runs' colours are Okabe and Ito's palette, which readers with any colour vision can tell apart; dark pages have
+// lighter ones. Runs of one colour differ in their dashes. Round ends add a line's width to each dash and dot.
 const char* const kReportStyle = R"css(
 :root { color-scheme: light dark; --page: #fff; --ink: #1b1f24; --soft: #5b6470; --rule: #e3e6ea; --axis: #8b949e; --shade: #1b1f2459;
   --r0: #0072b2; --r1: #d55e00; --r2: #009e73; --r3: #b8578f; --r4: #c98b00; --r5: #3a9bd9; --r6: #555; }
@@ -73,9 +73,9 @@ pre { overflow-x: auto; font-size: .8rem; } details { margin: .4em 0; } summary 
 @media print { label { display: none; } }
 )css";
 
-// Reads values off the drawn curves, between their two nearest points, and turns them back by the axes' ranges. A curve
-// that ends before the pointer says nothing. A finger leaves as soon as it has tapped: its values stay until the next
-// tap elsewhere.
+// The script interpolates between the two nearest points of each drawn curve and converts the result to a value by the
+// axes' ranges. A curve that ends before the pointer shows no value. A tap ends at once, so the values of a tap stay
+// until the next tap elsewhere.
 const char* const kReportScript = R"js(
 const left = 74, right = 480, top_ = 14, bottom = 276;
 const value = {linear: t => t.toPrecision(3), log: t => (10 ** t).toPrecision(3), percent: t => (100 * t).toFixed(1) + ' %',

@@ -50,7 +50,7 @@ class Figure {
   }
 
   double px(double x) const { return kLeft + x_.place(x) * (kRight - kLeft); }
-  // Far outside is as good as just outside, and shorter to write.
+  // Points far outside are moved to just outside, which draws the same and is shorter to write.
   double py(double y) const { return kBottom - std::clamp(y_.place(y), -0.2, 1.2) * (kBottom - kTop); }
 
   const char* kind_name() const {
@@ -123,8 +123,8 @@ class Figure {
     }
   }
 
-  // The last values, at the right, each as near to its curve's end as the others let it. Of more than there is room
-  // for, equal ones are written once, and of what then remains some from all over the range.
+  // Writes the last values at the right, each as near to its curve's end as the other values permit. Where there is no
+  // room for all values, equal ones are written once, and then only some from the whole range.
   void end_labels() {
     struct Label {
       double y;

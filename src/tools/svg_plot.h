@@ -9,7 +9,7 @@
 namespace dgc {
 
 struct Curve {
-  std::string name;  // as read; escaped here
+  std::string name;  // plain text; svg_plot() escapes it
   size_t look = 0;   // its colour and dashes: curve_class()
   Points line;
   Points faint;          // drawn behind the line; may be empty
@@ -20,7 +20,7 @@ struct Plot {
   std::string title;
   std::string y_label;
   AxisKind y_kind = AxisKind::kLinear;
-  double y_low = 0, y_high = 1;  // at least; what lies outside is clipped
+  double y_low = 0, y_high = 1;  // the axis covers at least this range; curves are clipped
   std::string x_label;
   double x_high = 1;  // the x axis starts at 0
   std::vector<Curve> curves;

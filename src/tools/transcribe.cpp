@@ -14,7 +14,7 @@
 namespace dgc {
 namespace {
 
-// Recording -> features, as the run's data had them.
+// Turns recordings into features as the run's data does.
 class Ear {
  public:
   explicit Ear(const Config& config) : audio_(config.data.speech.audio), scratch_(feature_options(config)) {}

@@ -10,13 +10,13 @@
 namespace dgc {
 
 struct TranscribeOptions {
-  std::vector<std::string> overrides{};  // of the run's config, as for `dgc train --set`
+  std::vector<std::string> overrides{};  // changes to the run's config, as for `dgc train --set`
   DecodingOptions decoding{};
 };
 
-// Lets the newest good checkpoint of a speech model's run hear recordings (WAV, FLAC or SPHERE), one after another, and
-// tells each text, which may be empty. Throws UserError when the run is of another kind or has no checkpoint, and for
-// the first recording that cannot be used.
+// Transcribes recordings (WAV, FLAC or SPHERE), one after another, with the newest good checkpoint of a speech model's
+// run. told() gets each text, which may be empty. Throws UserError when the run is of another kind or has no
+// checkpoint, and for the first recording that cannot be used.
 void transcribe(const std::filesystem::path& run, const std::vector<std::string>& files, const TranscribeOptions&,
                 const std::function<void(const std::string& file, const std::string& text)>& told);
 

@@ -4,7 +4,7 @@
 
 namespace dgc {
 
-// A number with its unit, as people write it on a command line. Both throw UserError with `option` in its sentence.
+// A number with its unit, as people write it on a command line. Both functions throw UserError that names `option`.
 
 // "100Mbps", "2.5Gbps": bits per second, more than 0. kbps, Mbps and Gbps are powers of ten.
 double parse_bandwidth(const std::string& text, const std::string& option);

@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kConfig = "config";
 
-// What to do about a field that begins so.
+// The advice for fields whose names begin with `field`.
 struct Fix {
   std::string_view field, text;
 };
@@ -41,7 +41,7 @@ void describe(Row& facts, const std::string& set, const Dataset& dataset) {
   for (const Trait& trait : dataset.fingerprint()) facts.set(set + ", " + trait.name, trait.value);
 }
 
-// The config's key that differs; both are whole, or they would not have been loaded.
+// Names the config's key that differs. Both configs are complete, because both have been loaded.
 [[noreturn]] void throw_config_differs(size_t rank, const std::string& here, const std::string& there) {
   const Config a = parse_config(here, "rank 0's config"), b = parse_config(there, "another rank's config");
   std::vector<ConfigDifference> all = config_differences(a, b);
@@ -66,7 +66,7 @@ void describe(Row& facts, const std::string& set, const Dataset& dataset) {
   throw InternalError("texts that differ hold some field that does");
 }
 
-// What all ranks have written, in rank order. They need not be of one length.
+// The texts of all ranks, in rank order. The texts may differ in length.
 std::vector<std::string> gather_texts(Communicator& communicator, Device& device, const std::string& mine) {
   std::vector<uint64_t> sizes(static_cast<size_t>(communicator.size()));
   const uint64_t size = mine.size();

@@ -8,9 +8,9 @@
 
 namespace dgc {
 
-// What all ranks of a run have to start from alike, field by field, as text: program, config, options, data (sizes and
-// a checksum of some images, of all words, or of all transcripts) and parameters. Throws UserError when an image cannot
-// be read.
+// What must be alike on all ranks of a run. start_facts() returns it field by field, as text: program, config, options,
+// data (sizes and a checksum of some images, of all words, or of all transcripts) and parameters. start_facts() throws
+// UserError when an image cannot be read.
 struct StartOf {
   const Config& config;
   const TrainOptions& options;

@@ -16,7 +16,7 @@ BatchInput::BatchInput(Backend& backend, const Network& network, const Sizes& si
   x_ = Buffer(backend.device(), elements * dtype_size(type_));
   labels_ = Buffer(backend.device(), labels * sizeof(int32_t));
   lengths_ = Buffer(backend.device(), lengths * sizeof(int32_t));
-  static_assert(sizeof(float) == sizeof(int32_t));  // values and tokens take as much on their way
+  static_assert(sizeof(float) == sizeof(int32_t));  // one upload buffer fits values and tokens
   x_upload_ = device.make_upload(elements * sizeof(float));
   label_upload_ = device.make_upload(labels * sizeof(int32_t));
   if (pads()) length_upload_ = device.make_upload(lengths * sizeof(int32_t));

@@ -7,25 +7,25 @@
 
 namespace dgc {
 
-// Where a batch lies on the device, at addresses that never change, and how the next one gets there meanwhile.
+// Holds a batch on the device, at addresses that never change, and uploads the next batch meanwhile.
 class BatchInput {
  public:
   struct Sizes {
-    int64_t rows = 0;         // of the largest batch
+    int64_t rows = 0;         // rows of the largest batch
     int64_t most_labels = 0;  // Dataset::most_labels()
   };
-  // activations: the type in which the network takes what it reads, unless that is tokens.
+  // activations: the type of the network's input, unless the input is tokens.
   BatchInput(Backend&, const Network&, const Sizes&, DType activations);
 
-  void stage(const Batch&);  // starts on its way; `batch` may be reused on return
-  void arrive();             // queued: from here on the views are the batch staged last
+  void stage(const Batch&);  // starts the upload; the batch may be reused on return
+  void arrive();             // queued; from here on the views are the batch staged last
 
   int64_t rows() const { return rows_; }
   View x() const { return x(rows_); }
-  // With more rows than the batch has, as padding. What lies there is left over from other batches.
+  // x with more rows than the batch has, as padding. The padding is left over from other batches.
   View x(int64_t rows) const { return {x_.data(), network_.shape(0, rows), type_}; }
   View labels() const;
-  View lengths() const;  // i32 [streams]: RunContext::lengths; null where each row has its labels
+  View lengths() const;  // i32 [streams]: RunContext::lengths; null where each row has labels of its own
 
  private:
   bool pads() const { return sizes_.most_labels > 0; }

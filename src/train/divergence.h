@@ -5,19 +5,19 @@
 #include "config/options.h"
 #include "run/checkpoint.h"
 
-// What becomes of a run whose numbers are no longer finite. It is the user's to mend: exit code 2.
+// Ends a run whose numbers are no longer finite. Only the user can mend such a run: exit code 2.
 namespace dgc {
 
 struct Skipped {
-  int64_t step = 0;    // the last one
-  int64_t in_row = 0;  // steps up to it that were skipped, one after another
+  int64_t step = 0;    // the last skipped step
+  int64_t in_row = 0;  // consecutive skipped steps up to `step`
 };
 
-// Throws UserError once optimizer.max_skipped_steps are reached: weights that diverged, or data that is broken, do not
-// mend.
+// Throws UserError once in_row reaches optimizer.max_skipped_steps, because diverged weights or broken data do not
+// recover.
 void require_progress(const Config&, const CheckpointStore&, const Skipped&);
 
-// Throws UserError that says since when, and which checkpoint is the last good one.
+// Throws UserError that says since which step numbers are not finite, and which checkpoint is the last good one.
 [[noreturn]] void throw_diverged(const CheckpointStore&, const Skipped&);
 
 }  // namespace dgc

@@ -10,11 +10,11 @@
 
 namespace dgc {
 
-// Runs a whole data set through a network, in order and without augmentation; a text from a state of zero. Everything
-// given must outlive it.
+// Runs a whole data set through a network, in order and without augmentation. A text starts from a state of zero. All
+// arguments must outlive the Evaluator.
 class Evaluator {
  public:
-  // A data set, and what becomes of what the network makes of it.
+  // A data set, and the scorer that gets the network's outputs for it.
   struct Scored {
     const Dataset& data;
     std::unique_ptr<Scorer> scorer;
@@ -23,12 +23,12 @@ class Evaluator {
   Evaluator(const Network&, Backend&, Scored, int64_t batch, int loader_threads, DType activations = DType::f32);
 
   size_t activation_bytes() const;
-  void attach(void* memory);  // of activation_bytes()
+  void attach(void* memory);  // memory: activation_bytes() on the device
 
-  // on_output, if any, sees the network's output for each batch, in device memory: of images the logits [rows,
-  // classes].
+  // on_output, if any, sees the network's output for each batch, in device memory. For images, the output is the logits
+  // [rows, classes].
   Measures run(const Arena& weights, const Arena& statistics, const std::function<void(ConstView)>& on_output = {});
-  // Of the last run; before there is one, of the same metrics.
+  // The measures of the last run. Before the first run only the metrics are valid, not the values.
   Measures measures() const { return scored_.scorer->measures(); }
 
  private:
@@ -36,8 +36,7 @@ class Evaluator {
   Scored scored_;
   int loader_threads_;
   int64_t batch_;
-  Executors
-      executors_;  // for a full batch and, where there is one, the smaller last one; of sequences for some lengths
+  Executors executors_;  // one for each number of rows that a batch may have
   BatchInput input_;
   ParamLayout state_layout_;
   Arena state_;

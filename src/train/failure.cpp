@@ -20,16 +20,16 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kMoment(1000), kHeadStart(3000);
 
-// The first nonzero exit makes launchers end all processes: whoever was told leaves the first exit to the rank that
-// failed, so that its sentence and its exit code are the run's.
+// Launchers end all processes at the first nonzero exit. A rank that was told of an error waits, so that the failed
+// rank exits first and its message and exit code are the run's.
 [[noreturn]] void leave_after(const ToldByPeer& error) {
   spdlog::debug("{}", error.what());
   std::this_thread::sleep_for(kHeadStart);
   throw ToldError({error.what(), error.users});
 }
 
-// Some errors all ranks find at once, such as another one's death. Then rank 0 tells them first, and most launchers end
-// the others before they do.
+// Some errors, such as the death of a rank, reach all other ranks at once. Then rank 0 tells the error first, and most
+// launchers end the other ranks before they tell it too.
 [[noreturn]] void tell(Communicator& communicator, const std::exception& error) {
   const auto deadline = std::chrono::steady_clock::now() + kMoment;
   while (communicator.rank() > 0 && std::chrono::steady_clock::now() < deadline) {
@@ -38,7 +38,7 @@ constexpr milliseconds kMoment(1000), kHeadStart(3000);
     } catch (const ToldByPeer& told) {
       leave_after(told);
     } catch (const PeerFailed&) {
-      // The communicator is no more; there is only the time to wait for.
+      // The communicator is gone, so this loop only waits for the deadline.
     }
     std::this_thread::sleep_for(milliseconds(10));
   }
@@ -52,8 +52,8 @@ constexpr milliseconds kMoment(1000), kHeadStart(3000);
 
 Complaint complaint(const std::exception& error) {
   if (dynamic_cast<const UserError*>(&error) != nullptr) return {error.what(), true};
-  // Paths are the user's, and what the system refuses with them is: a folder of someone else's, a name that is too
-  // long.
+  // The user chose the paths, so what the system refuses to do with a path is the user's error: a folder of someone
+  // else's, a name that is too long.
   if (const auto* files = dynamic_cast<const std::filesystem::filesystem_error*>(&error)) {
     return {fmt::format("{}: {}", files->path1().string(), files->code().message()), true};
   }

@@ -7,31 +7,31 @@
 
 #include "dist/communicator.h"
 
-// Who says what when a rank that is a process of its own fails: each error once, and before a launcher's own noise.
+// Reports errors of ranks that are processes: each error once, and before the messages of the launcher.
 namespace dgc {
 
-// What people read of an exception, and whose error it is.
+// The text that people read for an exception, and whether the user caused the error.
 struct Complaint {
   std::string text;
   bool users = false;  // exit code 2, else 1
 };
 Complaint complaint(const std::exception&);
 
-// Leaves a process whose error this rank, or another one, has told already.
+// Ends a process after this rank or another one has told the error.
 struct ToldError : std::runtime_error {
   explicit ToldError(const Complaint& c) : std::runtime_error(c.text), users(c.users) {}
   bool users;
 };
 
-// Whether an error that all ranks meet alike, before they can talk, is this process's to tell.
+// Whether this process tells an error that all ranks meet alike before they can communicate.
 bool tells_for_all();
 
 // Runs the work of a rank that is a process. An error is told at once, with the rank's number, then ends all other
-// ranks, and leaves as a ToldError; those others only write it to their logs. Interrupted passes.
+// ranks, and leaves as_rank() as a ToldError. The other ranks write the error only to their logs. Interrupted passes.
 void as_rank(Communicator&, const std::function<void()>& work);
 
-// Runs `work`, whose errors may be the same on all ranks, on each of them. When it fails anywhere it fails everywhere:
-// what the first of those ranks met leaves this function there, ToldByPeer on all others. Collective.
+// Runs `work` on every rank; its errors may be the same on all of them. When `work` fails on any rank, in_unison()
+// throws on every rank: the error itself on the first rank that failed, ToldByPeer on all others. Collective.
 void in_unison(Communicator&, Device&, const std::function<void()>& work);
 
 }  // namespace dgc

@@ -33,7 +33,8 @@ extern "C" void on_signal(int signal) {
 
 using Handler = void (*)(int);
 
-// As std::signal(), but the handler runs on the stack that sigaltstack() has set. Returns what the signal did before.
+// Sets a handler as std::signal() does, but one that runs on the stack that sigaltstack() has set. Returns the old
+// handler.
 Handler on_own_stack(int signal, Handler handler) {
   struct sigaction now = {}, before = {};
   now.sa_handler = handler;
@@ -44,8 +45,9 @@ Handler on_own_stack(int signal, Handler handler) {
 
 }  // namespace
 
-// While oneDNN (2.6 and 3.7) multiplies matrices, a thread's stack pointer points into memory from malloc: a handler
-// there would overwrite the heap. A signal to the process comes to its main thread, which is the one that has a guard.
+// While oneDNN (2.6 and 3.7) multiplies matrices, a thread's stack pointer points into memory from malloc: a handler on
+// that stack would overwrite the heap. A signal to the process comes to its main thread, which is the one that has a
+// guard.
 InterruptGuard::InterruptGuard() {
   static std::array<std::byte, 64 << 10> stack;
   const stack_t own{.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.size()};

@@ -12,11 +12,12 @@ struct Interrupted : std::runtime_error {
   Interrupted() : std::runtime_error("stopped by a signal") {}
 };
 
-// While one lives, SIGINT, SIGTERM, SIGHUP, which comes when the terminal closes, and SIGUSR1, which mpirun passes on
-// and SLURM can send some time before the end, only set a flag. A second signal, a second later or more, ends the
-// program at once, as without it; before that it is taken for the same one, sent to a whole process group and passed on
-// besides. SIGHUP stays ignored where it is so from the start, as under nohup. And a file that grows beyond the
-// process's limit (ulimit -f) is an error of write() like that of a full disk.
+// While an InterruptGuard lives, SIGINT, SIGTERM, SIGHUP (sent when the terminal closes) and SIGUSR1 (mpirun passes it
+// on, and SLURM can send it some time before the end) only set a flag. A signal that follows a second or more later
+// ends the program at once, as without a guard. A signal that follows earlier counts as the same one, because a
+// launcher may pass on what its whole process group has already received. SIGHUP stays ignored where it was ignored
+// from the start, as under nohup. When a file grows beyond the process's limit (ulimit -f), write() fails as on a full
+// disk.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -30,7 +31,7 @@ class InterruptGuard {
 
 bool interrupted();
 
-// From now on a message for a terminal or a pipe that is gone is lost, and the program goes on.
+// From this call on, output to a terminal or pipe that is gone is lost, and the program goes on.
 void ignore_broken_pipes();
 
 }  // namespace dgc

@@ -8,11 +8,11 @@
 #include "dist/launch.h"
 #include "dist/rendezvous.h"
 
-// What a rank that is a process of its own says and heeds until all ranks have met, where no MPI connects them.
+// Messages, signals and errors of a rank that is a process, until all ranks have met without MPI.
 namespace dgc {
 
-// A rank's patience with the others: it says every so often whom it waits for, and ends at the first signal that an
-// InterruptGuard has noted, with Interrupted.
+// Called again and again while a rank waits for others: logs at intervals of `every` whom the rank waits for, and
+// throws Interrupted once an InterruptGuard has noted a signal.
 class Patience {
  public:
   explicit Patience(std::chrono::milliseconds every = std::chrono::seconds(10)) : every_(every) {}
@@ -23,9 +23,9 @@ class Patience {
   std::chrono::steady_clock::time_point told_ = std::chrono::steady_clock::now();
 };
 
-// Runs what a rank does before it has met the others. An error of it is told at once and leaves as a ToldError, when
-// those have learned it who wait at the meeting point, or come to it within `timeout`; 0: they are not told.
-// Interrupted passes.
+// Runs what a rank does before it has met the others. An error of `work` is told at once. It leaves or_decline() as a
+// ToldError after the ranks that wait at the meeting point, or reach it within `timeout`, have learned of it. With a
+// timeout of 0 no rank learns of it, and the error passes. Interrupted always passes.
 void or_decline(const Launch&, const Communicator& peers, std::chrono::milliseconds timeout,
                 const std::function<void()>& work);
 

@@ -12,7 +12,7 @@
 namespace dgc {
 namespace {
 
-constexpr float kFirstLossScale = 65536;  // fp16; halved within some steps where it is too much
+constexpr float kFirstLossScale = 65536;  // for fp16; the first steps halve a scale that is too large
 constexpr uint32_t kLossScaleEvery = 2000;
 
 StepControl first_control(Precision precision) {
@@ -33,7 +33,7 @@ Sampling sampling_of(const Config& config, const Dataset& train) {
 void check_fits(const Config& config, const Dataset& train) {
   const Network network = make_network(config.model, train.sample());
   task_of(config).require_classes(config, network.loss().logits_shape(network.shape(network.output()))[1], train);
-  static_cast<void>(train.steps_per_epoch(sampling_of(config, train)));  // throws when there is too little
+  static_cast<void>(train.steps_per_epoch(sampling_of(config, train)));  // throws when the set is too small
 }
 
 Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communicator& communicator)
@@ -90,11 +90,11 @@ Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communi
   steps_per_epoch_ = data.train.steps_per_epoch(sampling_of(config, data.train));
 }
 
-// The step, as one line of data: batches -> gradients -> what all workers know of them -> the exchange -> weights.
-// What comes before and after is queued too, but differs from step to step, so it is not part of what is recorded.
+// One step: batches -> gradients -> the decision whether to skip -> the exchange -> weights.
+// The work before and after queue_step() is queued too, but is not recorded, because it differs from step to step.
 void Rank::train_step() {
   if (!batches_) stage_batches();
-  if (position_ % steps_per_epoch_ == 0) {  // each stream of a text begins again
+  if (position_ % steps_per_epoch_ == 0) {  // a new epoch: each stream of a text begins again
     for (Worker& worker : workers_) device_->zero(worker.state.data(), worker.state.bytes());
   }
   StepMetrics metrics;
@@ -104,7 +104,7 @@ void Rank::train_step() {
   for (Worker& worker : workers_) worker.input.arrive();
   record_.begin({static_cast<uint64_t>(step_), static_cast<float>(metrics.learning_rate), interrupted()});
 
-  // A step of executors for several lengths is another one each time: recorded, they would fill the memory.
+  // With executors for several lengths, each step differs, and records of all these steps would fill the memory.
   if (communicator_.recordable() && backend_.observer == nullptr && executors_.are_one()) {
     backend_.run_recorded(key, [this] { queue_step(); });
   } else {
@@ -144,7 +144,7 @@ void Rank::queue_step() {
   optimizer_->step({.gradients = gradients, .weights = weights_, .record = record_});
   for (Worker& worker : workers_) {
     keep_unless_skipped(worker.next_statistics, worker.statistics);
-    // What made a gradient infinite may be in the state too, and would stay there.
+    // The values that made a gradient infinite may be in the state too, and would stay there.
     keep_unless_skipped(worker.next_state, worker.state);
   }
 }
@@ -182,7 +182,7 @@ void Rank::run_worker(int local) {
   executor.backward(weights_, worker.gradient, x, run, [&](int first, int) { optimizer_->ready(local, first); });
 }
 
-// While the device computes, the next step's batches get on their way.
+// Uploads the next step's batches while the device computes.
 void Rank::stage_batches() {
   if (!batches_) {
     const auto local = static_cast<int>(workers_.size());
@@ -199,7 +199,7 @@ void Rank::stage_batches() {
   }
 }
 
-// Each once, however often it comes.
+// Warns about each bad example once, however often batches contain it.
 void Rank::tell_bad_examples(const Batch& batch) {
   for (const std::string& bad : batch.bad_examples) {
     if (told_.insert(bad).second) spdlog::warn("left out of the training: {}", bad);
@@ -236,7 +236,7 @@ Measures Rank::run(Evaluator& evaluator) {
   for (const auto& [metric, value] : measures.all()) mine.push_back(value);
   std::vector<double> all(mine.size() * static_cast<size_t>(communicator_.size()));
   all_gather_host(communicator_, *device_, std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
-  for (size_t i = 0; i < mine.size(); ++i) measures.all()[i].second = all[i];  // rank 0's
+  for (size_t i = 0; i < mine.size(); ++i) measures.all()[i].second = all[i];  // the values of rank 0
   return measures;
 }
 
@@ -261,7 +261,7 @@ void Rank::adapt_learning_rate(const EvalMetrics& eval) {
 }
 
 void Rank::flush() {
-  // The last step's rate: where a schedule ends at zero, the next one would drop what is sent.
+  // The flush uses the last step's rate: where a schedule ends at zero, the next step's rate would drop what is sent.
   const double last = static_cast<double>(std::max<int64_t>(position_ - 1, 0)) / static_cast<double>(steps_per_epoch_);
   record_.begin({static_cast<uint64_t>(step_), static_cast<float>(learning_rate_at(lr_, last, plateau_)), false});
   optimizer_->flush({.gradients = {}, .weights = weights_, .record = record_});

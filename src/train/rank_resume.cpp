@@ -1,4 +1,4 @@
-// What a rank takes from a checkpoint.
+// The methods of Rank that read a checkpoint.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace dgc {
 namespace {
 
 constexpr int64_t kMostWorkers = 1 << 20;
-constexpr int64_t kMostSteps = int64_t{1} << 48;  // sums of a few are far from overflow
+constexpr int64_t kMostSteps = int64_t{1} << 48;  // sums of a few such numbers do not overflow
 
 struct Range {
   int64_t least = 0, most = kMostSteps;
@@ -27,8 +27,8 @@ int64_t require_within(const Checkpoint& checkpoint, const char* key, int64_t va
                    checkpoint.path().string(), key, value, range.least, range.most);
 }
 
-// Checksums tell what a disk has damaged, not what somebody has written: no number of a manifest gets into arithmetic
-// unseen.
+// Checksums show what a disk has damaged, not what somebody has written. So every number of a manifest is checked
+// before arithmetic uses it.
 int64_t whole_number(const Checkpoint& checkpoint, const char* key, int64_t otherwise, Range range = {}) {
   const Row& values = checkpoint.manifest().values;
   if (values.find(key) == nullptr) return otherwise;
@@ -81,7 +81,7 @@ void Rank::restore(const Checkpoint& checkpoint) {
   }
 }
 
-// As far as the length of an epoch tells.
+// Compares the data only by the length of an epoch.
 void Rank::require_same_data(const Checkpoint& checkpoint, int64_t saved_workers) const {
   const int64_t saved = checkpoint.manifest().values.integer("steps_per_epoch").value_or(0);
   const Sampling sampling{data_.train.size(), saved_workers, task_.rows_per_step(config_), config_.seed};
@@ -105,15 +105,16 @@ void Rank::restore_workers(const Checkpoint& checkpoint) {
     };
     if (group == worker) {
       load_states(own);
-    } else if (w == 0) {  // a group that begins on another rank
+    } else if (w == 0) {  // the group begins on another rank
       load_states(checkpoint.open(worker_file(group)));
     }
   }
 }
 
 // A gradient is divided by the number of workers before it enters u and v, and what workers send is added up: what the
-// weights are still owed is the SUM over workers, of v and, as the source of later v, of u. It is kept when every new
-// worker starts from sum / workers, which is the old mean times old workers / new workers. Groups count as one.
+// weights are still owed is the SUM over workers, of v and, as the source of later v, of u. This sum is kept when every
+// new worker starts from sum / workers, which is the old mean times old workers / new workers. A group counts as one
+// worker.
 void Rank::share_out(const Checkpoint& checkpoint, int64_t saved_workers) {
   std::map<std::string, const Arena*> loaded;
   for (const NamedState& state : optimizer_->state()) {
@@ -127,14 +128,15 @@ void Rank::share_out(const Checkpoint& checkpoint, int64_t saved_workers) {
   }
   for (Worker& worker : workers_) {
     device_->copy(worker.statistics.data(), mean_statistics_.data(), mean_statistics_.bytes());
-    device_->zero(worker.state.data(), worker.state.bytes());  // streams of another text begin elsewhere
+    device_->zero(worker.state.data(), worker.state.bytes());  // the new streams begin at other places of the text
   }
 }
 
-// An epoch's order of images does not depend on the workers, so a place in it is a number of samples. Another step
-// length may not divide it: then the step begins a little earlier, and no sample is left out. Streams of text do depend
-// on the workers: all go on where the same share of their length is done. So does the order of utterances, which are
-// sorted by global batches: some of such an epoch may come twice, and others not at all.
+// An epoch's order of images does not depend on the workers, so a position in it is a number of samples. Where the new
+// step length does not divide this number, the next step begins a little earlier, and no sample is left out. Streams of
+// text do depend on the workers: every stream goes on where the same share of its length is done. The order of
+// utterances also depends on the workers, because utterances are sorted by global batches: in such an epoch some
+// utterances may come twice, and others not at all.
 void Rank::move_position(const Checkpoint& checkpoint, int64_t saved_workers) {
   const int64_t batch = task_.samples_per_step(config_);
   const int64_t saved_epoch = checkpoint.manifest().values.integer("steps_per_epoch").value_or(1);

@@ -1,4 +1,4 @@
-// What a rank saves, and compares with the others.
+// The methods of Rank that save its state, and compare it with other ranks.
 #include <algorithm>
 
 #include "run/vocabulary_file.h"
@@ -51,8 +51,8 @@ void Rank::check_replicas() {
   }
 }
 
-// Every part is either done by all ranks, or none goes on to the next: a manifest is only written over files that are
-// all there.
+// Ranks go on to the next part only when all of them have done the last one, so that a manifest is only written when
+// all its files are there.
 std::string Rank::save(const CheckpointStore& store, int64_t keep) {
   average_statistics();
   const bool first = communicator_.rank() == 0;

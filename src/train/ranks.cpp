@@ -36,7 +36,7 @@ uint64_t config_hash(const Config& config) {
 
 bool has_mpi(const Launch& launch) { return launch.mpi && !mpi_description().empty(); }
 
-// A GPU, by machine and address. Nothing: this rank has none, or NCCL is not in this build.
+// A GPU's machine and address. An empty name: this rank has no GPU, or NCCL is not in this build.
 struct Gpu {
   std::array<char, 256> name{};
   auto operator<=>(const Gpu&) const = default;
@@ -52,7 +52,7 @@ Gpu gpu_of(const Device& device) {
   return gpu;
 }
 
-// NCCL connects GPUs, and only ranks that have one each. Collective.
+// Whether NCCL can connect the ranks: each needs a GPU of its own. Collective.
 bool each_has_own_gpu(Communicator& peers, const Device& device) {
   const Gpu mine = gpu_of(device);
   std::vector<Gpu> all(static_cast<size_t>(peers.size()));
@@ -74,7 +74,7 @@ void on_threads(const Config& config, const Launch& launch, const RankBody& body
   });
 }
 
-// What a communicator says of a rank that is gone is a symptom; the watch knows what became of it.
+// When a rank is gone, the communicator reports a symptom; the watch knows the cause.
 void with_cause(const Watch& watch, const std::function<void()>& work) {
   try {
     work();
@@ -87,7 +87,7 @@ void with_cause(const Watch& watch, const std::function<void()>& work) {
   }
 }
 
-// An error of this rank ends all that the watch knows, also those that wait where the communicator does not reach them.
+// An error of this rank ends all ranks that the watch knows, also ranks that the communicator cannot reach.
 void telling(Watch& watch, const std::function<void()>& work) {
   try {
     work();
@@ -104,7 +104,7 @@ void telling(Watch& watch, const std::function<void()>& work) {
   }
 }
 
-// The GPU that NCCL needs has to be here before anybody is waited for.
+// Checks for the GPU that NCCL needs before this rank waits for others.
 std::unique_ptr<Backend> make_connected_backend(const Config& config, const Launch& launch) {
   auto backend = make_backend(config, launch);
   if (config.exchange.communicator == CommunicatorType::nccl) require_nccl(launch, *backend->device());
@@ -113,11 +113,11 @@ std::unique_ptr<Backend> make_connected_backend(const Config& config, const Laun
 
 void on_device(const Config& config, const Launch& launch, Communicator& peers, std::unique_ptr<Backend> given,
                const Watch& watch, const NcclOptions& options, const RankBody& body) {
-  std::unique_ptr<Communicator> nccl;  // outlives the backend, which may have recorded work of its
+  std::unique_ptr<Communicator> nccl;  // outlives the backend, which may have recorded NCCL's work
   const std::unique_ptr<Backend> backend = std::move(given);
   const auto run = [&](Communicator& communicator) {
     body(*backend, communicator);
-    communicator.barrier(*backend->device());  // who has done all still learns of one that fails at the end
+    communicator.barrier(*backend->device());  // a finished rank still learns of one that fails at the end
   };
   const CommunicatorType wanted = config.exchange.communicator;
   const bool automatic = wanted == CommunicatorType::automatic;
@@ -133,7 +133,7 @@ void on_this_process(const Config& config, const Launch& launch, Communicator& p
   or_decline(launch, peers, failure_timeout,
              [&] { in_unison(peers, *host, [&] { backend = make_connected_backend(config, launch); }); });
   Patience patience;
-  const bool meets = peers.size() == 1;  // MPI's ranks are all there, and stop together
+  const bool meets = peers.size() == 1;  // MPI's ranks have already met, and stop together
   NcclOptions options;
   options.meeting.config = config_hash(config);
   const auto share = [&](std::span<std::byte> place, const WhileMeeting& while_waiting) {
@@ -148,7 +148,7 @@ void on_this_process(const Config& config, const Launch& launch, Communicator& p
   if (meets) watched.while_waiting = std::ref(patience);
   std::optional<Watch> watch;
   const auto meet = [&] { watch.emplace(watched, share); };
-  // Who comes late asks rank 0.
+  // Only rank 0 declines, because a rank that comes late asks rank 0.
   launch.rank == 0 ? or_decline(launch, peers, failure_timeout, meet) : meet();
   options.meeting.while_waiting = [&](const std::string& waiting) { watch->look_around(waiting); };
   const auto watched_peers = make_peers(launch, [&] { watch->check(); });
@@ -183,7 +183,7 @@ std::string device_for(const Config& config, const Launch& launch) {
   if (launch.size == 1 || config.device != "auto") return config.device;
   const int gpus = cuda_devices();
   if (config.exchange.communicator == CommunicatorType::nccl) return fmt::format("cuda:{}", choose_gpu(launch, gpus));
-  return gpus == 0 ? "cpu" : fmt::format("cuda:{}", launch.local_rank % gpus);  // through MPI ranks may share one
+  return gpus == 0 ? "cpu" : fmt::format("cuda:{}", launch.local_rank % gpus);  // with MPI, ranks may share a GPU
 }
 
 Config connected(Config config, const Launch& launch) {

@@ -8,7 +8,7 @@
 namespace dgc {
 namespace {
 
-// The losses, and what people compare of this kind of data.
+// The log shows the losses and the metrics that people compare for this kind of data.
 bool is_told(const Metric* metric, const Task& task) {
   const std::vector<const Metric*> compared = task.compared().table;
   return metric->unit == Metric::Unit::loss || std::ranges::find(compared, metric) != compared.end();
@@ -42,7 +42,7 @@ void Reporter::step(StepMetrics m, double seconds) {
                     .samples = task_.samples()});
 }
 
-// A line when it begins and one when it ends: a run that diverges skips thousands.
+// Logs a line when skipping begins and one when it ends, because a run that diverges skips thousands of steps.
 void Reporter::tell_skipped(const StepMetrics& m) {
   if (!m.skipped) return sum_up_skipped();
   if (first_skipped_ == 0) {

@@ -10,13 +10,13 @@
 
 namespace dgc {
 
-// What only one rank does: tell people how the run gets on.
+// Tells people how the run gets on. Only rank 0 has a Reporter.
 class Reporter {
  public:
-  // step: where the run goes on. batch: samples of a step, of all workers.
+  // step: finished steps of earlier attempts. batch: samples in a step of all workers.
   Reporter(const Config&, const std::filesystem::path& run, int64_t step, int64_t steps, int64_t batch);
 
-  ~Reporter();  // sums up the steps that were skipped last
+  ~Reporter();  // logs the end of the last skipped steps
 
   void step(StepMetrics, double seconds);
   void eval(const EvalMetrics&);

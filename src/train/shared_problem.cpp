@@ -10,7 +10,7 @@
 namespace dgc {
 
 std::string shared_problem(Communicator& communicator, Device& device, const std::string& own) {
-  using Said = std::array<char, 512>;  // a path and a sentence; the end of a longer one is left out
+  using Said = std::array<char, 512>;  // room for a path and a sentence; a longer text is cut
   Said mine{};
   std::ranges::copy_n(own.begin(), static_cast<std::ptrdiff_t>(std::min(own.size(), mine.size() - 1)), mine.begin());
   std::vector<Said> all(static_cast<size_t>(communicator.size()));

@@ -66,7 +66,7 @@ void train_rank(const Config& config, const RunDirectory& run, const DataView& d
     while (const std::optional<StepMetrics> metrics = rank.next_metrics()) {
       if (reporter) reporter->step(*metrics, seconds_since(told));
       told = Clock::now();
-      require_progress(config, store, {metrics->step, rank.skipped_in_row()});  // at the same step on all ranks
+      require_progress(config, store, {metrics->step, rank.skipped_in_row()});  // throws at the same step on all ranks
     }
   };
   std::optional<EvalMetrics> eval;
@@ -84,7 +84,7 @@ void train_rank(const Config& config, const RunDirectory& run, const DataView& d
     const bool stop = rank.asked_to_stop();
     if (!(last || evaluates || saves || checks || stop)) continue;
 
-    // What follows looks at the weights, so every step that is queued has to be done.
+    // The code below looks at the weights, so every queued step has to be done.
     rank.finish_steps();
     tell();
     if (checks) check_replicas();
@@ -93,7 +93,7 @@ void train_rank(const Config& config, const RunDirectory& run, const DataView& d
       eval = last ? rank.evaluate_all() : rank.evaluate();
       if (reporter) reporter->eval(*eval);
     }
-    // Not by an evaluation that is due to max_steps alone: a run that goes on from here would not have made it.
+    // An evaluation that only max_steps causes does not adapt the rate, because a longer run would not have made it.
     if (evaluates) rank.adapt_learning_rate(*eval);
     if (stop || last || saves) {
       unsaved = rank.save(store, config.checkpoint.keep);
@@ -111,7 +111,7 @@ void train_rank(const Config& config, const RunDirectory& run, const DataView& d
     told = Clock::now();
   }
   check_replicas();
-  if (!eval) eval = rank.evaluate_all();  // resumed at the end
+  if (!eval) eval = rank.evaluate_all();  // the run was resumed at its end
   if (reporter) {
     const ExchangeTime time = rank.exchange_time().value_or(ExchangeTime{});
     reporter->final({.eval = *eval,
@@ -125,7 +125,7 @@ void train_rank(const Config& config, const RunDirectory& run, const DataView& d
   if (!rank.sound()) throw_diverged(store, {rank.step(), rank.skipped_in_row()});
 }
 
-// What there is to do where an earlier attempt has trained to the end.
+// Says that an earlier attempt has trained to the end; throws when that attempt diverged.
 void tell_finished(const RunDirectory& run, bool first) {
   const Manifest& end = run.resumed_from()->manifest();
   if (!end.values.boolean(kSound).value_or(true)) {
@@ -178,7 +178,7 @@ std::filesystem::path train(const Given& given, const Launch& launch, Communicat
       run.emplace(config, options, given.sets.view().vocabulary);
       if (!run->finished()) tell_start(given, *run, device.name(), communicator.name());
     }
-    communicator.barrier(device);  // the run directory is there
+    communicator.barrier(device);  // rank 0 has made the run directory
     if (launch.rank != 0) run.emplace(RunDirectory::Joined{}, config, options);
     if (run->finished()) return tell_finished(*run, communicator.rank() == 0);
     train_rank(config, *run, given.sets.view(), backend, communicator);
@@ -205,7 +205,7 @@ std::filesystem::path train(const ConfigSource& load, const TrainOptions& option
     const auto host = make_cpu_device();
     std::optional<Given> given;
     in_unison(*peers, *host, [&] {
-      const std::chrono::seconds timeout(ExchangeOptions{}.failure_timeout_s);  // the config's may be what is wrong
+      const std::chrono::seconds timeout(ExchangeOptions{}.failure_timeout_s);  // the config's own may be wrong
       or_decline(launch, *peers, timeout, [&] { given.emplace(load(), launch, options); });
     });
     in_unison(*peers, *host, [&] { require_agreement(*peers, *host, given->facts); });

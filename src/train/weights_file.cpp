@@ -21,7 +21,7 @@ void append_batch_counts(std::vector<TensorSource>& to, const ParamLayout& stati
   }
 }
 
-// One parameter after another, wherever they lie.
+// Copies one parameter after another to the host, whatever device has them.
 template <typename Look>
 void for_each_on_host(const Arena& weights, const Look& look) {
   const ParamLayout& layout = weights.layout();

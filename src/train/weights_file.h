@@ -11,8 +11,9 @@
 
 namespace dgc {
 
-// The file of a checkpoint that everybody can open: the parameters and the BatchNorm statistics averaged over all
-// workers, with the names and layouts of PyTorch's state_dict, which has what is tied under each of its names.
+// The file of a checkpoint that PyTorch programs can open: the parameters and the BatchNorm statistics averaged over
+// all workers, with the names and layouts of PyTorch's state_dict, where a tied parameter is there under each of its
+// names.
 struct SavedWeights {
   const Arena& weights;
   const Arena& statistics;
@@ -22,11 +23,13 @@ struct SavedWeights {
 ManifestFile save_weights(const CheckpointStore&, const SavedWeights&);
 void load_weights(const Checkpoint&, const Arena& weights, const Arena& statistics);
 
-// Every parameter of an arena under its name, and back. Loading throws UserError naming file and tensor.
+// Writes every parameter of an arena under its name, and reads it back. load_tensors() throws UserError naming file and
+// tensor.
 void append_tensors(std::vector<TensorSource>& to, const Arena& arena, const std::string& prefix = "");
 void load_tensors(const SafetensorsFile&, const Arena& arena, const std::string& prefix = "");
 
-// Of each parameter, and of all in order: two models are equal exactly when these are.
+// Hashes of each parameter, and of all parameters in order: two models count as equal exactly when their hashes are
+// equal.
 std::vector<uint64_t> tensor_hashes(const Arena& weights);
 std::string weights_xxh64(const Arena& weights);
 
