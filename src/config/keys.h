@@ -27,8 +27,8 @@ struct Key {
   // Limits of a number, or of each number in a list; above and below are exclusive.
   std::optional<double> minimum, maximum, above, below;
   size_t min_items = 0;
-  std::string pattern;               // of a text (ECMAScript)
-  std::vector<std::string> choices;  // of a choice
+  std::string pattern;               // regular expression for a text (ECMAScript)
+  std::vector<std::string> choices;  // what a choice may be
   std::string selector;              // path of the "type" key that decides whether this key exists; "": none
   std::vector<std::string> types;    // the key exists for these types only; empty: for all
   bool free = false;                 // a run may be resumed with another value

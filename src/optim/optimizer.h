@@ -31,7 +31,7 @@ struct StepArgs {
 // The time of an exchange that overlaps the backward pass: the sum of all steps on this rank.
 struct ExchangeTime {
   int64_t steps = 0;
-  double seconds = 0;  // of compression and exchange
+  double seconds = 0;  // time of compression and exchange
   double hidden = 0;   // the part of `seconds` in which gradients were still being computed
 };
 

@@ -28,7 +28,7 @@ class Speech final : public Dataset {
   int64_t size() const override { return corpus_->size(); }
   Shape sample() const override { return {options_.streams, reader_.features()}; }
   int64_t classes() const override { return alphabet_.classes(); }
-  int64_t rows() const override { return reader_.max_frames(); }  // of the longest batch
+  int64_t rows() const override { return reader_.max_frames(); }  // rows of the longest batch
   int64_t most_labels() const override { return most_labels_; }
   std::vector<Trait> traits() const override;
   std::vector<Trait> fingerprint() const override;

@@ -10,9 +10,9 @@ namespace dgc {
 // One recording, as a corpus lists it.
 struct Utterance {
   std::string name;  // for messages: where it is listed, and as what
-  std::string path;  // of the sound file
+  std::string path;  // path of the sound file
   std::string text;
-  double seconds = 0;  // as listed; 0: not known
+  double seconds = 0;  // length as listed; 0: not known
 };
 
 // The readers look at lists and transcripts alone, not at recordings, and keep their order. A list that is missing or

@@ -46,7 +46,7 @@ class Dgc final : public Optimizer {
   OptimizerContext context_;
   DgcOptions options_;
   DgcLayout layout_;
-  DgcTables tables_;  // of the layout as a whole
+  DgcTables tables_;  // the tables of the whole layout
   std::vector<Worker> workers_;
   Arena momentum_;                  // for compressed tensors see DgcStepArgs; for others the ordinary momentum
   Arena sum_;                       // all zero between steps

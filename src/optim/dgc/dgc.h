@@ -16,7 +16,7 @@ struct DgcOptions {
   Transport transport = Transport::automatic;
   ExchangeAlgorithm algorithm = ExchangeAlgorithm::all_gather;  // split_reduce needs the canonical wire format
   SmallTensors small_tensors = SmallTensors::dense;
-  double small_tensors_sparsity = 0.99;  // of all small tensors together, where they are sparse
+  double small_tensors_sparsity = 0.99;  // sparsity of all small tensors together, if they are sparse
   // If set, compression and exchange overlap the backward pass, in buckets of at least this many bytes of gradient; if
   // not, they follow it. Not allowed with clip_norm. While the selection travels as a dense sum, or is split and
   // reduced, compression and exchange follow the backward pass in any case.

@@ -39,7 +39,7 @@ struct DgcLayout {
   int64_t compressed_extent() const { return segments.empty() ? 0 : segments.back().offset + segments.back().numel; }
 
   // Bytes that one worker sends per step, counted once, although a communicator may pass them on.
-  int64_t compressed_bytes() const;  // of all segments, as one bucket
+  int64_t compressed_bytes() const;  // the part of the compressed tensors, as one bucket
   int64_t sent_bytes() const { return compressed_bytes() + dense_bytes; }
 };
 

@@ -33,7 +33,7 @@ class Bucket {
  private:
   // Messages in one form, canonical or coded.
   struct Messages {
-    size_t bytes = 0;  // of one message
+    size_t bytes = 0;  // size of one message
     Buffer mine;       // the local workers' messages, one after another
     Buffer all;        // all workers' messages, in worker order; empty with one rank
     std::byte* of(int local_worker) const {

@@ -30,7 +30,7 @@ class SplitReduce final : public Exchange {
   OptimizerContext context_;
   Buckets& buckets_;
   SplitLayout layout_;
-  std::vector<DgcCompressArgs> rules_;  // of this step, by local worker
+  std::vector<DgcCompressArgs> rules_;  // the rules of this step, by local worker
   DgcTable table_;                      // one segment: a shard
   Buffer segment_;
   Buffer guesses_;   // a DgcGuess per local owner
