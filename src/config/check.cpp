@@ -48,8 +48,8 @@ class Checker {
 
   bool applies(const Key& key) const { return key.applies_to(selected_type(key, root_)); }
 
-  // Before the rest: a section whose type is unknown has unknown keys too, but the type is what is wrong. The walk
-  // refuses a parent that is no object.
+  // Selectors are checked before all other keys: a section whose type is unknown has unknown keys too, but the type is
+  // the mistake.
   void check_selector(const Key& key) const {
     const std::string section = parent(key.path);
     const Json* holder = section.empty() ? &root_ : find_path(root_, section);
@@ -66,7 +66,7 @@ class Checker {
     for (const auto& [name, value] : object.items()) {
       const std::string path = join(at, name);
       if (name.empty()) refuse(at, "a key cannot be empty");
-      // It could pass for a path of the table.
+      // A name with a dot could pass for a path of the table.
       if (name.find('.') != std::string::npos) refuse(path, "a key cannot have a dot; put objects inside one another");
       const Key* key = find(path);
       if (key) {

@@ -23,11 +23,11 @@ void check_object(const Keys& keys, const Json& object, const std::string& shown
 void read_object(const Keys& keys, const Json& checked, void* owner);
 Json write_object(const Keys& keys, const void* owner);
 
-// "a.b.c" within an object; null when it is not there.
+// The value at the path "a.b.c" within an object; null if there is none.
 const Json* find_path(const Json& object, const std::string& path);
 void set_path(Json& object, const std::string& path, Json value);
 
-// The value of the key's selector in a checked object, "" where it has none.
+// The value of the key's selector in a checked object, "" if the key has none.
 std::string selected_type(const Key& key, const Json& object);
 
 }  // namespace dgc

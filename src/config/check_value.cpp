@@ -10,7 +10,7 @@
 namespace dgc {
 namespace {
 
-// A value short enough for a sentence.
+// The value as text if it is short enough for a sentence, else its type.
 std::string shortened(const Json& value) {
   constexpr size_t kLongest = 60;
   const std::string text = json_text(value);
@@ -65,7 +65,7 @@ void check_choice(const Key& key, const std::string& value, const std::string& s
                                    meant.empty() ? "" : fmt::format("; did you mean \"{}\"?", meant)));
 }
 
-// Of a list of numbers or strings.
+// Checks one entry of a list of numbers or strings.
 void check_entry(const Key& key, const Json& value, const std::string& shown, const Origin& origin) {
   const auto expect = [&](bool fits, const char* what) {
     if (!fits) origin.refuse(shown, fmt::format("it must be {}, not {}", what, shortened(value)));

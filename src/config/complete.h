@@ -4,8 +4,8 @@
 
 namespace dgc {
 
-// Decides what is left to the program (stem, shortcut, width, the run's name) and refuses keys that contradict one
-// another. `origin.file` names the run where the config does not.
+// Decides what the config leaves to the program (stem, shortcut, width, the run's name). Throws UserError if keys
+// contradict one another. `origin.file` names the run if the config does not.
 void complete(Config& config, const Origin& origin);
 
 }  // namespace dgc

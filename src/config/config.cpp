@@ -6,9 +6,9 @@
 namespace dgc {
 namespace {
 
-constexpr size_t kMostBytes = size_t{1} << 24;  // of a config
+constexpr size_t kMostBytes = size_t{1} << 24;  // size limit of a config file
 
-// Keys that earlier versions had and nothing read, and why.
+// Keys that earlier versions had and nothing ever read, and why they are gone.
 struct GoneKey {
   const char *name, *reason;
 };
@@ -30,8 +30,8 @@ bool is_text_key(const std::string& path) {
 Json override_value(const std::string& path, const std::string& text) {
   Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (value.is_discarded()) return text;
-  if (value.is_structured()) return parse_json(text, "--set " + path);  // for its repeated keys
-  return is_text_key(path) && !value.is_string() ? Json(text) : value;  // --set name=2024 is a name
+  if (value.is_structured()) return parse_json(text, "--set " + path);  // parse_json refuses repeated keys
+  return is_text_key(path) && !value.is_string() ? Json(text) : value;  // --set name=2024 sets the string "2024"
 }
 
 void apply_override(Json& root, const std::string& text, Origin& origin) {
@@ -49,7 +49,7 @@ void apply_override(Json& root, const std::string& text, Origin& origin) {
   set_path(root, path, override_value(path, text.substr(equals + 1)));
 }
 
-// The leaves of two objects side by side; lists of objects count as objects with keys [0], [1], ...
+// Compares the leaves of two objects; lists of objects count as objects with keys [0], [1], ...
 void compare(const Json& a, const Json& b, const std::string& path, std::vector<ConfigDifference>& out) {
   if (a == b) return;
   const auto is_tree = [](const Json& v) { return v.is_object() || (v.is_array() && !v.empty() && v[0].is_object()); };

@@ -11,18 +11,20 @@ namespace dgc {
 // repeated and unknown keys (with the nearest name), types, ranges, and what keys demand of one another. Throws
 // UserError: one sentence that names the file and the key's JSON path.
 //
-// An override is "a.b.c=VALUE", as given to --set: VALUE is JSON where it parses, and a string otherwise. It is put
-// into the JSON before the checks, so it meets the same ones.
+// An override is "a.b.c=VALUE", as given to --set: VALUE is JSON where it parses, and a string otherwise. An override
+// is put into the JSON before the checks, so it is checked like the rest.
 Config load_config(const std::string& path, const std::vector<std::string>& overrides = {});
 
-// The same for the config.json of a run, which an earlier version may have written: keys that never meant anything, and
-// so are gone, are passed over. load_config() refuses them.
+// Works as load_config(), for the config.json of a run, which an earlier version may have written: keys that never had
+// an effect and have been removed are ignored here, and refused by load_config().
 Config load_run_config(const std::string& path, const std::vector<std::string>& overrides = {});
 
-// The same for a text. `origin` stands for the file in messages, and names the run where the config does not.
+// Works as load_config(), for the text of a config. `origin` stands for the file in messages, and names the run if the
+// config does not.
 Config parse_config(const std::string& text, const std::string& origin, const std::vector<std::string>& overrides = {});
 
-// Every key that applies, defaults included, in a fixed order. Parsing it gives the same config again.
+// The config as JSON: every key that applies, defaults included, in a fixed order. parse_config() makes the same config
+// of it.
 std::string resolved_json(const Config& config);
 
 std::string json_schema();                // draft 2020-12
@@ -36,7 +38,7 @@ struct ConfigDifference {
 };
 std::vector<ConfigDifference> config_differences(const Config& a, const Config& b);
 
-// Whether a run may be resumed with another value of the key, as a rule.
+// Whether a run may be resumed with another value of the key, as a rule; require_resumable() has the exceptions.
 bool is_free_on_resume(const std::string& path);
 
 }  // namespace dgc

@@ -10,21 +10,22 @@
 
 namespace dgc {
 
-// What data.type can name. keys_data.cpp and keys_speech.cpp have the keys, which go by what is said here.
+// A kind of data set that data.type can name. keys_data.cpp and keys_speech.cpp derive from these fields which keys it
+// has.
 struct DataType {
   std::string name;
   DataKind kind = DataKind::images;
-  bool is_folder = false;  // data.path
+  bool is_folder = false;  // whether data.path names its folder
 
-  // Of images:
-  int64_t own_side = 0;                               // of small ones that are padded and cropped
-  bool any_size = false;                              // a box is cut out of each and resized
-  Shape (*sample)(const ImageOptions&) = nullptr;     // Dataset::sample(), without opening it
+  // Fields of images:
+  int64_t own_side = 0;   // side of small images, which can be padded and cropped; 0: they cannot
+  bool any_size = false;  // images differ in size: a box is cut out of each and resized
+  Shape (*sample)(const ImageOptions&) = nullptr;     // Dataset::sample(), without opening the set
   int64_t (*classes)(const ImageOptions&) = nullptr;  // null: only the data can tell
   std::unique_ptr<ImageDataset> (*open)(const std::string& path, const ImageOptions&, Split) = nullptr;
 
-  // Of speech:
-  bool has_parts = false;  // data.train and data.test
+  // Fields of speech:
+  bool has_parts = false;  // whether there are data.train and data.test
   std::vector<Utterance> (*list)(const std::string& path, const std::vector<std::string>& parts, Split) = nullptr;
 };
 const std::vector<DataType>& data_types();

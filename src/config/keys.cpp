@@ -12,7 +12,7 @@ void describe(Key& key, bool) { key.kind = Kind::boolean; }
 
 void describe(Key& key, int64_t) {
   key.kind = Kind::integer;
-  key.maximum = 2147483647;  // so that every one fits an int
+  key.maximum = 2147483647;  // so that every integer fits an int
 }
 
 void describe(Key& key, uint64_t) {

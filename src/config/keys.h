@@ -24,11 +24,12 @@ struct Key {
   Kind kind = Kind::text;
   bool required = false;
   bool nullable = false;
-  std::optional<double> minimum, maximum, above, below;  // of a number, or of each in a list; above and below exclude
+  // Limits of a number, or of each number in a list; above and below are exclusive.
+  std::optional<double> minimum, maximum, above, below;
   size_t min_items = 0;
-  std::string pattern;               // of a text (ECMAScript)
-  std::vector<std::string> choices;  // of a choice
-  std::string selector;              // the "type" key this one's meaning hangs on; "": none
+  std::string pattern;               // regular expression for a text (ECMAScript)
+  std::vector<std::string> choices;  // what a choice may be
+  std::string selector;              // path of the "type" key that decides whether this key exists; "": none
   std::vector<std::string> types;    // the key exists for these types only; empty: for all
   bool free = false;                 // a run may be resumed with another value
 
@@ -54,7 +55,7 @@ using Keys = std::vector<Key>;
 const Keys& config_keys();  // owner: Config
 const Keys& layer_keys();   // owner: LayerOptions
 
-// Parts of config_keys(), one file each.
+// Parts of config_keys().
 void add_model_keys(Keys&);
 void add_data_keys(Keys&);
 void add_training_keys(Keys&);
@@ -63,7 +64,7 @@ void add_learning_rate_keys(Keys&);
 void add_exchange_keys(Keys&);
 void add_checkpoint_keys(Keys&);
 
-// How C++ types and JSON meet. `describe` fills in what the type alone says about a key.
+// Conversion between C++ types and JSON. describe() fills in what the C++ type alone says about a key.
 void describe(Key&, bool);
 void describe(Key&, int64_t);
 void describe(Key&, uint64_t);
@@ -125,13 +126,13 @@ class Section {
   explicit Section(Keys& keys, std::string prefix = "", Chain... chain)
       : keys_(keys), prefix_(std::move(prefix)), chain_(chain...) {}
 
-  // The key that decides which others exist. Comes first.
+  // Adds the key that decides which other keys of the section exist. Must be called first.
   template <class Part, class T>
   Key& select(const std::string& name, T Part::*member, const std::string& doc) {
     selector_ = join(name);
     return add(name, member, doc).must_be_given();
   }
-  // The same of a name that is one of some: a table's.
+  // Adds the same kind of key for a string that must be one of `choices`, the names of a table.
   template <class Part>
   Key& select(const std::string& name, std::string Part::*member, std::vector<std::string> choices,
               const std::string& doc) {
@@ -164,13 +165,13 @@ class Section {
     return inner(join(name), member);
   }
 
-  // Of a struct in C++ that is no section of its own in JSON.
+  // Keys of a member that is a struct in C++ and no section of its own in JSON.
   template <class Part, class T>
   auto part(T Part::*member) const {
     return inner(prefix_, member);
   }
 
-  // Of keys that exist for these types only.
+  // This section, for keys that exist for these types only.
   Section only(std::vector<std::string> types) const {
     Section section = *this;
     section.types_ = std::move(types);
@@ -202,7 +203,7 @@ class Section {
   std::vector<std::string> types_;
 };
 
-// What a speech model has in a section that others share.
+// Adds the keys of "data" that only speech models have.
 void add_speech_data_keys(const Section<Config, DataOptions Config::*>& data);
 
 }  // namespace dgc

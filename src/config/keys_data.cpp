@@ -14,7 +14,7 @@ void add_data_keys(Keys& keys) {
   const auto texts = types([](const DataType& t) { return t.kind == DataKind::text; });
   const auto all_but_text = types([](const DataType& t) { return t.kind != DataKind::text; });
 
-  constexpr int64_t kMostSamples = 100000000;  // an epoch's order takes 4 bytes of each
+  constexpr int64_t kMostSamples = 100000000;  // an epoch's order takes 4 bytes per sample
 
   auto data = Section<Config>(keys).section("data", &Config::data);
   data.select(

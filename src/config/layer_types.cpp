@@ -122,7 +122,7 @@ Made make_linear(const LayerOptions& o, int64_t in, const std::string&) {
   return std::make_unique<Linear>(linear);
 }
 
-// A layer of a list whose options are right and fit its input.
+// Makes layer i of a list. Throws UserError that names the layer if its options are wrong or do not fit its input.
 Made make_fitting_layer(const std::vector<LayerOptions>& layers, size_t i, const Shape& in) {
   try {
     auto layer = row_named(layer_types(), layers[i].type).make(layers[i], in[in.rank() - 1], std::to_string(i));
@@ -157,7 +157,7 @@ const Keys& layer_keys() {
     Section<LayerOptions> layer(keys);
     layer.select("type", &LayerOptions::type, names_of(layer_types()), "What the layer does");
     for (const LayerType& type : layer_types()) type.add_keys(layer.only({type.name}));
-    Keys grouped;  // those of one name beside each other
+    Keys grouped;  // keys of the same name lie side by side
     for (const Key& key : keys) {
       const auto last =
           std::find_if(grouped.rbegin(), grouped.rend(), [&](const Key& k) { return k.path == key.path; });

@@ -9,17 +9,19 @@
 
 namespace dgc {
 
-// What an entry of model.layers can name.
+// A type of layer that an entry of model.layers can name.
 struct LayerType {
   std::string name;
-  void (*add_keys)(const Section<LayerOptions>&);  // those that exist for this type; called with its section
-  // in: the last size of the layer's input, its channels or features; name: of the layer in its network.
+  void (*add_keys)(const Section<LayerOptions>&);  // adds the type's own keys; called with the type's section
+  // in: channels or features of the layer's input, which are the last size of its shape; name: the layer's name in its
+  // network.
   std::unique_ptr<Layer> (*make)(const LayerOptions&, int64_t in, const std::string& name);
 };
 const std::vector<LayerType>& layer_types();
 
-// model.layers one after another, named by position as in PyTorch's nn.Sequential. image: [height, width, channels].
-// Throws UserError that names the layer that does not fit its input, or whose options do not fit each other.
+// A network of model.layers one after another, which are named by position as in PyTorch's nn.Sequential. image:
+// [height, width, channels]. Throws UserError that names the layer that does not fit its input, or whose options do not
+// fit each other.
 Network make_layer_list(const std::vector<LayerOptions>& layers, const Shape& image);
 
 }  // namespace dgc

@@ -161,7 +161,7 @@ void complete_speech(Config& config, const Origin& origin) {
                     fmt::format("{} is even; use {} or {}", frames, frames - 1, frames + 1));
     }
   }
-  config.model.speech.classes = characters(config.data.speech.alphabet) + 1;  // and CTC's blank
+  config.model.speech.classes = characters(config.data.speech.alphabet) + 1;  // one more for CTC's blank
 }
 
 Network make_speech_network(const ModelOptions& o, const Shape& sample) {

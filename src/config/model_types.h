@@ -10,19 +10,19 @@ namespace dgc {
 
 using ModelSection = Section<Config, ModelOptions Config::*>;
 
-// What model.type can name.
+// A type of model that model.type can name.
 struct ModelType {
   std::string name;
   DataKind reads;
-  void (*add_keys)(const ModelSection&);     // those that exist for this type; called with its section
-  void (*complete)(Config&, const Origin&);  // decides what its keys leave open, and refuses what contradicts itself
-  int64_t (*classes)(const ModelOptions&);   // that its keys say; null: they do not
+  void (*add_keys)(const ModelSection&);     // adds the type's own keys; called with the type's section
+  void (*complete)(Config&, const Origin&);  // decides what the type's keys leave open, and refuses contradictions
+  int64_t (*classes)(const ModelOptions&);   // what the type's keys say; null: they do not say it
   Network (*make)(const ModelOptions&, const Shape& sample);
 };
 const std::vector<ModelType>& model_types();
 const ModelType& model_type(const ModelOptions&);
 
-// For a Dataset::sample(). Throws UserError where the layers do not fit one another or what they read, or
+// sample: as Dataset::sample() returns it. Throws UserError if the layers do not fit one another or the sample, or if
 // model.vocabulary is not known.
 Network make_network(const ModelOptions&, const Shape& sample);
 

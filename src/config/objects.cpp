@@ -1,6 +1,6 @@
 #include "config/check.h"
 
-// Between JSON objects and the structs behind a table of keys.
+// Conversion between JSON objects and the structs behind a table of keys.
 namespace dgc {
 
 const Json* find_path(const Json& object, const std::string& path) {
@@ -34,7 +34,7 @@ void read_object(const Keys& keys, const Json& checked, void* owner) {
 
 Json write_object(const Keys& keys, const void* owner) {
   Json object = Json::object();
-  // A selector comes before the keys that hang on it, so it is already there when they ask.
+  // A selector comes before the keys that depend on it, so selected_type() finds it in `object`.
   for (const Key& key : keys) {
     if (key.applies_to(selected_type(key, object))) set_path(object, key.path, key.get(owner));
   }

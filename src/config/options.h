@@ -26,17 +26,19 @@
 #include "optim/lr_schedule.h"
 #include "optim/sparsity_schedule.h"
 
-// What a config file says, as plain values, in the structs of those who read them. The defaults of their fields ARE the
-// defaults of the JSON keys that are bound to them; ranges and meanings are said with the keys, and configs/README.md
-// is made from both. A Config that load_config() returned is complete: every range is checked and every model/optimizer
-// "auto" is decided, except `device`, `threads` and the exchange's, which depend on the machine.
+// What a config file says, as plain values, in the structs of the code that reads them. The defaults of their fields
+// ARE the defaults of the JSON keys that are bound to them; ranges and meanings are said with the keys, and
+// configs/README.md is made from both. A Config that load_config() returned is complete: every range is checked and
+// every model/optimizer "auto" is decided, except `device`, `threads` and those of `exchange`, which depend on the
+// machine.
 namespace dgc {
 
 enum class Precision { fp32, tf32, bf16, fp16 };
 
 enum class DataKind { images, text, speech };
 
-// One entry of a layer list: a row of layer_types(), and the options of all. What is not its type's keeps its default.
+// One entry of a layer list: the name of a row of layer_types(), and the options of all types. Options of other types
+// keep their defaults.
 struct LayerOptions {
   std::string type = "relu";
   Conv2dOptions conv2d;
@@ -48,7 +50,7 @@ struct LayerOptions {
   bool operator==(const LayerOptions&) const = default;
 };
 
-// A row of model_types(), and the options of all. What is not its type's keeps its default.
+// The name of a row of model_types(), and the options of all types. Options of other types keep their defaults.
 struct ModelOptions {
   std::string type = "resnet";
   ResNetOptions resnet;  // once loaded, nothing is left automatic
@@ -63,9 +65,9 @@ struct ModelOptions {
 struct TextDataOptions {
   std::string train, valid, test;
   std::string vocabulary;                  // one word a line; empty: the words of `train`
-  std::optional<int64_t> vocabulary_size;  // of a vocabulary made from `train`: the most frequent ones
+  std::optional<int64_t> vocabulary_size;  // words of a vocabulary made from `train`: the most frequent ones
   int64_t bptt = 35;                       // words that a stream reads in a step, and that gradients go back through
-  int64_t eval_streams = 10;               // of an evaluation
+  int64_t eval_streams = 10;               // streams of an evaluation
   bool operator==(const TextDataOptions&) const = default;
 };
 
@@ -75,19 +77,19 @@ struct SpeechDataOptions {
   std::string alphabet = kEnglish;
   AudioOptions audio;
   OnBadExample on_bad_example = OnBadExample::refuse;
-  FeatureOptions features;  // its sample_rate: the audio's
+  FeatureOptions features;  // features.sample_rate is that of `audio`
   SpeechAugmentOptions augment;
   BucketOptions buckets;
   bool operator==(const SpeechDataOptions&) const = default;
 };
 
-// A row of data_types(), and the options of all kinds. What is not its type's keeps its default.
+// The name of a row of data_types(), and the options of all types. Options of other types keep their defaults.
 struct DataOptions {
   std::string type = "synthetic";
-  std::string path;                    // of all that is one folder
-  ImageOptions images;                 // the synthetic ones' seed: the config's
-  int64_t threads = 1;                 // that decode and augment, per rank
-  std::optional<int64_t> train_limit;  // use only the first so many: images, words, or utterances
+  std::string path;                    // the folder of the set, for types that have one
+  ImageOptions images;                 // images.synthetic.seed is the config's seed
+  int64_t threads = 1;                 // threads that decode and augment, per rank
+  std::optional<int64_t> train_limit;  // use only so many images, words or utterances, the first ones
   std::optional<int64_t> test_limit;
   TextDataOptions text;
   SpeechDataOptions speech;
@@ -97,7 +99,7 @@ struct DataOptions {
 struct TrainingOptions {
   int64_t epochs = 1;
   int64_t batch_per_worker = 32;     // images, streams of text, or utterances
-  std::optional<int64_t> max_steps;  // stop after so many, however many epochs that is
+  std::optional<int64_t> max_steps;  // stop after so many steps, whatever `epochs` says
   int64_t eval_every_epochs = 1;     // 0: only at the end
   int64_t eval_batch = 256;          // images, words of each stream, or utterances
   bool operator==(const TrainingOptions&) const = default;
@@ -107,8 +109,8 @@ enum class OptimizerType { sgd, dgc };
 
 struct OptimizerOptions {
   OptimizerType type = OptimizerType::sgd;
-  DgcOptions dgc{.sgd = {.momentum = 0.9}};  // also its keys in "exchange"; of type sgd, its `sgd` alone
-  int64_t max_skipped_steps = 100;           // in a row, as a gradient was not finite, before the run is given up
+  DgcOptions dgc{.sgd = {.momentum = 0.9}};  // has keys of "exchange" too; with type sgd only dgc.sgd counts
+  int64_t max_skipped_steps = 100;  // the run ends after so many steps in a row with gradients that are not finite
   // dgc only:
   SparsitySchedule sparsity;
   bool flush_at_end = false;  // send every residual before the final evaluation
@@ -118,14 +120,14 @@ struct OptimizerOptions {
 enum class CommunicatorType { automatic, single, threads, mpi, nccl };
 enum class DenseValues { fp32, fp16 };
 enum class Overlap { automatic, on, off };
-// What "exchange" says beside OptimizerOptions::dgc.
+// The keys of "exchange" that are not in OptimizerOptions::dgc.
 struct ExchangeOptions {
   CommunicatorType communicator = CommunicatorType::automatic;
   int64_t workers_per_group = 1;                 // dgc
   DenseValues dense_values = DenseValues::fp32;  // sgd
   Overlap overlap = Overlap::automatic;          // dgc
   double bucket_mb = 8;                          // MiB of gradient
-  int64_t failure_timeout_s = 10;                // several processes: until all know that one is gone; 0: no heartbeat
+  int64_t failure_timeout_s = 10;  // several processes: time until all know that one is gone; 0: no heartbeat
   bool operator==(const ExchangeOptions&) const = default;
 };
 
@@ -142,13 +144,13 @@ struct Config {
   std::string device = "auto";  // "auto", "cpu" or "cuda:N"
   Precision precision = Precision::fp32;
   int64_t workers_per_rank = 1;
-  int64_t ranks = 1;    // threads of this process; under a launcher the processes it started
+  int64_t ranks = 1;    // threads of this process; under a launcher the processes that it started
   int64_t threads = 0;  // compute threads per rank; 0: the machine's cores shared by its ranks
   ModelOptions model;
   DataOptions data;
   TrainingOptions training;
   OptimizerOptions optimizer;
-  LrSchedule learning_rate;  // its epochs: training.epochs
+  LrSchedule learning_rate;  // learning_rate.epochs is training.epochs
   ExchangeOptions exchange;
   CheckpointOptions checkpoint;
   std::string output = "runs/{name}";  // {name} is filled in when loaded

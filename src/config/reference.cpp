@@ -44,7 +44,7 @@ std::string allowed(const Key& key) {
 std::string default_words(const Key& key, const void* defaults) {
   if (key.required) return "**required**";
   const Json value = key.get(defaults);
-  if (value == "") return "";  // the meaning says what it then is
+  if (value == "") return "";  // the key's meaning says what an empty string does
   return fmt::format("`{}`", json_text(value));
 }
 
@@ -53,7 +53,7 @@ std::string table(const Keys& keys, const std::string& section, const void* defa
     std::string key, meaning;
     std::vector<std::string> types;
   };
-  std::vector<Row> rows;  // what is the same for several types is one
+  std::vector<Row> rows;  // keys that are the same for several types share a row
   for (const Key& key : keys) {
     const std::string top = key.path.find('.') == std::string::npos ? "" : key.path.substr(0, key.path.find('.'));
     if (top != section) continue;

@@ -7,7 +7,7 @@ namespace {
 
 Json object_schema(const Keys& keys, const std::string& section, const std::string& type);
 
-// One variant per type where the section has a "type": then an editor offers and accepts only that type's keys.
+// A section with a "type" has one variant per type, so that an editor offers and accepts only that type's keys.
 Json section_schema(const Keys& keys, const std::string& section) {
   const std::string selector = section.empty() ? "type" : section + ".type";
   for (const Key& key : keys) {
@@ -80,7 +80,7 @@ Json key_schema(const Key& key, const std::string& type) {
   return schema;
 }
 
-// The name of `path` right below `section`; "" where it is not inside.
+// The component of `path` right below `section`; "" if `path` is not inside `section`.
 std::string name_below(const std::string& path, const std::string& section) {
   if (!section.empty() && !path.starts_with(section + ".")) return "";
   const size_t start = section.empty() ? 0 : section.size() + 1;
@@ -94,7 +94,7 @@ Json object_schema(const Keys& keys, const std::string& section, const std::stri
   Json properties = Json::object(), required = Json::array();
   for (const Key& key : keys) {
     const std::string name = name_below(key.path, section);
-    // Inside a section with a type, or in its subsections, only what belongs to that type.
+    // A section with a type, and its subsections, have only keys that belong to that type.
     if (name.empty() || (!type.empty() && !key.applies_to(type))) continue;
     const std::string path = section.empty() ? name : section + "." + name;
     if (key.path == path) {

@@ -6,7 +6,7 @@
 
 #include "tensor/errors.h"
 
-// Tables of what a "type" key can name: one row each.
+// Tables of what a "type" key can name, with one row for each name.
 namespace dgc {
 
 template <class Row>

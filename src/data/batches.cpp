@@ -9,14 +9,15 @@ namespace dgc {
 Batches::Batches(std::unique_ptr<BatchSource> source, const PrefetchOptions& options)
     : source_(std::move(source)), count_(source_->count()) {
   DGC_CHECK(options.threads >= 1 && options.ahead >= 1, "prefetching needs a thread and a batch");
-  slots_.resize(static_cast<size_t>(std::max(options.ahead, options.threads)) + 1);  // one is in the caller's hands
+  slots_.resize(static_cast<size_t>(std::max(options.ahead, options.threads)) + 1);  // the caller holds one more
   for (int i = 0; i < options.threads; ++i) {
     threads_.emplace_back([this, i](const std::stop_token& stop) { run(i, stop); });
   }
 }
 
 Batches::~Batches() {
-  for (std::jthread& thread : threads_) thread.request_stop();  // all at once; each is joined as it is destroyed
+  // All threads stop at the same time, before the first of them is joined by its destructor.
+  for (std::jthread& thread : threads_) thread.request_stop();
 }
 
 const Batch* Batches::next() {

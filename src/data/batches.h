@@ -11,18 +11,19 @@
 
 namespace dgc {
 
-// What one worker trains on in a step, or an evaluation looks at at once: rows of images, of tokens, or of frames.
+// What one worker trains on in a step, or what an evaluation reads at once: rows of images, of tokens or of frames.
 struct Batch {
   int64_t step = 0;  // global step in training; number of the batch in evaluation
   int worker = 0;    // in [first_worker, first_worker + local_workers)
-  // What the network reads, one of the two.
+  // The network's input: values or tokens.
   std::vector<float> values;    // images [rows, height, width, channels], or frames of speech [rows, streams, features]
-  std::vector<int32_t> tokens;  // of text [rows, streams]: a row is one place in each of the texts read side by side
-  std::vector<int32_t> labels;  // one for each image, or for each token; of speech [streams, 1 + most]: how many, which
-  // Of speech:
-  std::vector<int32_t> lengths;           // [streams] frames of each utterance; 0: it is not there
-  std::vector<int32_t> samples;           // which utterance it is, of those that are there
-  std::vector<std::string> bad_examples;  // a sentence for each that could not be read, and was left out
+  std::vector<int32_t> tokens;  // of text [rows, streams]: a row has one word of each stream
+  // One label per image or token; of speech [streams, 1 + most_labels()]: the number of labels, then the labels.
+  std::vector<int32_t> labels;
+  // Speech only:
+  std::vector<int32_t> lengths;           // [streams] frames of each stream's utterance; 0: no utterance
+  std::vector<int32_t> samples;           // number of each utterance that is there, in the order of streams
+  std::vector<std::string> bad_examples;  // a sentence for each utterance that could not be read and was left out
 };
 
 struct PrefetchOptions {
@@ -51,8 +52,8 @@ class Batches {
   Batches(std::unique_ptr<BatchSource>, const PrefetchOptions&);
   ~Batches();  // waits for at most the sample that each thread has in hand
 
-  // Null when there is no more; valid until the next call. Throws what reading this batch threw, now and at every later
-  // call.
+  // Returns the next batch, which is valid until the next call; null past the last one. Throws what filling the batch
+  // threw, now and at every later call.
   const Batch* next();
 
  private:
@@ -72,11 +73,11 @@ class Batches {
   std::vector<Slot> slots_;
   bool handed_out_ = false;  // the caller has the current batch
 
-  std::mutex mutex_;  // guards what follows, and every slot's ready
+  std::mutex mutex_;  // guards the members below, and `ready` of every slot
   std::condition_variable_any room_, ready_;
   int64_t taken_ = 0;                  // batches that threads have begun
   int64_t current_ = 0;                // batch that the caller has, or gets next
-  std::vector<std::jthread> threads_;  // last: they stop before anything they use goes away
+  std::vector<std::jthread> threads_;  // declared last, so destroyed first: the threads use the members above
 };
 
 }  // namespace dgc

@@ -13,7 +13,7 @@ namespace dgc {
 
 enum class Split { train, valid, test };
 
-// What a model has to find the same in every set that it reads, in words: {"image shape", "28x28x1"}.
+// A property of a set, in words: {"image shape", "28x28x1"}.
 struct Trait {
   std::string name, value;
   bool operator==(const Trait&) const = default;
@@ -24,27 +24,29 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual int64_t size() const = 0;     // samples: images, words that are predicted, or utterances
-  virtual Shape sample() const = 0;     // of a row: [height, width, channels], [streams], or [streams, features]
-  virtual int64_t classes() const = 0;  // labels are in [0, classes()): of text, words of the vocabulary
-  // Of sequences that are padded to one length, each with labels of its own, the most that one has. 0: each row has a
-  // label, or each of its streams.
+  virtual Shape sample() const = 0;     // shape of a row: [height, width, channels], [streams], or [streams, features]
+  virtual int64_t classes() const = 0;  // labels are in [0, classes()); of text, the words of the vocabulary
+  // The most labels of one sequence, in sets of sequences that are padded to one length and have a list of labels each.
+  // 0: each row, or each stream of a row, has one label.
   virtual int64_t most_labels() const { return 0; }
 
-  virtual std::vector<Trait> traits() const = 0;  // the same names for every set of one kind
-  // What is the same only for sets that hold the same: how many samples, and a checksum. Throws UserError when a sample
-  // cannot be read.
+  virtual std::vector<Trait> traits() const = 0;  // equal in all sets that one model can read
+  // Properties that are equal only for sets with the same content: the number of samples, and a checksum. Throws
+  // UserError when a sample cannot be read.
   virtual std::vector<Trait> fingerprint() const = 0;
-  // What whoever uses the set should know, a sentence each, as of classes or utterances that are missing.
+  // What the user of the set should know, such as missing classes or utterances, with one sentence for each.
   virtual std::vector<std::string> remarks() const { return {}; }
 
-  // Sampling's samples are size(), its batch_per_worker rows. Throws UserError when that would be none.
+  // sampling.samples is size(), and sampling.batch_per_worker counts rows. Throws UserError if an epoch has no whole
+  // step.
   virtual int64_t steps_per_epoch(const Sampling&) const = 0;
   // The dataset must outlive the batches.
   virtual std::unique_ptr<Batches> training_batches(const WorkerBatches&, const PrefetchOptions&) const = 0;
-  // All of it once, in order, not augmented; the last batch may be smaller. batch: images, or places in each stream of
-  // a text; of utterances, as many as the set has streams.
+  // The whole set once, in order and not augmented; the last batch may be smaller. batch: images, or words of each
+  // stream of a text; for speech it must be the number of streams.
   virtual std::unique_ptr<Batches> evaluation_batches(int64_t batch, const PrefetchOptions&) const = 0;
-  // Rows of an evaluation. Of text size() is so many times its streams; of speech, the most that any batch can have.
+  // Number of rows of an evaluation: images, or words of each stream of a text; for speech, the most rows that a batch
+  // can have.
   virtual int64_t rows() const = 0;
 };
 

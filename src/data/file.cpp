@@ -12,7 +12,7 @@
 namespace dgc {
 namespace {
 
-constexpr size_t kLongestLine = size_t{1} << 20;  // of a file without lines, all would be read as one
+constexpr size_t kLongestLine = size_t{1} << 20;  // a file without line breaks would be read as one line
 
 }  // namespace
 

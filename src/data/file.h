@@ -29,18 +29,19 @@ class InputFile {
   gzFile file_;
 };
 
-// The whole file as it is, into memory that is used again. Throws UserError for one of more than `most` bytes, without
-// reading on: it may have no end.
+// Reads the whole file as it is into `out`, whose memory is used again. Throws UserError if the file has more than
+// `most` bytes, without reading on, because a file may have no end.
 void read_file(const std::string& path, size_t most, std::vector<uint8_t>& out);
 
-// Throws UserError where the system does not tell: a folder on the way is closed to this user, a name is too long.
+// Whether the file exists. Throws UserError if the system does not tell, because a folder on the way is closed to this
+// user or a name is too long.
 bool is_there(const std::string& path);
 
 // Throws UserError with `fix` ("run data/cifar10 to get it") unless path is a folder.
 void require_folder(const std::string& path, const std::string& fix);
 
-// Calls `line` for every line of a text file (also a gzip file) without its line break, where = "PATH: line N". Throws
-// UserError with `fix` when there is no such file.
+// Calls `line` for every line of a text file (also a gzip file) without its line break, and with where = "PATH: line
+// N". Throws UserError with `fix` when there is no such file.
 void for_each_line(const std::string& path, const std::string& fix,
                    const std::function<void(const std::string& line, const std::string& where)>& line);
 

@@ -10,22 +10,24 @@
 
 namespace dgc {
 
-// Who trains on what. The order of an epoch is one permutation by (seed, epoch); a step takes the next consecutive
-// workers * batch_per_worker of it, and worker w the w-th slice. So the global batch depends on the number of workers
-// times their batch alone, and the position in the data is one counter, the global step.
+// Which worker trains on which samples. The order of an epoch is one permutation by (seed, epoch); a step takes the
+// next workers * batch_per_worker samples of it, and worker w takes the w-th slice of these. So the global batch
+// depends on the number of workers times their batch alone, and the position in the data is one counter, the global
+// step.
 struct Sampling {
   int64_t samples = 0, workers = 1, batch_per_worker = 1;
   uint64_t seed = 0;
 
   int64_t global_batch() const { return workers * batch_per_worker; }
-  // The rest of an epoch, less than a global batch, is dropped. Throws UserError when that is everything.
+  // The rest of an epoch that does not fill a global batch is dropped. Throws UserError if an epoch has no whole global
+  // batch.
   int64_t steps_per_epoch() const;
 };
 
 // Looks up sample indices. Safe to call from several threads: an epoch's permutation is made once and shared.
 class Sampler {
  public:
-  // Epoch -> an order of at least steps_per_epoch() * global_batch() samples. It may be asked again for an epoch.
+  // Returns an order of at least steps_per_epoch() * global_batch() samples. May be called again for the same epoch.
   using Ordering = std::function<std::vector<int32_t>(int64_t epoch)>;
 
   explicit Sampler(const Sampling&);  // shuffled; throws UserError as steps_per_epoch() does
@@ -45,7 +47,7 @@ class Sampler {
   Sampling sampling_;
   Ordering ordering_;
   int64_t steps_per_epoch_;
-  // Two: threads that read ahead stand on both sides of an epoch's end for a while.
+  // Two orders are kept, because threads that read ahead are on both sides of an epoch's end for a while.
   mutable std::mutex mutex_;
   mutable Order orders_[2];
   mutable int64_t epochs_[2] = {-1, -1};
@@ -62,7 +64,7 @@ struct WorkerBatches {
     int64_t step = 0;
     int worker = 0;
   };
-  Place place(int64_t number) const;  // of the batch with this number, from 0
+  Place place(int64_t number) const;  // place of batch `number`, which counts from 0
 };
 
 // Which samples a batch has.

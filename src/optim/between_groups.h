@@ -4,10 +4,11 @@
 
 namespace dgc {
 
-// Groups of consecutive ranks, as if each were one rank: all of a group's ranks make the same calls with the same data.
+// A communicator between groups of consecutive ranks, in which each group counts as one rank. All ranks of a group make
+// the same calls with the same data.
 class BetweenGroups final : public Communicator {
  public:
-  // `all` must outlive it.
+  // `all` must outlive this communicator.
   BetweenGroups(Communicator& all, int ranks_per_group);
 
   std::string name() const override { return all_.name(); }
@@ -16,8 +17,8 @@ class BetweenGroups final : public Communicator {
   bool between_processes() const override { return all_.between_processes(); }
   bool recordable() const override { return all_.recordable(); }
 
-  // A group's ranks bring a part of its data each, so that between groups everything travels once. Where the data
-  // cannot be divided evenly every rank brings all of it to those of its number in the other groups.
+  // Each rank of a group brings an equal part of the group's data, so that all data travel once between groups. If the
+  // data cannot be divided evenly, each rank exchanges all data with the ranks that have its place in the other groups.
   void all_gather(Device&, const void* mine, void* all, size_t bytes) override;
   void gather_shards(Device&, std::span<const float* const> local_workers, float* mine, size_t n) override;
   void barrier(Device& device) override { all_.barrier(device); }
@@ -27,8 +28,8 @@ class BetweenGroups final : public Communicator {
 
  private:
   Communicator& all_;
-  int ranks_per_group_, place_;               // of this rank in its group
-  std::unique_ptr<Communicator> same_place_;  // one rank of each group
+  int ranks_per_group_, place_;               // place_: this rank's number within its group
+  std::unique_ptr<Communicator> same_place_;  // the ranks that have this place, one of each group
 };
 
 }  // namespace dgc

@@ -12,7 +12,8 @@ size_t bytes_of(int64_t halves) { return static_cast<size_t>(halves) * kHalfByte
 
 int64_t all_workers(const OptimizerContext& c) { return int64_t{c.communicator.size()} * c.local_workers; }
 
-// Shards of whole cache lines, all equal: then a rank's shard is its workers' shards, one after another.
+// The length of a shard. All shards have the same length, in whole cache lines, so a rank's shard is its workers'
+// shards, one after another.
 int64_t shard_halves(const OptimizerContext& c) {
   const auto floats = static_cast<size_t>((c.layout.extent() + 1) / kHalvesPerFloat);
   return kHalvesPerFloat * static_cast<int64_t>(shard_size(floats, static_cast<int>(all_workers(c))));
@@ -48,7 +49,7 @@ Fp16AllReduce::Fp16AllReduce(const OptimizerContext& context)
   all_ = Buffer(device, bytes_of(row_));
 }
 
-// The arena, or a local worker's shard (1 ...) as if it were one.
+// The range of the whole arena (0), or that of a local worker's shard (1 + the worker's number).
 DgcDense Fp16AllReduce::range(int64_t which) const {
   const int64_t numel = which == 0 ? extent() : own_numel_[static_cast<size_t>(which - 1)];
   return {static_cast<const DgcRange*>(ranges_.data()) + which, 1, numel};

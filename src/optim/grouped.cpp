@@ -15,7 +15,7 @@ class Grouped final : public Optimizer {
       : members_(members), local_members_(std::min(workers_per_group, members.local_workers)) {
     DGC_CHECK(members.local_workers % local_members_ == 0 && workers_per_group % local_members_ == 0,
               "groups lie within ranks, or ranks within groups");
-    const int ranks = workers_per_group / local_members_;  // of a group
+    const int ranks = workers_per_group / local_members_;  // ranks of a group
     Communicator& all = members.communicator;
     DGC_CHECK(all.size() % ranks == 0, "groups are of one size");
     if (ranks > 1) {
@@ -53,7 +53,7 @@ class Grouped final : public Optimizer {
     return bytes;
   }
 
-  // Of a group, its first worker's.
+  // The state of a group counts as that of the group's first local worker.
   std::vector<NamedState> state() const override {
     std::vector<NamedState> all = optimizer_->state();
     for (NamedState& state : all) {
@@ -64,10 +64,10 @@ class Grouped final : public Optimizer {
 
  private:
   OptimizerContext members_;
-  int local_members_;                     // of a group, on this rank
+  int local_members_;                     // the workers of a group on this rank
   std::unique_ptr<Communicator> inside_;  // the ranks of this rank's group
-  std::optional<BetweenGroups> between_;  // where that is more than one
-  std::vector<OrderedReduce> sums_;       // of each group that has workers here
+  std::optional<BetweenGroups> between_;  // set if a group has several ranks
+  std::vector<OrderedReduce> sums_;       // one for each group that has workers on this rank
   std::vector<float*> combined_;
   std::unique_ptr<Optimizer> optimizer_;
 };

@@ -6,7 +6,7 @@
 
 namespace dgc {
 
-// The learning rate as a function of the epoch, a fraction while an epoch runs (step / steps per epoch).
+// The learning rate as a function of the epoch, which is a fraction while an epoch runs (step / steps per epoch).
 struct LrSchedule {
   enum class Type {
     constant,     // base
@@ -30,17 +30,17 @@ struct LrSchedule {
   bool operator==(const LrSchedule&) const = default;
 };
 
-// What a plateau schedule has seen. The only state of a schedule; saved with a checkpoint.
+// What a plateau schedule has seen. Other schedules have no state. Checkpoints save the state.
 struct PlateauState {
   double best = std::numeric_limits<double>::infinity();
-  int64_t bad = 0;       // evaluations since then
-  int64_t plateaus = 0;  // met so far
+  int64_t bad = 0;       // evaluations since the best one, or since the last plateau
+  int64_t plateaus = 0;  // plateaus met so far
 };
 
 double learning_rate_at(const LrSchedule& schedule, double epoch, const PlateauState& plateau = {});
 
-// After an evaluation: PyTorch's ReduceLROnPlateau, mode "min", relative threshold. A NaN loss counts as no
-// improvement.
+// The state after an evaluation with this loss, as in PyTorch's ReduceLROnPlateau with mode "min" and a relative
+// threshold. A NaN loss counts as no improvement.
 PlateauState plateau_after(const LrSchedule& schedule, PlateauState state, double loss);
 
 }  // namespace dgc

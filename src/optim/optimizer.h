@@ -14,7 +14,7 @@
 
 namespace dgc {
 
-// Where an optimizer lives: one per rank. All of it must outlive the optimizer.
+// Where an optimizer runs. Each rank has one optimizer, which all members must outlive.
 struct OptimizerContext {
   Backend& backend;
   Communicator& communicator;
@@ -23,31 +23,31 @@ struct OptimizerContext {
 };
 
 struct StepArgs {
-  std::span<float* const> gradients;  // what combine() returned; scratch afterwards
+  std::span<float* const> gradients;  // what combine() returned; step() may overwrite them
   const Arena& weights;               // shared by the rank's workers
-  StepRecord& record;                 // begun; judged before step()
+  StepRecord& record;                 // has begun, and is judged before step()
 };
 
-// What an optimizer that works beside the backward pass measures, from its first step on, on this rank.
+// The time of an exchange that overlaps the backward pass: the sum of all steps on this rank.
 struct ExchangeTime {
   int64_t steps = 0;
-  double seconds = 0;  // of compression and exchange
-  double hidden = 0;   // of them, while gradients were being computed
+  double seconds = 0;  // time of compression and exchange
+  double hidden = 0;   // the part of `seconds` in which gradients were still being computed
 };
 
-// As if every worker had a rank of its own, whether or not it has.
+// What each worker sends in a step, counted as if every worker had a rank of its own.
 struct StepBytes {
-  int64_t sent = 0;   // by each worker in a step: its whole message and its part of the dense tensors
+  int64_t sent = 0;   // a worker's whole message and its part of the dense tensors
   int64_t dense = 0;  // what a dense fp32 exchange sends: 4 bytes per parameter
   Transport transport = Transport::dense;
-  bool split = false;    // sparse, but split and reduced
-  int64_t in_group = 0;  // what each worker adds to its group's sum, besides; 0: no groups
+  bool split = false;    // whether a sparse exchange is split and reduced
+  int64_t in_group = 0;  // what each worker sends for the sum of its group, not counted in `sent`; 0: no groups
 };
 
 // Memory that a checkpoint must keep.
 struct NamedState {
-  std::string name;  // "u", "v", "momentum"
-  int worker = -1;   // local worker, or -1: the rank's, and the same bits on every rank; of a group: its first here
+  std::string name;  // "u", "v", "residual", "momentum"
+  int worker = -1;   // local worker, for a group its first one; -1: state of the rank, the same bits on every rank
   const Arena* arena = nullptr;
 };
 
@@ -56,43 +56,43 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // Makes ready for the next step, which follows, at this sparsity (sgd ignores it). Returns a number that changes with
-  // what the step queues: the key under which a backend may record it.
+  // Prepares the step that follows, at this sparsity, which SGD ignores. Returns a number that changes if the step
+  // queues other work than the last one: the key under which a backend may record the step.
   virtual uint64_t prepare(double sparsity) = 0;
 
-  // What may be done before all gradients are there. A step that calls begin() with what step() will get, and ready()
-  // for every stretch of parameters whose gradients a local worker has, the last ones first, has to settle() before it
-  // makes any other collective. None of these changes anything for good.
+  // Work that overlaps the backward pass. begin() takes the arguments that step() will get. ready() is called for every
+  // stretch of parameters whose gradients a local worker has, the last parameters first. A step that has called begin()
+  // must call settle() before any other collective. None of the three changes anything for good.
   virtual void begin(const StepArgs&) {}
-  virtual void ready(int /*local_worker*/, int /*first_param*/) {}  // those from first_param on are complete
-  virtual void settle() {}  // returns when all that has been started is done; throws what went wrong there
+  virtual void ready(int /*local_worker*/, int /*first_param*/) {}  // gradients from first_param on are complete
+  virtual void settle() {}  // waits for all work that has been started; throws what that work threw
   virtual std::optional<ExchangeTime> exchange_time() const { return std::nullopt; }
 
-  // Collective; queued. From an arena per local worker, each the mean over its own batch, those that the record is to
-  // judge and step() to take: the same, unless workers form groups.
+  // Collective; queued. gradients: an arena per local worker, each with the mean over the worker's own batch. Returns
+  // the gradients that the record judges and step() takes: the same ones, unless workers form groups.
   virtual std::span<float* const> combine(std::span<float* const> gradients) { return gradients; }
 
-  // Collective; queued. What went wrong comes with the record's report. A step that the record skips changes nothing.
+  // Collective; queued. StepRecord::take() reports what went wrong. A step that the record skips changes nothing.
   virtual void step(const StepArgs&) = 0;
-  virtual StepBytes bytes() const = 0;  // of one step, as prepared
+  virtual StepBytes bytes() const = 0;  // for a step as prepared
 
-  // Collective; queued. Sends all that is still held back, once, as plain SGD; before the final evaluation. Gradients
-  // are not looked at. An optimizer that holds nothing back does nothing.
+  // Collective; queued. Sends everything that workers still hold back, once, before the final evaluation, and applies
+  // it as plain SGD. Ignores the gradients. The default does nothing.
   virtual void flush(const StepArgs&) {}
 
-  virtual std::vector<NamedState> state() const = 0;  // after a step, until the next prepare()
+  virtual std::vector<NamedState> state() const = 0;  // valid after a step, until the next prepare()
 };
 
 struct SgdOptions {
   double momentum = 0;
   double weight_decay = 0;
   bool nesterov = false;
-  std::optional<double> clip_norm{};  // of the mean gradient over all workers, over all parameters
-  bool half = false;                  // make_sgd: gradients travel in fp16, what rounding takes away is held back
+  std::optional<double> clip_norm{};  // limit for the norm of the mean gradient over all workers, over all parameters
+  bool half = false;                  // make_sgd only: gradients travel in fp16, and rounding errors are held back
   bool operator==(const SgdOptions&) const = default;
 };
 
-// Dense momentum SGD on the mean of all workers' gradients, PyTorch's formulas (kernels/backend.h, SgdArgs).
+// Dense momentum SGD on the mean of all workers' gradients, with PyTorch's formulas (SgdArgs in kernels/op_args.h).
 std::unique_ptr<Optimizer> make_sgd(const OptimizerContext&, const SgdOptions&);
 
 }  // namespace dgc

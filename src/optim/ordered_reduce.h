@@ -9,12 +9,13 @@
 namespace dgc {
 
 // Sums n floats over all workers, one after another in worker order, so that the bits do not depend on how the workers
-// are spread over ranks: every rank sums one shard, then all gather the shards. A ring's traffic.
+// are spread over ranks: every rank sums one shard, and an all-gather brings the sums to all ranks. The traffic is that
+// of a ring.
 class OrderedReduce {
  public:
   OrderedReduce(Backend&, Communicator&, int local_workers, int64_t n);
 
-  // Collective. Device memory [n], valid until the next call.
+  // Collective. local_workers: device memory [n] each. Returns device memory [n], valid until the next call.
   float* run(std::span<const float* const> local_workers);
 
  private:
@@ -22,7 +23,7 @@ class OrderedReduce {
   Communicator& communicator_;
   int64_t n_, shard_;
   Buffer rows_;  // this rank's shard of every worker; empty with one rank
-  Buffer mine_;  // their sum
+  Buffer mine_;  // the sum of those rows
   Buffer sum_;
   std::vector<const float*> row_pointers_;
 };

@@ -31,7 +31,8 @@ class Sgd final : public Optimizer {
     float* const sum = half_ ? exchange_half(args) : exchange(args);
     const Range range(context_.backend, "apply");
     if (options_.clip_norm) context_.backend.sum_squares({sum, {extent}}, &clip()->square);
-    // In halves the mean is summed, without the loss scale: what was held back must not change with that.
+    // exchange_half() has divided the gradients by the number of workers and by the loss scale before the sum, because
+    // residuals must not depend on the loss scale.
     ClipArgs rule = unclipped(args);
     if (half_) {
       rule.divisor = 1;
@@ -63,15 +64,15 @@ class Sgd final : public Optimizer {
   }
 
  private:
-  // In device memory.
+  // A Clip lies in device memory.
   struct Clip {
-    double square = 0;     // of the sum of all workers' gradients
-    StepControl unscaled;  // with a loss scale of 1
+    double square = 0;     // squared norm of the sum of all workers' gradients
+    StepControl unscaled;  // a control with a loss scale of 1
     float scale = 0;
   };
   Clip* clip() const { return static_cast<Clip*>(clip_.data()); }
 
-  // Of the mean over all workers. Any squares will do.
+  // The rule for the mean over all workers, without clipping. Without a limit the squares do not matter.
   ClipArgs unclipped(const StepArgs& args) const {
     return {.squares = &args.record.local(0)->square,
             .count = 1,
@@ -95,7 +96,7 @@ class Sgd final : public Optimizer {
 
   OptimizerContext context_;
   SgdOptions options_;
-  // One or the other.
+  // Exactly one of these two is set.
   std::optional<OrderedReduce> reduce_;
   std::optional<Fp16AllReduce> half_;
   Arena momentum_;

@@ -18,30 +18,32 @@ struct StepResult {
   bool stop = false;     // some rank was asked to stop
 };
 
-// The numbers of one step, on the device: what it starts from, what the workers tell each other, what is decided from
-// it. The host only queues; what came out it learns from take(), up to kQueued steps later, so that it need not wait.
+// The numbers of one step, on the device: what the step starts from, what the workers tell each other, and what follows
+// from that. The host only queues work. It gets the result from take(), up to kQueued steps later, so that it need not
+// wait for the device.
 class StepRecord {
  public:
   static constexpr size_t kQueued = 2;
 
-  // All must outlive it.
+  // The backend and the communicator must outlive the record.
   StepRecord(Backend&, Communicator&, int local_workers);
 
   void begin(const StepInput&);
-  StepControl* control() const { return static_cast<StepControl*>(memory_.data()); }  // device memory, as are the next
+  // control() and local() return device memory.
+  StepControl* control() const { return static_cast<StepControl*>(memory_.data()); }
   WorkerShare* local(int worker) const { return static_cast<WorkerShare*>(local_.data()) + worker; }
 
-  // Adds the squares of the local workers' gradients, of n elements each, to their shares. Where there are fewer
-  // gradients than workers, as many consecutive workers share each.
+  // Writes the squared norms of the local workers' gradients, of n elements each, into the workers' shares. If there
+  // are fewer gradients than workers, each gradient counts for the same number of consecutive workers.
   void measure(std::span<float* const> gradients, int64_t n);
-  // Collective. Exchanges the shares of all workers, known to every rank before anything is touched for good, and
-  // decides whether all skip this step together.
+  // Collective. Brings the shares of all workers to every rank, before the step changes anything for good, and decides
+  // whether all workers skip the step.
   void judge();
 
   // Queues the report of this step. At most kQueued reports wait to be taken.
   void finish();
-  // Of the oldest finished step; waits for it. Throws UserError when a worker's message could not be used, PeerFailed
-  // when another rank has failed.
+  // Returns the result of the oldest finished step, and waits for that step. Throws UserError when a worker's message
+  // could not be used, PeerFailed when another rank has failed.
   StepResult take();
 
   // What a checkpoint keeps: the loss scale and how long it has held.

@@ -12,15 +12,15 @@ struct RgbImage {
   std::vector<uint8_t> pixels;  // [height, width, 3]
 };
 
-// Decodes a JPEG or PNG file's bytes, told apart by their first bytes and not by the name (ImageNet has a PNG among its
-// .JPEG). Everything becomes 8-bit RGB: grey and palettes are expanded, 16 bits cut to the upper 8, alpha dropped, CMYK
-// multiplied out. `out`'s memory is used again. Throws UserError naming the file when it is damaged, of another kind,
-// or of more than kMostPixels pixels.
+// Decodes the bytes of a JPEG or PNG file. The first bytes tell which of the two it is, not the name (ImageNet has a
+// PNG among its .JPEG). Everything becomes 8-bit RGB: grey and palettes are expanded, 16 bits cut to the upper 8, alpha
+// dropped, CMYK multiplied out. `out`'s memory is used again. Throws UserError that names the file when it is damaged,
+// of another kind, or of more than kMostPixels pixels.
 void decode_image(std::span<const uint8_t> bytes, const std::string& name, RgbImage& out);
 
 constexpr int64_t kMostPixels = 100'000'000;
 
-// The two halves, one file each, and what both call before they allocate.
+// decode_image() calls one of the first two, which call check_image_size() before they allocate.
 void decode_jpeg(std::span<const uint8_t> bytes, const std::string& name, RgbImage& out);
 void decode_png(std::span<const uint8_t> bytes, const std::string& name, RgbImage& out);
 void check_image_size(int64_t height, int64_t width, const std::string& name);

@@ -9,8 +9,8 @@
 namespace dgc {
 namespace {
 
-// A warning leaves pixels that are made up, except this one: some writers pad between markers, and all pixels are
-// there.
+// A warning means that some pixels are made up. This one does not: some programs pad between markers, and all pixels
+// are there.
 bool harmless(const char* warning) { return std::strstr(warning, "extraneous bytes before marker") != nullptr; }
 
 // JPEG files with CMYK come from Adobe's programs, which store inverted inks: 255 is no ink.
@@ -23,8 +23,8 @@ void cmyk_to_rgb(const std::vector<uint8_t>& cmyk, uint8_t* rgb) {
 }  // namespace
 
 void decode_jpeg(std::span<const uint8_t> bytes, const std::string& name, RgbImage& out) {
-  // A new one for each file: a used one keeps the tables of the file before, also of a damaged one, and would decode a
-  // file that lacks its own with them.
+  // Each file gets a new decompressor: a used one keeps the tables of the file before, even of a damaged file, and
+  // would decode a file without tables with them.
   const std::unique_ptr<void, decltype(&tjDestroy)> decompressor(tjInitDecompress(), tjDestroy);
   const tjhandle handle = decompressor.get();
   DGC_CHECK(handle != nullptr, "tjInitDecompress");

@@ -10,8 +10,8 @@ namespace dgc {
 namespace {
 
 constexpr int kClasses = 10;
-constexpr uint64_t kMostBytes = uint64_t{1} << 34;  // a gzip file of a few MiB may unpack to that
-constexpr uint32_t kMostPixels = 4096;              // per side: beyond it the header is damaged, not the picture large
+constexpr uint64_t kMostBytes = uint64_t{1} << 34;  // a gzip file of a few MiB may unpack to this much
+constexpr uint32_t kMostPixels = 4096;  // per side; a header with more is damaged, not one of a large picture
 
 struct Idx {
   std::string path;
@@ -53,7 +53,7 @@ Idx read(const std::string& path, uint32_t dimensions) {
     throw_user_error("{}: its header promises {} bytes of data, which are more than the {} GiB that may be", path,
                      expected, kMostBytes >> 30);
   }
-  const uint64_t actual = file.append(idx.bytes, expected + 1);  // one more, to see the end (and gzip's checksum)
+  const uint64_t actual = file.append(idx.bytes, expected + 1);  // one byte more, to see the end (and gzip's checksum)
   if (actual < expected) {
     throw_user_error("{}: truncated: its header promises {} bytes of data, it has {}", path, expected, actual);
   }

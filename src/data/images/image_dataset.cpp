@@ -45,7 +45,7 @@ std::vector<Trait> ImageDataset::traits() const {
           {"number of classes", fmt::format("{}", classes())}};
 }
 
-// The checksum is of a few images from all over the set.
+// The checksum covers a few images from all over the set.
 std::vector<Trait> ImageDataset::fingerprint() const {
   constexpr int64_t kImages = 16;
   std::vector<float> image(static_cast<size_t>(shape().numel()));

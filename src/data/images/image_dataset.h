@@ -36,11 +36,11 @@ class Draw {
 // Labelled images of one shape.
 class ImageDataset : public Dataset {
  public:
-  virtual ImageShape shape() const = 0;  // of what read() writes
+  virtual ImageShape shape() const = 0;  // shape of what read() writes
 
-  // Writes sample i, normalised, as fp32 [height, width, channels], and returns its label in [0, classes()). With a
-  // draw it is augmented; without (evaluation) it is not. Safe to call from several threads. Throws UserError that
-  // names the file when it cannot be decoded.
+  // Writes sample i, normalised, as fp32 [height, width, channels], and returns its label in [0, classes()). The image
+  // is augmented if there is a draw, and not without one (evaluation). Safe to call from several threads. Throws
+  // UserError that names the file when the image cannot be decoded.
   virtual int32_t read(int64_t i, const Draw* draw, float* out) const = 0;
 
   Shape sample() const final { return {shape().height, shape().width, shape().channels}; }

@@ -16,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Sorted by bytes, so that the order does not depend on the file system or the locale. Hidden ones are left out.
+// The wanted names in a folder, sorted by bytes so that the order does not depend on the file system or the locale.
+// Hidden files are left out.
 template <typename Wanted>
 std::vector<std::string> names_in(const std::string& folder, const Wanted& wanted) {
   std::vector<std::string> names;

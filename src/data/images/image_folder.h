@@ -10,12 +10,13 @@
 
 namespace dgc {
 
-// ROOT/train/CLASS/*.jpg, .jpeg or .png, and the same below ROOT/val or ROOT/test. Classes are numbered by the sorted
-// names of ROOT/train's folders. Training: random-resized-crop, and a flip if wanted. Evaluation: the shorter side
-// becomes round(size * 256 / 224), and the centre is cut out. Only names are read at the start; images when wanted.
+// Images in ROOT/train/CLASS/*.jpg, .jpeg or .png, and likewise below ROOT/val or ROOT/test. Classes are numbered by
+// the sorted names of ROOT/train's folders. In training, an image gets a random-resized-crop and, if wanted, a flip. In
+// evaluation, the shorter side becomes round(size * 256 / 224), and the centre is cut out. The constructor reads names
+// only, and read() opens an image.
 class ImageFolder final : public ImageDataset {
  public:
-  // Throws UserError naming a missing or empty folder, or a class that is not in ROOT/train.
+  // Throws UserError that names a missing or empty folder, or a class that is not in ROOT/train.
   ImageFolder(const std::string& root, Split, int64_t image_size, const AugmentOptions&, Normalizer,
               const std::string& fix);
 
@@ -23,7 +24,7 @@ class ImageFolder final : public ImageDataset {
   ImageShape shape() const override { return {image_size_, image_size_, 3}; }
   int64_t classes() const override { return static_cast<int64_t>(class_names_.size()); }
   int32_t read(int64_t i, const Draw* draw, float* out) const override;
-  std::vector<std::string> remarks() const override;  // of classes without an image
+  std::vector<std::string> remarks() const override;  // names the classes without an image
 
   const std::vector<std::string>& class_names() const { return class_names_; }
   std::string path(int64_t i) const;

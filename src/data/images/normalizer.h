@@ -7,7 +7,7 @@
 
 namespace dgc {
 
-// y = (pixel / 255 - mean) / std per channel; for whole pixels by table.
+// y = (pixel / 255 - mean) / std per channel. Whole pixels have a table.
 class Normalizer {
  public:
   explicit Normalizer(const NormalizeOptions&);
@@ -15,7 +15,7 @@ class Normalizer {
   int64_t channels() const { return static_cast<int64_t>(mean_.size()); }
   // 256 values for each channel, one channel after the other.
   const float* table() const { return table_.data(); }
-  // In place, for pixels that a resize has made fractional. values: [pixels, channels] in 0 ... 255.
+  // Works in place, for pixels that a resize has made fractional. values: [pixels, channels] in 0 ... 255.
   void apply(float* values, int64_t pixels) const;
 
  private:

@@ -6,7 +6,8 @@
 #include "data/images/image_dataset.h"
 #include "data/images/options.h"
 
-// The sets of images that data.type can name. They throw UserError, naming the file and what is wrong with it.
+// These functions open the sets of images that data.type can name. They throw UserError that names the file and says
+// what is wrong with it.
 namespace dgc {
 
 // path: the set's folder.

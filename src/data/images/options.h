@@ -9,14 +9,14 @@ namespace dgc {
 // What training does to an image; evaluation never does.
 struct AugmentOptions {
   int64_t pad_crop = 0;  // pad every side with this many raw zeros, then cut the image's size out at a random place
-  bool flip = false;     // mirror left to right, every second time
+  bool flip = false;     // mirror left to right with probability 1/2
   // image_folder only: the random-resized-crop's share of the image's area, and its width / height.
   double min_scale = 0.08, max_scale = 1;
   double min_ratio = 0.75, max_ratio = 4.0 / 3.0;
   bool operator==(const AugmentOptions&) const = default;
 };
 
-// y = (pixel / 255 - mean) / std, with a positive std: a value of each for every channel.
+// y = (pixel / 255 - mean) / std, with one mean and one positive std per channel.
 struct NormalizeOptions {
   std::vector<float> mean, std;
 };
@@ -30,10 +30,10 @@ struct SyntheticOptions {
   bool operator==(const SyntheticOptions&) const = default;
 };
 
-// What the sets of images differ in.
+// Options of all sets of images.
 struct ImageOptions {
   AugmentOptions augment{};
-  int64_t pad_to = 0;        // mnist, fashion_mnist, cifar10: raw zeros around the image up to this side; 0: as it is
+  int64_t pad_to = 0;        // mnist, fashion_mnist, cifar10: raw zeros around the image up to this side; 0: no zeros
   int64_t image_size = 224;  // image_folder: side of the square that read() writes
   SyntheticOptions synthetic{};
   bool operator==(const ImageOptions&) const = default;

@@ -9,7 +9,7 @@ namespace {
 constexpr uint64_t kTries = 10;
 static_assert(kTries * 4 == kRandomCropSlots && kRandomCropSlots < Draw::kSlots);
 
-// Bounds count as floats, whose rounding results depend on.
+// Bounds are rounded to float, because the boxes depend on this rounding, and results must stay the same.
 double bound(double option) { return static_cast<float>(option); }
 
 double between(double low, double high, float uniform) { return low + (high - low) * static_cast<double>(uniform); }

@@ -18,11 +18,12 @@ struct ResizeTaps {
   std::vector<float> weight;
 };
 
-// A triangle centred on the output pixel, one source pixel wide when enlarging (bilinear) and as wide as an output
-// pixel when shrinking, so that every source pixel counts (no aliasing); cut off at the border and normalised to sum 1.
+// Makes the taps of a triangle filter that is centred on the output pixel. The filter is one source pixel wide when
+// enlarging (bilinear) and as wide as an output pixel when shrinking, so that every source pixel counts (no aliasing).
+// It is cut off at the border and normalised to sum 1.
 void make_taps(const ResizeAxis&, ResizeTaps& out);
 
-// What a resize works with, kept between calls.
+// Memory of resize_rgb() that is kept between calls.
 struct ResizeScratch {
   ResizeTaps rows, columns;
   std::vector<float> narrowed;

@@ -8,8 +8,8 @@ namespace dgc {
 namespace {
 
 constexpr int64_t kGrid = 4;
-constexpr int64_t kMostNumbers = 1 << 26;  // of an image, and of all patterns
-constexpr uint32_t kShifts = 1 << 14;      // different stretches of noise
+constexpr int64_t kMostNumbers = 1 << 26;  // limit for the values of an image, and for those of all patterns
+constexpr uint32_t kShifts = 1 << 14;      // number of different stretches of noise
 
 }  // namespace
 

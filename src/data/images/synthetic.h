@@ -9,7 +9,8 @@
 namespace dgc {
 
 // Image i belongs to class i % classes and is the class's pattern, a coarse grid of normal random values, plus noise.
-// Both splits share the patterns. Costs one addition per value: a benchmark measures the training, not the data.
+// Both splits share the patterns. A value costs one addition, so that a benchmark measures the training and not the
+// data.
 class SyntheticImages final : public ImageDataset {
  public:
   SyntheticImages(const SyntheticOptions&, Split);  // throws UserError for sizes below 1

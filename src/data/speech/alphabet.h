@@ -22,11 +22,11 @@ class Alphabet {
   explicit Alphabet(const std::string& characters);
 
   int64_t classes() const { return static_cast<int64_t>(characters_.size()) + 1; }  // with the blank
-  const std::string& character(int32_t label) const;                                // 1 ... classes() - 1
-  std::optional<int32_t> space() const;                                             // its label, where it has one
+  const std::string& character(int32_t label) const;                                // label: 1 ... classes() - 1
+  std::optional<int32_t> space() const;  // the space's label; none: no space in the alphabet
 
-  // Spaces at the ends are dropped, several in a row are one. Throws BadExample, which begins with `name`, for an empty
-  // text or a character outside the alphabet.
+  // The labels of the characters of single_spaced(text). Throws BadExample, whose message begins with `name`, for an
+  // empty text or a character outside the alphabet.
   std::vector<int32_t> labels(std::string_view text, const std::string& name) const;
   std::string text(std::span<const int32_t> labels) const;
 
@@ -35,7 +35,7 @@ class Alphabet {
   std::map<std::string, int32_t, std::less<>> labels_;
 };
 
-// As Alphabet::labels() sees a text: words between single spaces.
+// The text with single spaces between words and none at the ends.
 std::string single_spaced(std::string_view text);
 
 }  // namespace dgc

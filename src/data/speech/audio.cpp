@@ -29,7 +29,7 @@ void check_rate(int rate, const std::string& name, const AudioOptions& o) {
   }
 }
 
-// In pieces: memory grows with what is there, whatever the header promises.
+// Reads in pieces, so that memory grows with what is there, whatever the header promises.
 void read_samples(SoundFile& file, const std::string& name, const AudioOptions& o, std::vector<float>& out) {
   constexpr int64_t kPiece = 1 << 16;
   const auto most = static_cast<int64_t>(o.max_seconds * file.rate());
@@ -46,7 +46,7 @@ void read_samples(SoundFile& file, const std::string& name, const AudioOptions& 
                       file.samples());
   }
   if (out.empty()) throw_bad_example("{}: the file holds no samples; remove it, or get it again", name);
-  // Their squares and their resampling must stay finite. NaN is not below the limit either.
+  // The squares of the samples and the resampled samples must stay finite. NaN fails the comparison too.
   if (!std::all_of(out.begin(), out.end(), [](float x) { return std::fabs(x) < 1e9f; })) {
     throw_bad_example("{}: some of its samples are not finite numbers, or beyond 1e9; convert it again", name);
   }

@@ -7,7 +7,7 @@
 
 namespace dgc {
 
-// What all utterances are brought to.
+// What all utterances are converted to.
 struct AudioOptions {
   int64_t sample_rate = 16000;  // samples per second
   bool resample = true;         // files of another rate are converted; false: they are bad examples
@@ -21,14 +21,14 @@ struct AudioScratch {
   std::vector<float> decoded;
 };
 
-// The samples of a WAV, FLAC or SPHERE file, in [-1, 1] (a float file may go beyond), at options.sample_rate (resampled
-// by libsamplerate's medium sinc converter). Throws BadExample that names the file when it is empty, damaged,
-// truncated, of another kind or rate, not mono, too long, or has no samples, or samples that are not finite or beyond
-// 1e9.
+// Writes the samples of a WAV, FLAC or SPHERE file to `out`, in [-1, 1] (a float file may go beyond) and at
+// options.sample_rate (resampled by libsamplerate's medium sinc converter). Throws BadExample that names the file when
+// it is empty, damaged, truncated, of another kind or rate, not mono or too long, or has no samples, or has samples
+// that are not finite or beyond 1e9.
 void decode_audio(std::span<const uint8_t> bytes, const std::string& name, const AudioOptions&, AudioScratch&,
                   std::vector<float>& out);
 
-// The same for a file, which may be missing too.
+// Works as decode_audio(), for the file at `path`. Throws BadExample when the file cannot be read, too.
 void read_audio(const std::string& path, const AudioOptions&, AudioScratch&, std::vector<float>& out);
 
 }  // namespace dgc

@@ -8,7 +8,7 @@
 namespace dgc {
 namespace {
 
-// Places of SpeechDraw's choices.
+// Slots of SpeechDraw.
 enum Slot : uint64_t { kTempo, kWhetherNoise, kNoiseLevel, kMasks };
 
 double between(double low, double high, float uniform) { return low + (high - low) * static_cast<double>(uniform); }
@@ -20,7 +20,7 @@ void check_order(const char* key, double low, double high, double least, double 
   }
 }
 
-// A stream of its own for each: the epoch picks the key, the utterance the stretch of counters.
+// Each utterance has a stream of its own in each epoch.
 uint64_t stream(const char* purpose, int64_t epoch, int64_t utterance) {
   return rng_stream(purpose, (static_cast<uint64_t>(epoch) << 32) + static_cast<uint64_t>(utterance));
 }
@@ -29,7 +29,7 @@ struct Stretch {
   int64_t first = 0, count = 0;
 };
 
-// count uniform in 0 ... most, first uniform where it fits.
+// Draws `count` uniformly from 0 ... most, and `first` uniformly from the places where the stretch fits.
 Stretch draw_stretch(const SpeechDraw& draw, uint64_t slot, int64_t most, int64_t size) {
   const int64_t count = draw.below(slot, static_cast<uint32_t>(std::min(most, size) + 1));
   return {draw.below(slot + 1, static_cast<uint32_t>(size - count + 1)), count};

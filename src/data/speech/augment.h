@@ -10,22 +10,22 @@ namespace dgc {
 
 // Rectangles of a spectrogram that are set to 0, its mean (Park et al., "SpecAugment", 2019, without time warping).
 struct MaskOptions {
-  int64_t time_masks = 0, time_frames = 0;       // of up to time_frames frames each ...
-  double time_share = 1.0;                       // ... and up to this share of the utterance
-  int64_t feature_masks = 0, feature_width = 0;  // of up to feature_width neighbouring features each
+  int64_t time_masks = 0, time_frames = 0;       // masks of up to time_frames frames each
+  double time_share = 1.0;                       // largest share of the utterance in one mask
+  int64_t feature_masks = 0, feature_width = 0;  // masks of up to feature_width neighbouring features each
   bool operator==(const MaskOptions&) const = default;
 };
 
-// What training does to an utterance; evaluation never does. Off unless asked for.
+// What training does to an utterance; evaluation never does. The defaults change nothing.
 struct SpeechAugmentOptions {
-  double noise_probability = 0;                     // white noise, so often,
-  double min_noise_db = 10.0, max_noise_db = 30.0;  // that far below the utterance's own power
+  double noise_probability = 0;                     // probability of white noise
+  double min_noise_db = 10.0, max_noise_db = 30.0;  // noise power, below the utterance's own
   double min_tempo = 1.0, max_tempo = 1.0;
   MaskOptions mask;
   bool operator==(const SpeechAugmentOptions&) const = default;
 };
 
-// Throws UserError for what is out of range or order.
+// Throws UserError for options that are out of range or out of order.
 void check_augment(const SpeechAugmentOptions&);
 
 // The random numbers of one utterance in one epoch: a pure function of (seed, epoch, utterance).

@@ -7,15 +7,15 @@
 namespace dgc {
 
 // One example that cannot be trained on, as opposed to a whole data set: a file that is damaged, a transcript with
-// characters outside the alphabet. Nobody needs to catch it: it is the user's error like any other.
+// characters outside the alphabet. A BadExample that is not caught is a UserError like any other.
 struct BadExample : UserError {
   using UserError::UserError;
 };
 
-// data.on_bad_example: what becomes of it.
+// What becomes of a bad example (data.on_bad_example).
 enum class OnBadExample {
-  refuse,  // the run ends with its sentence
-  skip,    // it is left out and counted
+  refuse,  // the run ends with the example's message
+  skip,    // the example is left out and counted
 };
 
 template <typename... Args>

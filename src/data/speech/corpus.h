@@ -14,17 +14,17 @@ namespace dgc {
 
 struct SpeechCorpusOptions {
   AudioOptions audio;
-  double min_seconds = 0.02;  // a window of the features; shorter ones are bad examples
+  double min_seconds = 0.02;  // length of a feature window; shorter utterances are bad examples
   OnBadExample on_bad_example = OnBadExample::refuse;
-  int threads = 1;  // that look up the recordings' lengths
+  int threads = 1;  // threads that look up the recordings' lengths
 };
 
-// Utterances with labels, from the shortest to the longest (equal ones by path). Recordings whose length is not listed
-// are opened once, for their header. Safe to use from several threads.
+// Utterances with labels, from the shortest to the longest (by path where lengths are equal). Recordings whose length
+// is not listed are opened once, for their header. Safe to use from several threads.
 class SpeechCorpus {
  public:
-  // Throws BadExample for the first, in the list's order, that has a transcript or header that cannot be used, or
-  // leaves it out; UserError when none is left.
+  // An utterance whose transcript or header cannot be used is left out or, with OnBadExample::refuse, thrown as
+  // BadExample, the first one in the list's order. Throws UserError when no utterance is left.
   SpeechCorpus(std::vector<Utterance>, const Alphabet&, const SpeechCorpusOptions&);
 
   int64_t size() const { return static_cast<int64_t>(examples_.size()); }

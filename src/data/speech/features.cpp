@@ -7,7 +7,7 @@
 namespace dgc {
 namespace {
 
-// About the power that rounding to 16 bits leaves in a bin: silence is not minus infinity.
+// Added to a power so that the logarithm of silence is finite: about what rounding to 16 bits leaves in a bin.
 constexpr float kFloor = 1e-8f;
 
 int64_t samples_of(const char* key, double ms, int64_t rate) {
@@ -22,7 +22,7 @@ struct Column {
   int64_t stride = 1, count = 0;
 };
 
-// Two passes in double: one pass would lose the deviation of a loud but steady feature.
+// Takes two passes in double, because one pass would lose the deviation of a loud but steady feature.
 void scale(float* values, const Column& column) {
   double sum = 0, squares = 0;
   for (int64_t i = 0; i < column.count; ++i) sum += values[i * column.stride];
@@ -64,7 +64,7 @@ void FeatureExtractor::compute(std::span<const float> samples, double tempo, std
   const int64_t rows = frames(std::ssize(samples), tempo), columns = features();
   out.resize(static_cast<size_t>(rows * columns));
   for (int64_t row = 0; row < rows; ++row) {
-    // Rounded, it is still at most samples - window.
+    // Even rounded, the place is at most samples - window.
     const auto at = std::llround(static_cast<double>(row) * step_ * tempo);
     float* to = out.data() + row * columns;
     spectrum_.power(samples.data() + at, power_.data());

@@ -15,10 +15,10 @@ enum class FeatureKind {
   log_mel,      // log(1e-8 + mel-weighted |X[k]|^2)
 };
 
-// What one mean and one deviation are taken over; both of one utterance, so that evaluation needs nothing from
-// training.
+// The values that share one mean and one deviation. They are values of one utterance, so that evaluation needs nothing
+// from training.
 enum class FeatureScaling {
-  utterance,  // all of its values together
+  utterance,  // all values of the utterance together
   feature,    // each feature on its own, over the utterance's time
 };
 
@@ -31,19 +31,19 @@ struct FeatureOptions {
   bool operator==(const FeatureOptions&) const = default;
 };
 
-// Samples -> features, scaled to mean 0 and deviation 1. Frames lie wholly inside the samples. Not for several threads
-// at once: it has scratch memory.
+// Computes features from samples, scaled to mean 0 and deviation 1. Frames lie wholly inside the samples. Not safe to
+// use from several threads at once, because of its scratch memory.
 class FeatureExtractor {
  public:
   explicit FeatureExtractor(const FeatureOptions&);  // throws UserError for a window or step below 2 samples, or mels
 
   int64_t features() const;                              // in one frame
-  int64_t window() const { return spectrum_.window(); }  // samples, the fewest that give a frame
+  int64_t window() const { return spectrum_.window(); }  // samples of a window, the fewest that give a frame
 
-  // tempo: how much quicker to speak, at the same pitch: the windows stay as they are, their steps become longer. As
-  // the features hold no phases, this is all that changing the tempo of a recording would do. 1 leaves it as it is.
-  int64_t frames(int64_t samples, double tempo) const;  // 0 when it is shorter than a window
-  // out: [frames(...), features()], its memory is used again.
+  // tempo: the factor by which speech becomes quicker, at the same pitch. Windows stay as they are and steps between
+  // them become longer, which has the effect of another tempo because features hold no phases. 1 changes nothing.
+  int64_t frames(int64_t samples, double tempo) const;  // 0 if there are fewer samples than in a window
+  // out: [frames(...), features()], whose memory is used again.
   void compute(std::span<const float> samples, double tempo, std::vector<float>& out);
 
  private:
@@ -54,7 +54,7 @@ class FeatureExtractor {
   std::vector<float> power_;
 };
 
-// In place, values: [rows, columns]. What does not vary becomes 0.
+// Scales values [rows, columns] to mean 0 and deviation 1, in place. Values that do not vary become 0.
 void scale_features(FeatureScaling, int64_t columns, std::vector<float>& values);
 
 }  // namespace dgc

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFix = "set data.path to the folder LibriSpeech, as its archives unpack";
 
-// Sorted, so that the order does not depend on the file system.
+// The paths are sorted, so that the order does not depend on the file system.
 std::vector<std::string> transcripts_below(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code error;

@@ -5,15 +5,16 @@
 
 #include "data/speech/utterances.h"
 
-// What is to be heard of the sets of recordings that data.type can name. path: the set's folder; parts: of a split;
-// empty: the usual ones. They throw UserError, naming the file and what is wrong with it.
+// These functions list the recordings of the sets that data.type can name. path: the set's folder; parts: the parts
+// that make up the split; empty: the usual parts. They throw UserError that names the file and says what is wrong with
+// it.
 namespace dgc {
 
-// Has two lists of its own, and no parts.
+// AN4 has a list for each split, so `parts` must be empty.
 std::vector<Utterance> list_an4(const std::string& path, const std::vector<std::string>& parts, Split);
-// parts: folders; usually those that begin with "train-", and "test-clean".
+// parts: folders; usually all that begin with "train-" for training, and "test-clean" otherwise.
 std::vector<Utterance> list_librispeech(const std::string& path, const std::vector<std::string>& parts, Split);
-// parts: files; usually train.jsonl, and test.jsonl.
+// parts: files; usually train.jsonl for training, and test.jsonl otherwise.
 std::vector<Utterance> list_manifests(const std::string& path, const std::vector<std::string>& parts, Split);
 
 }  // namespace dgc

@@ -14,10 +14,11 @@ struct BucketOptions {
   bool operator==(const BucketOptions&) const = default;
 };
 
-// An epoch's order for a Sampler, of samples that are numbered from the shortest to the longest. A shuffle by (seed,
-// epoch) drops the rest that fills no global batch, and fills buckets; each is sorted and cut into global batches of
-// neighbours, so that padding is little. The batches of all buckets are shuffled. In a global batch the workers take
-// turns, so that none always has the longest.
+// The order of an epoch for a Sampler whose samples are numbered from the shortest to the longest. The samples are
+// shuffled by (seed, epoch), the rest that fills no global batch is dropped, and the others are cut into buckets. Each
+// bucket is sorted and cut into global batches of neighbours, so that little padding is needed. The batches of all
+// buckets are shuffled. The samples of a global batch are dealt to the workers in turn, so that no worker always has
+// the longest.
 std::vector<int32_t> bucketed_order(const Sampling&, const BucketOptions&, int64_t epoch);
 
 }  // namespace dgc

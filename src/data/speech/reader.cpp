@@ -5,7 +5,7 @@
 namespace dgc {
 namespace {
 
-// Lists round their durations, and resampling may round up.
+// Seconds by which a recording may be longer than listed: lists round durations, and resampling may round up.
 constexpr double kSlack = 0.05;
 
 }  // namespace

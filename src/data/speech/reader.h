@@ -20,11 +20,11 @@ struct SpeechScratch {
 
 struct SpeechReaderOptions {
   AudioOptions audio;
-  FeatureOptions features;  // of the same sample_rate
+  FeatureOptions features;  // sample_rate must be that of `audio`
   SpeechAugmentOptions augment;
 };
 
-// Utterance -> features. Safe to use from several threads with a scratch each.
+// Reads the features of utterances. Safe to use from several threads that have a scratch each.
 class SpeechReader {
  public:
   SpeechReader(const SpeechCorpus&, const SpeechReaderOptions&);  // the corpus must outlive it
@@ -35,8 +35,8 @@ class SpeechReader {
   // The most frames that read() can give, with the slowest tempo: what batches must have room for.
   int64_t max_frames() const { return max_frames_; }
 
-  // out: [frames, features()]. With a draw it is augmented; without (evaluation) it is not. Throws BadExample when the
-  // recording cannot be used, also when it is longer than listed.
+  // out: [frames, features()]. The utterance is augmented if there is a draw, and not without one (evaluation). Throws
+  // BadExample when the recording cannot be used or is longer than listed.
   void read(int64_t i, const SpeechDraw*, SpeechScratch&, std::vector<float>& out) const;
 
  private:

@@ -32,7 +32,7 @@ SF_VIRTUAL_IO memory_io() {
   io.seek = [](sf_count_t offset, int whence, void* user) {
     auto& memory = *static_cast<Memory*>(user);
     const sf_count_t base = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? memory.at : memory.size();
-    sf_count_t to = 0;  // a header may hold any number
+    sf_count_t to = 0;  // the offset may be any number in a damaged header
     if (__builtin_add_overflow(base, offset, &to)) to = offset < 0 ? 0 : memory.size();
     memory.at = std::clamp<sf_count_t>(to, 0, memory.size());
     return memory.at;
@@ -68,7 +68,8 @@ SoundFile::SoundFile(const std::string& path) : name_(path) {
     refuse_empty(path);
   }
   SF_INFO info{};
-  examine(sf_open_fd(descriptor, SFM_READ, &info, SF_TRUE), &info);  // closes the descriptor, on an error too
+  // sf_open_fd closes the descriptor, on an error too.
+  examine(sf_open_fd(descriptor, SFM_READ, &info, SF_TRUE), &info);
 }
 
 SoundFile::SoundFile(std::span<const uint8_t> bytes, const std::string& name)

@@ -7,19 +7,20 @@
 
 namespace dgc {
 
-// A WAV, FLAC or SPHERE file with one channel, opened with libsndfile; told by its content, not by its name. Every
-// error is a BadExample that begins with the name.
+// A WAV, FLAC or SPHERE file with one channel, opened with libsndfile. The content tells the format, not the name.
+// Every error is a BadExample whose message begins with the name.
 class SoundFile {
  public:
   explicit SoundFile(const std::string& path);  // reads the header alone
-  // A whole file in memory, which must outlive this. Also throws when the header promises more bytes than there are.
+  // bytes: a whole file in memory that must outlive this object. Also throws when the header promises more bytes than
+  // there are.
   SoundFile(std::span<const uint8_t> bytes, const std::string& name);
   ~SoundFile();
   SoundFile(const SoundFile&) = delete;
   SoundFile& operator=(const SoundFile&) = delete;
 
   int rate() const { return rate_; }  // samples per second
-  // Samples that the header promises; 0 where it does not say, as in a FLAC that was written into a pipe.
+  // Samples that the header promises; 0 if the header does not say, as in a FLAC file that was written into a pipe.
   int64_t samples() const { return samples_; }
   double seconds() const { return static_cast<double>(samples_) / rate_; }
   // Writes up to `count` samples in [-1, 1] and returns how many; fewer only at the end. Throws when the file is

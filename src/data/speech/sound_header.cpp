@@ -22,13 +22,14 @@ uint64_t word_at(std::string_view file, size_t at) {
 
 uint64_t beyond(std::string_view file, uint64_t end) { return end > file.size() ? end - file.size() : 0; }
 
-// Chunks of a name, a length and as many bytes, padded to an even number, follow each other up to "data".
+// A WAV file is a sequence of chunks up to "data". A chunk is a name, a length and as many bytes, padded to an even
+// number.
 uint64_t wav_missing(std::string_view file) {
   uint64_t at = 12;
   while (at + 8 <= file.size()) {
     const uint64_t length = word_at(file, at + 4);
     if (file.substr(at, 4) == "data") {
-      const bool unknown = length == 0 || length >= 0x7fffff00;  // what programs write into a pipe
+      const bool unknown = length == 0 || length >= 0x7fffff00;  // lengths that programs write into a pipe
       return unknown ? 0 : beyond(file, at + 8 + length);
     }
     at += 8 + length + length % 2;
@@ -36,7 +37,7 @@ uint64_t wav_missing(std::string_view file) {
   return 0;
 }
 
-// "NIST_1A\n   1024\n", then lines like "sample_count -i 64000"; the samples begin at byte 1024.
+// A SPHERE header is "NIST_1A\n   1024\n" and lines like "sample_count -i 64000"; the samples begin at byte 1024.
 std::optional<uint64_t> sphere_field(std::string_view header, std::string_view name) {
   const size_t at = header.find(name);
   if (at == std::string_view::npos) return std::nullopt;
@@ -52,7 +53,7 @@ uint64_t sphere_missing(std::string_view file) {
   const auto count = sphere_field(header, "\nsample_count -i ");
   const uint64_t bytes = sphere_field(header, "\nsample_n_bytes -i ").value_or(1);
   const uint64_t channels = sphere_field(header, "\nchannel_count -i ").value_or(1);
-  // Anything larger is nonsense that libsndfile refuses, and would overflow here.
+  // libsndfile refuses larger numbers, which would overflow here.
   if (!count || bytes > 8 || channels > 1024) return 0;
   return beyond(file, kHeader + *count * bytes * channels);
 }

@@ -8,7 +8,6 @@
 
 namespace dgc {
 
-// Fills batches with utterances.
 class Speech::Source : public BatchSource {
  public:
   Source(const Speech& speech, BatchPlans plans, const PrefetchOptions& prefetch)
@@ -23,7 +22,7 @@ class Speech::Source : public BatchSource {
     const auto streams = static_cast<size_t>(speech_.options_.streams);
     batch.step = plan.step;
     batch.worker = plan.worker;
-    batch.values.assign(streams * features(), 0.f);  // one frame, also of nobody
+    batch.values.assign(streams * features(), 0.f);  // at least one frame, even if there is no utterance
     batch.labels.assign(streams * label_row(), 0);
     batch.lengths.assign(streams, 0);
     batch.samples.clear();
@@ -35,7 +34,8 @@ class Speech::Source : public BatchSource {
   }
 
  protected:
-  // Puts an utterance into the next stream. False when it cannot be read and is skipped: the batch has the reason.
+  // Puts an utterance into the next stream. Returns false if the utterance cannot be read and is skipped;
+  // batch.bad_examples has the reason.
   bool add(const BatchPlan& plan, int64_t utterance, int thread, Batch& batch) {
     Scratch& scratch = scratch_[static_cast<size_t>(thread)];
     std::optional<SpeechDraw> draw;
@@ -63,7 +63,7 @@ class Speech::Source : public BatchSource {
   size_t features() const { return static_cast<size_t>(speech_.reader_.features()); }
   size_t label_row() const { return 1 + static_cast<size_t>(speech_.most_labels_); }
 
-  // Where `utterance` was skipped.
+  // Called after `utterance` has been skipped.
   virtual void make_up_for(const BatchPlan&, int64_t utterance, int thread, Batch&) = 0;
 
   void put(int64_t utterance, const std::vector<float>& frames, Batch& batch) const {
@@ -83,11 +83,11 @@ class Speech::Source : public BatchSource {
 
   const Speech& speech_;
   BatchPlans plans_;
-  std::vector<Scratch> scratch_;  // of each thread
+  std::vector<Scratch> scratch_;  // one for each thread
 };
 
-// The next shorter utterance that can be read, or else the next longer, takes the place of a skipped one: batches keep
-// their size.
+// The next shorter utterance that can be read, or else the next longer, takes the place of a skipped one, so that
+// batches keep their size.
 class Speech::TrainingSource final : public Source {
  public:
   using Source::Source;
@@ -105,13 +105,13 @@ class Speech::TrainingSource final : public Source {
     for (int64_t i = utterance + 1; !found && i < corpus().size() && tries < kMostTries; ++i, ++tries) {
       found = add(plan, i, thread, batch);
     }
-    batch.bad_examples.resize(sentences);  // of neighbours that are bad too, their own turn tells
+    batch.bad_examples.resize(sentences);  // bad neighbours are reported when their own turn comes
     if (found) return;
     throw_user_error("{}, and nor can {} others of about its length be read", batch.bad_examples.back(), kMostTries);
   }
 };
 
-// Where utterances are skipped, the batch is smaller.
+// A batch is smaller if utterances are skipped.
 class Speech::EvaluationSource final : public Source {
  public:
   using Source::Source;
@@ -137,7 +137,7 @@ class Speech::EvaluationSource final : public Source {
   void make_up_for(const BatchPlan&, int64_t, int, Batch&) override {}
 
   bool any_ = false;                      // whether an utterance was handed out
-  std::vector<std::string> passed_over_;  // sentences of batches that had nothing else in them
+  std::vector<std::string> passed_over_;  // bad_examples of batches that were left out
 };
 
 Speech::Speech(std::unique_ptr<const SpeechCorpus> corpus, const SpeechOptions& options)

@@ -13,13 +13,14 @@ namespace dgc {
 struct SpeechOptions {
   std::string alphabet = kEnglish;
   SpeechReaderOptions reader = {};
-  BucketOptions buckets = {};  // of training
+  BucketOptions buckets = {};  // order of the training batches
   OnBadExample on_bad_example = OnBadExample::refuse;
   int64_t streams = 1;  // utterances side by side in a batch
 };
 
-// Recordings in which characters are to be heard. A batch is the frames of some utterances of about one length, side by
-// side and padded to the longest; its rows are time, so they differ from batch to batch.
+// Recordings and the characters that a model is to hear in them. A batch is the frames of some utterances of about one
+// length, side by side and padded to the longest; its rows are steps of time, so their number differs from batch to
+// batch.
 class Speech final : public Dataset {
  public:
   Speech(std::unique_ptr<const SpeechCorpus>, const SpeechOptions&);
@@ -27,7 +28,7 @@ class Speech final : public Dataset {
   int64_t size() const override { return corpus_->size(); }
   Shape sample() const override { return {options_.streams, reader_.features()}; }
   int64_t classes() const override { return alphabet_.classes(); }
-  int64_t rows() const override { return reader_.max_frames(); }  // of the longest batch
+  int64_t rows() const override { return reader_.max_frames(); }  // rows of the longest batch
   int64_t most_labels() const override { return most_labels_; }
   std::vector<Trait> traits() const override;
   std::vector<Trait> fingerprint() const override;
@@ -36,9 +37,9 @@ class Speech final : public Dataset {
   // The batches depend neither on the number of threads nor on where the rank started. A neighbour in length takes the
   // place of an utterance that cannot be read and is skipped.
   std::unique_ptr<Batches> training_batches(const WorkerBatches&, const PrefetchOptions&) const override;
-  // From the shortest utterance to the longest. Where all utterances of a batch are skipped, there is no such batch,
-  // and the next one has the sentences about them too; the last batch is there in any case, if need be without
-  // utterances. Batches::next() throws UserError when all utterances of the set are skipped.
+  // The batches go from the shortest utterance to the longest. A batch whose utterances are all skipped is left out,
+  // and its bad_examples go to the next batch. The last batch is never left out, even if it has no utterance.
+  // Batches::next() throws UserError when all utterances of the set are skipped.
   std::unique_ptr<Batches> evaluation_batches(int64_t batch, const PrefetchOptions&) const override;
 
   const Alphabet& alphabet() const { return alphabet_; }

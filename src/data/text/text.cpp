@@ -89,13 +89,13 @@ Text::Text(const TextOptions& options, const Vocabulary& vocabulary)
   }
 }
 
-// A remainder of rows that does not fill a step is left out.
 std::vector<Trait> Text::fingerprint() const {
   const uint64_t sum = XXH64(words_.data(), words_.size() * sizeof(int32_t), 0);
   return {{"its number of words", fmt::format("{}", words_.size())},
           {"a checksum of its words", fmt::format("{:016x}", sum)}};
 }
 
+// A remainder of rows that does not fill a step is left out.
 int64_t Text::steps_per_epoch(const Sampling& sampling) const {
   const int64_t steps = rows() / sampling.workers / sampling.batch_per_worker;
   if (steps > 0) return steps;

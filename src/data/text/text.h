@@ -12,14 +12,14 @@ namespace dgc {
 
 struct TextOptions {
   TextFile file;
-  int64_t streams = 1;           // read side by side: by each worker in training, by all in evaluation
-  std::optional<int64_t> limit;  // only the first so many words
+  int64_t streams = 1;           // number of streams: of each worker in training, of all together in evaluation
+  std::optional<int64_t> limit;  // read only so many words, the first ones
 };
 
-// A text in which each word is to be predicted from those before it. N streams share the words: all are equally long,
-// and the s-th begins where the one before it ends, so that its last label is the next one's first token. What is left,
-// fewer words than streams, is not read. A worker has the next `streams` of workers x streams, side by side in a batch;
-// a step takes the next rows of each.
+// A text in which each word is to be predicted from the words before it. N streams of equal length share the words:
+// each stream begins where the stream before it ends, so that the last label of a stream is the first token of the
+// next. The remaining words, fewer than N, are not read. In training there are workers x `streams` streams. Each worker
+// has `streams` consecutive ones, side by side in a batch, and a step takes the next rows of each.
 class Text final : public Dataset {
  public:
   // Throws UserError that names the file when it cannot be read, or has no word for some stream to predict.

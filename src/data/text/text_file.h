@@ -15,15 +15,15 @@ struct TextFile {
   std::string key;  // "data.train"
 };
 
-// Calls line() with every line of a text, without its newline. A byte order mark is none of it, and a gzip file is
+// Calls line() with every line of a text, without its newline. A byte order mark is skipped, and a gzip file is
 // unpacked. Throws UserError that names the file, and what to do, when it cannot be read, has no words or is not UTF-8.
 void read_lines(const TextFile&, const std::function<void(std::string_view line)>& line);
 
 // Words are what spaces, tabs and carriage returns separate.
 void split_words(std::string_view line, const std::function<void(std::string_view word)>& word);
 
-// The words of a text in turn, and kEndOfLine after those of every line, also of a blank one: as Penn Treebank and
-// WikiText are usually counted. Throws as read_lines() does.
+// Calls word() with the words of a text in turn, and with kEndOfLine at the end of every line, even of a blank one, as
+// Penn Treebank and WikiText are usually counted. Throws as read_lines() does.
 void read_words(const TextFile&, const std::function<void(std::string_view word)>& word);
 
 }  // namespace dgc

@@ -40,7 +40,8 @@ Vocabulary build_vocabulary(const TextFile& text, std::optional<int64_t> most) {
   };
   std::ranges::sort(words, before);
   if (most && *most < static_cast<int64_t>(words.size())) {
-    // Both must stay; what is cut off counts as unknown words, so that one may well be frequent.
+    // kEndOfLine and kUnknownWord must stay. All words that are cut off count as kUnknownWord, which may then be
+    // frequent.
     const auto kept = [](const std::string& word) { return word == kEndOfLine || word == kUnknownWord; };
     std::stable_partition(words.begin(), words.end(), kept);
     if (*most < 2) throw_user_error("data.vocabulary_size: {} and {} alone are 2 words", kEndOfLine, kUnknownWord);

@@ -10,16 +10,17 @@
 
 namespace dgc {
 
-// The words that a model knows, each by a number. Never without kEndOfLine and kUnknownWord.
+// The words that a model knows, each with a number. kEndOfLine and kUnknownWord are always among them.
 class Vocabulary {
  public:
-  // `origin` names what the words come from. Throws UserError when one comes twice, or one of those two is missing.
+  // `origin` names what the words come from. Throws UserError when a word comes twice, or kEndOfLine or kUnknownWord is
+  // missing.
   Vocabulary(std::vector<std::string> words, const std::string& origin);
 
   int64_t size() const { return static_cast<int64_t>(words_.size()); }
   const std::string& word(int32_t number) const { return words_[static_cast<size_t>(number)]; }
   bool knows(std::string_view word) const { return numbers_.contains(std::string(word)); }
-  int32_t number(std::string_view word) const;  // that of kUnknownWord for one it does not know
+  int32_t number(std::string_view word) const;  // the number of kUnknownWord for an unknown word
   const std::vector<std::string>& words() const { return words_; }
   std::string text() const;  // one word a line: what read_vocabulary() reads
 
@@ -28,11 +29,12 @@ class Vocabulary {
   std::unordered_map<std::string, int32_t> numbers_;
 };
 
-// The words of a text, the most frequent first and those of one frequency in the order of their bytes. At most `most`
-// where it is given, which throws UserError when it is below 2; the others count as kUnknownWord.
+// The vocabulary of a text: the most frequent words first, and words of one frequency in the order of their bytes. If
+// `most` is given, the vocabulary has at most so many words, and the others count as kUnknownWord. Throws UserError
+// when `most` is below 2.
 Vocabulary build_vocabulary(const TextFile&, std::optional<int64_t> most);
 
-// A file with one word a line. Throws UserError that names it.
+// Reads a file with one word a line. Throws UserError that names the file.
 Vocabulary read_vocabulary(const TextFile&);
 
 }  // namespace dgc

@@ -19,7 +19,7 @@ bool all_on_cpu(const OptimizerContext& context) {
   return std::ranges::find(all, std::byte{0}) == all.end();
 }
 
-// Why nothing overlaps, whatever the model and the ranks are; empty where the options are no reason.
+// The reason why the options rule out overlap for any model and any ranks; empty if they do not.
 std::string reason_of_options(const DgcOptions& options, int64_t workers_per_group) {
   if (options.sgd.clip_norm) return "optimizer.clip_norm needs all gradients before the first is compressed";
   if (options.transport == Transport::dense) return "exchange.transport is \"dense\"";
@@ -34,7 +34,7 @@ int64_t bucket_bytes(double mib) { return std::max<int64_t>(1, std::llround(mib 
 
 OverlapChoice choose_overlap(const DgcOptions& options, double bucket_mib, const OptimizerContext& context,
                              int64_t workers_per_group) {
-  // Between threads of a process nothing is on its way for long.
+  // Between threads of one process the exchange takes too little time to be worth hiding.
   if (context.communicator.size() == 1 || !context.communicator.between_processes()) return {};
   const auto off = [](const std::string& reason) {
     return OverlapChoice{std::nullopt, "exchange.overlap: off, as " + reason};

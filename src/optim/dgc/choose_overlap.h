@@ -7,7 +7,7 @@
 
 namespace dgc {
 
-// DgcOptions::bucket_bytes of so many MiB, at least 1.
+// The value of DgcOptions::bucket_bytes for buckets of `mib` MiB; at least 1.
 int64_t bucket_bytes(double mib);
 
 struct OverlapChoice {
@@ -15,8 +15,9 @@ struct OverlapChoice {
   std::string text;                     // a sentence for the log; empty where only one process takes part
 };
 
-// Overlap where it hides something: between processes on CPUs, in buckets of at least so many MiB. Groups need all
-// gradients first. Collective; the same on every rank.
+// Decides whether the exchange overlaps the backward pass, in buckets of at least `bucket_mib` MiB: only between
+// processes on CPUs, where overlap hides communication, and never with groups of workers, which need all gradients
+// first. Collective. Every rank gets the same answer.
 OverlapChoice choose_overlap(const DgcOptions&, double bucket_mib, const OptimizerContext&, int64_t workers_per_group);
 
 }  // namespace dgc

@@ -28,24 +28,24 @@ class Fp16GatherSum {
 // The sum over all workers of the tensors that travel dense beside the compressed ones, in fp32 or in fp16.
 class DenseSum {
  public:
-  // numel: of those tensors together, packed; may be 0.
+  // numel: number of elements of those tensors together; may be 0.
   DenseSum(const OptimizerContext&, int64_t numel, bool in_half);
 
   struct Source {
     const float* gradient = nullptr;  // an arena
     const float* scale = nullptr;     // device memory: the gradient's factor
-    float* residual = nullptr;        // an arena: what rounding to fp16 takes away
+    float* residual = nullptr;        // an arena: the errors of rounding to fp16
     const StepControl* control = nullptr;
   };
   void pack(int local_worker, const DgcDense&, const Source&);  // queued
-  // Collective; queued. Device memory [numel], valid until the next call; null where there are no such tensors.
+  // Collective; queued. Returns device memory [numel], valid until the next call; null if numel is 0.
   const float* run();
 
  private:
   Backend& backend_;
-  std::optional<OrderedReduce> sum_;  // one or the other
-  std::optional<Fp16GatherSum> half_;
-  std::vector<Buffer> packed_;  // per local worker, for sum_
+  std::optional<OrderedReduce> sum_;   // set if the tensors travel in fp32
+  std::optional<Fp16GatherSum> half_;  // set if they travel in fp16
+  std::vector<Buffer> packed_;         // per local worker, for sum_
   std::vector<const float*> rows_;
 };
 

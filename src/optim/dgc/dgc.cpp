@@ -26,7 +26,7 @@ class Dgc final : public Optimizer {
 
  private:
   struct Worker {
-    Arena v;                 // also what rounding took from small tensors that travel in fp16
+    Arena v;                 // also the rounding errors of small tensors that travel in fp16
     std::optional<Arena> u;  // only with momentum correction
     Buffer guesses;          // one DgcGuess per segment
   };
@@ -46,15 +46,15 @@ class Dgc final : public Optimizer {
   OptimizerContext context_;
   DgcOptions options_;
   DgcLayout layout_;
-  DgcTables tables_;  // of the layout as a whole
+  DgcTables tables_;  // the tables of the whole layout
   std::vector<Worker> workers_;
-  Arena momentum_;                  // weight decay's where tensors are compressed, the ordinary one elsewhere
+  Arena momentum_;                  // for compressed tensors see DgcStepArgs; for others the ordinary momentum
   Arena sum_;                       // all zero between steps
   std::optional<double> prepared_;  // the sparsity of the layout; none before the first step and after a flush
   uint64_t generation_ = 0;         // counts changes of the layout
   Buffer scales_;                   // a float per local worker
   DenseSum dense_;
-  Exchanges exchanges_;  // destroyed first: it may be at work with the others
+  Exchanges exchanges_;  // declared last, so destroyed first: its lane may use the members above
 };
 
 Dgc::Dgc(const OptimizerContext& context, const DgcOptions& options)
@@ -72,7 +72,7 @@ Dgc::Dgc(const OptimizerContext& context, const DgcOptions& options)
 
 std::vector<Dgc::Worker> Dgc::make_workers() const {
   const auto& device = context_.backend.device();
-  // A flush may have a segment more, the last one.
+  // The layout of a flush may have one segment more, the last one.
   const std::vector<DgcGuess> no_guesses(layout_.segments.size() + 1);
   std::vector<Worker> workers;
   for (int local = 0; local < context_.local_workers; ++local) {
@@ -173,11 +173,12 @@ DgcCompressArgs Dgc::rule_for(int local, const StepArgs& args) const {
   return rule;
 }
 
-// Local clipping: gradient / N is clipped to clip_norm / sqrt(N), by its norm over all parameters (paper, section 3.2).
+// Local clipping: gradient / N is clipped to clip_norm / sqrt(N), by its norm over all parameters (Lin et al. 2018,
+// section 3.2).
 void Dgc::find_scales(const StepArgs& args) {
   static_assert(sizeof(WorkerShare) % sizeof(double) == 0);
   const auto count = static_cast<double>(workers());
-  // The record may count more workers than this: groups of them, which are one worker here.
+  // With groups the record counts single workers, while a group is one worker here.
   const int64_t members = args.record.local_workers() / context_.local_workers;
   const double infinity = std::numeric_limits<double>::infinity();
   context_.backend.clip_scales({.squares = &args.record.local(0)->square,
@@ -189,7 +190,7 @@ void Dgc::find_scales(const StepArgs& args) {
                                 .scales = scales_.f32()});
 }
 
-// Plain SGD on what all workers sent, unless sum_dense adds momentum.
+// The arguments of a step of plain SGD on what all workers sent, to which sum_dense() adds momentum.
 DgcApplyArgs Dgc::plain_step(const StepArgs& args) const {
   DgcApplyArgs apply;
   apply.table = tables_.table();
@@ -209,7 +210,7 @@ void Dgc::flush(const StepArgs& args) {
     for (const Worker& worker : workers_) {
       DgcCompressArgs rule;
       rule.guesses = static_cast<DgcGuess*>(worker.guesses.data());
-      rule.g = sum_.data();  // zero: v goes out as it is and u stays
+      rule.g = sum_.data();  // zero, so v is sent as it is and u stays
       rule.v = worker.v.data();
       rule.control = args.record.control();
       rule.momentum_correction = false;

@@ -17,7 +17,7 @@ Exchanges::Exchanges(const OptimizerContext& context, std::vector<HeldBack> held
 Exchanges::~Exchanges() = default;
 
 void Exchanges::lay_out(const DgcLayout& layout) {
-  current_.reset();  // first: both at once might not fit
+  current_.reset();  // frees the old strategy first, because the memory of both might not fit at once
   if (layout.transport == Transport::dense) {
     current_ = std::make_unique<MaskedSum>(context_, buckets_, layout);
   } else if (layout.split) {

@@ -14,51 +14,55 @@ class OverlapMemory;
 // What a local worker holds back after a step.
 struct HeldBack {
   Arena* v = nullptr;
-  Arena* u = nullptr;  // null: there is none
+  Arena* u = nullptr;  // null: the worker has none
 };
 
-// Queues what the rules of compression read on the device, and returns the rules, one per local worker.
+// Queues the work whose results the rules of compression read on the device, and returns the rules, one per local
+// worker.
 using MakeRules = std::function<std::vector<DgcCompressArgs>()>;
 
-// How the selections of all workers become one step of the weights, in one layout. Every step calls compress(), run()
-// and apply(); one that also works beside the backward pass begins with begin(), ready() and settle(), as Optimizer
-// says. Each strategy asks MakeRules once in a step.
+// A strategy that turns the selections of all workers into one step of the weights, in one layout. Every step calls
+// compress(), run() and apply(). A step that overlaps the backward pass calls begin(), ready() and settle() first, as
+// Optimizer says. Each strategy calls MakeRules once in a step.
 class Exchange {
  public:
   virtual ~Exchange() = default;
 
-  // Before every step, on the host. Returns 0 or 1: a recorded step may be replayed where the number is the same.
+  // Called before every step, on the host. Returns 0 or 1: a recorded step may be replayed for steps with the same
+  // number.
   virtual uint64_t turn() { return 0; }
   virtual void begin(const MakeRules&) {}
   virtual void ready(int /*local_worker*/, int /*first_param*/) {}
   virtual void settle() {}
 
-  virtual void compress(const MakeRules&) = 0;  // queued: local gradients into messages
-  // Collective; queued. `apply` says all but the messages; its sum is an arena, all zero, or becomes another one that
-  // holds the sum. The caller may queue other collectives afterwards, before apply().
+  virtual void compress(const MakeRules&) = 0;  // queued; makes messages of the local gradients
+  // Collective; queued. `apply` has all fields but the header and the messages, and apply.sum is an arena of zeros.
+  // run() leaves that arena alone, fills it with the sum, or replaces it by another arena that holds the sum. The
+  // caller may queue other collectives between run() and apply().
   virtual void run(const StepArgs&, DgcApplyArgs& apply) = 0;
-  virtual void apply(const DgcApplyArgs&) = 0;  // queued: changes the weights, and leaves an arena that was zero so
+  // Queued. Changes the weights, and leaves zeros in the arena that run() was given.
+  virtual void apply(const DgcApplyArgs&) = 0;
 
-  virtual int64_t sent_bytes() const = 0;  // by each worker, of what is compressed
+  virtual int64_t sent_bytes() const = 0;  // bytes that each worker sends in a step for compressed tensors
 };
 
 // Chooses the strategy of each layout, and keeps what outlives a layout.
 class Exchanges {
  public:
-  // held: what each local worker holds back, for layouts that overlap; empty: there are none.
+  // held: what each local worker holds back, which only layouts that overlap need; empty if no layout overlaps.
   Exchanges(const OptimizerContext&, std::vector<HeldBack> held);
   ~Exchanges();
 
-  void lay_out(const DgcLayout&);  // which need not outlive the call; between steps
+  void lay_out(const DgcLayout&);  // called between steps; the layout need not outlive the call
   Exchange& current() const { return *current_; }
 
-  std::optional<ExchangeTime> time() const;  // as Optimizer's exchange_time()
+  std::optional<ExchangeTime> time() const;  // see Optimizer::exchange_time()
 
  private:
   OptimizerContext context_;
   Buckets buckets_;  // their memory only grows
   std::unique_ptr<Exchange> current_;
-  std::unique_ptr<OverlapMemory> overlap_;  // destroyed first: its lane uses the buckets and the strategy
+  std::unique_ptr<OverlapMemory> overlap_;  // declared last, so destroyed first: its lane uses the members above
 };
 
 }  // namespace dgc

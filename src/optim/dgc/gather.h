@@ -4,7 +4,8 @@
 
 namespace dgc {
 
-// An all-gather brings every worker's message to all, and each adds them up in worker order.
+// The strategy in which an all-gather brings every worker's message to every rank, and every rank adds the messages up
+// in worker order.
 class Gather final : public Exchange {
  public:
   Gather(const OptimizerContext&, Buckets&, const DgcLayout&);

@@ -24,7 +24,7 @@ void add_dense(DgcLayout& layout, const ParamLayout& params, int64_t element_byt
   layout.dense_bytes = layout.dense_numel * element_bytes;
 }
 
-// The places of segments in both forms of a message, once it is known what they are.
+// Sets the places of all segments in both forms of the message, as layout.canonical and layout.wire say.
 void place_segments(DgcLayout& layout) {
   for (size_t i = 0; i < layout.segments.size(); ++i) {
     const WireTensor& tensor = layout.canonical.tensors()[i];
@@ -38,7 +38,8 @@ void place_segments(DgcLayout& layout) {
   }
 }
 
-// From each other worker a worker receives a message, or of every element a ring's 2 / workers * 4 bytes.
+// Compares what a worker receives from each other worker: one message, or, as from a ring, 2 / workers * 4 bytes per
+// element.
 Transport choose_transport(const DgcLayout& layout, const DgcOptions& options, int64_t workers) {
   if (layout.compressed_numel == 0) return Transport::sparse;
   if (options.transport != Transport::automatic) return options.transport;
@@ -48,14 +49,15 @@ Transport choose_transport(const DgcLayout& layout, const DgcOptions& options, i
   return messages > 8 * layout.compressed_numel ? Transport::dense : Transport::sparse;
 }
 
-// Messages of the segments as they are so far: places and sizes.
+// Lays out both forms of the message, with one tensor per segment, and completes the segments, of which only the
+// offsets are set.
 void make_messages(DgcLayout& layout, const std::vector<WireTensor>& tensors, WireFormat wire) {
   layout.canonical = WireLayout(tensors, kCanonicalWire);
   layout.wire = WireLayout(tensors, wire);
   place_segments(layout);
 }
 
-// In order.
+// The layout of some segments of `all`, which are given by index and in increasing order.
 DgcLayout layout_of(const DgcLayout& all, const std::vector<size_t>& segments) {
   DgcLayout layout;
   layout.sparsity = all.sparsity;
@@ -100,7 +102,8 @@ DgcLayout make_dgc_layout(const ParamLayout& params, const DgcOptions& options, 
   if (options.small_tensors != SmallTensors::sparse) {
     add_dense(layout, params, options.small_tensors == SmallTensors::dense_fp16 ? 2 : 4);
   } else if (params.small_parameters() > 0) {
-    // With the gaps between them, which are zero in every arena: the last to be chosen, and without effect.
+    // The segment includes the gaps between small tensors. They are zero in every arena, so they are selected last and
+    // have no effect.
     add(params.small_offset(), params.extent() - params.small_offset(),
         kept_elements(params.small_parameters(), std::min(sparsity, options.small_tensors_sparsity)));
   }
@@ -117,7 +120,7 @@ DgcLayout make_dgc_layout(const ParamLayout& params, const DgcOptions& options, 
 }
 
 DgcLayout make_flush_layout(const ParamLayout& params, const DgcOptions& options) {
-  // Dense fp32 holds nothing back; fp16 does.
+  // Small tensors hold nothing back if they travel dense in fp32.
   const bool held = options.small_tensors != SmallTensors::dense;
   return make_dgc_layout(
       params, {.transport = Transport::sparse, .small_tensors = held ? SmallTensors::sparse : SmallTensors::dense}, 0);
@@ -137,7 +140,7 @@ std::vector<DgcBucketLayout> cut_into_buckets(const ParamLayout& params, const D
   const auto is_large = [&](int i) { return !is_small(params.spec(i)) && params.numel(i) > 0; };
   size_t large = 0;
   for (int i = 0; i < params.size(); ++i) large += is_large(i) ? 1 : 0;
-  // The small tensors' own segment has parts of every layer.
+  // The segment of the small tensors has parts of every layer, so it belongs in the last bucket.
   std::vector<size_t> at_the_end;
   for (size_t i = large; i < layout.segments.size(); ++i) at_the_end.push_back(i);
   for (int i = params.size(); i-- > 0;) {

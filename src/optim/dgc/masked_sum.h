@@ -5,14 +5,14 @@
 
 namespace dgc {
 
-// What is selected travels as a dense sum, with zeros in the place of what is not (docs/exchange.md): the same bits as
-// from a gather.
+// The strategy in which the selection travels as a dense sum, with zeros for all elements that are not selected
+// (docs/exchange.md). The weights get the same bits as from Gather.
 class MaskedSum final : public Exchange {
  public:
   MaskedSum(const OptimizerContext&, Buckets&, const DgcLayout&);
 
   void compress(const MakeRules&) override;
-  // Each worker's selection takes the place of its gradient.
+  // Overwrites each local worker's gradient with the worker's selection.
   void run(const StepArgs&, DgcApplyArgs& apply) override;
   void apply(const DgcApplyArgs&) override;
   int64_t sent_bytes() const override { return sent_bytes_; }

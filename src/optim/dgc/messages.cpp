@@ -20,7 +20,7 @@ void Bucket::make_room(Messages& messages, size_t bytes) const {
   const size_t all = ranks > 1 && travel ? mine * ranks : 0;
   const auto grow = [&](Buffer& buffer, size_t needed) {
     if (buffer.bytes() >= needed) return;
-    buffer = Buffer();  // first: both at once might not fit
+    buffer = Buffer();  // frees the old memory first, because both might not fit at once
     buffer = Buffer(context_.backend.device(), needed);
   };
   grow(messages.mine, mine);
@@ -56,7 +56,7 @@ const std::byte* Bucket::gather(const Messages& messages) const {
 
 void Bucket::exchange(const StepControl* control) {
   if (context_.communicator.size() == 1) {
-    messages_ = message(0);  // encoding has rounded it: what would come back is the same
+    messages_ = message(0);  // dgc_encode has rounded the values, so decoding would give the same message
     return;
   }
   if (!layout().is_coded()) {
@@ -83,7 +83,7 @@ void Bucket::apply(Backend& backend, DgcApplyArgs args) const {
 }
 
 void Buckets::prepare(std::vector<DgcBucketLayout> layouts, Backend& backend) {
-  // First: both at once might not fit.
+  // The old buckets are freed first, because old and new might not fit at once.
   if (buckets_.size() != layouts.size() || backend_ != &backend) buckets_.clear();
   backend_ = &backend;
   buckets_.reserve(layouts.size());

@@ -7,31 +7,33 @@
 
 namespace dgc {
 
-// Compressed tensors that travel as one message: from the local workers' gradients to everyone's messages, and from
-// there into the weights.
+// Compressed tensors that travel as one message. A bucket makes messages of the local workers' gradients, exchanges
+// them, and applies all workers' messages to the weights.
 class Bucket {
  public:
   explicit Bucket(const OptimizerContext& context) : context_(context) {}
 
-  // first_guess: where its segments' guesses lie among a worker's. Makes room for the local workers' messages, and for
-  // everyone's where they travel; allocates only when they are larger than any before.
+  // first_guess: index of the bucket's first guess among those of a worker. Makes room for the local workers' messages
+  // and, if messages travel, for those of all workers. Allocates only if messages are larger than any before.
   void prepare(DgcBucketLayout layout, size_t first_guess);
   const DgcLayout& layout() const { return layout_.layout; }
-  int first_param() const { return layout_.first_param; }  // DgcBucketLayout
+  int first_param() const { return layout_.first_param; }  // see DgcBucketLayout
 
-  // Queued. `rule` says all but the table, the header and the message; its guesses are those of the whole worker.
+  // Queued. `rule` has all fields but the table, the header and the message; rule.guesses are those of the whole
+  // worker.
   void compress(int local_worker, DgcCompressArgs rule) const;
   std::byte* message(int local_worker) const { return canonical_.of(local_worker); }  // canonical
 
-  // Collective; queued. Brings all workers' messages together.
+  // Collective; queued. Brings all workers' messages to every rank.
   void exchange(const StepControl*);
-  // Queued on any backend. What exchange() has brought; `args` says all but the table, the header and the messages.
+  // Queued on the given backend. Applies the messages that exchange() has brought; `args` has all fields but the table,
+  // the header and the messages.
   void apply(Backend&, DgcApplyArgs args) const;
 
  private:
-  // Messages in one form.
+  // Messages in one form, canonical or coded.
   struct Messages {
-    size_t bytes = 0;  // of one message
+    size_t bytes = 0;  // size of one message
     Buffer mine;       // the local workers' messages, one after another
     Buffer all;        // all workers' messages, in worker order; empty with one rank
     std::byte* of(int local_worker) const {
@@ -46,7 +48,7 @@ class Bucket {
   DgcTables tables_;
   size_t first_guess_ = 0;
   Messages canonical_;
-  Messages coded_;  // as they travel, where that is another form
+  Messages coded_;  // the messages as they travel; used only by a coded layout
   const std::byte* messages_ = nullptr;
 };
 
@@ -55,14 +57,14 @@ class Buckets {
  public:
   explicit Buckets(const OptimizerContext& context) : context_(context) {}
 
-  // The backend is the one with which they compress and exchange, on the context's device.
+  // backend: the one on which the buckets compress and exchange; it uses the context's device.
   void prepare(std::vector<DgcBucketLayout> layouts, Backend& backend);
   const std::vector<Bucket>& all() const { return buckets_; }
   std::vector<Bucket>& all() { return buckets_; }
-  int64_t sent_bytes() const;  // by each worker, as messages
+  int64_t sent_bytes() const;  // bytes of the messages that each worker sends in a step
 
-  // As Bucket says, of each in turn; one rule per local worker. What travels dense takes its step with the last bucket;
-  // a message that cannot be used keeps those behind it from being applied.
+  // These call the function of the same name of each bucket in turn. rules: one per local worker. args.dense is applied
+  // with the last bucket. A message that cannot be used keeps the buckets behind it from being applied.
   void compress(std::span<const DgcCompressArgs> rules) const;
   void exchange(const StepControl*);
   void apply(Backend&, DgcApplyArgs args) const;

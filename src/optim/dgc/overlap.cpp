@@ -7,7 +7,8 @@
 namespace dgc {
 namespace {
 
-// In the lane, behind what its owner has queued that may still look at the buckets as they were.
+// Prepares the buckets in the lane, behind all work that the lane's owner has queued: it may still read the old
+// buckets.
 Buckets& prepare_in(Lane& lane, Buckets& buckets, std::vector<DgcBucketLayout> layouts) {
   lane.post([&] { buckets.prepare(std::move(layouts), lane.backend()); });
   lane.drain();
@@ -75,7 +76,8 @@ void OverlappedGather::ready(int local_worker, int first_param) {
   }
 }
 
-// Messages go out once the last local worker's is there: on every rank in the same order.
+// A bucket is exchanged once the last local worker has compressed it, so that all ranks exchange buckets in the same
+// order.
 void OverlappedGather::compress_bucket(int local_worker, size_t index) const {
   const auto worker = static_cast<size_t>(local_worker);
   Backend& backend = memory_.lane().backend();

@@ -4,8 +4,8 @@
 
 namespace dgc {
 
-// What overlapping keeps from one layout to the next. Whether a step is skipped is not known while its messages are
-// made, so there is memory twice for u and v: for what they were and for what the step makes of them.
+// What OverlappedGather keeps from one layout to the next. While the messages of a step are made it is not known
+// whether the step is skipped, so u and v exist twice: as they were before the step, and as the step makes them.
 class OverlapMemory {
  public:
   OverlapMemory(const OptimizerContext&, std::vector<HeldBack> held);  // by local worker
@@ -15,11 +15,11 @@ class OverlapMemory {
     std::optional<Arena> u;
   };
   const std::vector<HeldBack>& held() const { return held_; }
-  const std::vector<Before>& before() const { return before_; }  // what the step starts from, by local worker
-  void turn();  // what is held becomes what the step starts from, and gives its place to what comes of it
-  uint64_t side() const { return side_; }  // 0 or 1: which memory is which
+  const std::vector<Before>& before() const { return before_; }  // u and v before the step, by local worker
+  void turn();  // swaps both: what is held becomes what the step starts from, and the step writes the other one
+  uint64_t side() const { return side_; }  // 0 or 1; each turn() changes it
   OverlapTotals* totals() const { return static_cast<OverlapTotals*>(totals_.data()); }  // device memory
-  ExchangeTime time() const;                                                             // waits for the steps so far
+  ExchangeTime time() const;  // waits until all steps so far are done
   Lane& lane() const { return *lane_; }
 
  private:
@@ -27,30 +27,32 @@ class OverlapMemory {
   std::vector<Before> before_;
   uint64_t side_ = 0;
   Buffer totals_;
-  std::unique_ptr<Lane> lane_;  // destroyed first: its tasks use the memory
+  std::unique_ptr<Lane> lane_;  // declared last, so destroyed first: its tasks use the members above
 };
 
 // A gather whose messages are made and exchanged in a lane, bucket by bucket, while gradients are still being computed.
-// Which memory is which changes on the host before every step, as a recorded step could not do it.
+// OverlapMemory::turn() runs on the host before every step, because the replay of a recorded step cannot swap memory.
 class OverlappedGather final : public Exchange {
  public:
-  // Buckets that are prepared here are the lane's. All must outlive what has begun and not settled.
+  // Prepares the buckets on the lane's backend. All arguments but the layout must outlive every step that has begun and
+  // not settled.
   OverlappedGather(const OptimizerContext&, Buckets&, const DgcLayout&, OverlapMemory&);
 
   uint64_t turn() override;
   void begin(const MakeRules&) override;
   void ready(int local_worker, int first_param) override;
   void settle() override;
-  // What is held is what it was if the step is skipped; in any case so are the elements that are not compressed.
+  // Restores the old u and v if the step is skipped, and in any case the elements of v that are not compressed.
   void compress(const MakeRules&) override;
-  // Between the two the caller exchanges what nothing hides: its time is measured too.
+  // Between run() and apply() the caller exchanges the dense tensors, which nothing hides. That time is measured too.
   void run(const StepArgs&, DgcApplyArgs& apply) override;
   void apply(const DgcApplyArgs&) override;
   int64_t sent_bytes() const override { return gather_.sent_bytes(); }
 
  private:
   void compress_bucket(int local_worker, size_t bucket) const;
-  // One for each worker and bucket, then the rest's, then one that begins when the step begins to wait.
+  // There is a span for each local worker and bucket, then one from run() to apply(), then one that begins when the
+  // step begins to wait for the lane.
   OverlapSpan* span(size_t i) const { return static_cast<OverlapSpan*>(spans_.data()) + i; }
   size_t tasks() const { return memory_.held().size() * buckets_.size(); }
 
@@ -60,7 +62,7 @@ class OverlappedGather final : public Exchange {
   std::vector<Bucket>& buckets_;
   int64_t compressed_extent_;
   std::vector<DgcCompressArgs> rules_;  // by local worker
-  std::vector<size_t> handed_;          // buckets in this step, by local worker
+  std::vector<size_t> handed_;          // buckets handed to the lane in this step, by local worker
   bool is_settled_ = false;
   Buffer spans_;
 };

@@ -12,7 +12,7 @@ SplitLayout make_split_layout(int64_t extent, int64_t entries, int64_t workers) 
   split.deal.extent = extent;
   split.deal.owners = static_cast<int32_t>(workers);
   const int64_t shard = split.deal.shard();
-  // An even deal gives every owner k / workers entries of each worker; twice as many are as good as never exceeded.
+  // An even deal gives every owner k / workers entries of each worker, and hardly ever more than twice as many.
   split.deal.room = static_cast<int32_t>(std::clamp<int64_t>(2 * entries / workers, 1, shard));
   WireTensor kept;
   kept.numel = shard;
@@ -23,7 +23,7 @@ SplitLayout make_split_layout(int64_t extent, int64_t entries, int64_t workers) 
 
 int64_t SplitLayout::memory_bytes(int64_t local_workers) const {
   const int64_t rows = local_workers * deal.owners * row_bytes();
-  const int64_t shards = (local_workers + 1) * deal.shard() * 4;  // and zeros
+  const int64_t shards = (local_workers + 1) * deal.shard() * 4;  // one more shard holds zeros
   const bool alone = local_workers == deal.owners;
   return shards + local_workers * message_bytes() + rows + (alone ? 0 : rows + deal.owners * message_bytes());
 }

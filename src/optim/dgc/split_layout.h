@@ -7,22 +7,24 @@
 
 namespace dgc {
 
-// What travels where every worker adds up one shard (exchange.algorithm "split_reduce"). Of k entries that a worker
-// selects, each owner has room for 2 k / workers, and sends the k / workers largest sums of its shard to all.
+// What travels if every worker owns and adds up one shard (exchange.algorithm "split_reduce"). A worker selects k
+// entries and sends each owner a row with room for 2 k / workers of them. Each owner sends the k / workers largest sums
+// of its shard to all.
 struct SplitLayout {
   DgcDeal deal;
   WireLayout kept;  // an owner's message: one tensor, its shard
 
   int64_t row_bytes() const { return 4 * deal.row(); }
   int64_t message_bytes() const { return static_cast<int64_t>(kept.message_bytes()); }
-  // Of one worker: a row to every owner and a message to all, each counted once; and what reaches it from the others.
+  // Bytes that one worker sends, a row to every owner and a message to all, each counted once; and bytes that the
+  // worker receives from the others.
   int64_t sent_bytes() const { return deal.owners * row_bytes() + message_bytes(); }
   int64_t received_bytes() const { return (deal.owners - 1) * (row_bytes() + message_bytes()); }
-  // On a rank.
+  // Bytes of device memory that SplitReduce takes on a rank.
   int64_t memory_bytes(int64_t local_workers) const;
 };
 
-// extent: elements of the arena that are dealt out; entries: k. At least two workers.
+// extent: elements of the arena that are dealt out; entries: k. workers: at least 2.
 SplitLayout make_split_layout(int64_t extent, int64_t entries, int64_t workers);
 
 }  // namespace dgc

@@ -25,7 +25,7 @@ SplitReduce::SplitReduce(const OptimizerContext& context, Buckets& buckets, cons
   guesses_ = Buffer(device, guesses.size() * sizeof(DgcGuess));
   device->copy_in(guesses_.data(), guesses.data(), guesses_.bytes());
 
-  // Gaps travel and are hashed too, and no step writes there.
+  // Gaps in rows and messages travel too, those in messages are part of the checksum, and no step writes them.
   const auto zeroed = [&](size_t bytes) {
     Buffer buffer(device, bytes);
     device->zero(buffer.data(), buffer.bytes());

@@ -4,18 +4,18 @@
 
 namespace dgc {
 
-// Brings together what all workers have selected, so that what reaches a worker does not grow with their number: every
-// worker adds up one shard, in worker order, and sends its largest sums to all (docs/exchange.md). What is dropped on
-// the way stays in the v of the worker that selected it. Shards belong to workers, not ranks: bits do not depend on how
-// workers are spread over ranks.
+// The strategy in which the bytes that reach a worker do not grow with the number of workers: every worker adds up one
+// shard of all selections, in worker order, and sends the largest sums to all (docs/exchange.md). An entry that is
+// dropped on the way stays in the v of the worker that selected it. Shards belong to workers and not to ranks, so that
+// the bits do not depend on how workers are spread over ranks.
 class SplitReduce final : public Exchange {
  public:
-  // The layout's `split` is set.
+  // The layout's `split` must be set.
   SplitReduce(const OptimizerContext&, Buckets&, const DgcLayout&);
 
-  // u is masked in the end, where what was selected has been sent.
+  // Leaves u unmasked: run() masks u where a selected entry has been sent.
   void compress(const MakeRules&) override;
-  // An owner's message that cannot be used sets the control's fault.
+  // Sets apply.control->fault if an owner's message cannot be used.
   void run(const StepArgs&, DgcApplyArgs& apply) override;
   void apply(const DgcApplyArgs&) override;
   int64_t sent_bytes() const override { return layout_.sent_bytes(); }
@@ -30,16 +30,16 @@ class SplitReduce final : public Exchange {
   OptimizerContext context_;
   Buckets& buckets_;
   SplitLayout layout_;
-  std::vector<DgcCompressArgs> rules_;  // of this step, by local worker
+  std::vector<DgcCompressArgs> rules_;  // the rules of this step, by local worker
   DgcTable table_;                      // one segment: a shard
   Buffer segment_;
   Buffer guesses_;   // a DgcGuess per local owner
-  Buffer mine_;      // local workers' rows, [local][owners][row]
+  Buffer mine_;      // the local workers' rows, [local][owners][row]
   Buffer rows_;      // the local owners' rows of every worker, [workers][local][row]; empty with one rank
-  Buffer shards_;    // [local][shard]
+  Buffer shards_;    // the local owners' sums, [local][shard]
   Buffer zeros_;     // [shard]
-  Buffer messages_;  // the local owners'
-  Buffer all_;       // all owners'; empty with one rank
+  Buffer messages_;  // the local owners' messages
+  Buffer all_;       // all owners' messages; empty with one rank
   std::vector<const float*> row_pointers_;
 };
 
