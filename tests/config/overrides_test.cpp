@@ -17,12 +17,12 @@ std::string said(const std::string& text) {
 
 TEST_CASE("overrides change, add and remove", "[config]") {
   CHECK(with({"optimizer.sparsity=0.99"}).optimizer.sparsity.final == 0.99);
-  CHECK(with({"exchange.wire.values=fp16"}).exchange.wire.values == WireValues::fp16);
+  CHECK(with({"exchange.wire.values=fp16"}).optimizer.dgc.wire.values == WireValues::fp16);
   CHECK(with({"training.max_steps=5"}).training.max_steps == 5);
   CHECK(with({"training.max_steps=5", "training.max_steps=null"}).training.max_steps == std::nullopt);
   CHECK(with({"optimizer.warmup.sparsity=[0.5]"}).optimizer.sparsity.warmup.sparsity == std::vector{0.5});
   CHECK(with({"learning_rate={\"type\": \"constant\", \"base\": 1}"}).learning_rate.base == 1);
-  CHECK(with({"optimizer={\"type\": \"sgd\"}", "optimizer.momentum=0.5"}).optimizer.momentum == 0.5);
+  CHECK(with({"optimizer={\"type\": \"sgd\"}", "optimizer.momentum=0.5"}).optimizer.dgc.sgd.momentum == 0.5);
 }
 
 TEST_CASE("a text key takes the text as it stands", "[config]") {

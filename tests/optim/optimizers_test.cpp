@@ -28,9 +28,9 @@ ClusterOptions cluster_of(const Reference& r) {
   dgc.sgd = sgd;
   dgc.momentum_correction = r.correction;
   dgc.factor_masking = r.masking;
-  if (r.small_sparsity) {
+  if (r.small_tensors_sparsity) {
     dgc.small_tensors = SmallTensors::sparse;
-    dgc.small_tensors_sparsity = *r.small_sparsity;
+    dgc.small_tensors_sparsity = *r.small_tensors_sparsity;
   }
   if (r.compress) options.make = [dgc](const OptimizerContext& c) { return make_dgc(c, dgc); };
   if (!r.compress) options.make = [sgd](const OptimizerContext& c) { return make_sgd(c, sgd); };
@@ -69,8 +69,8 @@ TEST_CASE("dgc is the paper's algorithm, with every switch", "[optim]") {
   r.correction = GENERATE(true, false);
   r.masking = GENERATE(true, false);
   r.weight_decay = GENERATE(0.0, 0.01);
-  if (GENERATE(true, false)) r.small_sparsity = 0.9;
-  CAPTURE(r.workers, r.nesterov, r.correction, r.masking, r.weight_decay, r.small_sparsity.has_value());
+  if (GENERATE(true, false)) r.small_tensors_sparsity = 0.9;
+  CAPTURE(r.workers, r.nesterov, r.correction, r.masking, r.weight_decay, r.small_tensors_sparsity.has_value());
   const auto got = run_cluster(cluster_of(r));
   CHECK(worst_difference(got, r.run(kSteps, warming_up)) < kTolerance);
 }
@@ -82,8 +82,8 @@ TEST_CASE("every backend gives the processor's bits, with every switch", "[optim
   r.nesterov = GENERATE(true, false);
   r.correction = GENERATE(true, false);
   r.masking = GENERATE(true, false);
-  if (GENERATE(true, false)) r.small_sparsity = 0.9;
-  CAPTURE(backend.name, r.nesterov, r.correction, r.masking, r.small_sparsity.has_value());
+  if (GENERATE(true, false)) r.small_tensors_sparsity = 0.9;
+  CAPTURE(backend.name, r.nesterov, r.correction, r.masking, r.small_tensors_sparsity.has_value());
   ClusterOptions options = cluster_of(r);
   options.ranks = 2;
   options.steps = 6;
@@ -113,11 +113,11 @@ TEST_CASE("keeping 100 % without masking is dense momentum SGD", "[optim]") {
   r.workers = GENERATE(1, 4);
   r.nesterov = GENERATE(true, false);
   r.masking = false;
-  if (GENERATE(true, false)) r.small_sparsity = 0;
+  if (GENERATE(true, false)) r.small_tensors_sparsity = 0;
   // With several workers the local thresholds add up to the dense one only in expectation.
   if (r.workers > 1) r.clip_norm.reset();
   const auto backend = GENERATE(from_range(kernel_backends()));
-  CAPTURE(backend.name, r.workers, r.nesterov, r.small_sparsity.has_value());
+  CAPTURE(backend.name, r.workers, r.nesterov, r.small_tensors_sparsity.has_value());
   ClusterOptions kept = on(backend, cluster_of(r));
   kept.sparsity = [](uint64_t) { return 0.0; };
   r.compress = false;

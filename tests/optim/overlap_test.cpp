@@ -55,7 +55,7 @@ DgcOptions dgc_options(const Run& run) {
   dgc.momentum_correction = run.variant.momentum_correction;
   dgc.wire = run.variant.wire;
   dgc.small_tensors = run.variant.small_tensors;
-  dgc.small_sparsity = 0.9;
+  dgc.small_tensors_sparsity = 0.9;
   dgc.transport = run.variant.transport;
   dgc.bucket_bytes = run.bucket_bytes;
   return dgc;

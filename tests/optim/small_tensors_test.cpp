@@ -20,7 +20,7 @@ ClusterOptions cluster(SmallTensors small, int ranks, int local_workers) {
     dgc.sgd.weight_decay = 1e-3f;
     dgc.wire = {WireValues::fp16, WireIndices::rice};
     dgc.small_tensors = small;
-    dgc.small_sparsity = 0.9;
+    dgc.small_tensors_sparsity = 0.9;
     return make_dgc(context, dgc);
   };
   return options;
@@ -60,7 +60,7 @@ TEST_CASE("small tensors: nothing is lost", "[optim]") {
   DgcOptions dgc;
   dgc.wire = {WireValues::int8, WireIndices::run16};
   dgc.small_tensors = small;
-  dgc.small_sparsity = 0.9;
+  dgc.small_tensors_sparsity = 0.9;
   const auto optimizer = make_dgc({*backend, *communicator, small_layout(), 1}, dgc);
   const Arena weights(backend->device(), small_layout()), gradient(backend->device(), small_layout());
   initialize(weights, 5);
@@ -123,7 +123,7 @@ TEST_CASE("small tensors: a skipped step changes nothing", "[optim]") {
 
 TEST_CASE("small tensors: what is sent", "[optim]") {
   const auto layout = [](SmallTensors small, double sparsity) {
-    return make_dgc_layout(small_layout(), {.small_tensors = small, .small_sparsity = 0.9}, sparsity);
+    return make_dgc_layout(small_layout(), {.small_tensors = small, .small_tensors_sparsity = 0.9}, sparsity);
   };
   const DgcLayout dense = layout(SmallTensors::dense, 0.98), half = layout(SmallTensors::dense_fp16, 0.98);
   CHECK((dense.dense_numel == 38 && dense.dense_bytes == 152 && half.dense_bytes == 76));

@@ -186,7 +186,7 @@ TEST_CASE("a split gives the same bits however workers share ranks: every switch
   dgc.sgd.clip_norm = 10;
   dgc.momentum_correction = GENERATE(true, false);
   dgc.small_tensors = GENERATE(SmallTensors::dense, SmallTensors::dense_fp16, SmallTensors::sparse);
-  dgc.small_sparsity = 0.9;
+  dgc.small_tensors_sparsity = 0.9;
   dgc.transport = GENERATE(Transport::sparse, Transport::automatic);
   CAPTURE(dgc.sgd.weight_decay, dgc.momentum_correction, dgc.small_tensors, dgc.transport);
   const auto truth = run_cluster(cluster(dgc, {1, 6}));

@@ -24,7 +24,7 @@ ClusterOptions cluster(const Variant& variant, Transport transport, Spread sprea
   dgc.momentum_correction = variant.momentum_correction;
   dgc.wire = variant.wire;
   dgc.small_tensors = variant.small_tensors;
-  dgc.small_sparsity = 0.9;
+  dgc.small_tensors_sparsity = 0.9;
   dgc.transport = transport;
   return dgc_cluster(dgc, spread, [](uint64_t step) { return step < 2 ? 0.75 : step < 4 ? 0.5 : 0.98; });
 }
