@@ -18,7 +18,7 @@ struct Reference {
   bool nesterov = false;
   std::optional<double> clip_norm;
   bool compress = true, correction = true, masking = true;
-  std::optional<double> small_sparsity;  // small tensors are one compressed tensor; none: they travel dense
+  std::optional<double> small_tensors_sparsity;  // small tensors are one compressed tensor; none: they travel dense
 
   std::vector<double> run(int steps, const std::function<double(uint64_t)>& sparsity) {
     const std::vector<float> start = initial_weights();
@@ -57,13 +57,13 @@ struct Reference {
       std::iota(elements.begin(), elements.end(), static_cast<size_t>(layout.offset(t)));
       if (compress && layout.spec(t).shape.rank() >= 2) {
         compressed_step(elements, g, sparsity);
-      } else if (compress && small_sparsity) {
+      } else if (compress && small_tensors_sparsity) {
         small.insert(small.end(), elements.begin(), elements.end());
       } else {
         for (const size_t i : elements) momentum_step(i, mean[i]);
       }
     }
-    if (!small.empty()) compressed_step(small, g, std::min(sparsity, *small_sparsity));
+    if (!small.empty()) compressed_step(small, g, std::min(sparsity, *small_tensors_sparsity));
   }
 
   void compressed_step(const std::vector<size_t>& elements, const std::vector<std::vector<double>>& g,

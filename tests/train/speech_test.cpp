@@ -9,6 +9,7 @@
 #include "tools/evaluate.h"
 #include "tools/report.h"
 #include "tools/transcribe.h"
+#include "train/rank.h"
 #include "train/ranks.h"
 
 namespace dgc {
