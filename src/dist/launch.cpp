@@ -130,8 +130,8 @@ int choose_gpu(const Launch& launch, int gpus) {
         launch.launcher);
   }
   throw_user_error(
-      "this is number {} of its machine's ranks, but only {} GPUs are there: start at most {} ranks per machine, and set "
-      "workers_per_rank for more workers",
+      "this is number {} of its machine's ranks, but only {} GPUs are there: start at most {} ranks per machine, and "
+      "set workers_per_rank for more workers",
       launch.local_rank + 1, gpus, gpus);
 }
 

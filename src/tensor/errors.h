@@ -28,7 +28,7 @@ struct InternalError : std::logic_error {
 
 }  // namespace dgc
 
-#define DGC_CHECK(condition, what)                                                         \
-  do {                                                                                     \
+#define DGC_CHECK(condition, what)                                                 \
+  do {                                                                             \
     if (!(condition)) ::dgc::check_failed(#condition, (what), __FILE__, __LINE__); \
   } while (false)

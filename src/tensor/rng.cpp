@@ -48,9 +48,7 @@ uint32_t Philox::below(uint64_t index, uint32_t n) const {
 
 uint64_t rng_stream(std::string_view purpose, std::string_view name) { return fnv1a(name, fnv1a("/", fnv1a(purpose))); }
 
-uint64_t rng_stream(std::string_view purpose, uint64_t number) {
-  return rng_stream(purpose, std::to_string(number));
-}
+uint64_t rng_stream(std::string_view purpose, uint64_t number) { return rng_stream(purpose, std::to_string(number)); }
 
 std::vector<int32_t> permutation(int64_t n, uint64_t seed, uint64_t stream) {
   const Philox rng(seed, stream);

@@ -103,8 +103,11 @@ TEST_CASE("a coded message from elsewhere is named and not applied", "[dgc]") {
       {[&](auto& came) { came[bytes + 100] ^= std::byte{1}; }, Kind::checksum, 1, 0},
       {[&](auto& came) { came[3] = std::byte{0}; }, Kind::magic, 0, 0},
       {[&](auto& came) { came[bytes + 6] = std::byte{2}; }, Kind::format, 1, 0x302},
-      {[&](auto& came) { std::swap_ranges(came.begin(), came.begin() + static_cast<std::ptrdiff_t>(bytes),
-                                          came.begin() + static_cast<std::ptrdiff_t>(bytes)); }, Kind::worker, 0, 1},
+      {[&](auto& came) {
+         std::swap_ranges(came.begin(), came.begin() + static_cast<std::ptrdiff_t>(bytes),
+                          came.begin() + static_cast<std::ptrdiff_t>(bytes));
+       },
+       Kind::worker, 0, 1},
       {[&](auto& came) { std::ranges::copy(stale.coded, came.begin() + static_cast<std::ptrdiff_t>(bytes)); },
        Kind::stale, 1, 4}};
   for (const Damage& damage : damages) {

@@ -30,7 +30,7 @@ TEST_CASE("embedding adds gradients in the order of positions, and leaves other 
   const int64_t vocabulary = 40;
   std::vector<int32_t> words;
   for (int64_t r = 0; r < rows; ++r) words.push_back(static_cast<int32_t>(r * r % 37));  // some often, some never
-  words.back() = 38;  // and one in the end alone
+  words.back() = 38;                                                                     // and one in the end alone
   const ValuesOnDevice<int32_t> tokens(*backend, words);
   const EmbeddingArgs args{.rows = rows, .vocabulary = vocabulary, .width = width};
 

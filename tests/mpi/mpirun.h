@@ -36,8 +36,8 @@ inline bool have_mpirun() {
   return true;
 }
 
-// mpirun ARGUMENTS in a folder. Tests run as root in containers, with more ranks than cores. What Open MPI allocates and
-// never frees is not ours: the address sanitizer does not look for leaks in its processes.
+// mpirun ARGUMENTS in a folder. Tests run as root in containers, with more ranks than cores. What Open MPI allocates
+// and never frees is not ours: the address sanitizer does not look for leaks in its processes.
 class Mpirun {
  public:
   Mpirun(const std::filesystem::path& folder, std::vector<std::string> arguments)

@@ -1,8 +1,8 @@
 // Recurrent layers by cuDNN, each in one direction and over all steps: where sequences have lengths of their own, masks
-// around it see to them, since cuDNN wants lengths on the host. Its weight space is the parameters themselves where they
-// lie as cuDNN wants them (rnn_cache.h), and its gradients are then added to ours in place; elsewhere, and in 16 bits,
-// each call copies them there and back. The state is fp32 with us and of the activations' type with cuDNN, which loses
-// nothing: it was of that type before.
+// around it see to them, since cuDNN wants lengths on the host. Its weight space is the parameters themselves where
+// they lie as cuDNN wants them (rnn_cache.h), and its gradients are then added to ours in place; elsewhere, and in 16
+// bits, each call copies them there and back. The state is fp32 with us and of the activations' type with cuDNN, which
+// loses nothing: it was of that type before.
 #include <algorithm>
 
 #include "kernels/cuda/cuda_backend.h"
