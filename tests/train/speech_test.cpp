@@ -46,8 +46,9 @@ TEST_CASE("speech: a run says losses and error rates") {
   CHECK(final.text("kind") == "final");
   CHECK(final.number("wer") == evals[1].number("wer"));
   CHECK(final.number("test_loss") == evals[1].number("test_loss"));
-  CHECK_THAT(log_of(run), Catch::Contains("26 training and 6 test utterances") && Catch::Contains("WER") &&
-                              Catch::Contains("CER") && Catch::Contains("utterances/s"));
+  CHECK_THAT(log_of(run), Catch::Contains("26 training and 6 test utterances") &&
+                              Catch::Contains("test word error rate") && Catch::Contains("test character error rate") &&
+                              Catch::Contains("utterances/s"));
 
   std::vector<std::string> said;
   const Evaluation e = evaluate_run(
