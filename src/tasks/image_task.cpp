@@ -30,11 +30,8 @@ class ImageTask final : public Task {
   const char* samples() const override { return "images"; }
 
   Datasets open(const Config& config) const override {
-    Datasets sets;
-    sets.train = make_images(config, Split::train);
-    sets.test = make_images(config, Split::test);
-    require_alike(*sets.train, *sets.test, "test", "data.path");
-    return sets;
+    auto train = make_images(config, Split::train);  // the first to complain
+    return alike(std::move(train), make_images(config, Split::test));
   }
   Datasets open_to_evaluate(const Config& config, const std::filesystem::path&) const override {
     Datasets sets;

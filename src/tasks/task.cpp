@@ -51,6 +51,14 @@ void require_alike(const Dataset& train, const Dataset& other, const char* name,
   }
 }
 
+Datasets alike(std::unique_ptr<Dataset> train, std::unique_ptr<Dataset> test) {
+  require_alike(*train, *test, "test", "data.path");
+  Datasets sets;
+  sets.train = std::move(train);
+  sets.test = std::move(test);
+  return sets;
+}
+
 void tell_remarks(const Datasets& sets) {
   const std::pair<const Dataset*, const char*> all[] = {
       {sets.train.get(), "training"}, {sets.valid.get(), "validation"}, {sets.test.get(), "test"}};

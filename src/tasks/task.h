@@ -117,6 +117,8 @@ std::vector<int64_t> batch_rows(const Config&, const Dataset& train);
 // Throws UserError that names the key unless all traits of both sets are equal, because a model of the training set
 // must be able to read the other set.
 void require_alike(const Dataset& train, const Dataset& other, const char* name, const char* key);
+// The two sets of one folder, data.path, once require_alike() has compared them.
+Datasets alike(std::unique_ptr<Dataset> train, std::unique_ptr<Dataset> test);
 
 // Logs all remarks of the sets as warnings.
 void tell_remarks(const Datasets&);
