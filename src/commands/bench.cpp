@@ -23,7 +23,7 @@ std::vector<std::string> names_of(const std::map<std::string, BenchModel>& model
   return names;
 }
 
-struct Options {
+struct BenchArguments {
   DgcBenchOptions bench;
   std::string model = "resnet50";
   std::string config;
@@ -31,7 +31,7 @@ struct Options {
   bool json = false;
 };
 
-void add_common(CLI::App* command, Options& options) {
+void add_common(CLI::App* command, BenchArguments& options) {
   constexpr int64_t kMost = 1000000;
   command->add_option("--warmup", options.bench.common.warmup, "steps before counting")
       ->check(whole_number(0, kMost))
@@ -45,7 +45,7 @@ void add_common(CLI::App* command, Options& options) {
   command->add_flag("--json", options.json, "print one line of JSON");
 }
 
-void run_dgc(const Options& options) {
+void run_dgc(const BenchArguments& options) {
   DgcBenchOptions bench = options.bench;
   bench.model = kModels.at(options.model);
   const DgcBench b = bench_dgc(bench);
@@ -67,7 +67,7 @@ void run_dgc(const Options& options) {
              b.gb_per_s() / b.copy_gb_per_s(), 100 * b.hits);
 }
 
-void run_train(const Options& options) {
+void run_train(const BenchArguments& options) {
   const Config config = load_config(options.config, options.overrides);
   const TrainBench b = bench_train(config, options.bench.common);
   if (b.device.empty()) return;  // another process prints
@@ -99,7 +99,7 @@ void run_train(const Options& options) {
 }  // namespace
 
 void add_bench_command(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchArguments>();
   CLI::App* command = app.add_subcommand("bench", "Measure this machine: the DGC step, or whole training steps");
   command->require_subcommand(1);
   command->footer("Examples:\n  dgc bench dgc\n  dgc bench train bench/resnet20_batch128.json --json");

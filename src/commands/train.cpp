@@ -18,7 +18,7 @@
 namespace dgc {
 namespace {
 
-struct Options {
+struct TrainArguments {
   std::string config;
   std::vector<std::string> overrides;
   TrainOptions train;
@@ -26,7 +26,7 @@ struct Options {
   std::string launcher;
 };
 
-SuperviseOptions supervised(const Options& options) {
+SuperviseOptions supervised(const TrainArguments& options) {
   SuperviseOptions child;
   child.arguments = {"train", options.config};
   for (const std::string& key : options.overrides) child.arguments.insert(child.arguments.end(), {"--set", key});
@@ -52,7 +52,7 @@ void print_if_read(const std::string& text) {
 }  // namespace
 
 void add_train_command(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TrainArguments>();
   CLI::App* command = app.add_subcommand("train", "Train a model as a config file says");
   command->add_option("CONFIG", options->config, "config file (configs/README.md lists every key)")->required();
   command->add_option("--set", options->overrides, "override one key: --set optimizer.sparsity=0.99 (repeatable)")

@@ -69,7 +69,7 @@ void check_classes(const Config& c, const Origin& origin) {
   }
 }
 
-void check_text(const TextDataOptions& data, const Origin& origin) {
+void check_text_data(const TextDataOptions& data, const Origin& origin) {
   if (!data.vocabulary.empty() && data.vocabulary_size) {
     origin.refuse("data.vocabulary_size", "data.vocabulary says which words there are; leave one of the two out");
   }
@@ -158,7 +158,7 @@ void complete(Config& config, const Origin& origin) {
     config.output.replace(at, 6, config.name);
   model_type(config.model).complete(config, origin);
   check_kind(config, origin);
-  check_text(config.data.text, origin);
+  check_text_data(config.data.text, origin);
   check_recordings(config.data.speech, origin);
   check_classes(config, origin);
   check_images(config.data, origin);

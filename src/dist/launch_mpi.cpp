@@ -11,7 +11,7 @@ constexpr const char* kSize = "OMPI_COMM_WORLD_SIZE";
 constexpr const char* kLocalRank = "OMPI_COMM_WORLD_LOCAL_RANK";
 constexpr const char* kLocalSize = "OMPI_COMM_WORLD_LOCAL_SIZE";
 
-int number(const Environment& get, const char* variable, int64_t low) {
+int mpi_number(const Environment& get, const char* variable, int64_t low) {
   const auto text = get(variable);
   if (!text) throw_user_error("{} is not set, though others of mpirun's variables are", variable);
   return static_cast<int>(environment_number(variable, *text, low, kMaxRanks));
@@ -23,10 +23,10 @@ std::optional<Launch> open_mpi_launch(const Environment& get) {
   if (!get(kRank) && !get(kSize)) return {};
   Launch launch;
   launch.launcher = "mpirun";
-  launch.rank = number(get, kRank, 0);
-  launch.size = number(get, kSize, 1);
-  launch.local_rank = number(get, kLocalRank, 0);
-  launch.local_size = number(get, kLocalSize, 1);
+  launch.rank = mpi_number(get, kRank, 0);
+  launch.size = mpi_number(get, kSize, 1);
+  launch.local_rank = mpi_number(get, kLocalRank, 0);
+  launch.local_size = mpi_number(get, kLocalSize, 1);
   check_ranks(launch, kRank, kSize, kLocalRank);
   if (const auto job = get("PMIX_NAMESPACE")) launch.run = "mpirun " + *job;
   return launch;

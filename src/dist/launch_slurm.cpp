@@ -11,7 +11,7 @@ namespace {
 // The ports lie below those that Linux gives to outgoing connections (32768 and up).
 constexpr int64_t kFirstPort = 20000, kPorts = 12000, kStepsApart = 16;
 
-int64_t number(const Environment& get, const char* variable, int64_t high) {
+int64_t slurm_number(const Environment& get, const char* variable, int64_t high) {
   const auto text = get(variable);
   if (!text) throw_user_error("{} is not set, though this looks like a task of a SLURM step", variable);
   return environment_number(variable, *text, 0, high);
@@ -25,12 +25,13 @@ std::optional<Launch> slurm_launch(const Environment& get) {
   launch.launcher = "slurm";
   // An interactive step of one task may lie in an allocation with a larger SLURM_NTASKS.
   const char* size = get("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
-  launch.size = static_cast<int>(number(get, size, kMaxRanks));
-  launch.rank = static_cast<int>(number(get, "SLURM_PROCID", kMaxRanks));
-  launch.local_rank = static_cast<int>(number(get, "SLURM_LOCALID", kMaxRanks));
+  launch.size = static_cast<int>(slurm_number(get, size, kMaxRanks));
+  launch.rank = static_cast<int>(slurm_number(get, "SLURM_PROCID", kMaxRanks));
+  launch.local_rank = static_cast<int>(slurm_number(get, "SLURM_LOCALID", kMaxRanks));
   check_ranks(launch, "SLURM_PROCID", size, "SLURM_LOCALID");
   const auto tasks = get("SLURM_STEP_TASKS_PER_NODE");
-  if (tasks && get("SLURM_NODEID")) launch.local_size = tasks_on_node(*tasks, number(get, "SLURM_NODEID", kMaxRanks));
+  if (tasks && get("SLURM_NODEID"))
+    launch.local_size = tasks_on_node(*tasks, slurm_number(get, "SLURM_NODEID", kMaxRanks));
   if (const auto job = get("SLURM_JOB_ID")) {
     launch.run = fmt::format("slurm {}.{} attempt {}", *job, get("SLURM_STEP_ID").value_or("0"),
                              get("SLURM_RESTART_COUNT").value_or("0"));
@@ -57,8 +58,9 @@ MeetingPoint slurm_meeting_point(const Environment& get) {
     point.port = static_cast<int>(environment_number("SLURM_STEP_RESV_PORTS", first, 1, 65535));
     return point;
   }
-  const int64_t job = number(get, "SLURM_JOB_ID", std::numeric_limits<uint32_t>::max());
-  const int64_t step = get("SLURM_STEP_ID") ? number(get, "SLURM_STEP_ID", std::numeric_limits<uint32_t>::max()) : 0;
+  const int64_t job = slurm_number(get, "SLURM_JOB_ID", std::numeric_limits<uint32_t>::max());
+  const int64_t step =
+      get("SLURM_STEP_ID") ? slurm_number(get, "SLURM_STEP_ID", std::numeric_limits<uint32_t>::max()) : 0;
   point.port = static_cast<int>(kFirstPort + (job * kStepsApart + step) % kPorts);
   return point;
 }

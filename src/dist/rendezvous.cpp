@@ -7,12 +7,11 @@
 #include "dist/communicator.h"
 #include "dist/fixed_text.h"
 #include "dist/rendezvous_ways.h"
+#include "dist/socket.h"
 #include "tensor/errors.h"
 
 namespace dgc {
 namespace {
-
-double seconds(std::chrono::milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
 uint64_t random_number() {
   std::random_device device;

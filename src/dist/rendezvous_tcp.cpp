@@ -18,7 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // A connection to rank 0, and the bytes that have come over it so far.
-struct Guest {
+struct Caller {
   Socket socket;
   std::array<std::byte, sizeof(Hello)> said{};
   size_t bytes = 0;
@@ -32,7 +32,7 @@ struct Guest {
 
 enum class Heard { more, all, nothing };  // nothing: the guest is gone, or is no rank
 
-Heard listen_to(Guest& guest) {
+Heard listen_to(Caller& guest) {
   const ssize_t got = recv(guest.socket.fd(), guest.said.data() + guest.bytes, guest.said.size() - guest.bytes, 0);
   if (got < 0) return errno == EAGAIN || errno == EINTR ? Heard::more : Heard::nothing;
   if (got == 0) return Heard::nothing;
@@ -78,7 +78,7 @@ void require_known(const Meeting& meeting) {
   }
 }
 
-void reply_to(const Guest& guest, Roster& roster, std::span<const std::byte> blob) {
+void reply_to(const Caller& guest, Roster& roster, std::span<const std::byte> blob) {
   const Hello hello = guest.hello();
   const Reply reply = roster.answer(hello);
   std::vector<std::byte> bytes(sizeof(reply));
@@ -115,7 +115,7 @@ void host_over_tcp(const Meeting& meeting, std::span<const std::byte> blob) {
   const std::vector<Socket> listeners = listen_at(meeting.point);
   const size_t most_guests = meeting.hello.size + 64;  // silent strangers must not use up the process's descriptors
   Roster roster(meeting.hello);
-  std::vector<Guest> guests;
+  std::vector<Caller> guests;
   std::vector<pollfd> polled;
   while (!roster.complete()) {
     if (!roster.failure().empty()) throw ToldByPeer(roster.failure(), false);
@@ -123,7 +123,7 @@ void host_over_tcp(const Meeting& meeting, std::span<const std::byte> blob) {
     look_around(meeting, roster);
     polled.clear();
     for (const Socket& listener : listeners) polled.push_back({listener.fd(), POLLIN, 0});
-    for (const Guest& guest : guests) polled.push_back({guest.socket.fd(), POLLIN, 0});
+    for (const Caller& guest : guests) polled.push_back({guest.socket.fd(), POLLIN, 0});
     const int wait = std::min(kBetweenLooks, milliseconds_until(meeting.deadline));
     if (poll(polled.data(), polled.size(), wait) <= 0) continue;
 
@@ -136,7 +136,7 @@ void host_over_tcp(const Meeting& meeting, std::span<const std::byte> blob) {
     for (size_t i = 0; i < listeners.size(); ++i) {
       if (polled[i].revents == 0) continue;
       if (guests.size() >= most_guests) guests.erase(guests.begin());
-      Guest guest;
+      Caller guest;
       guest.socket = accept_from(listeners[i]);
       if (guest.socket) guests.push_back(std::move(guest));
     }

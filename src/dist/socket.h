@@ -14,6 +14,9 @@ namespace dgc {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
+// For messages.
+inline double seconds(std::chrono::milliseconds time) { return std::chrono::duration<double>(time).count(); }
+
 int milliseconds_until(Deadline);  // for poll(): never negative, rounded up
 
 // A deadline, and a function that is called several times a second until then. An exception of the function ends the

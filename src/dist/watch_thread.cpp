@@ -8,16 +8,12 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "dist/socket.h"
 #include "tensor/errors.h"
 
 namespace dgc {
-namespace {
 
 using std::chrono::milliseconds;
-
-double seconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
-
-}  // namespace
 
 Watch::Thread::Thread(const WatchOptions& options)
     : options_(options),

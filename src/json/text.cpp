@@ -114,6 +114,12 @@ std::string json_text(const Json& value, int indent) {
   return value.dump(indent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 
+const Json& json_member(const Json& object, const char* key, const std::string& where) {
+  const auto found = object.find(key);
+  if (found == object.end()) throw_user_error("{}: {} is missing", where, key);
+  return *found;
+}
+
 std::string json_type_name(const Json& value) {
   switch (value.type()) {
     case Json::value_t::null:

@@ -14,6 +14,9 @@ Json parse_json(const std::string& text, const std::string& origin);
 // Bytes that are not UTF-8 (from a command line, say) become U+FFFD rather than an exception.
 std::string json_text(const Json& value, int indent = -1);
 
+// The value of a key of `object`. Throws UserError, which begins with `where`, when there is none.
+const Json& json_member(const Json& object, const char* key, const std::string& where);
+
 // "a string", "an object", ...: what a message calls a value.
 std::string json_type_name(const Json& value);
 

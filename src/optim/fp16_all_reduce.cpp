@@ -8,7 +8,7 @@ namespace {
 constexpr int64_t kHalvesPerFloat = 2;  // communicators move floats and do not look at them
 constexpr size_t kHalfBytes = sizeof(uint16_t);
 
-size_t bytes_of(int64_t halves) { return static_cast<size_t>(halves) * kHalfBytes; }
+size_t half_bytes(int64_t halves) { return static_cast<size_t>(halves) * kHalfBytes; }
 
 int64_t all_workers(const OptimizerContext& c) { return int64_t{c.communicator.size()} * c.local_workers; }
 
@@ -27,9 +27,9 @@ Fp16AllReduce::Fp16AllReduce(const OptimizerContext& context)
       row_(shard_ * all_workers(context)),
       ranges_(context.backend.device(), static_cast<size_t>(1 + context.local_workers) * sizeof(DgcRange)),
       one_(context.backend.device(), sizeof(float)),
-      packed_(context.backend.device(), bytes_of(context.local_workers * row_)),
+      packed_(context.backend.device(), half_bytes(context.local_workers * row_)),
       mine_sum_(context.backend.device(), static_cast<size_t>(context.local_workers * shard_) * sizeof(float)),
-      mine_(context.backend.device(), bytes_of(context.local_workers * shard_)),
+      mine_(context.backend.device(), half_bytes(context.local_workers * shard_)),
       sum_(context.backend.device(), static_cast<size_t>(context.layout.extent()) * sizeof(float)) {
   const auto& device = context.backend.device();
   std::vector<DgcRange> ranges = {{0, extent(), 0}};
@@ -45,8 +45,8 @@ Fp16AllReduce::Fp16AllReduce(const OptimizerContext& context)
   device->copy_in(ranges_.data(), ranges.data(), ranges_.bytes());
   device->copy_in(one_.data(), &one, sizeof(one));
   if (context.communicator.size() == 1) return;
-  rows_ = Buffer(device, bytes_of(all_workers(context) * context.local_workers * shard_));
-  all_ = Buffer(device, bytes_of(row_));
+  rows_ = Buffer(device, half_bytes(all_workers(context) * context.local_workers * shard_));
+  all_ = Buffer(device, half_bytes(row_));
 }
 
 // The range of the whole arena (0), or that of a local worker's shard (1 + the worker's number).

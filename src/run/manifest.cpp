@@ -9,21 +9,15 @@
 namespace dgc {
 namespace {
 
-const Json& member(const Json& object, const char* name, const std::string& where) {
-  const auto found = object.find(name);
-  if (found == object.end()) throw_user_error("{}: {} is missing", where, name);
-  return *found;
-}
-
 int64_t count(const Json& object, const char* name, const std::string& where) {
-  const Json& value = member(object, name, where);
+  const Json& value = json_member(object, name, where);
   const bool fits = value.is_number_unsigned() && value.get<uint64_t>() <= INT64_MAX;
   if (!fits) throw_user_error("{}: {} must be a whole number, not {}", where, name, json_type_name(value));
   return value.get<int64_t>();
 }
 
 std::string text(const Json& object, const char* name, const std::string& where) {
-  const Json& value = member(object, name, where);
+  const Json& value = json_member(object, name, where);
   if (!value.is_string()) throw_user_error("{}: {} must be a string, not {}", where, name, json_type_name(value));
   return value.get<std::string>();
 }
@@ -79,8 +73,8 @@ Manifest parse_manifest(const std::string& json_source, const std::string& file)
   Manifest manifest;
   manifest.step = count(json, "step", file);
   manifest.epoch = count(json, "epoch", file);
-  manifest.values = row_from_json(member(json, "values", file), file + ": values");
-  const Json& files = member(json, "files", file);
+  manifest.values = row_from_json(json_member(json, "values", file), file + ": values");
+  const Json& files = json_member(json, "files", file);
   if (!files.is_array()) throw_user_error("{}: files must be a list, not {}", file, json_type_name(files));
   std::set<std::string> names;
   for (size_t i = 0; i < files.size(); ++i) {

@@ -15,12 +15,6 @@ uint64_t unsigned_number(const Json& value, const std::string& where) {
   return value.get<uint64_t>();
 }
 
-const Json& member(const Json& object, const char* name, const std::string& where) {
-  const auto found = object.find(name);
-  if (found == object.end()) throw_user_error("{}: {} is missing", where, name);
-  return *found;
-}
-
 // The bytes that shape and dtype imply; throws when the product does not fit in 63 bits.
 uint64_t expected_bytes(const SafetensorsEntry& entry, const std::string& where) {
   uint64_t bytes = safetensors_dtype_size(entry.dtype);
@@ -38,17 +32,17 @@ SafetensorsEntry read_entry(const std::string& name, const Json& json, const std
   if (json.size() != 3) throw_user_error("{}: must have dtype, shape and data_offsets, and nothing else", where);
   SafetensorsEntry entry;
   entry.name = name;
-  const Json& dtype = member(json, "dtype", where);
+  const Json& dtype = json_member(json, "dtype", where);
   if (!dtype.is_string()) throw_user_error("{}: dtype must be a string", where);
   entry.dtype = dtype.get<std::string>();
-  const Json& shape = member(json, "shape", where);
+  const Json& shape = json_member(json, "shape", where);
   if (!shape.is_array()) throw_user_error("{}: shape must be a list", where);
   for (const Json& size : shape) {
     const uint64_t value = unsigned_number(size, where + ": shape");
     if (value > INT64_MAX) throw_user_error("{}: a shape too large to be true", where);
     entry.shape.push_back(static_cast<int64_t>(value));
   }
-  const Json& offsets = member(json, "data_offsets", where);
+  const Json& offsets = json_member(json, "data_offsets", where);
   if (!offsets.is_array() || offsets.size() != 2) throw_user_error("{}: data_offsets must be two numbers", where);
   entry.begin = unsigned_number(offsets[0], where + ": data_offsets");
   entry.end = unsigned_number(offsets[1], where + ": data_offsets");

@@ -28,6 +28,11 @@ class Philox {
   uint64_t stream_;
 };
 
+// Where [0, 1) is mapped to [low, high), rounded as double is.
+inline double between(double low, double high, float uniform) {
+  return low + (high - low) * static_cast<double>(uniform);
+}
+
 // Makes a stream's number from its purpose and its user: rng_stream("dropout", "fc6"), rng_stream("shuffle", epoch).
 uint64_t rng_stream(std::string_view purpose, std::string_view name);
 uint64_t rng_stream(std::string_view purpose, uint64_t number);

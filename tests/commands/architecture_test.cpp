@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using Strings = std::vector<std::string>;
 
-const fs::path kSource = fs::path(DGC_SOURCE_DIR) / "src";
+const fs::path kSourceTree = fs::path(DGC_SOURCE_DIR) / "src";
 
 // Folders ("tensor/") and files that a folder may include beside its own. "" is main.cpp.
 const std::map<std::string, Strings> kMayInclude = {
@@ -124,12 +124,12 @@ Strings complaints(const std::string& file, const std::string& text) {
 std::map<std::string, std::string> sources() {
   static const Strings kExtensions = {".h", ".cpp", ".cu", ".cuh"};
   std::map<std::string, std::string> files;
-  for (const auto& entry : fs::recursive_directory_iterator(kSource)) {
+  for (const auto& entry : fs::recursive_directory_iterator(kSourceTree)) {
     const std::string extension = entry.path().extension().string();
     if (std::find(kExtensions.begin(), kExtensions.end(), extension) == kExtensions.end()) continue;
     std::ostringstream text;
     text << std::ifstream(entry.path()).rdbuf();
-    files[entry.path().lexically_relative(kSource).generic_string()] = text.str();
+    files[entry.path().lexically_relative(kSourceTree).generic_string()] = text.str();
   }
   return files;
 }

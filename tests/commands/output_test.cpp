@@ -20,9 +20,9 @@ Result in_shell(const Program& dgc, const std::string& script, const Words& argu
 }
 
 // The program with a run of images, run, and one of a language, lm.
-class Trained : public Program {
+class TrainedRuns : public Program {
  public:
-  Trained() {
+  TrainedRuns() {
     write_language_model(*this);
     for (const Words& arguments : {Words{"train", "tiny.json", "--out", "run", "--set", "training.epochs=1"},
                                    Words{"train", "lm.json", "--out", "lm"}}) {
@@ -36,7 +36,7 @@ class Trained : public Program {
 }  // namespace
 
 TEST_CASE("every command says that it could not print, exit code 2") {
-  const Trained dgc;
+  const TrainedRuns dgc;
   const std::vector<Words> commands = {
       {"--help"},
       {"train", "--help"},
@@ -65,7 +65,7 @@ TEST_CASE("every command says that it could not print, exit code 2") {
 }
 
 TEST_CASE("a report that does not fit on the disk leaves the old one") {
-  const Trained dgc;
+  const TrainedRuns dgc;
   dgc.write("report.html", "old");
   // Of 512 bytes; what is beyond is refused, as on a full disk.
   const Result full = in_shell(dgc, "trap '' XFSZ; ulimit -f 4; exec \"$@\"", {"report", "run", "-o", "report.html"});
@@ -77,7 +77,7 @@ TEST_CASE("a report that does not fit on the disk leaves the old one") {
 }
 
 TEST_CASE("a report may go to a device, a pipe or where the table goes") {
-  const Trained dgc;
+  const TrainedRuns dgc;
   const Words to_stdout = {"report", "run", "-o", "/dev/stdout"};
   for (const char* script : {"\"$@\" | cat", "exec \"$@\""}) {
     CAPTURE(script);

@@ -44,9 +44,9 @@ std::vector<Words> commands_with(const std::string& path) {
           {"report", "run", "-o", path}};
 }
 
-class Trained : public Program {
+class TrainedRun : public Program {
  public:
-  Trained() {
+  TrainedRun() {
     write_language_model(*this);
     REQUIRE(run({"train", "tiny.json", "--out", "run", "--set", "training.epochs=1"}).code == 0);
   }
@@ -74,7 +74,7 @@ class Nobody {
 }  // namespace
 
 TEST_CASE("a name or path that is too long is the user's error") {
-  const Trained dgc;
+  const TrainedRun dgc;
   const std::string name = std::string(256, 'n');
   std::string path;
   while (path.size() < 4200) path += std::string(100, 'p') + "/";
@@ -87,7 +87,7 @@ TEST_CASE("a name or path that is too long is the user's error") {
 }
 
 TEST_CASE("a folder that is closed to the user is the user's error") {
-  const Trained dgc;
+  const TrainedRun dgc;
   const Nobody nobody(dgc);
   if (!nobody.there()) {
     WARN("skipped: this machine does not let another user run " DGC_BINARY);
@@ -106,7 +106,7 @@ TEST_CASE("a folder that is closed to the user is the user's error") {
 }
 
 TEST_CASE("a run whose checkpoints cannot be listed is not started over") {
-  const Trained dgc;
+  const TrainedRun dgc;
   const Nobody nobody(dgc);
   if (!nobody.there()) {
     WARN("skipped: this machine does not let another user run " DGC_BINARY);

@@ -4,12 +4,11 @@
 
 using namespace dgc;
 using test::kExample;
-using test::refusal;
+using test::refusal, test::with;
 
 namespace {
 
-Config with(const std::vector<std::string>& overrides) { return parse_config(kExample, "run.json", overrides); }
-std::string said(const std::vector<std::string>& overrides) {
+std::string said_of_overrides(const std::vector<std::string>& overrides) {
   return refusal([&] { with(overrides); });
 }
 
@@ -31,40 +30,48 @@ TEST_CASE("depth decides stem, shortcut and width", "[config]") {
 }
 
 TEST_CASE("depths that do not exist are refused", "[config]") {
-  CHECK_THAT(said({"model.depth=21"}), Catch::StartsWith("run.json: model.depth: 21 is no depth of a CIFAR ResNet") ||
-                                           Catch::StartsWith("--set model.depth=21: model.depth: 21 is no depth"));
-  CHECK_THAT(said({"model.stem=imagenet"}), Catch::Contains("model.depth: 20 is none of 18, 34, 50, 101, 152"));
-  CHECK_THAT(said({"model.depth=50", "model.shortcut=identity_pad"}), Catch::Contains("use \"projection\""));
-  CHECK_THAT(said({"model.depth=50", "model.width=32"}), Catch::Contains("it is 64, not 32"));
+  CHECK_THAT(said_of_overrides({"model.depth=21"}),
+             Catch::StartsWith("run.json: model.depth: 21 is no depth of a CIFAR ResNet") ||
+                 Catch::StartsWith("--set model.depth=21: model.depth: 21 is no depth"));
+  CHECK_THAT(said_of_overrides({"model.stem=imagenet"}),
+             Catch::Contains("model.depth: 20 is none of 18, 34, 50, 101, 152"));
+  CHECK_THAT(said_of_overrides({"model.depth=50", "model.shortcut=identity_pad"}),
+             Catch::Contains("use \"projection\""));
+  CHECK_THAT(said_of_overrides({"model.depth=50", "model.width=32"}), Catch::Contains("it is 64, not 32"));
 }
 
 TEST_CASE("keys that contradict one another are refused", "[config]") {
-  CHECK(said({"model.classes=11"}) == "--set model.classes=11: model.classes: 11, but the data have 10 classes");
-  CHECK_THAT(said({"data.pad_to=31"}), Catch::Contains("31 is less than the images' own 32"));
-  CHECK_THAT(said({"optimizer.nesterov=true", "optimizer.momentum=0"}), Catch::Contains("needs an optimizer.momentum"));
-  CHECK_THAT(said({"learning_rate.milestones=[15, 15]"}), Catch::Contains("must increase"));
-  CHECK_THAT(said({"ranks=2", "exchange.communicator=single"}), Catch::Contains("use \"threads\""));
-  CHECK_THAT(said({"learning_rate={\"type\": \"plateau\", \"base\": 1}", "training.eval_every_epochs=0"}),
+  CHECK(said_of_overrides({"model.classes=11"}) ==
+        "--set model.classes=11: model.classes: 11, but the data have 10 classes");
+  CHECK_THAT(said_of_overrides({"data.pad_to=31"}), Catch::Contains("31 is less than the images' own 32"));
+  CHECK_THAT(said_of_overrides({"optimizer.nesterov=true", "optimizer.momentum=0"}),
+             Catch::Contains("needs an optimizer.momentum"));
+  CHECK_THAT(said_of_overrides({"learning_rate.milestones=[15, 15]"}), Catch::Contains("must increase"));
+  CHECK_THAT(said_of_overrides({"ranks=2", "exchange.communicator=single"}), Catch::Contains("use \"threads\""));
+  CHECK_THAT(said_of_overrides({"learning_rate={\"type\": \"plateau\", \"base\": 1}", "training.eval_every_epochs=0"}),
              Catch::Contains("\"plateau\" needs evaluations"));
-  CHECK_THAT(said({"data={\"type\": \"image_folder\", \"path\": \"x\", \"augment\": {\"min_scale\": 0.9, "
-                   "\"max_scale\": 0.5}}"}),
+  CHECK_THAT(said_of_overrides({"data={\"type\": \"image_folder\", \"path\": \"x\", \"augment\": {\"min_scale\": 0.9, "
+                                "\"max_scale\": 0.5}}"}),
              Catch::Contains("more than data.augment.max_scale"));
-  CHECK_THAT(said({"exchange.dense_values=fp16"}), Catch::Contains("is for optimizer.type \"sgd\""));
-  CHECK(said({"exchange.dense_values=fp16", "optimizer={\"type\": \"sgd\"}"}).empty());
+  CHECK_THAT(said_of_overrides({"exchange.dense_values=fp16"}), Catch::Contains("is for optimizer.type \"sgd\""));
+  CHECK(said_of_overrides({"exchange.dense_values=fp16", "optimizer={\"type\": \"sgd\"}"}).empty());
   const std::string sgd = "optimizer={\"type\": \"sgd\"}", split = "exchange.algorithm=split_reduce";
-  CHECK(said({split, "exchange.workers_per_group=8"}).empty());
-  CHECK_THAT(said({split, sgd}), Catch::Contains("exchange.algorithm") && Catch::Contains("\"sgd\" sends none"));
-  CHECK_THAT(said({split, "exchange.wire.values=fp16"}),
+  CHECK(said_of_overrides({split, "exchange.workers_per_group=8"}).empty());
+  CHECK_THAT(said_of_overrides({split, sgd}),
+             Catch::Contains("exchange.algorithm") && Catch::Contains("\"sgd\" sends none"));
+  CHECK_THAT(said_of_overrides({split, "exchange.wire.values=fp16"}),
              Catch::Contains("exchange.wire") && Catch::Contains("leave it out"));
-  CHECK_THAT(said({"exchange.workers_per_group=2", sgd}), Catch::Contains("exchange.workers_per_group"));
-  CHECK_THAT(said({"exchange.overlap=on", "optimizer={\"type\": \"sgd\"}"}),
+  CHECK_THAT(said_of_overrides({"exchange.workers_per_group=2", sgd}), Catch::Contains("exchange.workers_per_group"));
+  CHECK_THAT(said_of_overrides({"exchange.overlap=on", "optimizer={\"type\": \"sgd\"}"}),
              Catch::Contains("for optimizer.type \"dgc\""));
-  CHECK_THAT(said({"exchange.overlap=on", "optimizer.clip_norm=1"}), Catch::Contains("optimizer.clip_norm exclude"));
-  CHECK_THAT(said({"exchange.overlap=on", "exchange.transport=dense"}), Catch::Contains("is for messages"));
-  CHECK_THAT(said({"exchange.overlap=on", split}), Catch::Contains("is for exchange.algorithm"));
-  CHECK_THAT(said({"exchange.overlap=on", "exchange.workers_per_group=2"}),
+  CHECK_THAT(said_of_overrides({"exchange.overlap=on", "optimizer.clip_norm=1"}),
+             Catch::Contains("optimizer.clip_norm exclude"));
+  CHECK_THAT(said_of_overrides({"exchange.overlap=on", "exchange.transport=dense"}),
+             Catch::Contains("is for messages"));
+  CHECK_THAT(said_of_overrides({"exchange.overlap=on", split}), Catch::Contains("is for exchange.algorithm"));
+  CHECK_THAT(said_of_overrides({"exchange.overlap=on", "exchange.workers_per_group=2"}),
              Catch::Contains("workers_per_group exclude"));
-  CHECK(said({"exchange.overlap=on"}).empty());
-  CHECK(said({"exchange.overlap=auto", "optimizer.clip_norm=1"}).empty());
-  CHECK(said({"ranks=2"}).empty());
+  CHECK(said_of_overrides({"exchange.overlap=on"}).empty());
+  CHECK(said_of_overrides({"exchange.overlap=auto", "optimizer.clip_norm=1"}).empty());
+  CHECK(said_of_overrides({"ranks=2"}).empty());
 }

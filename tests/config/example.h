@@ -29,6 +29,8 @@ inline std::string replaced(const std::string& text, const std::string& from, co
   return std::string(text).replace(at, from.size(), to);
 }
 
+inline Config with(const std::vector<std::string>& overrides) { return parse_config(kExample, "run.json", overrides); }
+
 // What the UserError says that `act` throws; "" when it throws none.
 template <class Act>
 std::string refusal(Act act) {

@@ -13,7 +13,7 @@ Config with_layers(const std::string& list) {
 }
 
 // Without the origin, which repeats the whole override.
-std::string said(const std::string& list) {
+std::string said_of_layers(const std::string& list) {
   const std::string text = refusal([&] { with_layers(list); });
   const size_t at = text.rfind(": model.layers");
   return at == std::string::npos ? text : text.substr(at + 2);
@@ -42,19 +42,21 @@ TEST_CASE("a list of layers becomes structs", "[config]") {
 }
 
 TEST_CASE("a wrong layer is named by its place", "[config]") {
-  CHECK(said("[]") == "model.layers: it must have at least 1 entry");
-  CHECK(said("[3]") == "model.layers[0]: must be an object, not a number");
-  CHECK(said(R"([{"type": "relu"}, {}])") != "");
+  CHECK(said_of_layers("[]") == "model.layers: it must have at least 1 entry");
+  CHECK(said_of_layers("[3]") == "model.layers[0]: must be an object, not a number");
+  CHECK(said_of_layers(R"([{"type": "relu"}, {}])") != "");
   CHECK_THAT(
-      said(R"([{"type": "relu"}, {"type": "conv2"}])"),
+      said_of_layers(R"([{"type": "relu"}, {"type": "conv2"}])"),
       Catch::StartsWith("model.layers[1].type: it must be one of ") && Catch::EndsWith("did you mean \"conv2d\"?"));
-  CHECK(said(R"([{"type": "conv2d", "out": 4}])") == "model.layers[0].kernel: missing; it must be an integer");
-  CHECK(said(R"([{"type": "max_pool", "kernel": 2}])") == "model.layers[0].stride: missing; it must be an integer");
-  CHECK(said(R"([{"type": "linear", "out": 4, "bais": true}])") ==
+  CHECK(said_of_layers(R"([{"type": "conv2d", "out": 4}])") ==
+        "model.layers[0].kernel: missing; it must be an integer");
+  CHECK(said_of_layers(R"([{"type": "max_pool", "kernel": 2}])") ==
+        "model.layers[0].stride: missing; it must be an integer");
+  CHECK(said_of_layers(R"([{"type": "linear", "out": 4, "bais": true}])") ==
         "model.layers[0].bais: unknown key; did you mean \"bias\"?");
-  CHECK(said(R"([{"type": "relu", "kernel": 3}])") ==
+  CHECK(said_of_layers(R"([{"type": "relu", "kernel": 3}])") ==
         "model.layers[0].kernel: belongs to model.layers[0].type \"avg_pool\", \"conv2d\", \"max_pool\", and this is "
         "\"relu\"; leave it out");
-  CHECK(said(R"([{"type": "dropout", "p": 1}])") ==
+  CHECK(said_of_layers(R"([{"type": "dropout", "p": 1}])") ==
         "model.layers[0].p: 1 is out of range; it must be at least 0 and less than 1");
 }

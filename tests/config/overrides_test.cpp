@@ -4,12 +4,11 @@
 
 using namespace dgc;
 using test::kExample;
-using test::refusal;
+using test::refusal, test::with;
 
 namespace {
 
-Config with(const std::vector<std::string>& overrides) { return parse_config(kExample, "run.json", overrides); }
-std::string said(const std::string& text) {
+std::string said_of_override(const std::string& text) {
   return refusal([&] { with({text}); });
 }
 
@@ -33,20 +32,23 @@ TEST_CASE("a text key takes the text as it stands", "[config]") {
 }
 
 TEST_CASE("a wrong override is named as one", "[config]") {
-  CHECK(said("optimizer.sparsity=2") ==
+  CHECK(said_of_override("optimizer.sparsity=2") ==
         "--set optimizer.sparsity=2: optimizer.sparsity: 2 is out of range; it must be at least 0 and less than 1");
-  CHECK(said("optimizer.momentun=0.5") ==
+  CHECK(said_of_override("optimizer.momentun=0.5") ==
         "--set optimizer.momentun=0.5: optimizer.momentun: unknown key; did you mean \"momentum\"?");
-  CHECK(said("optimizer.warmup.epoch=1") ==
+  CHECK(said_of_override("optimizer.warmup.epoch=1") ==
         "--set optimizer.warmup.epoch=1: optimizer.warmup.epoch: unknown key; did you mean \"epochs\"?");
-  CHECK(said("optimzer.momentum=0.5") ==
+  CHECK(said_of_override("optimzer.momentum=0.5") ==
         "--set optimzer.momentum=0.5: optimzer: unknown key; did you mean \"optimizer\"?");
-  CHECK(said("training.epochs.x=1") == "--set training.epochs.x=1: training.epochs.x: training.epochs is no section");
-  CHECK(said("optimizer={\"type\": \"sgd\", \"type\": \"sgd\"}") == "--set optimizer: type: this key is given twice");
-  CHECK(said("training.epochs") == "--set training.epochs: write it as KEY=VALUE");
-  CHECK(said("=3") == "--set =3: write it as KEY=VALUE");
+  CHECK(said_of_override("training.epochs.x=1") ==
+        "--set training.epochs.x=1: training.epochs.x: training.epochs is no section");
+  CHECK(said_of_override("optimizer={\"type\": \"sgd\", \"type\": \"sgd\"}") ==
+        "--set optimizer: type: this key is given twice");
+  CHECK(said_of_override("training.epochs") == "--set training.epochs: write it as KEY=VALUE");
+  CHECK(said_of_override("=3") == "--set =3: write it as KEY=VALUE");
   for (const std::string key : {".", ".seed", "optimizer.", "optimizer..momentum"}) {
-    CHECK(said(key + "=3") == "--set " + key + "=3: " + key + " is no key; write it as in optimizer.sparsity=0.99");
+    CHECK(said_of_override(key + "=3") ==
+          "--set " + key + "=3: " + key + " is no key; write it as in optimizer.sparsity=0.99");
   }
-  CHECK(said("device=\xff") != "");
+  CHECK(said_of_override("device=\xff") != "");
 }

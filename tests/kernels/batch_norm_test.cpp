@@ -7,8 +7,8 @@ using namespace dgc;
 
 namespace {
 
-struct Case {
-  Case(int64_t rows, int64_t channels, bool relu, bool residual, float mean = 0)
+struct NormCase {
+  NormCase(int64_t rows, int64_t channels, bool relu, bool residual, float mean = 0)
       : args{.rows = rows, .channels = channels, .relu = relu, .residual = residual},
         x(random_floats(rows * channels, 1, mean - 1, mean + 1)),
         skip(random_floats(rows * channels, 2)),
@@ -23,8 +23,8 @@ struct Case {
 };
 
 // The definition, in double.
-struct Truth {
-  explicit Truth(const Case& c)
+struct NormTruth {
+  explicit NormTruth(const NormCase& c)
       : mean(c.scale.size()), var(mean), h(c.x.size()), y(h), dx(h), dscale(mean), dshift(mean) {
     const auto n = static_cast<double>(c.args.rows);
     for (size_t i = 0; i < c.x.size(); ++i) mean[c.channel(i)] += c.x[i] / n;
@@ -59,8 +59,8 @@ TEST_CASE("batch normalisation matches its formula, forward and backward", "[ker
   const int64_t rows = GENERATE(2, 17, 1000), channels = GENERATE(1, 15, 16, 33);
   const bool relu = GENERATE(false, true), residual = GENERATE(false, true);
   CAPTURE(backend->name(), rows, channels, relu, residual);
-  const Case c(rows, channels, relu, residual);
-  const Truth truth(c);
+  const NormCase c(rows, channels, relu, residual);
+  const NormTruth truth(c);
 
   const OnDevice x(*backend, c.x), skip(*backend, c.skip), scale(*backend, c.scale), shift(*backend, c.shift);
   const OnDevice y(*backend, c.dy), mean(*backend, std::vector<float>(c.scale.size(), 3.f));
@@ -91,8 +91,8 @@ TEST_CASE("batch normalisation matches its formula, forward and backward", "[ker
 
 TEST_CASE("batch normalisation keeps its digits when the mean is far from zero", "[kernels]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
-  const Case c(4096, 16, false, false, /*mean=*/1000);
-  const Truth truth(c);
+  const NormCase c(4096, 16, false, false, /*mean=*/1000);
+  const NormTruth truth(c);
   const OnDevice x(*backend, c.x), scale(*backend, c.scale), shift(*backend, c.shift), y(*backend, c.dy);
   const OnDevice mean(*backend, zeros(16)), var(*backend, zeros(16)), saved(*backend, saved_by(*backend, c.args));
   backend->batch_norm_forward(c.args, x, {}, scale, shift, mean, var, y, saved);
@@ -120,12 +120,12 @@ TEST_CASE("batch normalisation in 16 bits rounds its outputs only", "[kernels]")
   const int64_t rows = GENERATE(63, 700), channels = GENERATE(3, 8, 72);  // one by one, and in packs of eight
   const bool relu = GENERATE(false, true), residual = GENERATE(false, true);
   CAPTURE(backend->name(), static_cast<int>(type), rows, channels, relu, residual);
-  Case c(rows, channels, relu, residual, /*mean=*/3);
+  NormCase c(rows, channels, relu, residual, /*mean=*/3);
   const OnDevice x(*backend, c.x, type), skip(*backend, c.skip, type), dy(*backend, c.dy, type);
   c.x = x.host();
   c.skip = skip.host();
   c.dy = dy.host();
-  const Truth truth(c);
+  const NormTruth truth(c);
 
   const OnDevice scale(*backend, c.scale), shift(*backend, c.shift), y(*backend, c.dy, type), dx(*backend, c.x, type);
   const OnDevice mean(*backend, zeros(channels)), var(*backend, zeros(channels));
@@ -142,8 +142,8 @@ TEST_CASE("batch normalisation in 16 bits rounds its outputs only", "[kernels]")
 
 TEST_CASE("batch normalisation without a wanted input gradient still sums the parameters'", "[kernels]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
-  const Case c(100, 4, true, false);
-  const Truth truth(c);
+  const NormCase c(100, 4, true, false);
+  const NormTruth truth(c);
   const OnDevice x(*backend, c.x), scale(*backend, c.scale), shift(*backend, c.shift), y(*backend, c.dy);
   const OnDevice mean(*backend, zeros(4)), var(*backend, zeros(4)), saved(*backend, saved_by(*backend, c.args));
   const OnDevice dy(*backend, c.dy), dscale(*backend, zeros(4)), dshift(*backend, zeros(4));
@@ -155,7 +155,7 @@ TEST_CASE("batch normalisation without a wanted input gradient still sums the pa
 
 TEST_CASE("a NaN reaches the output and the running statistics of its channel alone", "[kernels]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
-  Case c(2000, 4, true, false);
+  NormCase c(2000, 4, true, false);
   c.x[4 * 1234 + 2] = NAN;
   const OnDevice x(*backend, c.x), scale(*backend, c.scale), shift(*backend, c.shift), y(*backend, c.dy);
   const OnDevice mean(*backend, zeros(4)), var(*backend, zeros(4)), saved(*backend, saved_by(*backend, c.args));

@@ -7,13 +7,13 @@ using namespace dgc;
 
 namespace {
 
-struct Result {
+struct CrossEntropyResult {
   std::vector<double> stats;
   std::vector<float> gradient;
 };
 
-Result run(Backend& backend, int64_t classes, const std::vector<float>& logits, const std::vector<int32_t>& labels,
-           float scale, DType type = DType::f32) {
+CrossEntropyResult run(Backend& backend, int64_t classes, const std::vector<float>& logits,
+                       const std::vector<int32_t>& labels, float scale, DType type = DType::f32) {
   const OnDevice x(backend, logits, type), dx(backend, logits, type);
   const ValuesOnDevice<double> stats(backend, {7, 7, 7});
   const ValuesOnDevice<int32_t> label(backend, labels);

@@ -12,13 +12,13 @@ namespace {
 
 using Labels = std::vector<int32_t>;
 
-struct Result {
+struct CtcResult {
   double loss = 0, counted = 0, left_out = 0;
   std::vector<float> d;
 };
 
 // Streams side by side; everything in host memory.
-struct Case {
+struct CtcCase {
   int64_t steps = 0, classes = 0;
   std::vector<int32_t> lengths;  // in frames
   std::vector<Labels> labels;
@@ -32,7 +32,7 @@ struct Case {
     return logits[static_cast<size_t>((t * streams() + stream) * classes + c)];
   }
 
-  Result run(Backend& backend, const StepControl* control = nullptr) const {
+  CtcResult run(Backend& backend, const StepControl* control = nullptr) const {
     size_t most = 0;
     for (const Labels& l : labels) most = std::max(most, l.size());
     std::vector<int32_t> rows;
@@ -59,14 +59,14 @@ struct Case {
   }
 };
 
-Case with_random_logits(Case data, unsigned seed, float size = 2) {
+CtcCase with_random_logits(CtcCase data, unsigned seed, float size = 2) {
   data.logits = random_floats(data.steps * data.streams() * data.classes, seed, -size, size);
   return data;
 }
 
 // By the definition: of every path (one class per step), the probability, added up over those that spell the labels
 // once repeats and then blanks are taken out. No value where no path spells them.
-std::optional<double> loss_by_enumeration(Case data, int64_t stream) {
+std::optional<double> loss_by_enumeration(CtcCase data, int64_t stream) {
   const int64_t steps = data.lengths[static_cast<size_t>(stream)];
   std::vector<std::vector<double>> p(static_cast<size_t>(steps));
   for (int64_t t = 0; t < steps; ++t) {
@@ -95,7 +95,7 @@ std::optional<double> loss_by_enumeration(Case data, int64_t stream) {
 }
 
 // Largest error of the gradient against central differences of the loss.
-double gradient_error(Backend& backend, Case data) {
+double gradient_error(Backend& backend, CtcCase data) {
   const std::vector<float> d = data.run(backend).d;
   double worst = 0;
   for (size_t i = 0; i < d.size(); ++i) {
@@ -116,19 +116,19 @@ TEST_CASE("CTC by hand", "[kernels]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   CAPTURE(backend->name());
   // One step, even odds: the label is one of four classes.
-  const Case one{.steps = 1, .classes = 4, .lengths = {1}, .labels = {{2}}, .logits = {5, 5, 5, 5}};
-  const Result result = one.run(*backend);
+  const CtcCase one{.steps = 1, .classes = 4, .lengths = {1}, .labels = {{2}}, .logits = {5, 5, 5, 5}};
+  const CtcResult result = one.run(*backend);
   CHECK(result.loss == Approx(std::log(4.0)));
   CHECK(worst_error(result.d, std::vector<double>{0.25, 0.25, -0.75, 0.25}) < 1e-6);
   // Two steps, two classes: a, aa, a- and -a; only -- is another word.
-  const Case two{.steps = 2, .classes = 2, .lengths = {2}, .labels = {{1}}, .logits = {0, 0, 0, 0}};
+  const CtcCase two{.steps = 2, .classes = 2, .lengths = {2}, .labels = {{1}}, .logits = {0, 0, 0, 0}};
   CHECK(two.run(*backend).loss == Approx(-std::log(0.75)));
   // No label: all blanks.
-  const Case none{.steps = 2, .classes = 2, .lengths = {2}, .labels = {{}}, .logits = {0, 0, 0, 0}};
+  const CtcCase none{.steps = 2, .classes = 2, .lengths = {2}, .labels = {{}}, .logits = {0, 0, 0, 0}};
   CHECK(none.run(*backend).loss == Approx(-std::log(0.25)));
   CHECK(worst_error(none.run(*backend).d, std::vector<double>{-0.5, 0.5, -0.5, 0.5}) < 1e-6);
   // A double letter needs a blank between: one path of 27.
-  const Case twice{.steps = 3, .classes = 3, .lengths = {3}, .labels = {{1, 1}}, .logits = zeros(9)};
+  const CtcCase twice{.steps = 3, .classes = 3, .lengths = {3}, .labels = {{1, 1}}, .logits = zeros(9)};
   CHECK(twice.run(*backend).loss == Approx(std::log(27.0)));
 }
 
@@ -138,9 +138,9 @@ TEST_CASE("CTC is the sum over all alignments", "[kernels]") {
   const auto labels = GENERATE(Labels{}, Labels{1}, Labels{2, 1}, Labels{1, 1}, Labels{1, 2, 1}, Labels{2, 2, 1},
                                Labels{1, 1, 1}, Labels{1, 2, 2, 1});
   CAPTURE(backend->name(), steps, labels);
-  Case data{.steps = steps, .classes = 3, .lengths = {static_cast<int32_t>(steps)}, .labels = {labels}};
+  CtcCase data{.steps = steps, .classes = 3, .lengths = {static_cast<int32_t>(steps)}, .labels = {labels}};
   data = with_random_logits(data, 3);
-  const Result result = data.run(*backend);
+  const CtcResult result = data.run(*backend);
   const auto truth = loss_by_enumeration(data, 0);
   CHECK(result.counted == (truth ? 1 : 0));
   CHECK(result.left_out == (truth ? 0 : 1));
@@ -153,21 +153,21 @@ TEST_CASE("CTC of streams of unequal lengths is that of each alone", "[kernels]"
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   CAPTURE(backend->name());
   const std::vector<Labels> labels = {{1, 2, 3}, {3}, {1, 1, 2}, {}, {2, 2}, {1}};
-  Case all{.steps = 6, .classes = 4, .lengths = {6, 2, 3, 5, 3, 0}, .labels = labels};
+  CtcCase all{.steps = 6, .classes = 4, .lengths = {6, 2, 3, 5, 3, 0}, .labels = labels};
   all = with_random_logits(all, 5);
-  const Result together = all.run(*backend);
+  const CtcResult together = all.run(*backend);
   CHECK(together.counted == 4);
   CHECK(together.left_out == 1);  // 1, 1, 2 in three steps; the last stream is not there at all
   double sum = 0;
   std::vector<float> expected(together.d.size());
   for (int64_t s = 0; s < all.streams(); ++s) {
     const auto own = static_cast<size_t>(s);
-    Case alone{.steps = all.lengths[own], .classes = 4, .lengths = {all.lengths[own]}, .labels = {labels[own]}};
+    CtcCase alone{.steps = all.lengths[own], .classes = 4, .lengths = {all.lengths[own]}, .labels = {labels[own]}};
     if (alone.steps == 0) continue;
     for (int64_t t = 0; t < alone.steps; ++t) {
       for (int64_t c = 0; c < 4; ++c) alone.logits.push_back(all.logit(t, s, c));
     }
-    const Result result = alone.run(*backend);
+    const CtcResult result = alone.run(*backend);
     sum += result.loss;
     for (int64_t t = 0; t < alone.steps; ++t) {
       for (int64_t c = 0; c < 4; ++c) {
@@ -179,11 +179,11 @@ TEST_CASE("CTC of streams of unequal lengths is that of each alone", "[kernels]"
   CHECK(worst_error(together.d, expected) < 1e-6);
 
   // What lies behind a stream's end does not matter, be it a NaN.
-  Case dirty = all;
+  CtcCase dirty = all;
   for (int64_t c = 0; c < 4; ++c) dirty.logit(2, 1, c) = NAN;
   CHECK(dirty.run(*backend).d == together.d);
   // Lengths count frames: twice as many, two to a step, are the same; so is one less, rounded up.
-  Case frames = all;
+  CtcCase frames = all;
   frames.frames_per_step = 2;
   frames.lengths = {12, 3, 5, 10, 6, 0};
   CHECK(frames.run(*backend).d == together.d);
@@ -197,9 +197,9 @@ TEST_CASE("CTC of long utterances keeps its digits", "[kernels]") {
   const int32_t steps = emulated ? 60 : 1500, count = emulated ? 25 : 500;
   Labels labels;
   for (int32_t i = 0; i < count; ++i) labels.push_back(1 + i * i % 28);
-  Case data{.steps = steps, .classes = 29, .lengths = {steps}, .labels = {labels}};
+  CtcCase data{.steps = steps, .classes = 29, .lengths = {steps}, .labels = {labels}};
   data = with_random_logits(data, 7, 6);
-  const Result result = data.run(*backend);
+  const CtcResult result = data.run(*backend);
   REQUIRE(result.counted == 1);
 
   // The same recursion in long double, where the probability of a path of this length is still a number.
@@ -232,17 +232,17 @@ TEST_CASE("CTC of long utterances keeps its digits", "[kernels]") {
 
 TEST_CASE("CTC's gradient is scaled, and the same bits in every run", "[kernels]") {
   const auto factory = GENERATE(from_range(kernel_backends()));
-  Case data{.steps = 9, .classes = 5, .lengths = {9, 4, 7}, .labels = {{1, 2, 2}, {4}, {3, 1, 4, 1}}};
+  CtcCase data{.steps = 9, .classes = 5, .lengths = {9, 4, 7}, .labels = {{1, 2, 2}, {4}, {3, 1, 4, 1}}};
   data = with_random_logits(data, 9);
   const auto backend = factory.make();
-  const Result plain = data.run(*backend), again = data.run(*factory.make());
+  const CtcResult plain = data.run(*backend), again = data.run(*factory.make());
   CHECK(plain.d == again.d);
   CHECK(plain.loss == again.loss);
   StepControl host{};
   host.loss_scale = 8;
   const ValuesOnDevice<StepControl> control(*backend, {host});
   data.gradient_scale = 0.25f;
-  const Result scaled = data.run(*backend, control.data());
+  const CtcResult scaled = data.run(*backend, control.data());
   auto twice = plain.d;
   for (float& d : twice) d *= 2;
   CHECK(worst_error(scaled.d, twice) < 1e-6);
@@ -252,10 +252,10 @@ TEST_CASE("CTC's gradient is scaled, and the same bits in every run", "[kernels]
 TEST_CASE("CTC of logits that are not finite is not finite", "[kernels]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const float strange = GENERATE(NAN, INFINITY);
-  Case data{.steps = 3, .classes = 3, .lengths = {3, 3}, .labels = {{1}, {2}}};
+  CtcCase data{.steps = 3, .classes = 3, .lengths = {3, 3}, .labels = {{1}, {2}}};
   data = with_random_logits(data, 11);
   data.logit(1, 0, 2) = strange;
-  const Result result = data.run(*backend);
+  const CtcResult result = data.run(*backend);
   CHECK(!std::isfinite(result.loss));
   CHECK(result.counted == 2);
   CHECK(std::isnan(result.d[0]));
@@ -265,13 +265,13 @@ TEST_CASE("CTC of logits that are not finite is not finite", "[kernels]") {
 TEST_CASE("a label that is no class is refused, on a GPU by a loss that is NaN", "[kernels]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const int32_t label = GENERATE(0, 3, -1);
-  Case data{.steps = 3, .classes = 3, .lengths = {3}, .labels = {{1, label}}};
+  CtcCase data{.steps = 3, .classes = 3, .lengths = {3}, .labels = {{1, label}}};
   data = with_random_logits(data, 13);
   if (backend->name() == "cpu") {
     CHECK_THROWS_AS(data.run(*backend), InternalError);
     return;
   }
-  const Result result = data.run(*backend);
+  const CtcResult result = data.run(*backend);
   CHECK(std::isnan(result.loss));
   CHECK(std::isnan(result.d[0]));
 }
@@ -279,12 +279,12 @@ TEST_CASE("a label that is no class is refused, on a GPU by a loss that is NaN",
 TEST_CASE("CTC in 16 bits computes in fp32 and rounds once", "[kernels]") {
   const auto backend = GENERATE(from_range(half_backends())).make();
   const auto type = GENERATE(DType::f16, DType::bf16);
-  Case data{.steps = 5, .classes = 4, .lengths = {5}, .labels = {{1, 3}}};
+  CtcCase data{.steps = 5, .classes = 4, .lengths = {5}, .labels = {{1, 3}}};
   data = with_random_logits(data, 15);
   data.logits = OnDevice(*backend, data.logits, type).host();
-  const Result exact = data.run(*backend);
+  const CtcResult exact = data.run(*backend);
   data.type = type;
-  const Result rounded = data.run(*backend);
+  const CtcResult rounded = data.run(*backend);
   CHECK(rounded.loss == exact.loss);
   CHECK(worst_error(rounded.d, exact.d) < rounding(type));
 }

@@ -10,7 +10,7 @@ using namespace dgc::test;
 
 namespace {
 
-const std::vector<Size> kSizes = {{1, 1}, {17, 5}, {65537, 700}, {4099, 40}, {513, 513}};
+const std::vector<Size> kDealSizes = {{1, 1}, {17, 5}, {65537, 700}, {4099, 40}, {513, 513}};
 
 struct Dealt {
   std::vector<uint32_t> rows;
@@ -163,7 +163,7 @@ TEST_CASE("dgc_deal gives every owner its entries in order, and keeps what has n
   const int32_t owners = GENERATE(1, 2, 5);
   const int32_t room = GENERATE(1, 7, 300, 2000);
   CAPTURE(backend->name(), owners, room);
-  ApplyCase c(kSizes, 1);
+  ApplyCase c(kDealSizes, 1);
   DgcCase& worker = c.workers[0];
   fill_normal(worker, worker.v, 3);
   const DgcDeal deal = deal_of(c, owners, room);
@@ -183,7 +183,7 @@ TEST_CASE("dgc_sum_dealt adds up what owners got, worker by worker", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const int workers = GENERATE(1, 4);
   CAPTURE(backend->name(), workers);
-  ApplyCase c(kSizes, workers);
+  ApplyCase c(kDealSizes, workers);
   const DgcDeal deal = deal_of(c, 3, 2000);
   std::vector<uint32_t> all;
   for (const DgcCase& worker : c.workers) {
@@ -212,7 +212,7 @@ TEST_CASE("dgc_undeal puts the owners' sums where they belong", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const int32_t owners = GENERATE(1, 3);
   CAPTURE(backend->name(), owners);
-  const ApplyCase c(kSizes, 2);
+  const ApplyCase c(kDealSizes, 2);
   const DgcDeal deal = deal_of(c, owners, 1);
   const std::vector<float> sums = c.expected_sum();
   constexpr int64_t kKept = 300;
@@ -245,7 +245,7 @@ TEST_CASE("dgc_settle masks what was sent and takes back what was not", "[dgc]")
   const bool masks = GENERATE(true, false);
   const int state = GENERATE(0, 1, 2);  // a step, one that is skipped, one with a fault
   CAPTURE(backend->name(), masks, state);
-  ApplyCase c(kSizes, 1);
+  ApplyCase c(kDealSizes, 1);
   DgcCase& worker = c.workers[0];
   const DgcDeal deal = deal_of(c, 3, 400);
   Dealt dealt = deal_plainly(worker, deal);

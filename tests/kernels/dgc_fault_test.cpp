@@ -30,7 +30,7 @@ void put_payload(DgcCase& c, size_t at, T value) {
   seal(c);
 }
 
-const std::vector<Size> kSizes = {{600, 6}, {70000, 200}, {131072, 40}};
+const std::vector<Size> kFaultSizes = {{600, 6}, {70000, 200}, {131072, 40}};
 
 std::vector<Damage> damages() {
   return {
@@ -66,7 +66,7 @@ std::vector<Damage> damages() {
 
 TEST_CASE("a message that cannot be used is named, and nothing is applied", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
-  const ApplyCase good(kSizes, 3);
+  const ApplyCase good(kFaultSizes, 3);
   for (const Damage& damage : damages()) {
     for (const size_t worker : {size_t{0}, size_t{2}}) {
       CAPTURE(backend->name(), damage.name, worker);
@@ -89,7 +89,7 @@ TEST_CASE("a message that cannot be used is named, and nothing is applied", "[dg
 
 TEST_CASE("of several faults the lowest worker's is reported, and its first kind", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
-  ApplyCase c(kSizes, 3);
+  ApplyCase c(kFaultSizes, 3);
   put(c.workers[2], 0, uint32_t{7});                                                // magic
   put_payload(c.workers[1], c.workers[1].segments[2].block_ends_at, uint32_t{41});  // indices of two tensors ...
   put_payload(c.workers[1], c.workers[1].segments[1].block_ends_at, ~uint32_t{0});

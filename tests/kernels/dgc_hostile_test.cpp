@@ -15,10 +15,10 @@ using Kind = WireFaultKind;
 
 namespace {
 
-const std::vector<Size> kSizes = {{3, 2}, {70000, 40}, {300, 300}, {131072, 1}};
+const std::vector<Size> kHostileSizes = {{3, 2}, {70000, 40}, {300, 300}, {131072, 1}};
 
 CodeCase sent(WireFormat format, uint32_t worker = 0) {
-  CodeCase c(kSizes, format);
+  CodeCase c(kHostileSizes, format);
   c.header.worker = worker;
   c.set(0, {{0, 2}, {1, -2}});
   Entries many{{}, std::vector<float>(40, 0.5f)};
@@ -115,7 +115,7 @@ TEST_CASE("a coded message from elsewhere is named and not applied", "[dgc]") {
     came.insert(came.end(), workers[1].coded.begin(), workers[1].coded.end());
     damage.damage(came);
     const auto messages = decode(*backend, workers[0], came);
-    ApplyCase c(kSizes, 2);
+    ApplyCase c(kHostileSizes, 2);
     for (size_t w = 0; w < 2; ++w) {
       const size_t size = workers[w].message.size();
       c.workers[w].header = workers[w].header;

@@ -9,7 +9,7 @@ using namespace dgc::test;
 
 namespace {
 
-const std::vector<Size> kSizes = {{1, 1}, {17, 5}, {65537, 700}, {4099, 40}, {513, 513}};
+const std::vector<Size> kTransportSizes = {{1, 1}, {17, 5}, {65537, 700}, {4099, 40}, {513, 513}};
 
 // Each worker's message as an arena that held kSentinel.
 std::vector<std::vector<float>> scatter(Backend& backend, ApplyCase& c) {
@@ -68,7 +68,7 @@ void step(Backend& backend, ApplyCase& c, std::vector<float> sum, DgcStepArgs ru
 
 TEST_CASE("dgc_scatter writes what was sent and zeros, and leaves gaps alone", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
-  ApplyCase c(kSizes, 1);
+  ApplyCase c(kTransportSizes, 1);
   auto arenas = scatter(*backend, c);
   std::vector<float> want(c.sum.size(), kSentinel);
   const std::vector<float> sent = c.expected_sum();
@@ -101,7 +101,7 @@ TEST_CASE("a dense sum gives dgc_apply's bits: every switch, several workers", "
   const float weight_decay = GENERATE(0.f, 1e-2f);
   const int workers = GENERATE(1, 4);
   CAPTURE(backend->name(), correction, weight_decay, workers);
-  ApplyCase messages(kSizes, workers);
+  ApplyCase messages(kTransportSizes, workers);
   messages.ranges = {{3, 4, 0}};  // in the first gap
   messages.dense_sum = {1, 2, 3, 4};
   ApplyCase sums = messages;

@@ -13,11 +13,11 @@ using Doubles = std::vector<double>;
 size_t at(int64_t i) { return static_cast<size_t>(i); }
 
 // Everything in host memory; the names are those of the ops.
-struct Case {
+struct LstmCase {
   RnnArgs args;
   std::vector<float> x, w_ih, w_hh, b_ih, b_hh, h, c, dy;
 
-  explicit Case(const RnnArgs& a)
+  explicit LstmCase(const RnnArgs& a)
       : args(a),
         x(random_floats(a.steps * a.batch * a.in, 1)),
         w_ih(random_floats(4 * a.hidden * a.in, 2)),
@@ -29,22 +29,22 @@ struct Case {
         dy(random_floats(a.steps * a.batch * a.hidden, 8)) {}
 };
 
-struct Truth {
+struct LstmTruth {
   Doubles y, h, c, dx, dw_ih, dw_hh, db;
 };
 
 // The formulas of backend.h step by step in double, and their derivatives by the chain rule.
-Truth truth_of(const Case& data) {
+LstmTruth truth_of(const LstmCase& data) {
   const int64_t steps = data.args.steps, batch = data.args.batch, in = data.args.in, hidden = data.args.hidden;
   const auto sigmoid = [](double v) { return 1 / (1 + std::exp(-v)); };
   const int64_t state = batch * hidden;
-  Truth t{.y = Doubles(at(steps * state)),
-          .h = {},
-          .c = doubles(data.c),
-          .dx = Doubles(data.x.size()),
-          .dw_ih = Doubles(data.w_ih.size()),
-          .dw_hh = Doubles(data.w_hh.size()),
-          .db = Doubles(data.b_ih.size())};
+  LstmTruth t{.y = Doubles(at(steps * state)),
+              .h = {},
+              .c = doubles(data.c),
+              .dx = Doubles(data.x.size()),
+              .dw_ih = Doubles(data.w_ih.size()),
+              .dw_hh = Doubles(data.w_hh.size()),
+              .db = Doubles(data.b_ih.size())};
   Doubles gates(at(steps * state * 4)), c_before(at(steps * state)), h_before(at(steps * state)),
       c_after(at(steps * state));
   t.h = doubles(data.h);
@@ -109,12 +109,12 @@ Truth truth_of(const Case& data) {
   return t;
 }
 
-struct Result {
+struct LstmResult {
   std::vector<float> y, h, c, dx, dw_ih, dw_hh, db_ih, db_hh;
 };
 
 // start: what the gradients of the weights hold before.
-Result run(Backend& backend, const Case& data, float start = 0, bool want_dx = true, DType type = DType::f32) {
+LstmResult run(Backend& backend, const LstmCase& data, float start = 0, bool want_dx = true, DType type = DType::f32) {
   const OnDevice x(backend, data.x, type), w_ih(backend, data.w_ih), w_hh(backend, data.w_hh), b_ih(backend, data.b_ih),
       b_hh(backend, data.b_hh), h(backend, data.h), c(backend, data.c), dy(backend, data.dy, type);
   const OnDevice y(backend, std::vector<float>(data.dy.size(), NAN), type),
@@ -150,9 +150,9 @@ TEST_CASE("an LSTM and its gradients match the formulas in double", "[kernels]")
   const auto backend = GENERATE(from_range(backends())).make();
   const int64_t steps = GENERATE(1, 5), batch = GENERATE(1, 3, 20), in = GENERATE(1, 18), hidden = GENERATE(1, 17, 32);
   CAPTURE(backend->name(), steps, batch, in, hidden);
-  const Case data({.steps = steps, .batch = batch, .in = in, .hidden = hidden});
-  const Truth truth = truth_of(data);
-  const Result result = run(*backend, data, 0.5f);
+  const LstmCase data({.steps = steps, .batch = batch, .in = in, .hidden = hidden});
+  const LstmTruth truth = truth_of(data);
+  const LstmResult result = run(*backend, data, 0.5f);
   auto gained = truth;
   for (Doubles* d : {&gained.dw_ih, &gained.dw_hh, &gained.db}) {
     for (double& value : *d) value += 0.5;  // gradients of parameters are added to
@@ -169,8 +169,8 @@ TEST_CASE("an LSTM and its gradients match the formulas in double", "[kernels]")
 
 TEST_CASE("an LSTM without a backward pass, or without dx, computes the same bits", "[kernels]") {
   const auto backend = GENERATE(from_range(backends())).make();
-  const Case data({.steps = 6, .batch = 4, .in = 9, .hidden = 33});
-  const Result whole = run(*backend, data), no_dx = run(*backend, data, 0, false);
+  const LstmCase data({.steps = 6, .batch = 4, .in = 9, .hidden = 33});
+  const LstmResult whole = run(*backend, data), no_dx = run(*backend, data, 0, false);
   CHECK(no_dx.dw_ih == whole.dw_ih);
   CHECK(no_dx.dx == std::vector<float>(data.x.size(), 9.f));
 
@@ -191,7 +191,7 @@ TEST_CASE("an LSTM without a backward pass, or without dx, computes the same bit
 
 TEST_CASE("an LSTM gives the same bits in every run", "[kernels]") {
   const auto factory = GENERATE(from_range(backends()));
-  const Case data({.steps = 7, .batch = 5, .in = 40, .hidden = 72});
+  const LstmCase data({.steps = 7, .batch = 5, .in = 40, .hidden = 72});
   const auto once = run(*factory.make(), data), again = run(*factory.make(), data);
   CHECK(once.y == again.y);
   CHECK(once.dx == again.dx);
@@ -204,9 +204,9 @@ TEST_CASE("an LSTM in 16 bits is near to fp32", "[kernels]") {
   const auto factory = GENERATE(from_range(backends()));
   const auto backend = factory.make();
   if (!backend->supports(DType::f16)) return;
-  const Case data({.steps = 5, .batch = 4, .in = 24, .hidden = 40});
-  const Truth truth = truth_of(data);
-  const Result result = run(*backend, data, 0, true, DType::f16);
+  const LstmCase data({.steps = 5, .batch = 4, .in = 24, .hidden = 40});
+  const LstmTruth truth = truth_of(data);
+  const LstmResult result = run(*backend, data, 0, true, DType::f16);
   CHECK(worst_error(result.y, truth.y) < 0.01);
   CHECK(worst_error(result.dw_hh, truth.dw_hh) < 0.05);
 }

@@ -8,13 +8,13 @@ using namespace dgc;
 
 namespace {
 
-struct Truth {
+struct PoolTruth {
   std::vector<float> y, dx;
 };
 
 // Plain loops, one output at a time.
-Truth pool(const PoolArgs& a, const std::vector<float>& x, const std::vector<float>& dy) {
-  Truth t{std::vector<float>(dy.size()), std::vector<float>(x.size())};
+PoolTruth pool(const PoolArgs& a, const std::vector<float>& x, const std::vector<float>& dy) {
+  PoolTruth t{std::vector<float>(dy.size()), std::vector<float>(x.size())};
   const float share = 1.f / static_cast<float>(a.kernel_h * a.kernel_w);
   for (size_t i = 0; i < dy.size(); ++i) {
     auto rest = static_cast<int64_t>(i);
@@ -52,7 +52,7 @@ TEST_CASE("pooling matches plain loops, forward and backward", "[kernels]") {
   CAPTURE(backend->name(), channels, args.in_h, args.kernel_h, args.pad_h);
   const auto x = random_floats(args.batch * args.in_h * args.in_w * args.channels, 1);
   const auto dy = random_floats(args.batch * args.out_h() * args.out_w() * args.channels, 2);
-  const Truth truth = pool(args, x, dy);
+  const PoolTruth truth = pool(args, x, dy);
 
   const OnDevice tx(*backend, x), tdy(*backend, dy), y(*backend, dy), dx(*backend, x);
   const Buffer saved(backend->device(), backend->pool_saved_bytes(args));
@@ -85,7 +85,7 @@ TEST_CASE("pooling in 16 bits: the maximum is exact, sums are rounded once", "[k
   const int64_t outputs = args.batch * args.out_h() * args.out_w() * channels;
   const OnDevice x(*backend, random_floats(inputs, 1), type), dy(*backend, random_floats(outputs, 2), type);
   const OnDevice y(*backend, zeros(outputs), type), dx(*backend, zeros(inputs), type);
-  const Truth truth = pool(args, x.host(), dy.host());
+  const PoolTruth truth = pool(args, x.host(), dy.host());
   const Buffer saved(backend->device(), backend->pool_saved_bytes(args));
   backend->pool_forward(args, x, y, {saved.data(), {static_cast<int64_t>(saved.bytes())}});
   backend->pool_backward(args, dy, ConstView(saved.data(), {static_cast<int64_t>(saved.bytes())}), dx);

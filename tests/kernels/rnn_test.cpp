@@ -13,12 +13,12 @@ using Doubles = std::vector<double>;
 enum Input { kX, kWih, kWhh, kBih, kBhh, kInputs };
 
 // A layer without a state, everything in host memory.
-struct Case {
+struct RnnCase {
   RnnArgs args;
   std::array<std::vector<float>, kInputs> in;
   std::vector<float> dy;
 
-  explicit Case(const RnnArgs& a) : args(a) {
+  explicit RnnCase(const RnnArgs& a) : args(a) {
     in[kX] = random_floats(a.steps * a.batch * a.in, 1);
     in[kWih] = random_floats(a.gates() * a.in, 2);
     in[kWhh] = random_floats(a.gates() * a.hidden, 3);
@@ -79,7 +79,7 @@ Doubles outputs(const RnnArgs& a, const Numbers& in) {
 }
 
 // The gradient of sum(dy * y), by central differences in double.
-Doubles gradient(const Case& data, Numbers in, Input of) {
+Doubles gradient(const RnnCase& data, Numbers in, Input of) {
   const auto loss = [&] {
     const Doubles y = outputs(data.args, in);
     double sum = 0;
@@ -98,13 +98,13 @@ Doubles gradient(const Case& data, Numbers in, Input of) {
   return d;
 }
 
-struct Result {
+struct RnnResult {
   std::vector<float> y;
   std::array<std::vector<float>, kInputs> d;
 };
 
 // start: what the gradients of the weights hold before.
-Result run(Backend& backend, const Case& data, float start) {
+RnnResult run(Backend& backend, const RnnCase& data, float start) {
   std::vector<OnDevice> in, d;
   for (const auto& values : data.in) in.emplace_back(backend, values);
   for (const auto& values : data.in) d.emplace_back(backend, std::vector<float>(values.size(), start));
@@ -119,7 +119,7 @@ Result run(Backend& backend, const Case& data, float start) {
   }
   backend.rnn_forward(data.args, in[kX], w, {}, y, kept);
   backend.rnn_backward(data.args, in[kX], w, y, kept, dy, d[kX], dw);
-  Result result{y.host(), {}};
+  RnnResult result{y.host(), {}};
   for (size_t i = 0; i < kInputs; ++i) result.d[i] = d[i].host();
   return result;
 }
@@ -132,10 +132,11 @@ TEST_CASE("recurrent layers and their gradients match the formulas in double", "
   const bool biases = GENERATE(true, false);
   const int64_t steps = GENERATE(1, 4), batch = GENERATE(1, 3), hidden = GENERATE(1, 5);
   CAPTURE(backend->name(), static_cast<int>(cell), biases, steps, batch, hidden);
-  const Case data({.cell = cell, .steps = steps, .batch = batch, .in = hidden + 2, .hidden = hidden, .biases = biases});
+  const RnnCase data(
+      {.cell = cell, .steps = steps, .batch = batch, .in = hidden + 2, .hidden = hidden, .biases = biases});
   Numbers in;
   for (size_t i = 0; i < kInputs; ++i) in[i] = doubles(data.in[i]);
-  const Result result = run(*backend, data, 0.5f);
+  const RnnResult result = run(*backend, data, 0.5f);
   CHECK(worst_error(result.y, outputs(data.args, in)) < 2e-6);
   for (const Input of : {kX, kWih, kWhh, kBih, kBhh}) {
     if (!biases && (of == kBih || of == kBhh)) continue;
@@ -153,11 +154,11 @@ TEST_CASE("recurrent layers of many streams, without a backward pass and in ever
   const auto backend = factory.make();
   const auto cell = GENERATE(RnnCell::lstm, RnnCell::gru, RnnCell::tanh, RnnCell::relu);
   CAPTURE(backend->name(), static_cast<int>(cell));
-  Case data({.cell = cell, .steps = 7, .batch = 20, .in = 18, .hidden = 33});
+  RnnCase data({.cell = cell, .steps = 7, .batch = 20, .in = 18, .hidden = 33});
   for (float& w : data.in[kWhh]) w *= 0.2f;  // or what relu adds up grows from step to step, and rounding with it
   Numbers in;
   for (size_t i = 0; i < kInputs; ++i) in[i] = doubles(data.in[i]);
-  const Result once = run(*backend, data, 0), again = run(*factory.make(), data, 0);
+  const RnnResult once = run(*backend, data, 0), again = run(*factory.make(), data, 0);
   CHECK(worst_error(once.y, outputs(data.args, in)) < 1e-5);
   CHECK(once.y == again.y);
   CHECK(once.d == again.d);
@@ -171,7 +172,7 @@ TEST_CASE("recurrent layers of many streams, without a backward pass and in ever
 
 TEST_CASE("a gru goes on from its state", "[kernels]") {
   const auto backend = GENERATE(from_range(backends())).make();
-  const Case data({.cell = RnnCell::gru, .steps = 5, .batch = 2, .in = 3, .hidden = 4});
+  const RnnCase data({.cell = RnnCell::gru, .steps = 5, .batch = 2, .in = 3, .hidden = 4});
   std::vector<OnDevice> in;
   for (const auto& values : data.in) in.emplace_back(*backend, values);
   const RnnWeights w{in[kWih], in[kWhh], in[kBih], in[kBhh]};

@@ -35,7 +35,7 @@ struct Peers : Communicator {
   bool are_processes = true;
 };
 
-constexpr double kEachTensor = 0.0001;  // MiB
+constexpr double kBucketEachMib = 0.0001;  // MiB
 const std::string kOn = "gradients are compressed and exchanged in 2 buckets while others are computed";
 const std::string kOff = "exchange.overlap: off, as ";
 
@@ -45,7 +45,7 @@ TEST_CASE("overlap is chosen between processes on CPUs, and where it is not the 
   struct Case {
     std::string text;
     DgcOptions options{};
-    double mib = kEachTensor;
+    double mib = kBucketEachMib;
     int64_t workers_per_group = 1;
     bool on_host = true;
   };
@@ -54,9 +54,9 @@ TEST_CASE("overlap is chosen between processes on CPUs, and where it is not the 
       Case{kOff + "optimizer.clip_norm needs all gradients before the first is compressed", {.sgd = {.clip_norm = 1}}},
       Case{kOff + "exchange.transport is \"dense\"", {.transport = Transport::dense}},
       Case{kOff + "exchange.algorithm is \"split_reduce\"", {.algorithm = ExchangeAlgorithm::split_reduce}},
-      Case{kOff + "a group's gradient is known after all of its workers'", {}, kEachTensor, 2},
+      Case{kOff + "a group's gradient is known after all of its workers'", {}, kBucketEachMib, 2},
       Case{kOff + "the model is one bucket of 0.5 MiB or more", {}, 0.5},
-      Case{kOff + "it has not been measured on a GPU yet; \"on\" has it there too", {}, kEachTensor, 1, false});
+      Case{kOff + "it has not been measured on a GPU yet; \"on\" has it there too", {}, kBucketEachMib, 1, false});
   CpuBackend backend(1, std::make_shared<Somewhere>(c.on_host));
   Peers peers;
   const OptimizerContext context{backend, peers, small_layout(), 4};
@@ -71,7 +71,7 @@ TEST_CASE("within a process nothing overlaps, without a word", "[optim]") {
   peers.are_processes = false;
   const auto single = make_single_communicator();
   for (Communicator* communicator : {static_cast<Communicator*>(&peers), single.get()}) {
-    const OverlapChoice choice = choose_overlap({}, kEachTensor, {backend, *communicator, small_layout(), 4}, 1);
+    const OverlapChoice choice = choose_overlap({}, kBucketEachMib, {backend, *communicator, small_layout(), 4}, 1);
     CHECK(choice.text.empty());
     CHECK_FALSE(choice.bucket_bytes);
   }

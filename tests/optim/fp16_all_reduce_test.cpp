@@ -12,8 +12,8 @@ using namespace dgc::test;
 
 namespace {
 
-constexpr int kWorkers = 4;
-constexpr int kSteps = 3;
+constexpr int kHalfWorkers = 4;
+constexpr int kHalfSteps = 3;
 constexpr float kScale = 0.25f;
 
 float plain_gradient(int worker, uint64_t step, int64_t element) {
@@ -27,11 +27,11 @@ struct Sums {
 
 Sums on_ranks(int ranks, const BackendFactory& factory) {
   Sums sums;
-  sums.residuals.resize(kWorkers);
+  sums.residuals.resize(kHalfWorkers);
   const auto group = make_thread_communicators(ranks);
   run_ranks(group, [&](Communicator& communicator) {
     const auto backend = factory.make();
-    const int local_workers = kWorkers / ranks, first = communicator.rank() * local_workers;
+    const int local_workers = kHalfWorkers / ranks, first = communicator.rank() * local_workers;
     Fp16AllReduce reduce({*backend, communicator, small_layout(), local_workers});
     std::vector<Arena> gradients;
     std::vector<float*> pointers;
@@ -44,7 +44,7 @@ Sums on_ranks(int ranks, const BackendFactory& factory) {
     const StepControl usual;
     backend->device()->copy_in(control.data(), &usual, sizeof(usual));
     backend->device()->copy_in(scale.data(), &kScale, sizeof(kScale));
-    for (uint64_t step = 0; step < kSteps; ++step) {
+    for (uint64_t step = 0; step < kHalfSteps; ++step) {
       for (int local = 0; local < local_workers; ++local) {
         fill(gradients[static_cast<size_t>(local)], [&](int64_t e) { return plain_gradient(first + local, step, e); });
       }
@@ -65,7 +65,7 @@ Sums by_definition() {
   Sums sums;
   const auto extent = static_cast<size_t>(small_layout().extent());
   sums.last.resize(extent);
-  sums.residuals.assign(kWorkers, std::vector<float>(extent));
+  sums.residuals.assign(kHalfWorkers, std::vector<float>(extent));
   // 1568 numbers are 784 pairs: 196 for each of four workers, 208 in whole cache lines.
   REQUIRE(extent == 1568);
   constexpr size_t kShard = 2 * 208;
@@ -74,11 +74,11 @@ Sums by_definition() {
     residual = x - sent;
     return sent;
   };
-  for (uint64_t step = 0; step < kSteps; ++step) {
+  for (uint64_t step = 0; step < kHalfSteps; ++step) {
     for_elements(small_layout(), [&](int64_t e) {
       const auto i = static_cast<size_t>(e);
       float sum = 0;
-      for (int worker = 0; worker < kWorkers; ++worker) {
+      for (int worker = 0; worker < kHalfWorkers; ++worker) {
         float& residual = sums.residuals[static_cast<size_t>(worker)][i];
         sum += round(std::fma(kScale, plain_gradient(worker, step, e), residual), residual);
       }

@@ -10,13 +10,13 @@ using namespace dgc::test;
 
 namespace {
 
-ClusterOptions cluster(const DgcOptions& dgc, Spread spread) {
+ClusterOptions grouped_cluster(const DgcOptions& dgc, Spread spread) {
   return dgc_cluster(dgc, spread, [](uint64_t step) { return step < 2 ? 0.75 : step < 4 ? 0.5 : 0.98; });
 }
 
 // N workers in groups of `size`, each with its share of the group's mean gradient.
 ClusterOptions grouped(const DgcOptions& dgc, int size, Spread spread) {
-  ClusterOptions options = cluster(dgc, spread);
+  ClusterOptions options = grouped_cluster(dgc, spread);
   options.gradient = [=](int worker, uint64_t step, int64_t e, float w) {
     return gradient_at(worker, step, e, w) / static_cast<float>(size);
   };
@@ -27,7 +27,7 @@ ClusterOptions grouped(const DgcOptions& dgc, int size, Spread spread) {
 
 // As many workers as groups, without groups: each has what a group adds up.
 ClusterOptions as_workers(const DgcOptions& dgc, int size, int groups) {
-  ClusterOptions options = cluster(dgc, {1, groups});
+  ClusterOptions options = grouped_cluster(dgc, {1, groups});
   options.gradient = [=](int group, uint64_t step, int64_t e, float w) {
     float sum = gradient_at(group * size, step, e, w) / static_cast<float>(size);
     for (int i = 1; i < size; ++i) sum += gradient_at(group * size + i, step, e, w) / static_cast<float>(size);
@@ -95,7 +95,7 @@ TEST_CASE("groups of three ranks, groups of several workers of several ranks, an
 }
 
 TEST_CASE("groups of one are no groups", "[optim]") {
-  CHECK((run_cluster(grouped(usual(), 1, {2, 2})) == run_cluster(cluster(usual(), {1, 4}))));
+  CHECK((run_cluster(grouped(usual(), 1, {2, 2})) == run_cluster(grouped_cluster(usual(), {1, 4}))));
 }
 
 TEST_CASE("a step tells what travels between groups and what inside of them", "[optim]") {

@@ -12,8 +12,8 @@ using namespace dgc::test;
 
 namespace {
 
-constexpr int kWorkers = 4;
-constexpr uint64_t kSteps = 17;
+constexpr int kReplayWorkers = 4;
+constexpr uint64_t kReplaySteps = 17;
 constexpr uint64_t kBroken[] = {1, 7, 10, 11, 16};  // steps in which a gradient of worker 2 is not finite
 
 // Three steps each at 75 % and 50 %, so that a phase does not always begin on the same side.
@@ -44,20 +44,20 @@ struct History {
 
 History train(Backend& backend, const DgcOptions& options) {
   const auto communicator = make_single_communicator();
-  const auto optimizer = make_dgc({backend, *communicator, small_layout(), kWorkers}, options);
+  const auto optimizer = make_dgc({backend, *communicator, small_layout(), kReplayWorkers}, options);
   const Arena weights(backend.device(), small_layout());
   initialize(weights, 5);
   std::vector<Arena> gradients;
   std::vector<float*> pointers;
-  for (int worker = 0; worker < kWorkers; ++worker) {
+  for (int worker = 0; worker < kReplayWorkers; ++worker) {
     gradients.emplace_back(backend.device(), small_layout());
     pointers.push_back(gradients.back().data());
   }
-  StepRecord record(backend, *communicator, kWorkers);
+  StepRecord record(backend, *communicator, kReplayWorkers);
   const StepArgs args{pointers, weights, record};
   const auto body = [&] {
     optimizer->begin(args);
-    for (int worker = 0; worker < kWorkers; ++worker) {
+    for (int worker = 0; worker < kReplayWorkers; ++worker) {
       for (int param = small_layout().size(); param-- > 0;) optimizer->ready(worker, param);
     }
     record.measure(pointers, weights.extent());
@@ -67,9 +67,9 @@ History train(Backend& backend, const DgcOptions& options) {
   };
 
   History history;
-  for (uint64_t step = 0; step < kSteps; ++step) {
+  for (uint64_t step = 0; step < kReplaySteps; ++step) {
     const std::vector<float> before = read(weights);
-    for (int worker = 0; worker < kWorkers; ++worker) {
+    for (int worker = 0; worker < kReplayWorkers; ++worker) {
       write_gradient(gradients[static_cast<size_t>(worker)], worker, step, before);
     }
     history.keys.push_back(optimizer->prepare(sparsity_at_step(step)));
@@ -109,13 +109,14 @@ void check_overlap(Backend& backend, DgcOptions options) {
   options.bucket_bytes = 1;  // every tensor by itself
   const History found = train(backend, options);
   CHECK(found.skipped == truth.skipped);
-  for (uint64_t step = 0; step < kSteps; ++step) {
+  for (uint64_t step = 0; step < kReplaySteps; ++step) {
     CAPTURE(step);
     REQUIRE((found.after[step] == truth.after[step]));
   }
   // The host sees a step in two only; the clock is read in all that overlap.
-  CHECK(found.timed_steps == static_cast<int64_t>(options.transport == Transport::sparse ? kSteps : kSteps - 3));
-  for (uint64_t step = 6; step + 2 < kSteps; ++step) {
+  CHECK(found.timed_steps ==
+        static_cast<int64_t>(options.transport == Transport::sparse ? kReplaySteps : kReplaySteps - 3));
+  for (uint64_t step = 6; step + 2 < kReplaySteps; ++step) {
     CHECK(found.keys[step] != found.keys[step + 1]);
     CHECK(found.keys[step] == found.keys[step + 2]);
   }

@@ -14,7 +14,7 @@ using namespace dgc::test;
 
 namespace {
 
-struct Variant {
+struct OverlapVariant {
   WireFormat wire{};
   SmallTensors small_tensors = SmallTensors::dense;
   Transport transport = Transport::sparse;
@@ -40,14 +40,14 @@ float broken_gradient(int worker, uint64_t step, int64_t element, float w) {
 }
 
 struct Run {
-  Variant variant{};
+  OverlapVariant variant{};
   Spread spread{1, 4};
   std::optional<int64_t> bucket_bytes;
   bool skips = false;
   bool flushes = false;
 };
 
-DgcOptions dgc_options(const Run& run) {
+DgcOptions options_of(const Run& run) {
   DgcOptions dgc;
   dgc.sgd.momentum = 0.9f;
   dgc.sgd.nesterov = run.variant.nesterov;
@@ -62,7 +62,7 @@ DgcOptions dgc_options(const Run& run) {
 }
 
 Outcome outcome_of(const Run& run) {
-  ClusterOptions options = dgc_cluster(dgc_options(run), run.spread, [](uint64_t step) {
+  ClusterOptions options = dgc_cluster(options_of(run), run.spread, [](uint64_t step) {
     return step < 2 ? 0.75 : step < 4 ? 0.5 : 0.98;
   });
   options.steps = 9;
@@ -80,7 +80,7 @@ Outcome outcome_of(const Run& run) {
   return outcome;
 }
 
-constexpr int64_t kEachTensor = 1;            // its own bucket
+constexpr int64_t kBucketEach = 1;            // its own bucket
 constexpr int64_t kLargeOnes = 4 * 1230 + 4;  // fc.weight alone does not fill one
 constexpr int64_t kLastLayer = 4 * 1230;      // it does
 
@@ -112,7 +112,7 @@ TEST_CASE("buckets are cut from the end, at whole tensors, and choose what the w
     CHECK((layout.wire.format() == options.wire));
     CHECK(layout.canonical.entries() == from.k);
   }
-  CHECK(cut(small_layout(), whole, kEachTensor).size() == 2);
+  CHECK(cut(small_layout(), whole, kBucketEach).size() == 2);
   const auto one = cut(small_layout(), whole, kLargeOnes);
   REQUIRE(one.size() == 1);
   CHECK(one[0].first_param == 0);
@@ -128,13 +128,13 @@ TEST_CASE("what is compressed of all small tensors comes in the last bucket, beh
   CHECK(buckets[1].layout.segments[0].offset == 0);
   CHECK(buckets[1].layout.segments[1].offset == small_layout().small_offset());
   CHECK(buckets[1].first_param == 0);
-  const auto three = cut(small_layout(), whole, kEachTensor);  // no large one is left for it
+  const auto three = cut(small_layout(), whole, kBucketEach);  // no large one is left for it
   REQUIRE(three.size() == 3);
   CHECK(three[1].first_param == 0);
   CHECK(three[2].layout.segments[0].offset == small_layout().small_offset());
 
   const ParamLayout no_tensors({{"bias", {8}, {}}});
-  const auto none = cut(no_tensors, make_dgc_layout(no_tensors, {}, 0), kEachTensor);
+  const auto none = cut(no_tensors, make_dgc_layout(no_tensors, {}, 0), kBucketEach);
   REQUIRE(none.size() == 1);
   CHECK(none[0].layout.segments.empty());
 }
@@ -148,7 +148,7 @@ TEST_CASE("overlap gives the same bits, in every format, skipped steps included"
   CAPTURE(run.variant.wire.values, run.variant.small_tensors, run.skips);
   const Outcome truth = outcome_of(run);
   CHECK(truth.skipped == (run.skips ? 3 : 0));
-  for (const int64_t bytes : {kEachTensor, kLargeOnes}) {
+  for (const int64_t bytes : {kBucketEach, kLargeOnes}) {
     for (const Spread spread : {Spread{1, 4}, Spread{4, 1}, Spread{2, 2}}) {
       CAPTURE(bytes, spread.ranks);
       run.bucket_bytes = bytes;
@@ -167,7 +167,7 @@ TEST_CASE("overlap gives the same bits under every rule of momentum", "[optim]")
   run.skips = true;
   CAPTURE(run.variant.nesterov, run.variant.momentum_correction, run.variant.weight_decay);
   const Outcome truth = outcome_of(run);
-  run.bucket_bytes = kEachTensor;
+  run.bucket_bytes = kBucketEach;
   run.spread = {2, 2};
   CHECK((outcome_of(run) == truth));
 }
@@ -179,7 +179,7 @@ TEST_CASE("phases that travel as a sum are not overlapped and change no bit", "[
   run.spread = {1, 12};
   run.skips = true;
   const Outcome truth = outcome_of(run);
-  run.bucket_bytes = kEachTensor;
+  run.bucket_bytes = kBucketEach;
   CHECK((outcome_of(run) == truth));
   run.spread = {3, 4};
   CHECK((outcome_of(run) == truth));
@@ -187,10 +187,10 @@ TEST_CASE("phases that travel as a sum are not overlapped and change no bit", "[
 
 TEST_CASE("every bucket counts with its own header", "[optim]") {
   Run run;
-  run.bucket_bytes = kEachTensor;
+  run.bucket_bytes = kBucketEach;
   ClusterOptions options;
   options.ranks = 2;
-  options.make = [&](const OptimizerContext& context) { return make_dgc(context, dgc_options(run)); };
+  options.make = [&](const OptimizerContext& context) { return make_dgc(context, options_of(run)); };
   options.sparsity = [](uint64_t) { return 0.98; };
   options.after = [](int, uint64_t step, Optimizer& optimizer, const Arena&, const StepReport& report) {
     // 6 of 288 and 25 of 1230: 4 + 12 + 24 = 40 -> 48 and 4 + 52 + 100 = 156 -> 160, and 38 small ones.
@@ -210,7 +210,7 @@ TEST_CASE("a flush after overlapped steps leaves nothing behind", "[optim]") {
     Run run;
     run.variant.small_tensors = SmallTensors::dense_fp16;
     run.bucket_bytes = bucket_bytes;
-    const auto optimizer = make_dgc({*backend, *communicator, small_layout(), 1}, dgc_options(run));
+    const auto optimizer = make_dgc({*backend, *communicator, small_layout(), 1}, options_of(run));
     const Arena weights(backend->device(), small_layout()), gradient(backend->device(), small_layout());
     initialize(weights, 5);
     float* const pointers[] = {gradient.data()};
@@ -228,15 +228,15 @@ TEST_CASE("a flush after overlapped steps leaves nothing behind", "[optim]") {
     step(5);  // and on it goes
     return to_vector(weights);
   };
-  CHECK((weights_after(kEachTensor) == weights_after(std::nullopt)));
+  CHECK((weights_after(kBucketEach) == weights_after(std::nullopt)));
 }
 
 TEST_CASE("a rank that fails ends the others' overlapped steps", "[optim]") {
   Run run;
-  run.bucket_bytes = kEachTensor;
+  run.bucket_bytes = kBucketEach;
   ClusterOptions options;
   options.ranks = 3;
-  options.make = [&](const OptimizerContext& context) { return make_dgc(context, dgc_options(run)); };
+  options.make = [&](const OptimizerContext& context) { return make_dgc(context, options_of(run)); };
   options.gradient = [](int worker, uint64_t step, int64_t element, float w) {
     if (worker == 1 && step == 2) throw InternalError("worker 1 has lost its gradient");
     return gradient_at(worker, step, element, w);
@@ -249,6 +249,6 @@ TEST_CASE("overlap and a norm over all gradients exclude each other", "[optim]")
   const auto communicator = make_single_communicator();
   DgcOptions options;
   options.sgd.clip_norm = 1;
-  options.bucket_bytes = kEachTensor;
+  options.bucket_bytes = kBucketEach;
   CHECK_THROWS_AS(make_dgc({*backend, *communicator, small_layout(), 1}, options), InternalError);
 }

@@ -19,7 +19,7 @@ DgcOptions split() {
   return dgc;
 }
 
-ClusterOptions cluster(const DgcOptions& dgc, Spread spread) {
+ClusterOptions split_cluster(const DgcOptions& dgc, Spread spread) {
   return dgc_cluster(dgc, spread, [](uint64_t step) { return step < 2 ? 0.75 : step < 4 ? 0.9 : 0.98; });
 }
 
@@ -131,7 +131,7 @@ TEST_CASE("a split does what its definition says, bit for bit, and keeps what it
   CAPTURE(backend.name, masking, spread.ranks);
   DgcOptions dgc = split();
   dgc.factor_masking = masking;
-  ClusterOptions options = on(backend, cluster(dgc, spread));
+  ClusterOptions options = on(backend, split_cluster(dgc, spread));
   Plainly plainly(spread.ranks * spread.local_workers, masking);
   options.after = [&](int rank, uint64_t step, Optimizer& optimizer, const Arena& weights, const StepReport& report) {
     CHECK(report.bytes.split);
@@ -153,7 +153,7 @@ TEST_CASE("what a split sends and holds back is all that was accumulated", "[opt
   DgcOptions dgc = split();
   dgc.sgd.momentum = 0;
   const auto backend = GENERATE(from_range(kernel_backends()));
-  ClusterOptions options = on(backend, cluster(dgc, {1, 4}));
+  ClusterOptions options = on(backend, split_cluster(dgc, {1, 4}));
   const std::vector<float> start = initial_weights();
   std::vector<double> owed(start.size());
   options.gradient = [&](int worker, uint64_t step, int64_t e, float) { return gradient_at(worker, step, e, 0); };
@@ -189,15 +189,15 @@ TEST_CASE("a split gives the same bits however workers share ranks: every switch
   dgc.small_tensors_sparsity = 0.9;
   dgc.transport = GENERATE(Transport::sparse, Transport::automatic);
   CAPTURE(dgc.sgd.weight_decay, dgc.momentum_correction, dgc.small_tensors, dgc.transport);
-  const auto truth = run_cluster(cluster(dgc, {1, 6}));
+  const auto truth = run_cluster(split_cluster(dgc, {1, 6}));
   for (const Spread spread : {Spread{6, 1}, Spread{2, 3}, Spread{3, 2}}) {
-    CHECK((run_cluster(cluster(dgc, spread)) == truth));
+    CHECK((run_cluster(split_cluster(dgc, spread)) == truth));
   }
 }
 
 TEST_CASE("groups split too, and then shards are the groups'", "[optim]") {
   const auto grouped = [](Spread spread) {
-    ClusterOptions options = cluster(split(), spread);
+    ClusterOptions options = split_cluster(split(), spread);
     const auto make = options.make;
     options.make = [=](const OptimizerContext& context) { return make_grouped(context, 2, make); };
     return run_cluster(options);
@@ -210,7 +210,7 @@ TEST_CASE("groups split too, and then shards are the groups'", "[optim]") {
 TEST_CASE("auto compares a split with a dense sum, and goes back and forth between them", "[optim]") {
   DgcOptions dgc = split();
   dgc.transport = Transport::automatic;
-  ClusterOptions options = cluster(dgc, {2, 4});
+  ClusterOptions options = split_cluster(dgc, {2, 4});
   options.sparsity = [](uint64_t step) { return step % 2 == 0 ? 0.5 : 0.98; };
   options.after = [&](int, uint64_t step, Optimizer&, const Arena&, const StepReport& report) {
     CHECK((report.bytes.transport == (step % 2 == 0 ? Transport::dense : Transport::sparse)));
@@ -221,7 +221,7 @@ TEST_CASE("auto compares a split with a dense sum, and goes back and forth betwe
   };
   const auto truth = run_cluster(options);
   const auto sparsity = options.sparsity;
-  options = cluster(dgc, {1, 8});
+  options = split_cluster(dgc, {1, 8});
   options.sparsity = sparsity;
   CHECK((run_cluster(options) == truth));
 }
@@ -229,7 +229,7 @@ TEST_CASE("auto compares a split with a dense sum, and goes back and forth betwe
 TEST_CASE("one worker has nobody to split with", "[optim]") {
   DgcOptions gather = split();
   gather.algorithm = ExchangeAlgorithm::all_gather;
-  CHECK((run_cluster(cluster(split(), {1, 1})) == run_cluster(cluster(gather, {1, 1}))));
+  CHECK((run_cluster(split_cluster(split(), {1, 1})) == run_cluster(split_cluster(gather, {1, 1}))));
 }
 
 TEST_CASE("what reaches a worker stays below 6 k words, however many workers there are", "[optim]") {

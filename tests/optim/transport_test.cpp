@@ -9,14 +9,14 @@ using namespace dgc::test;
 
 namespace {
 
-struct Variant {
+struct TransportVariant {
   WireFormat wire;
   float weight_decay = 0;
   bool momentum_correction = true;
   SmallTensors small_tensors = SmallTensors::dense;
 };
 
-ClusterOptions cluster(const Variant& variant, Transport transport, Spread spread) {
+ClusterOptions cluster(const TransportVariant& variant, Transport transport, Spread spread) {
   DgcOptions dgc;
   dgc.sgd.momentum = 0.9f;
   dgc.sgd.nesterov = true;
@@ -32,7 +32,7 @@ ClusterOptions cluster(const Variant& variant, Transport transport, Spread sprea
 }  // namespace
 
 TEST_CASE("a dense sum of what is sent gives the bits of the messages, in every format", "[optim]") {
-  Variant variant;
+  TransportVariant variant;
   variant.wire.values = GENERATE(WireValues::fp32, WireValues::fp16, WireValues::bf16, WireValues::int8);
   variant.wire.indices = variant.wire.values == WireValues::int8 ? WireIndices::rice : WireIndices::block16;
   variant.weight_decay = GENERATE(0.f, 1e-3f);
@@ -46,7 +46,7 @@ TEST_CASE("a dense sum of what is sent gives the bits of the messages, in every 
 }
 
 TEST_CASE("a dense sum gives the bits of the messages also where small tensors are one of them", "[optim]") {
-  Variant variant;
+  TransportVariant variant;
   variant.small_tensors = GENERATE(SmallTensors::sparse, SmallTensors::dense_fp16);
   const auto sparse = run_cluster(cluster(variant, Transport::sparse, {1, 3}));
   CHECK((run_cluster(cluster(variant, Transport::dense, {3, 1})) == sparse));
@@ -113,7 +113,7 @@ TEST_CASE("a flush after dense steps leaves nothing behind", "[optim]") {
 TEST_CASE("a step that is skipped changes nothing where sums travel", "[optim]") {
   const auto backend = make_cpu_backend(1);
   const auto communicator = make_single_communicator();
-  Variant variant;
+  TransportVariant variant;
   variant.weight_decay = 1e-3f;
   const auto optimizer = cluster(variant, Transport::dense, {1, 1}).make({*backend, *communicator, small_layout(), 1});
   const Arena weights(backend->device(), small_layout()), gradient(backend->device(), small_layout());

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <string>
 
+#include "run/checkpoint.h"
 #include "run/metrics.h"
 
 // Run directories made by hand.
@@ -41,6 +42,20 @@ class TempRun {
  private:
   std::filesystem::path path_;
 };
+
+// What a run killed after `step` would have left: no later checkpoint, but later rows.
+inline void kill_after(const std::filesystem::path& run, int64_t step) {
+  for (const std::filesystem::path& checkpoint : CheckpointStore(run).list()) {
+    if (std::stoll(checkpoint.filename().string().substr(5)) > step) std::filesystem::remove_all(checkpoint);
+  }
+}
+
+// How often a text has `what`.
+inline size_t occurrences(const std::string& text, const std::string& what) {
+  size_t found = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
+  return found;
+}
 
 inline StepMetrics example_step(int64_t step) {
   StepMetrics metrics;

@@ -4,12 +4,15 @@
 #include <set>
 
 #include "run/metrics.h"
+#include "tests/support/run_files.h"
 #include "tools/plot_scale.h"
 #include "tools/plot_series.h"
 #include "tools/svg_plot.h"
 
 namespace dgc {
 namespace {
+
+using test::occurrences;
 
 std::vector<std::string> labels(const PlotScale& scale) {
   std::vector<std::string> out;
@@ -21,12 +24,6 @@ Points noise(int64_t count) {
   Points points;
   for (int64_t i = 0; i < count; ++i) points.push_back({static_cast<double>(i), std::sin(static_cast<double>(i))});
   return points;
-}
-
-size_t occurrences(const std::string& text, const std::string& what) {
-  size_t count = 0;
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
-  return count;
 }
 
 }  // namespace

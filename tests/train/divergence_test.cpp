@@ -47,12 +47,6 @@ size_t first_of_last_skipped(const std::vector<bool>& all) {
   return first + 1;
 }
 
-size_t count(const std::string& text, const std::string& what) {
-  size_t found = 0;
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
-  return found;
-}
-
 bool has_finite_weights(const fs::path& checkpoint) {
   const std::string bytes = read_file(checkpoint / "weights.safetensors");
   uint64_t header = 0;
@@ -89,7 +83,7 @@ TEST_CASE("a run that diverges ends with a sentence, two lines in the log, and i
   CHECK(metrics_of(run).back().text("kind") == "final");
 
   const std::string log = read_file(run / "log.txt");
-  CHECK(count(log, "a gradient is not finite") == 1);
+  CHECK(occurrences(log, "a gradient is not finite") == 1);
   CHECK_THAT(log, Contains(fmt::format("step {}: a gradient is not finite", first)));
   CHECK_THAT(log, Contains(fmt::format("steps {} to 18, {} in all, were skipped, as", first, 19 - first)));
 
@@ -155,8 +149,8 @@ TEST_CASE("skipped steps are said when they begin and when they end") {
     }
   }
   const std::string log = run.read("log.txt");
-  CHECK(count(log, "a gradient is not finite") == 3);
-  CHECK(count(log, " skipped, as gradients were not finite") == 3);
+  CHECK(occurrences(log, "a gradient is not finite") == 3);
+  CHECK(occurrences(log, " skipped, as gradients were not finite") == 3);
   CHECK_THAT(log, Contains("step 2 was skipped") && Contains("steps 5 to 6, 2 in all, were skipped") &&
                       Contains("step 8 was skipped"));
 }

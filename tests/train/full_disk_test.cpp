@@ -17,12 +17,6 @@ namespace fs = std::filesystem;
 using namespace test;
 using Catch::Contains;
 
-size_t count(const std::string& text, const std::string& what) {
-  size_t found = 0;
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
-  return found;
-}
-
 // 8,448 weights: each worker's u and v take 67 KB.
 Config larger_config(std::vector<std::string> overrides = {}) {
   overrides.push_back(R"(model.layers=[{"type": "flatten"}, {"type": "linear", "out": 64}, {"type": "relu"},
@@ -67,8 +61,8 @@ TEST_CASE("records that a full device does not take are no error, and are said o
     for (int i = 0; i < 3; ++i) CHECK_NOTHROW(file.append("a record\n"));
   }
   const std::string log = run.read("log.txt");
-  CHECK(count(log, "/dev/full: cannot be written: No space left on device; the run goes on") == 1);
-  CHECK(count(log, "/dev/full: its last 27 bytes could not be written") == 1);
+  CHECK(occurrences(log, "/dev/full: cannot be written: No space left on device; the run goes on") == 1);
+  CHECK(occurrences(log, "/dev/full: its last 27 bytes could not be written") == 1);
 }
 
 TEST_CASE("records wait for room and come out whole and in order") {
@@ -92,8 +86,8 @@ TEST_CASE("records wait for room and come out whole and in order") {
     CHECK(run.read("records") == expected);
   }
   log.reset();
-  CHECK(count(run.read("log.txt"), "records: cannot be written: File too large") == 2);
-  CHECK(count(run.read("log.txt"), "records: can be written again") == 2);
+  CHECK(occurrences(run.read("log.txt"), "records: cannot be written: File too large") == 2);
+  CHECK(occurrences(run.read("log.txt"), "records: can be written again") == 2);
 }
 
 TEST_CASE("a log on a full device is no error") {

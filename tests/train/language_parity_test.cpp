@@ -11,7 +11,7 @@
 namespace dgc {
 namespace {
 
-constexpr int kSteps = 20, kPeriod = 11;
+constexpr int kParitySteps = 20, kPeriod = 11;
 
 struct Case {
   std::string name;
@@ -116,9 +116,9 @@ TEST_CASE("20 clipped SGD steps of a language model with carried state agree wit
   StepRecord record(*backend, *communicator, 1);
   const Dump dump("lstm_lm.safetensors");
   const auto load = [&](const std::string& name, const Shape& shape) { return dump.load(c.name + "." + name, shape); };
-  const auto losses = load("loss", {kSteps}), norms = load("norm", {kSteps});
+  const auto losses = load("loss", {kParitySteps}), norms = load("norm", {kParitySteps});
 
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; step < kParitySteps; ++step) {
     INFO(c.name << ", step " << step + 1);
     const float loss = model.run(step);
     CHECK(apart({&loss, 1}, std::span(losses).subspan(static_cast<size_t>(step), 1)) < kTolerance);
@@ -141,11 +141,11 @@ TEST_CASE("20 clipped SGD steps of a language model with carried state agree wit
       const std::string& name = model.params.spec(i).name;
       INFO(name);
       const auto weights = model.read(model.weights.view(i));
-      const auto truth = load("norm." + name, {kSteps});
+      const auto truth = load("norm." + name, {kParitySteps});
       const float size = norm_of(weights);
       CHECK(apart({&size, 1}, std::span(truth).subspan(static_cast<size_t>(step), 1)) < kTolerance);
       const std::vector<float> sample = sample_of(weights);
-      const auto samples = load("sample." + name, {kSteps, static_cast<int64_t>(sample.size())});
+      const auto samples = load("sample." + name, {kParitySteps, static_cast<int64_t>(sample.size())});
       CHECK(apart(sample, std::span(samples).subspan(static_cast<size_t>(step) * sample.size(), sample.size())) <
             kTolerance);
     }

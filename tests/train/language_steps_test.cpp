@@ -5,7 +5,8 @@
 
 #include "run/vocabulary_file.h"
 #include "tensor/errors.h"
-#include "tests/support/language_ranks.h"
+#include "tests/support/rank_steps.h"
+#include "tests/support/tiny_text.h"
 
 namespace dgc {
 namespace {

@@ -4,7 +4,9 @@
 
 #include "run/vocabulary_file.h"
 #include "tensor/errors.h"
-#include "tests/support/language_ranks.h"
+#include "tests/support/rank_steps.h"
+#include "tests/support/run_files.h"
+#include "tests/support/tiny_text.h"
 #include "tools/evaluate.h"
 #include "tools/report.h"
 
@@ -14,14 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace test;
 
-constexpr int64_t kSteps = 9;  // of an epoch
-
-// What a run killed after `step` would have left.
-void kill_after(const fs::path& run, int64_t step) {
-  for (const fs::path& checkpoint : CheckpointStore(run).list()) {
-    if (std::stoll(checkpoint.filename().string().substr(5)) > step) fs::remove_all(checkpoint);
-  }
-}
+constexpr int64_t kStepsOfEpoch = 9;  // of an epoch
 
 }  // namespace
 
@@ -29,7 +24,7 @@ TEST_CASE("language model: a run says losses and perplexities, and keeps its voc
   const TinyText text;
   const fs::path run = train(text.config(), {.out = text.path("run")});
   const auto steps = rows_of_kind(run, "step"), evals = rows_of_kind(run, "eval");
-  REQUIRE(steps.size() == 2 * kSteps);
+  REQUIRE(steps.size() == 2 * kStepsOfEpoch);
   CHECK(steps[0].number("loss") == Approx(std::log(12)).epsilon(0.05));  // ten words, <eos>, <unk>: near a blind guess
   REQUIRE(evals.size() == 2);
   CHECK(evals[0].number("valid_perplexity") == Approx(std::exp(evals[0].number("valid_loss").value())));
@@ -68,7 +63,7 @@ TEST_CASE("language model: workers give the same bits as threads and one after a
     on_ranks_of(text.config({"optimizer=" + optimizer, fmt::format("ranks={}", ranks),
                              fmt::format("workers_per_rank={}", workers)}),
                 [&](Rank& rank, Communicator& communicator) {
-                  for (int i = 0; i < kSteps + 3; ++i) step(rank);
+                  for (int i = 0; i < kStepsOfEpoch + 3; ++i) step(rank);
                   rank.check_replicas();
                   const EvalMetrics eval = rank.evaluate_all();
                   if (communicator.rank() == 0)

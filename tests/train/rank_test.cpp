@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tensor/errors.h"
+#include "tests/support/rank_steps.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
 #include "tools/phases.h"
@@ -13,29 +14,9 @@
 namespace dgc {
 namespace {
 
+using test::on_ranks_of, test::step;
 using test::TempRun;
 using test::tiny_config;
-
-struct Sets {
-  explicit Sets(const Config& config)
-      : train(make_images(config, Split::train)), test(make_images(config, Split::test)) {}
-  DataView view() const { return {*train, *test}; }
-  std::unique_ptr<ImageDataset> train, test;
-};
-
-void on_ranks(const Config& config, const std::function<void(Rank&, Communicator&)>& body) {
-  const Sets sets(config);
-  dgc::on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
-    Rank rank(config, sets.view(), backend, communicator);
-    body(rank, communicator);
-  });
-}
-
-StepMetrics step(Rank& rank) {
-  rank.train_step();
-  rank.finish_steps();
-  return rank.next_metrics().value();
-}
 
 struct Outcome {
   std::string weights;
@@ -46,7 +27,7 @@ struct Outcome {
 
 Outcome after(const Config& config, int steps) {
   Outcome outcome;
-  on_ranks(config, [&](Rank& rank, Communicator& communicator) {
+  on_ranks_of(config, [&](Rank& rank, Communicator& communicator) {
     StepMetrics last;
     for (int i = 0; i < steps; ++i) last = step(rank);
     rank.check_replicas();
@@ -128,7 +109,7 @@ TEST_CASE("workers give the same bits as threads and one after another") {
 TEST_CASE("the phases of a step are measured, and change nothing") {
   const Config config = tiny_config();
   const Outcome plain = after(config, 3);
-  const Sets sets(config);
+  const Datasets sets = open_sets(config);
   dgc::on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
     Rank rank(config, sets.view(), backend, communicator);
     Phases phases(backend);
@@ -157,7 +138,7 @@ TEST_CASE("clipping and the values on the wire each change the weights") {
 TEST_CASE("a replica that differs is found, with its rank and tensor") {
   const Config config = tiny_config({"ranks=3", "workers_per_rank=1"});
   const auto broken = [&] {
-    on_ranks(config, [](Rank& rank, Communicator& communicator) {
+    on_ranks_of(config, [](Rank& rank, Communicator& communicator) {
       step(rank);
       rank.check_replicas();
       const Arena& weights = rank.weights();
@@ -176,15 +157,15 @@ TEST_CASE("a step with a non-finite gradient changes nothing on any worker") {
   const Config config =
       tiny_config({optimizer, fmt::format("ranks={}", ranks), fmt::format("workers_per_rank={}", workers),
                    "exchange.overlap=" + overlap, "exchange.bucket_mb=0.0001", "exchange.transport=sparse"});
-  const Sets sets(config);
+  const auto train = make_images(config, Split::train), test = make_images(config, Split::test);
   // The first sample of the 3rd step's 2nd worker.
   std::vector<int32_t> samples;
-  Sampler({sets.train->size(), 4, 4, config.seed}).indices(2, 1, samples);
-  const Poisoned poisoned(*sets.train, samples[0]);
+  Sampler({train->size(), 4, 4, config.seed}).indices(2, 1, samples);
+  const Poisoned poisoned(*train, samples[0]);
 
   const TempRun run;
   dgc::on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
-    Rank rank(config, {poisoned, *sets.test}, backend, communicator);
+    Rank rank(config, {poisoned, *test}, backend, communicator);
     std::vector<bool> skipped;
     std::vector<std::string> before, behind;
     for (int i = 0; i < 6; ++i) {
@@ -207,11 +188,11 @@ TEST_CASE("a step with a non-finite gradient changes nothing on any worker") {
 TEST_CASE("statistics of BatchNorm are averaged over the workers") {
   const auto [ranks, workers] = GENERATE(table<int, int>({{1, 4}, {2, 2}}));
   const TempRun run;
-  on_ranks(tiny_config({fmt::format("ranks={}", ranks), fmt::format("workers_per_rank={}", workers)}),
-           [&](Rank& rank, Communicator&) {
-             for (int i = 0; i < 3; ++i) step(rank);
-             save(rank, run);
-           });
+  on_ranks_of(tiny_config({fmt::format("ranks={}", ranks), fmt::format("workers_per_rank={}", workers)}),
+              [&](Rank& rank, Communicator&) {
+                for (int i = 0; i < 3; ++i) step(rank);
+                save(rank, run);
+              });
   const auto checkpoint = newest_checkpoint(run.path());
   REQUIRE(checkpoint);
   for (const std::string name : {"1.running_mean", "1.running_var"}) {
@@ -228,9 +209,9 @@ TEST_CASE("statistics of BatchNorm are averaged over the workers") {
 
 TEST_CASE("a checkpoint of other data or another model is refused") {
   const TempRun run;
-  on_ranks(tiny_config(), [&](Rank& rank, Communicator&) { save(rank, run); });
+  on_ranks_of(tiny_config(), [&](Rank& rank, Communicator&) { save(rank, run); });
   const auto restore = [&](const Config& config) {
-    on_ranks(config, [&](Rank& rank, Communicator&) { rank.restore(*newest_checkpoint(run.path())); });
+    on_ranks_of(config, [&](Rank& rank, Communicator&) { rank.restore(*newest_checkpoint(run.path())); });
   };
   CHECK_NOTHROW(restore(tiny_config()));
   CHECK_NOTHROW(restore(tiny_config({"ranks=2", "workers_per_rank=2"})));

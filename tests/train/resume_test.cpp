@@ -24,13 +24,6 @@ std::vector<std::string> every_step(std::vector<std::string> overrides) {
   return overrides;
 }
 
-// What a run killed after `step` would have left: no later checkpoint, but later rows.
-void kill_after(const fs::path& run, int64_t step) {
-  for (const fs::path& checkpoint : CheckpointStore(run).list()) {
-    if (std::stoll(checkpoint.filename().string().substr(5)) > step) fs::remove_all(checkpoint);
-  }
-}
-
 // All files but the log.
 std::map<std::string, std::string> contents(const fs::path& folder) {
   std::map<std::string, std::string> files;

@@ -5,6 +5,7 @@
 #include "tasks/speech_scorer.h"
 #include "tasks/task.h"
 #include "tensor/errors.h"
+#include "tests/support/run_files.h"
 #include "tests/support/tiny_speech.h"
 #include "tools/evaluate.h"
 #include "tools/report.h"
@@ -18,14 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace test;
 
-constexpr size_t kSteps = 3;  // of an epoch
-
-// What a run killed after `step` would have left.
-void kill_after(const fs::path& run, int64_t step) {
-  for (const fs::path& checkpoint : CheckpointStore(run).list()) {
-    if (std::stoll(checkpoint.filename().string().substr(5)) > step) fs::remove_all(checkpoint);
-  }
-}
+constexpr size_t kSpeechSteps = 3;  // of an epoch
 
 std::string log_of(const fs::path& run) { return read_file(run / "log.txt"); }
 
@@ -35,7 +29,7 @@ TEST_CASE("speech: a run says losses and error rates") {
   const TinySpeech speech;
   const fs::path run = train(speech.config(), {.out = speech.path("run")});
   const auto steps = rows_of_kind(run, "step"), evals = rows_of_kind(run, "eval");
-  REQUIRE(steps.size() == 2 * kSteps);
+  REQUIRE(steps.size() == 2 * kSpeechSteps);
   CHECK(steps[0].find("left_out") == nullptr);
   REQUIRE(evals.size() == 2);
   CHECK(evals[0].number("wer").value() >= 0);
@@ -118,7 +112,7 @@ TEST_CASE("speech: workers give the same bits as threads and one after another")
     std::tuple<std::string, double, double> outcome;
     on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
       Rank rank(config, sets.view(), backend, communicator);
-      for (size_t i = 0; i < kSteps + 1; ++i) {
+      for (size_t i = 0; i < kSpeechSteps + 1; ++i) {
         rank.train_step();
         rank.finish_steps();
         rank.next_metrics();

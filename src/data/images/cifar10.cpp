@@ -6,10 +6,10 @@
 namespace dgc {
 namespace {
 
-constexpr int kClasses = 10;
+constexpr int kCifarClasses = 10;
 constexpr size_t kPixels = 32 * 32;
 constexpr size_t kRecord = 1 + 3 * kPixels;
-constexpr size_t kMostBytes = size_t{1} << 30;  // CIFAR-10's own files have 29 MiB
+constexpr size_t kMostCifarBytes = size_t{1} << 30;  // CIFAR-10's own files have 29 MiB
 
 void append(const std::string& path, const std::vector<uint8_t>& bytes, ImageTable& table) {
   if (bytes.empty() || bytes.size() % kRecord != 0) {
@@ -23,7 +23,7 @@ void append(const std::string& path, const std::vector<uint8_t>& bytes, ImageTab
   uint8_t* to = table.pixels.data() + at;
   for (size_t r = 0; r < records; ++r) {
     const uint8_t* record = bytes.data() + r * kRecord;
-    if (record[0] >= kClasses) throw_user_error("{}: label {} of image {} is not in 0 ... 9", path, record[0], r);
+    if (record[0] >= kCifarClasses) throw_user_error("{}: label {} of image {} is not in 0 ... 9", path, record[0], r);
     table.labels.push_back(record[0]);
     for (size_t i = 0; i < kPixels; ++i) {
       for (size_t c = 0; c < 3; ++c) *to++ = record[1 + c * kPixels + i];
@@ -39,12 +39,12 @@ ImageTable read_cifar10(const std::string& folder, Split split, const std::strin
   if (split == Split::train) {
     names = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"};
   }
-  ImageTable table{{32, 32, 3}, kClasses, {}, {}};
+  ImageTable table{{32, 32, 3}, kCifarClasses, {}, {}};
   std::vector<uint8_t> bytes;
   for (const std::string& name : names) {
     const std::string path = folder + "/" + name;
     if (!is_there(path)) throw_user_error("{}: there is no such file; {}", path, fix);
-    read_file(path, kMostBytes, bytes);
+    read_file(path, kMostCifarBytes, bytes);
     append(path, bytes, table);
   }
   return table;

@@ -9,8 +9,8 @@
 namespace dgc {
 namespace {
 
-constexpr int kClasses = 10;
-constexpr uint64_t kMostBytes = uint64_t{1} << 34;  // a gzip file of a few MiB may unpack to this much
+constexpr int kIdxClasses = 10;
+constexpr uint64_t kMostIdxBytes = uint64_t{1} << 34;  // a gzip file of a few MiB may unpack to this much
 constexpr uint32_t kMostPixels = 4096;  // per side; a header with more is damaged, not one of a large picture
 
 struct Idx {
@@ -49,9 +49,9 @@ Idx read(const std::string& path, uint32_t dimensions) {
     throw_user_error("{}: its header promises images of {} x {} pixels", path, height, width);
   }
   const uint64_t expected = uint64_t{count} * height * width;
-  if (expected > kMostBytes) {
+  if (expected > kMostIdxBytes) {
     throw_user_error("{}: its header promises {} bytes of data, which are more than the {} GiB that may be", path,
-                     expected, kMostBytes >> 30);
+                     expected, kMostIdxBytes >> 30);
   }
   const uint64_t actual = file.append(idx.bytes, expected + 1);  // one byte more, to see the end (and gzip's checksum)
   if (actual < expected) {
@@ -73,11 +73,11 @@ ImageTable read_idx(const std::string& folder, Split split, const std::string& f
                      labels.sizes[0]);
   }
   for (size_t i = 0; i < labels.bytes.size(); ++i) {
-    if (labels.bytes[i] >= kClasses) {
+    if (labels.bytes[i] >= kIdxClasses) {
       throw_user_error("{}: label {} of image {} is not in 0 ... 9", labels.path, labels.bytes[i], i);
     }
   }
-  return {{images.sizes[1], images.sizes[2], 1}, kClasses, std::move(images.bytes), std::move(labels.bytes)};
+  return {{images.sizes[1], images.sizes[2], 1}, kIdxClasses, std::move(images.bytes), std::move(labels.bytes)};
 }
 
 }  // namespace dgc

@@ -7,7 +7,7 @@
 namespace dgc {
 namespace {
 
-enum Slot : uint64_t { kRow, kColumn, kFlip };  // slots of Draw
+enum ImageSlot : uint64_t { kRow, kColumn, kFlip };  // slots of Draw
 
 }  // namespace
 

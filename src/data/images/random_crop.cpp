@@ -12,8 +12,6 @@ static_assert(kTries * 4 == kRandomCropSlots && kRandomCropSlots < Draw::kSlots)
 // Bounds are rounded to float, because the boxes depend on this rounding, and results must stay the same.
 double bound(double option) { return static_cast<float>(option); }
 
-double between(double low, double high, float uniform) { return low + (high - low) * static_cast<double>(uniform); }
-
 CropBox largest_centred(int64_t height, int64_t width, const AugmentOptions& o) {
   CropBox box{0, 0, height, width};
   const double ratio = static_cast<double>(width) / static_cast<double>(height);

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFix = "set data.path to the folder of AN4 that holds etc and wav";
+constexpr const char* kAn4Fix = "set data.path to the folder of AN4 that holds etc and wav";
 
 // "<s> GO </s> (an253-fash-b)" -> {"GO", "an253-fash-b"}
 struct Line {
@@ -45,10 +45,10 @@ std::string sound_path(const std::string& stem) {
 }  // namespace
 
 std::vector<Utterance> read_an4(const std::string& root, Split split) {
-  require_folder(root, kFix);
+  require_folder(root, kAn4Fix);
   const std::string list = root + "/etc/an4_" + (split == Split::train ? "train" : "test");
   std::map<std::string, std::string> texts;
-  for_each_line(list + ".transcription", kFix, [&](const std::string& line, const std::string& where) {
+  for_each_line(list + ".transcription", kAn4Fix, [&](const std::string& line, const std::string& where) {
     if (line.empty()) return;
     Line parsed = parse(line, where);
     if (!texts.emplace(parsed.id, parsed.text).second) {
@@ -56,7 +56,7 @@ std::vector<Utterance> read_an4(const std::string& root, Split split) {
     }
   });
   std::vector<Utterance> out;
-  for_each_line(list + ".fileids", kFix, [&](const std::string& line, const std::string& where) {
+  for_each_line(list + ".fileids", kAn4Fix, [&](const std::string& line, const std::string& where) {
     const std::string file = single_spaced(line);
     if (file.empty()) return;
     const std::string id = fs::path(file).filename().string();
@@ -64,7 +64,7 @@ std::vector<Utterance> read_an4(const std::string& root, Split split) {
     if (text == texts.end()) throw_user_error("{}: {}.transcription has no transcript of {}", where, list, id);
     out.push_back({fmt::format("{}.transcription: {}", list, id), sound_path(root + "/wav/" + file), text->second, 0});
   });
-  if (out.empty()) throw_user_error("{}.fileids: it lists no utterances; {}", list, kFix);
+  if (out.empty()) throw_user_error("{}.fileids: it lists no utterances; {}", list, kAn4Fix);
   return out;
 }
 

@@ -9,9 +9,7 @@ namespace dgc {
 namespace {
 
 // Slots of SpeechDraw.
-enum Slot : uint64_t { kTempo, kWhetherNoise, kNoiseLevel, kMasks };
-
-double between(double low, double high, float uniform) { return low + (high - low) * static_cast<double>(uniform); }
+enum SpeechSlot : uint64_t { kTempo, kWhetherNoise, kNoiseLevel, kMasks };
 
 void check_order(const char* key, double low, double high, double least, double most) {
   if (!(least <= low && low <= high && high <= most)) {

@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFix = "set data.path to the folder LibriSpeech, as its archives unpack";
+constexpr const char* kLibriSpeechFix = "set data.path to the folder LibriSpeech, as its archives unpack";
 
 // The paths are sorted, so that the order does not depend on the file system.
 std::vector<std::string> transcripts_below(const std::string& folder) {
@@ -21,7 +21,7 @@ std::vector<std::string> transcripts_below(const std::string& folder) {
     if (path.ends_with(".trans.txt")) paths.push_back(std::move(path));
   }
   if (error) throw_user_error("{}: cannot list the folder: {}", folder, error.message());
-  if (paths.empty()) throw_user_error("{}: there is no .trans.txt file below it; {}", folder, kFix);
+  if (paths.empty()) throw_user_error("{}: there is no .trans.txt file below it; {}", folder, kLibriSpeechFix);
   std::sort(paths.begin(), paths.end());
   return paths;
 }
@@ -29,13 +29,13 @@ std::vector<std::string> transcripts_below(const std::string& folder) {
 }  // namespace
 
 std::vector<Utterance> read_librispeech(const std::string& root, const std::vector<std::string>& subsets) {
-  require_folder(root, kFix);
+  require_folder(root, kLibriSpeechFix);
   std::vector<Utterance> out;
   for (const std::string& subset : subsets) {
-    require_folder(root + "/" + subset, kFix);
+    require_folder(root + "/" + subset, kLibriSpeechFix);
     for (const std::string& path : transcripts_below(root + "/" + subset)) {
       const std::string folder = fs::path(path).parent_path().string();
-      for_each_line(path, kFix, [&](const std::string& line, const std::string& where) {
+      for_each_line(path, kLibriSpeechFix, [&](const std::string& line, const std::string& where) {
         if (line.empty()) return;
         const size_t space = line.find(' ');
         const std::string id = line.substr(0, space);
@@ -45,7 +45,7 @@ std::vector<Utterance> read_librispeech(const std::string& root, const std::vect
       });
     }
   }
-  if (out.empty()) throw_user_error("{}: it holds no utterances; {}", root, kFix);
+  if (out.empty()) throw_user_error("{}: it holds no utterances; {}", root, kLibriSpeechFix);
   return out;
 }
 

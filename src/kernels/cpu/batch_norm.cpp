@@ -12,9 +12,9 @@
 namespace dgc {
 namespace {
 
-struct Chunks {
+struct RowChunks {
   int64_t rows, channels, per_chunk;
-  explicit Chunks(const BatchNormArgs& a)
+  explicit RowChunks(const BatchNormArgs& a)
       : rows(a.rows), channels(a.channels), per_chunk(std::max<int64_t>(16, 4096 / a.channels)) {}
   int64_t count() const { return (rows + per_chunk - 1) / per_chunk; }
   int64_t size(int64_t i) const { return std::min(per_chunk, rows - i * per_chunk); }
@@ -30,7 +30,7 @@ size_t CpuBackend::batch_norm_saved_bytes(const BatchNormArgs& args) {
 
 void CpuBackend::batch_norm_forward(const BatchNormArgs& args, ConstView x, ConstView residual, ConstView scale,
                                     ConstView shift, View running_mean, View running_var, View y, View saved) {
-  const Chunks chunks(args);
+  const RowChunks chunks(args);
   const int64_t channels = args.channels, count = chunks.count();
   float* const sum = scratch_floats(2 * chunks.sums() + channels);
   float* const squares = sum + chunks.sums();
@@ -77,7 +77,7 @@ void CpuBackend::batch_norm_forward(const BatchNormArgs& args, ConstView x, Cons
 
 void CpuBackend::batch_norm_inference(const BatchNormArgs& args, ConstView x, ConstView residual, ConstView scale,
                                       ConstView shift, ConstView mean, ConstView var, View y) {
-  const Chunks chunks(args);
+  const RowChunks chunks(args);
   const int64_t channels = args.channels, count = chunks.count();
   float* const gain = scratch_floats(channels);
   for (int64_t c = 0; c < channels; ++c) gain[c] = scale.f32()[c] / std::sqrt(var.f32()[c] + args.eps);
@@ -94,7 +94,7 @@ void CpuBackend::batch_norm_inference(const BatchNormArgs& args, ConstView x, Co
 
 void CpuBackend::batch_norm_backward(const BatchNormArgs& args, ConstView x, ConstView y, ConstView scale,
                                      ConstView saved, View dy, View dx, View dscale, View dshift) {
-  const Chunks chunks(args);
+  const RowChunks chunks(args);
   const int64_t channels = args.channels, count = chunks.count();
   float* const sum = scratch_floats(2 * chunks.sums() + 3 * channels);
   float* const dot = sum + chunks.sums();

@@ -11,8 +11,8 @@
 namespace dgc::bn {
 namespace {
 
-constexpr int64_t kLanes = 16;
-using Lanes = float __attribute__((vector_size(kLanes * sizeof(float))));
+constexpr int64_t kChannelLanes = 16;
+using Lanes = float __attribute__((vector_size(kChannelLanes * sizeof(float))));
 static_assert(sizeof(Lanes) == 64);
 
 }  // namespace
@@ -27,7 +27,7 @@ DGC_MULTIVERSION
 void moments(const float* x, int64_t rows, int64_t channels, float* sum, float* squares) {
   const float per_row = 1.f / static_cast<float>(rows);
   int64_t c = 0;
-  for (; c + kLanes <= channels; c += kLanes) {
+  for (; c + kChannelLanes <= channels; c += kChannelLanes) {
     // Four sums: an addition takes four cycles, and rows must not wait for each other.
     Lanes s0{}, s1{}, s2{}, s3{};
     const float* at = x + c;
@@ -83,7 +83,7 @@ void normalise(const Affine& k, const float* x, const float* residual, int64_t r
   const float floor = k.relu ? 0.f : -INFINITY;
   for (int64_t r = 0; r < rows; ++r, x += channels, y += channels) {
     int64_t c = 0;
-    for (; c + kLanes <= channels; c += kLanes) {
+    for (; c + kChannelLanes <= channels; c += kChannelLanes) {
       DGC_LOAD(in, x + c);
       DGC_LOAD(mean, k.mean + c);
       DGC_LOAD(gain, k.gain + c);
@@ -109,7 +109,7 @@ DGC_MULTIVERSION
 void gradient_sums(const float* x, const float* y, const float* mean, int64_t rows, int64_t channels, float* dy,
                    float* sum, float* dot) {
   int64_t c = 0;
-  for (; c + kLanes <= channels; c += kLanes) {
+  for (; c + kChannelLanes <= channels; c += kChannelLanes) {
     Lanes s0{}, s1{}, d0{}, d1{};
     DGC_LOAD(m, mean + c);
     const auto row = [&](int64_t r, Lanes & s, Lanes & d) __attribute__((always_inline)) {
@@ -161,7 +161,7 @@ DGC_MULTIVERSION
 void input_gradient(const Gradient& k, const float* x, const float* dy, int64_t rows, int64_t channels, float* dx) {
   for (int64_t r = 0; r < rows; ++r, x += channels, dy += channels, dx += channels) {
     int64_t c = 0;
-    for (; c + kLanes <= channels; c += kLanes) {
+    for (; c + kChannelLanes <= channels; c += kChannelLanes) {
       DGC_LOAD(in, x + c);
       DGC_LOAD(g, dy + c);
       DGC_LOAD(mean, k.mean + c);

@@ -11,11 +11,11 @@ namespace dgc {
 namespace {
 
 // Maxima and sums run in lanes, spelled out so that they have the same bits at any width of vectors.
-constexpr int64_t kLanes = 16;
-using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
-using Ints = int32_t __attribute__((vector_size(kLanes * sizeof(int32_t))));
-using HalfFloats = float __attribute__((vector_size(kLanes / 2 * sizeof(float))));
-using HalfDoubles = double __attribute__((vector_size(kLanes / 2 * sizeof(double))));
+constexpr int64_t kClassLanes = 16;
+using ClassFloats = float __attribute__((vector_size(kClassLanes * sizeof(float))));
+using Ints = int32_t __attribute__((vector_size(kClassLanes * sizeof(int32_t))));
+using HalfFloats = float __attribute__((vector_size(kClassLanes / 2 * sizeof(float))));
+using HalfDoubles = double __attribute__((vector_size(kClassLanes / 2 * sizeof(double))));
 
 struct RowResult {
   double loss = 0;
@@ -29,17 +29,17 @@ struct Rank {
 
 // The largest of x, and how many of them are below `own`: not ties, not NaN.
 DGC_MULTIVERSION Rank rank(const float* x, int64_t n, float own) {
-  Floats tops = Floats{} - INFINITY;
+  ClassFloats tops = ClassFloats{} - INFINITY;
   Ints below{};
   int64_t c = 0;
-  for (; c + kLanes <= n; c += kLanes) {
-    Floats next;
+  for (; c + kClassLanes <= n; c += kClassLanes) {
+    ClassFloats next;
     std::memcpy(&next, x + c, sizeof next);
     tops = next > tops ? next : tops;
     below -= next < own;  // true is -1
   }
   Rank result;
-  for (int64_t j = 0; j < kLanes; ++j) {
+  for (int64_t j = 0; j < kClassLanes; ++j) {
     result.top = std::max(result.top, tops[j]);
     result.below += below[j];
   }
@@ -60,17 +60,17 @@ DGC_MULTIVERSION double sum_exp(const float* x, int64_t n, float top) {
     const int64_t size = std::min(kBlock, n - at);
     for (int64_t c = 0; c < size; ++c) block[c] = exp_of_negative(x[at + c] - top);
     int64_t c = 0;
-    for (; c + kLanes <= size; c += kLanes) {
+    for (; c + kClassLanes <= size; c += kClassLanes) {
       HalfFloats a, b;
       std::memcpy(&a, block + c, sizeof a);
-      std::memcpy(&b, block + c + kLanes / 2, sizeof b);
+      std::memcpy(&b, block + c + kClassLanes / 2, sizeof b);
       low += __builtin_convertvector(a, HalfDoubles);
       high += __builtin_convertvector(b, HalfDoubles);
     }
     for (; c < size; ++c) rest += block[c];
   }
   const HalfDoubles both = low + high;
-  for (int64_t j = 0; j < kLanes / 2; ++j) rest += both[j];
+  for (int64_t j = 0; j < kClassLanes / 2; ++j) rest += both[j];
   return rest;
 }
 

@@ -11,7 +11,7 @@
 namespace dgc {
 namespace {
 
-constexpr size_t kGroup = 64;
+constexpr size_t kAccumulateGroup = 64;
 
 enum class Rule { momentum, nesterov, plain };
 
@@ -44,14 +44,14 @@ template <Rule rule>
   // Copies: what lies behind the reference could change with every store, as far as the compiler knows.
   const auto [g, u, v, u_from, v_from, n, scale, momentum, guess, keys, first_index] = a;
   uint64_t* out = keys;
-  for (size_t begin = 0; begin < n; begin += kGroup) {
+  for (size_t begin = 0; begin < n; begin += kAccumulateGroup) {
     // The constant trip count is what lets the compiler keep a whole group in registers.
-    const size_t count = std::min(kGroup, n - begin);
+    const size_t count = std::min(kAccumulateGroup, n - begin);
     // Copied where it is worked on next: the loop below stays the one for memory that it has for itself.
     if (v_from != v) std::copy_n(v_from + begin, count, v + begin);
     if (rule != Rule::plain && u_from != u) std::copy_n(u_from + begin, count, u + begin);
-    const int32_t top = count == kGroup
-                            ? accumulate_group<rule>(g + begin, u + begin, v + begin, scale, momentum, kGroup)
+    const int32_t top = count == kAccumulateGroup
+                            ? accumulate_group<rule>(g + begin, u + begin, v + begin, scale, momentum, kAccumulateGroup)
                             : accumulate_group<rule>(g + begin, u + begin, v + begin, scale, momentum, count);
     if (top < guess || keys == nullptr) continue;
     for (size_t i = begin; i < begin + count; ++i) {

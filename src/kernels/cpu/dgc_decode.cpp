@@ -10,7 +10,7 @@
 namespace dgc {
 namespace {
 
-struct Part {
+struct DecodedPart {
   const DgcSegment& segment;
   const DgcCode& code;
   const std::byte* coded;
@@ -38,12 +38,12 @@ struct Part {
   }
 };
 
-void decode_int32(const Part& part) {
+void decode_int32(const DecodedPart& part) {
   const auto* words = part.from<uint32_t>(part.code.low_at);
   for (int64_t entry = 0; entry < part.segment.k; ++entry) part.place(entry, words[entry]);
 }
 
-void decode_run16(const Part& part) {
+void decode_run16(const DecodedPart& part) {
   const auto* words = part.from<uint16_t>(part.code.low_at);
   uint64_t next = 0;  // the element behind what has been read
   int64_t entry = 0;
@@ -53,7 +53,7 @@ void decode_run16(const Part& part) {
   }
 }
 
-void decode_rice(const Part& part) {
+void decode_rice(const DecodedPart& part) {
   const auto* high = part.from<uint32_t>(part.code.high_at);
   const auto* low = part.from<uint32_t>(part.code.low_at);
   const int b = part.code.low_bits;
@@ -68,7 +68,7 @@ void decode_rice(const Part& part) {
   }
 }
 
-void decode_indices(const Part& part, WireIndices indices) {
+void decode_indices(const DecodedPart& part, WireIndices indices) {
   const DgcSegment& s = part.segment;
   switch (indices) {
     case WireIndices::block16:
@@ -87,7 +87,7 @@ void decode_indices(const Part& part, WireIndices indices) {
   }
 }
 
-void decode_values(const Part& part, WireValues format) {
+void decode_values(const DecodedPart& part, WireValues format) {
   const float scale = format == WireValues::int8 ? *part.from<float>(part.code.scale_at) : 0;
   const auto bytes = static_cast<size_t>(wire_value_bytes(format));
   const std::byte* from = part.coded + part.code.values_at;
@@ -118,8 +118,8 @@ void decode_messages(const DgcDecodeArgs& args, [[maybe_unused]] int threads) {
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
   for (int64_t i = 0; i < parts; ++i) {
     const int64_t worker = i / args.table.count, segment = i % args.table.count;
-    const Part part{args.table.segments[segment], args.codes.codes[segment], coded_of(worker) + kWireHeaderBytes,
-                    message_of(worker) + kWireHeaderBytes};
+    const DecodedPart part{args.table.segments[segment], args.codes.codes[segment], coded_of(worker) + kWireHeaderBytes,
+                           message_of(worker) + kWireHeaderBytes};
     decode_indices(part, args.codes.format.indices);
     decode_values(part, args.codes.format.values);
   }

@@ -10,7 +10,7 @@ namespace dgc {
 namespace {
 
 // One segment in both messages. The canonical one is our own: its indices are sound.
-struct Part {
+struct EncodedPart {
   const DgcSegment& segment;
   const DgcCode& code;
   std::byte* payload;
@@ -43,7 +43,7 @@ void put_bits(uint32_t* words, int64_t at, uint32_t bits) {
 }
 
 // Into memory that is zero.
-void encode_indices(const Part& part, WireIndices indices) {
+void encode_indices(const EncodedPart& part, WireIndices indices) {
   const DgcSegment& s = part.segment;
   const DgcCode& code = part.code;
   switch (indices) {
@@ -89,7 +89,7 @@ float scale_of(const float* values, int64_t k) {
   return int8_scale(largest);
 }
 
-void encode_values(const Part& part, WireValues format, float* v) {
+void encode_values(const EncodedPart& part, WireValues format, float* v) {
   auto* values = part.from<float>(part.segment.values_at);
   float scale = 0;
   if (format == WireValues::int8) {
@@ -117,7 +117,7 @@ void encode_message(const DgcEncodeArgs& args, [[maybe_unused]] int threads) {
   std::memset(coded, 0, args.codes.payload_bytes);
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
   for (int32_t i = 0; i < args.table.count; ++i) {
-    const Part part{args.table.segments[i], args.codes.codes[i], payload, coded};
+    const EncodedPart part{args.table.segments[i], args.codes.codes[i], payload, coded};
     encode_indices(part, args.codes.format.indices);
     encode_values(part, args.codes.format.values, args.v + part.segment.offset);
   }

@@ -49,9 +49,10 @@ DGC_MULTIVERSION DgcBlockCount count_block(const float* v, int64_t n, int32_t cu
   return {above, equal};
 }
 
-constexpr int64_t kGroup = 64;
+constexpr int64_t kRadixGroup = 64;
 
-// Which of up to kGroup elements have at least a magnitude, without a branch: that of one in four is hard to foretell.
+// Which of up to kRadixGroup elements have at least a magnitude, without a branch: that of one in four is hard to
+// foretell.
 DGC_MULTIVERSION int find_in_group(const float* v, int64_t n, int32_t lowest, uint8_t* found) {
   int count = 0;
   for (int64_t i = 0; i < n; ++i) {
@@ -123,9 +124,9 @@ DgcSelected dgc_select_by_radix(const DgcCompressArgs& args, int segment, DgcScr
     const float* v = blocks.begin(b);
     int64_t ties = std::min(counts[b].equal, cut.ties);  // sent before this block, then before this element
     int64_t entry = counts[b].above + ties;
-    for (int64_t first = 0; first < blocks.size(b); first += kGroup) {
-      uint8_t found[kGroup];
-      const int count = find_in_group(v + first, std::min(kGroup, blocks.size(b) - first), cut.magnitude, found);
+    for (int64_t first = 0; first < blocks.size(b); first += kRadixGroup) {
+      uint8_t found[kRadixGroup];
+      const int count = find_in_group(v + first, std::min(kRadixGroup, blocks.size(b) - first), cut.magnitude, found);
       for (int c = 0; c < count; ++c) {
         const int64_t i = first + found[c];
         if (magnitude_bits(v[i]) == cut.magnitude && ties++ >= cut.ties) continue;

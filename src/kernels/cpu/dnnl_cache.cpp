@@ -8,7 +8,6 @@ namespace dgc {
 namespace {
 
 using dnnl::memory;
-constexpr auto kFloat = memory::data_type::f32;
 
 memory::desc weights_desc(const Conv2dArgs& a, memory::format_tag format) {
   if (a.groups == 1) return {{a.out_c, a.in_c, a.kernel_h, a.kernel_w}, kFloat, format};
@@ -80,7 +79,7 @@ ConvImages images(const memory::desc& own, const memory::desc& nhwc, Access acce
 // Images in plain NHWC measured as good as oneDNN's blocked layouts, and spare every conversion between layers. But for
 // large windows over few images, as in speech, oneDNN has nothing for NHWC except its reference, a hundred times
 // slower: then it chooses the layout too.
-PreparedConv prepare(const ConvKey& key, const dnnl::engine& engine) {
+PreparedConv prepare_conv(const ConvKey& key, const dnnl::engine& engine) {
   const ConvShapes s = shapes(key, memory::format_tag::nhwc);
   Choice choice = choose(key, s, engine);
   if (choice.reference) choice = choose(key, shapes(key, memory::format_tag::any), engine);
@@ -120,7 +119,7 @@ PreparedConv prepare(const ConvKey& key, const dnnl::engine& engine) {
 const PreparedConv& DnnlCache::convolution(const ConvKey& key) {
   const auto found = convolutions.find(key);
   if (found != convolutions.end()) return found->second;
-  return convolutions.emplace(key, prepare(key, engine)).first->second;
+  return convolutions.emplace(key, prepare_conv(key, engine)).first->second;
 }
 
 std::byte* DnnlCache::place_images(const ConvImages& images, ConstView at, std::byte* room) {

@@ -6,6 +6,8 @@
 
 namespace dgc {
 
+constexpr auto kFloat = dnnl::memory::data_type::f32;
+
 // Where a format is `any`, oneDNN chooses.
 struct ConvShapes {
   dnnl::memory::desc image, result, weights;

@@ -5,13 +5,12 @@ namespace dgc {
 namespace {
 
 using dnnl::memory;
-constexpr auto kFloat = memory::data_type::f32;
 
 int64_t floats(const memory::desc& desc) {
   return static_cast<int64_t>((desc.get_size() + sizeof(float) - 1) / sizeof(float));
 }
 
-StepProduct prepare(const StepProductKey& key, const dnnl::engine& engine) {
+StepProduct prepare_product(const StepProductKey& key, const dnnl::engine& engine) {
   const memory::desc a({key.rows, key.inner}, kFloat, memory::format_tag::ab);
   const memory::desc c({key.rows, key.columns}, kFloat, memory::format_tag::ab);
   const memory::desc user_weights({key.inner, key.columns}, kFloat, memory::format_tag::ba);
@@ -45,7 +44,7 @@ StepProduct prepare(const StepProductKey& key, const dnnl::engine& engine) {
 const StepProduct& DnnlCache::step_product(const StepProductKey& key) {
   const auto found = step_products.find(key);
   if (found != step_products.end()) return found->second;
-  return step_products.emplace(key, prepare(key, engine)).first->second;
+  return step_products.emplace(key, prepare_product(key, engine)).first->second;
 }
 
 void DnnlCache::add_step_product(const StepProduct& step, const float* a, const float* weights, float* c, float* room) {

@@ -7,7 +7,7 @@
 namespace dgc {
 namespace {
 
-constexpr int64_t kColumns = 256;
+constexpr int64_t kWidthPiece = 256;
 
 void check_tokens(const int32_t* tokens, const EmbeddingArgs& args) {
   for (int64_t r = 0; r < args.rows; ++r) {
@@ -36,7 +36,7 @@ void CpuBackend::embedding_backward(const EmbeddingArgs& args, ConstView tokens,
   check_tokens(token, args);
   const float* const from = dy.f32();
   float* const to = dtable.f32();
-  for_chunks(args.width, kColumns, [&](int64_t first, int64_t count) {
+  for_chunks(args.width, kWidthPiece, [&](int64_t first, int64_t count) {
     for (int64_t r = 0; r < args.rows; ++r) {
       add_chunk(from + r * args.width + first, count, to + token[r] * args.width + first);
     }

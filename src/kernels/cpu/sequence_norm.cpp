@@ -42,7 +42,7 @@ DGC_MULTIVERSION void add_gradients(const GradientSums& g, int64_t rows, int64_t
   }
 }
 
-struct Chunks {
+struct FrameChunks {
   const SequenceNormArgs& args;
   const int32_t* lengths;
   int64_t per_chunk = std::max<int64_t>(1, 16384 / args.sequences.width);
@@ -74,7 +74,7 @@ struct Chunks {
 
 void CpuBackend::sequence_norm_forward(const SequenceNormArgs& args, ConstView lengths, ConstView x, ConstView scale,
                                        ConstView shift, View running_mean, View running_var, View y, View saved) {
-  const Chunks chunks{args, lengths.i32()};
+  const FrameChunks chunks{args, lengths.i32()};
   const int64_t channels = args.channels, count = chunks.count();
   float* const sums = scratch_floats((count + 1) * channels);
   float* const gain = sums + count * channels;
@@ -124,7 +124,7 @@ void CpuBackend::sequence_norm_forward(const SequenceNormArgs& args, ConstView l
 
 void CpuBackend::sequence_norm_backward(const SequenceNormArgs& args, ConstView lengths, ConstView x, ConstView scale,
                                         ConstView saved, ConstView dy, View dx, View dscale, View dshift) {
-  const Chunks chunks{args, lengths.i32()};
+  const FrameChunks chunks{args, lengths.i32()};
   const int64_t channels = args.channels, count = chunks.count();
   float* const sum = scratch_floats((2 * count + 3) * channels);
   float* const dot = sum + count * channels;

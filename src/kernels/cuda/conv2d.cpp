@@ -7,20 +7,18 @@
 
 namespace dgc {
 
-using cuda::check, cuda::ConvPass;
+using cuda::check, cuda::aligned_bytes;
 
 namespace {
 
 constexpr float kOne = 1, kZero = 0;
 
-constexpr size_t round_up(size_t bytes) { return (bytes + 255) / 256 * 256; }
-
 }  // namespace
 
 void CudaBackend::conv2d_forward(const Conv2dArgs& args, ConstView x, ConstView w, ConstView b, View y) {
   cudnnHandle_t dnn = libraries_->dnn();
-  const cuda::PreparedConv& c = convolutions_->get(dnn, {ConvPass::forward, args, x.dtype});
-  const size_t filter_bytes = round_up(cuda::filter_bytes(args, x.dtype));
+  const cuda::PreparedConv& c = convolutions_->get(dnn, {cuda::ConvPass::forward, args, x.dtype});
+  const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args, x.dtype));
   std::byte* const filter = workspace(filter_bytes + c.workspace_bytes);
   cuda::load_filter(*this, args, w, x.dtype, filter);
   check(cudnnConvolutionForward(dnn, &kOne, c.x, x.data, c.w, filter, c.conv, c.algorithm.forward,
@@ -31,8 +29,8 @@ void CudaBackend::conv2d_forward(const Conv2dArgs& args, ConstView x, ConstView 
 
 void CudaBackend::conv2d_backward_data(const Conv2dArgs& args, ConstView dy, ConstView w, View dx) {
   cudnnHandle_t dnn = libraries_->dnn();
-  const cuda::PreparedConv& c = convolutions_->get(dnn, {ConvPass::backward_data, args, dy.dtype});
-  const size_t filter_bytes = round_up(cuda::filter_bytes(args, dy.dtype));
+  const cuda::PreparedConv& c = convolutions_->get(dnn, {cuda::ConvPass::backward_data, args, dy.dtype});
+  const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args, dy.dtype));
   std::byte* const filter = workspace(filter_bytes + c.workspace_bytes);
   cuda::load_filter(*this, args, w, dy.dtype, filter);
   check(cudnnConvolutionBackwardData(dnn, &kOne, c.w, filter, c.y, dy.data, c.conv, c.algorithm.backward_data,
@@ -43,8 +41,8 @@ void CudaBackend::conv2d_backward_data(const Conv2dArgs& args, ConstView dy, Con
 void CudaBackend::conv2d_backward_weights(const Conv2dArgs& args, ConstView x, ConstView dy, View dw, View db) {
   if (dw) {
     cudnnHandle_t dnn = libraries_->dnn();
-    const cuda::PreparedConv& c = convolutions_->get(dnn, {ConvPass::backward_weights, args, dy.dtype});
-    const size_t filter_bytes = round_up(cuda::filter_bytes(args, dy.dtype));
+    const cuda::PreparedConv& c = convolutions_->get(dnn, {cuda::ConvPass::backward_weights, args, dy.dtype});
+    const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args, dy.dtype));
     std::byte* const filter = workspace(filter_bytes + c.workspace_bytes);
     check(cudnnConvolutionBackwardFilter(dnn, &kOne, c.x, x.data, c.y, dy.data, c.conv, c.algorithm.backward_weights,
                                          filter + filter_bytes, c.workspace_bytes, &kZero, c.w, filter),

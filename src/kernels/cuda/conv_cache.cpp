@@ -1,6 +1,5 @@
 #include "kernels/cuda/conv_cache.h"
 
-#include <limits>
 #include <span>
 
 #include "kernels/cuda/libraries.h"
@@ -11,20 +10,10 @@ namespace {
 
 constexpr size_t kMostWorkspace = size_t{1} << 30;
 
-int to_int(int64_t size) {
-  DGC_CHECK(size >= 0 && size <= std::numeric_limits<int>::max(), "a size that cuDNN cannot count");
-  return static_cast<int>(size);
-}
-
 void set_image(cudnnTensorDescriptor_t tensor, DType type, int64_t batch, int64_t channels, int64_t h, int64_t w) {
   check(cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NHWC, dnn_type(type), to_int(batch), to_int(channels),
                                    to_int(h), to_int(w)),
         "cudnnSetTensor4dDescriptor");
-}
-
-cudnnMathType_t math_type(DType type, Fp32Math math) {
-  if (type != DType::f32) return CUDNN_TENSOR_OP_MATH;
-  return math == Fp32Math::exact ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;  // the default rounds factors to TF32
 }
 
 // The first on the list that is deterministic and, asked again with the arithmetic it is meant for, has a workspace of

@@ -1,6 +1,7 @@
 #include "kernels/cuda/libraries.h"
 
 #include <cstdlib>
+#include <limits>
 #include <mutex>
 
 #include "tensor/errors.h"
@@ -60,9 +61,19 @@ cublasHandle_t Libraries::blas() {
   return blas_;
 }
 
+int to_int(int64_t size) {
+  DGC_CHECK(size >= 0 && size <= std::numeric_limits<int>::max(), "a size that cuDNN and cuBLAS cannot count");
+  return static_cast<int>(size);
+}
+
 cudnnDataType_t dnn_type(DType type) {
   DGC_CHECK(type != DType::i32, "cuDNN is for floating-point activations here");
   return type == DType::f16 ? CUDNN_DATA_HALF : type == DType::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
+}
+
+cudnnMathType_t math_type(DType type, Fp32Math math) {
+  if (type != DType::f32) return CUDNN_TENSOR_OP_MATH;
+  return math == Fp32Math::exact ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;  // the default rounds factors to TF32
 }
 
 cudaDataType_t blas_type(DType type) {

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "kernels/backend.h"
 #include "tensor/device_cuda.h"
 #include "tensor/view.h"
 
@@ -33,7 +34,13 @@ struct Libraries {
   Buffer blas_workspace_;
 };
 
+// A size as the libraries take it. Throws InternalError where it does not fit.
+int to_int(int64_t size);
+// A part of a workspace in bytes, rounded up so that the next part is aligned as an allocation of its own would be.
+constexpr size_t aligned_bytes(size_t bytes) { return (bytes + 255) / 256 * 256; }
+
 cudnnDataType_t dnn_type(DType);
+cudnnMathType_t math_type(DType, Fp32Math);  // of convolutions and recurrent layers
 cudaDataType_t blas_type(DType);
 
 }  // namespace dgc::cuda

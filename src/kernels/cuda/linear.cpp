@@ -1,7 +1,5 @@
 // Matrix products by cuBLAS, summed in fp32. It counts by columns: our row-major [r, c] is its c x r matrix. With
 // 16-bit activations the weights are rounded to their type first; gradients of weights stay fp32 throughout.
-#include <limits>
-
 #include "kernels/cuda/cuda_backend.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/weights.h"
@@ -10,13 +8,10 @@
 namespace dgc {
 namespace {
 
-int to_int(int64_t size) {
-  DGC_CHECK(size >= 0 && size <= std::numeric_limits<int>::max(), "a size that cuBLAS cannot count");
-  return static_cast<int>(size);
-}
+using cuda::to_int;
 
 // A row-major matrix, and whether its transpose is meant.
-struct Factor {
+struct BlasFactor {
   const void* data;
   int64_t row_length;
   bool transposed = false;
@@ -28,11 +23,11 @@ struct Product {
   DType type;  // of both factors
 
   // c [m, n] = a [m, k] * b [k, n] + keep * c, row-major.
-  void operator()(int64_t m, int64_t n, int64_t k, const Factor& a, const Factor& b, float keep, View c) const {
+  void operator()(int64_t m, int64_t n, int64_t k, const BlasFactor& a, const BlasFactor& b, float keep, View c) const {
     const float one = 1;
     const auto compute =
         type == DType::f32 && math == Fp32Math::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-    const auto operation = [](const Factor& f) { return f.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+    const auto operation = [](const BlasFactor& f) { return f.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
     // By columns the product reads c^T = b^T a^T, and each matrix lies there transposed already.
     cuda::check(
         cublasGemmEx(blas, operation(b), operation(a), to_int(n), to_int(m), to_int(k), &one, b.data,
@@ -54,7 +49,7 @@ const void* CudaBackend::weights_as(DType type, ConstView w) {
 
 void CudaBackend::linear_forward(const LinearArgs& args, ConstView x, ConstView w, ConstView b, View y) {
   const Product product{libraries_->blas(), math_, x.dtype};
-  const Factor weights{weights_as(x.dtype, w), args.in, true};
+  const BlasFactor weights{weights_as(x.dtype, w), args.in, true};
   product(args.batch, args.out, args.in, {x.data, args.in}, weights, 0, y);
   if (b) cuda::add_bias(*this, b, y);
 }
@@ -63,7 +58,7 @@ void CudaBackend::linear_backward(const LinearArgs& args, ConstView x, ConstView
                                   View db) {
   const Product product{libraries_->blas(), math_, dy.dtype};
   if (dx) {
-    const Factor weights{weights_as(dy.dtype, w), args.in};
+    const BlasFactor weights{weights_as(dy.dtype, w), args.in};
     product(args.batch, args.in, args.out, {dy.data, args.out}, weights, 0, dx);
   }
   if (dw) product(args.out, args.in, args.batch, {dy.data, args.out, true}, {x.data, args.in}, 1, dw);

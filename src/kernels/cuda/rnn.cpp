@@ -12,11 +12,9 @@
 
 namespace dgc {
 
-using cuda::check, cuda::RnnPointers, cuda::PreparedRnn;
+using cuda::check, cuda::aligned_bytes, cuda::RnnPointers, cuda::PreparedRnn;
 
 namespace {
-
-constexpr size_t round_up(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 const float* pointer(ConstView view) { return view ? view.f32() : nullptr; }
 RnnPointers pointers(const RnnWeights& w) {
@@ -32,7 +30,7 @@ class Stretches {
   explicit Stretches(std::byte* memory) : memory_(memory) {}
   std::byte* take(size_t bytes) {
     std::byte* const stretch = memory_;
-    memory_ += round_up(bytes);
+    memory_ += aligned_bytes(bytes);
     return stretch;
   }
 
@@ -42,7 +40,8 @@ class Stretches {
 
 // What forward leaves for backward: cuDNN's reserve, then the state before the first step.
 size_t saved_bytes(const PreparedRnn& rnn, const RnnArgs& a, DType type) {
-  return round_up(rnn.reserve_bytes) + 2 * round_up(static_cast<size_t>(a.batch * a.hidden) * dtype_size(type));
+  return aligned_bytes(rnn.reserve_bytes) +
+         2 * aligned_bytes(static_cast<size_t>(a.batch * a.hidden) * dtype_size(type));
 }
 
 const int32_t* lengths(const PreparedRnn& rnn) { return static_cast<const int32_t*>(rnn.lengths.data()); }
@@ -78,7 +77,7 @@ void CudaBackend::rnn_forward(const RnnArgs& a, ConstView x, const RnnWeights& w
   const size_t state_bytes = static_cast<size_t>(shape.numel()) * dtype_size(type);
   const size_t work_bytes = training ? rnn.training_bytes : rnn.inference_bytes;
   const size_t reserve_bytes = training ? rnn.reserve_bytes : 0;
-  Stretches scratch(workspace(round_up(rnn.weight_bytes) + 4 * round_up(state_bytes) + work_bytes));
+  Stretches scratch(workspace(aligned_bytes(rnn.weight_bytes) + 4 * aligned_bytes(state_bytes) + work_bytes));
   Stretches kept(static_cast<std::byte*>(saved.data));
   std::byte* const reserve = training ? kept.take(rnn.reserve_bytes) : nullptr;
   const View h_before{training ? kept.take(state_bytes) : scratch.take(state_bytes), shape, type};
@@ -116,7 +115,7 @@ void CudaBackend::rnn_backward(const RnnArgs& a, ConstView x, const RnnWeights& 
   const PreparedRnn& rnn = rnns_->get(dnn, {a, type});
   const size_t state_bytes = static_cast<size_t>(a.batch * a.hidden) * dtype_size(type);
   const size_t dx_bytes = dx ? 0 : x.bytes();
-  Stretches scratch(workspace(2 * round_up(rnn.weight_bytes) + round_up(dx_bytes) + rnn.training_bytes));
+  Stretches scratch(workspace(2 * aligned_bytes(rnn.weight_bytes) + aligned_bytes(dx_bytes) + rnn.training_bytes));
   Stretches kept(static_cast<std::byte*>(saved.data));
   std::byte* const reserve = kept.take(rnn.reserve_bytes);
   const std::byte *const h_before = kept.take(state_bytes), *const c_before = kept.take(state_bytes);

@@ -1,7 +1,5 @@
 #include "kernels/cuda/rnn_cache.h"
 
-#include <limits>
-
 #include "kernels/cuda/libraries.h"
 #include "tensor/errors.h"
 
@@ -9,11 +7,6 @@ namespace dgc::cuda {
 namespace {
 
 constexpr size_t kWeightIh = 0, kWeightHh = 1, kBiasIh = 2, kBiasHh = 3;
-
-int to_int(int64_t size) {
-  DGC_CHECK(size > 0 && size <= std::numeric_limits<int>::max(), "a size that cuDNN cannot count");
-  return static_cast<int>(size);
-}
 
 // All of them as RnnArgs has them: cuDNN's GRU resets after the product too.
 cudnnRNNMode_t cell_mode(RnnCell cell) {
@@ -28,11 +21,6 @@ cudnnRNNMode_t cell_mode(RnnCell cell) {
       return CUDNN_RNN_RELU;
   }
   throw InternalError("an unknown cell");
-}
-
-cudnnMathType_t math_type(DType type, Fp32Math math) {
-  if (type != DType::f32) return CUDNN_TENSOR_OP_MATH;
-  return math == Fp32Math::exact ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;  // the default rounds factors to TF32
 }
 
 int64_t numel(cudnnTensorDescriptor_t tensor) {

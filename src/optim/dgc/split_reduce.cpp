@@ -3,7 +3,7 @@
 namespace dgc {
 namespace {
 
-size_t bytes_of(int64_t words) { return static_cast<size_t>(words) * 4; }
+size_t word_bytes(int64_t words) { return static_cast<size_t>(words) * 4; }
 
 DgcSegment shard_segment(const WireTensor& tensor) {
   return {0, tensor.numel, tensor.k, tensor.high_at, tensor.low_at, tensor.values_at, 0};
@@ -31,9 +31,9 @@ SplitReduce::SplitReduce(const OptimizerContext& context, Buckets& buckets, cons
     device->zero(buffer.data(), buffer.bytes());
     return buffer;
   };
-  mine_ = zeroed(bytes_of(local * deal.owners * deal.row()));
-  shards_ = Buffer(device, bytes_of(local * deal.shard()));
-  zeros_ = zeroed(bytes_of(deal.shard()));
+  mine_ = zeroed(word_bytes(local * deal.owners * deal.row()));
+  shards_ = Buffer(device, word_bytes(local * deal.shard()));
+  zeros_ = zeroed(word_bytes(deal.shard()));
   messages_ = zeroed(static_cast<size_t>(local * layout_.message_bytes()));
   for (int i = 0; i < context.local_workers; ++i) row_pointers_.push_back(reinterpret_cast<const float*>(rows_of(i)));
   if (context.communicator.size() == 1) return;

@@ -17,7 +17,7 @@ struct CUstream_st {
 };
 struct CUevent_st {};
 
-namespace {
+namespace fake_nccl {
 
 using Bytes = std::vector<std::byte>;
 
@@ -29,6 +29,12 @@ struct World {
   bool broken = false;
   std::map<std::pair<int, int>, std::deque<Bytes>> boxes;
 };
+
+}  // namespace fake_nccl
+
+namespace {
+
+using fake_nccl::Bytes, fake_nccl::World;
 
 std::mutex worlds_mutex;
 std::map<std::string, std::shared_ptr<World>> worlds;
@@ -46,7 +52,7 @@ struct Transfer {
 }  // namespace
 
 struct ncclComm {
-  std::shared_ptr<World> world;
+  std::shared_ptr<fake_nccl::World> world;
   int rank, ranks;
   std::atomic<int> busy{5};  // so often is it "in progress" when asked
   bool started = false;

@@ -1,11 +1,10 @@
 #pragma once
 
 #include "tasks/task.h"
-#include "tests/support/tiny_text.h"
 #include "train/rank.h"
 #include "train/ranks.h"
 
-// Steps of language models without a run directory around them, and what they save.
+// Steps without a run directory around them, and what they save.
 namespace dgc::test {
 
 // Runs body on each rank of a fresh run.
