@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -15,6 +16,8 @@
 
 namespace dgc {
 namespace {
+
+constexpr const char* kTemporary = ".new-";  // how the name of a FileWriter's temporary file begins
 
 [[noreturn]] void throw_system(const char* action, const std::filesystem::path& path) {
   throw_user_error("cannot {} {}: {}", action, path.string(), std::strerror(errno));
@@ -67,7 +70,7 @@ FileWriter::FileWriter(std::filesystem::path path) : path_(std::move(path)) {
 void FileWriter::open_beside() {
   std::random_device random;
   do {
-    beside_ = place_.parent_path() / fmt::format(".new-{:08x}", random());
+    beside_ = place_.parent_path() / fmt::format("{}{:08x}", kTemporary, random());
     file_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   } while (file_ < 0 && errno == EEXIST);
 }
@@ -104,6 +107,25 @@ void write_file(const std::filesystem::path& path, const std::string& text) {
   FileWriter file(path);
   file.write(text.data(), text.size());
   file.finish();
+}
+
+void write_if_changed(const std::filesystem::path& path, const std::string& text) {
+  std::error_code unknown;
+  const bool same = std::filesystem::file_size(path, unknown) == text.size() && !unknown && read_file(path) == text;
+  if (!same) write_file(path, text);
+}
+
+void remove_abandoned(const std::filesystem::path& folder) {
+  const auto recent = std::filesystem::file_time_type::clock::now() - std::chrono::minutes(1);
+  std::error_code error;
+  std::vector<std::filesystem::path> abandoned;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const bool temporary = entry.path().filename().string().starts_with(kTemporary);
+    if (temporary && entry.is_regular_file(error) && entry.last_write_time(error) < recent && !error) {
+      abandoned.push_back(entry.path());
+    }
+  }
+  for (const auto& file : abandoned) std::filesystem::remove(file, error);
 }
 
 void sync_directory(const std::filesystem::path& path) {

@@ -40,6 +40,11 @@ class FileWriter {
 };
 
 void write_file(const std::filesystem::path& path, const std::string& text);  // with a FileWriter
+// Leaves a file alone that has the text already, also where it could not be written.
+void write_if_changed(const std::filesystem::path& path, const std::string& text);
+// Removes from a folder the temporary files of FileWriters that were killed. Those written to in the last minute stay,
+// because another process may still be at them. A file that cannot be removed stays too.
+void remove_abandoned(const std::filesystem::path& folder);
 void sync_directory(const std::filesystem::path& path);                       // makes its names survive a power cut
 std::string read_file(const std::filesystem::path& path);
 

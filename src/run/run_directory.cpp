@@ -119,6 +119,7 @@ RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, co
   if (error) throw_user_error("cannot create {}: {}", path_.string(), error.message());
   lock_.emplace(path_);
   const Held held = held_by(path_);
+  remove_abandoned(path_);
   if (held == Held::steps && !options.resume && !options.overwrite) {
     throw_user_error(
         "{} already holds a run: add --resume to go on with it, --overwrite to put this one in its place, or --out DIR "
@@ -140,7 +141,7 @@ RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, co
     spdlog::info("{} has no checkpoint yet: starting from the beginning", path_.string());
   }
   if (vocabulary != nullptr) save_vocabulary(path_, *vocabulary);
-  write_file(path_ / kConfig, resolved_json(with_absolute_paths(config)));
+  write_if_changed(path_ / kConfig, resolved_json(with_absolute_paths(config)));
 }
 
 Config run_config(const fs::path& run, const std::vector<std::string>& overrides) {

@@ -20,7 +20,7 @@ std::string vocabulary_xxh64(const Vocabulary& vocabulary) {
 }
 
 void save_vocabulary(const std::filesystem::path& run, const Vocabulary& vocabulary) {
-  write_file(run / kVocabularyFile, vocabulary.text());
+  write_if_changed(run / kVocabularyFile, vocabulary.text());
 }
 
 void require_run_vocabulary(const std::filesystem::path& run, const Vocabulary& vocabulary) {

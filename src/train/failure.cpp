@@ -58,7 +58,12 @@ Complaint complaint(const std::exception& error) {
     return {fmt::format("{}: {}", files->path1().string(), files->code().message()), true};
   }
   if (dynamic_cast<const PeerFailed*>(&error) != nullptr) return {error.what(), false};
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return {"out of memory", false};
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
+    return {
+        "out of memory: the machine has no more for this process; the data set, data.threads with the batches that "
+        "they read ahead and the heaviest files under data.path are what to make smaller",
+        true};
+  }
   return {std::string("internal error: ") + error.what(), false};
 }
 

@@ -45,3 +45,28 @@ TEST_CASE("an unwritable directory is named", "[rendezvous]") {
   CHECK_THAT(outcome(launch_of(1, 2, nowhere), within(kShort)),
              Contains("rank 1 cannot write /no/such/directory/meet.1.hello") && Contains("No such file"));
 }
+
+TEST_CASE("a welcome that says less than it should is refused", "[rendezvous]") {
+  const Directory directory;
+  const MeetingPoint point = in_files(directory);
+  const size_t missing = GENERATE(size_t{1}, sizeof(Blob));
+  const std::filesystem::path hello_file = directory.path / "meet.1.hello",
+                              reply_file = directory.path / "meet.1.reply";
+  std::thread false_host([&] {
+    while (!std::filesystem::exists(hello_file)) std::this_thread::sleep_for(milliseconds(1));
+    Hello hello;
+    std::ifstream(hello_file, std::ios::binary).read(reinterpret_cast<char*>(&hello), sizeof(hello));
+    Reply reply;
+    reply.nonce = hello.nonce;
+    reply.size = 2;
+    std::vector<char> bytes(sizeof(reply) + sizeof(Blob) - missing);
+    std::memcpy(bytes.data(), &reply, sizeof(reply));
+    const std::filesystem::path part = directory.path / "part";
+    std::ofstream(part, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::filesystem::rename(part, reply_file);
+  });
+  const std::string said = outcome(launch_of(1, 2, point), within(kLong));
+  false_host.join();
+  CHECK_THAT(said, Contains(fmt::format("rank 0's welcome has {} bytes in place of {}", 640 - missing, 640)));
+  CHECK(directory.empty());
+}

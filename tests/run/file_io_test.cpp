@@ -22,6 +22,12 @@ mode_t mode_of(const fs::path& file) {
   return status.st_mode & 07777;
 }
 
+ino_t node_of(const fs::path& file) {
+  struct stat status {};
+  stat(file.c_str(), &status);
+  return status.st_ino;
+}
+
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
@@ -52,6 +58,28 @@ TEST_CASE("a file that is replaced stays as it was until the new one is whole") 
   write_file(file, "new");
   CHECK(read_file(file) == "new");
   CHECK(names_in(folder.path()) == Names{"page"});
+}
+
+TEST_CASE("a file that has its text already is left alone") {
+  const TempRun folder;
+  const fs::path file = folder.path() / "config.json";
+  write_if_changed(file, "old");
+  const ino_t first = node_of(file);
+  write_if_changed(file, "old");
+  CHECK(node_of(file) == first);
+  write_if_changed(file, "new");
+  CHECK(folder.read("config.json") == "new");
+}
+
+TEST_CASE("what a killed writer has left is removed, and nothing else is") {
+  const TempRun folder;
+  const auto old = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  for (const char* name : {".new-0badcafe", ".new-00000001", "notes", ".newest"}) folder.write(name, "half a file");
+  for (const char* name : {".new-0badcafe", "notes", ".newest"}) fs::last_write_time(folder.path() / name, old);
+  fs::create_directory(folder.path() / ".new-folder");
+  remove_abandoned(folder.path());
+  CHECK(names_in(folder.path()) == Names{".new-00000001", ".new-folder", ".newest", "notes"});
+  remove_abandoned(folder.path() / "nowhere");
 }
 
 TEST_CASE("a replaced file keeps its mode, and a new one has the one the user wants") {

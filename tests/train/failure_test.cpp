@@ -14,16 +14,15 @@ TEST_CASE("whose error an exception is, and its words") {
   CHECK(complaint(UserError("no such file")).users);
   CHECK(complaint(UserError("no such file")).text == "no such file");
   CHECK(complaint(PeerFailed("rank 2 has died")).text == "rank 2 has died");
-  CHECK(complaint(std::bad_alloc()).text == "out of memory");
+  CHECK(complaint(std::bad_alloc()).users);
+  CHECK_THAT(complaint(std::bad_alloc()).text, Catch::StartsWith("out of memory: ") && Catch::Contains("data.threads"));
   const std::filesystem::filesystem_error closed("status", "/root/x",
                                                  std::make_error_code(std::errc::permission_denied));
   CHECK(complaint(closed).users);
   CHECK(complaint(closed).text == "/root/x: Permission denied");
   CHECK(complaint(InternalError("a.cpp:3")).text == "internal error: a.cpp:3");
-  for (const bool users :
-       {complaint(PeerFailed("")).users, complaint(std::bad_alloc()).users, complaint(InternalError("")).users}) {
-    CHECK_FALSE(users);
-  }
+  CHECK_FALSE(complaint(PeerFailed("")).users);
+  CHECK_FALSE(complaint(InternalError("")).users);
 }
 
 TEST_CASE("in unison all ranks go on, or none does and the first that failed says why") {

@@ -1,5 +1,6 @@
-// Batch normalisation with the ReLU and the residual sum that follow it in a residual network, in our own loops: fused
-// they touch memory less often than oneDNN's primitive followed by a sum. saved: mean, then 1 / sqrt(var + eps).
+// Batch normalisation with the ReLU and the residual sum that follow it in a residual network. The loops are our own,
+// because the fused loops touch memory less often than oneDNN's primitive followed by a sum. `saved` holds the mean,
+// then 1 / sqrt(var + eps).
 //
 // Rows are cut into chunks that stay in cache. Sums run in fp32 within a chunk and in double, in order, over chunks, so
 // they do not depend on the number of threads.
@@ -52,7 +53,7 @@ void CpuBackend::batch_norm_forward(const BatchNormArgs& args, ConstView x, Cons
     for (int64_t c = 0; c < channels; ++c) {
       const double average = bn::over_chunks(sum, count, channels, c) / static_cast<double>(args.rows);
       double spread = 0;
-      for (int64_t i = 0; i < count; ++i) {  // Chan, Golub, LeVeque 1979: squares about one mean from those about many
+      for (int64_t i = 0; i < count; ++i) {  // Chan, Golub, LeVeque 1979: joins the chunks' squares
         const double n = static_cast<double>(chunks.size(i));
         const double off = sum[i * channels + c] / n - average;
         spread += squares[i * channels + c] + n * off * off;

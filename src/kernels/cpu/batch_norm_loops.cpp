@@ -1,6 +1,6 @@
-// Channels run innermost. They are taken 16 at a time in a vector type that GCC and Clang lower to whatever the machine
-// has, so that sums stay in registers and their order is the same on every machine; the last channels % 16 go one by
-// one.
+// The inner loop runs over channels, 16 at a time, in a vector type that GCC and Clang translate to the instructions of
+// the machine. So sums stay in registers, and their order is the same on every machine. The last channels % 16 are
+// taken one by one.
 #include "kernels/cpu/batch_norm_loops.h"
 
 #include <cmath>

@@ -1,12 +1,13 @@
-// Convolutions by oneDNN. Weights change every step, so each call copies them into the layout its primitive prefers;
-// they are small next to the images. The copy lives in the shared scratch, where the primitive finds it in cache.
+// Convolutions by oneDNN. Weights change every step, so each call copies the weights into the layout that the primitive
+// prefers. Weights are small next to the images, and the copy lies in the shared scratch memory, where the primitive
+// finds it in the cache.
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/dnnl_cache.h"
 #include "kernels/cpu/elementwise.h"
 
 namespace dgc {
 
-// Returns what is left of the scratch, for copies of images and for the primitive.
+// Returns the part of the scratch memory that is left for copies of images and for the primitive.
 std::byte* CpuBackend::load_weights(const PreparedConv& conv, ConstView w) {
   const size_t copy_bytes = conv.reordered ? round_up(conv.weights_bytes) : 0;
   std::byte* const copy = scratch(copy_bytes + conv.room_bytes());

@@ -10,7 +10,7 @@
 namespace dgc {
 namespace {
 
-// Maxima and sums run in lanes, spelled out so that they have the same bits at any width of vectors.
+// Maxima and sums run in a fixed number of lanes, so that their bits are the same at any width of vectors.
 constexpr int64_t kClassLanes = 16;
 using ClassFloats = float __attribute__((vector_size(kClassLanes * sizeof(float))));
 using Ints = int32_t __attribute__((vector_size(kClassLanes * sizeof(int32_t))));
@@ -27,7 +27,7 @@ struct Rank {
   int64_t below = 0;
 };
 
-// The largest of x, and how many of them are below `own`: not ties, not NaN.
+// The largest element of x, and how many elements are less than `own`; ties and NaN are not.
 DGC_MULTIVERSION Rank rank(const float* x, int64_t n, float own) {
   ClassFloats tops = ClassFloats{} - INFINITY;
   Ints below{};
@@ -78,7 +78,7 @@ DGC_MULTIVERSION void scaled_exp(const float* x, int64_t n, float top, float sca
   for (int64_t c = 0; c < n; ++c) y[c] = exp_of_negative(x[c] - top) * scale;
 }
 
-// loss = log(sum exp(x)) - x[label], with the largest x taken out of every exponent so that none overflows.
+// loss = log(sum exp(x)) - x[label]. The largest x is subtracted from every exponent, so that none overflows.
 RowResult row(const float* x, int64_t classes, int32_t label, float gradient_scale, float* dx) {
   const float own = x[label];
   const Rank ranks = rank(x, classes, own);

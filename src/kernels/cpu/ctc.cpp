@@ -1,7 +1,8 @@
-// Graves et al. 2006, in the logarithm. With labels l, the states of a stream are blank, l1, blank, l2, ... blank; a
-// path starts in one of the first two, ends in one of the last two, and in each step stays, goes on by one, or skips a
-// blank between two labels that differ. Every step's numbers are kept near zero by taking their largest out, which is
-// added up in double: so the probability of a long path keeps fp32's digits.
+// The forward-backward algorithm of Graves et al. 2006, with logarithms of probabilities. With labels l, the states of
+// a stream are blank, l1, blank, l2, ... blank. A path starts in one of the first two states and ends in one of the
+// last two. In each step it stays, goes on by one state, or skips a blank between two labels that differ. The largest
+// number of each step is subtracted from the step's numbers and added up in double, so that the probability of a long
+// path keeps fp32's digits.
 #include <algorithm>
 #include <cmath>
 
@@ -20,16 +21,16 @@ float log_add(float a, float b) {
   return low == kNever ? top : top + std::log1p(std::exp(low - top));
 }
 
-// One utterance and the memory for it.
+// One utterance and its memory.
 struct Utterance {
   const CtcArgs& args;
-  const float* logits;    // of its first step; the next is `stride` further on
-  const int32_t* labels;  // how many, then which
+  const float* logits;    // of the first step; the next step's logits lie `stride` behind
+  const int32_t* labels;  // the number of labels, then the labels
   int64_t steps;
   float* norms;     // [steps]: log of the sum of exp of a step's logits
   float* occupied;  // [steps, states]
   float* now;       // [2, states]
-  double* taken;    // [steps]: what alpha's rows have had taken out
+  double* taken;    // [steps]: the sum of what was subtracted from alpha's rows
 
   int64_t stride() const { return args.streams * args.classes; }
   int64_t count() const { return labels[0]; }
@@ -55,7 +56,7 @@ void find_norms(const Utterance& u) {
   }
 }
 
-// Takes the largest out of a row and returns it.
+// Subtracts the largest element from a row and returns that element.
 double take_largest(float* row, int64_t n) {
   const float top = *std::max_element(row, row + n);
   if (top == kNever) return 0;
@@ -63,8 +64,8 @@ double take_largest(float* row, int64_t n) {
   return top;
 }
 
-// occupied[t][s] = log of the probability of all beginnings of paths that are in s at t, less taken[t]. Returns the log
-// of the probability of all paths.
+// Sets occupied[t][s] to the log of the probability of all beginnings of paths that are in state s at step t, less
+// taken[t]. Returns the log of the probability of all paths.
 double forward(const Utterance& u) {
   const int64_t states = u.states();
   double taken = 0;
@@ -72,7 +73,7 @@ double forward(const Utterance& u) {
     float* const row = u.occupied + t * states;
     const float* const before = row - states;
     std::fill_n(row, states, kNever);
-    // From where a path can still end, to where one can have come.
+    // The states that a path can have reached and from which it can still end.
     const int64_t first = std::max<int64_t>(0, states - 2 * (u.steps - t)), end = std::min(states, 2 * (t + 1));
     for (int64_t s = first; s < end; ++s) {
       float from = t == 0 ? 0.f : before[s];
@@ -87,7 +88,7 @@ double forward(const Utterance& u) {
   return taken + (states == 1 ? last[0] : log_add(last[states - 1], last[states - 2]));
 }
 
-// Turns occupied[t][s] into the share of all paths that are in s at t.
+// Turns occupied[t][s] into the share of all paths that are in state s at step t.
 void backward(const Utterance& u, double total) {
   const int64_t states = u.states();
   float *next = u.now, *row = u.now + states;
@@ -112,7 +113,7 @@ void backward(const Utterance& u, double total) {
   }
 }
 
-// softmax - shares, in fp32, times scale.
+// Writes (softmax - shares) * scale, in fp32.
 void write_gradient(const Utterance& u, float scale, float* d) {
   const int64_t states = u.states();
   for (int64_t t = 0; t < u.steps; ++t, d += u.stride()) {
@@ -154,7 +155,7 @@ void CpuBackend::ctc_loss(const CtcArgs& a, ConstView logits, ConstView lengths,
   const SequenceArgs sequences{
       .steps = a.steps, .streams = a.streams, .width = a.classes, .frames_per_step = a.frames_per_step};
   const int64_t states = 2 * a.most_labels + 1, of_outcome = static_cast<int64_t>(sizeof(Outcome) / sizeof(float));
-  // Of each stream: norms, shares, two rows and what was taken out; then its outcome.
+  // The memory of each stream: norms, shares, two rows and what was subtracted; then the stream's outcome.
   Pieces sizes(nullptr);
   sizes.take(a.steps), sizes.take(a.steps * states), sizes.take(2 * states), sizes.take(2 * a.steps);
   sizes.take(of_outcome);

@@ -5,9 +5,9 @@
 
 #include "kernels/cpu/simd.h"
 
-// The one pass over memory. Groups of 64 elements are moved on without a branch while their largest magnitude is kept;
-// only a group that reaches the guess, about one in fifteen, is looked at element by element, still in the first-level
-// cache.
+// The one pass over memory. Groups of 64 elements are accumulated without a branch, and the largest magnitude of each
+// group is kept. Only a group whose largest magnitude reaches the guess, about one in fifteen, is looked at element by
+// element, while it is still in the first-level cache.
 namespace dgc {
 namespace {
 
@@ -15,7 +15,8 @@ constexpr size_t kAccumulateGroup = 64;
 
 enum class Rule { momentum, nesterov, plain };
 
-// The functions below must end up inside the multiversioned ones, or they would be compiled for the oldest machine.
+// The functions below must be inlined into the multiversioned functions, or they would be compiled for the oldest
+// machine.
 template <Rule rule>
 [[gnu::always_inline]] inline int32_t accumulate_group(const float* __restrict__ g, float* __restrict__ u,
                                                        float* __restrict__ v, float scale, float momentum,
@@ -41,13 +42,13 @@ template <Rule rule>
 
 template <Rule rule>
 [[gnu::always_inline]] inline uint32_t accumulate(const DgcAccumulateArgs& a) {
-  // Copies: what lies behind the reference could change with every store, as far as the compiler knows.
+  // These are copies because, as far as the compiler knows, every store could change what a reference refers to.
   const auto [g, u, v, u_from, v_from, n, scale, momentum, guess, keys, first_index] = a;
   uint64_t* out = keys;
   for (size_t begin = 0; begin < n; begin += kAccumulateGroup) {
     // The constant trip count is what lets the compiler keep a whole group in registers.
     const size_t count = std::min(kAccumulateGroup, n - begin);
-    // Copied where it is worked on next: the loop below stays the one for memory that it has for itself.
+    // u and v are copied to where they are worked on next, so that the loop below updates memory in place only.
     if (v_from != v) std::copy_n(v_from + begin, count, v + begin);
     if (rule != Rule::plain && u_from != u) std::copy_n(u_from + begin, count, u + begin);
     const int32_t top = count == kAccumulateGroup

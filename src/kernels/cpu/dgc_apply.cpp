@@ -7,9 +7,9 @@
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/wire_message.h"
 
-// One task per block of a segment: all workers' entries of the block are added up in worker order, without atomics,
-// while its part of the sum lies in the cache; then its weights take the step. With no weight decay only sent elements
-// move. dgc_step takes the same step by a sum that came as dense numbers.
+// There is one task per block of a segment. It adds up all workers' entries of the block in worker order, without
+// atomics, while the block's part of the sum lies in the cache; then the block's weights take the step. Without weight
+// decay only sent elements move. dgc_step takes the same step by a sum that came as dense numbers.
 namespace dgc {
 namespace {
 
@@ -17,7 +17,8 @@ void add_entries(const BlockEntries& e, float* sum) {
   for (uint32_t i = e.begin; i < e.end; ++i) sum[e.offsets[i]] += e.values[i];
 }
 
-// An element that several workers sent is met again with a sum of zero, which leaves its weight as it is.
+// An element that several workers sent is visited several times; after the first visit its sum is zero, which leaves
+// the weight as it is.
 void step_sent(const BlockEntries& e, float lr, float* sum, float* w) {
   for (uint32_t i = e.begin; i < e.end; ++i) {
     const uint16_t at = e.offsets[i];
@@ -71,7 +72,7 @@ void step_block(const DgcStepArgs& args, const DgcSegment& s, int64_t block) {
   }
 }
 
-// Biases and BatchNorm's parameters: some thousand elements, not worth a parallel region.
+// Biases and BatchNorm's parameters have some thousand elements, which are not worth a parallel region.
 void step_dense(const DgcStepArgs& args) {
   const SgdRule rule{args.control->lr, args.momentum, args.weight_decay, 1, args.nesterov};
   for (int32_t i = 0; i < args.dense.count; ++i) {

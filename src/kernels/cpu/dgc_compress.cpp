@@ -8,16 +8,17 @@
 #include "kernels/cpu/wire_message.h"
 #include "tensor/errors.h"
 
-// The DGC step of one worker. One parallel pass over all blocks of all segments accumulates and collects candidates;
-// one over the segments selects among them; segments whose guess was no good follow by the radix selection. The guess
-// decides how the k largest are found, never which they are, so neither it nor the number of threads shows in the
-// result.
+// The DGC step of one worker. One parallel pass over all blocks of all segments accumulates and collects candidates. A
+// second pass, over the segments, selects among the candidates. The radix selection serves the segments whose guess was
+// no good. The guess decides how the k largest elements are found, never which elements they are, so neither the guess
+// nor the number of threads changes the result.
 namespace dgc {
 namespace {
 
-// The lowest magnitude worth collecting. Too high costs a fallback, too low a longer list. Once training runs, each
-// step lifts about k elements over the threshold and many more lie just below it, so a percent of the threshold can
-// double the list: hence the tail is measured, and the threshold, which moves almost linearly, is extrapolated.
+// The lowest magnitude worth collecting. A guess that is too high costs a fallback, and one that is too low a longer
+// list. Once training runs, each step lifts about k elements over the threshold, and many more lie just below it, so
+// that a percent of the threshold can double the list. Hence the tail is measured, and the threshold, which moves
+// almost linearly, is extrapolated.
 float next_threshold(const DgcGuess& guess, const DgcSegment& s) {
   if (guess.k != s.k || !(guess.threshold > 0) || !std::isfinite(guess.threshold)) return 0;
   const float moved = std::max(2 - 1 / guess.growth, 0.5f);
@@ -33,8 +34,8 @@ void remember(DgcGuess& guess, const DgcSegment& s, const DgcSelected& selected,
   guess.hit = hit;
 }
 
-// Candidates are worth collecting while they are a small part of the tensor; a large share is cheaper to count by
-// radix.
+// Candidates are worth collecting while they are a small part of the tensor. For a large part the radix selection is
+// cheaper.
 int64_t candidate_limit(const DgcSegment& s) { return 16 * s.k <= s.numel ? std::min(16 * s.k, s.numel / 4) + 256 : 0; }
 
 void lay_out(const DgcCompressArgs& args, DgcScratch& scratch, int threads) {
@@ -79,7 +80,7 @@ void accumulate_chunk(const DgcCompressArgs& args, DgcScratch& scratch, DgcChunk
   a.momentum = args.momentum;
   a.guess = state.guess;
   a.first_index = static_cast<uint32_t>(first);
-  // Once a segment has too many candidates its lists are not used: stop adding to them.
+  // The lists of a segment that has too many candidates are not used, so nothing is added to them any more.
   if (state.collected <= state.limit && state.limit > 0) {
     if (mine.list.size() < mine.used + a.n) mine.list.resize(2 * (mine.used + a.n));
     a.keys = mine.list.data() + mine.used;

@@ -9,11 +9,11 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/wire_message.h"
 
-// Split and reduce. All but the zeroing of a shard touches what is sent and nothing else, so loops are plain ones.
+// Split and reduce. All loops but the one that zeroes a shard touch only what is sent, so they are plain.
 namespace dgc {
 namespace {
 
-// body(element of the arena, value), in the arena's order.
+// Calls body(element of the arena, value) in the arena's order.
 template <typename Body>
 void for_entries(const std::byte* message, const DgcTable& table, const Body& body) {
   for (int32_t i = 0; i < table.count; ++i) {

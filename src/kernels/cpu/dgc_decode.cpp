@@ -5,8 +5,8 @@
 #include "kernels/cpu/wire_message.h"
 #include "kernels/wire_codes.h"
 
-// From messages that came to canonical ones, a task per worker and segment. The bytes may be anything: every loop is
-// bounded by the layout, and what they say is only ever compared, never used as a place, before it is known to fit.
+// Turns received messages into canonical ones, with a task per worker and segment. The received bytes may be anything,
+// so the layout bounds every loop, and a number from a message is used as an index only after it is known to fit.
 namespace dgc {
 namespace {
 
@@ -24,14 +24,14 @@ struct DecodedPart {
   T* to(uint64_t at) const {
     return reinterpret_cast<T*>(payload + at);
   }
-  // entry < k. An index outside the tensor is not counted, so the last block's end is not k.
+  // entry is less than k. An index outside the tensor is not counted, which shows: the last block's end is then not k.
   void place(int64_t entry, uint64_t index) const {
     to<uint16_t>(segment.offsets_at)[entry] = static_cast<uint16_t>(index);
     if (index < static_cast<uint64_t>(segment.numel)) {
       ++to<uint32_t>(segment.block_ends_at)[index / kDgcBlock];
     }
   }
-  // Entries per block become the blocks' ends.
+  // Turns the numbers of entries per block into the blocks' ends.
   void add_up_blocks() const {
     auto* ends = to<uint32_t>(segment.block_ends_at);
     for (int64_t b = 1; b < segment.blocks(); ++b) ends[b] += ends[b - 1];
@@ -45,7 +45,7 @@ void decode_int32(const DecodedPart& part) {
 
 void decode_run16(const DecodedPart& part) {
   const auto* words = part.from<uint16_t>(part.code.low_at);
-  uint64_t next = 0;  // the element behind what has been read
+  uint64_t next = 0;  // the element behind the last one that has been read
   int64_t entry = 0;
   for (int64_t i = 0; i < part.code.words && entry < part.segment.k; ++i) {
     next += words[i];

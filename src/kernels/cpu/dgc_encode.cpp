@@ -5,11 +5,12 @@
 #include "kernels/cpu/wire_message.h"
 #include "kernels/wire_codes.h"
 
-// From the canonical message to the one that travels, a task per segment: it is a thousandth of the step's work.
+// Turns the canonical message into the one that travels, with a task per segment. This is a thousandth of the step's
+// work.
 namespace dgc {
 namespace {
 
-// One segment in both messages. The canonical one is our own: its indices are sound.
+// One segment in both messages. The canonical message was made by this process, so its indices are sound.
 struct EncodedPart {
   const DgcSegment& segment;
   const DgcCode& code;
@@ -42,7 +43,7 @@ void put_bits(uint32_t* words, int64_t at, uint32_t bits) {
   if (both >> 32 != 0) words[at / 32 + 1] |= static_cast<uint32_t>(both >> 32);
 }
 
-// Into memory that is zero.
+// Writes into memory that is zero.
 void encode_indices(const EncodedPart& part, WireIndices indices) {
   const DgcSegment& s = part.segment;
   const DgcCode& code = part.code;

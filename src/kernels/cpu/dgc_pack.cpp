@@ -4,7 +4,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/wire_codes.h"
 
-// What travels dense: some thousand elements, or in halves a whole model's.
+// Packs what travels dense: some thousand elements or, with fp16, those of a whole model.
 namespace dgc {
 namespace {
 

@@ -8,8 +8,8 @@
 namespace dgc {
 namespace {
 
-// How many candidates to aim at: half again for a threshold that moves otherwise than expected, and four standard
-// deviations of a count of k, which is what matters when k is small.
+// How many candidates to aim at: half as many again as k, in case the threshold does not move as expected, and four
+// standard deviations of a count of k, which matter when k is small.
 std::ptrdiff_t list_length(int64_t k) {
   return k + k / 2 + static_cast<std::ptrdiff_t>(4 * std::sqrt(static_cast<double>(k)));
 }
@@ -50,7 +50,7 @@ DgcSelected dgc_select_from_list(const DgcCompressArgs& args, int segment, const
   std::nth_element(begin, begin + (s.k - 1), wanted, std::greater<>());
   const uint64_t cut = begin[s.k - 1];
 
-  // Keys are all different, so exactly k of them reach the cut; the lists give them in index order.
+  // All keys are different, so exactly k of them reach the cut, and the lists hold them in index order.
   const DgcEmitter emitter(args, s);
   int64_t entry = 0;
   for (int64_t b = 0; b < s.blocks(); ++b) {
@@ -63,7 +63,7 @@ DgcSelected dgc_select_from_list(const DgcCompressArgs& args, int segment, const
   DgcSelected selected;
   selected.threshold = std::bit_cast<float>(key_magnitude(cut));
   const float below = 1 - std::bit_cast<float>(key_magnitude(lowest)) / selected.threshold;
-  // A list shorter than wanted says nothing about what lies below it: reach twice as far.
+  // A list that is shorter than wanted says nothing about what lies below, so the next one reaches twice as far.
   selected.tail = wanted < end ? 1 - below : 1 - std::max(2 * below, 0.01f);
   if (!(selected.tail > 0.1f)) selected.tail = DgcGuess{}.tail;  // also for thresholds of 0, infinity and NaN
   return selected;

@@ -6,8 +6,8 @@
 #include "kernels/cpu/dgc_select.h"
 #include "kernels/cpu/simd.h"
 
-// Exact selection over v: the k-th largest magnitude is found 11, 10 and 10 bits at a time by counting, then every
-// block counts what it will send, and with those counts every block knows where in the message it writes.
+// Exact selection over v. The k-th largest magnitude is found by counting its digits of 11, 10 and 10 bits. Then every
+// block counts what it will send, and these counts say where in the message each block writes.
 namespace dgc {
 namespace {
 
@@ -22,8 +22,8 @@ struct Cut {
   int64_t ties = 0;       // how many elements of exactly that magnitude are among the k, lowest indices first
 };
 
-// Counts a digit of the elements whose higher digits are `prefix`. Two histograms in turn: neighbours often fall into
-// the same bin, and an increment would wait for the one before it.
+// Counts a digit of the elements whose higher digits are `prefix`. Two histograms take turns, because neighbours often
+// fall into the same bin, and an increment would wait for the one before it.
 void count_digit(const float* v, int64_t n, Digit digit, int32_t prefix, DgcThreadScratch& mine) {
   const int32_t mask = (1 << digit.bits) - 1;
   const auto count = [&](float value, size_t which) {
@@ -109,7 +109,7 @@ DgcSelected dgc_select_by_radix(const DgcCompressArgs& args, int segment, DgcScr
 #pragma omp parallel for schedule(static) num_threads(threads) if (blocks.count > 1)
   for (int64_t b = 0; b < blocks.count; ++b) counts[b] = count_block(blocks.begin(b), blocks.size(b), cut.magnitude);
 
-  // From here on counts[b] is what comes before block b.
+  // From here on counts[b] counts what the blocks before b send.
   DgcBlockCount before;
   for (int64_t b = 0; b < blocks.count; ++b) {
     const DgcBlockCount here = counts[b];

@@ -66,7 +66,7 @@ Functions functions_of(Activation kind) {
   throw InternalError("an activation without functions");
 }
 
-// Elements first ... first + n - 1 of the random stream. One Philox block serves four of them.
+// Serves elements first ... first + n - 1 of the random stream. One Philox block serves four elements.
 void dropout_chunk(const Philox& random, float p, uint64_t first, const float* x, int64_t n, float* y) {
   const float gain = 1 / (1 - p);
   const auto threshold = static_cast<uint32_t>(std::ceil(static_cast<double>(p) * 0x1p24));  // uniform() has 24 bits

@@ -30,7 +30,7 @@ void CpuBackend::embedding_forward(const EmbeddingArgs& args, ConstView tokens, 
   });
 }
 
-// Threads share the columns, not the rows: each adds to a token's row in the order of positions.
+// Threads share out the columns, not the rows, so that each thread adds to a token's row in the order of positions.
 void CpuBackend::embedding_backward(const EmbeddingArgs& args, ConstView tokens, ConstView dy, View dtable) {
   const int32_t* const token = tokens.i32();
   check_tokens(token, args);

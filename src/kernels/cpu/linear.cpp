@@ -1,5 +1,5 @@
-// oneDNN's inner product primitive would not take memory in each call as sgemm does, but would copy all weights into
-// its own layout and back every step.
+// Fully connected layers by sgemm. oneDNN's inner product primitive would copy all weights into a layout of its own and
+// back in every step.
 #include <algorithm>
 
 #include "kernels/cpu/cpu_backend.h"

@@ -1,4 +1,4 @@
-// Channels run innermost, so the weights are turned around first: [context, channels] in scratch.
+// The inner loop runs over channels, so the weights are transposed first, to [context, channels] in scratch memory.
 #include <algorithm>
 
 #include "kernels/cpu/cpu_backend.h"
@@ -19,8 +19,8 @@ const float* turned(const LookaheadArgs& a, const float* w, float* to) {
   return to;
 }
 
-// y[t] = sum of w[k] * x[t + k * direction] over the steps that there are: the output looks at what comes later, the
-// gradient of its input at what came before.
+// y[t] = sum of w[k] * x[t + k * direction] over the steps that exist. The output looks at later steps (direction 1),
+// the gradient of the input at earlier ones (direction -1).
 constexpr int64_t kLater = 1, kEarlier = -1;
 void weighted_sums(const LookaheadArgs& a, int64_t direction, const float* x, const float* w, float* y) {
   const int64_t row = a.streams * a.channels;

@@ -14,7 +14,7 @@
 namespace dgc {
 namespace {
 
-// to[c] = sum of from[c - before ... c + behind]. Each sum is made afresh: a running sum would drift.
+// to[c] = sum of from[c - before ... c + behind]. Each sum is made afresh, because a running sum would drift.
 DGC_MULTIVERSION void window_sums(const float* from, int64_t n, int64_t before, int64_t behind, float* to) {
   for (int64_t c = 0; c < n; ++c) to[c] = 0;
   for (int64_t shift = -before; shift <= behind; ++shift) {
@@ -23,7 +23,7 @@ DGC_MULTIVERSION void window_sums(const float* from, int64_t n, int64_t before, 
   }
 }
 
-// s^-beta. AlexNet's 3/4 needs square roots only, which run side by side; pow does not.
+// s^-beta. AlexNet's exponent of 3/4 needs only square roots, which vector instructions have; pow has none.
 DGC_MULTIVERSION void powers(const float* s, int64_t n, float beta, float* to) {
   if (beta == 0.75f) {
     for (int64_t c = 0; c < n; ++c) {

@@ -1,5 +1,5 @@
-// Pooling over windows. For max, `saved` holds which tap of its window won, 16 bits per output. Channels run innermost,
-// so the comparisons of one tap run side by side.
+// Pooling over windows. For max, `saved` holds which tap of the window was the largest, in 16 bits per output. The
+// inner loop runs over channels, so that vector instructions compare one tap of many channels.
 #include <algorithm>
 #include <limits>
 
@@ -53,7 +53,7 @@ void CpuBackend::pool_forward(const PoolArgs& args, ConstView x, View y, View sa
   float* const to = y.f32();
   const int64_t channels = args.channels, line = args.out_w() * channels;
   const int64_t image_size = args.in_h * args.in_w * channels;
-  // In evaluation nobody asks who won; the loop is the same.
+  // An evaluation does not use `saved`, but the loop is the same.
   auto* const winners =
       static_cast<uint16_t*>(saved ? saved.data : static_cast<void*>(scratch(pool_saved_bytes(args))));
   for_chunks(args.batch * args.out_h(), 1, [&](int64_t row, int64_t) {
@@ -75,7 +75,8 @@ void CpuBackend::pool_forward(const PoolArgs& args, ConstView x, View y, View sa
   });
 }
 
-// Windows overlap, so one thread takes a whole image: no two threads add to the same pixel, and the order stays fixed.
+// Windows overlap, so one thread takes a whole image. Then no two threads add to the same pixel, and the order of the
+// additions is fixed.
 void CpuBackend::pool_backward(const PoolArgs& args, ConstView dy, ConstView saved, View dx) {
   const float* const from = dy.f32();
   float* const to = dx.f32();

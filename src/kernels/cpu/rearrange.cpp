@@ -1,5 +1,4 @@
-// Ops that move pixels without a sum across them that could go wrong: global mean, option-A shortcut, transpose,
-// flatten.
+// Ops that move pixels: global mean, option-A shortcut, transpose, flatten.
 #include <algorithm>
 #include <cstring>
 
@@ -26,7 +25,7 @@ DGC_MULTIVERSION void spread_over_rows(const float* dy, int64_t rows, int64_t ch
   }
 }
 
-// to [columns, rows] = from [rows, columns], in squares that fit into cache.
+// to [columns, rows] = from [rows, columns], in squares that fit into the cache.
 void turn(const float* from, int64_t rows, int64_t columns, float* to) {
   if (rows == 1 || columns == 1) {
     std::copy_n(from, rows * columns, to);

@@ -17,7 +17,7 @@ bool is_lstm(const RnnArgs& a) { return a.cell == RnnCell::lstm; }
 bool is_gru(const RnnArgs& a) { return a.cell == RnnCell::gru; }
 bool has_extra(const RnnArgs& a) { return is_lstm(a) || is_gru(a); }
 
-// What forward leaves for backward. Without a backward pass there is one step's worth of extra and c.
+// What the forward pass keeps for the backward pass. In evaluation there is memory for one step of extra and c.
 struct Saved {
   Saved(const RnnArgs& a, bool training, Pieces p)
       : gates(p.take(a.steps * a.batch * a.gates())),
@@ -82,7 +82,7 @@ void start_recurrent(const RnnArgs& a, const RnnWeights& w, float* recurrent) {
   });
 }
 
-// The gradients of what the recurrent weights have made: columns [first, first + columns) of all gates.
+// The gradients of the recurrent products: columns [first, first + columns) of all gates.
 struct RecurrentGradient {
   const float* data;
   int64_t row_length, first, columns;
@@ -146,7 +146,7 @@ void CpuBackend::rnn_backward(const RnnArgs& a, ConstView x, const RnnWeights& w
   float *const dh = pieces.take(size), *const dc = pieces.take(size);
   std::fill_n(dh, size, 0.f);
   std::fill_n(dc, size, 0.f);
-  const RecurrentGradients recurrent(a, kept);  // once the loop below has written them
+  const RecurrentGradients recurrent(a, kept);  // valid once the loop below has written the gradients
 
   for (int64_t t = a.steps; t-- > 0;) {
     float* const at = kept.gates + t * a.batch * gates_of_row;
@@ -166,7 +166,7 @@ void CpuBackend::rnn_backward(const RnnArgs& a, ConstView x, const RnnWeights& w
     }
   }
 
-  const float* const gates = kept.gates;  // their gradients now
+  const float* const gates = kept.gates;  // by now the gradients of the gates
   if (dx) multiply(rows, a.in, gates_of_row, {gates, gates_of_row}, {w.w_ih.f32(), a.in}, 0.f, dx.f32());
   multiply(gates_of_row, a.in, rows, {gates, gates_of_row, 'T'}, {x.f32(), a.in}, 1.f, d.w_ih.f32());
   if (a.biases) add_column_sums({gates, gates_of_row}, rows, gates_of_row, d.b_ih.f32());

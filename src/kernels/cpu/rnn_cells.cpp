@@ -6,7 +6,7 @@
 namespace dgc {
 namespace {
 
-// All arrays are apart or the same one, element by element: what ivdep tells the compiler.
+// Two arrays of these loops are either the same one or do not overlap, which is what ivdep tells the compiler.
 DGC_MULTIVERSION void lstm_forward(const RnnForwardRow& r) {
   const int64_t n = r.hidden;
   const float *const bias_i = r.bias, *const bias_f = r.bias + n, *const bias_g = r.bias + 2 * n,

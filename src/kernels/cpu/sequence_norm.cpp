@@ -1,6 +1,6 @@
 // Frames are cut into chunks that stay in cache. Sums run in fp32 within a chunk and in double, in order, over chunks,
-// so they do not depend on the number of threads. The mean comes before the squares about it: two passes, since a
-// chunk's valid rows do not lie together. saved: mean, then 1 / sqrt(var + eps).
+// so they do not depend on the number of threads. There are two passes, one for the mean and one for the squares about
+// it, because a chunk's valid rows do not lie together. `saved` holds the mean, then 1 / sqrt(var + eps).
 #include <cmath>
 
 #include "kernels/cpu/batch_norm_loops.h"

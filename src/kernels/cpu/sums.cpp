@@ -11,7 +11,7 @@
 namespace dgc {
 namespace {
 
-// lanes[0] becomes their sum, folded in halves.
+// Adds up the lanes, folded in halves, into lanes[0].
 void fold(double* lanes, int count) {
   for (int half = count / 2; half >= 1; half /= 2) {
     for (int lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
@@ -54,7 +54,7 @@ void CpuBackend::sum_squares(ConstView x, double* out) {
 }
 
 void CpuBackend::ordered_sum(std::span<const float* const> x, float* out, int64_t n) {
-  // A chunk stays in the first-level cache while the workers pass by.
+  // A chunk of the sum stays in the first-level cache while all workers' chunks are added to it.
   for_chunks(n, 4096, [=](int64_t at, int64_t size) {
     std::memcpy(out + at, x[0] + at, static_cast<size_t>(size) * sizeof(float));
     for (const float* worker : x.subspan(1)) add_chunk(worker + at, size, out + at);

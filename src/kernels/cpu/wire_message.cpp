@@ -12,7 +12,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the wire is little-endian and is written by memcpy");
 
-// payload_bytes: where a message lies there are as many as were expected, whatever its header claims.
+// payload_bytes: the memory of a message has as many bytes as were expected, whatever the header claims.
 uint64_t checksum_of(const WireHeader& header, const std::byte* payload, uint64_t payload_bytes) {
   XXH64_state_t state;
   XXH64_reset(&state, header.step);
