@@ -86,11 +86,10 @@ void print_memory(const PlanMemory& m, const Config& config) {
              config.workers_per_rank);
   const int64_t program = resident_bytes();
   const std::pair<const char*, int64_t> parts[] = {
-      {"weights", m.weights},          {"gradients", m.gradients},
-      {"u and v", m.residuals},        {"momentum and sum", m.momentum},
-      {"messages", m.messages},        {"activations", m.activations},
-      {"statistics, images", m.other}, {"device total", m.total()},
-      {"this program", program},       {"process total", m.total() + program}};
+      {"weights", m.weights},           {"gradients", m.gradients},      {"u and v", m.residuals},
+      {"momentum and sum", m.momentum}, {"messages", m.messages},        {"activations", m.activations},
+      {"batches", m.batches},           {"statistics, tables", m.other}, {"scratch, estimated", m.scratch},
+      {"device total", m.total()},      {"this program", program},       {"process total", m.total() + program}};
   for (const auto& [name, bytes] : parts) fmt::print("  {:<20} {:>10.2f}\n", name, mib(bytes));
 }
 

@@ -77,7 +77,7 @@ struct SpeechDataOptions {
   std::string alphabet = kEnglish;
   AudioOptions audio;
   OnBadExample on_bad_example = OnBadExample::refuse;
-  FeatureOptions features;  // features.sample_rate is that of `audio`
+  FeatureOptions features;
   SpeechAugmentOptions augment;
   BucketOptions buckets;
   bool operator==(const SpeechDataOptions&) const = default;
@@ -118,7 +118,6 @@ struct OptimizerOptions {
 };
 
 enum class CommunicatorType { automatic, single, threads, mpi, nccl };
-enum class DenseValues { fp32, fp16 };
 enum class Overlap { automatic, on, off };
 // The keys of "exchange" that are not in OptimizerOptions::dgc.
 struct ExchangeOptions {

@@ -80,6 +80,8 @@ size_t shard_size(size_t n, int ranks);
 void all_gather_host(Communicator&, Device&, std::span<const std::byte> mine, std::span<std::byte> all);
 
 std::unique_ptr<Communicator> make_single_communicator();
+// Rank 0's communicator in a run of `ranks` ranks that are not there: it moves nothing. For planning what a rank needs.
+std::unique_ptr<Communicator> make_planning_communicator(int ranks);
 
 // Connects ranks that are threads of this process. Element i is rank i's communicator.
 std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int ranks);

@@ -53,6 +53,8 @@ class Network {
   Shape shape(int tensor, int64_t batch = 1) const;
   // The shapes of all tensors. The batch need not be every tensor's first size: where it is time, a stride shortens it.
   std::vector<Shape> shapes(int64_t batch) const;
+  // How many numbers the logits have for a label.
+  int64_t classes() const { return loss().logits_shape(shape(output()))[1]; }
   int output() const { return static_cast<int>(nodes_.size()); }
 
   // Full names ("layer1.0.conv1.weight"), in the order of the nodes, the loss last.

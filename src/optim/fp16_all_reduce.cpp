@@ -27,14 +27,16 @@ Fp16AllReduce::Fp16AllReduce(const OptimizerContext& context)
       row_(shard_ * all_workers(context)),
       ranges_(context.backend.device(), static_cast<size_t>(1 + context.local_workers) * sizeof(DgcRange)),
       one_(context.backend.device(), sizeof(float)),
-      packed_(context.backend.device(), half_bytes(context.local_workers * row_)),
-      mine_sum_(context.backend.device(), static_cast<size_t>(context.local_workers * shard_) * sizeof(float)),
-      mine_(context.backend.device(), half_bytes(context.local_workers * shard_)),
-      sum_(context.backend.device(), static_cast<size_t>(context.layout.extent()) * sizeof(float)) {
+      packed_(context.backend.device(), half_bytes(context.local_workers * row_), MemoryUse::momentum),
+      mine_sum_(context.backend.device(), static_cast<size_t>(context.local_workers * shard_) * sizeof(float),
+                MemoryUse::momentum),
+      mine_(context.backend.device(), half_bytes(context.local_workers * shard_), MemoryUse::momentum),
+      sum_(context.backend.device(), static_cast<size_t>(context.layout.extent()) * sizeof(float),
+           MemoryUse::momentum) {
   const auto& device = context.backend.device();
   std::vector<DgcRange> ranges = {{0, extent(), 0}};
   for (int local = 0; local < context.local_workers; ++local) {
-    residuals_.emplace_back(device, context.layout);
+    residuals_.emplace_back(device, context.layout, MemoryUse::residuals);
     packed_rows_.push_back(reinterpret_cast<const float*>(packed(local)));
     const int64_t worker = int64_t{context.communicator.rank()} * context.local_workers + local;
     own_first_.push_back(std::min(worker * shard_, extent()));
@@ -45,8 +47,8 @@ Fp16AllReduce::Fp16AllReduce(const OptimizerContext& context)
   device->copy_in(ranges_.data(), ranges.data(), ranges_.bytes());
   device->copy_in(one_.data(), &one, sizeof(one));
   if (context.communicator.size() == 1) return;
-  rows_ = Buffer(device, half_bytes(all_workers(context) * context.local_workers * shard_));
-  all_ = Buffer(device, half_bytes(row_));
+  rows_ = Buffer(device, half_bytes(all_workers(context) * context.local_workers * shard_), MemoryUse::momentum);
+  all_ = Buffer(device, half_bytes(row_), MemoryUse::momentum);
 }
 
 // The range of the whole arena (0), or that of a local worker's shard (1 + the worker's number).

@@ -26,7 +26,7 @@ class Grouped final : public Optimizer {
     }
     const int groups = members.local_workers / local_members_;
     for (int i = 0; i < groups; ++i) {
-      sums_.emplace_back(members.backend, *inside_, local_members_, members.layout.extent());
+      sums_.emplace_back(members.backend, *inside_, local_members_, members.layout.extent(), MemoryUse::gradients);
     }
     optimizer_ = make({members.backend, between_ ? *between_ : all, members.layout, groups});
   }
@@ -46,6 +46,7 @@ class Grouped final : public Optimizer {
 
   void step(const StepArgs& args) override { optimizer_->step(args); }
   void flush(const StepArgs& args) override { optimizer_->flush(args); }
+  void prepare_flush() override { optimizer_->prepare_flush(); }
 
   StepBytes bytes() const override {
     StepBytes bytes = optimizer_->bytes();

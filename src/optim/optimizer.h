@@ -79,6 +79,7 @@ class Optimizer {
   // Collective; queued. Sends everything that workers still hold back, once, before the final evaluation, and applies
   // it as plain SGD. Ignores the gradients. The default does nothing.
   virtual void flush(const StepArgs&) {}
+  virtual void prepare_flush() {}  // makes room for flush(), which calls it by itself
 
   virtual std::vector<NamedState> state() const = 0;  // valid after a step, until the next prepare()
 };
@@ -88,11 +89,13 @@ struct SgdOptions {
   double weight_decay = 0;
   bool nesterov = false;
   std::optional<double> clip_norm{};  // limit for the norm of the mean gradient over all workers, over all parameters
-  bool half = false;                  // make_sgd only: gradients travel in fp16, and rounding errors are held back
   bool operator==(const SgdOptions&) const = default;
 };
 
+// How the gradients of dense SGD travel. With fp16 each worker holds back what rounding takes away.
+enum class DenseValues { fp32, fp16 };
+
 // Dense momentum SGD on the mean of all workers' gradients, with PyTorch's formulas (SgdArgs in kernels/op_args.h).
-std::unique_ptr<Optimizer> make_sgd(const OptimizerContext&, const SgdOptions&);
+std::unique_ptr<Optimizer> make_sgd(const OptimizerContext&, const SgdOptions&, DenseValues = DenseValues::fp32);
 
 }  // namespace dgc

@@ -13,7 +13,8 @@ namespace dgc {
 // of a ring.
 class OrderedReduce {
  public:
-  OrderedReduce(Backend&, Communicator&, int local_workers, int64_t n);
+  // use: what the sum is for.
+  OrderedReduce(Backend&, Communicator&, int local_workers, int64_t n, MemoryUse use);
 
   // Collective. local_workers: device memory [n] each. Returns device memory [n], valid until the next call.
   float* run(std::span<const float* const> local_workers);

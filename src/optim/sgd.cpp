@@ -10,17 +10,18 @@ namespace {
 
 class Sgd final : public Optimizer {
  public:
-  Sgd(const OptimizerContext& context, const SgdOptions& options)
+  Sgd(const OptimizerContext& context, const SgdOptions& options, DenseValues values)
       : context_(context),
         options_(options),
-        momentum_(context.backend.device(), context.layout),
+        momentum_(context.backend.device(), context.layout, MemoryUse::momentum),
         clip_(context.backend.device(), sizeof(Clip)) {
     const Clip clip;
     context.backend.device()->copy_in(clip_.data(), &clip, sizeof(clip));
-    if (options.half) {
+    if (values == DenseValues::fp16) {
       half_.emplace(context);
     } else {
-      reduce_.emplace(context.backend, context.communicator, context.local_workers, context.layout.extent());
+      reduce_.emplace(context.backend, context.communicator, context.local_workers, context.layout.extent(),
+                      MemoryUse::momentum);
     }
   }
 
@@ -106,8 +107,8 @@ class Sgd final : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_sgd(const OptimizerContext& context, const SgdOptions& options) {
-  return std::make_unique<Sgd>(context, options);
+std::unique_ptr<Optimizer> make_sgd(const OptimizerContext& context, const SgdOptions& options, DenseValues values) {
+  return std::make_unique<Sgd>(context, options, values);
 }
 
 }  // namespace dgc

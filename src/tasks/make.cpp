@@ -55,7 +55,6 @@ DType activation_type(Precision precision) {
 DgcOptions make_dgc_options(const Config& config) {
   const ExchangeOptions& o = config.exchange;
   DgcOptions dgc = config.optimizer.dgc;
-  dgc.sgd.half = o.dense_values == DenseValues::fp16;
   if (o.overlap == Overlap::on) dgc.bucket_bytes = bucket_bytes(o.bucket_mb);
   return dgc;
 }
@@ -63,7 +62,7 @@ DgcOptions make_dgc_options(const Config& config) {
 std::unique_ptr<Optimizer> make_optimizer(const Config& config, const OptimizerContext& context) {
   const ExchangeOptions& o = config.exchange;
   DgcOptions dgc = make_dgc_options(config);
-  if (config.optimizer.type == OptimizerType::sgd) return make_sgd(context, dgc.sgd);
+  if (config.optimizer.type == OptimizerType::sgd) return make_sgd(context, dgc.sgd, o.dense_values);
   if (o.overlap == Overlap::automatic) {
     const OverlapChoice choice = choose_overlap(dgc, o.bucket_mb, context, o.workers_per_group);
     dgc.bucket_bytes = choice.bucket_bytes;

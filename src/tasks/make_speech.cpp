@@ -7,12 +7,11 @@
 #include "data/speech/corpus.h"
 
 namespace dgc {
+namespace {
 
-FeatureOptions feature_options(const Config& config) {
-  FeatureOptions features = config.data.speech.features;
-  features.sample_rate = config.data.speech.audio.sample_rate;
-  return features;
-}
+FeatureExtractor feature_extractor(const SpeechDataOptions& o) { return {o.features, o.audio.sample_rate}; }
+
+}  // namespace
 
 std::unique_ptr<Speech> make_speech(const Config& config, Split split) {
   const DataOptions& data = config.data;
@@ -29,7 +28,7 @@ std::unique_ptr<Speech> make_speech(const Config& config, Split split) {
       std::make_unique<SpeechCorpus>(std::move(listed), Alphabet(o.alphabet), corpus),
       SpeechOptions{.alphabet = o.alphabet,
                     .reader = {.audio = o.audio,
-                               .features = feature_options(config),
+                               .features = o.features,
                                .augment = training ? o.augment : SpeechAugmentOptions{}},
                     .buckets = o.buckets,
                     .on_bad_example = o.on_bad_example,
@@ -37,13 +36,13 @@ std::unique_ptr<Speech> make_speech(const Config& config, Split split) {
 }
 
 Shape speech_sample(const Config& config, int64_t streams) {
-  return {streams, FeatureExtractor(feature_options(config)).features()};
+  return {streams, feature_extractor(config.data.speech).features()};
 }
 
 int64_t most_frames(const Config& config, Split split) {
   const SpeechDataOptions& o = config.data.speech;
   const auto samples = std::llround(o.audio.max_seconds * static_cast<double>(o.audio.sample_rate));
-  return FeatureExtractor(feature_options(config)).frames(samples, split == Split::train ? o.augment.min_tempo : 1.0);
+  return feature_extractor(o).frames(samples, split == Split::train ? o.augment.min_tempo : 1.0);
 }
 
 }  // namespace dgc

@@ -8,8 +8,6 @@
 // Makes objects from the options of a speech model's data.
 namespace dgc {
 
-FeatureOptions feature_options(const Config&);
-
 // Opens the recordings' lists and headers. Throws UserError that names the file and what is wrong with it.
 std::unique_ptr<Speech> make_speech(const Config&, Split);
 

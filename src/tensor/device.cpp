@@ -143,23 +143,29 @@ class CpuDevice final : public Device {
 
 std::shared_ptr<Device> make_cpu_device() { return std::make_shared<CpuDevice>(); }
 
-Buffer::Buffer(std::shared_ptr<Device> device, size_t bytes)
-    : device_(std::move(device)), data_(device_->allocate(bytes)), bytes_(bytes) {}
+Buffer::Buffer(std::shared_ptr<Device> device, size_t bytes, MemoryUse use)
+    : device_(std::move(device)), data_(device_->allocate(bytes)), bytes_(bytes), use_(use) {
+  if (data_ != nullptr) device_->count(use_, static_cast<int64_t>(bytes_));
+}
 
 Buffer::Buffer(Buffer&& other) noexcept
     : device_(std::move(other.device_)),
       data_(std::exchange(other.data_, nullptr)),
-      bytes_(std::exchange(other.bytes_, 0)) {}
+      bytes_(std::exchange(other.bytes_, 0)),
+      use_(other.use_) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
+  std::swap(use_, other.use_);
   return *this;
 }
 
 Buffer::~Buffer() {
-  if (data_ != nullptr) device_->free(data_, bytes_);
+  if (data_ == nullptr) return;
+  device_->count(use_, -static_cast<int64_t>(bytes_));
+  device_->free(data_, bytes_);
 }
 
 }  // namespace dgc

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -44,6 +45,20 @@ class Stopwatch {
   virtual double milliseconds() = 0;  // waits for the second point, then returns the time between the two
 };
 
+// What memory is for, as dgc plan lists it.
+enum class MemoryUse {
+  weights,
+  gradients,    // of the rank's workers, and the sums of their groups
+  residuals,    // u and v; for sgd in fp16 what rounding has held back
+  momentum,     // shared by the rank's workers, and the sums that enter it
+  messages,     // the workers', and those of all ranks or what sums them up
+  activations,  // shared by training and evaluation
+  batches,      // the inputs on the device, and what is on its way to them
+  scratch,      // what a backend keeps for its ops
+  other,
+};
+inline constexpr size_t kMemoryUses = static_cast<size_t>(MemoryUse::other) + 1;
+
 // Where memory lies and how it moves. Each rank has one device, which outlives all memory that is allocated on it.
 class Device {
  public:
@@ -54,6 +69,9 @@ class Device {
   // memory is short.
   virtual void* allocate(size_t bytes) = 0;
   virtual void free(void* memory, size_t bytes) noexcept = 0;
+  // Called by those who allocate, with what the memory is for, and before they free it with negative bytes. Only a
+  // device that counts its memory listens.
+  virtual void count(MemoryUse, int64_t /*bytes*/) noexcept {}
 
   // True where a call only queues its work and may return before the work is done, as on a GPU. False where a call
   // returns when its work is done.
@@ -86,7 +104,7 @@ std::shared_ptr<Device> make_cpu_device();
 class Buffer {
  public:
   Buffer() = default;
-  Buffer(std::shared_ptr<Device> device, size_t bytes);
+  Buffer(std::shared_ptr<Device> device, size_t bytes, MemoryUse use = MemoryUse::other);
   Buffer(Buffer&&) noexcept;
   Buffer& operator=(Buffer&&) noexcept;
   ~Buffer();
@@ -100,6 +118,7 @@ class Buffer {
   std::shared_ptr<Device> device_;
   void* data_ = nullptr;
   size_t bytes_ = 0;
+  MemoryUse use_ = MemoryUse::other;
 };
 
 }  // namespace dgc

@@ -53,8 +53,8 @@ class ParamLayout {
 // fp32 memory for all parameters of one layout, zeroed when it is made. The layout must outlive the arena.
 class Arena {
  public:
-  Arena(std::shared_ptr<Device> device, const ParamLayout& layout)
-      : layout_(&layout), buffer_(std::move(device), static_cast<size_t>(layout.extent()) * sizeof(float)) {}
+  Arena(std::shared_ptr<Device> device, const ParamLayout& layout, MemoryUse use = MemoryUse::other)
+      : layout_(&layout), buffer_(std::move(device), static_cast<size_t>(layout.extent()) * sizeof(float), use) {}
 
   const ParamLayout& layout() const { return *layout_; }
   float* data() const { return buffer_.f32(); }

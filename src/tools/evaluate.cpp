@@ -21,11 +21,12 @@ class Measurer {
   Measures run(const Dataset& set, Split split, const std::function<void(ConstView)>& on_output = {}) {
     const Network& net = model_.network;
     const Task& task = task_of(config_);
-    task.require_classes(config_, net.loss().logits_shape(net.shape(net.output()))[1], set);
+    task.require_classes(config_, net.classes(), set);
     Evaluator evaluator(net, *model_.backend, {set, task.make_scorer(set, net, split, options_.scoring)},
                         config_.training.eval_batch, static_cast<int>(config_.data.threads));
-    const Buffer activations(model_.backend->device(), evaluator.activation_bytes());
-    evaluator.attach(activations.data());
+    Executors& executors = evaluator.memory().executors;
+    const Buffer activations(model_.backend->device(), executors.activation_bytes(), MemoryUse::activations);
+    executors.attach(activations.data());
     return evaluator.run(model_.weights, model_.statistics, on_output);
   }
 

@@ -36,17 +36,14 @@ struct PlanPhase {
   int64_t sent_bytes = 0;                   // bytes that each worker sends per step
 };
 
-// Bytes of one rank, as its device allocates them.
+// Bytes of one rank, as its device allocates them: the uses of MemoryUse, each the most at one time, and scratch.
 struct PlanMemory {
-  int64_t weights = 0, gradients = 0;
-  // u and v of the rank's workers, twice with exchange.overlap "on", or, for sgd, what rounding to fp16 holds back of
-  // dense gradients.
-  int64_t residuals = 0;
-  int64_t momentum = 0;  // shared by the rank's replicas: momentum, and the sum of what was sent
-  int64_t messages = 0;  // the rank's, and all ranks' or their sum; the most over all sparsities
-  int64_t activations = 0;
-  int64_t other = 0;  // BatchNorm statistics, state carried along a text, a batch of each worker, scratch
-  int64_t total() const { return weights + gradients + residuals + momentum + messages + activations + other; }
+  int64_t weights = 0, gradients = 0, residuals = 0, momentum = 0, messages = 0, activations = 0, batches = 0,
+          other = 0;
+  int64_t scratch = 0;  // estimated: what the backend keeps for its ops
+  int64_t total() const {
+    return weights + gradients + residuals + momentum + messages + activations + batches + other + scratch;
+  }
 };
 
 struct Plan {

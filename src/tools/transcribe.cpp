@@ -17,7 +17,8 @@ namespace {
 // Turns recordings into features as the run's data does.
 class Ear {
  public:
-  explicit Ear(const Config& config) : audio_(config.data.speech.audio), scratch_(feature_options(config)) {}
+  explicit Ear(const Config& config)
+      : audio_(config.data.speech.audio), scratch_(config.data.speech.features, audio_.sample_rate) {}
 
   // Fills a batch of one stream.
   void hear(const std::string& file, Batch& batch) {

@@ -13,9 +13,9 @@ BatchInput::BatchInput(Backend& backend, const Network& network, const Sizes& si
   const auto elements = static_cast<size_t>(network.shape(0, sizes.rows).numel());
   const auto labels = static_cast<size_t>(pads() ? streams_ * (1 + sizes.most_labels) : sizes.rows * labels_per_row_);
   const auto lengths = static_cast<size_t>(pads() ? streams_ : 0);
-  x_ = Buffer(backend.device(), elements * dtype_size(type_));
-  labels_ = Buffer(backend.device(), labels * sizeof(int32_t));
-  lengths_ = Buffer(backend.device(), lengths * sizeof(int32_t));
+  x_ = Buffer(backend.device(), elements * dtype_size(type_), MemoryUse::batches);
+  labels_ = Buffer(backend.device(), labels * sizeof(int32_t), MemoryUse::batches);
+  lengths_ = Buffer(backend.device(), lengths * sizeof(int32_t), MemoryUse::batches);
   static_assert(sizeof(float) == sizeof(int32_t));  // one upload buffer fits values and tokens
   x_upload_ = device.make_upload(elements * sizeof(float));
   label_upload_ = device.make_upload(labels * sizeof(int32_t));

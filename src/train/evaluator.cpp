@@ -21,33 +21,26 @@ Evaluator::Evaluator(const Network& network, Backend& backend, Scored scored, in
       scored_(std::move(scored)),
       loader_threads_(loader_threads),
       batch_(batch),
-      executors_(network, backend, evaluation_rows(scored_.data, batch), Executor::Mode::evaluation, activations),
-      input_(backend, network, {executors_.most_rows(), scored_.data.most_labels()}, activations),
-      state_layout_(network.state()),
-      state_(backend.device(), state_layout_),
-      stats_(backend.device(), sizeof(LossStats)) {}
-
-size_t Evaluator::activation_bytes() const { return executors_.activation_bytes(); }
-
-void Evaluator::attach(void* memory) { executors_.attach(memory); }
+      memory_(network, backend, evaluation_rows(scored_.data, batch), scored_.data.most_labels(), activations) {}
 
 Measures Evaluator::run(const Arena& weights, const Arena& statistics,
                         const std::function<void(ConstView)>& on_output) {
   Device& device = *backend_.device();
-  device.zero(state_.data(), state_.bytes());
+  device.zero(memory_.state.data(), memory_.state.bytes());
   scored_.scorer->start();
   const auto batches = scored_.data.evaluation_batches(batch_, {.threads = loader_threads_, .ahead = 2});
   while (const Batch* batch = batches->next()) {
-    input_.stage(*batch);
-    input_.arrive();
-    Executor& executor = executors_.for_rows(input_.rows());
-    const ConstView x = input_.x(executor.batch()), lengths = input_.lengths();
+    memory_.input.stage(*batch);
+    memory_.input.arrive();
+    Executor& executor = memory_.executors.for_rows(memory_.input.rows());
+    const ConstView x = memory_.input.x(executor.batch()), lengths = memory_.input.lengths();
     const View output =
-        executor.forward(weights, statistics, x, {.training = false, .state = &state_, .lengths = lengths});
-    executor.loss(weights,
-                  {.labels = input_.labels(), .stats = static_cast<double*>(stats_.data()), .lengths = lengths});
+        executor.forward(weights, statistics, x, {.training = false, .state = &memory_.state, .lengths = lengths});
+    executor.loss(
+        weights,
+        {.labels = memory_.input.labels(), .stats = static_cast<double*>(memory_.stats.data()), .lengths = lengths});
     LossStats stats;
-    device.copy_out(&stats, stats_.data(), sizeof(stats));
+    device.copy_out(&stats, memory_.stats.data(), sizeof(stats));
     if (on_output) on_output(output);
     scored_.scorer->add(backend_, *batch, output, stats);
     for (const std::string& bad : batch->bad_examples) spdlog::warn("left out of the evaluation: {}", bad);

@@ -4,9 +4,8 @@
 #include <memory>
 
 #include "data/dataset.h"
-#include "models/executors.h"
 #include "tasks/task.h"
-#include "train/batch_input.h"
+#include "train/rank_memory.h"
 
 namespace dgc {
 
@@ -22,8 +21,7 @@ class Evaluator {
   // batch: as for Dataset::evaluation_batches().
   Evaluator(const Network&, Backend&, Scored, int64_t batch, int loader_threads, DType activations = DType::f32);
 
-  size_t activation_bytes() const;
-  void attach(void* memory);  // memory: activation_bytes() on the device
+  EvaluatorMemory& memory() { return memory_; }  // its executors must be attached to memory before run()
 
   // on_output, if any, sees the network's output for each batch, in device memory. For images, the output is the logits
   // [rows, classes].
@@ -36,11 +34,7 @@ class Evaluator {
   Scored scored_;
   int loader_threads_;
   int64_t batch_;
-  Executors executors_;  // one for each number of rows that a batch may have
-  BatchInput input_;
-  ParamLayout state_layout_;
-  Arena state_;
-  Buffer stats_;
+  EvaluatorMemory memory_;  // with an executor for each number of rows that a batch may have
 };
 
 }  // namespace dgc

@@ -30,9 +30,8 @@ Sampling sampling_of(const Config& config, const Dataset& train) {
 
 }  // namespace
 
-void check_fits(const Config& config, const Dataset& train) {
-  const Network network = make_network(config.model, train.sample());
-  task_of(config).require_classes(config, network.loss().logits_shape(network.shape(network.output()))[1], train);
+void check_fits(const Config& config, const Network& network, const Dataset& train) {
+  task_of(config).require_classes(config, network.classes(), train);
   static_cast<void>(train.steps_per_epoch(sampling_of(config, train)));  // throws when the set is too small
 }
 
@@ -45,48 +44,23 @@ Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communi
       device_(backend.device()),
       network_(make_network(config.model, data.train.sample())),
       tested_network_(make_network(config.model, data.test.sample())),
-      params_(network_.params()),
-      statistics_(network_.buffers()),
-      state_(network_.state()),
-      weights_(device_, params_),
-      mean_statistics_(device_, statistics_),
-      executors_(network_, backend_, batch_rows(config, data.train), Executor::Mode::training,
-                 activation_type(config.precision)),
-      terms_(network_.loss().terms(network_.shape(network_.output(), executors_.most_rows()))),
-      record_(backend_, communicator, static_cast<int>(config.workers_per_rank)),
-      statistics_sum_(backend_, communicator, static_cast<int>(config.workers_per_rank), statistics_.extent()),
+      memory_(config, network_, batch_rows(config, data.train), data.train.most_labels(), backend, communicator),
+      terms_(network_.loss().terms(network_.shape(network_.output(), memory_.executors.most_rows()))),
       lr_(make_lr_schedule(config)),
       sparsity_(config.optimizer.sparsity) {
-  check_fits(config, data.train);
-  initialize(weights_, config.seed);
-  initialize(mean_statistics_, config.seed);
-  const BatchInput::Sizes sizes{executors_.most_rows(), data.train.most_labels()};
-  for (int64_t i = 0; i < config.workers_per_rank; ++i) {
-    workers_.push_back({Arena(device_, params_), Arena(device_, statistics_), Arena(device_, statistics_),
-                        Arena(device_, state_), Arena(device_, state_),
-                        BatchInput(backend_, network_, sizes, activation_type(config.precision))});
-    initialize(workers_.back().statistics, config.seed);
-  }
-  record_.restore_control(first_control(config.precision));
-  optimizer_ = make_optimizer(config, {.backend = backend_,
-                                       .communicator = communicator_,
-                                       .layout = params_,
-                                       .local_workers = static_cast<int>(workers_.size())});
-
-  size_t activations = executors_.activation_bytes();
+  check_fits(config, network_, data.train);
+  initialize(memory_.weights, config.seed);
+  initialize(memory_.mean_statistics, config.seed);
+  for (const Worker& worker : memory_.workers) initialize(worker.statistics, config.seed);
+  memory_.record.restore_control(first_control(config.precision));
   const auto evaluator = [&](const Dataset& set, Split split) {
     Evaluator::Scored scored{set, task_.make_scorer(set, tested_network_, split, {})};
-    auto made = std::make_unique<Evaluator>(tested_network_, backend_, std::move(scored), config.training.eval_batch,
-                                            static_cast<int>(config.data.threads), activation_type(config.precision));
-    activations = std::max(activations, made->activation_bytes());
-    return made;
+    return std::make_unique<Evaluator>(tested_network_, backend_, std::move(scored), config.training.eval_batch,
+                                       static_cast<int>(config.data.threads), activation_type(config.precision));
   };
   test_evaluator_ = evaluator(data.test, Split::test);
   if (data.valid != nullptr) valid_evaluator_ = evaluator(*data.valid, Split::valid);
-  activations_ = Buffer(device_, activations);
-  executors_.attach(activations_.data());
-  test_evaluator_->attach(activations_.data());
-  if (valid_evaluator_) valid_evaluator_->attach(activations_.data());
+  memory_.share_activations({&test_evaluator_->memory(), valid_evaluator_ ? &valid_evaluator_->memory() : nullptr});
   steps_per_epoch_ = data.train.steps_per_epoch(sampling_of(config, data.train));
 }
 
@@ -95,28 +69,28 @@ Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communi
 void Rank::train_step() {
   if (!batches_) stage_batches();
   if (position_ % steps_per_epoch_ == 0) {  // a new epoch: each stream of a text begins again
-    for (Worker& worker : workers_) device_->zero(worker.state.data(), worker.state.bytes());
+    for (Worker& worker : memory_.workers) device_->zero(worker.state.data(), worker.state.bytes());
   }
   StepMetrics metrics;
   metrics.learning_rate = learning_rate_at(lr_, epoch(), plateau_);
   if (config_.optimizer.type == OptimizerType::dgc) metrics.sparsity = sparsity_at(sparsity_, epoch());
-  const uint64_t key = optimizer_->prepare(metrics.sparsity);
-  for (Worker& worker : workers_) worker.input.arrive();
-  record_.begin({static_cast<uint64_t>(step_), static_cast<float>(metrics.learning_rate), interrupted()});
+  const uint64_t key = memory_.optimizer->prepare(metrics.sparsity);
+  for (Worker& worker : memory_.workers) worker.input.arrive();
+  memory_.record.begin({static_cast<uint64_t>(step_), static_cast<float>(metrics.learning_rate), interrupted()});
 
   // With executors for several lengths, each step differs, and records of all these steps would fill the memory.
-  if (communicator_.recordable() && backend_.observer == nullptr && executors_.are_one()) {
+  if (communicator_.recordable() && backend_.observer == nullptr && memory_.executors.are_one()) {
     backend_.run_recorded(key, [this] { queue_step(); });
   } else {
     queue_step();
   }
-  record_.finish();
+  memory_.record.finish();
 
   ++step_;
   ++position_;
   metrics.step = step_;
   metrics.epoch = epoch();
-  const StepBytes bytes = optimizer_->bytes();
+  const StepBytes bytes = memory_.optimizer->bytes();
   metrics.transport = travel_name(bytes.transport, bytes.split);
   metrics.sent_bytes = bytes.sent;
   metrics.dense_bytes = bytes.dense;
@@ -128,21 +102,21 @@ void Rank::train_step() {
 
 void Rank::queue_step() {
   std::vector<float*> own;
-  for (const Worker& worker : workers_) own.push_back(worker.gradient.data());
-  optimizer_->begin({.gradients = own, .weights = weights_, .record = record_});
-  for (int local = 0; local < static_cast<int>(workers_.size()); ++local) run_worker(local);
-  const std::span<float* const> gradients = optimizer_->combine(own);
+  for (const Worker& worker : memory_.workers) own.push_back(worker.gradient.data());
+  memory_.optimizer->begin({.gradients = own, .weights = memory_.weights, .record = memory_.record});
+  for (int local = 0; local < static_cast<int>(memory_.workers.size()); ++local) run_worker(local);
+  const std::span<float* const> gradients = memory_.optimizer->combine(own);
   {
     const Range range(backend_, "judge");
-    record_.measure(gradients, params_.extent());
+    memory_.record.measure(gradients, memory_.params.extent());
   }
-  optimizer_->settle();
+  memory_.optimizer->settle();
   {
     const Range range(backend_, "judge");
-    record_.judge();
+    memory_.record.judge();
   }
-  optimizer_->step({.gradients = gradients, .weights = weights_, .record = record_});
-  for (Worker& worker : workers_) {
+  memory_.optimizer->step({.gradients = gradients, .weights = memory_.weights, .record = memory_.record});
+  for (Worker& worker : memory_.workers) {
     keep_unless_skipped(worker.next_statistics, worker.statistics);
     // The values that made a gradient infinite may be in the state too, and would stay there.
     keep_unless_skipped(worker.next_state, worker.state);
@@ -151,48 +125,49 @@ void Rank::queue_step() {
 
 void Rank::keep_unless_skipped(const Arena& next, const Arena& arena) {
   const Shape all{arena.extent()};
-  backend_.copy_unless_skipped(record_.control(), {next.data(), all}, {arena.data(), all});
+  backend_.copy_unless_skipped(memory_.record.control(), {next.data(), all}, {arena.data(), all});
 }
 
 void Rank::run_worker(int local) {
-  Worker& worker = workers_[static_cast<size_t>(local)];
+  Worker& worker = memory_.workers[static_cast<size_t>(local)];
   const Range range(backend_, "worker");
   device_->zero(worker.gradient.data(), worker.gradient.bytes());
   const Arena& statistics = worker.next_statistics;
   device_->copy(statistics.data(), worker.statistics.data(), statistics.bytes());
   device_->copy(worker.next_state.data(), worker.state.data(), worker.state.bytes());
 
-  const int64_t rows = executors_.most_rows();
+  const int64_t rows = memory_.executors.most_rows();
   const RunContext run{.training = true,
                        .seed = config_.seed,
-                       .control = record_.control(),
+                       .control = memory_.record.control(),
                        .samples_per_step = static_cast<uint64_t>(rows * workers()),
                        .first_sample = static_cast<uint64_t>(first_worker() + local) * static_cast<uint64_t>(rows),
                        .state = &worker.next_state,
                        .lengths = worker.input.lengths()};
-  Executor& executor = executors_.for_rows(worker.input.rows());
+  Executor& executor = memory_.executors.for_rows(worker.input.rows());
   const View x = worker.input.x(executor.batch());
-  executor.forward(weights_, statistics, x, run);
-  executor.loss(weights_, worker.gradient,
+  executor.forward(memory_.weights, statistics, x, run);
+  executor.loss(memory_.weights, worker.gradient,
                 {.labels = worker.input.labels(),
-                 .stats = &record_.local(local)->loss.loss,
+                 .stats = &memory_.record.local(local)->loss.loss,
                  .gradient_scale = 1.f / static_cast<float>(terms_ * config_.exchange.workers_per_group),
-                 .control = record_.control(),
+                 .control = memory_.record.control(),
                  .lengths = run.lengths});
-  executor.backward(weights_, worker.gradient, x, run, [&](int first, int) { optimizer_->ready(local, first); });
+  executor.backward(memory_.weights, worker.gradient, x, run,
+                    [&](int first, int) { memory_.optimizer->ready(local, first); });
 }
 
 // Uploads the next step's batches while the device computes.
 void Rank::stage_batches() {
   if (!batches_) {
-    const auto local = static_cast<int>(workers_.size());
+    const auto local = static_cast<int>(memory_.workers.size());
     batches_ = data_.train.training_batches({.sampling = sampling_of(config_, data_.train),
                                              .first_worker = first_worker(),
                                              .local_workers = local,
                                              .start_step = position_},
                                             {.threads = static_cast<int>(config_.data.threads), .ahead = 2 * local});
   }
-  for (Worker& worker : workers_) {
+  for (Worker& worker : memory_.workers) {
     const Batch& batch = *batches_->next();
     tell_bad_examples(batch);
     worker.input.stage(batch);
@@ -208,7 +183,7 @@ void Rank::tell_bad_examples(const Batch& batch) {
 
 std::optional<StepMetrics> Rank::next_metrics() {
   if (untold_.size() <= lag_) return std::nullopt;
-  const StepResult result = record_.take();
+  const StepResult result = memory_.record.take();
   StepMetrics metrics = untold_.front();
   untold_.pop_front();
   metrics.loss = result.loss.loss / static_cast<double>(terms_ * workers());
@@ -221,17 +196,18 @@ std::optional<StepMetrics> Rank::next_metrics() {
 }
 
 void Rank::average_statistics() {
-  if (statistics_.extent() == 0) return;
+  if (memory_.statistics.extent() == 0) return;
   std::vector<const float*> local;
-  for (const Worker& worker : workers_) local.push_back(worker.statistics.data());
-  std::vector<float> mean(static_cast<size_t>(statistics_.extent()));
-  device_->copy_out(mean.data(), statistics_sum_.run(local), mean_statistics_.bytes());
+  for (const Worker& worker : memory_.workers) local.push_back(worker.statistics.data());
+  std::vector<float> mean(static_cast<size_t>(memory_.statistics.extent()));
+  device_->copy_out(mean.data(), memory_.statistics_sum.run(local), memory_.mean_statistics.bytes());
   for (float& value : mean) value /= static_cast<float>(workers());
-  device_->copy_in(mean_statistics_.data(), mean.data(), mean_statistics_.bytes());
+  device_->copy_in(memory_.mean_statistics.data(), mean.data(), memory_.mean_statistics.bytes());
 }
 
 Measures Rank::run(Evaluator& evaluator) {
-  Measures measures = communicator_.rank() == 0 ? evaluator.run(weights_, mean_statistics_) : evaluator.measures();
+  Measures measures =
+      communicator_.rank() == 0 ? evaluator.run(memory_.weights, memory_.mean_statistics) : evaluator.measures();
   std::vector<double> mine;
   for (const auto& [metric, value] : measures.all()) mine.push_back(value);
   std::vector<double> all(mine.size() * static_cast<size_t>(communicator_.size()));
@@ -263,10 +239,11 @@ void Rank::adapt_learning_rate(const EvalMetrics& eval) {
 void Rank::flush() {
   // The flush uses the last step's rate: where a schedule ends at zero, the next step's rate would drop what is sent.
   const double last = static_cast<double>(std::max<int64_t>(position_ - 1, 0)) / static_cast<double>(steps_per_epoch_);
-  record_.begin({static_cast<uint64_t>(step_), static_cast<float>(learning_rate_at(lr_, last, plateau_)), false});
-  optimizer_->flush({.gradients = {}, .weights = weights_, .record = record_});
-  record_.finish();
-  record_.take();
+  memory_.record.begin(
+      {static_cast<uint64_t>(step_), static_cast<float>(learning_rate_at(lr_, last, plateau_)), false});
+  memory_.optimizer->flush({.gradients = {}, .weights = memory_.weights, .record = memory_.record});
+  memory_.record.finish();
+  memory_.record.take();
   flushed_ = true;
 }
 

@@ -8,19 +8,18 @@
 #include <vector>
 
 #include "config/options.h"
-#include "models/executors.h"
-#include "optim/ordered_reduce.h"
 #include "run/checkpoint.h"
 #include "run/metrics.h"
 #include "tasks/make.h"
 #include "tasks/task.h"
-#include "train/batch_input.h"
 #include "train/evaluator.h"
+#include "train/rank_memory.h"
 
 namespace dgc {
 
-// Throws UserError unless the model can train on `train`, which must hold at least one batch for every worker.
-void check_fits(const Config&, const Dataset& train);
+// Throws UserError unless the config's network can train on `train`, which must hold at least one batch for every
+// worker.
+void check_fits(const Config&, const Network&, const Dataset& train);
 
 // One rank of a run: the weights, the rank's workers, which run one after another on one device, and the optimizer. All
 // ranks make the same calls in the same order. A call returns the same on every rank unless its comment says otherwise.
@@ -65,7 +64,7 @@ class Rank {
   void check_replicas();
   double wall_seconds() const;        // since construction, plus earlier attempts up to the checkpoint
   std::string weights_xxh64() const;  // hash of all parameters in order, without the arena's gaps
-  const Arena& weights() const { return weights_; }
+  const Arena& weights() const { return memory_.weights; }
 
   // Returns "" when the checkpoint is saved, else the reason why not. When any rank cannot write a file, the earlier
   // checkpoints stay as they were.
@@ -77,21 +76,13 @@ class Rank {
 
   // Time of compression and exchange, and how much of it the backward pass hid; nothing where both follow the backward
   // pass.
-  std::optional<ExchangeTime> exchange_time() const { return optimizer_->exchange_time(); }
+  std::optional<ExchangeTime> exchange_time() const { return memory_.optimizer->exchange_time(); }
 
   // The most memory that this rank's device has held so far.
   size_t peak_bytes() const { return device_->peak_bytes(); }
 
  private:
-  // What one worker has for itself besides the optimizer's u and v.
-  struct Worker {
-    Arena gradient;
-    Arena statistics;
-    Arena next_statistics;  // result of the current step; a skipped step drops it and next_state
-    Arena state;            // carried along the worker's streams of text
-    Arena next_state;
-    BatchInput input;
-  };
+  using Worker = RankMemory::Worker;
 
   void average_statistics();
   Measures run(Evaluator&);  // rank 0 evaluates and sends the measures to the others
@@ -107,8 +98,8 @@ class Rank {
   void queue_step();
   void run_worker(int local);  // writes the worker's gradient, and its loss to its WorkerShare
   void keep_unless_skipped(const Arena& next, const Arena& arena);
-  int workers() const { return communicator_.size() * static_cast<int>(workers_.size()); }
-  int first_worker() const { return communicator_.rank() * static_cast<int>(workers_.size()); }
+  int workers() const { return communicator_.size() * static_cast<int>(memory_.workers.size()); }
+  int first_worker() const { return communicator_.rank() * static_cast<int>(memory_.workers.size()); }
   // The number, over all ranks, of the first worker in a local worker's group. That worker's file has u and v of the
   // group.
   int64_t group_of(int64_t local) const {
@@ -125,20 +116,10 @@ class Rank {
   std::shared_ptr<Device> device_;
   Network network_;
   Network tested_network_;  // for an evaluation's streams of text; for images the same network
-  ParamLayout params_;
-  ParamLayout statistics_;
-  ParamLayout state_;
-  Arena weights_;
-  Arena mean_statistics_;  // mean over all workers; filled by average_statistics()
-  std::vector<Worker> workers_;
-  Executors executors_;
+  RankMemory memory_;
   int64_t terms_;  // losses in the sum over a worker's batch
   std::unique_ptr<Evaluator> test_evaluator_;
   std::unique_ptr<Evaluator> valid_evaluator_;  // null: there is no validation set
-  Buffer activations_;                          // shared by executors and evaluators, which use it in turn
-  StepRecord record_;
-  std::unique_ptr<Optimizer> optimizer_;
-  OrderedReduce statistics_sum_;
   LrSchedule lr_;
   PlateauState plateau_;
   SparsitySchedule sparsity_;

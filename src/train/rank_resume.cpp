@@ -53,17 +53,17 @@ void Rank::restore(const Checkpoint& checkpoint) {
   const int64_t saved_workers = whole_number(checkpoint, "workers", 0, {1, kMostWorkers});
   if (data_.vocabulary != nullptr) require_same_vocabulary(checkpoint, *data_.vocabulary);
   require_same_data(checkpoint, saved_workers);
-  load_weights(checkpoint, weights_, mean_statistics_);
+  load_weights(checkpoint, memory_.weights, memory_.mean_statistics);
   const SafetensorsFile shared = checkpoint.open(kSharedFile);
-  for (const NamedState& state : optimizer_->state()) {
+  for (const NamedState& state : memory_.optimizer->state()) {
     if (state.worker < 0) load_tensors(shared, *state.arena, state.name + ".");
   }
-  StepControl control = record_.read_control();
+  StepControl control = memory_.record.read_control();
   control.loss_scale = loss_scale(checkpoint, control.loss_scale);
   control.good_steps =
       static_cast<uint32_t>(whole_number(checkpoint, "good_steps", 0, {0, std::numeric_limits<uint32_t>::max()}));
   control.skip = manifest.values.boolean("skipped").value_or(false) ? 1 : 0;
-  record_.restore_control(control);
+  memory_.record.restore_control(control);
   plateau_ = {.best = manifest.values.number("plateau_best").value_or(PlateauState{}.best),
               .bad = whole_number(checkpoint, "plateau_bad", 0),
               .plateaus = whole_number(checkpoint, "plateaus", 0)};
@@ -93,13 +93,13 @@ void Rank::require_same_data(const Checkpoint& checkpoint, int64_t saved_workers
 }
 
 void Rank::restore_workers(const Checkpoint& checkpoint) {
-  for (size_t w = 0; w < workers_.size(); ++w) {
+  for (size_t w = 0; w < memory_.workers.size(); ++w) {
     const int64_t worker = first_worker() + static_cast<int64_t>(w), group = group_of(static_cast<int64_t>(w));
     const SafetensorsFile own = checkpoint.open(worker_file(worker));
-    load_tensors(own, workers_[w].statistics);
-    load_tensors(own, workers_[w].state, "state.");
+    load_tensors(own, memory_.workers[w].statistics);
+    load_tensors(own, memory_.workers[w].state, "state.");
     const auto load_states = [&](const SafetensorsFile& file) {
-      for (const NamedState& state : optimizer_->state()) {
+      for (const NamedState& state : memory_.optimizer->state()) {
         if (state.worker == static_cast<int>(w)) load_tensors(file, *state.arena, state.name + ".");
       }
     };
@@ -117,7 +117,7 @@ void Rank::restore_workers(const Checkpoint& checkpoint) {
 // worker.
 void Rank::share_out(const Checkpoint& checkpoint, int64_t saved_workers) {
   std::map<std::string, const Arena*> loaded;
-  for (const NamedState& state : optimizer_->state()) {
+  for (const NamedState& state : memory_.optimizer->state()) {
     if (state.worker < 0) continue;
     const auto [first, is_new] = loaded.try_emplace(state.name, state.arena);
     if (is_new) {
@@ -126,8 +126,8 @@ void Rank::share_out(const Checkpoint& checkpoint, int64_t saved_workers) {
       device_->copy(state.arena->data(), first->second->data(), state.arena->bytes());
     }
   }
-  for (Worker& worker : workers_) {
-    device_->copy(worker.statistics.data(), mean_statistics_.data(), mean_statistics_.bytes());
+  for (Worker& worker : memory_.workers) {
+    device_->copy(worker.statistics.data(), memory_.mean_statistics.data(), memory_.mean_statistics.bytes());
     device_->zero(worker.state.data(), worker.state.bytes());  // the new streams begin at other places of the text
   }
 }

@@ -29,25 +29,25 @@ std::string problem_of(const Part& part) {
 }  // namespace
 
 bool Rank::sound() const {
-  const bool skipping = skipped_in_row_ > 0 && record_.read_control().loss_scale <= 1;
-  return finite_loss_ && !skipping && all_finite(weights_);
+  const bool skipping = skipped_in_row_ > 0 && memory_.record.read_control().loss_scale <= 1;
+  return finite_loss_ && !skipping && all_finite(memory_.weights);
 }
 
 double Rank::wall_seconds() const {
   return earlier_seconds_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
-std::string Rank::weights_xxh64() const { return dgc::weights_xxh64(weights_); }
+std::string Rank::weights_xxh64() const { return dgc::weights_xxh64(memory_.weights); }
 
 void Rank::check_replicas() {
   if (communicator_.size() == 1) return;
-  const std::vector<uint64_t> mine = tensor_hashes(weights_);
+  const std::vector<uint64_t> mine = tensor_hashes(memory_.weights);
   std::vector<uint64_t> all(mine.size() * static_cast<size_t>(communicator_.size()));
   all_gather_host(communicator_, *device_, std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
   for (size_t i = 0; i < all.size(); ++i) {
     const size_t tensor = i % mine.size();
     DGC_CHECK(all[i] == all[tensor], fmt::format("step {}: the weights of rank {} differ from rank 0's in {}", step_,
-                                                 i / mine.size(), params_.spec(static_cast<int>(tensor)).name));
+                                                 i / mine.size(), memory_.params.spec(static_cast<int>(tensor)).name));
   }
 }
 
@@ -75,12 +75,12 @@ std::string Rank::save(const CheckpointStore& store, int64_t keep) {
 // Each rank writes the files of its own workers.
 std::vector<ManifestFile> Rank::save_workers(const CheckpointStore& store) {
   std::vector<ManifestFile> files;
-  for (size_t w = 0; w < workers_.size(); ++w) {
+  for (size_t w = 0; w < memory_.workers.size(); ++w) {
     std::vector<TensorSource> tensors;
-    append_tensors(tensors, workers_[w].statistics);
-    append_tensors(tensors, workers_[w].state, "state.");
+    append_tensors(tensors, memory_.workers[w].statistics);
+    append_tensors(tensors, memory_.workers[w].state, "state.");
     const bool is_first = group_of(static_cast<int64_t>(w)) == first_worker() + static_cast<int64_t>(w);
-    for (const NamedState& state : optimizer_->state()) {
+    for (const NamedState& state : memory_.optimizer->state()) {
       if (is_first && state.worker == static_cast<int>(w)) append_tensors(tensors, *state.arena, state.name + ".");
     }
     files.push_back(store.write(worker_file(first_worker() + static_cast<int>(w)), tensors, *device_));
@@ -110,7 +110,7 @@ void Rank::publish(const CheckpointStore& store, int64_t keep, const std::vector
   manifest.values.set("steps_per_epoch", steps_per_epoch_);
   manifest.values.set("position", position_);
   manifest.values.set("flushed", flushed_);
-  const StepControl control = record_.read_control();
+  const StepControl control = memory_.record.read_control();
   manifest.values.set("loss_scale", static_cast<double>(control.loss_scale));
   manifest.values.set("good_steps", static_cast<int64_t>(control.good_steps));
   manifest.values.set("skipped", control.skip != 0);
@@ -121,9 +121,9 @@ void Rank::publish(const CheckpointStore& store, int64_t keep, const std::vector
   manifest.values.set("plateau_bad", plateau_.bad);
   manifest.values.set("plateaus", plateau_.plateaus);
   if (data_.vocabulary != nullptr) manifest.values.set("vocabulary_xxh64", vocabulary_xxh64(*data_.vocabulary));
-  manifest.files.push_back(save_weights(store, {weights_, mean_statistics_, step_, network_.ties()}));
+  manifest.files.push_back(save_weights(store, {memory_.weights, memory_.mean_statistics, step_, network_.ties()}));
   std::vector<TensorSource> shared;
-  for (const NamedState& state : optimizer_->state()) {
+  for (const NamedState& state : memory_.optimizer->state()) {
     if (state.worker < 0) append_tensors(shared, *state.arena, state.name + ".");
   }
   manifest.files.push_back(store.write(kSharedFile, shared, *device_));

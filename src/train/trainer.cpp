@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "config/config.h"
+#include "config/model_types.h"
 #include "run/run_directory.h"
 #include "tensor/errors.h"
 #include "train/agreement.h"
@@ -145,7 +146,7 @@ struct Given {
   Given(const Config& as_written, const Launch& launch, const TrainOptions& options)
       : config(with_launch(as_written, launch)), sets(open_sets(config)) {
     config = task_of(config).completed(config, sets);
-    check_fits(config, *sets.train);
+    check_fits(config, make_network(config.model, sets.train->sample()), *sets.train);
     facts = start_facts({config, options, sets.view()});
   }
 };

@@ -89,12 +89,12 @@ Sums by_definition() {
   return sums;
 }
 
-ClusterOptions cluster(SgdOptions sgd, int ranks, int local_workers) {
+ClusterOptions cluster(SgdOptions sgd, int ranks, int local_workers, DenseValues values = DenseValues::fp16) {
   ClusterOptions options;
   options.ranks = ranks;
   options.local_workers = local_workers;
   options.steps = 6;
-  options.make = [sgd](const OptimizerContext& context) { return make_sgd(context, sgd); };
+  options.make = [sgd, values](const OptimizerContext& context) { return make_sgd(context, sgd, values); };
   return options;
 }
 
@@ -102,7 +102,6 @@ SgdOptions half_sgd() {
   SgdOptions sgd;
   sgd.momentum = 0.9f;
   sgd.weight_decay = 1e-3f;
-  sgd.half = true;
   return sgd;
 }
 
@@ -129,8 +128,7 @@ TEST_CASE("dense in halves: the same weights on any ranks, and nearly those of f
   CHECK(reports[0].bytes.dense == 4 * 1556);
   CHECK((run_cluster(cluster(sgd, 4, 1)) == alone));
   CHECK((run_cluster(cluster(sgd, 2, 2)) == alone));
-  sgd.half = false;
-  const auto fp32 = run_cluster(cluster(sgd, 1, 4));
+  const auto fp32 = run_cluster(cluster(sgd, 1, 4, DenseValues::fp32));
   CHECK((alone != fp32));
   for (size_t i = 0; i < fp32.size(); ++i) REQUIRE(alone[i] == Approx(fp32[i]).margin(2e-3));
 }
@@ -140,8 +138,7 @@ TEST_CASE("dense in halves: what rounding takes away arrives later", "[optim]") 
   const auto backend = make_cpu_backend(1);
   const auto communicator = make_single_communicator();
   SgdOptions sgd;
-  sgd.half = true;
-  const auto optimizer = make_sgd({*backend, *communicator, small_layout(), 1}, sgd);
+  const auto optimizer = make_sgd({*backend, *communicator, small_layout(), 1}, sgd, DenseValues::fp16);
   const Arena weights(backend->device(), small_layout()), gradient(backend->device(), small_layout());
   float* const pointers[] = {gradient.data()};
   StepRecord record(*backend, *communicator, 1);
@@ -170,7 +167,7 @@ TEST_CASE("dense in halves: the loss scale leaves no trace", "[optim]") {
     const auto communicator = make_single_communicator();
     SgdOptions sgd = half_sgd();
     sgd.clip_norm = 3;
-    const auto optimizer = make_sgd({*backend, *communicator, small_layout(), 1}, sgd);
+    const auto optimizer = make_sgd({*backend, *communicator, small_layout(), 1}, sgd, DenseValues::fp16);
     const Arena weights(backend->device(), small_layout()), gradient(backend->device(), small_layout());
     float* const pointers[] = {gradient.data()};
     StepRecord record(*backend, *communicator, 1);

@@ -41,14 +41,14 @@ void scale(float* values, const Column& column) {
 
 }  // namespace
 
-FeatureExtractor::FeatureExtractor(const FeatureOptions& o)
+FeatureExtractor::FeatureExtractor(const FeatureOptions& o, int64_t sample_rate)
     : options_(o),
-      step_(static_cast<double>(samples_of("step_ms", o.step_ms, o.sample_rate))),
-      spectrum_(samples_of("window_ms", o.window_ms, o.sample_rate)),
+      step_(static_cast<double>(samples_of("step_ms", o.step_ms, sample_rate))),
+      spectrum_(samples_of("window_ms", o.window_ms, sample_rate)),
       power_(static_cast<size_t>(spectrum_.bins())) {
   if (o.kind == FeatureKind::log_mel) {
     if (o.mels < 1) throw_user_error("data.features.mels: {} is not positive", o.mels);
-    mel_.emplace(o.mels, spectrum_.size(), o.sample_rate);
+    mel_.emplace(o.mels, spectrum_.size(), sample_rate);
   }
 }
 

@@ -25,7 +25,6 @@ enum class FeatureScaling {
 struct FeatureOptions {
   FeatureKind kind = FeatureKind::spectrogram;
   FeatureScaling scaling = FeatureScaling::utterance;
-  int64_t sample_rate = 16000;
   double window_ms = 20.0, step_ms = 10.0;
   int64_t mels = 40;  // log_mel only
   bool operator==(const FeatureOptions&) const = default;
@@ -35,7 +34,9 @@ struct FeatureOptions {
 // use from several threads at once, because of its scratch memory.
 class FeatureExtractor {
  public:
-  explicit FeatureExtractor(const FeatureOptions&);  // throws UserError for a window or step below 2 samples, or mels
+  // sample_rate: in Hz. Throws UserError for a window or step below 2 samples, or for mel filters that see no
+  // frequency.
+  FeatureExtractor(const FeatureOptions&, int64_t sample_rate);
 
   int64_t features() const;                              // in one frame
   int64_t window() const { return spectrum_.window(); }  // samples of a window, the fewest that give a frame

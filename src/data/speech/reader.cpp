@@ -12,9 +12,8 @@ constexpr double kSlack = 0.05;
 
 SpeechReader::SpeechReader(const SpeechCorpus& corpus, const SpeechReaderOptions& options)
     : corpus_(corpus), options_(options) {
-  DGC_CHECK(options.audio.sample_rate == options.features.sample_rate, "one sample rate");
   check_augment(options.augment);
-  const FeatureExtractor extractor(options.features);
+  const FeatureExtractor extractor(options.features, options.audio.sample_rate);
   features_ = extractor.features();
   const auto samples =
       std::llround((corpus.longest_seconds() + kSlack) * static_cast<double>(options.audio.sample_rate));

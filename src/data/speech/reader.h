@@ -11,7 +11,7 @@ namespace dgc {
 
 // Memory and plans that reading uses again; one for each thread.
 struct SpeechScratch {
-  explicit SpeechScratch(const FeatureOptions& options) : extractor(options) {}
+  SpeechScratch(const FeatureOptions& options, int64_t sample_rate) : extractor(options, sample_rate) {}
 
   AudioScratch audio;
   std::vector<float> samples;
@@ -20,7 +20,7 @@ struct SpeechScratch {
 
 struct SpeechReaderOptions {
   AudioOptions audio;
-  FeatureOptions features;  // sample_rate must be that of `audio`
+  FeatureOptions features;
   SpeechAugmentOptions augment;
 };
 

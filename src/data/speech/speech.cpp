@@ -12,7 +12,7 @@ class Speech::Source : public BatchSource {
  public:
   Source(const Speech& speech, BatchPlans plans, const PrefetchOptions& prefetch)
       : speech_(speech), plans_(std::move(plans)) {
-    for (int i = 0; i < prefetch.threads; ++i) scratch_.emplace_back(speech.reader_.options().features);
+    for (int i = 0; i < prefetch.threads; ++i) scratch_.emplace_back(speech.reader_.options());
   }
 
   int64_t count() const final { return plans_.count; }
@@ -55,7 +55,7 @@ class Speech::Source : public BatchSource {
 
  private:
   struct Scratch {
-    explicit Scratch(const FeatureOptions& options) : reading(options) {}
+    explicit Scratch(const SpeechReaderOptions& o) : reading(o.features, o.audio.sample_rate) {}
     SpeechScratch reading;
     std::vector<float> frames;  // [frames, features] of one utterance
   };

@@ -26,7 +26,7 @@ std::unique_ptr<Lane> CpuBackend::make_lane() {
 std::byte* CpuBackend::scratch(size_t bytes) {
   if (bytes > scratch_.bytes()) {
     scratch_ = Buffer();  // give the old memory back before asking for more
-    scratch_ = Buffer(device_, bytes);
+    scratch_ = Buffer(device_, bytes, MemoryUse::scratch);
   }
   return static_cast<std::byte*>(scratch_.data());
 }

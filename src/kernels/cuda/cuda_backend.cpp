@@ -35,7 +35,7 @@ std::unique_ptr<Lane> CudaBackend::make_lane() { return std::make_unique<cuda::S
 std::byte* CudaBackend::workspace(size_t bytes) {
   if (bytes > workspace_.bytes()) {
     workspace_ = Buffer();  // give the old memory back before asking for more
-    workspace_ = Buffer(device_, bytes);
+    workspace_ = Buffer(device_, bytes, MemoryUse::scratch);
   }
   return static_cast<std::byte*>(workspace_.data());
 }

@@ -87,7 +87,7 @@ class DgcScratch {
   void grow(Buffer& memory, const Carve& carve_into) {
     device_->synchronize();
     memory = Buffer();
-    memory = Buffer(device_, carve_into(nullptr));
+    memory = Buffer(device_, carve_into(nullptr), MemoryUse::scratch);
     carve_into(memory.data());
   }
 

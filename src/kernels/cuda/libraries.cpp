@@ -52,7 +52,7 @@ cublasHandle_t Libraries::blas() {
   if (blas_ == nullptr) {
     check(cublasCreate(&blas_), "cublasCreate");
     check(cublasSetStream(blas_, device_->stream()), "cublasSetStream");
-    blas_workspace_ = Buffer(device_, kBlasWorkspace);
+    blas_workspace_ = Buffer(device_, kBlasWorkspace, MemoryUse::scratch);
     check(cublasSetWorkspace(blas_, blas_workspace_.data(), kBlasWorkspace), "cublasSetWorkspace");
     // 16-bit products are summed in fp32 to the end, also where that end is between two blocks.
     const auto mode = static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);

@@ -5,10 +5,11 @@ namespace dgc {
 Fp16GatherSum::Fp16GatherSum(const OptimizerContext& context, int64_t n)
     : context_(context),
       n_(n),
-      mine_(context.backend.device(), static_cast<size_t>(context.local_workers * n) * sizeof(uint16_t)),
-      sum_(context.backend.device(), static_cast<size_t>(n) * sizeof(float)) {
+      mine_(context.backend.device(), static_cast<size_t>(context.local_workers * n) * sizeof(uint16_t),
+            MemoryUse::messages),
+      sum_(context.backend.device(), static_cast<size_t>(n) * sizeof(float), MemoryUse::messages) {
   const auto ranks = static_cast<size_t>(context.communicator.size());
-  if (ranks > 1) all_ = Buffer(context.backend.device(), mine_.bytes() * ranks);
+  if (ranks > 1) all_ = Buffer(context.backend.device(), mine_.bytes() * ranks, MemoryUse::messages);
 }
 
 uint16_t* Fp16GatherSum::packed(int local_worker) const {
@@ -35,9 +36,9 @@ DenseSum::DenseSum(const OptimizerContext& context, int64_t numel, bool in_half)
     half_.emplace(context, numel);
     return;
   }
-  sum_.emplace(context.backend, context.communicator, context.local_workers, numel);
+  sum_.emplace(context.backend, context.communicator, context.local_workers, numel, MemoryUse::messages);
   for (int local = 0; local < context.local_workers; ++local) {
-    packed_.emplace_back(context.backend.device(), static_cast<size_t>(numel) * sizeof(float));
+    packed_.emplace_back(context.backend.device(), static_cast<size_t>(numel) * sizeof(float), MemoryUse::messages);
     rows_.push_back(packed_.back().f32());
   }
 }

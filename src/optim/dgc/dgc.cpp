@@ -20,6 +20,7 @@ class Dgc final : public Optimizer {
   void settle() override;
   std::optional<ExchangeTime> exchange_time() const override;
   void step(const StepArgs&) override;
+  void prepare_flush() override;
   void flush(const StepArgs&) override;
   StepBytes bytes() const override;
   std::vector<NamedState> state() const override;
@@ -62,8 +63,8 @@ Dgc::Dgc(const OptimizerContext& context, const DgcOptions& options)
       options_(options),
       layout_(make_dgc_layout(context.layout, options, 0, workers())),
       workers_(make_workers()),
-      momentum_(context.backend.device(), context.layout),
-      sum_(context.backend.device(), context.layout),
+      momentum_(context.backend.device(), context.layout, MemoryUse::momentum),
+      sum_(context.backend.device(), context.layout, MemoryUse::momentum),
       scales_(context.backend.device(), static_cast<size_t>(context.local_workers) * sizeof(float)),
       dense_(context, layout_.dense_numel, options.small_tensors == SmallTensors::dense_fp16),
       exchanges_(context, options.bucket_bytes ? held_back() : std::vector<HeldBack>()) {
@@ -76,9 +77,10 @@ std::vector<Dgc::Worker> Dgc::make_workers() const {
   const std::vector<DgcGuess> no_guesses(layout_.segments.size() + 1);
   std::vector<Worker> workers;
   for (int local = 0; local < context_.local_workers; ++local) {
-    Worker worker{Arena(device, context_.layout), std::nullopt, Buffer(device, no_guesses.size() * sizeof(DgcGuess))};
+    Worker worker{Arena(device, context_.layout, MemoryUse::residuals), std::nullopt,
+                  Buffer(device, no_guesses.size() * sizeof(DgcGuess))};
     device->copy_in(worker.guesses.data(), no_guesses.data(), worker.guesses.bytes());
-    if (options_.momentum_correction) worker.u.emplace(device, context_.layout);
+    if (options_.momentum_correction) worker.u.emplace(device, context_.layout, MemoryUse::residuals);
     workers.push_back(std::move(worker));
   }
   return workers;
@@ -201,9 +203,13 @@ DgcApplyArgs Dgc::plain_step(const StepArgs& args) const {
   return apply;
 }
 
-void Dgc::flush(const StepArgs& args) {
+void Dgc::prepare_flush() {
   lay_out(make_flush_layout(context_.layout, options_));
   prepared_.reset();
+}
+
+void Dgc::flush(const StepArgs& args) {
+  prepare_flush();
   Exchange& exchange = exchanges_.current();
   exchange.compress([&] {
     std::vector<DgcCompressArgs> rules;

@@ -6,7 +6,8 @@ MaskedSum::MaskedSum(const OptimizerContext& context, Buckets& buckets, const Dg
     : context_(context),
       buckets_(buckets),
       sent_bytes_(layout.compressed_bytes()),
-      reduce_(context.backend, context.communicator, context.local_workers, layout.compressed_extent()) {
+      reduce_(context.backend, context.communicator, context.local_workers, layout.compressed_extent(),
+              MemoryUse::messages) {
   buckets.prepare({{layout, 0}}, context.backend);
 }
 

@@ -21,7 +21,7 @@ void Bucket::make_room(Messages& messages, size_t bytes) const {
   const auto grow = [&](Buffer& buffer, size_t needed) {
     if (buffer.bytes() >= needed) return;
     buffer = Buffer();  // frees the old memory first, because both might not fit at once
-    buffer = Buffer(context_.backend.device(), needed);
+    buffer = Buffer(context_.backend.device(), needed, MemoryUse::messages);
   };
   grow(messages.mine, mine);
   grow(messages.all, all);

@@ -23,8 +23,8 @@ OverlapMemory::OverlapMemory(const OptimizerContext& context, std::vector<HeldBa
       lane_(context.backend.make_lane()) {
   const auto& device = context.backend.device();
   for (const HeldBack& worker : held_) {
-    before_.push_back({Arena(device, context.layout), std::nullopt});
-    if (worker.u != nullptr) before_.back().u.emplace(device, context.layout);
+    before_.push_back({Arena(device, context.layout, MemoryUse::residuals), std::nullopt});
+    if (worker.u != nullptr) before_.back().u.emplace(device, context.layout, MemoryUse::residuals);
   }
 }
 

@@ -27,18 +27,18 @@ SplitReduce::SplitReduce(const OptimizerContext& context, Buckets& buckets, cons
 
   // Gaps in rows and messages travel too, those in messages are part of the checksum, and no step writes them.
   const auto zeroed = [&](size_t bytes) {
-    Buffer buffer(device, bytes);
+    Buffer buffer(device, bytes, MemoryUse::messages);
     device->zero(buffer.data(), buffer.bytes());
     return buffer;
   };
   mine_ = zeroed(word_bytes(local * deal.owners * deal.row()));
-  shards_ = Buffer(device, word_bytes(local * deal.shard()));
+  shards_ = Buffer(device, word_bytes(local * deal.shard()), MemoryUse::messages);
   zeros_ = zeroed(word_bytes(deal.shard()));
   messages_ = zeroed(static_cast<size_t>(local * layout_.message_bytes()));
   for (int i = 0; i < context.local_workers; ++i) row_pointers_.push_back(reinterpret_cast<const float*>(rows_of(i)));
   if (context.communicator.size() == 1) return;
   rows_ = zeroed(mine_.bytes());
-  all_ = Buffer(device, static_cast<size_t>(deal.owners * layout_.message_bytes()));
+  all_ = Buffer(device, static_cast<size_t>(deal.owners * layout_.message_bytes()), MemoryUse::messages);
 }
 
 uint32_t* SplitReduce::rows_of(int local_worker) const {

@@ -14,7 +14,7 @@ TEST_CASE("speech reader: a recording longer than listed, and augmentation only 
   SpeechReaderOptions options;
   options.augment.noise_probability = 1;
   const SpeechReader reader(corpus, options);
-  SpeechScratch scratch(options.features);
+  SpeechScratch scratch(options.features, options.audio.sample_rate);
   std::vector<float> plain, again, augmented;
   reader.read(0, nullptr, scratch, plain);
   reader.read(0, nullptr, scratch, again);

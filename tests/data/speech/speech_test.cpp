@@ -35,7 +35,7 @@ TEST_CASE("a batch of speech has as many streams and labels as every other, and 
   CHECK(batch->samples == std::vector<int32_t>{0, 1});
   const auto at = [&](size_t t, size_t s, size_t f) { return batch->values[(t * 2 + s) * 161 + f]; };
   const SpeechReader reader(speech->corpus(), {});
-  SpeechScratch scratch({});
+  SpeechScratch scratch({}, AudioOptions{}.sample_rate);
   std::vector<float> want;
   for (size_t stream = 0; stream < 2; ++stream) {
     reader.read(static_cast<int64_t>(stream), nullptr, scratch, want);

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "tensor/device.h"
+
+namespace dgc {
+
+// A device without memory: it counts what its users allocate, in one thread, and moves nothing. Nothing may look at
+// what its pointers point to.
+class CountingDevice final : public Device {
+ public:
+  // The most bytes that were allocated for a use at one time.
+  int64_t peak(MemoryUse use) const { return peak_[static_cast<size_t>(use)]; }
+
+  std::string name() const override { return "counting"; }
+  void* allocate(size_t bytes) override;
+  void free(void*, size_t bytes) noexcept override { current_ -= bytes; }
+  void count(MemoryUse, int64_t bytes) noexcept override;
+  bool queues() const override { return false; }
+  void copy_in(void*, const void*, size_t) override {}
+  void copy_out(void*, const void*, size_t) override {}
+  void copy(void*, const void*, size_t) override {}
+  void zero(void*, size_t) override {}
+  void synchronize() override {}
+  std::unique_ptr<Upload> make_upload(size_t bytes) override;
+  std::unique_ptr<Download> make_download(size_t bytes) override;
+  std::unique_ptr<Stopwatch> make_stopwatch() override;
+  size_t peak_bytes() const override { return peak_total_; }
+  bool on_host() const override { return false; }
+  std::string bus_address() const override { return ""; }
+  std::unique_ptr<HostMemory> make_host_memory(size_t bytes) override;
+
+ private:
+  std::array<int64_t, kMemoryUses> now_{}, peak_{};
+  size_t current_ = 0, peak_total_ = 0;
+  uintptr_t next_ = uintptr_t{1} << 40;
+};
+
+}  // namespace dgc

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <vector>
+
+#include "config/options.h"
+#include "models/executors.h"
+#include "optim/ordered_reduce.h"
+#include "train/batch_input.h"
+
+namespace dgc {
+
+// The device memory of an evaluation, except for the activations.
+struct EvaluatorMemory {
+  // rows, most_labels: as for Executors and BatchInput.
+  EvaluatorMemory(const Network&, Backend&, std::vector<int64_t> rows, int64_t most_labels, DType activations);
+
+  Executors executors;
+  BatchInput input;
+  ParamLayout state_layout;
+  Arena state;
+  Buffer stats;  // LossStats
+};
+
+// The device memory of a rank, except for what the backend keeps for its ops. Each member allocates its own part and
+// says what that part is for, so dgc plan makes a RankMemory on a device that only counts. The config, the network, the
+// backend and the communicator must outlive it.
+class RankMemory {
+ public:
+  // What one worker has for itself besides the optimizer's u and v.
+  struct Worker {
+    Arena gradient;
+    Arena statistics;
+    Arena next_statistics;  // result of the current step; a skipped step drops it and next_state
+    Arena state;            // carried along the worker's streams of text
+    Arena next_state;
+    BatchInput input;
+  };
+
+  // rows, most_labels: those of training batches, as for Executors and BatchInput. Everything is zero at first.
+  RankMemory(const Config&, const Network&, std::vector<int64_t> rows, int64_t most_labels, Backend&, Communicator&);
+  // Makes the memory for activations, which training and evaluations use in turn. To be called once.
+  void share_activations(std::initializer_list<EvaluatorMemory*> evaluations);  // null pointers are skipped
+
+  ParamLayout params;
+  ParamLayout statistics;
+  ParamLayout state;
+  Arena weights;
+  Arena mean_statistics;  // mean over all workers; filled by Rank::average_statistics()
+  std::vector<Worker> workers;
+  Executors executors;
+  StepRecord record;
+  OrderedReduce statistics_sum;
+  std::unique_ptr<Optimizer> optimizer;
+
+ private:
+  std::shared_ptr<Device> device_;
+  Buffer activations_;
+};
+
+}  // namespace dgc
