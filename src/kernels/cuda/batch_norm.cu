@@ -3,7 +3,7 @@
 
 namespace dgc::cuda {
 
-// What forward and inference are given alike.
+// The arguments that batch_norm_forward and batch_norm_inference have in common.
 struct BatchNormViews {
   ConstView x, residual, scale, shift;
   View y;

@@ -1,11 +1,13 @@
-// Batch normalisation forward, with the residual sum and the ReLU that follow it: two launches in training (sums, then
-// apply), one in evaluation. x is read twice, the residual once, y written once: 3 or 4 elements of traffic each.
+// Batch normalisation forward, with the residual sum and the ReLU that follow it. There are two launches in training
+// (sums, then apply) and one in evaluation. In training x is read twice, the residual is read once and y is written
+// once: 3 or 4 elements of traffic each.
 //
-// Sums are taken in fp32 about the first row of each tile (so a mean far from zero costs no digits), tiles are put
-// together in double (Chan, Golub, LeVeque 1979), always in the same order. Statistics are those of fp32 arithmetic on
-// the rounded x. NaN and infinity reach y and the running statistics.
+// Sums are taken in fp32 about the first row of each tile, so that a mean far from zero costs no digits. The tiles are
+// joined in double (Chan, Golub, LeVeque 1979), always in the same order. The statistics are those of x as it is
+// stored, rounded to T. A NaN or an infinity in x shows in y and in the running statistics.
 //
-// saved: mean, 1 / sqrt(var + eps), shift. With the last one, backward can tell without y where the ReLU was at work.
+// `saved` holds the mean, 1 / sqrt(var + eps) and the shift. With the shift, backward can tell without y which elements
+// the ReLU set to zero.
 #pragma once
 
 #include "kernels/backend.h"
@@ -14,7 +16,7 @@
 
 namespace dgc::cuda {
 
-// Of two-number sums, one per tile and channel, in scratch: first[tile * channels + c], second likewise.
+// Two numbers per tile and channel, in scratch memory: first[tile * channels + c] and second[tile * channels + c].
 struct TileSums {
   float* first;
   float* second;
@@ -23,7 +25,7 @@ struct TileSums {
 inline size_t tile_sums_floats(const ColumnTiles& t) { return 2 * static_cast<size_t>(t.tiles * t.channels); }
 inline TileSums tile_sums(const ColumnTiles& t, float* scratch) { return {scratch, scratch + t.tiles * t.channels}; }
 
-// What training keeps of a batch.
+// The statistics that training keeps of a batch.
 struct BatchStatistics {
   float eps, momentum;
   const float* shift;
@@ -51,7 +53,7 @@ struct BatchNormSums {
     ColumnTiles tiles;
     const T* x;
     BatchStatistics keep;
-    TileSums sums;      // mean of a tile; squares about it
+    TileSums sums;      // a tile's mean, and the sum of squares about that mean
     unsigned* tickets;  // one per group
   };
   using Shared = ColumnShared;
@@ -90,7 +92,7 @@ struct BatchNormSums {
     if (!last_block(a.tickets + p.group, static_cast<unsigned>(t.tiles), shared.is_last)) return;
     const GroupPlace<V> g(t, p.group);
     const float centre = g.inside ? a.sums.first[g.channel] : 0;
-    double total = 0, spread = 0;  // about the first tile's mean
+    double total = 0, spread = 0;  // both about the first tile's mean
     if (g.inside) {
 #pragma unroll 8
       for (int tile = g.part; tile < t.tiles; tile += g.parts) {
@@ -110,10 +112,10 @@ struct BatchNormSums {
   }
 };
 
-// What x is normalised with: an inverse, or the variance that it is taken from.
+// The mean and the variance that x is normalised with.
 struct Normalisation {
   const float* mean;
-  const float* inverse;  // null: from var
+  const float* inverse;  // 1 / sqrt(var + eps); null: computed from var
   const float* var;
 };
 
@@ -170,7 +172,7 @@ struct BatchNormApply {
   }
 };
 
-// All of them at once, and few tiles to put together.
+// The number of blocks to cut rows and channels into: as many as run at once, so that there are few tiles to join.
 template <typename Queue>
 int64_t column_blocks(const Queue& queue) {
   return int64_t{kColumnBlocksAtOnce} * queue.multiprocessors();

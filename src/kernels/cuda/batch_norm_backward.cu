@@ -1,19 +1,20 @@
-// Batch normalisation backward: two launches. With h = (x - mean) * inverse over n rows
+// Batch normalisation backward, in two launches. With h = (x - mean) * inverse over n rows
 //   dshift += sum dy;  dscale += sum dy * h;  dx = scale * inverse * (dy - mean(dy) - h * mean(dy * h))
-// (Ioffe, Szegedy 2015), where dy is first set to 0 where the ReLU was at work. After a residual sum only y knows
-// where: the first launch reads it and masks dy in place, since dy is the residual's gradient too (7 elements of
-// traffic each). Without one, both launches compute the sign of y again from x, in forward's own arithmetic and
-// rounding, and dy stays as it was: 5 elements. Sums in fp32 over a tile, in double over tiles, always in the same
-// order.
+// (Ioffe, Szegedy 2015), where dy is first set to 0 wherever the ReLU set y to 0. After a residual sum only y tells
+// where that was: the first launch reads y and masks dy in place, since dy is the residual's gradient too (7 elements
+// of traffic each). Without a residual sum, both launches compute the sign of y again from x, in the arithmetic and
+// rounding of forward, and the mask is not written to dy: 5 elements. Sums are taken in fp32 over a tile and in double
+// over tiles, always in the same order.
 #include "kernels/cuda/batch_norm.cuh"
 #include "kernels/cuda/queue.h"
 
 namespace dgc::cuda {
 
-// What masks dy.
+// What tells where the ReLU set y to 0, so that dy is masked there: nothing (no ReLU), y, or x.
 enum class ReluMask { none, output, input };
 
-// What forward did to x - mean. It tells where y was positive, bit for bit: the same operations, rounded to T like y.
+// Repeats what forward did to x - mean, with the same operations and the same rounding to T. So it tells bit for bit
+// where y was positive.
 template <typename T, int V>
 struct Forward {
   float gain[V], shift[V];
@@ -43,7 +44,7 @@ struct BatchNormGradientSums {
     const float* saved;
     T* dy;  // written for ReluMask::output only
     float *dscale, *dshift;
-    TileSums sums;        // dy; dy * (x - mean)
+    TileSums sums;        // sums of dy and of dy * (x - mean)
     float* coefficients;  // [2, channels]: dx = gain * dy + [0] * (x - mean) + [1]
     unsigned* tickets;
   };
@@ -124,7 +125,7 @@ struct BatchNormInputGradient {
   static constexpr int kBlock = kColumnBlock, kBlocksAtOnce = kColumnBlocksAtOnce;
   struct Args {
     ColumnTiles tiles;
-    ReluMask mask;  // output: dy is masked already
+    ReluMask mask;  // ReluMask::output: dy is masked already
     const T* x;
     const T* dy;
     const float* scale;

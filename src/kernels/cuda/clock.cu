@@ -16,7 +16,7 @@ struct ReadClock {
   __device__ static void run(const Args& a, Shared&) { *a.nanoseconds = clock_nanoseconds(); }
 };
 
-// One warp is enough: there is a span for every bucket and worker.
+// One warp is enough, because there is only one span per bucket and worker.
 struct AddOverlapTime {
   static constexpr const char* kName = "add_overlap_time";
   static constexpr int kBlock = 32;

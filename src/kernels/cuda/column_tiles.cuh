@@ -1,8 +1,8 @@
-// How blocks share the rows and columns of [rows, channels] data when something is summed over rows, per channel.
+// How blocks share out the rows and columns of [rows, channels] data when something is summed over rows, per channel.
 //
 // A thread keeps V neighbouring channels in registers and walks down every lanes-th row of its tile, so that a warp
-// reads whole 128-byte lines and a parameter is loaded once. A block is `width` threads wide and `lanes` deep; tile by
-// tile its lanes are folded in halves, and the tiles in order: the sums do not depend on timing.
+// reads whole 128-byte lines and a parameter is loaded once. A block is `width` threads wide and `lanes` deep. The
+// lanes of a tile are folded in halves, and the tiles are added in a fixed order, so the sums do not depend on timing.
 #pragma once
 
 #include "kernels/cuda/last_block.cuh"
@@ -11,11 +11,12 @@
 namespace dgc::cuda {
 
 inline constexpr int kColumnBlock = 512;
-inline constexpr int kColumnBlocksAtOnce = 2;  // on a multiprocessor: 64 registers each
-// Channels to a thread, of any type: more of them would not leave registers for enough loads in flight.
+inline constexpr int kColumnBlocksAtOnce = 2;  // blocks on a multiprocessor: 64 registers per thread
+// The most channels per thread, whatever their type: more channels would leave too few registers for enough loads in
+// flight.
 inline constexpr int kColumnPack = 4;
-// Rows of kColumnPack channels that make 16 bytes. What a thread has in flight, the registers allow: 64 bytes where it
-// reads one tensor, 32 to 48 where it reads several.
+// The number of rows of kColumnPack channels that make 16 bytes. Kernels load a multiple of this number at once, as far
+// as the registers allow: a thread has 32 to 64 bytes in flight.
 template <typename T>
 inline constexpr int kColumnRows = kPack<T> / kColumnPack;
 
@@ -26,7 +27,8 @@ struct ColumnTiles {
   int64_t blocks() const { return int64_t{groups} * tiles; }
 };
 
-// For V channels of `size` bytes to a thread. About `blocks` blocks, fewer where a thread would get less than 4 rows.
+// Returns tiles for about `blocks` blocks, or for fewer where a thread would get less than 4 rows. A thread takes v
+// channels of `size` bytes.
 inline ColumnTiles column_tiles(int64_t rows, int64_t channels, int v, size_t size, int64_t blocks) {
   ColumnTiles t{.rows = rows, .channels = channels};
   const int64_t vectors = channels / v, line = 128 / (static_cast<int64_t>(size) * v);
@@ -44,8 +46,8 @@ inline ColumnTiles column_tiles(int64_t rows, int64_t channels, int v, size_t si
 template <int V>
 struct ColumnPlace {
   int tile, group, lane;
-  int64_t channel;      // its first
-  bool inside;          // there is such a channel
+  int64_t channel;      // the thread's first channel
+  bool inside;          // the channel exists
   int64_t top, bottom;  // rows of the tile
   int steps;            // rows of this thread: top + lane, top + lane + lanes, ...
 
@@ -60,8 +62,8 @@ struct ColumnPlace {
         steps(inside && top + lane < bottom ? static_cast<int>((bottom - top - lane + t.lanes - 1) / t.lanes) : 0) {}
 };
 
-// Calls body<N>(offset) for this thread's rows from number i on, N of them at once while there are so many, then half
-// as many. They lie lanes * channels elements apart from `offset` on.
+// Calls body<N>(offset) for this thread's rows from number i on: N rows at a time while so many are left, then N / 2,
+// and so on. The rows of a call lie lanes * channels elements apart from `offset` on.
 template <int N, int V, typename Body>
 __device__ inline void each_row(const ColumnTiles& t, const ColumnPlace<V>& p, int i, const Body& body) {
   const int64_t first = (p.top + p.lane) * t.channels + p.channel;
@@ -69,8 +71,8 @@ __device__ inline void each_row(const ColumnTiles& t, const ColumnPlace<V>& p, i
   if constexpr (N > 1) each_row<N / 2>(t, p, i, body);
 }
 
-// The same from the last row up, `left` of which are left: what a pass from the top has read last is still in the
-// cache.
+// Calls body<N>(offset) likewise for this thread's first `left` rows, but from the last of these rows upwards: the rows
+// that a pass from the top has read last are still in the cache.
 template <int N, int V, typename Body>
 __device__ inline void each_row_upwards(const ColumnTiles& t, const ColumnPlace<V>& p, int left, const Body& body) {
   const int64_t first = (p.top + p.lane) * t.channels + p.channel;
@@ -78,7 +80,7 @@ __device__ inline void each_row_upwards(const ColumnTiles& t, const ColumnPlace<
   if constexpr (N > 1) each_row_upwards<N / 2>(t, p, left, body);
 }
 
-// N rows of each_row from `from` on: all of their loads are under way before the first is looked at.
+// Loads N rows of each_row from `from` on. All loads are under way before the first result is used.
 template <int V, typename T, int N>
 __device__ inline void load_rows(const ColumnTiles& t, const T* from, Pack<T, V> (&rows)[N]) {
 #pragma unroll
@@ -93,7 +95,8 @@ struct ColumnShared {
   bool is_last;
 };
 
-// Lane 0 of each column of threads gets the sums over all lanes. Who is read in one round never writes in the next.
+// Lane 0 of each column of threads gets the sums over all lanes. Memory that one round reads is not written in the next
+// round, so one barrier per round is enough.
 template <int V>
 __device__ inline void fold_lanes(const ColumnTiles& t, ColumnShared& s, float (&a)[V], float (&b)[V]) {
   static_assert(V <= kColumnPack);
@@ -114,7 +117,8 @@ __device__ inline void fold_lanes(const ColumnTiles& t, ColumnShared& s, float (
   }
 }
 
-// In the last block of a group: threads per channel, this thread's channel and its share of the tiles.
+// How the last block of a group shares out the group's `channels` channels: `parts` threads per channel, of which this
+// one is number `part`.
 template <int V>
 struct GroupPlace {
   int channels, parts, part;

@@ -1,5 +1,7 @@
-// Convolutions by cuDNN. Each call first copies the weights into cuDNN's layout and the activations' type: they change
-// every step, and are small next to the images. Copy and cuDNN's own scratch lie in the workspace, one after the other.
+// Convolutions by cuDNN. Weights change every step, so each call that reads weights first copies them into cuDNN's
+// layout and the activations' type; weights are small next to the images. The copy and cuDNN's own scratch memory lie
+// in the workspace, one behind the other. The gradient of the weights is computed in the workspace and then added to
+// dw.
 #include "kernels/cuda/conv_cache.h"
 #include "kernels/cuda/cuda_backend.h"
 #include "kernels/cuda/libraries.h"

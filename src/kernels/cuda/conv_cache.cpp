@@ -16,8 +16,9 @@ void set_image(cudnnTensorDescriptor_t tensor, DType type, int64_t batch, int64_
         "cudnnSetTensor4dDescriptor");
 }
 
-// The first on the list that is deterministic and, asked again with the arithmetic it is meant for, has a workspace of
-// bearable size. `bytes_of` asks; whether it succeeded.
+// Chooses the first algorithm on the list that is deterministic and whose workspace is at most kMostWorkspace bytes
+// with the arithmetic that it will use. bytes_of(algorithm, bytes) asks cuDNN for the size of the workspace and returns
+// whether the call succeeded.
 template <typename Result, typename BytesOf>
 void choose(PreparedConv& conv, const ConvKey& key, Fp32Math math, std::span<const Result> list, auto& algorithm,
             const BytesOf& bytes_of) {

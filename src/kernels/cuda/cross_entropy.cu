@@ -1,8 +1,9 @@
-// Softmax, cross entropy, its gradient and the statistics of a batch in one launch: a block per row, the last block
-// adds the rows. Logits are read three times (the second and third time mostly from the cache), dlogits written once,
-// and may be the logits. Exponents are taken after the row's largest logit is out of them, so none overflows; sums are
-// in double, in a fixed order. Ties and NaN count against the label. A label that is no class makes the loss and the
-// row's gradient NaN, so that the step is skipped and reported: the host cannot look without waiting.
+// Softmax, cross entropy, its gradient and the statistics of a batch, in one launch: there is one block per row, and
+// the last block to finish adds up the rows. Logits are read three times (the second and third time mostly from the
+// cache) and dlogits, which may be the logits, are written once. The largest logit of a row is subtracted from every
+// exponent, so that none overflows; sums run in double, in a fixed order. Ties and NaN count against the label. A label
+// that is no class makes the loss and the row's gradient NaN, so that the step is skipped and reported, because the
+// host cannot look at labels without waiting.
 #include "kernels/cuda/dispatch.h"
 #include "kernels/cuda/last_block.cuh"
 #include "kernels/cuda/queue.h"
@@ -34,7 +35,8 @@ struct CrossEntropy {
     bool is_last;
   };
 
-  // add(i, j) adds element j of what the threads have written to element i; in the end all are in element 0.
+  // Joins what the kBlock threads have written to shared memory: add(i, j) adds element j to element i, and in the end
+  // element 0 holds the result.
   template <typename Add>
   __device__ static void fold(const Add& add) {
     const int me = static_cast<int>(threadIdx.x);

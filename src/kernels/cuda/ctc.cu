@@ -1,8 +1,9 @@
-// CTC loss and gradient in four launches: the norm of each step's logits (a thread each), then all paths of a stream (a
-// block each, step after step, forward and backward), then the gradient (a thread per logit), then the sums over
-// streams. States and arithmetic are those of kernels/cpu/ctc.cpp: fp32 in the logarithm, with each step's largest
-// taken out and added up in double. Sums run in a fixed order. A logit that is not finite, or a label that is no class,
-// makes the loss and the stream's gradient NaN, so that the step is skipped and reported: the host cannot look without
+// CTC loss and gradient in four launches: the norm of each step's logits, which is the log of the sum of their exp (one
+// thread per step); all paths of a stream, step after step, forward and backward (one block per stream); the gradient
+// (one thread per logit); the sums over streams. States and arithmetic are those of kernels/cpu/ctc.cpp: logarithms of
+// probabilities in fp32, where the largest number of each step is subtracted and added up in double. Sums run in a
+// fixed order. A step whose logits have no finite norm, or a label that is no class, makes the loss and the stream's
+// gradient NaN, so that the step is skipped and reported, because the host cannot look at logits and labels without
 // waiting.
 #include "kernels/cuda/ctc_paths.cuh"
 #include "kernels/cuda/queue.h"

@@ -1,4 +1,4 @@
-// All paths of a stream through the states of its labels (ctc.cu): forward, then backward, a block for each stream.
+// The forward-backward algorithm over the states of a stream's labels (ctc.cu), with one block per stream.
 #pragma once
 
 #include "kernels/cuda/dispatch.h"
@@ -6,11 +6,12 @@
 
 namespace dgc::cuda {
 
-// What becomes of a stream.
+// A stream has no steps (absent), or adds to the loss (counted), or has too few steps for its labels (left out), or has
+// a label or a norm that is not valid (broken).
 enum CtcKind : int { kCtcAbsent, kCtcCounted, kCtcLeftOut, kCtcBroken };
 
 struct CtcMemory {
-  double* taken;    // [streams, steps]
+  double* taken;    // [streams, steps]: the sum of what was subtracted from alpha's rows so far
   double* losses;   // [streams]
   float* norms;     // [steps, streams]
   float* occupied;  // [streams, steps, states]: alpha, then the share of all paths
@@ -20,7 +21,7 @@ struct CtcMemory {
 
 template <typename T>
 struct CtcData {
-  SequenceArgs sequences;  // width: classes
+  SequenceArgs sequences;  // width is the number of classes
   int64_t most_labels;
   const T* logits;
   const int32_t* lengths;
@@ -77,7 +78,7 @@ struct CtcPaths {
     }
   };
 
-  // The largest over the block, for all threads. Between two calls there must be a barrier.
+  // Returns the largest `top` of the block to all threads. There must be a barrier between two calls.
   __device__ static float block_top(Shared& s, float top) {
     for (int lanes = 16; lanes >= 1; lanes /= 2) {
       const float other = __shfl_xor_sync(0xffffffffu, top, lanes);
@@ -89,7 +90,8 @@ struct CtcPaths {
     return top;
   }
 
-  // Takes the largest out of a row, of which each thread has written every kBlock-th, and returns it.
+  // Subtracts the largest element from a row and returns that element. Each thread has written every kBlock-th element
+  // of the row, and own_top is the largest of these.
   __device__ static float take_largest(Shared& s, float* row, int64_t states, float own_top) {
     const float top = block_top(s, own_top);
     if (top == -INFINITY) return 0;
@@ -156,7 +158,8 @@ struct CtcPaths {
     }
   }
 
-  // Whether all of the stream's norms are: a logit that is not shows there.
+  // True if the norms of all of the stream's steps are finite. A logit of NaN or +infinity makes the norm of its step
+  // NaN; -infinity is the logit of probability 0.
   __device__ static bool all_finite(const Paths& p, Shared& shared) {
     float strange = 0;
     for (int64_t t = threadIdx.x; t < p.steps; t += kBlock) {

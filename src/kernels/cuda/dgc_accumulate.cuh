@@ -1,5 +1,6 @@
-// The one pass over memory: moves u and v on by a step and collects, on the way, the elements that reach their
-// segment's guess. A warp takes a strip of 512 elements, without a barrier; 12 bytes read and 8 written per element.
+// The one pass over memory: it updates u and v and collects the elements whose |v| reaches the guess of their segment.
+// A warp takes a strip of 512 elements and needs no barrier. 12 bytes are read and 8 written per element (8 and 4
+// without momentum correction).
 #pragma once
 
 #include "kernels/cuda/dgc_block.cuh"
@@ -8,14 +9,14 @@ namespace dgc::cuda {
 
 enum class DgcRule { momentum, nesterov, plain };
 
-// From which magnitude on elements are collected, and how many at most: a longer list is not used.
+// What is collected: the elements from magnitude `guess` on. A list of more than `limit` elements is not used.
 struct DgcAim {
-  unsigned guess;  // above every magnitude: none
+  unsigned guess;  // magnitude bits; a guess above every magnitude collects nothing
   unsigned limit;
 };
 
-// The idea is the CPU backend's: the threshold moves almost linearly, so extrapolate it, and reach a little below. The
-// limit is lower, because here the room for the longest list is set aside for good.
+// As in the CPU backend, the threshold, which moves almost linearly, is extrapolated, and the guess lies a little below
+// it. The limit is lower than the CPU's, because the memory of the longest list stays allocated.
 __device__ inline DgcAim aim_at(const DgcGuess& guess, const DgcSegment& s) {
   constexpr unsigned kInfinity = 0x7f800000u;
   if (guess.k != s.k || 16 * s.k > s.numel || !(guess.threshold > 0) || magnitude_bits(guess.threshold) >= kInfinity) {
@@ -41,7 +42,7 @@ __device__ inline unsigned smallest_in_bin(unsigned bin, unsigned guess) {
   return guess + (kDgcFineBins << kDgcFineShift) + ((bin - kDgcFineBins) << kDgcCoarseShift);
 }
 
-// Each thread has elements 128 * i + 4 * lane + j of the strip, as number 4 * i + j.
+// Element 4 * i + j of a thread's array is element 128 * i + 4 * lane() + j of the strip.
 template <bool whole>
 __device__ inline void load_strip(const float* from, int numel, float (&to)[16]) {
 #pragma unroll
@@ -74,7 +75,7 @@ __device__ inline void store_strip(const float (&from)[16], int numel, float* to
   }
 }
 
-// Leaves the strip's new velocities in v. A bit for each that reaches the guess.
+// Leaves the strip's new v in the array `v`. Returns a bit for each element of the array: whether it reaches the guess.
 template <DgcRule rule, bool whole>
 __device__ inline unsigned accumulate_strip(const DgcCompressArgs& a, int64_t at, int numel, float scale,
                                             unsigned guess, float (&v)[16]) {
@@ -103,10 +104,10 @@ __device__ inline unsigned accumulate_strip(const DgcCompressArgs& a, int64_t at
   return hits;
 }
 
-// Appends the hits to the segment's list, in index order within the strip, and counts them.
+// Appends the hits to the segment's list, in index order within the strip, and counts them in the histogram.
 __device__ inline DgcStripRecord collect(unsigned hits, const float (&v)[16], unsigned first_index, const DgcAim& aim,
                                          uint64_t* keys, unsigned* collected, unsigned* histogram) {
-  // Four counts in one word, one per row of 128 elements: at most 128 each.
+  // One word holds four counts, one per row of 128 elements; each count is at most 128.
   unsigned mine = 0;
 #pragma unroll
   for (int i = 0; i < 4; ++i) mine |= static_cast<unsigned>(__popc(hits >> 4 * i & 15u)) << 8 * i;

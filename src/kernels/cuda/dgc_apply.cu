@@ -1,8 +1,9 @@
-// All workers' messages become a step of the weights (kernels/dgc_args.h), in ONE cooperative launch: first every
-// message is checked, then every block of 65,536 elements adds up what was sent, worker after worker without atomics,
-// and steps its weights: the same bits as the CPU's. Without weight decay only what was sent is touched; with it every
-// element is, 20 bytes each. The tensors that travel dense take their step here too.
-// DgcStep takes the same step by a sum that came as dense numbers: 12 bytes per element without weight decay, else 20.
+// Steps the weights by all workers' messages (kernels/dgc_args.h), in ONE cooperative launch. First every message is
+// checked. Then every block of 65,536 elements adds up what was sent, worker after worker and without atomics, and
+// steps its weights. The result has the CPU's bits. With momentum correction and without weight decay, only what was
+// sent is touched; else every element is, 20 bytes each. The tensors that travel dense take their step here too.
+// DgcStep takes the same step by a sum that came as dense numbers: 12 bytes per element with momentum correction and
+// without weight decay, else 20.
 #include <algorithm>
 
 #include "kernels/cuda/dgc_check.cuh"
@@ -12,7 +13,8 @@
 
 namespace dgc::cuda {
 
-// One worker's entries lie in different places, so threads may take them in any order; between workers all wait.
+// One worker's entries are different elements, so threads may add them in any order. Between two workers all threads
+// wait.
 __device__ inline void add_messages(const DgcApplyArgs& a, const DgcSegment& s, int64_t local, float* sum) {
   for (int worker = 0; worker < a.workers; ++worker) {
     const DgcEntries e(DgcMessages{a}.payload(worker), s, local);
@@ -23,7 +25,8 @@ __device__ inline void add_messages(const DgcApplyArgs& a, const DgcSegment& s, 
   }
 }
 
-// An element that several workers sent is met again with a sum of zero, which leaves its weight as it is.
+// An element that several workers sent is visited several times; after the first visit its sum is zero, which leaves
+// the weight as it is.
 __device__ inline void step_sent(const DgcApplyArgs& a, const DgcSegment& s, int64_t local, float lr, float* sum,
                                  float* w) {
   for (int worker = 0; worker < a.workers; ++worker) {
@@ -55,7 +58,7 @@ __device__ inline void step_all(const DgcStepArgs& a, float lr, int numel, float
   auto* sum4 = reinterpret_cast<float4*>(sum);
   auto* m4 = reinterpret_cast<float4*>(m);
   auto* w4 = reinterpret_cast<float4*>(w);
-  constexpr int kAtOnce = 2;  // loads under way, of each array
+  constexpr int kAtOnce = 2;  // loads of each array that are under way at once
   const int fours = numel / 4;
   for (int first = static_cast<int>(threadIdx.x); first < fours; first += kAtOnce * kDgcThreads) {
     float4 s[kAtOnce], d[kAtOnce], x[kAtOnce];
@@ -71,7 +74,7 @@ __device__ inline void step_all(const DgcStepArgs& a, float lr, int numel, float
       step_four(a, lr, s[j], d[j], x[j]);
       m4[i] = d[j];
       w4[i] = x[j];
-      // Nearly all of it is zero already. By its bits: a sum of -0 must become 0 too.
+      // Nearly all sums are zero already and need no store. Their bits are compared, because a sum of -0 must become 0.
       if ((__float_as_uint(s[j].x) | __float_as_uint(s[j].y) | __float_as_uint(s[j].z) | __float_as_uint(s[j].w)) !=
           0) {
         sum4[i] = make_float4(0, 0, 0, 0);
@@ -84,7 +87,7 @@ __device__ inline void step_all(const DgcStepArgs& a, float lr, int numel, float
   }
 }
 
-// Then an element with a sum of zero stays where it is, and there is no momentum.
+// True if a step leaves an element with a sum of zero as it is, and has no momentum.
 __device__ inline bool only_sent_moves(const DgcStepArgs& a) { return a.momentum_correction && a.weight_decay == 0; }
 
 struct DgcApply {

@@ -1,4 +1,4 @@
-// What the kDgcThreads threads of a block compute together, for the DGC kernels.
+// What the DGC kernels have in common, for the most part what the kDgcThreads threads of a block compute together.
 #pragma once
 
 #include "kernels/cuda/dgc_scratch.h"
@@ -34,7 +34,8 @@ __device__ inline void zero_all(unsigned* counters, int64_t count) {
   for (int64_t i = int64_t{blockIdx.x} * kDgcThreads + threadIdx.x; i < count; i += step) counters[i] = 0;
 }
 
-// |v| by its bits, and an element as one number: larger magnitude first, then lower index first (as the CPU's).
+// The bits of |v| have the order of |v|. A selection key is one number for an element, as on the CPU: a larger
+// magnitude has a larger key, and of equal magnitudes the lower index has the larger key.
 __device__ inline unsigned magnitude_bits(float v) { return __float_as_uint(v) & 0x7fffffffu; }
 __device__ inline uint64_t selection_key(unsigned magnitude, unsigned index) {
   return uint64_t{magnitude} << 32 | static_cast<unsigned>(~index);
@@ -44,10 +45,10 @@ __device__ inline unsigned key_index(uint64_t key) { return ~static_cast<unsigne
 
 struct DgcShared {
   unsigned warp_sums[kDgcWarps];
-  unsigned bin, above;  // what find_bin found
+  unsigned bin, above;  // find_bin's result
   unsigned strip_first[kDgcStrips];
   unsigned strip_end[kDgcStrips];
-  unsigned long long word;  // one number for all
+  unsigned long long word;  // one number for all threads
   bool is_last;
   union {
     unsigned histogram[2048];
@@ -67,7 +68,7 @@ __device__ inline DgcScan block_scan(unsigned value, DgcShared& shared) {
     const unsigned below = __shfl_up_sync(kAllLanes, sum, static_cast<unsigned>(d));
     if (lane() >= d) sum += below;
   }
-  __syncthreads();  // waits for threads that still read the sums of the call before
+  __syncthreads();  // waits for threads that still read the previous call's sums
   if (lane() == 31) shared.warp_sums[warp()] = sum;
   __syncthreads();
   DgcScan scan{sum - value, 0};
@@ -82,11 +83,12 @@ __device__ inline DgcScan block_scan(unsigned value, DgcShared& shared) {
 __device__ inline unsigned block_sum(unsigned value, DgcShared& shared) { return block_scan(value, shared).total; }
 
 struct DgcBin {
-  unsigned bin;    // the one that holds the want-th largest
-  unsigned above;  // how many lie in higher bins
+  unsigned bin;    // the bin that holds the want-th largest element
+  unsigned above;  // number of elements in higher bins
 };
 
-// Among the elements that `histogram` counted, 1 <= want <= their number.
+// Finds the bin of the want-th largest of the elements that `histogram` has counted; want is at least 1 and at most the
+// number of these elements.
 template <int kBins>
 __device__ inline DgcBin find_bin(const unsigned* histogram, unsigned want, DgcShared& shared) {
   constexpr int kEach = kBins / kDgcThreads;
@@ -106,7 +108,7 @@ __device__ inline DgcBin find_bin(const unsigned* histogram, unsigned want, DgcS
     }
   }
   __syncthreads();
-  return {shared.bin, shared.above};  // not written again before the scan of the next call has synchronized
+  return {shared.bin, shared.above};  // not written again before the next call's scan has synchronized
 }
 
 }  // namespace dgc::cuda

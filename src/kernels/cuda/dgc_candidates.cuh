@@ -1,7 +1,7 @@
 // Selection among the collected candidates, by all blocks at once, one block of the table (65,536 elements) at a time.
-//   dgc_sort_out      finds the bin that holds the k-th largest, counts what lies above it, and gathers what lies in it
-//   dgc_emit_listed   finds the k-th largest among those few, and sends every candidate that reaches it
-// Between the two lies a grid-wide barrier.
+//   dgc_sort_out       finds the bin that holds the k-th largest, counts what lies above, and gathers what lies in it
+//   emit_listed_block  finds the k-th largest among the gathered ones, and sends every candidate that reaches it
+// A grid-wide barrier separates the two.
 #pragma once
 
 #include "kernels/cuda/dgc_accumulate.cuh"
@@ -9,8 +9,8 @@
 
 namespace dgc::cuda {
 
-// Calls body(key, inside) with the block's candidates in index order, kDgcThreads at a time; in the last round some
-// threads have none and are not inside.
+// Calls body(key, inside) with the block's candidates in index order, kDgcThreads at a time. In the last round `inside`
+// is false for the threads that have no candidate.
 template <typename Body>
 __device__ inline void each_candidate(const DgcCompressScratch& scratch, const DgcSegment& s, int segment,
                                       int64_t block, DgcShared& shared, const Body& body) {
@@ -43,11 +43,11 @@ __device__ inline void each_candidate(const DgcCompressScratch& scratch, const D
     }
     body(key, inside);
   }
-  __syncthreads();  // before the next block's strips take the place of these
+  __syncthreads();  // before the next block overwrites strip_first and strip_end
 }
 
-// How many candidates to aim at: half again for a threshold that moves otherwise than expected, and four standard
-// deviations of a count of k, which is what matters when k is small.
+// How many candidates to aim at: half as many again as k, in case the threshold does not move as expected, and four
+// standard deviations of a count of k, which matter when k is small.
 __device__ inline unsigned list_length(int64_t k) {
   return static_cast<unsigned>(k + k / 2) + static_cast<unsigned>(4 * sqrtf(static_cast<float>(k)));
 }
@@ -149,7 +149,7 @@ __device__ inline void emit_listed_block(const DgcCompressArgs& a, const DgcComp
   if (threadIdx.x == 0 && local == 0) {
     const float threshold = __uint_as_float(key_magnitude(cut));
     const float below = 1 - record.lowest / threshold;
-    // A list shorter than wanted says nothing about what lies below it: reach twice as far.
+    // A list that is shorter than wanted says nothing about what lies below, so the next one reaches twice as far.
     const float tail = record.is_short ? 1 - fmaxf(2 * below, 0.01f) : fminf(1 - below, 1.f);
     remember(a.guesses[segment], s, threshold, tail, true);
   }

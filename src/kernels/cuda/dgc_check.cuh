@@ -1,5 +1,5 @@
-// Whether the messages of all workers can be used: all of each header, its checksum and every index, in the order of
-// WireFaultKind. Every block ends up with the same answer, the fault of the lowest worker.
+// Checks whether the messages of all workers can be used: each message's header, checksum and indices, in the order of
+// WireFaultKind. Every block gets the same answer, which is the fault of the lowest worker that has one.
 #pragma once
 
 #include "kernels/cuda/dgc_seal.cuh"
@@ -7,8 +7,8 @@
 
 namespace dgc::cuda {
 
-// A fault as one number, of which the largest is reported: the lowest worker's first kind, at the lowest tensor. 0
-// stands for no fault.
+// A fault as one number. The largest number is reported: it belongs to the lowest worker, the worker's first kind of
+// fault, and the lowest tensor with this fault. 0 stands for no fault.
 __device__ inline unsigned long long fault_code(int worker, WireFaultKind kind, int tensor) {
   const auto place = static_cast<unsigned long long>(worker) << 36 | static_cast<unsigned long long>(kind) << 32 |
                      static_cast<unsigned>(tensor);
@@ -40,7 +40,7 @@ struct DgcEntries {
   }
 };
 
-// Checks the indices of each block of each message by itself, which together are all indices.
+// Checks the indices of each block of each message on their own; together these are all indices.
 __device__ inline void check_indices(const DgcApplyArgs& a, unsigned long long* fault) {
   for (int64_t i = blockIdx.x; i < a.table.blocks * a.workers; i += gridDim.x) {
     const int worker = static_cast<int>(i / a.table.blocks);
@@ -66,7 +66,7 @@ __device__ inline WireHeader read_header(const uint64_t* words) {
   return header;
 }
 
-// By four threads, which must stay together.
+// All threads of a warp call this together, and each four neighbouring threads check one header.
 __device__ inline WireFaultKind check_header(const DgcApplyArgs& a, int worker, const uint64_t* hashes) {
   const bool inside = worker < a.workers;
   const int64_t pieces = wire_pieces(a.header.payload_bytes);

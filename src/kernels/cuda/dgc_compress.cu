@@ -1,13 +1,13 @@
-// The DGC step of one worker (kernels/dgc_args.h), all tensors in ONE cooperative launch:
-//   accumulate   one pass over g, u and v, 20 bytes per element (12 without momentum correction); elements that reach a
-//                guess of their tensor's threshold are collected on the way
-//   sort out     which of them are the k largest: a few thousand keys
-//   radix        the tensors where the guess was no good: exact selection over v, 20 more bytes per element
-//   emit         offsets and values into the message, in index order; v and u are corrected
-//   seal         checksum and header
-// The result is the CPU's, bit for bit, whatever the grid, the order of its threads and the guess: k is exact, ties go
-// to the lower index, entries come in index order. |v| is compared by its bits, so non-finite values rank above all
-// others; a NaN travels as 0x7fc00000. Every product-sum is an explicit fma, nothing is flushed to zero.
+// The DGC step of one worker (kernels/dgc_args.h), for all tensors in ONE cooperative launch. Its phases:
+//   accumulate   passes once over g, u and v, 20 bytes per element (12 without momentum correction), and collects the
+//                elements that reach a guess of their tensor's threshold
+//   sort out     finds which bin of magnitudes holds the k-th largest of the collected elements, a few thousand keys
+//   radix        selects exactly over v in the tensors where the guess was no good, with 20 more bytes per element
+//   emit         writes offsets and values into the message, in index order, and sets v (and u) to zero there
+//   seal         writes the checksum and the header
+// The result has the CPU's bits, whatever the grid, the order of its threads and the guess: k is exact, ties go to the
+// lower index, and entries come in index order. |v| is compared by its bits, so non-finite values rank above all
+// others; a NaN travels as 0x7fc00000. Every product-sum is an explicit fma, and nothing is flushed to zero.
 #include <algorithm>
 
 #include "kernels/cuda/dgc_memory.h"

@@ -1,5 +1,5 @@
-// Split and reduce (kernels/dgc_deal.h). Each kernel touches what is sent, and dgc_sum_dealt writes 4 bytes per element
-// of a shard besides. Sums run in worker order without atomics: the same bits as the CPU's.
+// Split and reduce (kernels/dgc_deal.h). Each kernel touches only what is sent, except that dgc_sum_dealt also writes 4
+// bytes per element of a shard. Sums run in worker order and without atomics, so they have the CPU's bits.
 #include <algorithm>
 
 #include "kernels/cuda/dgc_check.cuh"
@@ -23,7 +23,8 @@ __device__ inline unsigned lower_bound(const unsigned* numbers, unsigned n, unsi
   return low;
 }
 
-// One block for each owner reads the whole message. So it takes the entries in their order, and needs no other block.
+// There is one block for each owner. It reads the whole message, so it takes the entries in their order and needs no
+// other block.
 struct DgcDealOut {
   static constexpr const char* kName = "dgc_deal";
   static constexpr int kBlock = kDgcThreads;
@@ -71,7 +72,8 @@ struct DgcDealOut {
   }
 };
 
-// A block has a stretch of the shard to itself, and finds each worker's entries there: they are in order.
+// A block has a stretch of the shard to itself. Each worker's entries are in ascending order, so the block finds those
+// of its stretch by a binary search.
 struct DgcSumDealt {
   static constexpr const char* kName = "dgc_sum_dealt";
   static constexpr int kBlock = kDgcThreads;

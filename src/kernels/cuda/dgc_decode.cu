@@ -1,8 +1,8 @@
-// Canonical messages, made of those that came (kernels/dgc_args.h), in ONE cooperative launch for all workers: the
-// streams of indices are cut into chunks, whose words are counted; then every chunk knows which entry it starts with,
-// and writes its entries and a share of the values; then entries per block become the blocks' ends. The bytes that came
-// may be anything: every loop is bounded by the layout, and what they say is only ever compared, never used as a place,
-// before it is known to fit. The result is the CPU's, bit for bit, also where it is of no use.
+// Turns received messages into canonical ones (kernels/dgc_args.h), in ONE cooperative launch for all workers. The
+// streams of indices are cut into chunks, whose words are counted. Then every chunk knows which entry it starts with,
+// and writes its entries and a share of the values. Finally the numbers of entries per block become the blocks' ends.
+// The received bytes may be anything, so the layout bounds every loop, and a number from a message is used as an index
+// only after it is known to fit. The result has the CPU's bits, also where a message cannot be decoded.
 #include <algorithm>
 
 #include "kernels/cuda/dgc_block.cuh"
@@ -17,13 +17,13 @@ struct DgcDecodeShared {
   unsigned long long entries, elements;
 };
 
-// One chunk of one worker's segment. Every thread has a word of it, or none.
+// One chunk of one worker's segment. Every thread has one word of the chunk, or none.
 struct DgcChunkPart {
   int segment;
   const DgcSegment& s;
   const DgcCode& code;
-  int64_t sum;    // place among the sums of all workers' chunks
-  int64_t chunk;  // of the segment's chunks
+  int64_t sum;    // the chunk's index in DgcDecodeScratch::sums
+  int64_t chunk;  // the chunk's number within the segment
   const std::byte* coded;
   std::byte* payload;
 
@@ -65,8 +65,8 @@ struct DgcChunkPart {
 };
 static_assert(DgcCode::kChunk == kDgcThreads);
 
-// Writes entries of a segment. One that does not fit is dropped; an index outside the tensor is not counted, so the
-// last block's end is not k.
+// Writes entries of a segment. An entry beyond the k-th is dropped. An index outside the tensor is not counted, which
+// shows: the last block's end is then not k.
 class DgcPlacer {
  public:
   __device__ explicit DgcPlacer(const DgcChunkPart& part)
@@ -81,7 +81,8 @@ class DgcPlacer {
     block_ = block;
     ++entries_;
   }
-  // What came since the last call. Neighbours mostly lie in the same block: one addition for all of them.
+  // Counts the entries that were placed since the last call. Neighbouring entries mostly lie in the same block, so one
+  // atomic addition counts all of them.
   __device__ void count() {
     if (entries_ != 0) atomicAdd(&ends_[block_], entries_);
     entries_ = 0;
@@ -107,10 +108,10 @@ __device__ inline void count_chunk(const DgcChunkPart& part, WireIndices indices
   if (threadIdx.x == 0) scratch.sums[part.sum] = {entries, elements};
 }
 
-// What lies before this chunk, in its segment.
+// Returns how many entries and elements the segment's chunks before this one encode.
 __device__ inline DgcChunkSum before_chunk(const DgcChunkPart& part, const DgcDecodeScratch& scratch,
                                            DgcDecodeShared& shared) {
-  __syncthreads();  // whoever still reads those of the chunk before
+  __syncthreads();  // waits for threads that still read the previous chunk's numbers
   if (threadIdx.x == 0) shared.entries = shared.elements = 0;
   __syncthreads();
   DgcChunkSum mine{0, 0};
@@ -162,7 +163,7 @@ __device__ inline void place_words(const DgcChunkPart& part, WireIndices indices
   placer.count();
 }
 
-// As large a share of the segment's values as this chunk is of its words.
+// Decodes this chunk's share of the segment's values, which all chunks share equally.
 __device__ inline void decode_values(const DgcChunkPart& part, WireValues format) {
   const int64_t chunks = DgcCode::chunks_of(part.code.words);
   const float scale = format == WireValues::int8 ? *part.from<float>(part.code.scale_at) : 0.f;
@@ -176,7 +177,8 @@ __device__ inline void decode_values(const DgcChunkPart& part, WireValues format
   }
 }
 
-// The blocks' ends of one worker's segment: copied, or the sums of what was counted.
+// Writes the blocks' ends of one worker's segment: with block16 they are copied from the message, else they are running
+// sums of what was counted.
 __device__ inline void finish_blocks(const DgcDecodeArgs& a, int64_t worker, int segment, DgcShared& shared) {
   const DgcSegment& s = a.table.segments[segment];
   auto* ends =
@@ -215,7 +217,8 @@ struct DgcDecode {
     if (a.control->skip != 0 || a.control->fault.kind != WireFaultKind::none) return;
     const bool counted = indices == WireIndices::run16 || indices == WireIndices::rice;
     const int64_t chunks = a.workers * a.codes.chunks;
-    // The headers are written over below: every message is zeroed, one after another without a gap.
+    // All messages are zeroed as one stretch, because they lie one after another without a gap; copy_headers() then
+    // writes the headers.
     zero_all(reinterpret_cast<unsigned*>(a.messages),
              a.workers * static_cast<int64_t>((kWireHeaderBytes + a.payload_bytes) / 4));
     for (int64_t i = blockIdx.x; i < chunks && counted; i += gridDim.x) {

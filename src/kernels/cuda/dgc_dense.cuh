@@ -1,5 +1,5 @@
-// What travels dense: the step on the sum that comes back is momentum SGD (SgdArgs with a scale of 1), 20 bytes per
-// element.
+// The tensors that travel dense. Their step by the sum that comes back is momentum SGD (SgdArgs with a scale of 1),
+// with 20 bytes of traffic per element.
 #pragma once
 
 #include "kernels/cuda/dgc_block.cuh"
@@ -7,7 +7,7 @@
 
 namespace dgc::cuda {
 
-// Calls body(place in the packed buffer, place in the arena).
+// Calls body(index in the packed buffer, index in the arena) for every element.
 template <typename Body>
 __device__ inline void each_dense(const DgcDense& dense, const Body& body) {
   const int64_t step = int64_t{gridDim.x} * kDgcThreads;

@@ -4,7 +4,7 @@
 
 namespace dgc::cuda {
 
-// Writes entries of one segment's part of a message, and takes what it writes out of v (and u).
+// Writes the entries of one segment's part of a message, and sets v (with factor masking also u) to zero there.
 class DgcEmitter {
  public:
   __device__ DgcEmitter(const DgcCompressArgs& a, const DgcSegment& s)
@@ -15,11 +15,11 @@ class DgcEmitter {
     values_ = reinterpret_cast<float*>(payload + s.values_at);
   }
 
-  // The entry-th of the segment's k entries is the element with this index in the segment.
+  // Writes the segment's element `index` as the segment's entry number `entry`.
   __device__ void emit(unsigned entry, unsigned index) const {
     const float v = v_[index];
     offsets_[entry] = static_cast<uint16_t>(index % kDgcBlock);
-    // A GPU and a CPU make different NaNs: one of them travels.
+    // GPUs and CPUs make different NaNs, so every NaN travels as this one.
     values_[entry] = v == v ? v : __uint_as_float(0x7fc00000u);
     v_[index] = 0;
     if (u_ != nullptr) u_[index] = 0;

@@ -1,7 +1,8 @@
-// The message that travels, made of a canonical one (kernels/dgc_args.h), in ONE cooperative launch: all of it is
-// zeroed and, for int8, each segment's largest magnitude found; then every block of 65,536 elements writes its entries,
-// rounds their values and leaves the rest in v; then the canonical message is sealed again. Only what is sent is
-// touched. The bits are the CPU's: the codes are the same functions (kernels/wire_codes.h).
+// Turns the canonical message into the one that travels (kernels/dgc_args.h), in ONE cooperative launch. First the
+// message that travels is zeroed and, for int8, the largest magnitude of each segment is found. Then every block of
+// 65,536 elements writes its entries, rounds their values and leaves the rounding errors in v. Finally the canonical
+// message gets a new checksum. Only what is sent is touched. The bits are the CPU's, because both backends use the
+// functions of kernels/wire_codes.h.
 #include <algorithm>
 
 #include "kernels/cuda/dgc_memory.h"
@@ -12,14 +13,14 @@
 
 namespace dgc::cuda {
 
-// One block of one segment, in both messages. The canonical one is our own: its indices are sound.
+// One block of one segment, in both messages. The canonical message was made by this process, so its indices are sound.
 struct DgcBlockPart {
   const DgcSegment& s;
   const DgcCode& code;
-  int64_t local;  // of the segment's blocks
+  int64_t local;  // the block's number within the segment
   std::byte* payload;
   std::byte* coded;
-  unsigned begin, end;  // its entries
+  unsigned begin, end;  // the block's entries
 
   __device__ DgcBlockPart(const DgcEncodeArgs& a, int segment, int64_t block)
       : s(a.table.segments[segment]),
@@ -41,11 +42,11 @@ struct DgcBlockPart {
   __device__ unsigned end_of(int64_t b) const { return b < 0 ? 0 : from<const unsigned>(s.block_ends_at)[b]; }
   __device__ unsigned offset(unsigned entry) const { return from<const uint16_t>(s.offsets_at)[entry]; }
 
-  // The element behind the entry before block b's first one.
+  // Returns the index of the element behind the last entry before block b, or 0 if there is no such entry.
   __device__ int64_t next_before(int64_t b) const {
     const unsigned before = end_of(b - 1);
     if (before == 0) return 0;
-    int64_t low = 0, high = b - 1;  // the first block that ends with that entry
+    int64_t low = 0, high = b - 1;  // becomes the block that holds the entry before - 1
     while (low < high) {
       const int64_t middle = (low + high) / 2;
       if (end_of(middle) >= before) {
@@ -56,7 +57,7 @@ struct DgcBlockPart {
     }
     return low * kDgcBlock + offset(before - 1) + 1;
   }
-  // How often kLongRun lies before block b's first entry; within a block no run is so long.
+  // Returns how many words kLongRun stand before block b's first entry. Within a block no run is that long.
   __device__ unsigned long_runs(int64_t b) const {
     if (end_of(b) == end_of(b - 1)) return 0;
     return static_cast<unsigned>((b * kDgcBlock + offset(end_of(b - 1)) - next_before(b)) / kLongRun);
@@ -69,7 +70,7 @@ __device__ inline void put_bits(unsigned* words, uint64_t at, unsigned bits) {
   if (both >> 32 != 0) atomicOr(&words[at / 32 + 1], static_cast<unsigned>(both >> 32));
 }
 
-// By all threads of the block.
+// All threads of the block call this.
 __device__ inline void encode_runs(const DgcBlockPart& part, DgcShared& shared) {
   unsigned before = 0;
   for (int64_t b = threadIdx.x; b < part.local; b += kDgcThreads) before += part.long_runs(b);

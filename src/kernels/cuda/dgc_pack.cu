@@ -1,5 +1,6 @@
-// What travels dense: pack gathers the tensors' gradients into one buffer, 8 bytes per element (in fp16, with what was
-// held back, 14).
+// Packs what travels dense: dgc_pack gathers the tensors' gradients into one buffer, with 8 bytes of traffic per
+// element; dgc_pack_half does so in fp16 and keeps the rounding errors, with 14 bytes. dgc_sum_half adds up the
+// workers' fp16 buffers.
 #include "kernels/cuda/dgc_dense.cuh"
 #include "kernels/cuda/queue.h"
 #include "kernels/wire_codes.h"

@@ -1,7 +1,8 @@
-// Exact selection over v, for the segments whose list of candidates is of no use: in the first steps, when k changes,
-// or when a guess was wrong. The k-th largest magnitude is found 11, 10 and 10 bits at a time by counting, then every
-// strip counts what it will send, and with those counts every strip knows where in the message it writes. All such
-// segments go at once; the phases are separated by grid-wide barriers. Reads v five times.
+// Exact selection over v, for the segments whose list of candidates is of no use, for example in the first steps, when
+// k changes, when k is a large part of the tensor, or when a guess was wrong. The k-th largest magnitude is found by
+// counting its digits of 11, 10 and 10 bits. Then every strip counts what it will send, and these counts say where in
+// the message each strip writes. All such segments are worked on at the same time, with grid-wide barriers between the
+// phases. v is read five times.
 #pragma once
 
 #include "kernels/cuda/dgc_candidates.cuh"
@@ -11,17 +12,17 @@ namespace dgc::cuda {
 struct DgcDigit {
   int shift, bits, first_bin;
 };
-// By value, for a table in memory would be the host's.
+// A function returns the digits, because a table would lie in the host's memory.
 __device__ inline DgcDigit radix_digit(int i) {
   return i == 0 ? DgcDigit{20, 11, 0} : i == 1 ? DgcDigit{10, 10, 2048} : DgcDigit{0, 10, 2048 + 1024};
 }
 
 struct DgcCut {
-  unsigned magnitude;  // of the k-th largest; while digits are missing, their bits are too
+  unsigned magnitude;  // leading bits of the k-th largest magnitude, as many as the counted digits have
   unsigned ties;       // how many elements of exactly that magnitude are among the k, lowest indices first
 };
 
-// From the digits that have been counted.
+// Computes the cut from the first `digits` digits, which have been counted.
 __device__ inline DgcCut radix_cut(const unsigned* histograms, int64_t k, int digits, DgcShared& shared) {
   DgcCut cut{0, static_cast<unsigned>(k)};
   for (int i = 0; i < digits; ++i) {
@@ -33,7 +34,7 @@ __device__ inline DgcCut radix_cut(const unsigned* histograms, int64_t k, int di
   return cut;
 }
 
-// Calls body(segment, its number, block) for every block of every segment that needs the radix selection.
+// Calls body(segment, number of the segment, block) for every block of every segment that needs the radix selection.
 template <typename Body>
 __device__ inline void each_unlisted_block(const DgcTable& table, const DgcCompressScratch& scratch, const Body& body) {
   for (int64_t block = blockIdx.x; block < table.blocks; block += gridDim.x) {
@@ -54,7 +55,7 @@ __device__ inline void count_digit(const DgcCompressArgs& a, const DgcCompressSc
     const int64_t first = (block - s.first_block) * kDgcBlock;
     const auto numel = static_cast<int>(smaller(kDgcBlock, s.numel - first));
     const float* v = a.v + s.offset + first;
-    constexpr int kAtOnce = 8;  // loads under way
+    constexpr int kAtOnce = 8;  // loads that are under way at once
     for (int at = static_cast<int>(threadIdx.x); at < numel; at += kAtOnce * kDgcThreads) {
       unsigned magnitudes[kAtOnce];
 #pragma unroll
@@ -82,9 +83,10 @@ __device__ inline int strip_numel(const DgcSegment& s, int64_t first) {
   return left > 0 ? static_cast<int>(smaller(left, kDgcStrip)) : 0;
 }
 
-// What one strip holds, for every lane of its warp.
+// Counts the elements of a strip that lie above the cut (`first`) and that equal it (`count`), for every lane of the
+// warp.
 __device__ inline DgcStripRecord count_strip(const float* v, int numel, unsigned cut) {
-  unsigned counts = 0;  // at most 512 of each: both in one word
+  unsigned counts = 0;  // both counts in one word; each is at most 512
 #pragma unroll 4
   for (int i = lane(); i < numel; i += 32) {
     const unsigned magnitude = magnitude_bits(v[i]);
@@ -99,7 +101,7 @@ __device__ inline void count_unlisted(const DgcCompressArgs& a, const DgcCompres
   each_unlisted_block(a.table, scratch, [&](const DgcSegment& s, int segment, int64_t block) {
     const unsigned* histograms = scratch.radix_histogram + segment * int64_t{kDgcRadixBins};
     const DgcCut cut = radix_cut(histograms, s.k, 3, shared);
-    unsigned above_in_block = 0, equal_in_block = 0;  // on lane 0 of each warp
+    unsigned above_in_block = 0, equal_in_block = 0;  // counted by lane 0 of each warp
     for (int strip = warp(); strip < kDgcStrips; strip += kDgcWarps) {
       const int64_t first = (block - s.first_block) * kDgcBlock + strip * kDgcStrip;
       const DgcStripRecord record = count_strip(a.v + s.offset + first, strip_numel(s, first), cut.magnitude);
@@ -125,7 +127,8 @@ __device__ inline void emit_unlisted_block(const DgcCompressArgs& a, const DgcCo
   }
   before = {block_sum(before.above, shared), block_sum(before.equal, shared)};
 
-  // Per strip: what comes before it, in the whole segment.
+  // For each strip, strip_first becomes the number of elements above the cut, and strip_end the number of elements
+  // equal to it, that lie before the strip in the segment.
   DgcStripRecord mine{0, 0};
   if (threadIdx.x < kDgcStrips) mine = scratch.strips[block * kDgcStrips + threadIdx.x];
   const DgcScan above = block_scan(mine.first, shared), equal = block_scan(mine.count, shared);
@@ -164,7 +167,7 @@ __device__ inline void emit_unlisted_block(const DgcCompressArgs& a, const DgcCo
     emitter.end_block(local, before.above + above.total + (ties < cut.ties ? ties : cut.ties));
     if (local == 0) remember(a.guesses[segment], s, __uint_as_float(cut.magnitude), DgcGuess{}.tail, false);
   }
-  __syncthreads();  // before the next block's strips take the place of these
+  __syncthreads();  // before the next block overwrites strip_first and strip_end
 }
 
 }  // namespace dgc::cuda

@@ -1,5 +1,5 @@
-// A message as dense numbers (kernels/dgc_args.h): every block of 65,536 elements becomes zero and then takes its
-// entries, in one launch; 4 bytes written per element.
+// Writes a message as dense numbers (kernels/dgc_args.h), in one launch: every block of 65,536 elements becomes zero
+// and then gets its entries. 4 bytes are written per element.
 #include "kernels/cuda/dgc_check.cuh"
 #include "kernels/cuda/queue.h"
 
@@ -22,7 +22,7 @@ struct DgcScatter {
       __syncthreads();
       const DgcEntries e(a.message + kWireHeaderBytes, s, local);
       for (unsigned i = e.begin + threadIdx.x; i < e.end; i += kDgcThreads) {
-        dense[e.offsets[i]] = 0.f + e.values[i];  // not -0
+        dense[e.offsets[i]] = 0.f + e.values[i];  // -0 becomes 0
       }
     }
   }

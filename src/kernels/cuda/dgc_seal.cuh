@@ -1,5 +1,5 @@
-// The checksum of a message (tensor/wire_types.h): XXH64 of every piece of the payload, many at once, then of the
-// header and those hashes.
+// The checksum of a message (tensor/wire_types.h): every piece of the payload is hashed by XXH64, many pieces at once,
+// and the checksum is the XXH64 of the header and of these hashes.
 #pragma once
 
 #include "kernels/cuda/dgc_block.cuh"

@@ -1,6 +1,7 @@
-// y = x * keep / (1 - p), keep from Philox: no mask is stored, and the same op on dy is the gradient. Each element is
-// read and written once; y may be x. A thread takes the four elements that share a Philox block, wherever the stream
-// starts, so the mask of an element depends on its number in the stream alone. The same bits as the CPU's in fp32.
+// y = x * keep / (1 - p). `keep` comes from Philox, so no mask is stored, and the same op on dy is the gradient. Each
+// element is read and written once; y may be x. A thread takes the four elements that share a Philox block, wherever
+// the stream starts, so an element's mask depends only on the element's number in the stream. In fp32 the result has
+// the CPU's bits.
 #include <cmath>
 
 #include "kernels/cuda/dispatch.h"
@@ -17,7 +18,7 @@ struct Dropout {
     const T* x;
     T* y;
     int64_t n;
-    uint32_t threshold;  // of 24 bits: below it an element is dropped
+    uint32_t threshold;  // an element whose 24 random bits are below this is dropped
     float gain;
     uint64_t seed, stream, per_step, first;
     const StepControl* control;
@@ -50,7 +51,7 @@ using namespace cuda;
 void KernelBackend::dropout_forward(const DropoutArgs& args, ConstView x, View y) {
   Queue queue(*this);
   dispatch(y.dtype, [&]<typename T>() {
-    // The stream may start anywhere within a Philox block: up to three more elements to cover.
+    // The stream may start anywhere within a Philox block, so up to three more elements are covered.
     const int64_t blocks = args.numel == 0 ? 0 : elementwise_blocks(args.numel + 3, 4);
     queue.run<Dropout<T>>(blocks, {.x = pointer<T>(x),
                                    .y = pointer<T>(y),

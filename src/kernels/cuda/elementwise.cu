@@ -1,5 +1,6 @@
 // y = f(x) element by element: sums, activations and their derivatives, conversions. Each element is read once and
-// written once; y may be x, dx may be dy. Arithmetic is in fp32, rounded to T at the end. A NaN stays a NaN.
+// written once; y may be x, dx may be dy. Arithmetic is in fp32, rounded to T at the end. In sums, activations and
+// conversions a NaN stays a NaN.
 #include <type_traits>
 
 #include "kernels/cuda/dispatch.h"
@@ -162,7 +163,7 @@ void KernelBackend::activation_backward(Activation kind, ConstView y, ConstView 
   });
 }
 
-// Four elements at a time: a pack of the widest type there is.
+// A thread takes four elements at a time, which are 16 bytes of the widest type.
 void KernelBackend::convert(ConstView x, View y) {
   Queue queue(*this);
   if (x.dtype == y.dtype) return queue.device().copy(y.data, x.data, y.bytes());

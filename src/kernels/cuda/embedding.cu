@@ -1,8 +1,9 @@
-// Rows of a table by token, and the gradient on the way back. The gradient has no atomics: a block per position finds
-// out whether its token came before; if not, it alone adds all positions of that token, in order, to the table's row.
-// The same bits as on the CPU. Every block reads the tokens once, 4 bytes for each row; rows of the table that no token
-// names are not touched. A token that is not in the table makes its row of y NaN, so that the step is skipped and
-// reported: the host cannot look without waiting.
+// Rows of a table by token, and the gradient of the table. The gradient needs no atomics: there is one block per
+// position, which finds out whether its token came at an earlier position. If not, the block alone adds all positions
+// of that token, in order, to the table's row. The result has the CPU's bits. Every block reads the tokens at most
+// once, 4 bytes for each position; rows of the table that no token names are not touched. A token that is not in the
+// table makes its row of y NaN, so that the step is skipped and reported, because the host cannot look at tokens
+// without waiting.
 #include "kernels/cuda/dispatch.h"
 #include "kernels/cuda/queue.h"
 
@@ -47,10 +48,10 @@ struct EmbeddingBackward {
     float* dtable;
   };
   struct Shared {
-    unsigned same[kWarps];  // which of kBlock positions have the block's token
+    unsigned same[kWarps];  // bits: which of kBlock positions have the block's token
   };
 
-  // For kBlock positions from `first` on.
+  // Finds which of the kBlock positions from `first` on have the block's token.
   __device__ static void look(const Args& a, Shared& s, int64_t first, int token) {
     const int me = static_cast<int>(threadIdx.x);
     const int64_t position = first + me;
@@ -59,7 +60,7 @@ struct EmbeddingBackward {
     __syncthreads();
   }
 
-  // The first of them; kBlock where there is none.
+  // Returns the first of the positions that look() found, or kBlock if there is none.
   __device__ static int first_of(const Shared& s) {
     for (int w = 0; w < kWarps; ++w) {
       if (s.same[w] != 0) return w * 32 + __ffs(static_cast<int>(s.same[w])) - 1;
@@ -74,7 +75,7 @@ struct EmbeddingBackward {
     for (int64_t first = 0; first < a.size.rows; first += kBlock) {
       look(a, s, first, token);
       const int found = first_of(s);
-      if (found < kBlock && first + found < mine) return;  // that block does it; all threads see the same
+      if (found < kBlock && first + found < mine) return;  // that position's block adds them; all threads return
       for (int64_t c = threadIdx.x; c < a.size.width && found < kBlock; c += kBlock) {
         float& to = a.dtable[token * a.size.width + c];
         float sum = to;

@@ -8,8 +8,8 @@ namespace dgc {
 namespace cuda {
 namespace {
 
-constexpr int kRunsBefore = 2;     // the first allocates and sets libraries up, the second shows that it is over
-constexpr size_t kMostGraphs = 8;  // training, evaluation, and their last, shorter batches
+constexpr int kRunsBefore = 2;     // the first run allocates and sets libraries up, the second is a reserve
+constexpr size_t kMostGraphs = 8;  // training uses one or two keys for each sparsity
 
 }  // namespace
 
@@ -63,7 +63,7 @@ void Graphs::run(uint64_t key, const std::function<void()>& body) {
     ++recording.runs;
     return;
   }
-  // Scratch that has moved since is where the graph no longer looks.
+  // An allocation since the recording may have moved scratch memory, whose old address the graph holds.
   if (recording.graph == nullptr || recording.allocations != device_.allocations()) record(recording, body);
   const NvtxRange range("recorded");
   check(cudaGraphLaunch(recording.graph, device_.stream()), "cudaGraphLaunch");

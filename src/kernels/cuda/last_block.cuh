@@ -4,10 +4,10 @@
 
 namespace dgc::cuda {
 
-// Lets the block that finishes last put together what all have written, in a fixed order: a reduction in one launch,
-// deterministic, without float atomics. `ticket` is a counter in device memory that is 0 between launches. True for all
-// threads of the last of `blocks` blocks, which then see everything that the others wrote before they asked.
-// Every thread of every block calls this once; `is_last` is the block's shared memory.
+// Lets the block that finishes last join what all blocks have written, in a fixed order. So a reduction takes one
+// launch, is deterministic and needs no float atomics. `ticket` is a counter in device memory that is 0 between
+// launches. Returns true for all threads of the last of `blocks` blocks, which then see everything that the other
+// blocks wrote before their calls. Every thread of every block calls this once; `is_last` is the block's shared memory.
 __device__ inline bool last_block(unsigned* ticket, unsigned blocks, bool& is_last) {
   __threadfence();  // before the ticket, so that a block that sees the ticket sees the results
   __syncthreads();
@@ -20,7 +20,7 @@ __device__ inline bool last_block(unsigned* ticket, unsigned blocks, bool& is_la
   return is_last;
 }
 
-// How many counters a backend keeps. That is enough for 32 times as many channels of a batch normalisation.
+// The number of counters that a backend keeps, which is enough for batch normalisation of 32 times as many channels.
 inline constexpr int kTickets = 4096;
 
 }  // namespace dgc::cuda

@@ -9,12 +9,12 @@
 namespace dgc::cuda {
 namespace {
 
-// What cuBLAS takes by itself on the largest GPUs. Handed over by us it is the same memory in every call, so that a
-// recorded step finds it where it was.
+// The size that cuBLAS itself allocates on the largest GPUs. A workspace of ours is the same memory in every call, so
+// that a recorded step finds it where it was.
 constexpr size_t kBlasWorkspace = size_t{32} << 20;
 
 // cuDNN's LSTM runs products on streams of its own. With cuBLAS's usual pool of workspaces there, results may differ in
-// the last bits from run to run; NVIDIA's remedy is a pool of fixed size, asked for in this variable.
+// the last bits from run to run. NVIDIA's remedy is a pool of fixed size, which this variable asks for.
 void ask_for_same_bits() {
   static std::once_flag once;
   std::call_once(once, [] { setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:2", 0); });
@@ -54,7 +54,7 @@ cublasHandle_t Libraries::blas() {
     check(cublasSetStream(blas_, device_->stream()), "cublasSetStream");
     blas_workspace_ = Buffer(device_, kBlasWorkspace, MemoryUse::scratch);
     check(cublasSetWorkspace(blas_, blas_workspace_.data(), kBlasWorkspace), "cublasSetWorkspace");
-    // 16-bit products are summed in fp32 to the end, also where that end is between two blocks.
+    // 16-bit products are summed in fp32 throughout, also where the sums of several blocks are joined.
     const auto mode = static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
     check(cublasSetMathMode(blas_, mode), "cublasSetMathMode");
   }

@@ -1,5 +1,6 @@
-// Matrix products by cuBLAS, summed in fp32. It counts by columns: our row-major [r, c] is its c x r matrix. With
-// 16-bit activations the weights are rounded to their type first; gradients of weights stay fp32 throughout.
+// Matrix products by cuBLAS, summed in fp32. cuBLAS stores matrices by columns, so our row-major [r, c] is a c x r
+// matrix to cuBLAS. With 16-bit activations the weights are rounded to the activations' type first; gradients of
+// weights are fp32 throughout.
 #include "kernels/cuda/cuda_backend.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/weights.h"
@@ -28,7 +29,7 @@ struct Product {
     const auto compute =
         type == DType::f32 && math == Fp32Math::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     const auto operation = [](const BlasFactor& f) { return f.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
-    // By columns the product reads c^T = b^T a^T, and each matrix lies there transposed already.
+    // cuBLAS computes c^T = b^T a^T: a row-major matrix that is read by columns is the transpose.
     cuda::check(
         cublasGemmEx(blas, operation(b), operation(a), to_int(n), to_int(m), to_int(k), &one, b.data,
                      cuda::blas_type(type), to_int(b.row_length), a.data, cuda::blas_type(type), to_int(a.row_length),
@@ -39,7 +40,7 @@ struct Product {
 
 }  // namespace
 
-// The weights in the type of the activations: where they are, or a copy in the workspace.
+// Returns the weights in the type of the activations: the weights themselves in fp32, else a copy in the workspace.
 const void* CudaBackend::weights_as(DType type, ConstView w) {
   if (type == DType::f32) return w.data;
   const View copy{workspace(static_cast<size_t>(w.numel()) * dtype_size(type)), w.shape, type};

@@ -1,16 +1,17 @@
 // Local response normalisation across channels (LrnArgs). With s_c = k + alpha / size * (sum of x^2 over c's window):
 //   y_c  = x_c * s_c^-beta
 //   dx_c = dy_c * s_c^-beta - 2 alpha beta / size * x_c * sum over the windows that hold c of dy_j x_j s_j^(-beta - 1)
-// The window of c is [c - size / 2, c + (size - 1) / 2]. A thread takes one element; its neighbours come from the
-// cache, in backward what they contribute from shared memory. Sums in fp32, made afresh for each element, channel after
-// channel: with beta = 3/4 (square roots only) fp32 gets the CPU's bits. A NaN spreads over its window.
+// The window of c is [c - size / 2, c + (size - 1) / 2]. A thread takes one element. It reads the neighbours from the
+// cache and, in backward, their terms of the sum from shared memory. Sums are fp32 and are made afresh for each
+// element, channel after channel: with beta = 3/4 (square roots only) the result has the CPU's bits in fp32. A NaN
+// spreads over its window.
 #include "kernels/cuda/dispatch.h"
 #include "kernels/cuda/queue.h"
 
 namespace dgc::cuda {
 
 inline constexpr int kLrnBlock = 256;
-inline constexpr int kLrnWindow = 129;  // channels; the largest that backward has shared memory for
+inline constexpr int kLrnWindow = 129;  // channels of the largest window; backward has shared memory for no more
 
 struct LrnShape {
   int64_t n;  // elements
@@ -65,14 +66,14 @@ struct LrnBackward {
     const T* dy;
     T* dx;
   };
-  struct Shared {  // of the block's elements and half a window on either side
+  struct Shared {  // for the block's elements and half a window on either side
     float power[kLrnBlock + kLrnWindow - 1];
     float part[kLrnBlock + kLrnWindow - 1];  // dy x s^(-beta - 1)
   };
 
   __device__ static void run(const Args& a, Shared& s) {
     const LrnShape& shape = a.shape;
-    const int before = (shape.size - 1) / 2, behind = shape.size / 2;  // mirrored: the windows that hold an element
+    const int before = (shape.size - 1) / 2, behind = shape.size / 2;  // channels whose windows hold an element
     const int64_t first = int64_t{blockIdx.x} * kBlock;
     for (int at = static_cast<int>(threadIdx.x); at < kBlock + shape.size - 1; at += kBlock) {
       const int64_t i = first - before + at;
@@ -120,7 +121,7 @@ void KernelBackend::lrn_forward(const LrnArgs& args, ConstView x, View y) {
   });
 }
 
-// dx must not be dy or x: neighbouring blocks read both.
+// dx must not be dy or x, because neighbouring blocks read both.
 void KernelBackend::lrn_backward(const LrnArgs& args, ConstView x, ConstView dy, View dx) {
   Queue queue(*this);
   const LrnShape shape = lrn_shape(args);

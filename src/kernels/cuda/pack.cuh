@@ -4,9 +4,9 @@
 
 namespace dgc::cuda {
 
-// Elements that travel in one load or store. Bodies work on V of them, where V is 1 or kPack<T>: 16 bytes, the widest
-// access there is. Memory of a wide access must be aligned to its size; the host side decides (aligned() in
-// dispatch.h).
+// The number of elements in a load or store of 16 bytes, which is the widest access. Kernel bodies take V elements at a
+// time, where V is 1 or a pack of at most kPack<T> elements. The memory of a pack must be aligned to the size of the
+// pack, which the host side checks (aligned() in dispatch.h).
 template <typename T>
 inline constexpr int kPack = static_cast<int>(16 / sizeof(T));
 
@@ -41,7 +41,8 @@ __device__ inline void load(const T* from, float (&to)[V]) {
   unpack<T, V>(load_pack<V>(from), to);
 }
 
-// One access: of a copied struct the compiler would make several stores where it cannot see its alignment.
+// Stores a pack in one access. The compiler would make several stores of a copied struct where it cannot see the
+// struct's alignment.
 template <int V, typename T>
 __device__ inline void store_pack(const Pack<T, V>& pack, T* to) {
   if constexpr (sizeof pack == 16) {
@@ -63,7 +64,7 @@ __device__ inline void store(const float (&from)[V], T* to) {
   store_pack<V>(pack, to);
 }
 
-// V fp32 numbers that need not be aligned: parameters and statistics of neighbouring channels.
+// Loads V fp32 numbers that need not be aligned: parameters or statistics of neighbouring channels.
 template <int V>
 __device__ inline void load_floats(const float* from, float (&to)[V]) {
 #pragma unroll

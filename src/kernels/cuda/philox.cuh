@@ -4,7 +4,7 @@
 
 namespace dgc::cuda {
 
-// Block `counter` of the random stream: the numbers of tensor/rng.h, bit for bit.
+// Computes block `counter` of the random stream: the numbers of tensor/rng.h, bit for bit.
 __device__ inline void philox(uint64_t seed, uint64_t stream, uint64_t counter, uint32_t (&numbers)[4]) {
   uint32_t c0 = static_cast<uint32_t>(counter), c1 = static_cast<uint32_t>(counter >> 32);
   uint32_t c2 = static_cast<uint32_t>(stream), c3 = static_cast<uint32_t>(stream >> 32);

@@ -1,7 +1,7 @@
-// Pooling over windows. Forward reads each window once (its overlaps from the cache) and writes one output, for max
-// also which tap won: 16 bits per output. Backward gathers: each input pixel adds up the outputs whose windows hold it,
-// in the order of the outputs, so there are no atomics and fp32 gets the CPU's bits. Sums in fp32. Of equal values the
-// first tap wins; a NaN wins and stays.
+// Pooling over windows. Forward reads each window once (where windows overlap, from the cache) and writes one output
+// and, for max, which tap of the window was the largest, in 16 bits per output. Backward gathers: each input pixel adds
+// up the outputs whose windows hold the pixel, in the order of the outputs, so there are no atomics and the result has
+// the CPU's bits in fp32. Sums run in fp32. Of equal values the first tap wins; a NaN wins over every number.
 #include <algorithm>
 
 #include "kernels/cuda/dispatch.h"
@@ -9,16 +9,16 @@
 
 namespace dgc::cuda {
 
-// PoolArgs in the width that divides well: packs are counted in 32 bits.
+// PoolArgs in 32-bit numbers, whose divisions are fast; packs are counted in 32 bits too.
 struct PoolSize {
   bool max;
-  unsigned packs;    // of input or output, whatever a thread takes one of
+  unsigned packs;    // packs of the output in forward, of the input in backward; a thread takes one
   unsigned vectors;  // packs of a pixel
   int in_h, in_w, out_h, out_w, channels;
   int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w;
 };
 
-// Takes the last axis off an index: what is left of `rest` counts the outer ones.
+// Returns the index along the last axis. `rest` then counts the outer axes.
 __device__ inline int last_axis(unsigned& rest, unsigned size) {
   const unsigned at = rest % size;
   rest /= size;
@@ -31,7 +31,7 @@ struct PoolForward {
   static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     PoolSize size;
-    float share;  // of one tap in an average
+    float share;  // weight of one tap in an average
     const T* x;
     T* y;
     uint16_t* saved;  // may be null
@@ -88,7 +88,7 @@ struct PoolBackward {
   };
   using Shared = NoShared;
 
-  // The first window that holds pixel `at`, counted with its padding.
+  // The first window that holds pixel `at`, where `at` counts from the start of the padding.
   __device__ static int first_window(int at, int kernel, int stride) {
     return at < kernel ? 0 : (at - kernel) / stride + 1;
   }
@@ -125,7 +125,7 @@ struct PoolBackward {
   }
 };
 
-// `pixels`: of all images, on the side that threads take packs of.
+// `pixels` is the number of pixels of all images: of the output in forward, of the input in backward.
 inline PoolSize pool_size(const PoolArgs& a, int64_t pixels, int v) {
   const int64_t packs = pixels * a.channels / v;
   DGC_CHECK(packs < int64_t{1} << 31, "an image batch of at most 2^31 packs");

@@ -1,6 +1,7 @@
-// Ops that move elements: the option-A shortcut and flatten (any type: only its size matters), and the global mean,
-// which is summed in fp32, row after row, as on the CPU. Each output element is written once, each input element read
-// once (the shortcut skips those it drops). Gradients gather: no atomics.
+// Ops that move elements: the option-A shortcut and flatten (of any type, since only the type's size matters), and the
+// global mean, which is summed in fp32, row after row, as on the CPU. Each output element is written once and each
+// input element is read at most once, except that the gradient of the mean reads dy for every pixel. Gradients gather,
+// so they need no atomics.
 #include "kernels/cuda/dispatch.h"
 #include "kernels/cuda/queue.h"
 
@@ -105,8 +106,8 @@ struct ShortcutBackward {
   }
 };
 
-// y [columns, rows] = x [rows, columns] for each image of a batch, square by square through shared memory, so that both
-// sides are read and written along their rows.
+// y [columns, rows] = x [rows, columns] for each image of a batch. Squares pass through shared memory, so that x is
+// read and y is written along rows.
 template <typename T>
 struct Transpose {
   static constexpr const char* kName = "transpose";
@@ -119,7 +120,7 @@ struct Transpose {
     T* y;
   };
   struct Shared {
-    T square[kSide][kSide + 1];  // one more: a column then meets every bank once
+    T square[kSide][kSide + 1];  // one column more, so that the elements of a column lie in different banks
   };
 
   __device__ static void run(const Args& a, Shared& s) {

@@ -1,8 +1,9 @@
-// Recurrent layers by cuDNN, each in one direction and over all steps: where sequences have lengths of their own, masks
-// around it see to them, since cuDNN wants lengths on the host. Its weight space is the parameters themselves where
-// they lie as cuDNN wants them (rnn_cache.h), and its gradients are then added to ours in place; elsewhere, and in 16
-// bits, each call copies them there and back. The state is fp32 with us and of the activations' type with cuDNN, which
-// loses nothing: it was of that type before.
+// Recurrent layers by cuDNN, each in one direction and over all steps. cuDNN wants the lengths of sequences on the
+// host, so masks around the layer serve sequences of different lengths. cuDNN's weight space is the parameters
+// themselves where they lie as cuDNN wants them (rnn_cache.h), and cuDNN then adds its gradients to ours in place.
+// Elsewhere, and in 16 bits, each call copies the weights to a weight space and adds the gradients from one. Our state
+// is fp32 and cuDNN's is of the activations' type. The conversion loses nothing, because the numbers come from cuDNN in
+// that type.
 #include <algorithm>
 
 #include "kernels/cuda/cuda_backend.h"
@@ -24,7 +25,7 @@ RnnPointers pointers(const RnnGradients& d) {
   return {pointer(d.w_ih), pointer(d.w_hh), pointer(d.b_ih), pointer(d.b_hh)};
 }
 
-// Stretches of memory, one after the other, each 256-byte aligned.
+// Hands out stretches of memory, one behind the other, each aligned to 256 bytes.
 class Stretches {
  public:
   explicit Stretches(std::byte* memory) : memory_(memory) {}
@@ -38,7 +39,7 @@ class Stretches {
   std::byte* memory_;
 };
 
-// What forward leaves for backward: cuDNN's reserve, then the state before the first step.
+// The size of what forward keeps for backward: cuDNN's reserve, then the state before the first step.
 size_t saved_bytes(const PreparedRnn& rnn, const RnnArgs& a, DType type) {
   return aligned_bytes(rnn.reserve_bytes) +
          2 * aligned_bytes(static_cast<size_t>(a.batch * a.hidden) * dtype_size(type));
@@ -58,7 +59,7 @@ void copy_weights(Backend& backend, const PreparedRnn& rnn, const RnnPointers& f
 
 }  // namespace
 
-// An executor asks before it is known in which type: enough for any.
+// An executor asks before the type of the activations is known, so the size is enough for any type.
 size_t CudaBackend::rnn_saved_bytes(const RnnArgs& args) {
   size_t most = 0;
   for (const DType type : {DType::f32, DType::f16}) {
@@ -127,7 +128,7 @@ void CudaBackend::rnn_backward(const RnnArgs& a, ConstView x, const RnnWeights& 
     weights = copy;
   }
   void* const to_dx = dx ? dx.data : scratch.take(dx_bytes);
-  // cuDNN adds: to the arena's gradients themselves, or to zeros that are then added to them.
+  // cuDNN adds to the arena's gradients themselves, or to zeros, which are then added to the arena's gradients.
   std::byte* copy = nullptr;
   void* gradients = const_cast<float*>(rnn.weight_space(pointers(d)));
   if (gradients == nullptr) {
@@ -147,7 +148,7 @@ void CudaBackend::rnn_backward(const RnnArgs& a, ConstView x, const RnnWeights& 
   if (copy == nullptr) return;
   for (const PreparedRnn::Piece& piece : rnn.pieces) {
     float* const to = const_cast<float*>(pointers(d)[piece.tensor]) + piece.from;
-    const Conv2dArgs plain{.in_c = piece.numel, .out_c = 1};  // one row of weights has the same order everywhere
+    const Conv2dArgs plain{.in_c = piece.numel, .out_c = 1};  // a row of weights has the same order in both layouts
     cuda::add_filter(*this, plain, type, piece_of(copy, piece, type).data, {to, {piece.numel}});
   }
 }

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kWeightIh = 0, kWeightHh = 1, kBiasIh = 2, kBiasHh = 3;
 
-// All of them as RnnArgs has them: cuDNN's GRU resets after the product too.
+// cuDNN defines all cells as RnnArgs does; its GRU, too, resets after the recurrent product.
 cudnnRNNMode_t cell_mode(RnnCell cell) {
   switch (cell) {
     case RnnCell::lstm:
@@ -68,8 +68,8 @@ void PreparedRnn::describe(cudnnHandle_t dnn, const RnnKey& key, Fp32Math math) 
   check(cudnnCreateTensorDescriptor(&matrix_), "cudnnCreateTensorDescriptor");
   check(cudnnCreateTensorDescriptor(&bias_), "cudnnCreateTensorDescriptor");
   check(cudnnSetDropoutDescriptor(dropout_, dnn, 0, nullptr, 0, 0), "cudnnSetDropoutDescriptor");
-  // The standard algorithm, one product after the other: the others keep weights in registers or shared memory across
-  // steps, and only where they fit.
+  // The standard algorithm takes one product after the other. The other algorithms keep weights in registers or shared
+  // memory across steps, which works only where the weights fit.
   check(cudnnSetRNNDescriptor_v8(rnn, CUDNN_RNN_ALGO_STANDARD, cell_mode(a.cell),
                                  a.biases ? CUDNN_RNN_DOUBLE_BIAS : CUDNN_RNN_NO_BIAS, CUDNN_UNIDIRECTIONAL,
                                  CUDNN_LINEAR_INPUT, type, CUDNN_DATA_FLOAT, math_type(key.type, math), in, hidden,
@@ -88,7 +88,7 @@ void PreparedRnn::describe(cudnnHandle_t dnn, const RnnKey& key, Fp32Math math) 
   lengths.device().copy_in(lengths.data(), all_steps.data(), lengths.bytes());
 }
 
-// cuDNN counts matrices as PyTorch does: of the input for each gate, then of the state.
+// cuDNN numbers the matrices in PyTorch's order: those for the input, one per gate, then those for the state.
 void PreparedRnn::find_pieces(cudnnHandle_t dnn, const std::shared_ptr<Device>& device, const RnnKey& key) {
   const Buffer space(device, weight_bytes);  // only its address counts
   const int64_t hidden = key.args.hidden, gates = key.args.gates() / hidden;

@@ -1,7 +1,7 @@
 // Padded sequences (SequenceArgs): masking, reversing, the change between the layouts of images and of recurrent
-// layers, and the lookahead convolution. Each reads what it needs once and writes every element of y once; lengths come
-// from the device, so that a recorded step serves batches of any lengths. The first three only move elements, of any
-// type of their size.
+// layers, and the lookahead convolution. Every element of y is written once. The first three only move elements, of any
+// type of their size, and read each at most once. Lengths come from the device, so that a recorded step serves batches
+// of any lengths.
 #include "kernels/cuda/dispatch.h"
 #include "kernels/cuda/queue.h"
 #include "kernels/cuda/sequence_steps.cuh"
@@ -74,8 +74,8 @@ struct SwapAxes {
   }
 };
 
-// y[t] = sum of w[k] * x[t + k * kDirection] over the steps that there are: the output looks at what comes later, the
-// gradient of its input at what came before.
+// y[t] = sum of w[k] * x[t + k * kDirection] over the steps that exist. The output looks at later steps (kLater), the
+// gradient of the input at earlier ones (kEarlier).
 inline constexpr int kLater = 1, kEarlier = -1;
 template <typename T, int kDirection>
 struct LookaheadSum {
@@ -101,8 +101,8 @@ struct LookaheadSum {
   }
 };
 
-// A thread per weight walks over all steps: neighbouring threads have neighbouring channels, so that a warp reads
-// lines.
+// There is one thread per weight, which walks over all steps. Neighbouring threads have neighbouring channels, so that
+// a warp reads whole lines.
 template <typename T>
 struct LookaheadWeights {
   static constexpr const char* kName = "lookahead_backward_weights";

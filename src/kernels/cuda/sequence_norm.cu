@@ -1,7 +1,7 @@
-// Batch normalisation over the valid steps of padded sequences: forward three launches (mean, squares about it, apply),
-// backward two (sums, apply). x is read three times forward and twice backward, dy twice; y and dx are written once.
-// Sums are taken in fp32 by a thread and over a tile, in double over tiles, always in the same order. How many rows are
-// valid the device finds out for itself. saved: mean, 1 / sqrt(var + eps).
+// Batch normalisation over the valid steps of padded sequences. Forward takes three launches (mean, squares about the
+// mean, apply) and backward two (sums, apply). x is read three times in forward and twice in backward, dy twice; y and
+// dx are written once. Sums are taken in fp32 by a thread and over a tile, and in double over tiles, always in the same
+// order. The device itself counts the valid rows. `saved` holds the mean, then 1 / sqrt(var + eps).
 #include "kernels/cuda/column_tiles.cuh"
 #include "kernels/cuda/dispatch.h"
 #include "kernels/cuda/queue.h"
@@ -23,7 +23,8 @@ struct NormRows {
   }
 };
 
-// What is summed, two numbers for each channel, and what is made of the sums over n rows.
+// Each of the three structs SumOfRows, SquaresOfRows and GradientsOfRows says what is summed, at most two numbers per
+// channel, and what is made of the sums over n rows.
 template <typename T>
 struct SumOfRows {
   static constexpr const char* kName = "sequence_norm_mean";
@@ -187,7 +188,7 @@ inline int64_t norm_elements(const SequenceNormArgs& args) {
   return args.sequences.steps * args.sequences.streams * args.sequences.width;
 }
 
-// About two blocks to a multiprocessor, so that there are few tiles to put together.
+// About two blocks per multiprocessor, so that there are few tiles to join.
 template <typename T>
 ColumnTiles norm_tiles(const Queue& queue, const SequenceNormArgs& args) {
   return column_tiles(norm_elements(args) / args.channels, args.channels, 1, sizeof(T),

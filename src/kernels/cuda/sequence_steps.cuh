@@ -11,7 +11,7 @@ __device__ inline int64_t valid_steps(const SequenceArgs& a, int length) {
   return steps < a.steps ? steps : a.steps;
 }
 
-// A step of a stream, and its number as steps of streams lie in memory.
+// A step of a stream. frame_at() gives the place of the step in memory, counted in steps; frame_place() is the inverse.
 struct FramePlace {
   int64_t stream, step;
 };

@@ -1,5 +1,5 @@
-// Dense momentum SGD (SgdArgs): reads g, m and w, writes m and w, 20 bytes per parameter. The learning rate, whether to
-// skip and the gradient's scale come from device memory.
+// Dense momentum SGD (SgdArgs): reads g, m and w and writes m and w, 20 bytes per parameter. The learning rate, the
+// skip flag and the gradient's scale come from device memory.
 #include "kernels/cuda/dispatch.h"
 #include "kernels/cuda/queue.h"
 #include "kernels/cuda/sgd_rule.cuh"

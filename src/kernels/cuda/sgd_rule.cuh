@@ -1,5 +1,5 @@
-// Momentum SGD on one element (SgdArgs). The roundings are part of the definition, and the same as the CPU's: the
-// product with the scale is rounded on its own, every other one is fused into the sum that it feeds.
+// Momentum SGD on one element (SgdArgs). The roundings are part of the definition and the same as the CPU's: the
+// product with the scale is rounded on its own, and every other product is fused into the sum that it feeds.
 #pragma once
 
 #include "kernels/cuda/model.h"

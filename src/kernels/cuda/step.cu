@@ -1,5 +1,6 @@
-// The step as a whole: what is decided once per step, from and into device memory, so that the host never waits. A few
-// numbers each, in the CPU's own order of operations: the same bits. Every operation rounds on its own (--fmad=false).
+// What is decided once per step. The numbers are read from and written to device memory, so that the host never waits.
+// Each kernel works on a few numbers, in the CPU's order of operations and with every operation rounded on its own
+// (--fmad=false), so the results have the CPU's bits.
 #include <span>
 
 #include "kernels/cuda/dispatch.h"
@@ -37,7 +38,7 @@ struct BeginStep {
   }
 };
 
-// One thread: the sum over workers has an order.
+// There is only one thread, because the sum over workers has a fixed order.
 struct JudgeStep {
   static constexpr const char* kName = "judge_step";
   static constexpr int kBlock = 1;

@@ -4,11 +4,12 @@
 
 namespace dgc::cuda {
 
-// A cooperative launch waits until all of its blocks find room at once. As many as the GPU holds would wait for the
-// owner's kernels to leave it empty, and then keep the next ones away: nothing would run beside anything. One block per
-// multiprocessor finds room wherever a kernel of the owner's leaves some, and still draws on the whole GPU's bandwidth.
-// It never waits for ever: what is on the GPU ends by itself, but for NCCL's kernels, of which one at most is there,
-// and what it waits for is the other ranks' compression, not this one's. The best number has yet to be measured.
+// A cooperative launch waits until all of its blocks find room at once. A launch of as many blocks as the GPU holds
+// would wait until the owner's kernels leave the GPU empty, and would then keep the owner's next kernels away, so that
+// nothing would overlap. One block per multiprocessor finds room wherever a kernel of the owner leaves some, and still
+// draws on the whole GPU's bandwidth. Such a launch does not wait for ever. The kernels on the GPU end by themselves,
+// except for NCCL's. At most one NCCL kernel is on the GPU, and it waits for the compression of the other ranks, not of
+// this rank. The best number of blocks has yet to be measured.
 StreamLane::StreamLane(std::shared_ptr<CudaDevice> owners, Fp32Math math)
     : owners_(std::move(owners)),
       device_(owners_->make_beside()),

@@ -1,8 +1,9 @@
 // Sums whose order is a definition, so that every backend gets the same bits.
 //
-// SumSquares: sum of x^2 in double, in the order of kernels/sum_order.h. Half a warp takes a chunk, a thread a lane of
-// it; the last block adds the chunks. One launch, 4 bytes per element. A NaN or an infinity makes the sum not finite.
-// OrderedSum: out = ((x0 + x1) + x2) + ... in fp32, 4 bytes per element and summand, and 4 written.
+// SumSquares: the sum of x^2 in double, in the order of kernels/sum_order.h. Half a warp takes a chunk, with one thread
+// per lane of the chunk, and the last block to finish adds up the chunks. There is one launch, which reads 4 bytes per
+// element. A NaN or an infinity makes the sum not finite.
+// OrderedSum: out = ((x0 + x1) + x2) + ... in fp32. It reads 4 bytes per element and summand, and writes 4 per element.
 #include <algorithm>
 #include <span>
 
@@ -32,12 +33,12 @@ struct SumSquares {
   };
 
   __device__ static double square_added(float x, double sum) {
-    return fma(static_cast<double>(x), static_cast<double>(x), sum);  // the product is exact: as good as a sum
+    return fma(static_cast<double>(x), static_cast<double>(x), sum);  // the product is exact, so fma rounds like a sum
   }
 
-  // This thread's lane of the chunk, one after another.
+  // Adds up the squares of this thread's lane of the chunk, one after another.
   __device__ static double lane_of_chunk(const float* x, int64_t n, int lane) {
-    constexpr int kAhead = 16;  // loads that wait for each other no longer than one
+    constexpr int kAhead = 16;  // loads that are under way at once
     double sum = 0;
     int64_t i = lane;
     for (; i + (kAhead - 1) * kSumLanes < n; i += kAhead * kSumLanes) {
@@ -116,12 +117,12 @@ void KernelBackend::sum_squares(ConstView x, double* out) {
   Queue queue(*this);
   const int64_t n = x.numel(), chunks = (n + kSumChunk - 1) / kSumChunk;
   auto* const sums = reinterpret_cast<double*>(queue.scratch(static_cast<size_t>(chunks) * sizeof(double)));
-  // At least one block, so that nothing sums to 0.
+  // There is at least one block, so that the sum of no elements becomes 0.
   const int64_t blocks = std::max<int64_t>(1, (chunks + SumSquares::kChunksPerBlock - 1) / SumSquares::kChunksPerBlock);
   queue.run<SumSquares>(blocks, {x.f32(), n, chunks, sums, out, queue.tickets()});
 }
 
-// More summands than one launch takes: the next starts from what the one before made.
+// Where there are more summands than one launch takes, the next launch starts from the sum of the previous one.
 void KernelBackend::ordered_sum(std::span<const float* const> x, float* out, int64_t n) {
   Queue queue(*this);
   const bool wide = aligned(out) && std::ranges::all_of(x, [](const float* p) { return aligned(p); });

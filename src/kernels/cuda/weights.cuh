@@ -1,10 +1,12 @@
-// What stands between cuDNN and cuBLAS and our parameters, which are fp32 in PyTorch's layout.
+// Kernels between our parameters, which are fp32 in PyTorch's layout, and cuDNN and cuBLAS.
 //
 // LoadFilter: [out, in, taps] fp32 -> [out, taps, in] in the activations' type; taps = kernel_h * kernel_w. Every
-// weight is read and written once; reads lie `taps` apart, and the cache serves the neighbours.
-// AddFilter: the way back, added to fp32: dw[out, in, taps] += [out, taps, in].
-// AddBias: y[rows, channels] += b[channels] in place, the sum in fp32, rounded once.
-// AddColumnSums: db[channels] += sum of dy over rows; fp32 in a tile, double over tiles, always in the same order.
+// weight is read and written once. Neighbouring threads read weights that lie `taps` apart; the cache keeps the weights
+// between them.
+// AddFilter: the way back, added in fp32: dw[out, in, taps] += [out, taps, in].
+// AddBias: y[rows, channels] += b[channels] in place; the sum is fp32 and is rounded once.
+// AddColumnSums: db[channels] += sum of dy over rows; the sum is fp32 in a tile and double over tiles, always in the
+// same order.
 #pragma once
 
 #include "kernels/cuda/column_tiles.cuh"
@@ -13,7 +15,7 @@
 namespace dgc::cuda {
 
 struct FilterShape {
-  uint32_t out = 0, in = 0, taps = 0;  // in: of one group
+  uint32_t out = 0, in = 0, taps = 0;  // `in` is that of one group
   __host__ __device__ uint32_t numel() const { return out * in * taps; }
 };
 
@@ -142,7 +144,7 @@ void add_filter(Queue& queue, const FilterShape& shape, DType type, const void* 
   });
 }
 
-// y: [rows, channels] for any rows.
+// y is [rows, channels] for any number of rows.
 template <typename Queue>
 void add_bias(Queue& queue, ConstView b, View y) {
   const int64_t channels = b.numel(), n = y.numel();

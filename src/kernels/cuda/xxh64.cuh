@@ -1,5 +1,6 @@
-// XXH64 of whole 64-bit words, as its specification defines it, for four neighbouring threads: the hash keeps four sums
-// that never meet before the end, so each thread carries one. Eight hashes per warp at once.
+// XXH64 of whole 64-bit words, as the specification of XXH64 defines it, computed by four neighbouring threads. XXH64
+// keeps four sums that are joined only at the end, so each thread carries one sum. A warp computes eight hashes at
+// once.
 #pragma once
 
 #include "kernels/cuda/model.h"
