@@ -211,8 +211,8 @@ class Range {
 // backend may use it.
 std::unique_ptr<Backend> make_cpu_backend(int threads = 0);
 
-// A backend that plans memory and computes nothing: it says what ops of `of` need, and its own device is `counting`. Its
-// ops must not be called.
+// A backend that plans memory and computes nothing: it says what ops of `of` need, and its own device is `counting`.
+// Its ops must not be called.
 std::unique_ptr<Backend> make_planning_backend(std::unique_ptr<Backend> of, std::shared_ptr<CountingDevice> counting);
 
 // How matrix products and convolutions compute with fp32 data: in fp32, or in TF32 on GPUs that have it.

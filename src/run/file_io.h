@@ -45,7 +45,7 @@ void write_if_changed(const std::filesystem::path& path, const std::string& text
 // Removes from a folder the temporary files of FileWriters that were killed. Those written to in the last minute stay,
 // because another process may still be at them. A file that cannot be removed stays too.
 void remove_abandoned(const std::filesystem::path& folder);
-void sync_directory(const std::filesystem::path& path);                       // makes its names survive a power cut
+void sync_directory(const std::filesystem::path& path);  // makes its names survive a power cut
 std::string read_file(const std::filesystem::path& path);
 
 }  // namespace dgc

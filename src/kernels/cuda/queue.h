@@ -60,7 +60,8 @@ class Queue {
   std::byte* scratch(size_t bytes) { return backend_.workspace(bytes); }  // an op may ask once
   unsigned* tickets() {
     Buffer& tickets = backend_.tickets_;  // kTickets counters for last_block()
-    if (tickets.data() == nullptr) tickets = Buffer(backend_.device_, kTickets * sizeof(unsigned), MemoryUse::scratch);  // zeroed
+    if (tickets.data() == nullptr)
+      tickets = Buffer(backend_.device_, kTickets * sizeof(unsigned), MemoryUse::scratch);  // zeroed
     return static_cast<unsigned*>(tickets.data());
   }
   int multiprocessors() const { return backend_.cuda_device_->multiprocessors(); }
