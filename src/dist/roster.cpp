@@ -39,6 +39,14 @@ Roster::Roster(const Hello& own) : own_(own), seats_(own.size), missing_(own.siz
   seats_[0] = {true, own.nonce};
 }
 
+// The first failure that is known: rank 0's own, or one of which a rank has told. It counts from the moment at which
+// the rank has told it, because a rank that comes before that rank has its answer must not be welcomed any more.
+std::string Roster::heard_failure(const Hello& hello) {
+  if (!get_text(own_.failure).empty()) return get_text(own_.failure);
+  if (heard_.empty()) heard_ = get_text(hello.failure);
+  return heard_;
+}
+
 Reply Roster::answer(const Hello& hello) {
   Reply reply;
   reply.nonce = hello.nonce;
@@ -51,9 +59,9 @@ Reply Roster::answer(const Hello& hello) {
     reply.verdict = Verdict::size;
   } else if (hello.rank >= own_.size) {
     reply.verdict = Verdict::rank;
-  } else if (const Hello& failed = get_text(own_.failure).empty() ? hello : own_; !get_text(failed.failure).empty()) {
+  } else if (const std::string failure = heard_failure(hello); !failure.empty()) {
     reply.verdict = Verdict::failed;
-    set_text(reply.failure, get_text(failed.failure));
+    set_text(reply.failure, failure);
     return reply;
   } else if (hello.config != own_.config) {
     reply.verdict = Verdict::config;

@@ -53,6 +53,8 @@ class Roster {
   std::string absent() const;
 
  private:
+  std::string heard_failure(const Hello&);
+
   Hello own_;
   struct Seat {
     bool served = false;
@@ -61,6 +63,7 @@ class Roster {
   std::vector<Seat> seats_;
   size_t missing_;
   std::string last_refusal_, failure_;
+  std::string heard_;  // becomes failure_ once the rank that told it has its answer
 };
 
 // Whether the reply is no refusal, so that the rank that gets it counts as come.

@@ -28,7 +28,7 @@ std::string printable(std::string_view text) {
       out += character;
       continue;
     }
-    for (const char c : character) fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(c));
+    for (const char c : character) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
   }
   return out;
 }

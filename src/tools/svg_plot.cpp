@@ -46,7 +46,7 @@ class Figure {
  private:
   template <typename... Args>
   void add(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
+    out_ += fmt::format(format, std::forward<Args>(args)...);
   }
 
   double px(double x) const { return kLeft + x_.place(x) * (kRight - kLeft); }

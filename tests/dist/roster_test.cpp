@@ -47,6 +47,10 @@ TEST_CASE("a rank that takes no part is heard, and so is rank 0's own failure", 
   Roster roster(own);
   CHECK(roster.answer(hello).verdict == Verdict::failed);
   CHECK(roster.failure().empty());  // it has not taken the answer
+  Hello sound = own;
+  sound.rank = 1;
+  CHECK(roster.answer(sound).verdict == Verdict::failed);  // and yet nobody is welcome any more
+  CHECK(get_text(roster.answer(sound).failure) == "rank 2 (node7, pid 77): there is no data");
   roster.serve(hello);
   CHECK(roster.failure() == "rank 2 (node7, pid 77): there is no data");
   hello.run = 5;
