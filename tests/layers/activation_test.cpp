@@ -2,13 +2,13 @@
 
 #include <catch.hpp>
 
+#include "tests/kernels/kernel_backends.h"
 #include "tests/layers/gradient_check.h"
-#include "tests/support/backends.h"
 
 using namespace dgc;
 
 TEST_CASE("activations follow their formulas", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto kind = GENERATE(Activation::relu, Activation::tanh, Activation::sigmoid, Activation::clipped_relu);
   CAPTURE(backend->name(), static_cast<int>(kind));
   const ActivationLayer layer(kind);
@@ -25,7 +25,7 @@ TEST_CASE("activations follow their formulas", "[layers]") {
 }
 
 TEST_CASE("activation gradients match finite differences", "[layers][grad]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto kind = GENERATE(Activation::relu, Activation::tanh, Activation::sigmoid, Activation::clipped_relu);
   const auto n = GENERATE(1, 15, 17, 257);
   CAPTURE(backend->name(), static_cast<int>(kind), n);

@@ -2,8 +2,8 @@
 
 #include <catch.hpp>
 
+#include "tests/kernels/kernel_backends.h"
 #include "tests/layers/gradient_check.h"
-#include "tests/support/backends.h"
 
 using namespace dgc;
 
@@ -33,7 +33,7 @@ std::vector<float> without_relu(Backend& backend, LayerRun& run, BatchNormOption
 }  // namespace
 
 TEST_CASE("batch_norm normalises by hand, and remembers as PyTorch does", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const BatchNorm layer({.channels = 2, .eps = 0, .momentum = 0.25f});
   LayerRun run(*backend, layer, {{4, 2}});
   run.x() = {1, 10, /**/ 1, 10, /**/ 3, 30, /**/ 3, 30};  // mean 2, variance 1; mean 20, variance 100
@@ -55,7 +55,7 @@ TEST_CASE("batch_norm normalises by hand, and remembers as PyTorch does", "[laye
 }
 
 TEST_CASE("batch_norm gradients match finite differences", "[layers][grad]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto relu = GENERATE(false, true), residual = GENERATE(false, true);
   const auto in = GENERATE(Shape{2, 3, 3, 5}, Shape{20, 3}, Shape{1, 4, 5, 17});
   CAPTURE(backend->name(), relu, residual, in.str());
@@ -76,7 +76,7 @@ TEST_CASE("batch_norm gradients match finite differences", "[layers][grad]") {
 }
 
 TEST_CASE("batch_norm's ReLU passes half the outputs and masks the shortcut's gradient", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const BatchNorm layer({.channels = 3, .relu = true, .residual = true});
   LayerRun run(*backend, layer, {{4, 2, 2, 3}, {4, 2, 2, 3}});
   const auto y = run.forward();
@@ -92,7 +92,7 @@ TEST_CASE("batch_norm's ReLU passes half the outputs and masks the shortcut's gr
 }
 
 TEST_CASE("batch_norm adds to the gradients of its parameters", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const BatchNorm layer({.channels = 3});
   LayerRun run(*backend, layer, {{5, 3}});
   run.backward();

@@ -2,13 +2,13 @@
 
 #include <catch.hpp>
 
+#include "tests/kernels/kernel_backends.h"
 #include "tests/layers/gradient_check.h"
-#include "tests/support/backends.h"
 
 using namespace dgc;
 
 TEST_CASE("conv2d slides its kernel as worked out by hand", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Conv2d layer({.in = 1, .out = 1, .kernel = 2});
   LayerRun run(*backend, layer, {{1, 2, 3, 1}});
   run.x() = {1, 2, 3, /**/ 4, 5, 6};
@@ -19,7 +19,7 @@ TEST_CASE("conv2d slides its kernel as worked out by hand", "[layers]") {
 }
 
 TEST_CASE("conv2d gradients match finite differences", "[layers][grad]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   struct Case {
     Conv2dOptions options;
     Shape in;
@@ -39,7 +39,7 @@ TEST_CASE("conv2d gradients match finite differences", "[layers][grad]") {
 }
 
 TEST_CASE("conv2d adds to the gradients of its parameters, and skips dx when not wanted", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Conv2d layer({.in = 3, .out = 2, .kernel = 3, .pad = 1});
   LayerRun run(*backend, layer, {{2, 4, 4, 3}});
   run.backward();

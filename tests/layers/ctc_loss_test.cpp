@@ -2,8 +2,8 @@
 
 #include <catch.hpp>
 
+#include "tests/kernels/kernel_backends.h"
 #include "tests/kernels/on_device.h"
-#include "tests/support/backends.h"
 
 using namespace dgc;
 
@@ -36,7 +36,7 @@ struct Run {
 }  // namespace
 
 TEST_CASE("the CTC loss by hand", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const CtcLoss loss({.classes = 2, .frames_per_step = 2});
   const Run run(*backend);
   LossArgs args = run.args(*backend);
@@ -55,7 +55,7 @@ TEST_CASE("the CTC loss by hand", "[layers]") {
 }
 
 TEST_CASE("the logits of a CTC loss are the network's output", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto values = random_floats(8, 1);
   const OnDevice x(*backend, values), to(*backend, zeros(8));
   const CtcLoss loss({.classes = 2});
@@ -64,7 +64,7 @@ TEST_CASE("the logits of a CTC loss are the network's output", "[layers]") {
 }
 
 TEST_CASE("the CTC loss says what does not fit", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const CtcLoss loss({.classes = 2});
   CHECK(loss.logits_shape({7, 3, 2}) == Shape{21, 2});
   CHECK_THROWS_WITH(loss.logits_shape({7, 2}), Catch::Contains("[7, 2]"));

@@ -2,8 +2,8 @@
 
 #include <catch.hpp>
 
+#include "tests/kernels/kernel_backends.h"
 #include "tests/layers/gradient_check.h"
-#include "tests/support/backends.h"
 
 using namespace dgc;
 
@@ -20,7 +20,7 @@ std::vector<float> mask(Backend& backend, const Dropout& layer, const RunContext
 }  // namespace
 
 TEST_CASE("dropout keeps a share of 1 - p and scales it up", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto p = GENERATE(0.f, 0.1f, 0.5f, 0.9f);
   CAPTURE(backend->name(), p);
   const auto kept = mask(*backend, Dropout({p}, "drop6"), {}, {100, 1000});
@@ -37,7 +37,7 @@ TEST_CASE("dropout keeps a share of 1 - p and scales it up", "[layers]") {
 }
 
 TEST_CASE("dropout in backward uses the mask of forward", "[layers][grad]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Dropout layer({0.4f}, "drop6");
   LayerRun run(*backend, layer, {{3, 17}});
   run.run = {.seed = 5, .first_sample = 12};
@@ -48,7 +48,7 @@ TEST_CASE("dropout in backward uses the mask of forward", "[layers][grad]") {
 }
 
 TEST_CASE("dropout is the identity in evaluation", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Dropout layer({0.5f}, "drop6");
   LayerRun run(*backend, layer, {{5, 7}});
   run.run.training = false;
@@ -56,7 +56,7 @@ TEST_CASE("dropout is the identity in evaluation", "[layers]") {
 }
 
 TEST_CASE("a sample's mask depends on its number, not on how batches are cut", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const int64_t features = GENERATE(1, 6, 7, 64);  // also where a sample starts inside a block of four random numbers
   CAPTURE(backend->name(), features);
   const Dropout layer({0.5f}, "drop6");
@@ -71,7 +71,7 @@ TEST_CASE("a sample's mask depends on its number, not on how batches are cut", "
 }
 
 TEST_CASE("a recorded step draws the numbers of the step that the control names", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Dropout layer({0.5f}, "drop6");
   const Buffer memory(backend->device(), sizeof(StepControl));
   StepControl control;
@@ -84,7 +84,7 @@ TEST_CASE("a recorded step draws the numbers of the step that the control names"
 }
 
 TEST_CASE("masks differ between seeds, samples and layers", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Dropout layer({0.5f}, "drop6");
   const auto one = mask(*backend, layer, {.seed = 3}, {1, 100});
   CHECK(mask(*backend, layer, {.seed = 4}, {1, 100}) != one);

@@ -2,13 +2,13 @@
 
 #include <catch.hpp>
 
+#include "tests/kernels/kernel_backends.h"
 #include "tests/kernels/on_device.h"
-#include "tests/support/backends.h"
 
 using namespace dgc;
 
 TEST_CASE("embedding looks rows up, and words that did not come have no gradient", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Embedding layer({.vocabulary = 4, .width = 2});
   const ValuesOnDevice<int32_t> tokens(*backend, {3, 0, 3, 3, 0, 1});
   const OnDevice table(*backend, {1, 2, /**/ 3, 4, /**/ 5, 6, /**/ 7, 8}), y(*backend, zeros(12));

@@ -2,14 +2,14 @@
 
 #include <catch.hpp>
 
+#include "tests/kernels/kernel_backends.h"
 #include "tests/layers/gradient_check.h"
-#include "tests/support/backends.h"
 
 using namespace dgc;
 
 // PyTorch flattens [batch, channels, h, w]: element c * h * w + row * w + column. Ours lie as [batch, h, w, channels].
 TEST_CASE("flatten orders its output as PyTorch's flatten of an NCHW image", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const int64_t batch = 2, h = 3, w = 2, channels = GENERATE(1, 4, 17);
   const Flatten layer;
   LayerRun run(*backend, layer, {{batch, h, w, channels}});
@@ -30,7 +30,7 @@ TEST_CASE("flatten orders its output as PyTorch's flatten of an NCHW image", "[l
 }
 
 TEST_CASE("flatten gradients match finite differences", "[layers][grad]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto in = GENERATE(Shape{1, 1, 1, 1}, Shape{2, 3, 4, 5}, Shape{3, 2, 2, 17});
   const Flatten layer;
   CHECK(LayerRun(*backend, layer, {in}).worst_gradient_error(0.25f) < 2e-4);  // linear

@@ -1,13 +1,13 @@
 #include <catch.hpp>
 
 #include "layers/pool.h"
+#include "tests/kernels/kernel_backends.h"
 #include "tests/layers/gradient_check.h"
-#include "tests/support/backends.h"
 
 using namespace dgc;
 
 TEST_CASE("global_pool is the mean over height and width", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const GlobalPool layer;
   LayerRun run(*backend, layer, {{2, 1, 2, 2}});
   run.x() = {1, 10, 3, 30, /**/ -5, 0, 5, 7};
@@ -16,7 +16,7 @@ TEST_CASE("global_pool is the mean over height and width", "[layers]") {
 }
 
 TEST_CASE("global_pool gradients match finite differences", "[layers][grad]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto in = GENERATE(Shape{1, 1, 1, 1}, Shape{2, 3, 5, 7}, Shape{3, 8, 8, 17});
   CAPTURE(backend->name(), in.str());
   const GlobalPool layer;

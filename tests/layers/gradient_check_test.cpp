@@ -3,7 +3,7 @@
 
 #include <catch.hpp>
 
-#include "tests/support/backends.h"
+#include "tests/kernels/kernel_backends.h"
 
 using namespace dgc;
 
@@ -27,7 +27,7 @@ class Wrong final : public Layer {
 }  // namespace
 
 TEST_CASE("the gradient check tells a wrong derivative from the right one", "[layers][grad]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   CHECK(LayerRun(*backend, Wrong(Activation::tanh), {{20}}).worst_gradient_error() < 1e-3);
   CHECK(LayerRun(*backend, Wrong(Activation::sigmoid), {{20}}).worst_gradient_error() > 0.1);
   CHECK(LayerRun(*backend, Wrong(Activation::relu), {{20}}).worst_gradient_error() > 0.1);

@@ -2,13 +2,13 @@
 
 #include <catch.hpp>
 
+#include "tests/kernels/kernel_backends.h"
 #include "tests/layers/gradient_check.h"
-#include "tests/support/backends.h"
 
 using namespace dgc;
 
 TEST_CASE("linear computes x W^T + b", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Linear layer({2, 2});
   LayerRun run(*backend, layer, {{1, 2}});
   run.x() = {1, 2};
@@ -18,7 +18,7 @@ TEST_CASE("linear computes x W^T + b", "[layers]") {
 }
 
 TEST_CASE("linear gradients match finite differences", "[layers][grad]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto in = GENERATE(1, 15, 17), out = GENERATE(1, 16, 33);
   const auto bias = GENERATE(true, false);
   CAPTURE(backend->name(), in, out, bias);
@@ -27,7 +27,7 @@ TEST_CASE("linear gradients match finite differences", "[layers][grad]") {
 }
 
 TEST_CASE("linear adds to the gradients of its parameters, and skips dx when not wanted", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Linear layer({5, 4});
   LayerRun run(*backend, layer, {{3, 5}});
   run.backward();

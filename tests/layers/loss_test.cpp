@@ -2,8 +2,8 @@
 
 #include "layers/cross_entropy.h"
 #include "layers/decoder.h"
+#include "tests/kernels/kernel_backends.h"
 #include "tests/kernels/on_device.h"
-#include "tests/support/backends.h"
 
 using namespace dgc;
 
@@ -55,7 +55,7 @@ struct DecoderRun {
 }  // namespace
 
 TEST_CASE("the decoder's gradients match finite differences", "[layers][grad]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const int64_t rows = GENERATE(0, 4);
   DecoderRun run(*backend);
   const Decoder decoder({.in = kIn, .classes = kClasses, .rows = rows});
@@ -79,7 +79,7 @@ TEST_CASE("the decoder's gradients match finite differences", "[layers][grad]") 
 }
 
 TEST_CASE("how many rows the decoder takes at once does not change what comes out", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const DecoderRun run(*backend);
   const Result whole = run.run(Decoder({.in = kIn, .classes = kClasses, .rows = kRows}), true);
   for (const int64_t rows : {1, 3, 10, 100}) {
@@ -99,7 +99,7 @@ TEST_CASE("how many rows the decoder takes at once does not change what comes ou
 }
 
 TEST_CASE("the decoder adds to the gradients of its parameters", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const DecoderRun run(*backend);
   const Decoder decoder({.in = kIn, .classes = kClasses, .rows = 4});
   Result once = run.run(decoder, true);
@@ -112,7 +112,7 @@ TEST_CASE("the decoder adds to the gradients of its parameters", "[layers]") {
 }
 
 TEST_CASE("the decoder is a linear layer and cross entropy", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const DecoderRun run(*backend);
   const OnDevice x(*backend, run.x), w(*backend, run.w), b(*backend, run.b);
   const OnDevice logits(*backend, zeros(kRows * kClasses)), linear(*backend, zeros(kRows * kClasses));

@@ -2,13 +2,13 @@
 
 #include <catch.hpp>
 
+#include "tests/kernels/kernel_backends.h"
 #include "tests/layers/gradient_check.h"
-#include "tests/support/backends.h"
 
 using namespace dgc;
 
 TEST_CASE("lrn divides by its neighbours, worked out by hand", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Lrn layer({.size = 3, .alpha = 3, .beta = 0.5f, .k = 2});  // x / sqrt(2 + sum of squares of three neighbours)
   LayerRun run(*backend, layer, {{1, 1, 1, 4}});
   run.x() = {1, 1, 5, 3};
@@ -18,7 +18,7 @@ TEST_CASE("lrn divides by its neighbours, worked out by hand", "[layers]") {
 }
 
 TEST_CASE("lrn gradients match finite differences", "[layers][grad]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto size = GENERATE(1, 3, 5);
   const auto channels = GENERATE(1, 2, 15, 17);
   CAPTURE(backend->name(), size, channels);

@@ -1,8 +1,8 @@
 #include <catch.hpp>
 
 #include "layers/rnn.h"
+#include "tests/kernels/kernel_backends.h"
 #include "tests/layers/gradient_check.h"
-#include "tests/support/backends.h"
 
 using namespace dgc;
 
@@ -16,7 +16,7 @@ RnnOptions lstm(int64_t in, int64_t hidden) {
 }  // namespace
 
 TEST_CASE("lstm gradients match finite differences", "[layers][grad]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const int64_t steps = GENERATE(1, 4), streams = GENERATE(1, 3), in = GENERATE(1, 6), hidden = GENERATE(1, 5);
   CAPTURE(backend->name(), steps, streams, in, hidden);
   const Rnn layer(lstm(in, hidden));
@@ -24,7 +24,7 @@ TEST_CASE("lstm gradients match finite differences", "[layers][grad]") {
 }
 
 TEST_CASE("lstm goes on from its state", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Rnn layer(lstm(3, 4));
   LayerRun whole(*backend, layer, {{5, 2, 3}}), first(*backend, layer, {{2, 2, 3}}),
       second(*backend, layer, {{3, 2, 3}});
@@ -50,7 +50,7 @@ TEST_CASE("lstm goes on from its state", "[layers]") {
 }
 
 TEST_CASE("lstm adds to the gradients of its parameters, and skips dx when not wanted", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Rnn layer(lstm(5, 4));
   LayerRun run(*backend, layer, {{3, 2, 5}});
   run.backward();

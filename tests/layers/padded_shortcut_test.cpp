@@ -2,13 +2,13 @@
 
 #include <catch.hpp>
 
+#include "tests/kernels/kernel_backends.h"
 #include "tests/layers/gradient_check.h"
-#include "tests/support/backends.h"
 
 using namespace dgc;
 
 TEST_CASE("the padded shortcut takes every other pixel and puts zeros on both sides", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const PaddedShortcut layer(2, 4, 2);
   LayerRun run(*backend, layer, {{1, 3, 2, 2}});
   run.x() = {1, 2, 3, 4, /**/ 5, 6, 7, 8, /**/ 9, 10, 11, 12};
@@ -17,7 +17,7 @@ TEST_CASE("the padded shortcut takes every other pixel and puts zeros on both si
 }
 
 TEST_CASE("padded shortcut gradients match finite differences", "[layers][grad]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   struct Case {
     int64_t in, out, stride, h, w;
   };

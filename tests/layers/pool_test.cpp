@@ -4,13 +4,13 @@
 #include <catch.hpp>
 #include <numeric>
 
+#include "tests/kernels/kernel_backends.h"
 #include "tests/layers/gradient_check.h"
-#include "tests/support/backends.h"
 
 using namespace dgc;
 
 TEST_CASE("max pooling takes the largest of each window, padding never wins", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Pool layer({.kind = PoolKind::max, .kernel = 3, .stride = 2, .pad = 1});
   LayerRun run(*backend, layer, {{1, 3, 4, 1}});
   run.x() = {-1, -2, -3, -4, /**/ -5, -6, -7, -8, /**/ -9, -10, -11, -12};
@@ -22,7 +22,7 @@ TEST_CASE("max pooling takes the largest of each window, padding never wins", "[
 }
 
 TEST_CASE("average pooling counts the padding", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Pool layer({.kind = PoolKind::average, .kernel = 2, .stride = 2, .pad = 1});
   LayerRun run(*backend, layer, {{1, 2, 2, 1}});
   run.x() = {4, 8, /**/ 12, 16};
@@ -30,7 +30,7 @@ TEST_CASE("average pooling counts the padding", "[layers]") {
 }
 
 TEST_CASE("pool gradients match finite differences", "[layers][grad]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto kind = GENERATE(PoolKind::max, PoolKind::average);
   const auto channels = GENERATE(1, 17);
   struct Case {
@@ -52,7 +52,7 @@ TEST_CASE("pool gradients match finite differences", "[layers][grad]") {
 }
 
 TEST_CASE("max pooling gives the same output in evaluation, where nothing is saved", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Pool layer({.kind = PoolKind::max, .kernel = 3, .stride = 2, .pad = 1});
   LayerRun run(*backend, layer, {{2, 7, 7, 5}});
   const auto trained = run.forward();

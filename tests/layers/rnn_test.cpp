@@ -2,13 +2,13 @@
 
 #include <catch.hpp>
 
+#include "tests/kernels/kernel_backends.h"
 #include "tests/layers/gradient_check.h"
-#include "tests/support/backends.h"
 
 using namespace dgc;
 
 TEST_CASE("recurrent layers' gradients match finite differences", "[layers][grad]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto cell = GENERATE(RnnCell::lstm, RnnCell::gru, RnnCell::tanh);  // relu has kinks; tests/kernels has it
   const bool biases = GENERATE(true, false);
   const int64_t steps = GENERATE(1, 4), streams = GENERATE(1, 3), in = GENERATE(1, 6), hidden = GENERATE(1, 5);
@@ -18,7 +18,7 @@ TEST_CASE("recurrent layers' gradients match finite differences", "[layers][grad
 }
 
 TEST_CASE("a recurrent layer's output does not depend on what comes later", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto cell = GENERATE(RnnCell::lstm, RnnCell::gru, RnnCell::tanh, RnnCell::relu);
   const Rnn layer({.cell = cell, .in = 3, .hidden = 4});
   LayerRun run(*backend, layer, {{5, 2, 3}});
@@ -33,7 +33,7 @@ TEST_CASE("a recurrent layer's output does not depend on what comes later", "[la
 }
 
 TEST_CASE("recurrent layers add to their parameters' gradients, and skip dx when not wanted", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const bool biases = GENERATE(true, false);
   const Rnn layer({.cell = RnnCell::gru, .in = 5, .hidden = 4, .biases = biases});
   LayerRun run(*backend, layer, {{3, 2, 5}});
@@ -64,7 +64,7 @@ TEST_CASE("recurrent layers' parameters have PyTorch's names, shapes and range",
 }
 
 TEST_CASE("recurrent layers other than the lstm carry h alone, and go on from it", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto cell = GENERATE(RnnCell::gru, RnnCell::tanh, RnnCell::relu);
   const Rnn layer({.cell = cell, .in = 3, .hidden = 4, .suffix = "_l2", .carries_state = true});
   const auto state = layer.state(std::vector{Shape{5, 2, 3}});

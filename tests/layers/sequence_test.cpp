@@ -5,8 +5,8 @@
 #include "layers/lookahead.h"
 #include "layers/sequence_layout.h"
 #include "layers/sequence_norm.h"
+#include "tests/kernels/kernel_backends.h"
 #include "tests/layers/gradient_check.h"
-#include "tests/support/backends.h"
 
 using namespace dgc;
 
@@ -34,7 +34,7 @@ Shape in_order(SequenceOrder order, int64_t a, int64_t b) {
 }  // namespace
 
 TEST_CASE("sequence layers' gradients match finite differences", "[layers][grad]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto order = GENERATE(SequenceOrder::steps_first, SequenceOrder::streams_first);
   CAPTURE(backend->name(), static_cast<int>(order));
   const Lengths lengths(*backend);
@@ -51,7 +51,7 @@ TEST_CASE("sequence layers' gradients match finite differences", "[layers][grad]
 }
 
 TEST_CASE("layout layers' and lookahead's gradients match finite differences", "[layers][grad]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Lengths lengths(*backend);
   const FramesToImage to_image(2);
   const ImageToFrames to_frames;
@@ -63,7 +63,7 @@ TEST_CASE("layout layers' and lookahead's gradients match finite differences", "
 }
 
 TEST_CASE("two directions are added where steps are valid", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Lengths lengths(*backend);
   const JoinDirections join({.frames_per_step = 2});
   LayerRun run = sequence_run(*backend, join, {{kSteps, kStreams, 1}, {kSteps, kStreams, 1}}, lengths);
@@ -73,7 +73,7 @@ TEST_CASE("two directions are added where steps are valid", "[layers]") {
 }
 
 TEST_CASE("frames become an image and back", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Lengths lengths(*backend);
   const FramesToImage to_image(2);
   const ImageToFrames to_frames;
@@ -89,7 +89,7 @@ TEST_CASE("frames become an image and back", "[layers]") {
 }
 
 TEST_CASE("sequence norm in evaluation uses the running statistics, and masks", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Lengths lengths(*backend);
   const SequenceNorm norm({.channels = 1, .sequences = {.frames_per_step = 2}, .eps = 0});
   LayerRun run = sequence_run(*backend, norm, {{kSteps, kStreams, 1}}, lengths);
@@ -101,7 +101,7 @@ TEST_CASE("sequence norm in evaluation uses the running statistics, and masks", 
 }
 
 TEST_CASE("lookahead sums what comes next, and nothing behind an end", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Lookahead lookahead(1, 3);
   LayerRun run(*backend, lookahead, {{4, 2, 1}});
   run.x() = {1, 10, 2, 20, 3, 0, 4, 0};  // the second stream has two steps
@@ -113,7 +113,7 @@ TEST_CASE("lookahead sums what comes next, and nothing behind an end", "[layers]
 }
 
 TEST_CASE("sequence layers say what does not fit, and what is missing", "[layers]") {
-  const auto backend = GENERATE(from_range(backends())).make();
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
   CHECK_THROWS_WITH(SequenceMask({}).output_shape(std::vector{Shape{3, 4}}), Catch::Contains("[3, 4]"));
   CHECK_THROWS_WITH(SequenceReverse({}).output_shape(std::vector{Shape{3, 4}}), Catch::Contains("[3, 4]"));
   CHECK_THROWS_WITH(JoinDirections({}).output_shape(std::vector{Shape{3, 4, 5}, Shape{3, 4, 6}}),
