@@ -172,9 +172,9 @@ class Section {
   }
 
   // This section, for keys that exist for these types only.
-  Section only(std::vector<std::string> types) const {
+  Section only(const std::vector<std::string>& types) const {
     Section section = *this;
-    section.types_ = std::move(types);
+    section.types_ = types;
     return section;
   }
 

@@ -63,7 +63,7 @@ class Listener {
 };
 
 Config speech_config(const std::filesystem::path& run, const std::vector<std::string>& overrides) {
-  const Config config = run_config(run, overrides);
+  Config config = run_config(run, overrides);
   if (config.model.type == "deep_speech") return config;
   throw_user_error("{} is not the run of a speech model (model.type \"deep_speech\"): it cannot hear", run.string());
 }

@@ -219,7 +219,7 @@ Measures Rank::run(Evaluator& evaluator) {
 EvalMetrics Rank::evaluate() {
   DGC_CHECK(untold_.empty(), "finish_steps() first");
   average_statistics();
-  const EvalMetrics metrics{
+  EvalMetrics metrics{
       .step = step_, .epoch = epoch(), .measures = run(valid_evaluator_ ? *valid_evaluator_ : *test_evaluator_)};
   finite_loss_ = std::isfinite(metrics.steering_loss());
   return metrics;
