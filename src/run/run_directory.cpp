@@ -119,7 +119,6 @@ RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, co
   if (error) throw_user_error("cannot create {}: {}", path_.string(), error.message());
   lock_.emplace(path_);
   const Held held = held_by(path_);
-  remove_abandoned(path_);
   if (held == Held::steps && !options.resume && !options.overwrite) {
     throw_user_error(
         "{} already holds a run: add --resume to go on with it, --overwrite to put this one in its place, or --out DIR "
@@ -140,6 +139,7 @@ RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, co
   if (options.resume && held != Held::nothing && !checkpoint_) {
     spdlog::info("{} has no checkpoint yet: starting from the beginning", path_.string());
   }
+  remove_abandoned(path_);
   if (vocabulary != nullptr) save_vocabulary(path_, *vocabulary);
   write_if_changed(path_ / kConfig, resolved_json(with_absolute_paths(config)));
 }
