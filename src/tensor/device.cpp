@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tensor/direct_upload.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -42,23 +43,6 @@ void require_available(size_t bytes) {
       "training.batch_per_worker, training.eval_batch or the model's sizes",
       bytes / 1048576.0, *available / 1048576.0);
 }
-
-// Nothing is queued on the processor: data is there as soon as it is copied.
-class CpuUpload final : public Upload {
- public:
-  CpuUpload(Device& device, size_t bytes) : device_(device), bytes_(bytes), memory_(device.allocate(bytes)) {}
-  ~CpuUpload() override { device_.free(memory_, bytes_); }
-  CpuUpload(const CpuUpload&) = delete;
-  CpuUpload& operator=(const CpuUpload&) = delete;
-  void stage(const void* host, size_t bytes) override { device_.copy_in(memory_, host, bytes); }
-  const void* arrive() override { return memory_; }
-  void release() override {}
-
- private:
-  Device& device_;
-  size_t bytes_;
-  void* memory_;
-};
 
 class CpuDownload final : public Download {
  public:
@@ -128,7 +112,7 @@ class CpuDevice final : public Device {
     if (bytes > 0) std::memset(memory, 0, bytes);
   }
   void synchronize() override {}
-  std::unique_ptr<Upload> make_upload(size_t bytes) override { return std::make_unique<CpuUpload>(*this, bytes); }
+  std::unique_ptr<Upload> make_upload(size_t bytes) override { return std::make_unique<DirectUpload>(*this, bytes); }
   std::unique_ptr<Download> make_download(size_t bytes) override { return std::make_unique<CpuDownload>(bytes); }
   std::unique_ptr<HostMemory> make_host_memory(size_t bytes) override { return std::make_unique<CpuHostMemory>(bytes); }
   std::unique_ptr<Stopwatch> make_stopwatch() override { return std::make_unique<CpuStopwatch>(); }

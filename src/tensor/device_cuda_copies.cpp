@@ -60,10 +60,12 @@ class CudaUpload final : public Upload {
  public:
   CudaUpload(CudaDevice& device, size_t bytes)
       : device_(device), bytes_(bytes), slots_{Slot(bytes), Slot(bytes)}, memory_(device.allocate(bytes)) {
+    device_.count(MemoryUse::batches, static_cast<int64_t>(bytes_));
     released_.record(device.stream());  // behind the zeroing of the memory
   }
   ~CudaUpload() override {
     cudaStreamSynchronize(device_.copy_stream());
+    device_.count(MemoryUse::batches, -static_cast<int64_t>(bytes_));
     device_.free(memory_, bytes_);
   }
   CudaUpload(const CudaUpload&) = delete;

@@ -129,7 +129,7 @@ PlanMemory plan_memory(const Config& written, const Network& network, const Para
     for (const double sparsity : sparsities_of(config)) rank.optimizer->prepare(sparsity);
     if (config.optimizer.flush_at_end) rank.optimizer->prepare_flush();
   }
-  const auto peak = [&](MemoryUse use) { return device->peak(use); };
+  const auto peak = [&](MemoryUse use) { return device->counted().peak(use); };
   return {.weights = peak(MemoryUse::weights),
           .gradients = peak(MemoryUse::gradients),
           .residuals = peak(MemoryUse::residuals),

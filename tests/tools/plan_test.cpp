@@ -1,13 +1,13 @@
 #include "tools/plan.h"
 
-#include <algorithm>
-#include <array>
 #include <catch.hpp>
 
 #include "data/speech/speech.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "paths.h"
 #include "tasks/task.h"
+#include "tensor/counting_device.h"
+#include "tensor/direct_upload.h"
 #include "tensor/errors.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny_speech.h"
@@ -21,30 +21,22 @@ namespace {
 
 double mib(int64_t bytes) { return static_cast<double>(bytes) / 1048576; }
 
-using Uses = std::array<int64_t, kMemoryUses>;
-
 // The processor, which counts what its memory is for.
 class CountingCpu final : public test::WrappedDevice {
  public:
-  void count(MemoryUse use, int64_t bytes) noexcept override {
-    const auto i = static_cast<size_t>(use);
-    peak_[i] = std::max(peak_[i], now_[i] += bytes);
-  }
-  std::unique_ptr<Upload> make_upload(size_t bytes) override {
-    count(MemoryUse::batches, static_cast<int64_t>(bytes));
-    return WrappedDevice::make_upload(bytes);
-  }
-  const Uses& peak() const { return peak_; }
+  void count(MemoryUse use, int64_t bytes) noexcept override { counted_.add(use, bytes); }
+  std::unique_ptr<Upload> make_upload(size_t bytes) override { return std::make_unique<DirectUpload>(*this, bytes); }
+  const MemoryCount& counted() const { return counted_; }
 
  private:
-  Uses now_{}, peak_{};
+  MemoryCount counted_;
 };
 
 // What rank 0 takes in steps at every sparsity, an evaluation and a checkpoint.
-Uses measured(const Config& config) {
+MemoryCount measured(const Config& config) {
   const Datasets sets = open_sets(config);
   const test::TempRun run;
-  Uses peak{};
+  MemoryCount counted;
   const auto communicators = make_thread_communicators(static_cast<int>(config.ranks));
   run_ranks(communicators, [&](Communicator& communicator) {
     const auto device = std::make_shared<CountingCpu>();
@@ -60,15 +52,15 @@ Uses measured(const Config& config) {
     if (config.optimizer.flush_at_end) rank.flush();
     rank.evaluate_all();
     DGC_CHECK(rank.save(CheckpointStore(run.path()), 1).empty(), "saved");
-    if (communicator.rank() == 0) peak = device->peak();
+    if (communicator.rank() == 0) counted = device->counted();
   });
-  return peak;
+  return counted;
 }
 
 void check_plan(const Config& config, bool knows_labels = true) {
   const PlanMemory plan = make_plan(config).memory;
-  const Uses real = measured(config);
-  const auto of = [&](MemoryUse use) { return real[static_cast<size_t>(use)]; };
+  const MemoryCount real = measured(config);
+  const auto of = [&](MemoryUse use) { return real.peak(use); };
   CHECK(plan.weights == of(MemoryUse::weights));
   CHECK(plan.gradients == of(MemoryUse::gradients));
   CHECK(plan.residuals == of(MemoryUse::residuals));
