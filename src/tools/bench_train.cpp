@@ -5,7 +5,7 @@
 #include "tools/median.h"
 #include "tools/phases.h"
 #include "train/rank.h"
-#include "train/ranks.h"
+#include "train/on_ranks.h"
 
 namespace dgc {
 

@@ -6,7 +6,7 @@
 #include "tensor/errors.h"
 #include "tools/loaded_model.h"
 #include "train/evaluator.h"
-#include "train/ranks.h"
+#include "train/on_ranks.h"
 #include "train/weights_file.h"
 
 namespace dgc {

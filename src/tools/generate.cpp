@@ -10,7 +10,7 @@
 #include "tensor/rng.h"
 #include "tools/choose_word.h"
 #include "tools/loaded_model.h"
-#include "train/ranks.h"
+#include "train/on_ranks.h"
 
 namespace dgc {
 namespace {

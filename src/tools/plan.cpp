@@ -10,7 +10,7 @@
 #include "tasks/task.h"
 #include "tensor/counting_device.h"
 #include "train/rank_memory.h"
-#include "train/ranks.h"
+#include "train/on_ranks.h"
 
 namespace dgc {
 namespace {

@@ -14,7 +14,7 @@
 #include "train/failure.h"
 #include "train/interrupt.h"
 #include "train/meeting.h"
-#include "train/ranks.h"
+#include "train/on_ranks.h"
 #include "train/reporter.h"
 
 namespace dgc {

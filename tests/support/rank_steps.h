@@ -2,7 +2,7 @@
 
 #include "tasks/task.h"
 #include "train/rank.h"
-#include "train/ranks.h"
+#include "train/on_ranks.h"
 
 // Steps without a run directory around them, and what they save.
 namespace dgc::test {

@@ -14,7 +14,7 @@
 #include "tests/support/tiny_text.h"
 #include "tests/support/wrapped_device.h"
 #include "train/rank.h"
-#include "train/ranks.h"
+#include "train/on_ranks.h"
 
 namespace dgc {
 namespace {

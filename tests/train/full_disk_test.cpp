@@ -8,7 +8,7 @@
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
 #include "train/rank.h"
-#include "train/ranks.h"
+#include "train/on_ranks.h"
 
 namespace dgc {
 namespace {

@@ -8,7 +8,7 @@
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
 #include "tools/phases.h"
-#include "train/ranks.h"
+#include "train/on_ranks.h"
 
 // Steps without a run directory around them.
 namespace dgc {

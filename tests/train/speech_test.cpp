@@ -11,7 +11,7 @@
 #include "tools/report.h"
 #include "tools/transcribe.h"
 #include "train/rank.h"
-#include "train/ranks.h"
+#include "train/on_ranks.h"
 
 namespace dgc {
 namespace {

@@ -13,7 +13,7 @@
 #include "tests/support/tiny.h"
 #include "train/failure.h"
 #include "train/rank.h"
-#include "train/ranks.h"
+#include "train/on_ranks.h"
 
 namespace dgc {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/ranks.h"
+#include "train/on_ranks.h"
 
 #include <atomic>
 #include <catch.hpp>
