@@ -1,9 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "kernels/cpu/cpu_backend.h"
+#include "kernels/cpu/thread_lane.h"
 #include "kernels/cuda/dgc_memory.h"
 #include "kernels/cuda/last_block.cuh"
 
@@ -17,11 +19,17 @@ class EmulatedQueue;  // kernels/cuda/queue.h next to this file
 // ops are those of src/kernels/cuda/*.cu, compiled once more.
 class EmulatedBackend final : public CpuBackend {
  public:
-  explicit EmulatedBackend(uint64_t seed = 1)
-      : CpuBackend(1), seed_(seed), tickets_(cuda::kTickets), dgc_(std::make_shared<cuda::DgcScratch>(device())) {}
+  explicit EmulatedBackend(uint64_t seed = 1, std::shared_ptr<Device> device = make_cpu_device())
+      : CpuBackend(1, std::move(device)),
+        seed_(seed),
+        tickets_(cuda::kTickets),
+        dgc_(std::make_shared<cuda::DgcScratch>(this->device())) {}
 
   std::string name() const override { return "cuda-emulated"; }
   bool supports(DType activations) const override { return activations != DType::i32; }  // where the kernels are ours
+  std::unique_ptr<Lane> make_lane() override {
+    return std::make_unique<ThreadLane>([this] { return std::make_unique<EmulatedBackend>(~seed_, device()); });
+  }
 
 #include "kernels/kernel_ops.inc"
 

@@ -5,7 +5,7 @@
 #include "dist/wire.h"
 #include "optim/dgc/layout.h"
 #include "tensor/errors.h"
-#include "tests/optim/cluster.h"
+#include "tests/optim/on_backend.h"
 
 // Compressing and exchanging beside the backward pass changes when things happen and nothing else: the truth is the
 // same training without.
@@ -61,10 +61,10 @@ DgcOptions options_of(const Run& run) {
   return dgc;
 }
 
-Outcome outcome_of(const Run& run) {
-  ClusterOptions options = dgc_cluster(options_of(run), run.spread, [](uint64_t step) {
-    return step < 2 ? 0.75 : step < 4 ? 0.5 : 0.98;
-  });
+Outcome outcome_of(const Run& run, const BackendFactory& backend = {"cpu", [] { return make_cpu_backend(1); }}) {
+  ClusterOptions options = on(backend, dgc_cluster(options_of(run), run.spread, [](uint64_t step) {
+                                return step < 2 ? 0.75 : step < 4 ? 0.5 : 0.98;
+                              }));
   options.steps = 9;
   if (run.skips) options.gradient = broken_gradient;
   Outcome outcome;
@@ -160,19 +160,21 @@ TEST_CASE("overlap gives the same bits, in every format, skipped steps included"
 }
 
 TEST_CASE("overlap gives the same bits under every rule of momentum", "[optim]") {
+  const auto backend = GENERATE(from_range(kernel_backends()));
   Run run;
   run.variant.nesterov = GENERATE(false, true);
   run.variant.momentum_correction = GENERATE(false, true);
   run.variant.weight_decay = GENERATE(0.f, 1e-3f);
   run.skips = true;
-  CAPTURE(run.variant.nesterov, run.variant.momentum_correction, run.variant.weight_decay);
+  CAPTURE(backend.name, run.variant.nesterov, run.variant.momentum_correction, run.variant.weight_decay);
   const Outcome truth = outcome_of(run);
   run.bucket_bytes = kBucketEach;
   run.spread = {2, 2};
-  CHECK((outcome_of(run) == truth));
+  CHECK((outcome_of(run, backend) == truth));
 }
 
 TEST_CASE("phases that travel as a sum are not overlapped and change no bit", "[optim]") {
+  const auto backend = GENERATE(from_range(kernel_backends()));
   Run run;
   run.variant.transport = Transport::automatic;  // 12 workers: dense at 75 % and 50 %
   run.variant.small_tensors = GENERATE(SmallTensors::dense, SmallTensors::dense_fp16, SmallTensors::sparse);
@@ -180,9 +182,9 @@ TEST_CASE("phases that travel as a sum are not overlapped and change no bit", "[
   run.skips = true;
   const Outcome truth = outcome_of(run);
   run.bucket_bytes = kBucketEach;
-  CHECK((outcome_of(run) == truth));
+  CHECK((outcome_of(run, backend) == truth));
   run.spread = {3, 4};
-  CHECK((outcome_of(run) == truth));
+  CHECK((outcome_of(run, backend) == truth));
 }
 
 TEST_CASE("every bucket counts with its own header", "[optim]") {
