@@ -9,14 +9,16 @@ namespace dgc::cuda {
 // launches. Returns true for all threads of the last of `blocks` blocks, which then see everything that the other
 // blocks wrote before their calls. Every thread of every block calls this once; `is_last` is the block's shared memory.
 __device__ inline bool last_block(unsigned* ticket, unsigned blocks, bool& is_last) {
-  __threadfence();  // before the ticket, so that a block that sees the ticket sees the results
   __syncthreads();
   if (threadIdx.x == 0) {
+    // Only a fence of the thread that takes the ticket, behind the barrier, makes the writes of the whole block visible
+    // to who sees the ticket (PTX ISA, "Memory Consistency Model": causality order is cumulative over barriers).
+    __threadfence();
     is_last = atomicAdd(ticket, 1u) == blocks - 1;
     if (is_last) *ticket = 0;
+    __threadfence();
   }
   __syncthreads();
-  if (is_last) __threadfence();
   return is_last;
 }
 
