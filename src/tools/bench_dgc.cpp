@@ -55,6 +55,32 @@ class Copy {
   int threads_;
 };
 
+// Times of one operation, which are read when everything is queued: waiting for a GPU after each would put the latency
+// of a launch into the next.
+class Samples {
+ public:
+  explicit Samples(Device& device) : device_(device) {}
+
+  template <typename Operation>
+  void take(const Operation& operation) {
+    stopwatches_.push_back(device_.make_stopwatch());
+    stopwatches_.back()->start();
+    operation();
+    stopwatches_.back()->stop();
+  }
+  double median_after(int warmup) const {
+    std::vector<double> milliseconds;
+    for (size_t i = static_cast<size_t>(warmup); i < stopwatches_.size(); ++i) {
+      milliseconds.push_back(stopwatches_[i]->milliseconds());
+    }
+    return median(milliseconds);
+  }
+
+ private:
+  Device& device_;
+  std::vector<std::unique_ptr<Stopwatch>> stopwatches_;
+};
+
 double share_of_hits(const Buffer& guesses) {
   std::vector<DgcGuess> host(guesses.bytes() / sizeof(DgcGuess));
   guesses.device().copy_out(host.data(), guesses.data(), guesses.bytes());
@@ -102,29 +128,23 @@ DgcBench bench_dgc(const DgcBenchOptions& options) {
   apply.w = weights.data();
 
   const Copy copy(device, static_cast<size_t>(params.parameters()) * 10, threads);  // 20 bytes per parameter
-  const auto stopwatch = device->make_stopwatch();
-  const auto time = [&](std::vector<double>& into, const auto& body) {
-    stopwatch->start();
-    body();
-    stopwatch->stop();
-    into.push_back(stopwatch->milliseconds());
-  };
-  std::vector<double> compress_ms, apply_ms, copy_ms;
+  Samples compress_times(*device), apply_times(*device), copy_times(*device);
   const BenchOptions& common = options.common;
   for (int step = 0; step < common.warmup + common.steps * common.repeats; ++step) {
-    if (step == common.warmup) {
-      for (auto* times : {&compress_ms, &apply_ms, &copy_ms}) times->clear();
-    }
     record.begin({static_cast<uint64_t>(step), 0.1f, false});
     compress.g = gradients[static_cast<size_t>(step % kGradients)].data();
-    time(compress_ms, [&] { backend->dgc_compress(compress); });
-    time(apply_ms, [&] { backend->dgc_apply(apply); });
-    time(copy_ms, [&] { copy.run(); });
+    compress_times.take([&] { backend->dgc_compress(compress); });
+    apply_times.take([&] { backend->dgc_apply(apply); });
+    copy_times.take([&] { copy.run(); });
   }
   record.finish();
   record.take();  // throws when a message could not be used
-  return {backend->device()->name(), params.parameters(), median(compress_ms),
-          median(apply_ms),          median(copy_ms),     share_of_hits(guesses)};
+  return {.device = backend->device()->name(),
+          .parameters = params.parameters(),
+          .compress_ms = compress_times.median_after(common.warmup),
+          .apply_ms = apply_times.median_after(common.warmup),
+          .copy_ms = copy_times.median_after(common.warmup),
+          .hits = share_of_hits(guesses)};
 }
 
 }  // namespace dgc
