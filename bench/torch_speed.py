@@ -10,6 +10,7 @@ import torch
 def add_options(parser):
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--tf32", action="store_true", help="on a GPU: TF32 in convolutions and in matrix products")
     parser.add_argument("--steps", type=int, default=10, help="in a measured stretch")
     parser.add_argument("--repeats", type=int, default=5, help="measured stretches")
     parser.add_argument("--warmup", type=int, default=5, help="steps before the first stretch")
@@ -19,6 +20,8 @@ def start(options):
     """Returns the device."""
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
+    # PyTorch's default is TF32 for convolutions and not for matrix products; dgc's fp32 has it nowhere.
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = options.tf32
     return torch.device(options.device)
 
 
@@ -37,6 +40,6 @@ def run(program, train, samples, options, **details):
         train_to_the_end(options.steps)
         speeds.append(options.steps * samples / (time.perf_counter() - begin))
     print(json.dumps({"program": program, "torch": torch.__version__, "device": options.device,
-                      "threads": options.threads, **details,
+                      "threads": options.threads, "tf32": options.tf32, **details,
                       "samples_per_s": round(statistics.median(speeds), 1), "lowest": round(min(speeds), 1),
                       "highest": round(max(speeds), 1)}))

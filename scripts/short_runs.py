@@ -2,7 +2,7 @@
 """A short training of every config, on synthetic data of its data set's shape, and of one config in every precision; and
 one with exchange.overlap in many buckets, which must end in the weights that it has without.
 
-    scripts/short_runs.py PROGRAM FOLDER [--device cuda:0] [--seconds 60] [--jobs 4]
+    scripts/short_runs.py PROGRAM FOLDER [--device cuda:0] [--seconds 60] [--jobs 4] [--only NAME...]
 
 Prints one line per run, "ok" or "FAILED" and why; below FAILED the end of its output, which is in FOLDER. Exit code 1
 when one failed.
@@ -12,9 +12,11 @@ import argparse
 import concurrent.futures
 import json
 import pathlib
+import random
 import shutil
 import subprocess
 import sys
+import wave
 
 CONFIGS = pathlib.Path(__file__).resolve().parent.parent / "configs"
 SHAPES = {"cifar10": (32, 32, 3, 10), "mnist": (32, 32, 1, 10), "fashion_mnist": (32, 32, 1, 10),
@@ -25,18 +27,54 @@ OVERLAPPED = ("fp32", "fp16")
 OVERLAP_STEPS = 40
 
 
-def synthetic(data):
-    if data["type"] not in SHAPES:
+def write_corpus(folder, words):
+    """Sentences of so many different words, of which one is the unknown and one the end of a sentence."""
+    names = ["<unk>"] + [f"word{i}" for i in range(words - 2)]
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, count in (("train", 4 * words + 40000), ("valid", 4000), ("test", 4000)):
+        lines = (" ".join(names[i % len(names)] for i in range(at, at + 20)) for at in range(0, count, 20))
+        (folder / f"{name}.txt").write_text("\n".join(lines) + "\n")
+    return {"type": "text", **{name: str(folder / f"{name}.txt") for name in ("train", "valid", "test")}}
+
+
+def write_recordings(folder, rate):
+    """Noise of one to two seconds that is said to be words."""
+    folder.mkdir(parents=True, exist_ok=True)
+    random_bytes = random.Random(1).randbytes
+    for name, count in (("train", 96), ("test", 16)):
+        rows = []
+        for i in range(count):
+            with wave.open(str(folder / f"{name}{i}.wav"), "wb") as file:
+                file.setnchannels(1)
+                file.setsampwidth(2)
+                file.setframerate(rate)
+                file.writeframes(random_bytes(2 * rate * (count + i) // count))
+            rows.append(json.dumps({"path": f"{name}{i}.wav", "text": "NOISE"}))
+        (folder / f"{name}.jsonl").write_text("\n".join(rows) + "\n")
+    return {"type": "speech_manifest", "path": str(folder), "sample_rate": rate}
+
+
+def synthetic(config, folder):
+    """Overrides that put made up data in the place of a config's own, which this machine need not have."""
+    data = config["data"]
+    if data["type"] == "text":
+        instead = {**data, **write_corpus(folder, config["model"]["vocabulary"])}
+    elif data["type"] in ("an4", "librispeech", "speech_manifest"):
+        rate = data.get("sample_rate", 16000)
+        instead = {"features": data.get("features", {}), **write_recordings(folder, rate)}
+    elif data["type"] in SHAPES:
+        height, width, channels, classes = SHAPES[data["type"]]
+        instead = {"type": "synthetic", "height": height, "width": width, "channels": channels, "classes": classes,
+                   "train_samples": 512, "test_samples": 64}
+    else:
         return []
-    height, width, channels, classes = SHAPES[data["type"]]
-    return ["--set", "data=" + json.dumps({"type": "synthetic", "height": height, "width": width, "channels": channels,
-                                           "classes": classes, "train_samples": 512, "test_samples": 64})]
+    return ["--set", "data=" + json.dumps(instead)]
 
 
 def command(program, path, overrides, device, folder, steps=6):
     config = json.loads(path.read_text())
     batch = min(config["training"]["batch_per_worker"], 16)
-    return [program, "train", path, *synthetic(config["data"]), *overrides, "--set", f"device={device}",
+    return [program, "train", path, *synthetic(config, folder.with_name(f"{folder.name}-data")), *overrides, "--set", f"device={device}",
             "--set", f"training.max_steps={steps}", "--set", f"training.batch_per_worker={batch}", "--out", folder]
 
 
@@ -78,10 +116,13 @@ def main():
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--seconds", type=float, default=60, help="that a run may take")
     parser.add_argument("--jobs", type=int, default=4, help="runs at a time")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="short trainings of these configs, and nothing else")
     options = parser.parse_args()
 
-    runs = [(path, []) for path in sorted(CONFIGS.rglob("*.json"))]
-    runs += [(CONFIGS / "quickstart.json", ["--set", f"precision={precision}"]) for precision in PRECISIONS]
+    paths = sorted(CONFIGS.rglob("*.json"))
+    runs = [(path, []) for path in paths if not options.only or path.stem in options.only]
+    if not options.only:
+        runs += [(CONFIGS / "quickstart.json", ["--set", f"precision={precision}"]) for precision in PRECISIONS]
     options.folder.mkdir(parents=True, exist_ok=True)
 
     def one(numbered):
@@ -103,10 +144,11 @@ def main():
         failed += bool(why)
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        pairs = pool.map(pair, OVERLAPPED)
+        overlapped = () if options.only else OVERLAPPED
+        pairs = pool.map(pair, overlapped)
         for (path, overrides), why in zip(runs, pool.map(one, enumerate(runs))):
             tell(why, path.relative_to(CONFIGS), *overrides[1:])
-        for precision, why in zip(OVERLAPPED, pairs):
+        for precision, why in zip(overlapped, pairs):
             tell(why, "the same weights with exchange.overlap and without,", precision)
     sys.exit(failed > 0)
 
