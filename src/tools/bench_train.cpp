@@ -4,8 +4,8 @@
 #include "tools/bench.h"
 #include "tools/median.h"
 #include "tools/phases.h"
-#include "train/rank.h"
 #include "train/on_ranks.h"
+#include "train/rank.h"
 
 namespace dgc {
 

@@ -9,8 +9,8 @@
 #include "tasks/make.h"
 #include "tasks/task.h"
 #include "tensor/counting_device.h"
-#include "train/rank_memory.h"
 #include "train/on_ranks.h"
+#include "train/rank_memory.h"
 
 namespace dgc {
 namespace {

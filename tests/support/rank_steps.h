@@ -1,8 +1,8 @@
 #pragma once
 
 #include "tasks/task.h"
-#include "train/rank.h"
 #include "train/on_ranks.h"
+#include "train/rank.h"
 
 // Steps without a run directory around them, and what they save.
 namespace dgc::test {

@@ -13,8 +13,8 @@
 #include "tests/support/tiny_speech.h"
 #include "tests/support/tiny_text.h"
 #include "tests/support/wrapped_device.h"
-#include "train/rank.h"
 #include "train/on_ranks.h"
+#include "train/rank.h"
 
 namespace dgc {
 namespace {

@@ -10,8 +10,8 @@
 #include "tools/evaluate.h"
 #include "tools/report.h"
 #include "tools/transcribe.h"
-#include "train/rank.h"
 #include "train/on_ranks.h"
+#include "train/rank.h"
 
 namespace dgc {
 namespace {

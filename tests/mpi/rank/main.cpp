@@ -12,8 +12,8 @@
 #include "tests/mpi/rank/far_device.h"
 #include "tests/support/tiny.h"
 #include "train/failure.h"
-#include "train/rank.h"
 #include "train/on_ranks.h"
+#include "train/rank.h"
 
 namespace dgc {
 namespace {
