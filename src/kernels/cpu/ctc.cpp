@@ -139,7 +139,7 @@ Outcome run(const Utterance& u, float scale, float* d) {
   if (!fits(u)) return {.left_out = 1};
   find_norms(u);
   const double total = forward(u);
-  // A logit that is not finite must reach the loss and the gradient, so that the step is skipped and reported.
+  // A NaN or +infinity must reach the loss and the gradient, so that the step is skipped and reported.
   const bool finite = std::all_of(u.norms, u.norms + u.steps, [](float n) { return std::isfinite(n); });
   if (d != nullptr) {
     backward(u, total);
