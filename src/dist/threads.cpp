@@ -185,6 +185,7 @@ std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int ranks) 
   DGC_CHECK(ranks >= 1, "a group has at least one rank");
   const auto crew = std::make_shared<Crew>(ranks);
   std::vector<std::unique_ptr<Communicator>> all;
+  all.reserve(static_cast<size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) all.push_back(std::make_unique<ThreadCommunicator>(crew, rank));
   return all;
 }

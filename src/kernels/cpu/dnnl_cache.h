@@ -48,7 +48,7 @@ struct PreparedConv : WeightsCopy {
 
 struct StepProductKey {
   int64_t rows = 0, columns = 0, inner = 0;
-  auto operator<=>(const StepProductKey&) const = default;  // NOLINT: clang-tidy 14 wants a nullptr here
+  auto operator<=>(const StepProductKey&) const = default;
 };
 
 // c [rows, columns] += a [rows, inner] * w^T with w [columns, inner], for few rows and many products with the same w.
