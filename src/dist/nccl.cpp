@@ -125,6 +125,7 @@ class NcclCommunicator final : public WholeCommunicator {
       const bool flushed = !went_wrong(ncclCommFinalize(comm_)) && wait() == ncclSuccess;
       flushed ? ncclCommDestroy(comm_) : ncclCommAbort(comm_);
     }
+    if (aborting_.joinable()) aborting_.join();
     if (forked_ != nullptr) cudaEventDestroy(forked_);
     if (joined_ != nullptr) cudaEventDestroy(joined_);
     if (stream_ != nullptr) cudaStreamDestroy(stream_);
@@ -177,11 +178,19 @@ class NcclCommunicator final : public WholeCommunicator {
 
   void abort(const std::string& reason) noexcept override {
     if (comm_ == nullptr) return;
-    ncclCommAbort(std::exchange(comm_, nullptr));
+    end();
     failure_ = fmt::format("rank {} failed: {}", rank_, reason);
   }
 
  private:
+  // Ends what NCCL runs on the GPU. Since NCCL 2.26 ncclCommAbort does so at once, but returns only when no recorded
+  // graph holds the communicator any more. The graphs belong to the backend, which cannot go before this rank's thread
+  // has left the step; so another thread waits for them, and the destructor of this object, which outlives the backend,
+  // for the thread.
+  void end() noexcept {
+    aborting_ = std::jthread([comm = std::exchange(comm_, nullptr)] { ncclCommAbort(comm); });
+  }
+
   // Queues a call of NCCL's between the device's earlier and later work.
   template <typename Call>
   void queue(const Device& device, const char* what, const Call& call) {
@@ -255,14 +264,14 @@ class NcclCommunicator final : public WholeCommunicator {
       while_waiting_();
     } catch (const PeerFailed& error) {
       failure_ = error.what();
-      ncclCommAbort(std::exchange(comm_, nullptr));
+      end();
       throw;
     }
   }
 
   [[noreturn]] void fail(const std::string& what, const std::string& why) {
     failure_ = fmt::format("rank {}: {} failed: {}", rank_, what, why);
-    ncclCommAbort(std::exchange(comm_, nullptr));
+    end();
     throw PeerFailed(failure_);
   }
 
@@ -274,6 +283,7 @@ class NcclCommunicator final : public WholeCommunicator {
   cudaStream_t stream_ = nullptr;
   cudaEvent_t forked_ = nullptr, joined_ = nullptr;
   ncclComm_t comm_ = nullptr;  // null once aborted
+  std::jthread aborting_;
   std::string last_ = "the start";
   std::string failure_ = "NCCL was not started";
 };

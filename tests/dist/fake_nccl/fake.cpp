@@ -113,6 +113,7 @@ Fake& fake() {
 void reset_fake() {
   fake().start = ncclSuccess;
   fake().ill_rank = -1;
+  fake().graphs = 0;
   fake().finalized = fake().destroyed = fake().aborted = 0;
 }
 std::vector<std::string>& calls() {
@@ -211,6 +212,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
     comm->world->broken = true;
     comm->world->changed.notify_all();
   }
+  while (fake().graphs > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   delete comm;
   return ncclSuccess;
 }

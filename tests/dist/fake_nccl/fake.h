@@ -10,6 +10,7 @@
 struct Fake {
   std::atomic<ncclResult_t> start{ncclSuccess};  // of every communicator; ncclInProgress: it never ends
   std::atomic<int> ill_rank{-1};                 // whose communicator finds an asynchronous error
+  std::atomic<int> graphs{0};                    // that hold a communicator: until there are none, no abort returns
   std::atomic<int> finalized{0}, destroyed{0}, aborted{0};
 };
 Fake& fake();

@@ -186,6 +186,21 @@ TEST_CASE("an asynchronous error of NCCL is found by check, and the communicator
   CHECK((fake().aborted == 1 && fake().destroyed == 0));
 }
 
+TEST_CASE("a failed step ends though recorded graphs still hold the communicator", "[nccl]") {
+  reset_fake();
+  const auto outcomes = run_nccl(2, [](const Rank& own) {
+    struct Graph {  // as in a backend, which goes before the communicator does
+      Graph() { ++fake().graphs; }
+      ~Graph() { --fake().graphs; }
+    } graph;
+    own.communicator.barrier(*own.device);
+    if (own.communicator.rank() == 0) fake().ill_rank = 0;
+    for (;;) own.communicator.barrier(*own.device);
+  });
+  for (const std::string& outcome : outcomes) CHECK_THAT(outcome, Contains("remote process exited"));
+  CHECK((fake().aborted == 2 && fake().graphs == 0));
+}
+
 TEST_CASE("news of another rank's end ends every wait for NCCL", "[nccl]") {
   reset_fake();
   std::atomic<bool> dead = false;
