@@ -45,7 +45,7 @@ CLI::Validator share() {
   return check<double>("number from 0 to below 1", [](double value) { return value >= 0 && value < 1; });
 }
 
-CLI::Validator one_of(std::vector<std::string> names) {
+CLI::Validator one_of(const std::vector<std::string>& names) {
   const std::string all = CLI::detail::join(names, ", ");
   return {[=](const std::string& text) {
             if (std::ranges::find(names, text) != names.end()) return std::string();

@@ -10,7 +10,7 @@ namespace dgc {
 CLI::Validator whole_number(int64_t least, int64_t most);
 CLI::Validator number(double least, double most);
 CLI::Validator share();  // at least 0 and less than 1
-CLI::Validator one_of(std::vector<std::string> names);
+CLI::Validator one_of(const std::vector<std::string>& names);
 // A list of entries with commas in between, each of which must pass `entry`.
 CLI::Validator list_of(const CLI::Validator& entry);
 

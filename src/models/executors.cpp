@@ -7,8 +7,7 @@ namespace dgc {
 Executors::Executors(const Network& network, Backend& backend, std::vector<int64_t> rows, Executor::Mode mode,
                      DType activations) {
   std::ranges::sort(rows);
-  const auto repeated = std::ranges::unique(rows);
-  rows.erase(repeated.begin(), repeated.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   for (const int64_t some : rows) {
     if (some == 0) continue;
     executors_.push_back(std::make_unique<Executor>(network, backend, some, mode, activations));

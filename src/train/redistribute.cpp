@@ -8,6 +8,7 @@ void load_share(const Checkpoint& checkpoint, const ShareArgs& args, const Arena
   const ParamLayout& layout = arena.layout();
   const auto host = make_cpu_device();
   std::vector<std::vector<double>> sums;
+  sums.reserve(static_cast<size_t>(layout.size()));
   for (int i = 0; i < layout.size(); ++i) sums.emplace_back(static_cast<size_t>(layout.numel(i)));
   std::vector<float> values;
   for (int64_t worker = 0; worker < args.from; worker += args.group) {
@@ -19,10 +20,11 @@ void load_share(const Checkpoint& checkpoint, const ShareArgs& args, const Arena
       for (size_t e = 0; e < sum.size(); ++e) sum[e] += static_cast<double>(values[e]);
     }
   }
+  const int64_t groups = args.to / args.group;
   for (int i = 0; i < layout.size(); ++i) {
     values.clear();
     for (const double sum : sums[static_cast<size_t>(i)]) {
-      values.push_back(static_cast<float>(sum / static_cast<double>(args.to / args.group)));
+      values.push_back(static_cast<float>(sum / static_cast<double>(groups)));
     }
     arena.device().copy_in(arena.view(i).data, values.data(), values.size() * sizeof(float));
   }
