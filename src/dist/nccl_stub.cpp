@@ -16,6 +16,7 @@ namespace {
 
 }  // namespace
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): nccl.cpp keeps the device
 std::unique_ptr<Communicator> make_nccl_communicator(const Launch& launch, std::shared_ptr<Device>,
                                                      const NcclOptions&) {
   throw_not_built(launch);

@@ -53,7 +53,7 @@ class Reader {
 };
 
 Config language_config(const std::filesystem::path& run, const std::vector<std::string>& overrides) {
-  const Config config = run_config(run, overrides);
+  Config config = run_config(run, overrides);
   if (config.model.type == "lstm_lm") return config;
   throw_user_error("{} is not the run of a language model (model.type \"lstm_lm\"): it has nothing to generate",
                    run.string());
