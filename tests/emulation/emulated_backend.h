@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "kernels/cpu/thread_lane.h"
 #include "kernels/cuda/dgc_memory.h"
 #include "kernels/cuda/last_block.cuh"
+#include "tests/emulation/kernel_runner.h"
 
 namespace dgc {
 
@@ -19,16 +21,20 @@ class EmulatedQueue;  // kernels/cuda/queue.h next to this file
 // ops are those of src/kernels/cuda/*.cu, compiled once more.
 class EmulatedBackend final : public CpuBackend {
  public:
-  explicit EmulatedBackend(uint64_t seed = 1, std::shared_ptr<Device> device = make_cpu_device())
+  explicit EmulatedBackend(
+      uint64_t seed = 1, std::shared_ptr<Device> device = make_cpu_device(),
+      std::shared_ptr<const emulation::KernelRunner> runner = std::make_shared<emulation::BodyRunner>())
       : CpuBackend(1, std::move(device)),
+        runner_(std::move(runner)),
         seed_(seed),
         tickets_(cuda::kTickets),
         dgc_(std::make_shared<cuda::DgcScratch>(this->device())) {}
 
-  std::string name() const override { return "cuda-emulated"; }
+  std::string name() const override { return runner_->name(); }
   bool supports(DType activations) const override { return activations != DType::i32; }  // where the kernels are ours
   std::unique_ptr<Lane> make_lane() override {
-    return std::make_unique<ThreadLane>([this] { return std::make_unique<EmulatedBackend>(~seed_, device()); });
+    return std::make_unique<ThreadLane>(
+        [this] { return std::make_unique<EmulatedBackend>(~seed_, device(), runner_); });
   }
 
 #include "kernels/kernel_ops.inc"
@@ -40,6 +46,7 @@ class EmulatedBackend final : public CpuBackend {
     std::byte bytes[256];
   };
 
+  std::shared_ptr<const emulation::KernelRunner> runner_;
   uint64_t seed_;
   std::vector<Dirty> workspace_;
   std::vector<unsigned> tickets_;

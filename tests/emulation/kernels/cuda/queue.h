@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
+#include <typeinfo>
 
 #include "kernels/cuda/model.h"
 #include "tests/emulation/emulate.h"
@@ -22,9 +24,7 @@ class EmulatedQueue {
 
   template <typename Kernel>
   void run(int64_t blocks, const typename Kernel::Args& args) {
-    if (blocks == 0) return;
-    emulation::emulate({.grid = static_cast<unsigned>(blocks), .block = Kernel::kBlock, .seed = ++backend_.seed_},
-                       [&](typename Kernel::Shared& shared) { Kernel::run(args, shared); });
+    run_as<Kernel>(blocks, args, false);
   }
 
   template <typename Kernel>
@@ -33,7 +33,7 @@ class EmulatedQueue {
   }
   template <typename Kernel>
   void run_cooperative(int64_t most, const typename Kernel::Args& args) {
-    run<Kernel>(1 + static_cast<int64_t>(backend_.seed_ * 2654435761u >> 7) % most, args);
+    run_as<Kernel>(1 + static_cast<int64_t>(backend_.seed_ * 2654435761u >> 7) % most, args, true);
   }
 
   std::byte* scratch(size_t bytes) {  // dirty, as on a GPU
@@ -48,6 +48,21 @@ class EmulatedQueue {
   Device& device() { return *backend_.device(); }
 
  private:
+  template <typename Kernel>
+  void run_as(int64_t blocks, const typename Kernel::Args& args, bool cooperative) {
+    using Shared = typename Kernel::Shared;
+    static_assert(std::is_trivially_default_constructible_v<Shared>, "shared memory starts without a constructor");
+    if (blocks == 0) return;
+    backend_.runner_->run(
+        {.kernel = typeid(Kernel),
+         .how = {.grid = static_cast<unsigned>(blocks), .block = Kernel::kBlock, .seed = ++backend_.seed_},
+         .cooperative = cooperative,
+         .args = &args,
+         .args_bytes = sizeof(args),
+         .shared_bytes = sizeof(Shared),
+         .body = [&args](void* shared) { Kernel::run(args, *static_cast<Shared*>(shared)); }});
+  }
+
   EmulatedBackend& backend_;
 };
 
