@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <tuple>
 
 #include "tests/ptx/interpreter/lanes.h"
 
@@ -16,6 +18,10 @@ constexpr uint64_t index_of(uint64_t thread) { return thread & 0xffffffffu; }
 uint64_t place(const Warp& warp, const Location& at) {
   if (at.space == Space::global) return at.address;
   return kSharedWindow + (uint64_t{warp.block->index} << 24) + at.address;
+}
+
+uint32_t index_of_instruction(const Warp& warp, const Instruction& i) {
+  return static_cast<uint32_t>(&i - warp.block->grid->kernel->code.data());
 }
 
 bool is_watched(const Location& at) { return at.space == Space::global || at.space == Space::shared; }
@@ -41,6 +47,11 @@ void Races::join(Known& to, const Known& from) const {
     to = from;
     return;
   }
+  const bool nothing_new = std::ranges::all_of(*from, [&](const auto& entry) {
+    const auto found = to->find(entry.first);
+    return found != to->end() && std::ranges::equal(entry.second, found->second, std::less_equal<>());
+  });
+  if (nothing_new) return;  // as each time that a thread which spins looks
   auto both = std::make_shared<Clocks>(*to);
   for (const auto& [block, times] : *from) {
     std::vector<uint32_t>& mine = (*both)[block];
@@ -59,60 +70,66 @@ Races::Known Races::with_own(uint64_t thread, const ThreadState& thread_state) c
   return clocks;
 }
 
-Races::ByteState& Races::byte(const Warp& warp, const Location& at, size_t offset) {
-  const uint64_t where = place(warp, at) + offset;
-  std::unique_ptr<Line>& line = lines_[where / 64];
+Races::ByteState* Races::bytes_at(const Warp& warp, const Location& at) {
+  const uint64_t where = place(warp, at);
+  constexpr size_t kBytes = std::tuple_size_v<Line>;
+  std::unique_ptr<Line>& line = lines_[where / kBytes];
   if (line == nullptr) line = std::make_unique<Line>();
-  return (*line)[where % 64];
+  return line->data() + where % kBytes;
 }
 
-void Races::note(const Instruction& one, uint64_t thread, const Instruction& other, uint64_t other_thread,
-                 const char* what) {
-  if (found_.size() >= 20) return;  // enough to see what is wrong
-  for (const std::string& known : found_) {
-    if (known.starts_with(fmt::format("line {} '{}' and line {} ", one.line, one.text, other.line))) return;
-  }
-  found_.insert(fmt::format("line {} '{}' and line {} '{}' {}: thread {} of block {} and thread {} of block {}",
-                            one.line, one.text, other.line, other.text, what, index_of(thread), block_of(thread),
-                            index_of(other_thread), block_of(other_thread)));
+void Races::note(const Warp& warp, const Instruction& one, uint64_t thread, const Event& other, const char* what) {
+  constexpr size_t kMost = 20;  // enough to see what is wrong
+  const Instruction& before = warp.block->grid->kernel->code[other.at];
+  const std::string lines =
+      fmt::format("line {} '{}' and line {} '{}' {}", one.line, one.text, before.line, before.text, what);
+  const auto known = found_.lower_bound(lines);
+  if (found_.size() >= kMost || (known != found_.end() && known->starts_with(lines))) return;
+  found_.insert(fmt::format("{}: thread {} of block {} and thread {} of block {}", lines, index_of(thread),
+                            block_of(thread), index_of(other.thread), block_of(other.thread)));
 }
 
 void Races::load(const Warp& warp, const Instruction& i, unsigned lane, const Location& at, size_t bytes) {
   if (!is_watched(at)) return;
   const uint64_t me = id(warp, lane);
   ThreadState& mine = state(me);
-  if (i.order.strong) {
+  const bool strong = i.order.strong;
+  if (strong) {
     if (const auto found = locations_.find(place(warp, at)); found != locations_.end()) {
       join(i.order.acquire ? mine.known : mine.pending, found->second);
     }
   }
+  const Event now{me, mine.now, index_of_instruction(warp, i), strong};
+  ByteState* const states = bytes_at(warp, at);
   for (size_t k = 0; k < bytes; ++k) {
-    ByteState& b = byte(warp, at, k);
-    if (!is_past(mine, me, b.write) && !(i.order.strong && b.write.strong)) {
-      note(i, me, *b.write.instruction, b.write.thread, "read and write");
+    ByteState& b = states[k];
+    if (!(strong && b.write.strong) && !is_past(mine, me, b.write)) note(warp, i, me, b.write, "read and write");
+    const auto free = std::ranges::find_if(
+        b.reads, [&](const Event& read) { return read.time == 0 || read.thread / kWarpSize == me / kWarpSize; });
+    if (free != b.reads.end()) {
+      *free = now;
+    } else {
+      b.reads[b.oldest_read] = now;
+      b.oldest_read = static_cast<uint8_t>((b.oldest_read + 1) % b.reads.size());
     }
-    std::erase_if(b.reads, [&](const Event& read) { return is_past(mine, me, read); });
-    b.reads.push_back({me, mine.now, &i, i.order.strong, 0, {}});
   }
 }
 
 void Races::check_write(const Warp& warp, const Instruction& i, uint64_t me, const Location& at, size_t bytes,
                         bool strong) {
   const ThreadState& mine = state(me);
+  const Event now{me, mine.now, index_of_instruction(warp, i), strong};
+  ByteState* const states = bytes_at(warp, at);
   for (size_t k = 0; k < bytes; ++k) {
-    ByteState& b = byte(warp, at, k);
+    ByteState& b = states[k];
     const std::byte value = at.memory[k];
     // Lanes of one instruction may all write the same.
-    const bool same = b.write.serial == serial_ && b.write.instruction == &i && b.write.value == value && !strong;
-    if (!same && !is_past(mine, me, b.write) && !(strong && b.write.strong)) {
-      note(i, me, *b.write.instruction, b.write.thread, "both write");
-    }
+    const bool same = b.write_serial == serial_ && b.write.at == now.at && b.value == value && !strong;
+    if (!same && !(strong && b.write.strong) && !is_past(mine, me, b.write)) note(warp, i, me, b.write, "both write");
     for (const Event& read : b.reads) {
-      if (!is_past(mine, me, read) && !(strong && read.strong))
-        note(i, me, *read.instruction, read.thread, "write and read");
+      if (!(strong && read.strong) && !is_past(mine, me, read)) note(warp, i, me, read, "write and read");
     }
-    b.reads.clear();
-    b.write = {me, mine.now, &i, strong, serial_, value};
+    b = {.write = now, .write_serial = serial_, .value = value, .oldest_read = 0, .reads = {}};
   }
 }
 

@@ -51,16 +51,18 @@ class Races {
   struct Event {
     uint64_t thread = 0;
     uint32_t time = 0;  // 0: there is none
-    const Instruction* instruction = nullptr;
+    uint32_t at = 0;    // index of the instruction
     bool strong = false;
-    uint64_t serial = 0;
-    std::byte value{};
   };
   struct ByteState {
     Event write;
-    std::vector<Event> reads;
+    uint32_t write_serial = 0;
+    std::byte value{};
+    uint8_t oldest_read = 0;
+    std::array<Event, 2> reads;
   };
-  using Line = std::array<ByteState, 64>;
+  // Accesses are aligned to their size, which is at most 16 bytes: each lies in one line.
+  using Line = std::array<ByteState, 16>;
 
   uint64_t id(const Warp& warp, unsigned lane) const {
     return uint64_t{warp.block->index} << 32 | (warp.first_thread + lane);
@@ -69,14 +71,14 @@ class Races {
   bool is_past(const ThreadState& me, uint64_t my_id, const Event& event) const;
   Known with_own(uint64_t thread, const ThreadState& thread_state) const;
   void join(Known& to, const Known& from) const;
-  ByteState& byte(const Warp& warp, const Location& at, size_t offset);
+  ByteState* bytes_at(const Warp& warp, const Location& at);
   void check_write(const Warp&, const Instruction&, uint64_t me, const Location&, size_t bytes, bool strong);
-  void note(const Instruction& one, uint64_t thread, const Instruction& other, uint64_t other_thread, const char* what);
+  void note(const Warp& warp, const Instruction& one, uint64_t thread, const Event& other, const char* what);
   void synchronize(const std::vector<uint64_t>& threads, bool fences_too);
 
   unsigned threads_;
   Fences fences_;
-  uint64_t serial_ = 0;
+  uint32_t serial_ = 0;  // of the instruction that is executed
   std::unordered_map<uint64_t, std::vector<ThreadState>> blocks_;
   std::unordered_map<uint64_t, std::unique_ptr<Line>> lines_;
   std::unordered_map<uint64_t, Known> locations_;  // what was released there
