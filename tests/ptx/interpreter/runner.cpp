@@ -1,6 +1,9 @@
 #include "tests/ptx/interpreter/runner.h"
 
 #include <cstdlib>
+#include <fstream>
+#include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -25,6 +28,23 @@ RaceCheck race_check_of(const std::string& name) {
   throw_ptx_error("DGC_PTX_RACES is '{}': it must be gpu or letter", name);
 }
 
+// Appends the name of each entry that is launched to a file, to which other tests may append at the same time.
+class LaunchedEntries {
+ public:
+  explicit LaunchedEntries(std::string file) : file_(std::move(file)) {}
+
+  void note(const std::string& entry) {
+    if (file_.empty()) return;
+    const std::scoped_lock lock(mutex_);
+    if (names_.insert(entry).second) std::ofstream(file_, std::ios::app) << entry + "\n";
+  }
+
+ private:
+  std::string file_;
+  std::set<std::string> names_;
+  std::mutex mutex_;
+};
+
 class PtxRunner final : public emulation::KernelRunner {
  public:
   PtxRunner(const std::string& folder, RaceCheck races) : library_(folder), races_(races) {}
@@ -33,6 +53,7 @@ class PtxRunner final : public emulation::KernelRunner {
 
   void run(const emulation::KernelLaunch& launch) const override {
     const Kernel& kernel = library_.kernel(kernel_of_type(launch.kernel));
+    launched_.note(kernel.program.name);
     ptx::launch(kernel,
                 {.grid = launch.how.grid,
                  .block = launch.how.block,
@@ -44,6 +65,7 @@ class PtxRunner final : public emulation::KernelRunner {
 
  private:
   mutable Library library_;  // parses what it is asked for
+  mutable LaunchedEntries launched_{variable("DGC_PTX_LAUNCHED", "")};
   RaceCheck races_;
 };
 
