@@ -6,9 +6,11 @@
 
 namespace dgc {
 
-inline std::vector<BackendFactory> present_and_emulated_backends() {
-  std::vector<BackendFactory> all = present_backends();
-  all.push_back({"cuda-emulated", []() -> std::unique_ptr<Backend> { return std::make_unique<EmulatedBackend>(); }});
+// Our kernels without a GPU: their bodies, and where nvcc was there the PTX that it makes of them. Each is an
+// EmulatedBackend.
+inline std::vector<BackendFactory> emulated_backends() {
+  std::vector<BackendFactory> all{
+      {"cuda-emulated", []() -> std::unique_ptr<Backend> { return std::make_unique<EmulatedBackend>(); }}};
   if (ptx::runner() != nullptr) {
     all.push_back({"cuda-ptx", []() -> std::unique_ptr<Backend> {
                      return std::make_unique<EmulatedBackend>(1, make_cpu_device(), ptx::runner());
@@ -17,8 +19,13 @@ inline std::vector<BackendFactory> present_and_emulated_backends() {
   return all;
 }
 
-// backends(), and the emulation of a GPU: with the kernels' bodies, and where nvcc was there with the PTX that it
-// emits.
+inline std::vector<BackendFactory> present_and_emulated_backends() {
+  std::vector<BackendFactory> all = present_backends();
+  for (BackendFactory& factory : emulated_backends()) all.push_back(std::move(factory));
+  return all;
+}
+
+// backends(), and emulated_backends().
 inline std::vector<BackendFactory> kernel_backends() { return chosen(present_and_emulated_backends()); }
 
 // Those of them that take activations in 16 bits.

@@ -4,6 +4,7 @@
 #include <catch.hpp>
 
 #include "kernels/cuda/queue.h"
+#include "tests/kernels/kernel_backends.h"
 #include "tests/kernels/on_device.h"
 
 using namespace dgc;
@@ -11,17 +12,19 @@ using namespace dgc;
 namespace {
 
 struct Emulated {
-  EmulatedBackend backend;
+  explicit Emulated(const BackendFactory& factory) : made(factory.make()) {}
+  std::unique_ptr<Backend> made;
+  EmulatedBackend& backend = dynamic_cast<EmulatedBackend&>(*made);
   cuda::Queue queue{backend};
 };
 
 }  // namespace
 
 TEST_CASE("filters travel from [out, in, taps] to [out, taps, in] and back", "[kernels]") {
-  Emulated e;
+  Emulated e(GENERATE(from_range(chosen(emulated_backends()))));
   const auto out = GENERATE(1u, 5u), in = GENERATE(1u, 3u, 32u), taps = GENERATE(1u, 9u, 35u);
   const auto type = GENERATE(DType::f32, DType::f16, DType::bf16);
-  CAPTURE(out, in, taps, type);
+  CAPTURE(e.backend.name(), out, in, taps, type);
   const cuda::FilterShape shape{out, in, taps};
   const auto at_ours = [&](size_t o, size_t i, size_t t) { return (o * in + i) * taps + t; };
   const auto at_theirs = [&](size_t o, size_t i, size_t t) { return (o * taps + t) * in + i; };
@@ -46,10 +49,10 @@ TEST_CASE("filters travel from [out, in, taps] to [out, taps, in] and back", "[k
 }
 
 TEST_CASE("a bias is added to every row, and its gradient sums all rows", "[kernels]") {
-  Emulated e;
+  Emulated e(GENERATE(from_range(chosen(emulated_backends()))));
   const int64_t rows = GENERATE(1, 33, 700), channels = GENERATE(1, 3, 8, 40, 300), first = GENERATE(0, 1);
   const auto type = GENERATE(DType::f32, DType::f16, DType::bf16);
-  CAPTURE(rows, channels, first, type);
+  CAPTURE(e.backend.name(), rows, channels, first, type);
   const OnDevice y(e.backend, random_floats(rows * channels + first, 1), type),
       b(e.backend, random_floats(channels, 2));
   const auto before = y.host(), bias = b.host();
