@@ -39,7 +39,7 @@ class Runner {
     grid_.threads = how.block;
     grid_.random = Random(how.seed);
     args_.resize(kernel.program.param_bytes / kParamAlignment + 1);
-    std::memcpy(args_.data(), args, kernel.program.param_bytes);
+    if (kernel.program.param_bytes > 0) std::memcpy(args_.data(), args, kernel.program.param_bytes);
     grid_.args = args_[0].bytes;
     grid_.workspace = reinterpret_cast<uint64_t>(workspace_.data());
     grid_.lanes_stay_together = grid_.random.below(4) != 0;
