@@ -22,9 +22,9 @@ namespace dgc::ptx {
 namespace {
 
 constexpr unsigned kBlocksAtOnce = 4;  // of a launch that is not cooperative
-constexpr uint64_t kPatience =
-    1 << 17;  // instructions of each warp without any change, after which all spin for nothing
 constexpr unsigned kParamAlignment = 64;
+// Where each warp has executed so many instructions, and nobody has changed anything, all spin for what cannot come.
+constexpr uint64_t kPatience = 1 << 20;
 
 // Which warp goes on. Where all take turns they stay close together, and a missing barrier rarely shows. So in most
 // launches one runs as far ahead as it can, sometimes with all of its block, until the draw puts it behind all others.

@@ -37,10 +37,14 @@ std::optional<Space> parse_space(std::string_view word) {
 // Reads one entry, and the arrays that are declared outside of it.
 class EntryParser {
  public:
-  EntryParser(std::string_view text, unsigned line, const std::string& file, Program& program)
-      : lexer_(text, line, file), program_(program) {}
+  EntryParser(Lexer lexer, Program& program) : lexer_(std::move(lexer)), program_(program) {}
 
-  void move_to(Lexer lexer) { lexer_ = std::move(lexer); }
+  // An array that is declared elsewhere in the file.
+  void declare_at(Lexer elsewhere) {
+    std::swap(lexer_, elsewhere);
+    declare();
+    std::swap(lexer_, elsewhere);
+  }
 
   // .entry name(.param .align 8 .b8 name_param_0[56]) .maxntid 256 { ... }
   void parse_entry() {
@@ -69,6 +73,7 @@ class EntryParser {
     }
   }
 
+ private:
   // .shared .align 16 .b8 name[1040], with values or without
   void declare() {
     std::optional<Space> space;
@@ -97,7 +102,6 @@ class EntryParser {
     variables_[name] = {*space, address};
   }
 
- private:
   uint64_t place(Space space, uint64_t bytes, uint64_t alignment) {
     if (space == Space::global || space == Space::constant) {
       const uint64_t address = rounded_up(program_.constants.size(), alignment);
@@ -343,13 +347,11 @@ Program Module::parse(const std::string& entry) const {
   Program program;
   program.file = file_;
   program.line = place.line;
-  const std::string_view text = text_;
-  EntryParser parser(text.substr(place.offset), place.line, file_, program);
-  for (const Place& array : arrays_) {
-    parser.move_to(Lexer(text.substr(array.offset), array.line, file_));
-    parser.declare();
-  }
-  parser.move_to(Lexer(text.substr(place.offset), place.line, file_));
+  const auto lexer_at = [this](const Place& where) {
+    return Lexer(std::string_view(text_).substr(where.offset), where.line, file_);
+  };
+  EntryParser parser(lexer_at(place), program);
+  for (const Place& array : arrays_) parser.declare_at(lexer_at(array));
   parser.parse_entry();
   return program;
 }
