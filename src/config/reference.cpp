@@ -44,7 +44,8 @@ std::string allowed(const Key& key) {
 std::string default_words(const Key& key, const void* defaults) {
   if (key.required) return "**required**";
   const Json value = key.get(defaults);
-  if (value.is_string() && value.get_ref<const std::string&>().empty()) return "";  // the key's meaning says what an empty string does
+  // The key's meaning says what an empty string does.
+  if (value.is_string() && value.get_ref<const std::string&>().empty()) return "";
   return fmt::format("`{}`", json_text(value));
 }
 

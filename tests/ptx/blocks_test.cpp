@@ -18,7 +18,7 @@ const char* const kMeetAllThreads =
 
 }  // namespace
 
-TEST_CASE("ptx: threads that spin do not keep others from what they wait for", "[ptx]") {
+TEST_CASE("threads that spin do not keep others from what they wait for", "[ptx]") {
   const SmallKernel kernel(kMeetAllThreads, 1);
   for (uint64_t seed = 0; seed < 30; ++seed) {
     uint32_t counter = 0;
@@ -27,7 +27,7 @@ TEST_CASE("ptx: threads that spin do not keep others from what they wait for", "
   }
 }
 
-TEST_CASE("ptx: lanes of a warp that spin do not keep its other lanes back", "[ptx]") {
+TEST_CASE("lanes of a warp that spin do not keep its other lanes back", "[ptx]") {
   // Lane 0 sets the flag only after its own long way; the others wait for it.
   const SmallKernel kernel(
       "mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; @%p1 bra $work;"
@@ -42,7 +42,7 @@ TEST_CASE("ptx: lanes of a warp that spin do not keep its other lanes back", "[p
   }
 }
 
-TEST_CASE("ptx: who waits for blocks that cannot come is named", "[ptx]") {
+TEST_CASE("who waits for blocks that cannot come is named", "[ptx]") {
   uint32_t counter = 0;
   const SmallKernel kernel(kMeetAllThreads, 1);
   // Not cooperative: at most some blocks are resident, and none leaves.
@@ -50,7 +50,7 @@ TEST_CASE("ptx: who waits for blocks that cannot come is named", "[ptx]") {
                     Contains("go round and wait for what nobody does"));
 }
 
-TEST_CASE("ptx: a barrier has all of the block before it", "[ptx]") {
+TEST_CASE("a barrier has all of the block before it", "[ptx]") {
   const SmallKernel kernel(
       ".shared .align 4 .b8 there[512];"
       "mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 2; mov.u32 %r3, there; add.u32 %r4, %r3, %r2; st.shared.u32 [%r4], %r1;"
@@ -65,7 +65,7 @@ TEST_CASE("ptx: a barrier has all of the block before it", "[ptx]") {
   }
 }
 
-TEST_CASE("ptx: a barrier that not all threads reach is an error that says who waits", "[ptx]") {
+TEST_CASE("a barrier that not all threads reach is an error that says who waits", "[ptx]") {
   const auto run = [](const std::string& body) { SmallKernel(body, 0).run({.grid = 2, .block = 64}, {}); };
   CHECK_THROWS_WITH(run("mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 63; @%p1 ret; bar.sync 0;"),
                     Contains("wait for each other") && Contains("1 of block") && Contains("have returned") &&
@@ -76,7 +76,7 @@ TEST_CASE("ptx: a barrier that not all threads reach is an error that says who w
                     Contains("32 of block") && Contains("wait at line"));
 }
 
-TEST_CASE("ptx: the same seed gives the same order, another one another", "[ptx]") {
+TEST_CASE("the same seed gives the same order, another one another", "[ptx]") {
   const SmallKernel kernel(
       "mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mad.lo.u32 %r3, %r2, 64, %r1;"
       "atom.add.global.u32 %r4, [%rd90], 1; mul.wide.u32 %rd1, %r4, 4; add.u64 %rd2, %rd91, %rd1;"

@@ -47,7 +47,7 @@ std::vector<uint32_t> bits(const std::vector<float>& values) {
 
 }  // namespace
 
-TEST_CASE("ptx: float arithmetic to nearest is IEEE's, and its NaN is a GPU's", "[ptx]") {
+TEST_CASE("float arithmetic to nearest is IEEE's, and its NaN is a GPU's", "[ptx]") {
   const auto x = floats<float>();
   CHECK(same_as<float>("add.rn.f32 {d}, {a}, {b}", x, [](float a, float b) { return gpu(a + b); }));
   CHECK(same_as<float>("sub.rn.f32 {d}, {a}, {b}", x, [](float a, float b) { return gpu(a - b); }));
@@ -68,7 +68,7 @@ TEST_CASE("ptx: float arithmetic to nearest is IEEE's, and its NaN is a GPU's", 
       }));
 }
 
-TEST_CASE("ptx: min and max prefer a number to NaN, and order the zeros", "[ptx]") {
+TEST_CASE("min and max prefer a number to NaN, and order the zeros", "[ptx]") {
   const auto least = [](float a, float b) {
     if (std::isnan(a)) return gpu(b);
     if (std::isnan(b)) return a;
@@ -85,7 +85,7 @@ TEST_CASE("ptx: min and max prefer a number to NaN, and order the zeros", "[ptx]
                        [&](float a, float b) { return std::isnan(a) || std::isnan(b) ? kGpuNan : -least(-a, -b); }));
 }
 
-TEST_CASE("ptx: directed rounding brackets the exact result", "[ptx]") {
+TEST_CASE("directed rounding brackets the exact result", "[ptx]") {
   const std::vector<float> a{1, -1, 0.1f, 1}, b{0x1p-30f, -0x1p-30f, 0.2f, 0};
   CHECK(apply<float>("add.rz.f32 {d}, {a}, {b}", a, b) == std::vector<float>{1, -1, std::nextafter(0.3f, 0.f), 1});
   CHECK(apply<float>("add.rp.f32 {d}, {a}, {b}", a, b)[0] == std::nextafter(1.f, 2.f));
@@ -99,14 +99,14 @@ TEST_CASE("ptx: directed rounding brackets the exact result", "[ptx]") {
                      std::vector<float>{1, 1, 1, 1}) == std::vector<float>{1, 0.5f, 0, 0});
 }
 
-TEST_CASE("ptx: ftz flushes subnormal operands and results", "[ptx]") {
+TEST_CASE("ftz flushes subnormal operands and results", "[ptx]") {
   const std::vector<float> tiny{0x1p-130f, -0x1p-130f, 0x1p-126f};
   CHECK(bits(apply<float>("add.rn.ftz.f32 {d}, {a}, {a}", tiny)) == std::vector<uint32_t>{0, 0x80000000u, 0x01000000u});
   CHECK(bits(apply<float>("mul.rn.ftz.f32 {d}, {a}, 0f3F000000", tiny)) == std::vector<uint32_t>{0, 0x80000000u, 0});
   CHECK(apply<float>("add.rn.f32 {d}, {a}, {a}", tiny)[0] == 0x1p-129f);
 }
 
-TEST_CASE("ptx: floats become integers within their range", "[ptx]") {
+TEST_CASE("floats become integers within their range", "[ptx]") {
   const std::vector<float> x{2.5f, -2.5f, 3.5f, 1e20f, -1e20f, NAN, -0.75f};
   constexpr int32_t kMost = std::numeric_limits<int32_t>::max(), kLeast = std::numeric_limits<int32_t>::min();
   CHECK(apply<int32_t>("cvt.rzi.s32.f32 {d}, {a}", x) == std::vector<int32_t>{2, -2, 3, kMost, kLeast, 0, 0});
@@ -119,7 +119,7 @@ TEST_CASE("ptx: floats become integers within their range", "[ptx]") {
   CHECK(apply<float>("cvt.sat.f32.f32 {d}, {a}", x) == std::vector<float>{1, 0, 1, 1, 0, 0, 0});
 }
 
-TEST_CASE("ptx: integers and doubles become floats, rounded", "[ptx]") {
+TEST_CASE("integers and doubles become floats, rounded", "[ptx]") {
   const std::vector<int64_t> x{(int64_t{1} << 40) + 1, -((int64_t{1} << 40) + 1)};
   CHECK(apply<float>("cvt.rn.f32.s64 {d}, {a}", x) == std::vector<float>{0x1p40f, -0x1p40f});
   CHECK(apply<float>("cvt.rp.f32.s64 {d}, {a}", x)[0] == std::nextafter(0x1p40f, kInf));
@@ -131,7 +131,7 @@ TEST_CASE("ptx: integers and doubles become floats, rounded", "[ptx]") {
   CHECK(apply<double>("cvt.f64.f32 {d}, {a}", std::vector<float>{0.1f})[0] == double{0.1f});
 }
 
-TEST_CASE("ptx: halves and bfloats", "[ptx]") {
+TEST_CASE("halves and bfloats", "[ptx]") {
   const std::vector<float> x{1, 65504, 65520, 1 + 0x1p-11f, 0x1p-24f, NAN, -2};
   const std::vector<uint16_t> half{0x3c00, 0x7bff, 0x7c00, 0x3c00, 0x0001, 0x7fff, 0xc000};
   CHECK(apply<uint16_t>("cvt.rn.f16.f32 {d}, {a}", x) == half);
@@ -144,7 +144,7 @@ TEST_CASE("ptx: halves and bfloats", "[ptx]") {
         0x3c00c000);
 }
 
-TEST_CASE("ptx: approximations are close", "[ptx]") {
+TEST_CASE("approximations are close", "[ptx]") {
   const std::vector<float> x{0.5f, 1, 3, 10.5f};
   const auto close = [&](const std::string& instruction, float (*f)(float)) {
     const auto results = apply<float>(instruction + " {d}, {a}", x);

@@ -20,7 +20,7 @@ using Values32 = std::vector<uint32_t>;
 
 }  // namespace
 
-TEST_CASE("ptx: integers of 32 bits wrap, and divide towards zero", "[ptx]") {
+TEST_CASE("integers of 32 bits wrap, and divide towards zero", "[ptx]") {
   using S = int32_t;
   using U = uint32_t;
   const auto s = integers<S>();
@@ -43,7 +43,7 @@ TEST_CASE("ptx: integers of 32 bits wrap, and divide towards zero", "[ptx]") {
   CHECK(same_as<S>("abs.s32 {d}, {a}", s, [](S a, S) { return a < 0 ? static_cast<S>(0u - U(a)) : a; }));
 }
 
-TEST_CASE("ptx: integers of 16 and 64 bits", "[ptx]") {
+TEST_CASE("integers of 16 and 64 bits", "[ptx]") {
   using S = int64_t;
   using U = uint64_t;
   const auto s = integers<S>();
@@ -62,7 +62,7 @@ TEST_CASE("ptx: integers of 16 and 64 bits", "[ptx]") {
   CHECK(same_as<int32_t>("mul.wide.s16 {d}, {a}, {b}", h, [](int a, int b) { return a * b; }));
 }
 
-TEST_CASE("ptx: a shift by more than the width gives zeros, or the sign", "[ptx]") {
+TEST_CASE("a shift by more than the width gives zeros, or the sign", "[ptx]") {
   const auto s = integers<int32_t>();
   const auto u = integers<uint32_t>();
   CHECK(same_as<uint32_t>("shl.b32 {d}, {a}, {b}", u, [](uint32_t a, uint32_t n) { return n > 31 ? 0 : a << n; }));
@@ -76,7 +76,7 @@ TEST_CASE("ptx: a shift by more than the width gives zeros, or the sign", "[ptx]
   CHECK(apply<uint32_t>("shf.r.clamp.b32 {d}, {a}, {b}, 99", low, high)[0] == 0x01234567);
 }
 
-TEST_CASE("ptx: bits are counted, found, permuted and moved", "[ptx]") {
+TEST_CASE("bits are counted, found, permuted and moved", "[ptx]") {
   const Values32 x{0, 1, 0x80000000u, 0x00f0'1000u, ~0u};
   CHECK(apply<uint32_t>("popc.b32 {d}, {a}", x) == Values32{0, 1, 1, 5, 32});
   CHECK(apply<uint32_t>("clz.b32 {d}, {a}", x) == Values32{32, 31, 0, 8, 0});
@@ -106,7 +106,7 @@ TEST_CASE("ptx: bits are counted, found, permuted and moved", "[ptx]") {
   CHECK(apply<uint32_t>("lop3.b32 {d}, {a}, {b}, {a}, 0xe8", b, c)[0] == b[0]);  // the majority
 }
 
-TEST_CASE("ptx: values are compared and chosen, and predicates joined", "[ptx]") {
+TEST_CASE("values are compared and chosen, and predicates joined", "[ptx]") {
   const auto s = integers<int32_t>();
   const auto u = integers<uint32_t>();
   const auto chosen = [](const std::string& compare) { return compare + " %p1, {a}, {b}; selp.b32 {d}, 1, 0, %p1"; };
@@ -125,7 +125,7 @@ TEST_CASE("ptx: values are compared and chosen, and predicates joined", "[ptx]")
                      std::vector<float>{1, 0, NAN}) == std::vector<float>{1, 2, 2});
 }
 
-TEST_CASE("ptx: registers are packed, unpacked and converted", "[ptx]") {
+TEST_CASE("registers are packed, unpacked and converted", "[ptx]") {
   CHECK(apply<uint64_t>("mov.b64 {d}, {{{a}, {b}}}", Values32{1}, Values32{2})[0] == (uint64_t{2} << 32 | 1));
   CHECK(apply<uint32_t>("mov.b64 {{%r50, {d}}}, {a}", std::vector<uint64_t>{uint64_t{2} << 32 | 1})[0] == 2);
   CHECK(apply<uint16_t>("mov.b32 {{{d}, %rs50}}, {a}", Values32{0xabcd1234})[0] == 0x1234);

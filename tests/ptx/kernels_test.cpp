@@ -7,7 +7,7 @@
 
 using namespace dgc::ptx;
 
-TEST_CASE("ptx: every instruction of every kernel is known", "[ptx]") {
+TEST_CASE("every instruction of every kernel is known", "[ptx]") {
   const std::string folder = DGC_PTX_FOLDER;
   if (folder.empty()) {
     WARN("skipped: this build has no nvcc, so tests run the bodies of the kernels and not the PTX");

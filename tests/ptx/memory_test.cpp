@@ -12,7 +12,7 @@ void run(const std::string& body, void* pointer) { SmallKernel(body, 1).run({.bl
 
 }  // namespace
 
-TEST_CASE("ptx: loads and stores of all sizes, and of vectors", "[ptx]") {
+TEST_CASE("loads and stores of all sizes, and of vectors", "[ptx]") {
   alignas(16) uint32_t memory[8] = {0xffff80ffu, 2, 3, 4, 0, 0, 0, 0};
   run("ld.global.s8 %r1, [%rd90]; ld.global.u8 %rs2, [%rd90+1]; ld.global.s16 %r3, [%rd90]; cvt.u32.u16 %r2, %rs2;"
       "st.global.v2.u32 [%rd90+16], {%r1, %r2}; st.global.u32 [%rd90+24], %r3;",
@@ -31,7 +31,7 @@ TEST_CASE("ptx: loads and stores of all sizes, and of vectors", "[ptx]") {
   CHECK(memory[0] == 0xffff8005u);
 }
 
-TEST_CASE("ptx: local memory, parameters and constants have generic addresses", "[ptx]") {
+TEST_CASE("local memory, parameters and constants have generic addresses", "[ptx]") {
   uint64_t memory[2] = {0, 0};
   run(".local .align 8 .b8 mine[16]; mov.b64 %rd1, mine; cvta.local.u64 %rd2, %rd1; st.local.u64 [%rd1+8], %rd90;"
       "ld.u64 %rd3, [%rd2+8]; st.global.u64 [%rd90], %rd3;"
@@ -41,7 +41,7 @@ TEST_CASE("ptx: local memory, parameters and constants have generic addresses", 
   CHECK(memory[1] == reinterpret_cast<uint64_t>(memory));
 }
 
-TEST_CASE("ptx: arrays outside of entries hold what is written", "[ptx]") {
+TEST_CASE("arrays outside of entries hold what is written", "[ptx]") {
   const Module module(
       "constants.ptx",
       ".version 9.0\n.target sm_90\n.address_size 64\n"
@@ -56,7 +56,7 @@ TEST_CASE("ptx: arrays outside of entries hold what is written", "[ptx]") {
   CHECK(out == (uint64_t{1} << 32 | 0xff));
 }
 
-TEST_CASE("ptx: atomics", "[ptx]") {
+TEST_CASE("atomics", "[ptx]") {
   int32_t memory[4] = {5, 6, 7, 0};
   run("atom.add.global.u32 %r1, [%rd90], 3; atom.global.max.s32 %r2, [%rd90], -2; red.global.min.s32 [%rd90], -4;"
       "atom.global.exch.b32 %r3, [%rd90+4], %r1; atom.global.cas.b32 %r4, [%rd90+8], 7, 70;"
@@ -68,7 +68,7 @@ TEST_CASE("ptx: atomics", "[ptx]") {
   CHECK(memory[3] == 9);
 }
 
-TEST_CASE("ptx: what lies outside, or nowhere, is an error that names the thread", "[ptx]") {
+TEST_CASE("what lies outside, or nowhere, is an error that names the thread", "[ptx]") {
   uint64_t memory[2] = {};
   const std::string shared = ".shared .align 8 .b8 room[16]; ";
   CHECK_THROWS_WITH(run(shared + "ld.shared.u32 %r1, [room];", memory),
@@ -82,7 +82,7 @@ TEST_CASE("ptx: what lies outside, or nowhere, is an error that names the thread
   CHECK_THROWS_WITH(run("trap;", memory), Contains("trapped"));
 }
 
-TEST_CASE("ptx: what is not known is an error that names the file and the line", "[ptx]") {
+TEST_CASE("what is not known is an error that names the file and the line", "[ptx]") {
   const auto bad = [](const std::string& body) { const SmallKernel kernel(body, 0); };
   CHECK_THROWS_WITH(bad("frobnicate.u32 %r1, %r2;"),
                     Contains("test.ptx:10") && Contains("not known in 'frobnicate.u32 %r1, %r2'"));

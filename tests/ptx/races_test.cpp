@@ -39,7 +39,7 @@ const std::string kWait = "setp.eq.u32 %p2, %r10, 0; @%p2 bra $again;";
 
 }  // namespace
 
-TEST_CASE("ptx: races in shared memory are found, and barriers prevent them", "[ptx]") {
+TEST_CASE("races in shared memory are found, and barriers prevent them", "[ptx]") {
   const std::string write = "st.shared.u32 [%r5], %r1;", read = "ld.shared.u32 %r8, [%r7];";
   CHECK_THAT(races("bar.sync 0;" + write + "bar.sync 0;" + read + write),
              Contains("data races") && Contains("write and read"));
@@ -49,20 +49,20 @@ TEST_CASE("ptx: races in shared memory are found, and barriers prevent them", "[
   CHECK(races("st.shared.u32 [room], 7;") != "");  // warps write the same, but they are different instructions in time
 }
 
-TEST_CASE("ptx: lanes of a warp are in order after bar.warp.sync, not after a shuffle", "[ptx]") {
+TEST_CASE("lanes of a warp are in order after bar.warp.sync, not after a shuffle", "[ptx]") {
   const std::string write = "st.shared.u32 [%r5], %r1;",
                     read = "xor.b32 %r9, %r3, 4; add.u32 %r9, %r4, %r9; ld.shared.u32 %r8, [%r9]; ";
   CHECK(races(write + "bar.warp.sync -1;" + read) == "");
   CHECK_THAT(races(write + "shfl.sync.bfly.b32 %r11, %r1, 1, 31, -1;" + read), Contains("read and write"));
 }
 
-TEST_CASE("ptx: atomics do not race with each other, and order nothing by themselves", "[ptx]") {
+TEST_CASE("atomics do not race with each other, and order nothing by themselves", "[ptx]") {
   CHECK(races("red.global.add.u32 [%rd90], 1;") == "");
   CHECK_THAT(races("red.global.add.u32 [%rd90], 1; ld.global.u32 %r8, [%rd90];"), Contains("race"));
   CHECK(races("red.relaxed.gpu.global.add.u32 [%rd90], 1; ld.relaxed.gpu.global.u32 %r8, [%rd90];") == "");
 }
 
-TEST_CASE("ptx: what is released and acquired is in order", "[ptx]") {
+TEST_CASE("what is released and acquired is in order", "[ptx]") {
   const std::string released = "st.release.gpu.global.u32 [%rd90], 1;",
                     relaxed = "st.relaxed.gpu.global.u32 [%rd90], 1;";
   const std::string acquire = "$again: ld.acquire.gpu.global.u32 %r10, [%rd90];" + kWait,
@@ -75,7 +75,7 @@ TEST_CASE("ptx: what is released and acquired is in order", "[ptx]") {
   CHECK_THAT(races(kOneThread + message(relaxed + "membar.gl;", look + "membar.gl;")), Contains("read and write"));
 }
 
-TEST_CASE("ptx: a fence before a barrier is another's release on GPUs, not by the letter", "[ptx]") {
+TEST_CASE("a fence before a barrier is another's release on GPUs, not by the letter", "[ptx]") {
   // Thread 1 writes; all have a fence, then a barrier; thread 0 sends the message.
   const std::string writes =
       "setp.eq.u32 %p1, %r2, 0; @!%p1 bra $reader; setp.ne.u32 %p2, %r1, 1; @!%p2 st.global.u32 [%rd90+4], 1;";

@@ -35,7 +35,7 @@ void run(const std::string& body, unsigned threads = 32) {
 
 }  // namespace
 
-TEST_CASE("ptx: shuffles read other lanes, and keep to their groups", "[ptx]") {
+TEST_CASE("shuffles read other lanes, and keep to their groups", "[ptx]") {
   CHECK(lanes_after("shfl.sync.up.b32 %r10|%p1, %r1, 3, 0, -1") == each_lane([](auto l) { return l < 3 ? l : l - 3; }));
   CHECK(lanes_after("shfl.sync.down.b32 %r10|%p1, %r1, 3, 31, -1") ==
         each_lane([](auto l) { return l > 28 ? l : l + 3; }));
@@ -48,7 +48,7 @@ TEST_CASE("ptx: shuffles read other lanes, and keep to their groups", "[ptx]") {
         each_lane([](auto l) { return l >= 3; }));
 }
 
-TEST_CASE("ptx: votes, matches and reductions", "[ptx]") {
+TEST_CASE("votes, matches and reductions", "[ptx]") {
   const std::string odd = "and.b32 %r2, %r1, 1; setp.ne.u32 %p1, %r2, 0; ";
   CHECK(lanes_after(odd + "vote.sync.ballot.b32 %r10, %p1, -1") == each_lane([](auto) { return 0xaaaaaaaau; }));
   CHECK(lanes_after(odd + "vote.sync.ballot.b32 %r10, !%p1, -1") == each_lane([](auto) { return 0x55555555u; }));
@@ -62,7 +62,7 @@ TEST_CASE("ptx: votes, matches and reductions", "[ptx]") {
   CHECK(lanes_after("redux.sync.max.s32 %r10, %r1, -1") == each_lane([](auto) { return 31; }));
 }
 
-TEST_CASE("ptx: lanes that have parted exchange with those that their masks name", "[ptx]") {
+TEST_CASE("lanes that have parted exchange with those that their masks name", "[ptx]") {
   const std::string body =
       "setp.lt.u32 %p1, %r1, 8; @%p1 bra $low;"
       "add.u32 %r2, %r1, 100; shfl.sync.bfly.b32 %r10, %r2, 1, 31, 0xffffff00; bra $end;"
@@ -73,7 +73,7 @@ TEST_CASE("ptx: lanes that have parted exchange with those that their masks name
   }
 }
 
-TEST_CASE("ptx: lanes that go round a loop for different times all arrive", "[ptx]") {
+TEST_CASE("lanes that go round a loop for different times all arrive", "[ptx]") {
   const std::string body =
       "mov.u32 %r10, 0; mov.u32 %r3, 0;"
       "$more: setp.ge.u32 %p1, %r3, %r1; @%p1 bra $done;"
@@ -84,12 +84,12 @@ TEST_CASE("ptx: lanes that go round a loop for different times all arrive", "[pt
   }
 }
 
-TEST_CASE("ptx: a branch that is called uniform must be it", "[ptx]") {
+TEST_CASE("a branch that is called uniform must be it", "[ptx]") {
   CHECK_THROWS_WITH(run("mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 4; @%p1 bra.uni $end; mov.u32 %r2, 0; $end:"),
                     Contains("test.ptx:") && Contains("uniform"));
 }
 
-TEST_CASE("ptx: what lanes do wrong together is an error", "[ptx]") {
+TEST_CASE("what lanes do wrong together is an error", "[ptx]") {
   CHECK_THROWS_WITH(run("mov.u32 %r1, %tid.x; shfl.sync.idx.b32 %r2, %r1, 0, 31, 0xffff;"),
                     Contains("not in its own mask") && Contains("thread 16 of block"));
   CHECK_THROWS_WITH(run("bar.warp.sync -1;", 16), Contains("not there, or have returned"));
