@@ -42,6 +42,21 @@ TEST_CASE("lanes of a warp that spin do not keep its other lanes back", "[ptx]")
   }
 }
 
+TEST_CASE("lanes that have all come to a shuffle go on while others spin", "[ptx]") {
+  // Lanes 0 and 1 come to the shuffle on two ways; then lane 0 sets the flag for which the others wait.
+  const SmallKernel kernel(
+      "mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 2; @%p1 bra $again; setp.eq.u32 %p2, %r1, 1; @%p2 bra $meet;"
+      "mov.u32 %r2, 0; $loop: add.u32 %r2, %r2, 1; setp.lt.u32 %p3, %r2, 50; @%p3 bra $loop;"
+      "$meet: shfl.sync.idx.b32 %r3, %r1, 1, 31, 3; st.volatile.global.u32 [%rd90], %r3; ret;"
+      "$again: ld.volatile.global.u32 %r5, [%rd90]; setp.eq.u32 %p4, %r5, 0; @%p4 bra $again;",
+      1);
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    uint32_t flag = 0;
+    kernel.run({.seed = seed}, {&flag});
+    REQUIRE(flag == 1);
+  }
+}
+
 TEST_CASE("who waits for blocks that cannot come is named", "[ptx]") {
   uint32_t counter = 0;
   const SmallKernel kernel(kMeetAllThreads, 1);

@@ -35,8 +35,9 @@ struct Warp {
   unsigned first_thread = 0;
   Lanes alive = 0;
   std::vector<Group> groups;
-  size_t current = 0;    // of groups: which one runs
-  int64_t priority = 0;  // in the schedule
+  size_t current = 0;           // of groups: which one runs
+  std::vector<size_t> running;  // of groups: scratch of the choice
+  int64_t priority = 0;         // in the schedule
   std::unique_ptr<std::byte[]> registers;
   std::vector<std::byte> local;  // of its lanes, one after the other
 

@@ -99,24 +99,21 @@ void merge_groups(Warp& warp, bool always) {
 // The rearmost group goes on, or any. False where all wait.
 bool choose_group(Warp& warp, bool rearmost) {
   Grid& grid = *warp.block->grid;
-  do {
-    if (warp.groups.size() > 1) merge_groups(warp, grid.lanes_stay_together);
-    size_t candidates = 0, first = 0;
-    for (size_t n = 0; n < warp.groups.size(); ++n) {
-      if (warp.groups[n].state != State::runs) continue;
-      if (candidates++ == 0 || warp.groups[n].at < warp.groups[first].at) first = n;
-    }
-    if (candidates == 0) continue;
-    warp.current = first;
-    if (candidates == 1 || rearmost) return true;
-    size_t skipped = grid.random.below(static_cast<uint32_t>(candidates));
-    for (size_t n = 0; n < warp.groups.size(); ++n) {
-      if (warp.groups[n].state != State::runs || skipped-- != 0) continue;
-      warp.current = n;
-      return true;
-    }
-  } while (meet(warp));
-  return false;
+  while (meet(warp)) {
+  }
+  if (warp.groups.size() > 1) merge_groups(warp, grid.lanes_stay_together);
+  std::vector<size_t>& running = warp.running;
+  running.clear();
+  for (size_t n = 0; n < warp.groups.size(); ++n) {
+    if (warp.groups[n].state == State::runs) running.push_back(n);
+  }
+  if (running.empty()) return false;
+  if (rearmost) {
+    warp.current = *std::ranges::min_element(running, {}, [&](size_t n) { return warp.groups[n].at; });
+  } else {
+    warp.current = running[grid.random.below(static_cast<uint32_t>(running.size()))];
+  }
+  return true;
 }
 
 void branch(Warp& warp, Group& group, const Instruction& i, Lanes taken) {
