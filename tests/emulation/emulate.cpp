@@ -26,8 +26,8 @@ class Grid {
       : launch_(launch), shared_bytes_(shared_bytes), body_(body), schedule_(launch.grid, launch.seed) {}
 
   void run() {
-    block_size = {launch_.block};
-    grid_size = {launch_.grid};
+    blockDim = {launch_.block};
+    gridDim = {launch_.grid};
     for (;;) {
       while (const auto index = schedule_.next_block(live_.size())) start_block(*index);
       if (schedule_.empty()) break;
@@ -118,8 +118,8 @@ class Grid {
       });
     }
     now_ = &thread;
-    thread_index = {thread.index};
-    block_index = {thread.block->index};
+    threadIdx = {thread.index};
+    blockIdx = {thread.block->index};
     if (!thread.fiber->resume()) return;
     idle_fibers.push_back(std::move(thread.fiber));
     thread.wait.place.what = "returned";

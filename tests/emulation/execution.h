@@ -22,8 +22,6 @@ struct Place {
   std::source_location at;
 };
 
-inline constinit thread_local Index thread_index, block_index, block_size, grid_size;
-
 void wait_for_block(const Place& place);
 void wait_for_grid(const Place& place);
 // Waits for the lanes of the mask; returns what each of them brought.
@@ -32,3 +30,6 @@ const std::array<uint64_t, 32>& wait_for_warp(const Place& place, unsigned mask,
 void let_others_run();
 
 }  // namespace dgc::emulation
+
+// CUDA's names are variables and no macros, because structs of CUDA's headers have members of these names.
+inline constinit thread_local dgc::emulation::Index threadIdx, blockIdx, blockDim, gridDim;

@@ -4,38 +4,20 @@
 #include <cstddef>
 
 #include "kernels/cuda/cuda_backend.h"
+#include "kernels/cuda/global.cuh"
 #include "kernels/cuda/last_block.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/model.h"
 
-// What a .cu file needs to define ops. Each file is compiled twice: for the program by nvcc, and for the tests by g++,
-// with tests/emulation before src on the include path. There this header and model.h are an emulation, so that the same
-// host code and the same bodies run without a GPU. weights.cu alone is for the program only.
+// What a .cu file needs to define ops. Each file is compiled for the program by nvcc, and twice for the tests by g++:
+// with tests/emulation before src on the include path, where this header and model.h are an emulation, and with
+// tests/fake_cuda before src, where model.h and global.cuh are. So the same host code and the same bodies run without a
+// GPU. weights.cu is not among the files that tests/emulation takes.
 namespace dgc {
 
 using KernelBackend = CudaBackend;
 
 namespace cuda {
-
-// A kernel is a struct with kName, kBlock (the number of threads of a block), Args, Shared and
-//   __device__ static void run(const Args&, Shared&).
-// kBlocksAtOnce, where a kernel has it, bounds the kernel's registers: so many blocks must fit on a multiprocessor.
-// An op is a member function of KernelBackend that cuts its data into launches of kernels on a Queue.
-template <typename Kernel>
-consteval int blocks_at_once() {
-  if constexpr (requires { Kernel::kBlocksAtOnce; }) {
-    return Kernel::kBlocksAtOnce;
-  } else {
-    return 1;
-  }
-}
-
-template <typename Kernel>
-__global__ void __launch_bounds__(Kernel::kBlock, blocks_at_once<Kernel>())
-    global(const __grid_constant__ typename Kernel::Args args) {
-  __shared__ typename Kernel::Shared shared;
-  Kernel::run(args, shared);
-}
 
 // Launches kernels on a backend's stream, and hands out what ops need besides.
 class Queue {

@@ -8,37 +8,12 @@
 #include <source_location>
 #include <string>
 
+#include "kernels/cuda/names.h"
 #include "tensor/half.h"
 #include "tests/emulation/execution.h"
 
 // CUDA's names for g++, in the place of src/kernels/cuda/model.h: kernel bodies compile unchanged and run as fibers
 // (tests/emulation/emulate.h). Only what bodies use is here, and only in the forms that CUDA has too.
-
-#define __device__
-#define __host__
-#define __forceinline__ inline
-
-#define threadIdx ::dgc::emulation::thread_index
-#define blockIdx ::dgc::emulation::block_index
-#define blockDim ::dgc::emulation::block_size
-#define gridDim ::dgc::emulation::grid_size
-
-struct alignas(8) float2 {
-  float x, y;
-};
-struct alignas(16) float4 {
-  float x, y, z, w;
-};
-struct alignas(8) uint2 {
-  unsigned x, y;
-};
-struct alignas(16) uint4 {
-  unsigned x, y, z, w;
-};
-inline float2 make_float2(float x, float y) { return {x, y}; }
-inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
-inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
-inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 
 inline void __syncthreads(std::source_location at = std::source_location::current()) {
   dgc::emulation::wait_for_block({"__syncthreads", at});

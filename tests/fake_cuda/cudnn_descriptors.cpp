@@ -1,0 +1,133 @@
+// cuDNN's handle, and the descriptors that convolutions and recurrent layers share.
+#include <algorithm>
+#include <cstdio>
+
+#include "tests/fake_cuda/dnn.h"
+
+namespace dgc::fake_cuda {
+
+void require_dnn(cudnnHandle_t handle) {
+  if (machine().library_objects.count(handle) == 0) refuse(CUDNN_STATUS_NOT_INITIALIZED, "there is no such handle");
+}
+
+Element dnn_element(cudnnDataType_t type) {
+  if (type == CUDNN_DATA_FLOAT) return Element::f32;
+  if (type == CUDNN_DATA_HALF) return Element::f16;
+  if (type == CUDNN_DATA_BFLOAT16) return Element::bf16;
+  refuse(CUDNN_STATUS_NOT_SUPPORTED, "the fake has no data of this type");
+}
+
+}  // namespace dgc::fake_cuda
+
+using namespace dgc::fake_cuda;
+
+size_t cudnnGetVersion() { return CUDNN_VERSION; }
+
+const char* cudnnGetErrorString(cudnnStatus_t status) {
+  return status == CUDNN_STATUS_INTERNAL_ERROR ? "CUDNN_STATUS_INTERNAL_ERROR" : "another status of cuDNN";
+}
+
+void cudnnGetLastErrorString(char* message, size_t size) { std::snprintf(message, size, "%s", complaint().c_str()); }
+
+cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
+  return dnn_call("cudnnCreate", [&] {
+    for (const auto& capture : machine().captures) {
+      machine().invalidate(*capture);
+      refuse(CUDNN_STATUS_ALLOC_FAILED, "a handle allocates memory, which a capture does not allow");
+    }
+    *handle = new cudnnContext;
+    machine().library_objects.insert(*handle);
+  });
+}
+
+cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) { return destroy("cudnnDestroy", handle); }
+
+cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
+  return dnn_call("cudnnSetStream", [&] {
+    require_dnn(handle);
+    handle->stream = stream;
+  });
+}
+
+cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* tensor) {
+  return create("cudnnCreateTensorDescriptor", tensor);
+}
+
+cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensor) {
+  return destroy("cudnnDestroyTensorDescriptor", tensor);
+}
+
+cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensor, cudnnTensorFormat_t format,
+                                         cudnnDataType_t type, int n, int c, int h, int w) {
+  return dnn_call("cudnnSetTensor4dDescriptor", [&] {
+    if (std::min({n, c, h, w}) < 1) refuse(CUDNN_STATUS_BAD_PARAM, "a size is not positive: {} {} {} {}", n, c, h, w);
+    dnn_element(type);
+    if (format != CUDNN_TENSOR_NHWC) refuse(CUDNN_STATUS_NOT_SUPPORTED, "the fake knows NHWC only");
+    tensor->set = true;
+    tensor->type = type;
+    tensor->nhwc = true;
+    tensor->sizes = {n, c, h, w};
+    tensor->strides = {c * h * w, 1, w * c, c};
+  });
+}
+
+cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor, cudnnDataType_t type, int rank,
+                                         const int sizes[], const int strides[]) {
+  return dnn_call("cudnnSetTensorNdDescriptor", [&] {
+    if (rank < 3 || rank > CUDNN_DIM_MAX) refuse(CUDNN_STATUS_NOT_SUPPORTED, "tensors have 3 to 8 dimensions");
+    dnn_element(type);
+    for (int i = 0; i < rank; ++i) {
+      if (sizes[i] < 1 || strides[i] < 1) refuse(CUDNN_STATUS_BAD_PARAM, "a size or a stride is not positive");
+    }
+    tensor->set = true;
+    tensor->type = type;
+    tensor->nhwc = false;
+    tensor->sizes.assign(sizes, sizes + rank);
+    tensor->strides.assign(strides, strides + rank);
+  });
+}
+
+cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensor, int most, cudnnDataType_t* type,
+                                         int* rank, int sizes[], int strides[]) {
+  return dnn_call("cudnnGetTensorNdDescriptor", [&] {
+    require_set(tensor, "tensor descriptor");
+    *type = tensor->type;
+    *rank = static_cast<int>(tensor->sizes.size());
+    std::copy_n(tensor->sizes.begin(), std::min(most, *rank), sizes);
+    std::copy_n(tensor->strides.begin(), std::min(most, *rank), strides);
+  });
+}
+
+cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t* filter) {
+  return create("cudnnCreateFilterDescriptor", filter);
+}
+
+cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t filter) {
+  return destroy("cudnnDestroyFilterDescriptor", filter);
+}
+
+cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filter, cudnnDataType_t type,
+                                         cudnnTensorFormat_t format, int k, int c, int h, int w) {
+  return dnn_call("cudnnSetFilter4dDescriptor", [&] {
+    if (std::min({k, c, h, w}) < 1) refuse(CUDNN_STATUS_BAD_PARAM, "a size is not positive: {} {} {} {}", k, c, h, w);
+    dnn_element(type);
+    *filter = {true, type, format, k, c, h, w};
+  });
+}
+
+cudnnStatus_t cudnnCreateDropoutDescriptor(cudnnDropoutDescriptor_t* dropout) {
+  return create("cudnnCreateDropoutDescriptor", dropout);
+}
+
+cudnnStatus_t cudnnDestroyDropoutDescriptor(cudnnDropoutDescriptor_t dropout) {
+  return destroy("cudnnDestroyDropoutDescriptor", dropout);
+}
+
+cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t dropout, cudnnHandle_t handle, float p, void*, size_t,
+                                        unsigned long long) {
+  return dnn_call("cudnnSetDropoutDescriptor", [&] {
+    require_dnn(handle);
+    if (p != 0) refuse(CUDNN_STATUS_NOT_SUPPORTED, "the fake has no dropout");
+    dropout->set = true;
+  });
+}

@@ -1,0 +1,61 @@
+# The CUDA backend as it is, on a CUDA runtime, cuBLAS and cuDNN that need no GPU (fake_cuda.h), behind the vendors' own
+# headers. The sources of the backend are compiled once more, by g++: so the fake is built with sanitizers and without
+# nvcc too. The tests of other folders are linked once more and run on backend "cuda" alone.
+find_path(FAKE_CUDA_RUNTIME_INCLUDE cuda_runtime.h HINTS $ENV{CUDA_HOME} $ENV{CUDA_PATH} PATHS /usr/local/cuda
+          PATH_SUFFIXES include)
+find_path(FAKE_CUDNN_INCLUDE cudnn.h HINTS ${CUDNN_INCLUDE} $ENV{CUDNN_ROOT} ${FAKE_CUDA_RUNTIME_INCLUDE}
+          PATH_SUFFIXES include)
+find_path(FAKE_CUBLAS_INCLUDE cublas_v2.h HINTS ${CUBLAS_INCLUDE} $ENV{CUBLAS_ROOT} ${FAKE_CUDA_RUNTIME_INCLUDE}
+          PATH_SUFFIXES include)
+find_path(FAKE_NVTX_INCLUDE nvtx3/nvToolsExt.h HINTS ${FAKE_CUDA_RUNTIME_INCLUDE})
+set(fake_cuda_headers)
+foreach(name CUDA_RUNTIME CUDNN CUBLAS NVTX)
+  if(NOT FAKE_${name}_INCLUDE)
+    set(why "the header of ${name} is not on this machine")
+    message(STATUS "Fake CUDA: no (${why})")
+    add_test(NAME "cuda: skipped: the fake CUDA is not built, as ${why}" COMMAND ${CMAKE_COMMAND} -E echo "skipped: ${why}")
+    set_tests_properties("cuda: skipped: the fake CUDA is not built, as ${why}" PROPERTIES SKIP_REGULAR_EXPRESSION skipped)
+    return()
+  endif()
+  list(APPEND fake_cuda_headers ${FAKE_${name}_INCLUDE})
+endforeach()
+
+# An object library, so that its functions come before those of dgc_kernels, which may hold the backend of nvcc or a stub.
+set(fake_folder ${CMAKE_CURRENT_SOURCE_DIR}/fake_cuda)
+file(GLOB fake_sources CONFIGURE_DEPENDS ${fake_folder}/*.cpp ${CMAKE_SOURCE_DIR}/src/kernels/cuda/*.cpp
+     ${CMAKE_SOURCE_DIR}/src/kernels/cuda/*.cu ${CMAKE_SOURCE_DIR}/src/tensor/device_cuda*.cpp)
+list(FILTER fake_sources EXCLUDE REGEX "_test\\.cpp$")
+list(FILTER fake_sources INCLUDE REGEX "\\.(cpp|cu)$")
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/kernels/cuda/weights.cu PROPERTIES LANGUAGE CXX)
+add_library(dgc_fake_cuda OBJECT ${fake_sources} ${CMAKE_SOURCE_DIR}/src/dist/nccl_stub.cpp)
+target_include_directories(dgc_fake_cuda BEFORE PRIVATE ${fake_folder} ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR})
+target_include_directories(dgc_fake_cuda SYSTEM PRIVATE ${fake_cuda_headers})
+target_link_libraries(dgc_fake_cuda PRIVATE dgc_kernels)
+target_compile_options(dgc_fake_cuda PRIVATE -Wno-unknown-pragmas $<$<CONFIG:Debug>:-O1>)
+
+function(dgc_fake_cuda_program name)
+  target_link_libraries(${name} PRIVATE dgc_test_main dgc_emulation ${ARGN})
+  target_link_options(${name} PRIVATE -Wl,--as-needed)  # the vendors' libraries are not needed
+endfunction()
+
+# The fake itself, and what only a GPU's backend does: graphs, uploads, failures of calls, whole trainings.
+file(GLOB fake_tests CONFIGURE_DEPENDS ${fake_folder}/*_test.cpp)
+add_executable(test_cuda ${fake_tests} $<TARGET_OBJECTS:dgc_fake_cuda>)
+target_include_directories(test_cuda SYSTEM PRIVATE ${fake_cuda_headers})
+dgc_fake_cuda_program(test_cuda dgc_tools)
+target_precompile_headers(test_cuda REUSE_FROM test_tensor)
+catch_discover_tests(test_cuda EXTRA_ARGS ${catch_no_tests} TEST_PREFIX "cuda: "
+  PROPERTIES TIMEOUT ${DGC_TEST_SECONDS} LABELS cuda ENVIRONMENT ${openmp})
+
+# test_cuda_FOLDER is the tests of a folder, the same object files, on backend "cuda".
+function(dgc_tests_on_fake_cuda folder library)
+  add_executable(test_cuda_${folder} $<TARGET_OBJECTS:test_${folder}> $<TARGET_OBJECTS:dgc_fake_cuda>)
+  dgc_fake_cuda_program(test_cuda_${folder} ${library})
+  catch_discover_tests(test_cuda_${folder} EXTRA_ARGS ${catch_no_tests} TEST_PREFIX "cuda ${folder}: " ${ARGN}
+    PROPERTIES TIMEOUT ${DGC_TEST_SECONDS} LABELS cuda ENVIRONMENT "DGC_TEST_BACKENDS=cuda;${openmp}")
+endfunction()
+dgc_tests_on_fake_cuda(kernels dgc_dist)
+dgc_tests_on_fake_cuda(layers dgc_layers)
+dgc_tests_on_fake_cuda(models dgc_models)
+dgc_tests_on_fake_cuda(optim dgc_optim)
+dgc_tests_on_fake_cuda(train dgc_tools TEST_SPEC "*PyTorch*")  # the others look into memory as on a CPU

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+// A CUDA runtime, cuBLAS and cuDNN that run without a GPU, behind the vendors' own headers. What this header declares
+// is how a test steers them. Streams execute their work late and in a drawn order that CUDA's rules allow, kernels of
+// our own run in the emulation, and calls of the libraries are computed by plain loops. What CUDA refuses, the fake
+// refuses with the same error, and complaint() then says why.
+namespace dgc::fake_cuda {
+
+struct Options {
+  uint64_t seed = 1;  // draws the order of execution
+  int devices = 1;
+  int driver = 13000;  // as cudaDriverGetVersion gives it; 0: there is no driver
+  int major = 9;       // compute capability
+  // An H100 has 132 multiprocessors. Fewer make grids smaller, which are slow to emulate.
+  int multiprocessors = 3;
+  int most_blocks = 2;                     // that fit on a multiprocessor at once
+  size_t memory = size_t{4} << 30;         // of each device
+  bool deterministic_convolutions = true;  // whether cuDNN's lists have a deterministic algorithm
+  size_t weight_gap = 0;                   // bytes between two matrices of a weight space of cuDNN
+};
+
+// Changes the options and starts drawing from the seed again. A change of `memory`, `multiprocessors` and the like is
+// for objects made later.
+void set(const Options&);
+
+// The n-th call from now on fails, where 1 is the next one: once, or, as after a fault of the GPU, with all calls that
+// follow. Calls that cannot fail, such as cudaGetLastError, are not counted. 0 lets no call fail.
+void fail(int64_t n, bool forever = false);
+int64_t calls();            // that have been counted since fail()
+std::string failed_call();  // the name of the call that was made to fail; empty: none so far
+
+// Why the last call was refused, or why the device has failed. Empty: nothing so far.
+std::string complaint();
+
+// Objects that have been made and not destroyed, by kind.
+struct Alive {
+  size_t device_memory = 0, host_memory = 0, streams = 0, events = 0, graphs = 0, library_objects = 0;
+};
+Alive alive();
+
+// Ends the fault of a device, which CUDA cannot do in a process, and forgets the complaint. Work that is still queued
+// is dropped.
+void revive();
+
+// How often work was executed since the program began, by name ("cudaMemcpyAsync", "load_filter").
+size_t executed(const std::string& name);
+
+}  // namespace dgc::fake_cuda

@@ -1,0 +1,162 @@
+// src/kernels/cuda/graph.cpp: steps that are recorded and replayed.
+#include <catch.hpp>
+
+#include "tensor/errors.h"
+#include "tests/fake_cuda/support.h"
+#include "tests/kernels/on_device.h"
+
+using namespace dgc;
+using namespace dgc::test;
+
+namespace {
+
+std::unique_ptr<Backend> gpu_backend() { return make_cuda_backend(0, Fp32Math::exact); }
+
+}  // namespace
+
+TEST_CASE("a recorded body runs twice, is called once more to be recorded, and is replayed from then on") {
+  const Gpu gpu({.seed = GENERATE(range<uint64_t>(1, 9))});
+  const auto backend = gpu_backend();
+  const OnDevice x(*backend, {1, 2, 3}), y(*backend, {0, 0, 0});
+  int calls = 0;
+  for (int step = 1; step <= 8; ++step) {
+    backend->run_recorded(1, [&] {
+      ++calls;
+      backend->add(x, y);
+    });
+    const auto n = static_cast<float>(step);
+    CHECK(y.host() == std::vector<float>{n, 2 * n, 3 * n});
+    CHECK(calls == std::min(step, 3));
+  }
+  backend->run_recorded(2, [&] { ++calls; });
+  CHECK(calls == 4);
+}
+
+TEST_CASE("a step is recorded again after an allocation") {
+  const Gpu gpu;
+  const auto backend = gpu_backend();
+  const OnDevice x(*backend, {1}), y(*backend, {0});
+  int calls = 0;
+  const auto step = [&] {
+    backend->run_recorded(1, [&] {
+      ++calls;
+      backend->add(x, y);
+    });
+  };
+  for (int i = 0; i < 4; ++i) step();
+  CHECK(calls == 3);
+  const Buffer more(backend->device(), 8);
+  step();
+  CHECK(calls == 4);
+  step();
+  CHECK(calls == 4);
+  CHECK(y.host() == std::vector<float>{6});
+}
+
+TEST_CASE("the recordings that were used last are kept") {
+  const Gpu gpu;
+  const auto backend = gpu_backend();
+  const OnDevice x(*backend, {1}), y(*backend, {0});
+  int calls = 0;
+  const auto step = [&](uint64_t key) {
+    backend->run_recorded(key, [&] {
+      ++calls;
+      backend->add(x, y);
+    });
+  };
+  for (uint64_t key = 0; key < 9; ++key) {
+    for (int i = 0; i < 4; ++i) step(key);
+  }
+  CHECK(calls == 9 * 3);
+  step(8);
+  CHECK(calls == 9 * 3);
+  step(0);  // the oldest is forgotten
+  CHECK(calls == 9 * 3 + 1);
+  CHECK(y.host() == std::vector<float>{38});
+}
+
+TEST_CASE("a body that fails while it is recorded leaves a backend that goes on") {
+  const Gpu gpu;
+  const auto backend = gpu_backend();
+  const OnDevice x(*backend, {1}), y(*backend, {0});
+  int calls = 0;
+  const auto step = [&] {
+    backend->run_recorded(1, [&] {
+      backend->add(x, y);
+      if (++calls == 3) throw InternalError("in the third call");
+    });
+  };
+  step();
+  step();
+  CHECK_THROWS_WITH(step(), "in the third call");
+  step();
+  CHECK(calls == 4);
+  CHECK(y.host() == std::vector<float>{3});
+}
+
+TEST_CASE("what allocates or waits while it is recorded fails and says where") {
+  const Gpu gpu;
+  const auto backend = gpu_backend();
+  const OnDevice x(*backend, {1});
+  int calls = 0;
+  const auto steps = [&](const std::function<void()>& third) {
+    for (int i = 0; i < 3; ++i) {
+      backend->run_recorded(1, [&] {
+        if (++calls == 3) third();
+      });
+    }
+  };
+  SECTION("an allocation") {
+    CHECK_THROWS_WITH(steps([&] { const Buffer more(backend->device(), 8); }),
+                      Catch::Contains("cudaMalloc: ") && Catch::Contains("cudaErrorStreamCaptureUnsupported"));
+  }
+  SECTION("a result that is read") {
+    float got = 0;
+    CHECK_THROWS_WITH(steps([&] { backend->device()->copy_out(&got, x.view().data, 4); }),
+                      Catch::Contains("cudaErrorStreamCaptureUnsupported"));
+  }
+  CHECK(x.host() == std::vector<float>{1});
+}
+
+TEST_CASE("work of a lane is recorded with the step that posts it") {
+  const Gpu gpu({.seed = GENERATE(range<uint64_t>(1, 17))});
+  const auto backend = gpu_backend();
+  const auto lane = backend->make_lane();
+  const OnDevice x(*backend, {1, 2}), y(*backend, {0, 0}), z(*backend, {0, 0});
+  for (int step = 1; step <= 6; ++step) {
+    backend->run_recorded(1, [&] {
+      backend->add(x, y);
+      lane->post([&] { lane->backend().add(y, z); });
+      lane->drain();
+      backend->add(x, y);
+    });
+  }
+  // y is 1, 3, 5 ... where the lane adds it.
+  CHECK(y.host() == std::vector<float>{12, 24});
+  CHECK(z.host() == std::vector<float>{36, 72});
+}
+
+TEST_CASE("a lane's task that fails while a step is recorded is the step's failure") {
+  const Gpu gpu;
+  const auto backend = gpu_backend();
+  const OnDevice x(*backend, {1}), y(*backend, {0});
+  {
+    const auto lane = backend->make_lane();
+    int calls = 0;
+    const auto step = [&] {
+      backend->run_recorded(1, [&] {
+        lane->post([&] {
+          lane->backend().add(x, y);
+          if (++calls == 3) throw InternalError("a broken task");
+        });
+        lane->drain();
+      });
+    };
+    step();
+    step();
+    CHECK_THROWS_WITH(step(), "a broken task");
+  }
+  CHECK(y.host() == std::vector<float>{2});
+  backend->add(x, y);
+  CHECK(y.host() == std::vector<float>{3});
+}

@@ -1,0 +1,280 @@
+#include "tests/fake_cuda/runtime.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <exception>
+
+namespace dgc::fake_cuda {
+namespace {
+
+constexpr uint64_t kEpoch = 64;  // so many pieces of work are queued before pace and favour are drawn again
+
+thread_local cudaError_t last_error = cudaSuccess;
+
+void complain(Machine& m, const std::string& why) {
+  m.complaint = why;
+  std::fprintf(stderr, "fake CUDA: %s\n", why.c_str());
+}
+
+}  // namespace
+
+Machine& machine() {
+  static Machine* const one = new Machine;  // static objects of a test may outlive it otherwise
+  return *one;
+}
+
+uint64_t this_thread_number() {
+  static std::atomic<uint64_t> next = 1;
+  thread_local const uint64_t mine = next++;
+  return mine;
+}
+
+uint64_t Machine::draw(uint64_t below) {  // splitmix64
+  uint64_t x = random_ += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return (x ^ (x >> 31)) % below;
+}
+
+std::shared_ptr<Node> Machine::enqueue(CUstream_st* stream, const std::string& name, std::function<void()> run) {
+  require_handle(streams, stream, "the stream");
+  auto node = std::make_shared<Node>();
+  node->name = name;
+  node->run = std::move(run);
+  node->lane = stream->number;
+  node->before = stream->tail;
+  stream->tail = {node};
+  if (stream->capture != nullptr) {
+    if (stream->capture->invalid) refuse(cudaErrorStreamCaptureInvalidated, "{}: the capture is invalid", name);
+    stream->capture->nodes.push_back(node);
+  } else {
+    submit(node);
+    progress();
+  }
+  return node;
+}
+
+void Machine::submit(const std::shared_ptr<Node>& node) {
+  for (const auto& before : node->before) {
+    if (before->finished != 0) continue;
+    before->after.push_back(node);
+    ++node->missing;
+  }
+  node->before.clear();
+  ++waiting_;
+  if (node->missing == 0) ready_.push_back(node);
+}
+
+// Work may be executed as soon as it is queued, when somebody waits for it, or at any time between.
+void Machine::progress() {
+  if (submitted_++ % kEpoch == 0) {
+    pace_ = static_cast<int>(draw(3));
+    favour_ = draw(1 << 20) * 2 + 1;
+  }
+  if (pace_ == 0) return;
+  if (pace_ == 2 && draw(8) != 0) return;
+  for (uint64_t n = pace_ == 1 ? draw(3) : draw(12); n > 0 && !ready_.empty(); --n) execute_one();
+}
+
+void Machine::execute_one() {
+  // Mostly the stream that is in favour goes first, so that others fall far behind.
+  size_t next = draw(ready_.size());
+  if (draw(8) != 0) {
+    const auto rank = [this](const auto& node) { return node->lane * favour_ % 1021; };
+    next = static_cast<size_t>(std::ranges::max_element(ready_, {}, rank) - ready_.begin());
+  }
+  const std::shared_ptr<Node> node = ready_[next];
+  ready_[next] = std::move(ready_.back());
+  ready_.pop_back();
+  if (broken == cudaSuccess) {
+    try {
+      const DeviceAccess access;
+      if (node->run) node->run();
+    } catch (const std::exception& error) {
+      broken = cudaErrorLaunchFailure;
+      complain(*this, fmt::format("{}: {}", node->name, error.what()));
+    } catch (const Refused& refused) {
+      broken = cudaErrorIllegalAddress;
+      complain(*this, fmt::format("{}: {}", node->name, refused.why));
+    }
+    ++executed[node->name];
+  }
+  node->run = nullptr;
+  node->finished = ++tick_;
+  --waiting_;
+  for (const auto& after : node->after) {
+    if (--after->missing == 0) ready_.push_back(after);
+  }
+  node->after.clear();
+}
+
+bool Machine::finished(const Tail& tail) {
+  return std::ranges::all_of(tail, [](const auto& node) { return node->finished != 0; });
+}
+
+void Machine::finish(const Tail& tail) {
+  while (!finished(tail)) {
+    if (ready_.empty()) refuse(cudaErrorUnknown, "work is waited for that is in no stream");
+    execute_one();
+  }
+}
+
+void Machine::finish_all() {
+  while (!ready_.empty()) execute_one();
+}
+
+void Machine::drop_all() {
+  const cudaError_t before = std::exchange(broken, cudaErrorUnknown);  // so that nothing is run
+  finish_all();
+  broken = before;
+}
+
+void Machine::invalidate(Capture& capture) { capture.invalid = true; }
+
+bool Machine::fails_now(const char* name) {
+  ++calls;
+  if (fail_at == 0 || calls < fail_at || (calls > fail_at && !fail_forever)) return false;
+  if (failed_call.empty()) failed_call = name;
+  return true;
+}
+
+cudaError_t set_last_error(cudaError_t error) { return last_error = error; }
+
+cudaError_t runtime_call(const char* name, WhileCapturing rule, const std::function<void()>& body) {
+  Machine& m = machine();
+  const std::lock_guard lock(m.mutex);
+  if (m.fails_now(name)) return set_last_error(cudaErrorUnknown);
+  if (m.broken != cudaSuccess) return set_last_error(m.broken);
+  try {
+    if (rule == WhileCapturing::refused) {
+      for (const auto& capture : m.captures) {
+        const bool concerns =
+            capture->mode == cudaStreamCaptureModeGlobal ||
+            (capture->mode == cudaStreamCaptureModeThreadLocal && capture->thread == this_thread_number());
+        if (!concerns) continue;
+        m.invalidate(*capture);
+        refuse(cudaErrorStreamCaptureUnsupported, "the call is not allowed while a stream is captured");
+      }
+    }
+    body();
+  } catch (const Refused& refused) {
+    const auto code = static_cast<cudaError_t>(refused.code);
+    if (code != cudaErrorNotReady) {
+      complain(m, fmt::format("{}: {}", name, refused.why));
+      set_last_error(code);  // CUDA does not count "not ready" as an error
+    }
+    return code;
+  }
+  if (m.broken != cudaSuccess) return set_last_error(m.broken);
+  return cudaSuccess;
+}
+
+cudaError_t ending_call(const char* name, const std::function<void()>& body) {
+  Machine& m = machine();
+  const std::lock_guard lock(m.mutex);
+  const bool fails = m.fails_now(name);
+  try {
+    body();
+  } catch (const Refused& refused) {
+    complain(m, fmt::format("{}: {}", name, refused.why));
+    return set_last_error(static_cast<cudaError_t>(refused.code));
+  }
+  if (fails) return set_last_error(cudaErrorUnknown);
+  return m.broken != cudaSuccess ? set_last_error(m.broken) : cudaSuccess;
+}
+
+int library_call(const char* name, int broken, const std::function<void()>& body) {
+  Machine& m = machine();
+  const std::lock_guard lock(m.mutex);
+  if (m.fails_now(name)) return broken;
+  if (m.broken != cudaSuccess) return broken;
+  try {
+    body();
+  } catch (const Refused& refused) {
+    complain(m, fmt::format("{}: {}", name, refused.why));
+    return refused.code;
+  }
+  return 0;
+}
+
+void set(const Options& options) {
+  const std::lock_guard lock(machine().mutex);
+  machine().options = options;
+  machine().seed(options.seed);
+}
+
+void fail(int64_t n, bool forever) {
+  Machine& m = machine();
+  const std::lock_guard lock(m.mutex);
+  m.calls = 0;
+  m.fail_at = n;
+  m.fail_forever = forever;
+  m.failed_call.clear();
+}
+
+int64_t calls() { return machine().calls; }
+std::string failed_call() { return machine().failed_call; }
+std::string complaint() { return machine().complaint; }
+
+Alive alive() {
+  Machine& m = machine();
+  const std::lock_guard lock(m.mutex);
+  return {m.device_memory.size(),
+          m.host_memory.size(),
+          m.streams.size(),
+          m.events.size(),
+          m.graphs.size() + m.executables.size(),
+          m.library_objects.size()};
+}
+
+void revive() {
+  Machine& m = machine();
+  const std::lock_guard lock(m.mutex);
+  m.drop_all();
+  m.broken = cudaSuccess;
+  m.complaint.clear();
+  set_last_error(cudaSuccess);
+}
+
+size_t executed(const std::string& name) {
+  Machine& m = machine();
+  const std::lock_guard lock(m.mutex);
+  const auto found = m.executed.find(name);
+  return found == m.executed.end() ? 0 : found->second;
+}
+
+}  // namespace dgc::fake_cuda
+
+cudaError_t cudaGetLastError() { return std::exchange(dgc::fake_cuda::last_error, cudaSuccess); }
+
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return "cudaSuccess";
+    case cudaErrorInvalidValue:
+      return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorUnknown:
+      return "cudaErrorUnknown";
+    case cudaErrorLaunchFailure:
+      return "cudaErrorLaunchFailure";
+    case cudaErrorIllegalAddress:
+      return "cudaErrorIllegalAddress";
+    case cudaErrorStreamCaptureUnsupported:
+      return "cudaErrorStreamCaptureUnsupported";
+    case cudaErrorStreamCaptureInvalidated:
+      return "cudaErrorStreamCaptureInvalidated";
+    case cudaErrorStreamCaptureUnjoined:
+      return "cudaErrorStreamCaptureUnjoined";
+    case cudaErrorStreamCaptureIsolation:
+      return "cudaErrorStreamCaptureIsolation";
+    case cudaErrorCooperativeLaunchTooLarge:
+      return "cudaErrorCooperativeLaunchTooLarge";
+    default:
+      return "an error without a name in the fake";
+  }
+}
+
+const char* cudaGetErrorString(cudaError_t error) { return cudaGetErrorName(error); }

@@ -1,0 +1,102 @@
+// Whole trainings on the fake GPU: the CPU's weights but for rounding, and the same bits with and without recordings.
+#include <catch.hpp>
+#include <cmath>
+
+#include "tests/fake_cuda/support.h"
+#include "tests/support/rank_steps.h"
+#include "tests/support/tiny.h"
+#include "tests/support/tiny_speech.h"
+#include "tests/support/tiny_text.h"
+
+using namespace dgc;
+using namespace dgc::test;
+
+namespace {
+
+struct Silent : RangeObserver {
+  void begin(const char*) override {}
+  void end() override {}
+};
+
+struct Trained {
+  std::vector<float> weights;
+  std::vector<double> losses;
+};
+
+// The weights after some steps. A step that is observed is not recorded.
+Trained trained(const Config& config, int steps, bool recorded = true) {
+  Trained result;
+  Silent observer;
+  const Datasets sets = open_sets(config);
+  const Config complete = task_of(config).completed(config, sets);
+  on_ranks(complete, {}, [&](Backend& backend, Communicator& communicator) {
+    if (!recorded) backend.observer = &observer;
+    Rank rank(complete, sets.view(), backend, communicator);
+    const auto take = [&] {
+      while (const auto metrics = rank.next_metrics()) result.losses.push_back(metrics->loss);
+    };
+    for (int i = 0; i < steps; ++i) {
+      rank.train_step();
+      take();
+    }
+    rank.finish_steps();
+    take();
+    const Arena& weights = rank.weights();
+    result.weights.resize(static_cast<size_t>(weights.extent()));
+    weights.device().copy_out(result.weights.data(), weights.data(), weights.bytes());
+    backend.observer = nullptr;
+  });
+  return result;
+}
+
+double apart(const std::vector<float>& a, const std::vector<float>& b) {
+  REQUIRE(a.size() == b.size());
+  double worst = 0;
+  for (size_t i = 0; i < a.size(); ++i) worst = std::fmax(worst, std::fabs(static_cast<double>(a[i]) - b[i]));
+  return worst;
+}
+
+const std::string kResNet = R"(model={"type": "resnet", "depth": 8, "width": 4, "classes": 4})";
+
+}  // namespace
+
+TEST_CASE("a training on the GPU ends in the CPU's weights but for rounding, and recording changes no bit") {
+  const TinyText text;
+  const TinySpeech speech;
+  using Overrides = std::vector<std::string>;
+  const auto kind = GENERATE(range(0, 6));
+  const std::string optimizer = GENERATE(kSgd, kDgc);
+  const bool overlap = GENERATE(false, true);
+  if (overlap && (optimizer == kSgd || kind == 5)) return;  // what clips by the norm cannot overlap
+  Overrides overrides{optimizer, "workers_per_rank=2"};
+  if (overlap) overrides.push_back("exchange.overlap=\"on\"");
+  const auto make = [&](const std::string& device) {
+    Overrides all = overrides;
+    all.push_back("device=" + device);
+    if (kind == 0) return tiny_config(all);
+    if (kind == 1) {
+      all.push_back(kResNet);
+      return tiny_config(all);
+    }
+    if (kind == 2) return text.config(all);
+    if (kind == 3) {
+      all.push_back("model.dropout=0");
+      return text.config(all);
+    }
+    if (kind == 4) return speech.config(all);
+    all.push_back("optimizer.clip_norm=0.25");
+    return tiny_config(all);
+  };
+  CAPTURE(kind, optimizer, overlap);
+  constexpr int kSteps = 8;
+  const Gpu gpu({.seed = static_cast<uint64_t>(kind) + 1});
+  const size_t launched = fake_cuda::executed("cudaGraphLaunch");
+  const Trained recorded = trained(make("cuda:0"), kSteps);
+  const size_t launches = fake_cuda::executed("cudaGraphLaunch") - launched;
+  CHECK((kind == 4 ? launches == 0 : launches > 0));  // utterances of several lengths are not recorded
+  const Trained plain = trained(make("cuda:0"), kSteps, false);
+  CHECK(recorded.weights == plain.weights);
+  CHECK(recorded.losses == plain.losses);
+  const Trained truth = trained(make("cpu"), kSteps);
+  CHECK(apart(recorded.weights, truth.weights) < 2e-4);
+}
