@@ -93,8 +93,8 @@ CudaDevices find_cuda_devices() {
 
 CudaDevice::CudaDevice(int index) : CudaDevice(present(index), std::make_shared<Memory>(), kOrdinary) {}
 
-CudaDevice::CudaDevice(int index, std::shared_ptr<Memory> memory, int priority)
-    : index_(index), memory_(std::move(memory)) {
+// The object is complete before its body runs, so the destructor clears up after a failure in the body.
+CudaDevice::CudaDevice(int index, std::shared_ptr<Memory> memory, int priority) : CudaDevice(index, std::move(memory)) {
   use();
   check_cuda(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, index),
              "cudaDeviceGetAttribute");
@@ -118,9 +118,9 @@ void CudaDevice::follow(const CudaDevice& other) {
 
 // Nothing here may throw: it also runs while an error is on its way out, when CUDA refuses every call.
 CudaDevice::~CudaDevice() {
-  cudaEventDestroy(reached_);
-  cudaStreamDestroy(copying_);
-  cudaStreamDestroy(stream_);
+  if (reached_ != nullptr) cudaEventDestroy(reached_);
+  if (copying_ != nullptr) cudaStreamDestroy(copying_);
+  if (stream_ != nullptr) cudaStreamDestroy(stream_);
 }
 
 void CudaDevice::use() const { check_cuda(cudaSetDevice(index_), "cudaSetDevice"); }
@@ -150,7 +150,12 @@ void* CudaDevice::allocate(size_t bytes) {
   size_t peak = memory_->peak.load();
   while (now > peak && !memory_->peak.compare_exchange_weak(peak, now)) {
   }
-  zero(memory, bytes);
+  try {
+    zero(memory, bytes);
+  } catch (...) {
+    free(memory, bytes);
+    throw;
+  }
   return memory;
 }
 

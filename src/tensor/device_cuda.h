@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "tensor/device.h"
 
@@ -58,6 +59,7 @@ class CudaDevice final : public Device {
   struct Memory {
     std::atomic<size_t> allocations = 0, current = 0, peak = 0;
   };
+  CudaDevice(int index, std::shared_ptr<Memory> memory) : index_(index), memory_(std::move(memory)) {}
   CudaDevice(int index, std::shared_ptr<Memory> memory, int priority);
 
   int index_;

@@ -54,20 +54,35 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
+// Memory on the GPU that batches arrive in.
+class Landing {
+ public:
+  Landing(CudaDevice& device, size_t bytes) : device_(device), bytes_(bytes), memory_(device.allocate(bytes)) {
+    device_.count(MemoryUse::batches, static_cast<int64_t>(bytes_));
+  }
+  ~Landing() {
+    device_.count(MemoryUse::batches, -static_cast<int64_t>(bytes_));
+    device_.free(memory_, bytes_);
+  }
+  Landing(const Landing&) = delete;
+  Landing& operator=(const Landing&) = delete;
+  void* data() const { return memory_; }
+
+ private:
+  CudaDevice& device_;
+  size_t bytes_;
+  void* memory_;
+};
+
 // Two pinned buffers in turn, so that stage() rarely waits, and one on the GPU, which the copy stream may overwrite as
 // soon as the work queued before release() is done with it.
 class CudaUpload final : public Upload {
  public:
   CudaUpload(CudaDevice& device, size_t bytes)
-      : device_(device), bytes_(bytes), slots_{Slot(bytes), Slot(bytes)}, memory_(device.allocate(bytes)) {
-    device_.count(MemoryUse::batches, static_cast<int64_t>(bytes_));
+      : device_(device), bytes_(bytes), slots_{Slot(bytes), Slot(bytes)}, memory_(device, bytes) {
     released_.record(device.stream());  // behind the zeroing of the memory
   }
-  ~CudaUpload() override {
-    cudaStreamSynchronize(device_.copy_stream());
-    device_.count(MemoryUse::batches, -static_cast<int64_t>(bytes_));
-    device_.free(memory_, bytes_);
-  }
+  ~CudaUpload() override { cudaStreamSynchronize(device_.copy_stream()); }  // copies still read from the slots
   CudaUpload(const CudaUpload&) = delete;
   CudaUpload& operator=(const CudaUpload&) = delete;
 
@@ -79,14 +94,15 @@ class CudaUpload final : public Upload {
     slot.sent.wait();
     std::memcpy(slot.memory.data(), host, bytes);
     released_.hold_back(device_.copy_stream());
-    check_cuda(cudaMemcpyAsync(memory_, slot.memory.data(), bytes, cudaMemcpyHostToDevice, device_.copy_stream()),
-               "cudaMemcpyAsync");
+    check_cuda(
+        cudaMemcpyAsync(memory_.data(), slot.memory.data(), bytes, cudaMemcpyHostToDevice, device_.copy_stream()),
+        "cudaMemcpyAsync");
     slot.sent.record(device_.copy_stream());
     arrived_.record(device_.copy_stream());
   }
   const void* arrive() override {
     arrived_.hold_back(device_.stream());
-    return memory_;
+    return memory_.data();
   }
   void release() override { released_.record(device_.stream()); }
 
@@ -100,7 +116,7 @@ class CudaUpload final : public Upload {
   size_t bytes_;
   std::array<Slot, 2> slots_;
   size_t next_ = 0;
-  void* memory_;
+  Landing memory_;
   Event arrived_, released_;
 };
 

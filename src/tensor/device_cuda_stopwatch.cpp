@@ -5,31 +5,30 @@
 namespace dgc {
 namespace {
 
+struct Point {
+  Point() { check_cuda(cudaEventCreate(&event), "cudaEventCreate"); }
+  ~Point() { cudaEventDestroy(event); }
+  Point(const Point&) = delete;
+  Point& operator=(const Point&) = delete;
+  cudaEvent_t event = nullptr;
+};
+
 class CudaStopwatch final : public Stopwatch {
  public:
-  explicit CudaStopwatch(const CudaDevice& device) : device_(device) {
-    check_cuda(cudaEventCreate(&start_), "cudaEventCreate");
-    check_cuda(cudaEventCreate(&stop_), "cudaEventCreate");
-  }
-  ~CudaStopwatch() override {
-    cudaEventDestroy(start_);
-    cudaEventDestroy(stop_);
-  }
-  CudaStopwatch(const CudaStopwatch&) = delete;
-  CudaStopwatch& operator=(const CudaStopwatch&) = delete;
+  explicit CudaStopwatch(const CudaDevice& device) : device_(device) {}
 
-  void start() override { check_cuda(cudaEventRecord(start_, device_.stream()), "cudaEventRecord"); }
-  void stop() override { check_cuda(cudaEventRecord(stop_, device_.stream()), "cudaEventRecord"); }
+  void start() override { check_cuda(cudaEventRecord(start_.event, device_.stream()), "cudaEventRecord"); }
+  void stop() override { check_cuda(cudaEventRecord(stop_.event, device_.stream()), "cudaEventRecord"); }
   double milliseconds() override {
     float between = 0;
-    check_cuda(cudaEventSynchronize(stop_), "cudaEventSynchronize");
-    check_cuda(cudaEventElapsedTime(&between, start_, stop_), "cudaEventElapsedTime");
+    check_cuda(cudaEventSynchronize(stop_.event), "cudaEventSynchronize");
+    check_cuda(cudaEventElapsedTime(&between, start_.event, stop_.event), "cudaEventElapsedTime");
     return static_cast<double>(between);
   }
 
  private:
   const CudaDevice& device_;
-  cudaEvent_t start_ = nullptr, stop_ = nullptr;
+  Point start_, stop_;
 };
 
 }  // namespace

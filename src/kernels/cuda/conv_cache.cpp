@@ -2,7 +2,6 @@
 
 #include <span>
 
-#include "kernels/cuda/libraries.h"
 #include "tensor/errors.h"
 
 namespace dgc::cuda {
@@ -17,8 +16,8 @@ void set_image(cudnnTensorDescriptor_t tensor, DType type, int64_t batch, int64_
 }
 
 // Chooses the first algorithm on the list that is deterministic and whose workspace is at most kMostWorkspace bytes
-// with the arithmetic that it will use. bytes_of(algorithm, bytes) asks cuDNN for the size of the workspace and returns
-// whether the call succeeded.
+// with the arithmetic that it will use. bytes_of(algorithm, bytes) asks cuDNN for the size of the workspace. An answer
+// that the algorithm is not for this convolution is no failure of cuDNN's.
 template <typename Result, typename BytesOf>
 void choose(PreparedConv& conv, const ConvKey& key, Fp32Math math, std::span<const Result> list, auto& algorithm,
             const BytesOf& bytes_of) {
@@ -27,7 +26,9 @@ void choose(PreparedConv& conv, const ConvKey& key, Fp32Math math, std::span<con
     if (result.status != CUDNN_STATUS_SUCCESS || result.determinism != CUDNN_DETERMINISTIC) continue;
     const cudnnMathType_t arithmetic = exact ? CUDNN_FMA_MATH : result.mathType;
     check(cudnnSetConvolutionMathType(conv.conv, arithmetic), "cudnnSetConvolutionMathType");
-    if (!bytes_of(result.algo, &conv.workspace_bytes) || conv.workspace_bytes > kMostWorkspace) continue;
+    const cudnnStatus_t asked = bytes_of(result.algo, &conv.workspace_bytes);
+    if (asked >= CUDNN_STATUS_INTERNAL_ERROR) check(asked, "cudnnGetConvolution...WorkspaceSize");
+    if (asked != CUDNN_STATUS_SUCCESS || conv.workspace_bytes > kMostWorkspace) continue;
     algorithm = result.algo;
     return;
   }
@@ -48,8 +49,7 @@ void choose_forward(cudnnHandle_t dnn, const ConvKey& key, Fp32Math math, Prepar
         "cudnnGetConvolutionForwardAlgorithm_v7");
   choose<cudnnConvolutionFwdAlgoPerf_t>(
       c, key, math, {list, static_cast<size_t>(found)}, c.algorithm.forward, [&](auto algorithm, size_t* bytes) {
-        return cudnnGetConvolutionForwardWorkspaceSize(dnn, c.x, c.w, c.conv, c.y, algorithm, bytes) ==
-               CUDNN_STATUS_SUCCESS;
+        return cudnnGetConvolutionForwardWorkspaceSize(dnn, c.x, c.w, c.conv, c.y, algorithm, bytes);
       });
 }
 
@@ -60,8 +60,7 @@ void choose_backward_data(cudnnHandle_t dnn, const ConvKey& key, Fp32Math math, 
         "cudnnGetConvolutionBackwardDataAlgorithm_v7");
   choose<cudnnConvolutionBwdDataAlgoPerf_t>(
       c, key, math, {list, static_cast<size_t>(found)}, c.algorithm.backward_data, [&](auto algorithm, size_t* bytes) {
-        return cudnnGetConvolutionBackwardDataWorkspaceSize(dnn, c.w, c.y, c.conv, c.x, algorithm, bytes) ==
-               CUDNN_STATUS_SUCCESS;
+        return cudnnGetConvolutionBackwardDataWorkspaceSize(dnn, c.w, c.y, c.conv, c.x, algorithm, bytes);
       });
 }
 
@@ -73,8 +72,7 @@ void choose_backward_weights(cudnnHandle_t dnn, const ConvKey& key, Fp32Math mat
   choose<cudnnConvolutionBwdFilterAlgoPerf_t>(c, key, math, {list, static_cast<size_t>(found)},
                                               c.algorithm.backward_weights, [&](auto algorithm, size_t* bytes) {
                                                 return cudnnGetConvolutionBackwardFilterWorkspaceSize(
-                                                           dnn, c.x, c.y, c.conv, c.w, algorithm, bytes) ==
-                                                       CUDNN_STATUS_SUCCESS;
+                                                    dnn, c.x, c.y, c.conv, c.w, algorithm, bytes);
                                               });
 }
 
@@ -82,10 +80,6 @@ void choose_backward_weights(cudnnHandle_t dnn, const ConvKey& key, Fp32Math mat
 
 PreparedConv::PreparedConv(const ConvKey& key) {
   const Conv2dArgs& a = key.args;
-  check(cudnnCreateTensorDescriptor(&x), "cudnnCreateTensorDescriptor");
-  check(cudnnCreateTensorDescriptor(&y), "cudnnCreateTensorDescriptor");
-  check(cudnnCreateFilterDescriptor(&w), "cudnnCreateFilterDescriptor");
-  check(cudnnCreateConvolutionDescriptor(&conv), "cudnnCreateConvolutionDescriptor");
   set_image(x, key.type, a.batch, a.in_c, a.in_h, a.in_w);
   set_image(y, key.type, a.batch, a.out_c, a.out_h(), a.out_w());
   check(cudnnSetFilter4dDescriptor(w, dnn_type(key.type), CUDNN_TENSOR_NHWC, to_int(a.out_c), to_int(a.in_c / a.groups),
@@ -95,13 +89,6 @@ PreparedConv::PreparedConv(const ConvKey& key) {
                                         1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
         "cudnnSetConvolution2dDescriptor");
   check(cudnnSetConvolutionGroupCount(conv, to_int(a.groups)), "cudnnSetConvolutionGroupCount");
-}
-
-PreparedConv::~PreparedConv() {
-  cudnnDestroyConvolutionDescriptor(conv);
-  cudnnDestroyFilterDescriptor(w);
-  cudnnDestroyTensorDescriptor(y);
-  cudnnDestroyTensorDescriptor(x);
 }
 
 const PreparedConv& ConvCache::get(cudnnHandle_t dnn, const ConvKey& key) {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "kernels/backend.h"
+#include "kernels/cuda/libraries.h"
 
 namespace dgc::cuda {
 
@@ -21,13 +22,10 @@ struct ConvKey {
 // What cuDNN needs to know about one convolution, in one pass. Images are NHWC, filters [out, height, width, in].
 struct PreparedConv {
   explicit PreparedConv(const ConvKey& key);
-  ~PreparedConv();
-  PreparedConv(const PreparedConv&) = delete;
-  PreparedConv& operator=(const PreparedConv&) = delete;
 
-  cudnnTensorDescriptor_t x = nullptr, y = nullptr;
-  cudnnFilterDescriptor_t w = nullptr;
-  cudnnConvolutionDescriptor_t conv = nullptr;
+  TensorDescriptor x, y;
+  FilterDescriptor w;
+  ConvolutionDescriptor conv;
   union {  // the algorithm of the pass
     cudnnConvolutionFwdAlgo_t forward;
     cudnnConvolutionBwdDataAlgo_t backward_data;

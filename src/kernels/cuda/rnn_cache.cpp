@@ -1,6 +1,5 @@
 #include "kernels/cuda/rnn_cache.h"
 
-#include "kernels/cuda/libraries.h"
 #include "tensor/errors.h"
 
 namespace dgc::cuda {
@@ -46,27 +45,10 @@ PreparedRnn::PreparedRnn(cudnnHandle_t dnn, const std::shared_ptr<Device>& devic
   find_pieces(dnn, device, key);
 }
 
-PreparedRnn::~PreparedRnn() {
-  cudnnDestroyTensorDescriptor(bias_);
-  cudnnDestroyTensorDescriptor(matrix_);
-  cudnnDestroyTensorDescriptor(state);
-  cudnnDestroyRNNDataDescriptor(y);
-  cudnnDestroyRNNDataDescriptor(x);
-  cudnnDestroyRNNDescriptor(rnn);
-  cudnnDestroyDropoutDescriptor(dropout_);
-}
-
 void PreparedRnn::describe(cudnnHandle_t dnn, const RnnKey& key, Fp32Math math) {
   const RnnArgs& a = key.args;
   const int steps = to_int(a.steps), batch = to_int(a.batch), in = to_int(a.in), hidden = to_int(a.hidden);
   const cudnnDataType_t type = dnn_type(key.type);
-  check(cudnnCreateDropoutDescriptor(&dropout_), "cudnnCreateDropoutDescriptor");
-  check(cudnnCreateRNNDescriptor(&rnn), "cudnnCreateRNNDescriptor");
-  check(cudnnCreateRNNDataDescriptor(&x), "cudnnCreateRNNDataDescriptor");
-  check(cudnnCreateRNNDataDescriptor(&y), "cudnnCreateRNNDataDescriptor");
-  check(cudnnCreateTensorDescriptor(&state), "cudnnCreateTensorDescriptor");
-  check(cudnnCreateTensorDescriptor(&matrix_), "cudnnCreateTensorDescriptor");
-  check(cudnnCreateTensorDescriptor(&bias_), "cudnnCreateTensorDescriptor");
   check(cudnnSetDropoutDescriptor(dropout_, dnn, 0, nullptr, 0, 0), "cudnnSetDropoutDescriptor");
   // The standard algorithm takes one product after the other. The other algorithms keep weights in registers or shared
   // memory across steps, which works only where the weights fit.

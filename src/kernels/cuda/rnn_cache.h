@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/backend.h"
+#include "kernels/cuda/libraries.h"
 
 namespace dgc::cuda {
 
@@ -31,18 +32,15 @@ class PreparedRnn {
   };
 
   PreparedRnn(cudnnHandle_t, const std::shared_ptr<Device>&, const RnnKey&, Fp32Math);
-  ~PreparedRnn();
-  PreparedRnn(const PreparedRnn&) = delete;
-  PreparedRnn& operator=(const PreparedRnn&) = delete;
 
   // Where the weight space would begin if the parameters, as they lie, were one already; null if they are not. In fp32
   // they are, wherever the sizes leave no gaps between tensors of an arena.
   const float* weight_space(const RnnPointers&) const;
 
-  cudnnRNNDescriptor_t rnn = nullptr;
-  cudnnRNNDataDescriptor_t x = nullptr, y = nullptr;
-  cudnnTensorDescriptor_t state = nullptr;  // h, and an lstm's c: [1, batch, hidden]
-  Buffer lengths;                           // i32 [batch] on the device: every stream has all steps
+  RnnDescriptor rnn;
+  RnnDataDescriptor x, y;
+  TensorDescriptor state;  // h, and an lstm's c: [1, batch, hidden]
+  Buffer lengths;          // i32 [batch] on the device: every stream has all steps
   std::vector<Piece> pieces;
   size_t weight_bytes = 0, training_bytes = 0, inference_bytes = 0, reserve_bytes = 0;
 
@@ -53,8 +51,8 @@ class PreparedRnn {
                  const void* at);
 
   DType type_;
-  cudnnDropoutDescriptor_t dropout_ = nullptr;  // no dropout: that is a layer of its own
-  cudnnTensorDescriptor_t matrix_ = nullptr, bias_ = nullptr;
+  DropoutDescriptor dropout_;  // no dropout: that is a layer of its own
+  TensorDescriptor matrix_, bias_;
 };
 
 // Prepares each layer once, at its first use, and keeps it.
