@@ -100,3 +100,27 @@ TEST_CASE("a training on the GPU ends in the CPU's weights but for rounding, and
   const Trained truth = trained(make("cpu"), kSteps);
   CHECK(apart(recorded.weights, truth.weights) < 2e-4);
 }
+
+TEST_CASE("a training in 16 bits is recorded without changing a bit, and its loss is near that in fp32") {
+  const TinyText text;
+  const TinySpeech speech;
+  const std::string precision = GENERATE("precision=bf16", "precision=fp16");
+  const auto kind = GENERATE(range(0, 4));
+  CAPTURE(precision, kind);
+  const auto make = [&](const std::string& device, const std::string& with) {
+    std::vector<std::string> all{kDgc, "workers_per_rank=2", "device=" + device, with};
+    if (kind == 1) all.push_back(kResNet);
+    if (kind == 2) return text.config(all);
+    if (kind == 3) return speech.config(all);
+    return tiny_config(all);
+  };
+  constexpr int kSteps = 6;
+  const Gpu gpu;
+  const Trained recorded = trained(make("cuda:0", precision), kSteps);
+  const Trained plain = trained(make("cuda:0", precision), kSteps, false);
+  CHECK(recorded.weights == plain.weights);
+  CHECK(recorded.losses == plain.losses);
+  const Trained truth = trained(make("cpu", "precision=fp32"), kSteps);
+  REQUIRE(recorded.losses.size() == truth.losses.size());
+  CHECK(recorded.losses[0] == Approx(truth.losses[0]).epsilon(0.02));
+}

@@ -1,0 +1,74 @@
+// How the backend asks cuBLAS and cuDNN, where their answers can be other ones than usual.
+#include <catch.hpp>
+
+#include "tests/fake_cuda/support.h"
+#include "tests/kernels/on_device.h"
+
+using namespace dgc;
+using namespace dgc::test;
+
+namespace {
+
+std::unique_ptr<Backend> fresh_backend() { return make_cuda_backend(0, Fp32Math::exact); }
+
+const RnnArgs kLayer{.cell = RnnCell::gru, .steps = 3, .batch = 2, .in = 16, .hidden = 16};
+
+// The parameters of kLayer in one stretch of memory, with a gap between matrices and biases.
+struct LayerRun {
+  std::vector<float> y, dx, gradients;
+  size_t added = 0;  // pieces of gradients that were added from a copy
+};
+
+LayerRun run_layer(int64_t gap) {
+  const auto backend = fresh_backend();
+  const int64_t matrix = kLayer.gates() * kLayer.in, bias = kLayer.gates();
+  const int64_t biases_at = 2 * matrix + gap;
+  const OnDevice x(*backend, random_floats(kLayer.steps * kLayer.batch * kLayer.in, 1));
+  const OnDevice w(*backend, random_floats(biases_at + 2 * bias, 2)), dw(*backend, zeros(biases_at + 2 * bias));
+  const OnDevice y(*backend, zeros(kLayer.steps * kLayer.batch * kLayer.hidden));
+  const OnDevice dy(*backend, random_floats(kLayer.steps * kLayer.batch * kLayer.hidden, 3)), dx(*backend, x.host());
+  const auto saved_bytes = static_cast<int64_t>(backend->rnn_saved_bytes(kLayer));
+  const OnDevice saved(*backend, zeros(saved_bytes / 4 + 1));
+  const auto part = [](const OnDevice& of, int64_t at, int64_t n) {
+    return View{of.view().f32() + at, {n}, DType::f32};
+  };
+  const auto before = fake_cuda::executed("add_filter");
+  const RnnWeights weights{part(w, 0, matrix), part(w, matrix, matrix), part(w, biases_at, bias),
+                           part(w, biases_at + bias, bias)};
+  const RnnGradients gradients{part(dw, 0, matrix), part(dw, matrix, matrix), part(dw, biases_at, bias),
+                               part(dw, biases_at + bias, bias)};
+  backend->rnn_forward(kLayer, x, weights, {}, y, saved);
+  backend->rnn_backward(kLayer, x, weights, y, saved, dy, dx, gradients);
+  LayerRun run{y.host(), dx.host(), dw.host(), 0};
+  run.added = fake_cuda::executed("add_filter") - before;
+  run.gradients.erase(run.gradients.begin() + 2 * matrix, run.gradients.begin() + biases_at);
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("a recurrent layer computes on its parameters where they lie as cuDNN wants them, and on a copy elsewhere") {
+  const Gpu gpu;
+  const LayerRun in_place = run_layer(0);
+  CHECK(in_place.added == 0);
+  fake_cuda::set({.weight_gap = 64});  // now cuDNN wants gaps between gates
+  const LayerRun copied = run_layer(0);
+  CHECK(copied.added == 12);
+  CHECK(copied.y == in_place.y);
+  CHECK(copied.dx == in_place.dx);
+  CHECK(copied.gradients == in_place.gradients);
+}
+
+TEST_CASE("parameters with others between matrices and biases are copied") {
+  const Gpu gpu;
+  CHECK(run_layer(16).added == 4);
+}
+
+TEST_CASE("a convolution for which cuDNN has no deterministic algorithm is refused with its sizes") {
+  const Gpu gpu({.deterministic_convolutions = false});
+  const auto backend = fresh_backend();
+  const Conv2dArgs conv{.batch = 1, .in_h = 4, .in_w = 4, .in_c = 2, .out_c = 2, .kernel_h = 3, .kernel_w = 3};
+  const OnDevice x(*backend, zeros(32)), w(*backend, zeros(36)), y(*backend, zeros(8));
+  CHECK_THROWS_WITH(backend->conv2d_forward(conv, x, w, {}, y),
+                    Catch::Contains("has no deterministic algorithm for a 3x3 convolution of 1x4x4x2 to 2 channels"));
+}
