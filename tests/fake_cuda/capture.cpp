@@ -117,8 +117,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     Tail ends{stream->tail};
     for (const auto& node : executable->nodes) {
       auto copy = std::make_shared<Node>();
-      copy->name = node->name;
-      copy->run = node->run;
+      copy->work = node->work;
+      copy->device = node->device;
       copy->lane = node->lane;
       copy->before = stream->tail;  // all that was queued on the stream comes first
       for (const auto& before : node->before) {

@@ -79,7 +79,7 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
   const std::lock_guard lock(machine().mutex);
   const bool fails = machine().fails_now("cublasDestroy");
-  machine().finish_all();
+  machine().finish_device(current_device());
   if (machine().library_objects.erase(handle) == 0) return CUBLAS_STATUS_NOT_INITIALIZED;
   delete handle;
   return fails ? CUBLAS_STATUS_INTERNAL_ERROR : CUBLAS_STATUS_SUCCESS;

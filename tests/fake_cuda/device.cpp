@@ -38,7 +38,10 @@ cudaError_t cudaGetDeviceCount(int* count) {
 }
 
 cudaError_t cudaSetDevice(int index) {
-  return runtime_call("cudaSetDevice", WhileCapturing::allowed, [&] { require_index(index); });
+  return runtime_call("cudaSetDevice", WhileCapturing::allowed, [&] {
+    require_index(index);
+    current_device() = index;
+  });
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int index) {

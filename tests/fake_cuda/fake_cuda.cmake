@@ -1,4 +1,4 @@
-# The CUDA backend as it is, on a CUDA runtime, cuBLAS and cuDNN that need no GPU (fake_cuda.h), behind the vendors' own
+# The CUDA backend as it is, on a CUDA runtime, cuBLAS, cuDNN and NCCL that need no GPU (fake_cuda.h), behind the vendors' own
 # headers. The sources of the backend are compiled once more, by g++: so the fake is built with sanitizers and without
 # nvcc too. The tests of other folders are linked once more and run on backend "cuda" alone.
 find_path(FAKE_CUDA_RUNTIME_INCLUDE cuda_runtime.h HINTS $ENV{CUDA_HOME} $ENV{CUDA_PATH} PATHS /usr/local/cuda
@@ -7,9 +7,11 @@ find_path(FAKE_CUDNN_INCLUDE cudnn.h HINTS ${CUDNN_INCLUDE} $ENV{CUDNN_ROOT} ${F
           PATH_SUFFIXES include)
 find_path(FAKE_CUBLAS_INCLUDE cublas_v2.h HINTS ${CUBLAS_INCLUDE} $ENV{CUBLAS_ROOT} ${FAKE_CUDA_RUNTIME_INCLUDE}
           PATH_SUFFIXES include)
+find_path(FAKE_NCCL_INCLUDE nccl.h HINTS ${NCCL_INCLUDE} $ENV{NCCL_ROOT} ${FAKE_CUDA_RUNTIME_INCLUDE}
+          PATH_SUFFIXES include)
 find_path(FAKE_NVTX_INCLUDE nvtx3/nvToolsExt.h HINTS ${FAKE_CUDA_RUNTIME_INCLUDE})
 set(fake_cuda_headers)
-foreach(name CUDA_RUNTIME CUDNN CUBLAS NVTX)
+foreach(name CUDA_RUNTIME CUDNN CUBLAS NCCL NVTX)
   if(NOT FAKE_${name}_INCLUDE)
     set(why "the header of ${name} is not on this machine")
     message(STATUS "Fake CUDA: no (${why})")
@@ -27,14 +29,14 @@ file(GLOB fake_sources CONFIGURE_DEPENDS ${fake_folder}/*.cpp ${CMAKE_SOURCE_DIR
 list(FILTER fake_sources EXCLUDE REGEX "_test\\.cpp$")
 list(FILTER fake_sources INCLUDE REGEX "\\.(cpp|cu)$")
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/kernels/cuda/weights.cu PROPERTIES LANGUAGE CXX)
-add_library(dgc_fake_cuda OBJECT ${fake_sources} ${CMAKE_SOURCE_DIR}/src/dist/nccl_stub.cpp)
+add_library(dgc_fake_cuda OBJECT ${fake_sources} ${CMAKE_SOURCE_DIR}/src/dist/nccl.cpp)
 target_include_directories(dgc_fake_cuda BEFORE PRIVATE ${fake_folder} ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR})
 target_include_directories(dgc_fake_cuda SYSTEM PRIVATE ${fake_cuda_headers})
 target_link_libraries(dgc_fake_cuda PRIVATE dgc_kernels)
 target_compile_options(dgc_fake_cuda PRIVATE -Wno-unknown-pragmas $<$<CONFIG:Debug>:-O1>)
 
 function(dgc_fake_cuda_program name)
-  target_link_libraries(${name} PRIVATE dgc_test_main dgc_emulation ${ARGN})
+  target_link_libraries(${name} PRIVATE dgc_test_main dgc_emulation ${ARGN} dgc_dist)
   target_link_options(${name} PRIVATE -Wl,--as-needed)  # the vendors' libraries are not needed
 endfunction()
 
@@ -54,7 +56,7 @@ function(dgc_tests_on_fake_cuda folder library)
   catch_discover_tests(test_cuda_${folder} EXTRA_ARGS ${catch_no_tests} TEST_PREFIX "cuda ${folder}: " ${ARGN}
     PROPERTIES TIMEOUT ${DGC_TEST_SECONDS} LABELS cuda ENVIRONMENT "DGC_TEST_BACKENDS=cuda;${openmp}")
 endfunction()
-dgc_tests_on_fake_cuda(kernels dgc_dist)
+dgc_tests_on_fake_cuda(kernels dgc_kernels)
 dgc_tests_on_fake_cuda(layers dgc_layers)
 dgc_tests_on_fake_cuda(models dgc_models)
 dgc_tests_on_fake_cuda(optim dgc_optim)

@@ -91,7 +91,7 @@ void release(void* memory) {
   if (memory == nullptr) return;
   const auto it = m.device_memory.find(reinterpret_cast<uintptr_t>(memory));
   if (it == m.device_memory.end()) refuse(cudaErrorInvalidValue, "the memory was not allocated, or is already free");
-  m.finish_all();
+  m.finish_device(current_device());
   const Allocation& a = it->second;
   bool intact = true;
   {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <exception>
+#include <thread>
 
 namespace dgc::fake_cuda {
 namespace {
@@ -30,6 +32,11 @@ uint64_t this_thread_number() {
   return mine;
 }
 
+int& current_device() {
+  thread_local int device = 0;
+  return device;
+}
+
 uint64_t Machine::draw(uint64_t below) {  // splitmix64
   uint64_t x = random_ += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -37,16 +44,18 @@ uint64_t Machine::draw(uint64_t below) {  // splitmix64
   return (x ^ (x >> 31)) % below;
 }
 
-std::shared_ptr<Node> Machine::enqueue(CUstream_st* stream, const std::string& name, std::function<void()> run) {
+std::shared_ptr<Node> Machine::enqueue(CUstream_st* stream, Work work) {
   require_handle(streams, stream, "the stream");
   auto node = std::make_shared<Node>();
-  node->name = name;
-  node->run = std::move(run);
+  node->work = std::move(work);
   node->lane = stream->number;
+  node->device = stream->device;
   node->before = stream->tail;
   stream->tail = {node};
   if (stream->capture != nullptr) {
-    if (stream->capture->invalid) refuse(cudaErrorStreamCaptureInvalidated, "{}: the capture is invalid", name);
+    if (stream->capture->invalid) {
+      refuse(cudaErrorStreamCaptureInvalidated, "{}: the capture is invalid", node->work.name);
+    }
     stream->capture->nodes.push_back(node);
   } else {
     submit(node);
@@ -62,7 +71,7 @@ void Machine::submit(const std::shared_ptr<Node>& node) {
     ++node->missing;
   }
   node->before.clear();
-  ++waiting_;
+  ++waiting_[node->device];
   if (node->missing == 0) ready_.push_back(node);
 }
 
@@ -74,15 +83,27 @@ void Machine::progress() {
   }
   if (pace_ == 0) return;
   if (pace_ == 2 && draw(8) != 0) return;
-  for (uint64_t n = pace_ == 1 ? draw(3) : draw(12); n > 0 && !ready_.empty(); --n) execute_one();
+  run_some(pace_ == 1 ? draw(3) : draw(12));
 }
 
-void Machine::execute_one() {
+void Machine::run_some(size_t most) {
+  for (; most > 0 && execute_one(); --most) {
+  }
+}
+
+bool Machine::execute_one() {
+  const auto can_run = [this](const auto& node) {
+    return broken != cudaSuccess || !node->work.can_run || node->work.can_run();
+  };
+  const auto end = std::partition(ready_.begin(), ready_.end(), can_run);
+  if (end == ready_.begin()) return false;
   // Mostly the stream that is in favour goes first, so that others fall far behind.
-  size_t next = draw(ready_.size());
+  auto next = static_cast<size_t>(draw(static_cast<uint64_t>(end - ready_.begin())));
   if (draw(8) != 0) {
     const auto rank = [this](const auto& node) { return node->lane * favour_ % 1021; };
-    next = static_cast<size_t>(std::ranges::max_element(ready_, {}, rank) - ready_.begin());
+    next = static_cast<size_t>(
+        std::max_element(ready_.begin(), end, [&](const auto& a, const auto& b) { return rank(a) < rank(b); }) -
+        ready_.begin());
   }
   const std::shared_ptr<Node> node = ready_[next];
   ready_[next] = std::move(ready_.back());
@@ -90,23 +111,31 @@ void Machine::execute_one() {
   if (broken == cudaSuccess) {
     try {
       const DeviceAccess access;
-      if (node->run) node->run();
+      if (node->work.run) node->work.run();
     } catch (const std::exception& error) {
       broken = cudaErrorLaunchFailure;
-      complain(*this, fmt::format("{}: {}", node->name, error.what()));
+      complain(*this, fmt::format("{}: {}", node->work.name, error.what()));
     } catch (const Refused& refused) {
       broken = cudaErrorIllegalAddress;
-      complain(*this, fmt::format("{}: {}", node->name, refused.why));
+      complain(*this, fmt::format("{}: {}", node->work.name, refused.why));
     }
-    ++executed[node->name];
+    ++executed[node->work.name];
   }
-  node->run = nullptr;
+  node->work = {};
   node->finished = ++tick_;
-  --waiting_;
+  --waiting_[node->device];
   for (const auto& after : node->after) {
     if (--after->missing == 0) ready_.push_back(after);
   }
   node->after.clear();
+  return true;
+}
+
+// What is left waits for other ranks, whose threads get a turn.
+void Machine::wait_for_others() {
+  mutex.unlock();
+  std::this_thread::sleep_for(std::chrono::microseconds(100));
+  mutex.lock();
 }
 
 bool Machine::finished(const Tail& tail) {
@@ -115,18 +144,20 @@ bool Machine::finished(const Tail& tail) {
 
 void Machine::finish(const Tail& tail) {
   while (!finished(tail)) {
-    if (ready_.empty()) refuse(cudaErrorUnknown, "work is waited for that is in no stream");
-    execute_one();
+    if (!execute_one()) wait_for_others();
   }
 }
 
-void Machine::finish_all() {
-  while (!ready_.empty()) execute_one();
+void Machine::finish_device(int device) {
+  while (waiting_[device] > 0) {
+    if (!execute_one()) wait_for_others();
+  }
 }
 
 void Machine::drop_all() {
   const cudaError_t before = std::exchange(broken, cudaErrorUnknown);  // so that nothing is run
-  finish_all();
+  while (execute_one()) {
+  }
   broken = before;
 }
 

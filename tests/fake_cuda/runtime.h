@@ -18,10 +18,18 @@
 // What the files of the fake share: queued work, the objects behind CUDA's handles, and how a call is entered.
 namespace dgc::fake_cuda {
 
+// What a piece of work does.
+struct Work {
+  std::string name;
+  std::function<void()> run{};
+  std::function<bool()> can_run{};  // whether what other ranks send is there; empty: always
+  const void* owner = nullptr;      // the communicator of NCCL that it belongs to
+};
+
 // A piece of queued work. It is executed once all work before it has been.
 struct Node {
-  std::string name;
-  std::function<void()> run;
+  Work work;
+  int device = 0;
   uint64_t lane = 0;  // a number of its stream's, which the order of execution is drawn by
   std::vector<std::shared_ptr<Node>> before;
   std::vector<std::shared_ptr<Node>> after;
@@ -46,6 +54,7 @@ struct Capture {
 
 struct CUstream_st {
   uint64_t number = 0;
+  int device = 0;
   dgc::fake_cuda::Tail tail;
   std::shared_ptr<dgc::fake_cuda::Capture> capture;
   dgc::fake_cuda::Tail before_capture;
@@ -104,11 +113,15 @@ class Machine {
   void seed(uint64_t value) { random_ = value; }
 
   // Queues work on a stream. Where the stream is being captured, the work becomes a node of the graph.
-  std::shared_ptr<Node> enqueue(CUstream_st* stream, const std::string& name, std::function<void()> run);
+  std::shared_ptr<Node> enqueue(CUstream_st* stream, Work work);
+  std::shared_ptr<Node> enqueue(CUstream_st* stream, const std::string& name, std::function<void()> run) {
+    return enqueue(stream, {.name = name, .run = std::move(run)});
+  }
   // Queues a node whose `before` is set.
   void submit(const std::shared_ptr<Node>& node);
   void finish(const Tail&);  // executes until these have been executed
-  void finish_all();
+  void finish_device(int device);
+  void run_some(size_t most);  // of what can run
   static bool finished(const Tail&);
   void drop_all();
 
@@ -126,19 +139,20 @@ class Machine {
   bool fails_now(const char* name);
 
  private:
-  void execute_one();
+  bool execute_one();  // unless nothing can run
+  void wait_for_others();
   void progress();
 
   uint64_t random_ = 1, tick_ = 0, submitted_ = 0;
   int pace_ = 0;
   uint64_t favour_ = 1;
-  bool executing_ = false;
   std::vector<std::shared_ptr<Node>> ready_;
-  size_t waiting_ = 0;  // nodes that are submitted and not executed
+  std::map<int, size_t> waiting_;  // nodes that are submitted and not executed, by device
 };
 
 Machine& machine();
 uint64_t this_thread_number();
+int& current_device();  // of this thread
 
 // Lets this process touch device memory, which may otherwise be protected.
 class DeviceAccess {

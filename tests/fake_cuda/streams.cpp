@@ -12,6 +12,7 @@ void make_stream(cudaStream_t* stream, unsigned flags) {
   if (flags != cudaStreamNonBlocking) refuse(cudaErrorInvalidValue, "the fake has no default stream to wait for");
   *stream = new CUstream_st;
   (*stream)->number = ++streams_made;
+  (*stream)->device = current_device();
   machine().streams.insert(*stream);
 }
 
@@ -145,7 +146,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     require_readable(event);
     Machine& m = machine();
     if (Machine::finished(event->tail)) return;
-    if (m.draw(4) == 0) m.finish(event->tail);  // time passes, so that a loop of queries ends
+    m.run_some(m.draw(4));  // time passes, so that a loop of queries ends
     refuse(cudaErrorNotReady, "not ready");
   });
 }

@@ -1,7 +1,11 @@
 // Whole trainings on the fake GPU: the CPU's weights but for rounding, and the same bits with and without recordings.
 #include <catch.hpp>
 #include <cmath>
+#include <thread>
 
+#include "dist/communicator.h"
+#include "dist/launch.h"
+#include "tests/dist/free_port.h"
 #include "tests/fake_cuda/support.h"
 #include "tests/support/rank_steps.h"
 #include "tests/support/tiny.h"
@@ -54,6 +58,55 @@ double apart(const std::vector<float>& a, const std::vector<float>& b) {
   double worst = 0;
   for (size_t i = 0; i < a.size(); ++i) worst = std::fmax(worst, std::fabs(static_cast<double>(a[i]) - b[i]));
   return worst;
+}
+
+// The same on ranks that are threads with a GPU each, which NCCL connects. What a rank threw is in `outcome`.
+struct Connected {
+  std::vector<float> weights;
+  std::string outcome;
+};
+
+std::vector<Connected> trained_by_nccl(const Config& config, int ranks, int steps) {
+  const Datasets sets = open_sets(config);
+  Config complete = task_of(config).completed(config, sets);
+  complete.ranks = ranks;
+  std::vector<Connected> results(static_cast<size_t>(ranks));
+  Launch launch;
+  launch.size = ranks;
+  launch.meeting.host = "127.0.0.1";
+  launch.meeting.port = free_port();
+  std::vector<std::jthread> threads;
+  for (int number = 0; number < ranks; ++number) {
+    threads.emplace_back([&, launch, number]() mutable {
+      launch.rank = launch.local_rank = number;
+      Connected& result = results[static_cast<size_t>(number)];
+      try {
+        std::unique_ptr<Communicator> communicator;
+        const auto backend = make_cuda_backend(number, Fp32Math::exact);  // is destroyed first, with its recordings
+        communicator = make_nccl_communicator(launch, backend->device(), {});
+        const auto train_all = [&] {
+          Rank rank(complete, sets.view(), *backend, *communicator);
+          for (int i = 0; i < steps; ++i) {
+            rank.train_step();
+            while (rank.next_metrics()) {
+            }
+          }
+          rank.finish_steps();
+          while (rank.next_metrics()) {
+          }
+          const Arena& weights = rank.weights();
+          result.weights.resize(static_cast<size_t>(weights.extent()));
+          weights.device().copy_out(result.weights.data(), weights.data(), weights.bytes());
+          communicator->barrier(*backend->device());
+        };
+        train_all();
+      } catch (const std::exception& error) {
+        result.outcome = error.what();
+      }
+    });
+  }
+  threads.clear();
+  return results;
 }
 
 const std::string kResNet = R"(model={"type": "resnet", "depth": 8, "width": 4, "classes": 4})";
@@ -123,4 +176,25 @@ TEST_CASE("a training in 16 bits is recorded without changing a bit, and its los
   const Trained truth = trained(make("cpu", "precision=fp32"), kSteps);
   REQUIRE(recorded.losses.size() == truth.losses.size());
   CHECK(recorded.losses[0] == Approx(truth.losses[0]).epsilon(0.02));
+}
+
+TEST_CASE("ranks that NCCL connects end in the weights of one rank with all their workers, bit for bit") {
+  const std::string optimizer = GENERATE(kSgd, kDgc);
+  const std::string overlap = GENERATE("off", "on");
+  if (overlap == "on" && optimizer == kSgd) return;
+  CAPTURE(optimizer, overlap);
+  const Gpu gpu({.devices = 2});
+  const auto config = [&](const std::string& workers) {
+    return tiny_config(
+        {optimizer, "device=cuda:0", "workers_per_rank=" + workers, "exchange.overlap=\"" + overlap + "\""});
+  };
+  constexpr int kSteps = 8;
+  const Trained truth = trained(config("2"), kSteps);
+  const size_t launched = fake_cuda::executed("cudaGraphLaunch");
+  const std::vector<Connected> ranks = trained_by_nccl(config("1"), 2, kSteps);
+  CHECK(fake_cuda::executed("cudaGraphLaunch") > launched);
+  for (const Connected& rank : ranks) {
+    CHECK(rank.outcome.empty());
+    CHECK(rank.weights == truth.weights);
+  }
 }
