@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -177,15 +178,17 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   });
 }
 
-// NCCL itself waits here until all graphs with the communicator's work are gone. The fake complains instead.
+// As NCCL does, the call waits until all graphs with the communicator's work are gone; but not for ever.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   return nccl_call("ncclCommAbort", [&] {
     require_comm(comm);
     comm->world->broken = true;
-    const bool waits = is_recorded(comm);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (is_recorded(comm) && std::chrono::steady_clock::now() < deadline) machine().wait_for_others();
+    const bool hangs = is_recorded(comm);
     machine().library_objects.erase(comm);
     delete comm;
-    if (waits) refuse(ncclInvalidUsage, "a graph that holds the communicator's work must go first");
+    if (hangs) refuse(ncclInvalidUsage, "the call would wait for ever, as a graph holds the communicator's work");
   });
 }
 

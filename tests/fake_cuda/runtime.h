@@ -123,6 +123,7 @@ class Machine {
   void finish_device(int device);
   void run_some(size_t most);  // of what can run
   static bool finished(const Tail&);
+  void wait_for_others();  // gives other threads a turn
   void drop_all();
 
   void invalidate(Capture&);
@@ -140,7 +141,6 @@ class Machine {
 
  private:
   bool execute_one();  // unless nothing can run
-  void wait_for_others();
   void progress();
 
   uint64_t random_ = 1, tick_ = 0, submitted_ = 0;

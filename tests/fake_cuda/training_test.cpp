@@ -5,6 +5,7 @@
 
 #include "dist/communicator.h"
 #include "dist/launch.h"
+#include "tensor/errors.h"
 #include "tests/dist/free_port.h"
 #include "tests/fake_cuda/support.h"
 #include "tests/support/rank_steps.h"
@@ -60,13 +61,14 @@ double apart(const std::vector<float>& a, const std::vector<float>& b) {
   return worst;
 }
 
-// The same on ranks that are threads with a GPU each, which NCCL connects. What a rank threw is in `outcome`.
+// The same on ranks that are threads with a GPU each, which NCCL connects. What a rank threw is in `outcome`. Rank 1
+// fails after the step `breaks_in_step`.
 struct Connected {
   std::vector<float> weights;
   std::string outcome;
 };
 
-std::vector<Connected> trained_by_nccl(const Config& config, int ranks, int steps) {
+std::vector<Connected> trained_by_nccl(const Config& config, int ranks, int steps, int breaks_in_step = -1) {
   const Datasets sets = open_sets(config);
   Config complete = task_of(config).completed(config, sets);
   complete.ranks = ranks;
@@ -90,6 +92,8 @@ std::vector<Connected> trained_by_nccl(const Config& config, int ranks, int step
             rank.train_step();
             while (rank.next_metrics()) {
             }
+            communicator->check();
+            if (number == 1 && i == breaks_in_step) throw InternalError("rank 1 is broken");
           }
           rank.finish_steps();
           while (rank.next_metrics()) {
@@ -99,7 +103,12 @@ std::vector<Connected> trained_by_nccl(const Config& config, int ranks, int step
           weights.device().copy_out(result.weights.data(), weights.data(), weights.bytes());
           communicator->barrier(*backend->device());
         };
-        train_all();
+        try {
+          train_all();
+        } catch (const std::exception& error) {
+          communicator->abort(error.what());
+          throw;
+        }
       } catch (const std::exception& error) {
         result.outcome = error.what();
       }
@@ -197,4 +206,13 @@ TEST_CASE("ranks that NCCL connects end in the weights of one rank with all thei
     CHECK(rank.outcome.empty());
     CHECK(rank.weights == truth.weights);
   }
+}
+
+TEST_CASE("ranks end after a failure, though they have recorded what NCCL does") {
+  const Gpu gpu({.devices = 2});
+  const Config config = tiny_config({kSgd, "device=cuda:0", "workers_per_rank=1"});
+  const std::vector<Connected> ranks = trained_by_nccl(config, 2, 1000, 6);
+  CHECK_THAT(ranks[0].outcome, Catch::Contains("remote process exited"));
+  CHECK(ranks[1].outcome == "rank 1 is broken");
+  CHECK(fake_cuda::complaint().empty());
 }
