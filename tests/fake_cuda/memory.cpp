@@ -91,6 +91,7 @@ void release(void* memory) {
   if (memory == nullptr) return;
   const auto it = m.device_memory.find(reinterpret_cast<uintptr_t>(memory));
   if (it == m.device_memory.end()) refuse(cudaErrorInvalidValue, "the memory was not allocated, or is already free");
+  refuse_while_capturing();
   m.finish_device(current_device());
   const Allocation& a = it->second;
   bool intact = true;
@@ -157,6 +158,7 @@ cudaError_t cudaMallocHost(void** memory, size_t bytes) {
 cudaError_t cudaFreeHost(void* memory) {
   return ending_call("cudaFreeHost", [&] {
     if (memory == nullptr) return;
+    refuse_while_capturing();
     if (machine().host_memory.erase(reinterpret_cast<uintptr_t>(memory)) == 0) {
       refuse(cudaErrorInvalidValue, "the memory was not allocated, or is already free");
     }

@@ -170,6 +170,17 @@ bool Machine::fails_now(const char* name) {
   return true;
 }
 
+void refuse_while_capturing() {
+  for (const auto& capture : machine().captures) {
+    const bool concerns =
+        capture->mode == cudaStreamCaptureModeGlobal ||
+        (capture->mode == cudaStreamCaptureModeThreadLocal && capture->thread == this_thread_number());
+    if (!concerns) continue;
+    machine().invalidate(*capture);
+    refuse(cudaErrorStreamCaptureUnsupported, "the call is not allowed while a stream is captured");
+  }
+}
+
 cudaError_t set_last_error(cudaError_t error) { return last_error = error; }
 
 cudaError_t runtime_call(const char* name, WhileCapturing rule, const std::function<void()>& body) {
@@ -178,16 +189,7 @@ cudaError_t runtime_call(const char* name, WhileCapturing rule, const std::funct
   if (m.fails_now(name)) return set_last_error(cudaErrorUnknown);
   if (m.broken != cudaSuccess) return set_last_error(m.broken);
   try {
-    if (rule == WhileCapturing::refused) {
-      for (const auto& capture : m.captures) {
-        const bool concerns =
-            capture->mode == cudaStreamCaptureModeGlobal ||
-            (capture->mode == cudaStreamCaptureModeThreadLocal && capture->thread == this_thread_number());
-        if (!concerns) continue;
-        m.invalidate(*capture);
-        refuse(cudaErrorStreamCaptureUnsupported, "the call is not allowed while a stream is captured");
-      }
-    }
+    if (rule == WhileCapturing::refused) refuse_while_capturing();
     body();
   } catch (const Refused& refused) {
     const auto code = static_cast<cudaError_t>(refused.code);

@@ -171,6 +171,8 @@ bool touches_device(const void* pointer);
 void require_device(int code, const char* what, const void* pointer, size_t bytes, size_t alignment = 4);
 
 enum class WhileCapturing { allowed, refused };
+// Throws Refused, and makes the capture invalid, where the calling thread captures a stream.
+void refuse_while_capturing();
 
 // What every call of the CUDA runtime does: one at a time, it counts, may be made to fail, and remembers its error.
 cudaError_t set_last_error(cudaError_t error);

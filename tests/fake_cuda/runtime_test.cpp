@@ -102,6 +102,11 @@ TEST_CASE("what CUDA does not allow while a stream is captured ends the capture"
     void* more = nullptr;
     CHECK(cudaMalloc(&more, 8) == cudaErrorStreamCaptureUnsupported);
   }
+  SECTION("giving memory back") {
+    void* more = nullptr;
+    CHECK(cudaFree(memory.data()) == cudaErrorStreamCaptureUnsupported);
+    CHECK(cudaMalloc(&more, 8) == cudaErrorStreamCaptureUnsupported);
+  }
   SECTION("waiting for the stream") {
     CHECK(cudaStreamSynchronize(device->stream()) == cudaErrorStreamCaptureUnsupported);
   }
