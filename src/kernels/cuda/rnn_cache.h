@@ -33,8 +33,9 @@ class PreparedRnn {
 
   PreparedRnn(cudnnHandle_t, const std::shared_ptr<Device>&, const RnnKey&, Fp32Math);
 
-  // Where the weight space would begin if the parameters, as they lie, were one already; null if they are not. In fp32
-  // they are, wherever the sizes leave no gaps between tensors of an arena.
+  // Where the weight space would begin if the parameters, as they lie, were one already; null if they are not: in 16
+  // bits, and where other tensors of the arena lie between a layer's matrices and its biases (ParamLayout puts all 1-D
+  // tensors last).
   const float* weight_space(const RnnPointers&) const;
 
   RnnDescriptor rnn;
