@@ -23,6 +23,7 @@ std::unique_ptr<CLI::App> make_app() {
   add_plan_command(*app);
   add_bench_command(*app);
   add_report_command(*app);
+  add_study_command(*app);
   add_config_command(*app);
   add_info_command(*app);
   add_manual_command(*app);

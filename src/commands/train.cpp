@@ -82,7 +82,9 @@ void add_train_command(CLI::App& app) {
   command->callback([options] {
     ignore_broken_pipes();
     if (options->max_restarts > 0 || !options->launcher.empty()) {
-      require_no_launcher();
+      require_no_launcher(
+          "--max-restarts and --launch are for one process that starts all: dgc train CONFIG --max-restarts 3 --launch "
+          "\"mpirun -n {}\"");
       return supervise(supervised(*options));
     }
     restart_with_short_spins();

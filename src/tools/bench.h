@@ -46,6 +46,7 @@ DgcBench bench_dgc(const DgcBenchOptions&);
 struct TrainBench {
   std::string device;
   int64_t global_batch = 0;
+  int64_t steps_per_epoch = 0;
   double ms_per_step = 0;
   // Phases of steps that are not recorded; such steps are slower than ms_per_step where recording helps.
   std::vector<Phases::Phase> phases;  // milliseconds per step

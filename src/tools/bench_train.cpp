@@ -41,6 +41,7 @@ TrainBench bench_train(const Config& given, const BenchOptions& options) {
     const double unrecorded = run(options.steps) / options.steps;
     if (communicator.rank() != 0) return;
     bench.device = backend.device()->name();
+    bench.steps_per_epoch = rank.steps_per_epoch();
     bench.ms_unrecorded = unrecorded;
     bench.overlap = {after.steps - before.steps, after.seconds - before.seconds, after.hidden - before.hidden};
     bench.phases = phases.take();

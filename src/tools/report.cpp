@@ -20,32 +20,49 @@ size_t text_width(const std::string& text) {
 
 std::string padding(const std::string& text, size_t width) { return std::string(width - text_width(text), ' '); }
 
+// The first row is the table's head. What stands first in a row is aligned to the left, and cells to the right.
+std::string text_table(const std::vector<TableRow>& rows) {
+  size_t what_width = 0;
+  std::vector<size_t> widths(rows.front().cells.size(), 0);
+  for (const TableRow& row : rows) {
+    what_width = std::max(what_width, text_width(row.what));
+    for (size_t i = 0; i < widths.size(); ++i) widths[i] = std::max(widths[i], text_width(row.cells[i]));
+  }
+  std::string out;
+  for (const TableRow& row : rows) {
+    out += row.what + padding(row.what, what_width);
+    for (size_t i = 0; i < widths.size(); ++i) out += "  " + padding(row.cells[i], widths[i]) + row.cells[i];
+    out += "\n";
+  }
+  return out;
+}
+
 }  // namespace
 
 void write_report(const std::vector<std::filesystem::path>& runs, const std::filesystem::path& out) {
-  write_file(out, report_page(read_runs(runs)));
+  write_file(out, report_page(read_groups(runs)));
 }
 
 std::string final_table(const std::vector<std::filesystem::path>& paths) {
-  const auto runs = read_runs(paths);
-  auto table = results_table(runs);
+  const auto groups = read_groups(paths);
+  auto table = results_table(groups);
   TableRow names{"", {}};
-  for (const RunData& run : runs) names.cells.push_back(printable(run.full_name()));
+  for (const RunGroup& group : groups) names.cells.push_back(printable(group.full_name()));
   table.insert(table.begin(), names);
+  return text_table(table) + "* mean over the steps after warm-up, at the run's full sparsity\n";
+}
 
-  size_t what_width = 0;
-  std::vector<size_t> widths(runs.size(), 0);
-  for (const TableRow& row : table) {
-    what_width = std::max(what_width, text_width(row.what));
-    for (size_t i = 0; i < runs.size(); ++i) widths[i] = std::max(widths[i], text_width(row.cells[i]));
-  }
-  std::string out;
-  for (const TableRow& row : table) {
-    out += row.what + padding(row.what, what_width);
-    for (size_t i = 0; i < runs.size(); ++i) out += "  " + padding(row.cells[i], widths[i]) + row.cells[i];
-    out += "\n";
-  }
-  return out + "* mean over the steps after warm-up, at the run's full sparsity\n";
+std::string study_text(const StudyTable& table) {
+  std::vector<TableRow> rows = {{"", table.columns}};
+  rows.insert(rows.end(), table.rows.begin(), table.rows.end());
+  std::string out = text_table(rows);
+  for (const std::string& note : table.notes) out += printable(note) + "\n";
+  return out;
+}
+
+void write_study_report(const Study& study, const StudyTable& table, const std::vector<RunGroup>& groups,
+                        const std::filesystem::path& out) {
+  write_file(out, study_page(study, table, groups));
 }
 
 }  // namespace dgc

@@ -15,6 +15,38 @@
 namespace dgc {
 namespace {
 
+double median_rate(const RunData& run) {
+  std::vector<double> rates;
+  for (const StepMetrics& step : run.steps) {
+    if (std::isfinite(step.samples_per_s)) rates.push_back(step.samples_per_s);
+  }
+  if (rates.empty()) return kNoNumber;
+  const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
+  std::nth_element(rates.begin(), middle, rates.end());
+  return *middle;
+}
+
+// Traffic and results of two experiments can only be compared for one model and one kind of data.
+bool comparable(const RunGroup& a, const RunGroup& b) {
+  return a.config().model == b.config().model && a.config().data.type == b.config().data.type;
+}
+
+// The experiment that sends most of those comparable with `like`, which may be `like` itself.
+const RunGroup& most_sending(const std::vector<RunGroup>& groups, const RunGroup& like) {
+  const RunGroup* most = &like;
+  for (const RunGroup& group : groups) {
+    if (comparable(group, like) && group.sent() > most->sent()) most = &group;
+  }
+  return *most;
+}
+
+bool differ_in_seed_alone(const Config& a, const Config& b) {
+  return std::ranges::all_of(config_differences(a, b),
+                             [](const ConfigDifference& difference) { return difference.path == "seed"; });
+}
+
+}  // namespace
+
 RunData read_run(const std::filesystem::path& directory) {
   const auto config_path = directory / "config.json", metrics_path = directory / "metrics.jsonl";
   if (!std::filesystem::exists(config_path) || !std::filesystem::exists(metrics_path)) {
@@ -22,8 +54,8 @@ RunData read_run(const std::filesystem::path& directory) {
                      directory.string(), std::filesystem::exists(config_path) ? "metrics.jsonl" : "config.json");
   }
   RunData run;
+  run.directory = directory;
   run.config = load_run_config(config_path.string());
-  run.name = run.config.name;
   std::ifstream file(config_path, std::ios::binary);
   run.config_json.assign(std::istreambuf_iterator<char>(file), {});
 
@@ -50,111 +82,152 @@ RunData read_run(const std::filesystem::path& directory) {
   return run;
 }
 
-double median_rate(const RunData& run) {
-  std::vector<double> rates;
-  for (const StepMetrics& step : run.steps) {
-    if (std::isfinite(step.samples_per_s)) rates.push_back(step.samples_per_s);
-  }
-  if (rates.empty()) return kNoNumber;
-  const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
-  std::nth_element(rates.begin(), middle, rates.end());
-  return *middle;
-}
-
-// The measures of the final row where there is one, else of the newest evaluation.
-const Measures& newest(const RunData& run) {
+const Measures& RunData::newest() const {
   static const Measures none;
-  if (run.final) return run.final->eval.measures;
-  return run.evals.empty() ? none : run.evals.back().measures;
+  if (final) return final->eval.measures;
+  return evals.empty() ? none : evals.back().measures;
 }
-
-// Traffic and results of two runs can only be compared for one model and one kind of data.
-bool comparable(const RunData& a, const RunData& b) {
-  return a.config.model == b.config.model && a.config.data.type == b.config.data.type;
-}
-
-double sent(const RunData& run) { return run.traffic.sent_bytes_after_warmup; }
-
-// The run that sends most of those comparable with `like`, which may be `like` itself.
-const RunData& most_sending(const std::vector<RunData>& runs, const RunData& like) {
-  const RunData* most = &like;
-  for (const RunData& run : runs) {
-    if (comparable(run, like) && sent(run) > sent(*most)) most = &run;
-  }
-  return *most;
-}
-
-}  // namespace
 
 std::string RunData::epochs_text() const {
   return fmt::format("{:.4g} of {}", std::floor(steps.back().epoch * 10) / 10, config.training.epochs);
 }
 
-std::string RunData::full_name() const { return final ? name : name + " (unfinished)"; }
-
-std::vector<RunData> read_runs(const std::vector<std::filesystem::path>& runs) {
-  if (runs.empty()) throw_user_error("No run to report on: give at least one directory that `dgc train` wrote.");
-  std::vector<RunData> out;
-  for (const auto& run : runs) out.push_back(read_run(run));
-  std::vector<std::string> names;
-  for (const RunData& run : out) names.push_back(run.name);
-  for (size_t i = 0; i < out.size(); ++i) {
-    if (std::count(names.begin(), names.end(), names[i]) > 1) out[i].name = runs[i].string();
-  }
-  return out;
+bool RunGroup::finished() const {
+  return std::ranges::all_of(runs, [](const RunData& run) { return run.final.has_value(); });
 }
 
-std::vector<TableRow> results_table(const std::vector<RunData>& runs) {
+std::string RunGroup::full_name() const {
+  if (finished()) return name;
+  if (runs.size() == 1) return name + " (unfinished)";
+  const auto done = std::ranges::count_if(runs, [](const RunData& run) { return run.final.has_value(); });
+  return fmt::format("{} ({} of {} finished)", name, done, runs.size());
+}
+
+std::string RunGroup::epochs_text() const {
+  return std::ranges::min_element(runs, {}, [](const RunData& run) { return run.steps.back().epoch; })->epochs_text();
+}
+
+Sample RunGroup::sample(const std::function<double(const RunData&)>& value) const {
+  std::vector<double> values;
+  for (const RunData& run : runs) values.push_back(value(run));
+  return sample_of(values);
+}
+
+std::string RunGroup::text(const std::function<double(const RunData&)>& value,
+                           const std::function<std::string(double)>& number) const {
+  const Sample all = sample(value);
+  return all.count < 2 ? number(all.mean) : number(all.mean) + " ± " + number(all.deviation);
+}
+
+double RunGroup::sent() const {
+  return sample([](const RunData& run) { return run.traffic.sent_bytes_after_warmup; }).mean;
+}
+
+std::vector<RunGroup> read_groups(const std::vector<std::filesystem::path>& runs) {
+  if (runs.empty()) throw_user_error("No run to report on: give at least one directory that `dgc train` wrote.");
+  std::vector<RunGroup> groups;
+  for (const auto& path : runs) {
+    RunData run = read_run(path);
+    const auto like = std::ranges::find_if(groups, [&](const RunGroup& group) {
+      const auto has_seed = [&](const RunData& other) { return other.config.seed == run.config.seed; };
+      return differ_in_seed_alone(group.config(), run.config) && std::ranges::none_of(group.runs, has_seed);
+    });
+    if (like != groups.end()) {
+      like->runs.push_back(std::move(run));
+    } else {
+      groups.push_back({run.config.name, {}});
+      groups.back().runs.push_back(std::move(run));
+    }
+  }
+  std::vector<std::string> names;
+  for (const RunGroup& group : groups) names.push_back(group.name);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (std::ranges::count(names, names[i]) > 1) groups[i].name = groups[i].runs.front().directory.string();
+  }
+  return groups;
+}
+
+std::vector<TableRow> results_table(const std::vector<RunGroup>& groups) {
   std::vector<TableRow> table;
-  auto add = [&](const char* what, auto text) {
+  auto add = [&](const std::string& what, auto text) {
     TableRow row{what, {}};
-    for (const RunData& run : runs) row.cells.push_back(text(run));
+    for (const RunGroup& group : groups) row.cells.push_back(text(group));
     table.push_back(std::move(row));
   };
+  // A row of means, and of deviations where a column has several runs.
+  auto add_number = [&](const std::string& what, auto value, auto number) {
+    add(what, [&](const RunGroup& group) { return group.text(value, number); });
+  };
+  // What does not depend on the seed, or is no result: means alone.
+  auto add_mean = [&](const std::string& what, auto value, auto number) {
+    add(what, [&](const RunGroup& group) { return std::string(number(group.sample(value).mean)); });
+  };
   using Run = const RunData&;
+  if (std::ranges::any_of(groups, [](const RunGroup& group) { return group.runs.size() > 1; })) {
+    add("seeds", [](const RunGroup& group) {
+      std::vector<uint64_t> seeds;
+      for (Run run : group.runs) seeds.push_back(run.config.seed);
+      return fmt::format("{}", fmt::join(seeds, ", "));
+    });
+  }
   for (const Metric* metric : all_metrics()) {
-    const auto compares = [&](Run run) {
-      const std::vector<const Metric*> compared = task_of(run.config).compared().table;
+    const auto compares = [&](const Config& config) {
+      const std::vector<const Metric*> compared = task_of(config).compared().table;
       return std::ranges::find(compared, metric) != compared.end();
     };
-    if (std::ranges::none_of(runs, compares)) continue;
-    add(metric->name, [&](Run run) { return metric->text(compares(run) ? newest(run)[*metric] : kNoNumber); });
+    if (std::ranges::none_of(groups, compares, &RunGroup::config)) continue;
+    add_number(
+        metric->name, [&](Run run) { return compares(run.config) ? run.newest()[*metric] : kNoNumber; },
+        [&](double value) { return metric->text(value); });
   }
-  add(kTestLoss.name, [](Run run) { return kTestLoss.text(newest(run)[kTestLoss]); });
-  add("sent per worker and step *", [](Run run) { return bytes_text(run.traffic.sent_bytes_after_warmup); });
-  add("compression ratio *", [](Run run) { return ratio_text(run.traffic.ratio_after_warmup); });
-  add("compression ratio, whole run", [](Run run) { return ratio_text(run.traffic.ratio); });
-  const char* samples = task_of(runs[0].config).samples();
-  const bool alike = std::ranges::all_of(runs, [&](Run run) { return task_of(run.config).samples() == samples; });
-  add(fmt::format("{}/s", alike ? samples : "samples").c_str(),
-      [](Run run) { return rate_text(run.final ? run.final->samples_per_s : median_rate(run)); });
-  add("wall time", [](Run run) { return duration_text(run.final ? run.final->wall_seconds : kNoNumber); });
-  const auto overlaps = [](Run run) { return run.final && std::isfinite(run.final->exchange_ms); };
-  if (std::ranges::any_of(runs, overlaps)) {
-    add("compression and exchange", [&](Run run) {
-      return overlaps(run) ? fmt::format("{:.3g} ms a step", run.final->exchange_ms) : std::string("–");
-    });
-    add("of it behind the backward pass",
-        [&](Run run) { return percent_text(overlaps(run) ? run.final->hidden_share : kNoNumber); });
+  add_number(
+      kTestLoss.name, [](Run run) { return run.newest()[kTestLoss]; },
+      [](double loss) { return kTestLoss.text(loss); });
+  add_mean(
+      "sent per worker and step *", [](Run run) { return run.traffic.sent_bytes_after_warmup; }, bytes_text);
+  add_mean(
+      "compression ratio *", [](Run run) { return run.traffic.ratio_after_warmup; }, ratio_text);
+  add_mean(
+      "compression ratio, whole run", [](Run run) { return run.traffic.ratio; }, ratio_text);
+  const char* samples = task_of(groups[0].config()).samples();
+  const bool alike =
+      std::ranges::all_of(groups, [&](const RunGroup& group) { return task_of(group.config()).samples() == samples; });
+  add_mean(
+      fmt::format("{}/s", alike ? samples : "samples"),
+      [](Run run) { return run.final ? run.final->samples_per_s : median_rate(run); }, rate_text);
+  add_mean(
+      "wall time", [](Run run) { return run.final ? run.final->wall_seconds : kNoNumber; }, duration_text);
+  const auto exchange_ms = [](Run run) { return run.final ? run.final->exchange_ms : kNoNumber; };
+  const auto overlaps = [&](const RunGroup& group) { return group.sample(exchange_ms).count > 0; };
+  if (std::ranges::any_of(groups, overlaps)) {
+    add_mean("compression and exchange", exchange_ms,
+             [](double ms) { return std::isfinite(ms) ? fmt::format("{:.3g} ms a step", ms) : std::string("–"); });
+    add_mean(
+        "of it behind the backward pass", [](Run run) { return run.final ? run.final->hidden_share : kNoNumber; },
+        percent_text);
   }
-  add("epochs", [](Run run) { return run.epochs_text(); });
-  add("steps", [](Run run) { return count_text(static_cast<double>(run.steps.back().step)); });
-  add("skipped steps", [](Run run) {
-    const auto skipped = [](const StepMetrics& step) { return step.skipped; };
-    return count_text(static_cast<double>(std::count_if(run.steps.begin(), run.steps.end(), skipped)));
+  add("epochs", [](const RunGroup& group) { return group.epochs_text(); });
+  add_mean(
+      "steps", [](Run run) { return static_cast<double>(run.steps.back().step); }, count_text);
+  add_mean(
+      "skipped steps",
+      [](Run run) { return static_cast<double>(std::ranges::count(run.steps, true, &StepMetrics::skipped)); },
+      count_text);
+  add("weights xxh64", [](const RunGroup& group) {
+    const auto& final = group.runs.front().final;
+    return final && group.runs.size() == 1 ? final->weights_xxh64 : std::string("–");
   });
-  add("weights xxh64", [](Run run) { return run.final ? run.final->weights_xxh64 : std::string("–"); });
   return table;
 }
 
-std::vector<TableRow> config_table(const std::vector<RunData>& runs) {
+std::vector<TableRow> config_table(const std::vector<RunGroup>& groups) {
   std::vector<TableRow> table;
-  for (size_t i = 1; i < runs.size(); ++i) {
-    for (const ConfigDifference& difference : config_differences(runs[0].config, runs[i].config)) {
+  for (size_t i = 1; i < groups.size(); ++i) {
+    for (const ConfigDifference& difference : config_differences(groups[0].config(), groups[i].config())) {
       auto row = std::find_if(table.begin(), table.end(), [&](const TableRow& r) { return r.what == difference.path; });
       if (row == table.end()) {
-        // Runs that do not appear in a difference agree with the first.
-        row = table.insert(row, {difference.path, std::vector<std::string>(runs.size(), difference.a)});
+        // Experiments that do not appear in a difference agree with the first.
+        row = table.insert(row, {difference.path, std::vector<std::string>(groups.size(), difference.a)});
       }
       row->cells[i] = difference.b;
     }
@@ -162,18 +235,20 @@ std::vector<TableRow> config_table(const std::vector<RunData>& runs) {
   return table;
 }
 
-std::vector<std::string> comparisons(const std::vector<RunData>& runs) {
+std::vector<std::string> comparisons(const std::vector<RunGroup>& groups) {
   constexpr double kMuchLess = 1.5;
   std::vector<std::string> out;
-  for (const RunData& run : runs) {
-    const RunData& most = most_sending(runs, run);
-    const double times = sent(most) / sent(run);
+  for (const RunGroup& group : groups) {
+    const RunGroup& most = most_sending(groups, group);
+    const double times = most.sent() / group.sent();
     if (!(times >= kMuchLess && std::isfinite(times))) continue;  // one worker alone sends nothing
-    auto sentence = fmt::format(
-        "{} sends {:.{}f} times fewer bytes than {}: {} against {} per worker and step, after warm-up.",
-        run.full_name(), times, times < 10 ? 1 : 0, most.full_name(), bytes_text(sent(run)), bytes_text(sent(most)));
-    const Metric& metric = *task_of(run.config).compared().outcome;
-    const double reached = newest(run)[metric], other = newest(most)[metric];
+    auto sentence =
+        fmt::format("{} sends {:.{}f} times fewer bytes than {}: {} against {} per worker and step, after warm-up.",
+                    group.full_name(), times, times < 10 ? 1 : 0, most.full_name(), bytes_text(group.sent()),
+                    bytes_text(most.sent()));
+    const Metric& metric = *task_of(group.config()).compared().outcome;
+    const auto outcome = [&](const RunData& run) { return run.newest()[metric]; };
+    const double reached = group.sample(outcome).mean, other = most.sample(outcome).mean;
     if (std::isfinite(reached) && std::isfinite(other)) {
       const bool share = metric.unit == Metric::Unit::share;
       sentence += fmt::format(" {}: {} against {} ({:+.2f} {}).", capitalized(metric.name), metric.text(reached),

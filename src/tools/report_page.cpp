@@ -17,26 +17,50 @@ enum class Over { kEpochs, kSteps };
 
 constexpr size_t kPagePoints = 4000;  // points per kind of curve, shared by the runs: the page stays below 1 MB
 
-size_t points_per_curve(const std::vector<RunData>& runs) {
-  return std::clamp<size_t>(kPagePoints / runs.size(), 40, 500);
-}
+using Groups = std::vector<RunGroup>;
 
-Points step_points(const RunData& run, Over over, const std::function<double(const StepMetrics&)>& value) {
-  Points points;
-  for (const StepMetrics& step : run.steps) {
-    points.push_back({over == Over::kEpochs ? step.epoch : static_cast<double>(step.step), value(step)});
+size_t points_per_curve(const Groups& groups) { return std::clamp<size_t>(kPagePoints / groups.size(), 40, 500); }
+
+double x_of(Over over, const auto& row) { return over == Over::kEpochs ? row.epoch : static_cast<double>(row.step); }
+
+std::vector<Points> all_points(const RunGroup& group, Over over,
+                               const std::function<double(const StepMetrics&)>& value) {
+  std::vector<Points> all;
+  for (const RunData& run : group.runs) {
+    all.emplace_back();
+    for (const StepMetrics& step : run.steps) all.back().push_back({x_of(over, step), value(step)});
   }
-  return points;
+  return all;
 }
 
-Plot base_plot(const std::vector<RunData>& runs, Over over) {
+// Draws the mean of several runs, and a band from the least to the greatest of them. moving_mean() makes few points of
+// many, at the same places in each.
+void draw_together(Curve& curve, std::vector<Points> runs, size_t window, size_t most) {
+  const Points longest = *std::ranges::max_element(runs, {}, &Points::size);
+  for (Points& run : runs) {
+    for (size_t i = run.size(); i < longest.size(); ++i) run.push_back({longest[i].x, kNoNumber});
+    run = moving_mean(run, window, most);
+  }
+  for (size_t i = 0; i < runs[0].size(); ++i) {
+    std::vector<double> values;
+    for (const Points& run : runs) {
+      if (std::isfinite(run[i].y)) values.push_back(run[i].y);
+    }
+    const double x = runs[0][i].x;
+    curve.line.push_back({x, sample_of(values).mean});
+    if (values.empty()) continue;
+    const auto [least, greatest] = std::ranges::minmax(values);
+    curve.band.push_back({x, least, greatest});
+  }
+}
+
+Plot base_plot(const Groups& groups, Over over) {
   Plot plot;
   plot.x_label = over == Over::kEpochs ? "epochs" : "steps";
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const StepMetrics& last = runs[i].steps.back();
-    const double x_end = over == Over::kEpochs ? last.epoch : static_cast<double>(last.step);
-    plot.x_high = i == 0 ? x_end : std::max(plot.x_high, x_end);
-    plot.curves.push_back({.name = runs[i].full_name(), .look = i, .line = {}, .faint = {}});
+  plot.x_high = 0;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    for (const RunData& run : groups[i].runs) plot.x_high = std::max(plot.x_high, x_of(over, run.steps.back()));
+    plot.curves.push_back({.name = groups[i].full_name(), .look = i, .line = {}, .faint = {}, .band = {}});
   }
   return plot;
 }
@@ -54,15 +78,20 @@ Point line_range(const Plot& plot) {
   return range;
 }
 
-Plot loss_plot(const std::vector<RunData>& runs, Over over) {
-  Plot plot = base_plot(runs, over);
+Plot loss_plot(const Groups& groups, Over over) {
+  Plot plot = base_plot(groups, over);
   plot.title = "Training loss";
-  const size_t most = points_per_curve(runs);
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const auto points = step_points(runs[i], over, [](const StepMetrics& step) { return step.loss; });
-    const size_t window = points.size() / 60;
-    plot.curves[i].line = moving_mean(points, window, most);
-    if (window > 1) plot.curves[i].faint = envelope(points, most);
+  const size_t most = points_per_curve(groups);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    Curve& curve = plot.curves[i];
+    const auto runs = all_points(groups[i], over, [](const StepMetrics& step) { return step.loss; });
+    const size_t window = std::ranges::max(runs, {}, &Points::size).size() / 60;
+    if (runs.size() > 1) {
+      draw_together(curve, runs, window, most);
+    } else {
+      curve.line = moving_mean(runs[0], window, most);
+      if (window > 1) curve.faint = envelope(runs[0], most);
+    }
   }
   const Point range = line_range(plot);
   // A loss that falls a hundredfold is a flat line on a linear axis.
@@ -74,18 +103,24 @@ Plot loss_plot(const std::vector<RunData>& runs, Over over) {
   return plot;
 }
 
-// The plot of one metric; only runs that are compared by this metric have points.
-Plot metric_plot(const std::vector<RunData>& runs, Over over, const Metric& metric) {
-  Plot plot = base_plot(runs, over);
-  for (size_t i = 0; i < runs.size(); ++i) {
-    Points points;
-    const bool compared = task_of(runs[i].config).compared().curve == &metric;
-    for (const EvalMetrics& eval : runs[i].evals) {
-      points.push_back({over == Over::kEpochs ? eval.epoch : static_cast<double>(eval.step),
-                        compared ? eval.measures[metric] : kNoNumber});
+// The plot of one metric; only experiments that are compared by this metric have points.
+Plot metric_plot(const Groups& groups, Over over, const Metric& metric) {
+  Plot plot = base_plot(groups, over);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const bool compared = task_of(groups[i].config()).compared().curve == &metric;
+    std::vector<Points> runs;
+    for (const RunData& run : groups[i].runs) {
+      runs.emplace_back();
+      for (const EvalMetrics& eval : run.evals) {
+        runs.back().push_back({x_of(over, eval), compared ? eval.measures[metric] : kNoNumber});
+      }
     }
-    plot.curves[i].markers = points.size() <= 60;
-    plot.curves[i].line = envelope(points, points_per_curve(runs));
+    plot.curves[i].markers = std::ranges::max(runs, {}, &Points::size).size() <= 60;
+    if (runs.size() > 1) {
+      draw_together(plot.curves[i], runs, 0, points_per_curve(groups));
+    } else {
+      plot.curves[i].line = envelope(runs[0], points_per_curve(groups));
+    }
   }
   const Point range = line_range(plot);
   plot.y_low = range.x;
@@ -106,30 +141,37 @@ Plot metric_plot(const std::vector<RunData>& runs, Over over, const Metric& metr
   return plot;
 }
 
-Plot sparsity_plot(const std::vector<RunData>& runs, Over over) {
-  Plot plot = base_plot(runs, over);
+// A quantity that changes in stairs.
+void draw_levels(Plot& plot, const Groups& groups, Over over, const std::function<double(const StepMetrics&)>& value) {
+  const size_t most = points_per_curve(groups);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const auto runs = all_points(groups[i], over, value);
+    if (runs.size() > 1) {
+      draw_together(plot.curves[i], runs, 0, most);
+    } else {
+      plot.curves[i].line = levels(runs[0], most);
+    }
+  }
+}
+
+Plot sparsity_plot(const Groups& groups, Over over) {
+  Plot plot = base_plot(groups, over);
   plot.title = "Gradient sparsity (log scale of the share that is kept)";
   plot.y_kind = AxisKind::kSparsity;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const auto points = step_points(runs[i], over, [](const StepMetrics& step) { return step.sparsity; });
-    plot.curves[i].line = levels(points, points_per_curve(runs));
-  }
+  draw_levels(plot, groups, over, [](const StepMetrics& step) { return step.sparsity; });
   plot.y_low = 0;
   plot.y_high = line_range(plot).y;
   return plot;
 }
 
-Plot bytes_plot(const std::vector<RunData>& runs, Over over) {
-  Plot plot = base_plot(runs, over);
+Plot bytes_plot(const Groups& groups, Over over) {
+  Plot plot = base_plot(groups, over);
   plot.title = "Sent by each worker in a step (log scale)";
   plot.y_kind = AxisKind::kLogBytes;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    // A step that sends nothing (one worker alone) has no place on a log axis.
-    const auto points = step_points(runs[i], over, [](const StepMetrics& step) {
-      return step.sent_bytes > 0 ? static_cast<double>(step.sent_bytes) : kNoNumber;
-    });
-    plot.curves[i].line = levels(points, points_per_curve(runs));
-  }
+  // A step that sends nothing (one worker alone) has no place on a log axis.
+  draw_levels(plot, groups, over, [](const StepMetrics& step) {
+    return step.sent_bytes > 0 ? static_cast<double>(step.sent_bytes) : kNoNumber;
+  });
   const Point range = line_range(plot);
   plot.y_low = range.x;
   plot.y_high = range.y;
@@ -141,31 +183,32 @@ std::string figure(const Plot& plot) {
                      html_escape(plot.title), svg_plot(plot));
 }
 
-std::string figures(const std::vector<RunData>& runs, Over over) {
+std::string figures(const Groups& groups, Over over) {
   std::string out = fmt::format("<section class=\"figures {}\">\n", over == Over::kEpochs ? "epochs" : "steps");
-  out += figure(loss_plot(runs, over));
+  out += figure(loss_plot(groups, over));
   for (const Metric* metric : all_metrics()) {
-    const auto shows = [&](const RunData& run) { return task_of(run.config).compared().curve == metric; };
-    if (std::ranges::any_of(runs, shows)) out += figure(metric_plot(runs, over, *metric));
+    const auto shows = [&](const RunGroup& group) { return task_of(group.config()).compared().curve == metric; };
+    if (std::ranges::any_of(groups, shows)) out += figure(metric_plot(groups, over, *metric));
   }
-  out += figure(bytes_plot(runs, over));
-  out += figure(sparsity_plot(runs, over));
+  out += figure(bytes_plot(groups, over));
+  out += figure(sparsity_plot(groups, over));
   return out + "</section>\n";
 }
 
-std::string legend(const std::vector<RunData>& runs) {
+std::string legend(const Groups& groups) {
   std::string out = "<ul class=\"legend\">";
-  for (size_t i = 0; i < runs.size(); ++i) {
-    out += fmt::format("<li><i class=\"{}\"></i>{}{}</li>", curve_class(i), html_escape(runs[i].name),
-                       runs[i].final ? "" : fmt::format(" <em>unfinished: epoch {}</em>", runs[i].epochs_text()));
+  for (size_t i = 0; i < groups.size(); ++i) {
+    out +=
+        fmt::format("<li><i class=\"{}\"></i>{}{}</li>", curve_class(i), html_escape(groups[i].name),
+                    groups[i].finished() ? "" : fmt::format(" <em>unfinished: epoch {}</em>", groups[i].epochs_text()));
   }
   return out + "</ul>\n";
 }
 
-std::string html_table(const std::vector<RunData>& runs, const std::vector<TableRow>& rows, const char* style) {
+std::string html_table(const Groups& groups, const std::vector<TableRow>& rows, const char* style) {
   std::string out = fmt::format("<div class=\"wide\"><table class=\"{}\"><thead><tr><td></td>", style);
-  for (size_t i = 0; i < runs.size(); ++i) {
-    out += fmt::format("<th><i class=\"{}\"></i>{}</th>", curve_class(i), html_escape(runs[i].full_name()));
+  for (size_t i = 0; i < groups.size(); ++i) {
+    out += fmt::format("<th><i class=\"{}\"></i>{}</th>", curve_class(i), html_escape(groups[i].full_name()));
   }
   out += "</tr></thead><tbody>\n";
   for (const TableRow& row : rows) {
@@ -176,16 +219,16 @@ std::string html_table(const std::vector<RunData>& runs, const std::vector<Table
   return out + "</tbody></table></div>\n";
 }
 
-std::string title(const std::vector<RunData>& runs) {
+std::string title(const Groups& groups) {
   constexpr size_t kNamed = 4;
   std::string names;
-  for (size_t i = 0; i < std::min(kNamed, runs.size()); ++i) names += (i == 0 ? "" : ", ") + runs[i].name;
-  return runs.size() <= kNamed ? names : fmt::format("{} and {} more", names, runs.size() - kNamed);
+  for (size_t i = 0; i < std::min(kNamed, groups.size()); ++i) names += (i == 0 ? "" : ", ") + groups[i].name;
+  return groups.size() <= kNamed ? names : fmt::format("{} and {} more", names, groups.size() - kNamed);
 }
 
-std::string lead(const std::vector<RunData>& runs) {
+std::string lead(const Groups& groups) {
   constexpr size_t kShown = 4;
-  const std::vector<std::string> sentences = comparisons(runs);
+  const std::vector<std::string> sentences = comparisons(groups);
   std::string out;
   for (size_t i = 0; i < sentences.size(); ++i) {
     if (i == kShown) out += fmt::format("<details><summary>{} more</summary>\n", sentences.size() - kShown);
@@ -194,37 +237,67 @@ std::string lead(const std::vector<RunData>& runs) {
   return out + (sentences.size() > kShown ? "</details>\n" : "");
 }
 
-std::string configs(const std::vector<RunData>& runs) {
+std::string configs(const Groups& groups) {
   std::string out = "<h2>Configs</h2>\n";
-  const auto differences = config_table(runs);
+  const auto differences = config_table(groups);
   if (!differences.empty()) {
-    out += html_table(runs, differences, "configs");
-  } else if (runs.size() > 1) {
+    out += html_table(groups, differences, "configs");
+  } else if (groups.size() > 1) {
     out += "<p>The configs do not differ.</p>\n";
   }
-  for (const RunData& run : runs) {
+  for (const RunGroup& group : groups) {
     out += fmt::format("<details><summary>Resolved config of {}</summary><pre>{}</pre></details>\n",
-                       html_escape(run.full_name()), html_escape(run.config_json));
+                       html_escape(group.full_name()), html_escape(group.runs.front().config_json));
   }
   return out;
 }
 
-}  // namespace
+// What the runs themselves show: curves, results, configs.
+std::string runs_html(const Groups& groups) {
+  return fmt::format(
+      "<div class=\"lead\">{}</div>\n"
+      "<input type=\"radio\" name=\"over\" id=\"by-epochs\" checked><label for=\"by-epochs\">over epochs</label>"
+      "<input type=\"radio\" name=\"over\" id=\"by-steps\"><label for=\"by-steps\">over steps</label>\n"
+      "{}{}{}<p class=\"note\">Loss: a mean over 1/60 of the run, with the least and greatest values faint behind "
+      "it; of several seeds the mean, with a band from the least to the greatest. "
+      "At the right of each figure: the last values. Point at a figure, or tap it, to read the curves there.</p>\n"
+      "<h2>Results</h2>\n{}<p class=\"note\">* mean over the steps after warm-up, at the run's full sparsity</p>\n{}",
+      lead(groups), legend(groups), figures(groups, Over::kEpochs), figures(groups, Over::kSteps),
+      html_table(groups, results_table(groups), "results"), configs(groups));
+}
 
-std::string report_page(const std::vector<RunData>& runs) {
+std::string study_html(const StudyTable& table, const Groups& groups) {
+  std::string out = "<div class=\"wide\"><table class=\"results\"><thead><tr><td></td>";
+  for (const std::string& column : table.columns) out += fmt::format("<th>{}</th>", html_escape(column));
+  out += "</tr></thead><tbody>\n";
+  for (const TableRow& row : table.rows) {
+    const auto group = std::ranges::find(groups, row.what, &RunGroup::name);
+    const std::string look =
+        group == groups.end() ? "" : fmt::format("<i class=\"{}\"></i>", curve_class(group - groups.begin()));
+    out += fmt::format("<tr><th>{}{}</th>", look, html_escape(row.what));
+    for (const std::string& cell : row.cells) out += fmt::format("<td>{}</td>", html_escape(cell));
+    out += "</tr>\n";
+  }
+  out += "</tbody></table></div>\n";
+  for (const std::string& note : table.notes) out += fmt::format("<p class=\"note\">{}</p>\n", html_escape(note));
+  return out;
+}
+
+std::string page(const std::string& title, const std::string& content) {
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{0}</title>\n"
-      "<style>{1}</style></head>\n<body><main>\n<h1>{0}</h1>\n<div class=\"lead\">{2}</div>\n"
-      "<input type=\"radio\" name=\"over\" id=\"by-epochs\" checked><label for=\"by-epochs\">over epochs</label>"
-      "<input type=\"radio\" name=\"over\" id=\"by-steps\"><label for=\"by-steps\">over steps</label>\n"
-      "{3}{4}{5}<p class=\"note\">Loss: a mean over 1/60 of the run, with the least and greatest values faint behind "
-      "it. "
-      "At the right of each figure: the last values. Point at a figure, or tap it, to read the curves there.</p>\n"
-      "<h2>Results</h2>\n{6}<p class=\"note\">* mean over the steps after warm-up, at the run's full sparsity</p>\n{7}"
-      "</main><script>{8}</script></body></html>\n",
-      html_escape(title(runs)), kReportStyle, lead(runs), legend(runs), figures(runs, Over::kEpochs),
-      figures(runs, Over::kSteps), html_table(runs, results_table(runs), "results"), configs(runs), kReportScript);
+      "<style>{1}</style></head>\n<body><main>\n<h1>{0}</h1>\n{2}"
+      "</main><script>{3}</script></body></html>\n",
+      html_escape(title), kReportStyle, content, kReportScript);
+}
+
+}  // namespace
+
+std::string report_page(const Groups& groups) { return page(title(groups), runs_html(groups)); }
+
+std::string study_page(const Study& study, const StudyTable& table, const Groups& groups) {
+  return page(study.name, study_html(table, groups) + (groups.empty() ? "" : runs_html(groups)));
 }
 
 }  // namespace dgc

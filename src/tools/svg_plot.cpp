@@ -32,6 +32,7 @@ class Figure {
     add(R"(<svg x="{0}" y="{1}" width="{2}" height="{3}" viewBox="{0} {1} {2} {3}">)", kLeft - 4, kTop - 4,
         kRight - kLeft + 8, kBottom - kTop + 8);
     // The first run is what the page is about: nothing is drawn over it.
+    for (auto curve = plot_.curves.rbegin(); curve != plot_.curves.rend(); ++curve) band(*curve);
     for (auto curve = plot_.curves.rbegin(); curve != plot_.curves.rend(); ++curve) path(*curve, curve->faint, "faint");
     for (auto curve = plot_.curves.rbegin(); curve != plot_.curves.rend(); ++curve) line(*curve);
     add("</svg>");
@@ -111,6 +112,14 @@ class Figure {
       if (alone) add("h0");
       pen_down = true;
     }
+    add(R"("/>)");
+  }
+
+  void band(const Curve& curve) {
+    if (curve.band.empty()) return;
+    add(R"(<polygon class="band {}" points=")", curve_class(curve.look));
+    for (const Band& at : curve.band) add("{:.1f},{:.1f} ", px(at.x), py(at.greatest));
+    for (auto at = curve.band.rbegin(); at != curve.band.rend(); ++at) add("{:.1f},{:.1f} ", px(at->x), py(at->least));
     add(R"("/>)");
   }
 

@@ -8,12 +8,18 @@
 
 namespace dgc {
 
+// The least and the greatest value at a place.
+struct Band {
+  double x = 0, least = 0, greatest = 0;
+};
+
 struct Curve {
   std::string name;  // plain text; svg_plot() escapes it
   size_t look = 0;   // its colour and dashes: curve_class()
   Points line;
-  Points faint;          // drawn behind the line; may be empty
-  bool markers = false;  // a dot at each point of the line
+  Points faint;              // drawn behind the line; may be empty
+  std::vector<Band> band{};  // filled behind the line; may be empty
+  bool markers = false;      // a dot at each point of the line
 };
 
 struct Plot {

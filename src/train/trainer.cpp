@@ -189,13 +189,11 @@ std::filesystem::path train(const Given& given, const Launch& launch, Communicat
 
 }  // namespace
 
-void require_no_launcher() {
+void require_no_launcher(const std::string& instead) {
   const Launch launch = read_launch();
   if (launch.size == 1) return;
-  throw_user_error(
-      "{} has started this process as one of {}, but --max-restarts and --launch are for one process that starts all: "
-      "dgc train CONFIG --max-restarts 3 --launch \"mpirun -n {}\"",
-      launch.launcher, launch.size, launch.size);
+  throw_user_error("{} has started this process as one of {}, but {}", launch.launcher, launch.size,
+                   fmt::format(fmt::runtime(instead), launch.size));
 }
 
 std::filesystem::path train(const ConfigSource& load, const TrainOptions& options) {

@@ -9,8 +9,8 @@
 namespace dgc {
 
 // Throws UserError when a launcher has started this process as one of several. A process that starts the ranks itself
-// calls this function.
-void require_no_launcher();
+// calls this function. `instead` says what the user should do; {} in it becomes the number of processes.
+void require_no_launcher(const std::string& instead);
 
 // Trains as the config says and fills the run directory: config.json, metrics.jsonl, log.txt, TensorBoard events,
 // checkpoints. Returns the run directory, or nothing in a process that is not rank 0. Throws Interrupted after a

@@ -5,19 +5,13 @@
 #include "config/check_value.h"
 #include "paths.h"
 #include "tests/config/example.h"
+#include "tests/support/shipped.h"
 
 using namespace dgc;
 using test::kExample;
+using test::shipped_configs;
 
 namespace {
-
-std::vector<std::string> shipped_configs() {
-  std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(DGC_SOURCE_DIR "/configs")) {
-    if (entry.path().extension() == ".json") files.push_back(entry.path().string());
-  }
-  return files;
-}
 
 std::string shipped(const std::string& name) { return DGC_SOURCE_DIR "/configs/" + name; }
 

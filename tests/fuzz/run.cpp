@@ -70,8 +70,8 @@ void read_weights(const std::string& run, const Checkpoint& checkpoint) {
 }
 
 void report(const std::string& run) {
-  std::vector<RunData> data;
-  if (!accepted(run, [&] { data = read_runs({run, run}); })) return;
+  std::vector<RunGroup> data;
+  if (!accepted(run, [&] { data = read_groups({run, run}); })) return;
   require(!report_page(data).empty());
   require(!results_table(data).empty());
 }

@@ -22,11 +22,13 @@ struct Made {
   bool finished = true;
   std::optional<int64_t> sent_bytes = {};  // of each step
   double exchange_ms = kNoNumber, hidden_share = kNoNumber;
+  uint64_t seed = 1;
+  double accuracy = 0.75;
 };
 
 void make_run(const TempRun& run, const Made& made) {
   const std::string config =
-      R"({"name": ")" + made.name + R"(", "model": )" + made.model + R"(,
+      R"({"seed": )" + std::to_string(made.seed) + R"(, "name": ")" + made.name + R"(", "model": )" + made.model + R"(,
     "data": )" +
       made.data +
       R"(, "training": {"epochs": 2, "batch_per_worker": 8}, "learning_rate": {"type": "constant", "base": 0.1}, "optimizer": )" +
@@ -42,13 +44,13 @@ void make_run(const TempRun& run, const Made& made) {
     if (step % 10 == 0) writer.write(example_eval(step));
   }
   if (!made.finished) return;
-  writer.write(
-      FinalMetrics{.eval = {.step = made.steps, .epoch = 2, .measures = {{&kTestLoss, 0.25}, {&kTestAccuracy, 0.75}}},
-                   .samples_per_s = 1234,
-                   .wall_seconds = 61,
-                   .weights_xxh64 = "0123456789abcdef",
-                   .exchange_ms = made.exchange_ms,
-                   .hidden_share = made.hidden_share});
+  writer.write(FinalMetrics{
+      .eval = {.step = made.steps, .epoch = 2, .measures = {{&kTestLoss, 0.25}, {&kTestAccuracy, made.accuracy}}},
+      .samples_per_s = 1234,
+      .wall_seconds = 61,
+      .weights_xxh64 = "0123456789abcdef",
+      .exchange_ms = made.exchange_ms,
+      .hidden_share = made.hidden_share});
 }
 
 std::string report(const std::vector<std::filesystem::path>& runs) {
@@ -82,6 +84,31 @@ TEST_CASE("the table sets a compressed run beside a dense one") {
   CHECK(has(table, "compression ratio * 400.0x 1.00x\n"));
   CHECK(has(table, "images/s 1,234 1,234\n"));
   CHECK(has(table, "0123456789abcdef"));
+}
+
+TEST_CASE("runs that differ in their seeds alone are one experiment, with mean and deviation") {
+  TempRun first, second, third, other;
+  make_run(first, {.accuracy = 0.70});
+  make_run(second, {.seed = 2, .accuracy = 0.74});
+  make_run(third, {.steps = 15, .finished = false, .seed = 3, .accuracy = 0.72});
+  make_run(other, {.name = "dense", .optimizer = R"({"type": "sgd"})"});
+  const auto table = squeeze(final_table({first.path(), other.path(), second.path()}));
+  INFO(table);
+  CHECK(has(table, "run dense\nseeds 1, 2 1\n"));
+  CHECK(has(table, "test accuracy 72.00 % ± 2.83 % 75.00 %\n"));
+  CHECK(has(squeeze(final_table({first.path(), third.path()})), "run (1 of 2 finished)\n"));
+
+  const auto page = report({first.path(), second.path(), third.path(), other.path()});
+  CHECK(has(page, "<polygon class=\"band r0 d0\""));
+  CHECK_FALSE(has(page, "band r1"));
+  CHECK_FALSE(has(page, "nan,"));
+  CHECK_FALSE(has(page, ",nan"));
+}
+
+TEST_CASE("a run that is given twice is not one experiment") {
+  TempRun run;
+  make_run(run, {});
+  CHECK(has(squeeze(final_table({run.path(), run.path()})), run.path().string() + " " + run.path().string() + "\n"));
 }
 
 TEST_CASE("the table says what overlap hid, where a run overlapped") {

@@ -1,0 +1,283 @@
+#include "tools/study.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <regex>
+#include <thread>
+
+#include "commands/children.h"
+#include "commands/commands.h"
+#include "commands/option_checks.h"
+#include "commands/supervise.h"
+#include "config/config.h"
+#include "run/number_text.h"
+#include "run/run_directory.h"
+#include "tensor/errors.h"
+#include "tensor/printable.h"
+#include "tools/bench.h"
+#include "tools/report.h"
+#include "train/interrupt.h"
+#include "train/trainer.h"
+
+namespace dgc {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+struct StudyArguments {
+  std::string study, only;
+  fs::path out;
+  int jobs = 1;
+  bool dry_run = false;
+};
+
+// The last thing that a child has said, without the mark in front of it.
+std::string last_words(const fs::path& output) {
+  std::ifstream file(output);
+  std::string last;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty()) last = line;
+  }
+  const size_t colon = last.find("error: ");
+  return colon == std::string::npos ? last : last.substr(colon + 7);
+}
+
+// What keeps a training from going on in its directory, or "".
+std::string other_experiment(const StudyTraining& training, const Config& wanted) {
+  if (!has_steps(training.directory)) return "";
+  for (const ConfigDifference& difference : config_differences(run_config(training.directory), wanted)) {
+    if (difference.path == "threads" || is_free_on_resume(difference.path)) continue;
+    return fmt::format("{} was trained with {} {}, and the study says {}; remove it, or give another --out",
+                       training.directory.string(), difference.path, difference.a.empty() ? "unset" : difference.a,
+                       difference.b.empty() ? "nothing" : difference.b);
+  }
+  return "";
+}
+
+bool is_done(const StudyTraining& training) { return final_step(training.directory).has_value(); }
+
+double epochs_so_far(const fs::path& run) {
+  double epoch = 0;
+  if (!has_steps(run)) return epoch;
+  for (const Row& row : read_json_lines((run / kMetricsFile).string())) epoch = row.number("epoch").value_or(epoch);
+  return epoch;
+}
+
+double epochs_left(const StudyTraining& training) {
+  return static_cast<double>(training.config().training.epochs) - epochs_so_far(training.directory);
+}
+
+// Trains what a study lacks, so many trainings at once, each as a child process.
+class StudyRunner {
+ public:
+  StudyRunner(std::vector<StudyTraining> missing, int jobs)
+      : waiting_(missing.begin(), missing.end()), all_(waiting_.size()), jobs_(jobs) {
+    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+    threads_ = std::max(1u, cores / static_cast<unsigned>(jobs));
+    for (const StudyTraining& training : waiting_) to_do_ += epochs_left(training);
+  }
+
+  // Returns a sentence for each training that failed. Throws Interrupted once all children have saved their state.
+  std::vector<std::string> run() {
+    const HeldSignals signals;
+    while (!waiting_.empty() || !running_.empty()) {
+      while (!stopped_ && !waiting_.empty() && running_.size() < static_cast<size_t>(jobs_)) start_next(signals);
+      if (running_.empty()) {
+        if (stopped_) break;
+        continue;  // what was to start has failed already
+      }
+      constexpr int kSecondsBetweenLines = 60;
+      const std::optional<int> signal = signals.next_within(kSecondsBetweenLines);
+      if (!signal) {
+        tell_progress();
+      } else if (*signal == SIGCHLD) {
+        collect();
+      } else {
+        if (!stopped_) spdlog::warn("stopping: {} trainings save their state", running_.size());
+        stopped_ = true;
+        for (const auto& [child, training] : running_) kill(child, *signal);
+      }
+    }
+    if (stopped_) throw Interrupted();
+    return failures_;
+  }
+  int exit_code() const { return exit_code_; }
+
+ private:
+  fs::path output_of(const StudyTraining& training) const { return training.directory.string() + ".txt"; }
+
+  void fail(const StudyTraining& training, const std::string& why, int code) {
+    failures_.push_back(fmt::format("{} failed: {}", training.name(), why));
+    spdlog::error("{}", printable(failures_.back()));
+    if (exit_code_ == 0) exit_code_ = code;
+  }
+
+  void start_next(const HeldSignals& signals) {
+    const StudyTraining training = waiting_.front();
+    waiting_.pop_front();
+    const Config wanted = training.config();
+    if (const std::string why = other_experiment(training, wanted); !why.empty()) {
+      fail(training, why, kChildUserError);
+      return;
+    }
+    std::vector<std::string> command = {own_program(), "train", training.run->config};
+    for (const std::string& text : training.run->overrides_for(training.seed)) {
+      command.insert(command.end(), {"--set", text});
+    }
+    if (has_steps(training.directory)) {
+      command.insert(command.end(),
+                     {"--resume", "--set", fmt::format("threads={}", run_config(training.directory).threads)});
+    } else if (wanted.threads == 0 && jobs_ > 1) {
+      command.insert(command.end(), {"--set", fmt::format("threads={}", threads_)});
+    }
+    command.insert(command.end(), {"--out", training.directory.string()});
+    fs::create_directories(training.directory.parent_path());
+    running_.emplace(start_child(command, signals, output_of(training)), training);
+    spdlog::info("{}: {}", training.name(), has_steps(training.directory) ? "goes on" : "starts");
+  }
+
+  void collect() {
+    int status = 0;
+    for (pid_t child = 0; (child = waitpid(-1, &status, WNOHANG)) > 0;) {
+      const auto found = running_.find(child);
+      if (found == running_.end()) continue;
+      const StudyTraining training = found->second;
+      running_.erase(found);
+      const int code = exit_code_of(status);
+      if (code == kChildInterrupted) stopped_ = true;  // somebody has stopped the child alone
+      if (code == 0) {
+        ++done_;
+        spdlog::info("{}: done, {} of {}", training.name(), done_, all_);
+      } else if (code != kChildInterrupted) {
+        const std::string words = last_words(output_of(training));
+        fail(training, code >= kChildSignal || words.empty() ? "it " + end_text(status) : words, code);
+      }
+    }
+  }
+
+  void tell_progress() const {
+    double to_do = 0;
+    std::string where;
+    for (const auto& [child, training] : running_) {
+      const double here = epochs_left(training);
+      to_do += here;
+      const double epochs = static_cast<double>(training.config().training.epochs);
+      where +=
+          fmt::format("{}{} epoch {:.1f} of {:g}", where.empty() ? "" : ", ", training.name(), epochs - here, epochs);
+    }
+    for (const StudyTraining& training : waiting_) to_do += epochs_left(training);
+    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    const double made = to_do_ - to_do;
+    const std::string rest = made > 0 ? fmt::format("; about {} left", duration_text(seconds * to_do / made)) : "";
+    spdlog::info("{} of {} done; {}{}", done_, all_, where, rest);
+  }
+
+  std::deque<StudyTraining> waiting_;
+  std::map<pid_t, StudyTraining> running_;
+  std::vector<std::string> failures_;
+  size_t all_ = 0, done_ = 0;
+  int jobs_ = 1, exit_code_ = 0;
+  unsigned threads_ = 1;
+  double to_do_ = 0;  // epochs, at the start
+  bool stopped_ = false;
+  Clock::time_point start_ = Clock::now();
+};
+
+std::vector<StudyTraining> missing_of(const std::vector<StudyTraining>& trainings, const std::string& only) {
+  std::regex wanted;
+  try {
+    wanted = std::regex(only);
+  } catch (const std::regex_error&) {
+    throw_user_error("--only {}: this is no regular expression", only);
+  }
+  std::vector<StudyTraining> missing;
+  for (const StudyTraining& training : trainings) {
+    if (!std::regex_search(training.name(), wanted)) continue;
+    if (!is_done(training) || !other_experiment(training, training.config()).empty()) missing.push_back(training);
+  }
+  return missing;
+}
+
+// Measures a step of each run that is missing; trainings of one run take equally long.
+void print_plan(const Study& study, const std::vector<StudyTraining>& trainings,
+                const std::vector<StudyTraining>& missing) {
+  constexpr BenchOptions kShort{.warmup = 1, .steps = 2, .repeats = 1};
+  double total = 0;
+  for (const StudyRun& run : study.runs) {
+    const auto of_run = [&](const StudyTraining& training) { return training.run == &run; };
+    const auto count = std::ranges::count_if(missing, of_run);
+    const Config config = std::ranges::find_if(trainings, of_run)->config();
+    fmt::print("{}: {} epochs, {} of {} seeds to train", run.name, config.training.epochs, count, run.seeds.size());
+    if (count > 0) {
+      const TrainBench bench = bench_train(config, kShort);
+      double steps = 0;
+      for (const StudyTraining& training : missing) {
+        const auto per_epoch = static_cast<double>(bench.steps_per_epoch);
+        if (of_run(training)) steps += epochs_left(training) * per_epoch;
+      }
+      const double seconds = steps * bench.ms_per_step / 1000;
+      fmt::print(", {} steps of {:.1f} ms: {}", count_text(steps), bench.ms_per_step, duration_text(seconds));
+      total += seconds;
+    }
+    fmt::print("\n");
+  }
+  fmt::print("in all, one after another and without evaluations: {}\n", duration_text(total));
+}
+
+void run_study(const StudyArguments& options) {
+  const Study study = load_study(options.study);
+  const fs::path out = options.out.empty() ? fs::path("runs") / fs::path(options.study).stem() : options.out;
+  const std::vector<StudyTraining> trainings = trainings_of(study, out);
+  const std::vector<StudyTraining> missing = missing_of(trainings, options.only);
+  if (options.dry_run) return print_plan(study, trainings, missing);
+  StudyRunner runner(missing, options.jobs);
+  const std::vector<std::string> failures = runner.run();
+  const std::vector<RunGroup> groups = study_groups(study, trainings);
+  const StudyTable table = study_table(study, groups, failures);
+  fs::create_directories(out);
+  write_study_report(study, table, groups, out / "report.html");
+  fmt::print("{}report: {}\n", study_text(table), printable((out / "report.html").string()));
+  if (runner.exit_code() != 0) throw SupervisedEnd{runner.exit_code()};
+}
+
+}  // namespace
+
+void add_study_command(CLI::App& app) {
+  auto options = std::make_shared<StudyArguments>();
+  CLI::App* command = app.add_subcommand("study", "Train runs with several seeds each, and compare them");
+  command->add_option("STUDY", options->study, "study file (docs/studies.md lists every key)")->required();
+  command->add_option("--out", options->out, "where the runs go (default: runs/ and the study file's name)");
+  command->add_option("--jobs", options->jobs, "trainings at once, which share the cores out")
+      ->check(whole_number(1, 1024))
+      ->capture_default_str();
+  command->add_option("--only", options->only,
+                      "train only those whose name matches, such as \"dgc seed 2\" (regular expression)");
+  command->add_flag("--dry-run", options->dry_run,
+                    "train nothing; print runs, epochs, and the time by a measured step");
+  command->footer(
+      "Examples:\n  dgc study configs/studies/quickstart.json --dry-run\n"
+      "  dgc study configs/studies/quickstart.json --jobs 2\n\n"
+      "Trains what is missing, goes on with what was stopped, and prints a table: mean and standard deviation over "
+      "the\n"
+      "seeds, the difference to the reference, bytes sent, and what is published. A training that fails is named "
+      "below\n"
+      "the table, and the others go on. Ctrl-C saves the state of all; the same command goes on.\n"
+      "With --jobs, a run whose config leaves `threads` to the machine gets its share of the cores; threads change\n"
+      "roundings, so set `threads` where results must not depend on --jobs.");
+  command->callback([options] {
+    ignore_broken_pipes();
+    require_no_launcher("dgc study starts its trainings itself; start it once, without the launcher");
+    run_study(*options);
+  });
+}
+
+}  // namespace dgc

@@ -1,0 +1,134 @@
+#include <catch.hpp>
+
+#include "tests/commands/program.h"
+
+// dgc study: trainings are children of the program that the test starts.
+namespace dgc {
+namespace {
+
+using namespace test;
+namespace fs = std::filesystem;
+using Catch::Contains;
+
+// The program, and a study of two runs of it with so many seeds.
+class Studied : public Program {
+ public:
+  explicit Studied(const std::string& more = "", const std::string& seeds = "[1, 2]") {
+    write("study.json", R"({"name": "Sparse or dense", "config": "tiny.json", "seeds": )" + seeds + R"(,
+      "set": {"training.eval_every_epochs": 0, "checkpoint.every_steps": 5}, "reference": "dense", "runs": {
+        "dense": {"set": {"optimizer": {"type": "sgd", "momentum": 0.9}}, "published": 0.5, "source": "somebody"},
+        "dgc": {"config": "tiny.json"})" +
+                            more + "}}");
+  }
+  Result study(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {"study", "study.json", "--out", "out"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a study trains each run with each seed, once, and compares them") {
+  const Studied dgc;
+  const Result first = dgc.study({"--jobs", "2"});
+  INFO(first.err);
+  REQUIRE(first.code == 0);
+  CHECK_THAT(first.out, Contains("against dense") && Contains("50.00 % (somebody)") && Contains("out/report.html"));
+  CHECK_THAT(first.err, Contains("dgc seed 2: done"));
+  CHECK_THAT(dgc.read("out/report.html"), Contains("<h1>Sparse or dense</h1>") && Contains("class=\"band r1"));
+  const std::string hash = dgc.final_hash("out/dgc/seed2");
+
+  const Result alone = dgc.run({"train", "tiny.json", "--set", "seed=2", "--out", "alone"});
+  REQUIRE(alone.code == 0);
+  CHECK(dgc.final_hash("alone") == hash);
+
+  const auto written = fs::last_write_time(dgc.folder() / "out/dgc/seed2/metrics.jsonl");
+  const Result again = dgc.study();
+  CHECK(again.code == 0);
+  CHECK(again.out == first.out);
+  CHECK(fs::last_write_time(dgc.folder() / "out/dgc/seed2/metrics.jsonl") == written);
+}
+
+TEST_CASE("a study that is stopped goes on, and ends in the same bits") {
+  const Studied dgc;
+  const std::vector<std::string> longer = {"study", "study.json", "--out", "out", "--jobs", "2"};
+  dgc.write("tiny.json", [&] {
+    std::string text = dgc.read("tiny.json");
+    return text.replace(text.find("\"epochs\": 3"), 11, "\"epochs\": 40");
+  }());
+  REQUIRE(dgc.run({"train", "tiny.json", "--out", "whole", "--set", "training.eval_every_epochs=0"}).code == 0);
+  {
+    Child study(dgc.folder(), longer);
+    REQUIRE(wait_until([&] { return dgc.rows("out/dense/seed1").size() > 5; }));
+    study.send(SIGINT);
+    CHECK(study.wait() == 130);
+    CHECK_THAT(study.err(), Contains("save their state"));
+  }
+  const Result rest = dgc.run(longer);
+  INFO(rest.err);
+  REQUIRE(rest.code == 0);
+  CHECK_THAT(rest.err, Contains("dense seed 1: goes on"));
+  CHECK(dgc.final_hash("out/dgc/seed1") == dgc.final_hash("whole"));
+}
+
+TEST_CASE("a training of a study that fails is named, and the others go on") {
+  const Studied dgc(R"(, "hot": {"set": {
+      "learning_rate": {"type": "constant", "base": 1e6}, "optimizer.max_skipped_steps": 3, "training.epochs": 20,
+      "model": {"type": "layers", "layers": [{"type": "flatten"}, {"type": "linear", "out": 64},
+                                             {"type": "linear", "out": 64}, {"type": "linear", "out": 4}]}}})",
+                    "[1]");
+  const Result result = dgc.study();
+  INFO(result.err);
+  CHECK(result.code == 2);
+  CHECK_THAT(result.out, Contains("hot seed 1 failed: optimizer.max_skipped_steps") && Contains("0 of 1"));
+  CHECK(dgc.final_hash("out/dgc/seed1").size() == 16);
+
+  // The study says something else now than what the folder was trained with.
+  const Result other = [&] {
+    std::string text = dgc.read("study.json");
+    dgc.write("study.json", text.replace(text.find("0.9}"), 4, "0.8}"));
+    return dgc.study({"--only", "dense"});
+  }();
+  CHECK(other.code == 2);
+  CHECK_THAT(other.out, Contains("was trained with optimizer.momentum 0.9, and the study says 0.8"));
+}
+
+TEST_CASE("a dry run of a study trains nothing and says how long it will take") {
+  const Studied dgc;
+  const Result result = dgc.study({"--dry-run", "--only", "seed 2"});
+  CHECK(result.code == 0);
+  CHECK_THAT(result.out, Contains("dense: 3 epochs, 1 of 2 seeds to train, 18 steps of") && Contains("in all"));
+  CHECK_FALSE(fs::exists(dgc.folder() / "out"));
+}
+
+TEST_CASE("a mistake in a study is said in one sentence") {
+  const Studied dgc;
+  const auto says = [&](const std::string& text, const std::string& what) {
+    dgc.write("wrong.json", text);
+    const Result result = dgc.run({"study", "wrong.json"});
+    INFO(result.err);
+    CHECK(result.code == 2);
+    CHECK_THAT(result.err, Contains("wrong.json") && Contains(what));
+    CHECK_FALSE(fs::exists(dgc.folder() / "runs"));
+  };
+  const std::string top = R"({"config": "tiny.json", "seeds": [1], )";
+  says("[]", "must be an object, not an array");
+  says(R"({"seeds": [1]})", "runs: is required");
+  says(top + R"("runs": {}})", "runs: must name at least one run");
+  says(top + R"("runs": {"a": {}}, "sedes": [2]})", "sedes: there is no such key; did you mean seeds?");
+  says(top + R"("runs": {"a": {"sets": {}}}})", "runs.a.sets: there is no such key; did you mean set?");
+  says(top + R"("runs": {"a/b": {}}})", "runs.a/b: a run's name is that of a folder");
+  says(top + R"("runs": {"a": {}}, "reference": "b"})", "reference: there is no run \"b\", with which a is to be compared");
+  says(top + R"("runs": {"a": {"seeds": [1, 1]}}})", "runs.a.seeds: has a number twice");
+  says(top + R"("runs": {"a": {"seeds": 1}}})", "runs.a.seeds: must be a list of whole numbers");
+  says(top + R"("runs": {"a": {"set": {"seed": 1}}}})", "runs.a.set.seed: the study itself sets it");
+  says(top + R"("runs": {"a": {"set": {"optimizer.sparsity": 2}}}})", "runs.a: --set optimizer.sparsity=2");
+  says(top + R"("runs": {"a": {"published": 0.9}}})", "runs.a.source: is required with \"published\"");
+  says(R"({"seeds": [1], "runs": {"a": {}}})", "runs.a.config: is required, here or at the study's top");
+  const Result only = dgc.study({"--only", "("});
+  CHECK(only.code == 2);
+  CHECK_THAT(only.err, Contains("--only (: this is no regular expression"));
+}
+
+}  // namespace dgc
