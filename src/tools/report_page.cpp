@@ -267,7 +267,7 @@ std::string runs_html(const Groups& groups) {
 }
 
 std::string study_html(const StudyTable& table, const Groups& groups) {
-  std::string out = "<div class=\"wide\"><table class=\"results\"><thead><tr><td></td>";
+  std::string out = "<div class=\"wide\"><table class=\"results study\"><thead><tr><td></td>";
   for (const std::string& column : table.columns) out += fmt::format("<th>{}</th>", html_escape(column));
   out += "</tr></thead><tbody>\n";
   for (const TableRow& row : table.rows) {

@@ -54,6 +54,7 @@ path { fill: none; stroke: currentColor; stroke-linejoin: round; stroke-linecap:
 main:has(.legend li:nth-child(8)) .line { stroke-width: 2px; }
 .line.d1 { stroke-dasharray: 6 5; } .line.d2 { stroke-dasharray: .1 4.5; } .line.d3 { stroke-dasharray: 9 5 .1 5; }
 /* A shade at the edge behind which there are more columns: what scrolls with the table covers it where there are none. */
+.study td { white-space: nowrap; }
 .wide { overflow-x: auto; background: linear-gradient(to right, var(--page) 50%, transparent) left / 48px 100% no-repeat local,
   linear-gradient(to left, var(--page) 50%, transparent) right / 48px 100% no-repeat local,
   linear-gradient(to right, var(--shade), transparent) left / 16px 100% no-repeat scroll,
