@@ -117,7 +117,11 @@ class NcclCommunicator final : public WholeCommunicator {
   }
 
   ~NcclCommunicator() override {
-    device_->use();
+    try {
+      device_->use();
+    } catch (const std::exception&) {
+      // A GPU that has failed refuses this call as well. What was made is given back all the same.
+    }
     // A rank that leaves because of an exception must not wait long for ranks that do not follow.
     constexpr milliseconds kPatience(10000);
     if (comm_ != nullptr) {

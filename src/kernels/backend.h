@@ -102,8 +102,8 @@ class Backend {
   virtual void embedding_backward(const EmbeddingArgs&, ConstView tokens, ConstView dy, View dtable) = 0;
 
   // `saved` has rnn_saved_bytes() bytes. It must reach rnn_backward unchanged, which overwrites it. It is null in
-  // evaluation.
-  virtual size_t rnn_saved_bytes(const RnnArgs&) = 0;
+  // evaluation. rnn_saved_bytes() throws UserError where recurrent layers cannot have activations of that type.
+  virtual size_t rnn_saved_bytes(const RnnArgs&, DType activations) = 0;
   virtual void rnn_forward(const RnnArgs&, ConstView x, const RnnWeights&, const RnnState&, View y, View saved) = 0;
   // The state before the first step is treated as a constant, so it gets no gradient.
   virtual void rnn_backward(const RnnArgs&, ConstView x, const RnnWeights&, ConstView y, View saved, ConstView dy,

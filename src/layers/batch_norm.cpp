@@ -34,7 +34,7 @@ BatchNormArgs BatchNorm::args(const Shape& x) const {
           .residual = options_.residual};
 }
 
-size_t BatchNorm::saved_bytes(Backend& backend, std::span<const Shape> in) const {
+size_t BatchNorm::saved_bytes(Backend& backend, std::span<const Shape> in, DType) const {
   return backend.batch_norm_saved_bytes(args(in[0]));
 }
 

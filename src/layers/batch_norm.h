@@ -26,7 +26,7 @@ class BatchNorm final : public Layer {
   std::vector<ParamSpec> buffers() const override;
   bool keeps_input() const override { return true; }
   bool keeps_output() const override { return options_.relu; }
-  size_t saved_bytes(Backend&, std::span<const Shape> in) const override;
+  size_t saved_bytes(Backend&, std::span<const Shape> in, DType) const override;
   bool gradient_in_place(int input) const override {
     return input == 1;
   }  // dy, once masked, is the shortcut's gradient

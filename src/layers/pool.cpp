@@ -36,7 +36,7 @@ PoolArgs Pool::args(const Shape& x) const {
           .pad_w = options_.pad};
 }
 
-size_t Pool::saved_bytes(Backend& backend, std::span<const Shape> in) const {
+size_t Pool::saved_bytes(Backend& backend, std::span<const Shape> in, DType) const {
   return backend.pool_saved_bytes(args(in[0]));
 }
 

@@ -16,7 +16,7 @@ class Pool final : public Layer {
   explicit Pool(const PoolOptions&);  // throws UserError; pad must be at most half the kernel, as in PyTorch
 
   Shape output_shape(std::span<const Shape> in) const override;
-  size_t saved_bytes(Backend&, std::span<const Shape> in) const override;
+  size_t saved_bytes(Backend&, std::span<const Shape> in, DType) const override;
   void forward(const ForwardArgs&) const override;
   void backward(const BackwardArgs&) const override;
 

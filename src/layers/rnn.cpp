@@ -47,8 +47,8 @@ std::vector<ParamSpec> Rnn::state(std::span<const Shape> in) const {
   return specs;
 }
 
-size_t Rnn::saved_bytes(Backend& backend, std::span<const Shape> in) const {
-  return backend.rnn_saved_bytes(args(in[0]));
+size_t Rnn::saved_bytes(Backend& backend, std::span<const Shape> in, DType activations) const {
+  return backend.rnn_saved_bytes(args(in[0]), activations);
 }
 
 void Rnn::forward(const ForwardArgs& f) const {

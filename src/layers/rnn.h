@@ -28,7 +28,7 @@ class Rnn final : public Layer {
   std::vector<ParamSpec> state(std::span<const Shape> in) const override;
   bool keeps_input() const override { return true; }
   bool keeps_output() const override { return true; }
-  size_t saved_bytes(Backend&, std::span<const Shape> in) const override;
+  size_t saved_bytes(Backend&, std::span<const Shape> in, DType activations) const override;
   void forward(const ForwardArgs&) const override;
   void backward(const BackwardArgs&) const override;
 

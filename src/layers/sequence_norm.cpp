@@ -30,7 +30,7 @@ SequenceNormArgs SequenceNorm::args(const Shape& x) const {
           .momentum = options_.momentum};
 }
 
-size_t SequenceNorm::saved_bytes(Backend&, std::span<const Shape>) const {
+size_t SequenceNorm::saved_bytes(Backend&, std::span<const Shape>, DType) const {
   return 2 * static_cast<size_t>(options_.channels) * sizeof(float);
 }
 

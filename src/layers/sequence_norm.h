@@ -22,7 +22,7 @@ class SequenceNorm final : public Layer {
   std::vector<ParamSpec> params() const override;
   std::vector<ParamSpec> buffers() const override;
   bool keeps_input() const override { return true; }
-  size_t saved_bytes(Backend&, std::span<const Shape> in) const override;
+  size_t saved_bytes(Backend&, std::span<const Shape> in, DType) const override;
   void forward(const ForwardArgs&) const override;
   void backward(const BackwardArgs&) const override;
 

@@ -79,7 +79,7 @@ void Executor::plan_activations() {
     }
     if (mode_ != Mode::training) continue;
     if (nodes[i].layer->keeps_output()) plan_.extend(activation_[i + 1], backward_time(i));
-    const size_t saved = nodes[i].layer->saved_bytes(backend_, in);
+    const size_t saved = nodes[i].layer->saved_bytes(backend_, in, activations_);
     if (saved > 0) steps_[i].saved = plan_.add(saved, forward_time(i), backward_time(i));
   }
   plan_.extend(activation_.back(), loss_time());

@@ -15,8 +15,9 @@ struct cublasContext {
 namespace dgc::fake_cuda {
 namespace {
 
-cublasStatus_t blas_call(const char* name, const std::function<void()>& body) {
-  return static_cast<cublasStatus_t>(library_call(name, CUBLAS_STATUS_INTERNAL_ERROR, body));
+cublasStatus_t blas_call(const char* name, const std::function<void()>& body,
+                         const void* from = __builtin_return_address(0)) {
+  return static_cast<cublasStatus_t>(library_call(name, CUBLAS_STATUS_INTERNAL_ERROR, body, from));
 }
 
 void require_blas(cublasHandle_t handle) {
@@ -78,7 +79,7 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
 
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
   const std::lock_guard lock(machine().mutex);
-  const bool fails = machine().fails_now("cublasDestroy");
+  const bool fails = machine().fails_now("cublasDestroy", __builtin_return_address(0));
   machine().finish_device(current_device());
   if (machine().library_objects.erase(handle) == 0) return CUBLAS_STATUS_NOT_INITIALIZED;
   delete handle;

@@ -21,7 +21,7 @@ Element dnn_element(cudnnDataType_t type) {
 
 using namespace dgc::fake_cuda;
 
-size_t cudnnGetVersion() { return CUDNN_VERSION; }
+size_t cudnnGetVersion() { return static_cast<size_t>(machine().options.cudnn); }
 
 const char* cudnnGetErrorString(cudnnStatus_t status) {
   return status == CUDNN_STATUS_INTERNAL_ERROR ? "CUDNN_STATUS_INTERNAL_ERROR" : "another status of cuDNN";

@@ -340,6 +340,9 @@ cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t rnn, cudnnRNNAlgo_t 
   return dnn_call("cudnnSetRNNDescriptor_v8", [&] {
     require_set(dropout, "dropout descriptor");
     dnn_element(type);
+    if (type == CUDNN_DATA_BFLOAT16 && machine().options.cudnn < 91300) {
+      refuse(CUDNN_STATUS_NOT_SUPPORTED, "recurrent layers are fp32 or fp16 in this version");
+    }
     if (in < 1 || hidden < 1) refuse(CUDNN_STATUS_BAD_PARAM, "{} inputs and {} units", in, hidden);
     if (algorithm != CUDNN_RNN_ALGO_STANDARD || direction != CUDNN_UNIDIRECTIONAL || input != CUDNN_LINEAR_INPUT ||
         projection != hidden || layers != 1 || math_precision != CUDNN_DATA_FLOAT ||

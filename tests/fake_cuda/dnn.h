@@ -34,8 +34,9 @@ struct cudnnDropoutStruct {
 
 namespace dgc::fake_cuda {
 
-inline cudnnStatus_t dnn_call(const char* name, const std::function<void()>& body) {
-  return static_cast<cudnnStatus_t>(library_call(name, CUDNN_STATUS_INTERNAL_ERROR, body));
+inline cudnnStatus_t dnn_call(const char* name, const std::function<void()>& body,
+                              const void* from = __builtin_return_address(0)) {
+  return static_cast<cudnnStatus_t>(library_call(name, CUDNN_STATUS_INTERNAL_ERROR, body, from));
 }
 
 void require_dnn(cudnnHandle_t);
@@ -50,17 +51,18 @@ Descriptor* require_set(Descriptor* descriptor, const char* what) {
 }
 
 template <typename Descriptor>
-cudnnStatus_t create(const char* name, Descriptor** descriptor) {
-  return dnn_call(name, [&] {
+cudnnStatus_t create(const char* name, Descriptor** descriptor, const void* from = __builtin_return_address(0)) {
+  const auto make = [&] {
     *descriptor = new Descriptor;
     machine().library_objects.insert(*descriptor);
-  });
+  };
+  return dnn_call(name, make, from);
 }
 
 template <typename Descriptor>
-cudnnStatus_t destroy(const char* name, Descriptor* descriptor) {
+cudnnStatus_t destroy(const char* name, Descriptor* descriptor, const void* from = __builtin_return_address(0)) {
   const std::lock_guard lock(machine().mutex);
-  const bool fails = machine().fails_now(name);
+  const bool fails = machine().fails_now(name, from);
   if (descriptor == nullptr) return CUDNN_STATUS_SUCCESS;
   if (machine().library_objects.erase(descriptor) == 0) return CUDNN_STATUS_BAD_PARAM;
   delete descriptor;

@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
-// A CUDA runtime, cuBLAS and cuDNN that run without a GPU, behind the vendors' own headers. What this header declares
-// is how a test steers them. Streams execute their work late and in a drawn order that CUDA's rules allow, kernels of
-// our own run in the emulation, and calls of the libraries are computed by plain loops. What CUDA refuses, the fake
-// refuses with the same error, and complaint() then says why.
+// A CUDA runtime, cuBLAS, cuDNN and NCCL that run without a GPU, behind the vendors' own headers. What this header
+// declares is how a test steers them. Streams execute their work late and in a drawn order that CUDA's rules allow,
+// kernels of our own run in the emulation, and calls of the libraries are computed by plain loops. What CUDA refuses,
+// the fake refuses with the same error, and complaint() then says why.
 namespace dgc::fake_cuda {
 
 struct Options {
@@ -19,8 +21,10 @@ struct Options {
   int multiprocessors = 3;
   int most_blocks = 2;                     // that fit on a multiprocessor at once
   size_t memory = size_t{4} << 30;         // of each device
+  int cudnn = 91400;                       // as cudnnGetVersion gives it
   bool deterministic_convolutions = true;  // whether cuDNN's lists have a deterministic algorithm
   size_t weight_gap = 0;                   // bytes between two matrices of a weight space of cuDNN
+  int ill_rank = -1;                       // whose communicator of NCCL finds an error when it is asked
 };
 
 // Changes the options and starts drawing from the seed again. A change of `memory`, `multiprocessors` and the like is
@@ -28,10 +32,24 @@ struct Options {
 void set(const Options&);
 
 // The n-th call from now on fails, where 1 is the next one: once, or, as after a fault of the GPU, with all calls that
-// follow. Calls that cannot fail, such as cudaGetLastError, are not counted. 0 lets no call fail.
+// follow. An allocation that fails once is out of memory. Calls that cannot fail, such as cudaGetLastError, are not
+// counted. 0 lets no call fail.
 void fail(int64_t n, bool forever = false);
 int64_t calls();            // that have been counted since fail()
 std::string failed_call();  // the name of the call that was made to fail; empty: none so far
+
+// Where the program calls the runtime or a library: a place in the code, outside of a capture or while a stream is
+// captured.
+struct CallSite {
+  const void* from = nullptr;  // where the call returns to; null: any place
+  const char* call = nullptr;  // its name
+  bool captured = false;
+  bool operator==(const CallSite&) const = default;
+};
+// The sites of the calls since fail(), in the order of their first calls, and how often each has called.
+std::vector<std::pair<CallSite, int64_t>> call_sites();
+// As fail(), but it is the n-th call of the site that fails.
+void fail_at(const CallSite&, int64_t n, bool forever = false);
 
 // Why the last call was refused, or why the device has failed. Empty: nothing so far.
 std::string complaint();

@@ -24,6 +24,7 @@ bool is_unreported(const std::string& call) {
 bool names(const std::string& said, const std::string& call) {
   if (call == "cudaLaunchKernelExC" || is_unreported(call)) return has(said, "CUDA: ") || has(said, "cuDNN: ");
   if (has(call, "Descriptor")) return has(said, call) || has(said, "cudnnCreate...Descriptor");
+  if (has(call, "cudaMalloc") && has(said, "out of memory")) return true;
   if (has(call, "WorkspaceSize")) return has(said, "cudnnGetConvolution...WorkspaceSize");
   return has(said, call) || has(said, "is not available");
 }
@@ -97,7 +98,7 @@ void use_libraries() {
   backend->linear_backward(linear, x, factors, y, x, factors, b);
   const RnnArgs rnn{.steps = 2, .batch = 2, .in = 8, .hidden = 2};
   const OnDevice w_ih(*backend, zeros(64)), w_hh(*backend, zeros(16)), bias(*backend, zeros(8));
-  const auto bytes = static_cast<int64_t>(backend->rnn_saved_bytes(rnn));
+  const auto bytes = static_cast<int64_t>(backend->rnn_saved_bytes(rnn, DType::f32));
   const OnDevice saved(*backend, zeros(bytes / 4 + 1));
   backend->rnn_forward(rnn, x, {w_ih, w_hh, bias, bias}, {}, y, saved);
   backend->rnn_backward(rnn, x, {w_ih, w_hh, bias, bias}, y, saved, y, x, {w_ih, w_hh, bias, bias});

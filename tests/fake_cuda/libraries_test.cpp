@@ -1,6 +1,9 @@
 // How the backend asks cuBLAS and cuDNN, where their answers can be other ones than usual.
+#include <cuda_runtime_api.h>
+
 #include <catch.hpp>
 
+#include "tensor/errors.h"
 #include "tests/fake_cuda/support.h"
 #include "tests/kernels/on_device.h"
 
@@ -27,7 +30,7 @@ LayerRun run_layer(int64_t gap) {
   const OnDevice w(*backend, random_floats(biases_at + 2 * bias, 2)), dw(*backend, zeros(biases_at + 2 * bias));
   const OnDevice y(*backend, zeros(kLayer.steps * kLayer.batch * kLayer.hidden));
   const OnDevice dy(*backend, random_floats(kLayer.steps * kLayer.batch * kLayer.hidden, 3)), dx(*backend, x.host());
-  const auto saved_bytes = static_cast<int64_t>(backend->rnn_saved_bytes(kLayer));
+  const auto saved_bytes = static_cast<int64_t>(backend->rnn_saved_bytes(kLayer, DType::f32));
   const OnDevice saved(*backend, zeros(saved_bytes / 4 + 1));
   const auto part = [](const OnDevice& of, int64_t at, int64_t n) {
     return View{of.view().f32() + at, {n}, DType::f32};
@@ -71,4 +74,51 @@ TEST_CASE("a convolution for which cuDNN has no deterministic algorithm is refus
   const OnDevice x(*backend, zeros(32)), w(*backend, zeros(36)), y(*backend, zeros(8));
   CHECK_THROWS_WITH(backend->conv2d_forward(conv, x, w, {}, y),
                     Catch::Contains("has no deterministic algorithm for a 3x3 convolution of 1x4x4x2 to 2 channels"));
+}
+
+TEST_CASE("a library whose set-up fails half way is set up anew") {
+  const Gpu gpu;
+  const LinearArgs linear{.batch = 2, .in = 2, .out = 1};
+  const Conv2dArgs conv{.batch = 1, .in_h = 2, .in_w = 2, .in_c = 1, .out_c = 1};
+  const bool convolves = GENERATE(false, true);
+  int64_t failures = 0;
+  for (int64_t n = 1;; ++n) {
+    CAPTURE(convolves, n);
+    const auto backend = fresh_backend();
+    const OnDevice x(*backend, {1, 2, 3, 4}), w(*backend, {1, 10}), y(*backend, {0, 0, 0, 0});
+    const auto compute = [&] {
+      convolves ? backend->conv2d_forward(conv, x, w.from(1), {}, y) : backend->linear_forward(linear, x, w, {}, y);
+    };
+    fake_cuda::fail(n);
+    try {
+      compute();
+    } catch (const InternalError&) {
+      ++failures;
+    }
+    const bool failed = !fake_cuda::failed_call().empty();
+    fake_cuda::fail(0);
+    compute();
+    CHECK(y.host() == (convolves ? std::vector<float>{10, 20, 30, 40} : std::vector<float>{21, 43, 0, 0}));
+    if (!failed) break;
+  }
+  CHECK(failures > 3);
+}
+
+TEST_CASE("a kernel is not blamed for an error that nobody has asked for") {
+  const Gpu gpu;
+  const auto backend = fresh_backend();
+  const OnDevice x(*backend, {1}), y(*backend, {2});
+  REQUIRE(cudaFree(y.view().f32() + 1) == cudaErrorInvalidValue);
+  CHECK_NOTHROW(backend->add(x, y));
+  CHECK(y.host() == std::vector<float>{3});
+}
+
+TEST_CASE("recurrent layers in bf16 are refused where cuDNN has none, before anything is computed") {
+  const Gpu gpu({.cudnn = 91002});
+  const auto backend = fresh_backend();
+  CHECK(backend->rnn_saved_bytes(kLayer, DType::f16) > 0);
+  CHECK_THROWS_AS(backend->rnn_saved_bytes(kLayer, DType::bf16), UserError);
+  CHECK_THROWS_WITH(backend->rnn_saved_bytes(kLayer, DType::bf16),
+                    "precision: bf16 needs cuDNN 9.13 or newer for recurrent layers, and this is cuDNN 9.10.2; install "
+                    "a newer one, or set precision to \"fp16\", \"tf32\" or \"fp32\"");
 }

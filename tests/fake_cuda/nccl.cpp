@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "tests/fake_cuda/runtime.h"
 
@@ -18,6 +19,7 @@ namespace dgc::fake_cuda {
 // What is on its way between the ranks that share an id. The machine's mutex guards it.
 struct World {
   int here = 0;
+  std::set<int> devices;  // of the ranks that are here
   bool broken = false;
   std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>> boxes;
 };
@@ -44,8 +46,18 @@ thread_local std::vector<Transfer> transfers;
 thread_local ncclComm_t group_comm = nullptr;
 thread_local cudaStream_t group_stream = nullptr;
 
-ncclResult_t nccl_call(const char* name, const std::function<void()>& body) {
-  return static_cast<ncclResult_t>(library_call(name, ncclInternalError, body));
+ncclResult_t nccl_call(const char* name, const std::function<void()>& body,
+                       const void* from = __builtin_return_address(0)) {
+  return static_cast<ncclResult_t>(library_call(name, ncclInternalError, body, from));
+}
+
+// Ends a communicator, also where the call is made to fail, as there is no second try.
+ncclResult_t nccl_end(const char* name, const std::function<void()>& body,
+                      const void* from = __builtin_return_address(0)) {
+  const cudaError_t before = cudaGetLastError();
+  const cudaError_t error = ending_call(name, body, from);
+  set_last_error(before);
+  return error == cudaSuccess ? ncclSuccess : ncclInternalError;
 }
 
 size_t bytes_of(size_t count, ncclDataType_t type) {
@@ -115,6 +127,8 @@ ncclResult_t queue_group() {
   return ncclInProgress;
 }
 
+bool share_a_device(const World& world) { return world.devices.size() < static_cast<size_t>(world.here); }
+
 bool is_recorded(const void* comm) {
   const auto holds = [comm](const auto* graph) {
     return std::ranges::any_of(graph->nodes, [comm](const auto& node) { return node->work.owner == comm; });
@@ -147,6 +161,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
     auto& world = worlds()[std::to_array(id.internal)];
     if (world == nullptr) world = std::make_shared<World>();
     ++world->here;
+    world->devices.insert(current_device());
     *comm = new ncclComm{world, rank, ranks};
     machine().library_objects.insert(*comm);
   });
@@ -156,9 +171,12 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
   return nccl_call("ncclCommGetAsyncError", [&] {
     require_comm(comm);
-    const bool in_progress = comm->world->here < comm->ranks || comm->busy > 0;
+    const bool starts = comm->world->here < comm->ranks;
+    const bool in_progress = starts || comm->busy > 0;
     if (in_progress && comm->busy > 0) --comm->busy;
-    *state = comm->world->broken ? ncclRemoteError : in_progress ? ncclInProgress : ncclSuccess;
+    const bool ill = comm->world->broken || comm->rank == machine().options.ill_rank;
+    *state = ill ? ncclRemoteError : in_progress ? ncclInProgress : ncclSuccess;
+    if (!starts && share_a_device(*comm->world)) *state = ncclInvalidUsage;
   });
 }
 
@@ -170,7 +188,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-  return nccl_call("ncclCommDestroy", [&] {
+  return nccl_end("ncclCommDestroy", [&] {
     require_comm(comm);
     if (is_recorded(comm)) refuse(ncclInvalidUsage, "a graph that holds the communicator's work must go first");
     machine().library_objects.erase(comm);
@@ -180,7 +198,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 
 // As NCCL does, the call waits until all graphs with the communicator's work are gone; but not for ever.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  return nccl_call("ncclCommAbort", [&] {
+  return nccl_end("ncclCommAbort", [&] {
     require_comm(comm);
     comm->world->broken = true;
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -196,7 +214,10 @@ const char* ncclGetErrorString(ncclResult_t result) {
   return result == ncclRemoteError ? "remote process exited" : "another error of NCCL";
 }
 
-const char* ncclGetLastError(ncclComm_t) { return machine().complaint.c_str(); }
+const char* ncclGetLastError(ncclComm_t comm) {
+  const bool shared = comm != nullptr && share_a_device(*comm->world);
+  return shared ? "Duplicate GPU detected : rank 1 and rank 0" : machine().complaint.c_str();
+}
 
 ncclResult_t ncclGroupStart() {
   grouped = true;

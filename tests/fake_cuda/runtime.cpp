@@ -163,11 +163,23 @@ void Machine::drop_all() {
 
 void Machine::invalidate(Capture& capture) { capture.invalid = true; }
 
-bool Machine::fails_now(const char* name) {
+bool Machine::fails_now(const char* name, const void* from) {
   ++calls;
-  if (fail_at == 0 || calls < fail_at || (calls > fail_at && !fail_forever)) return false;
-  if (failed_call.empty()) failed_call = name;
+  const CallSite site{from, name, !captures.empty()};
+  auto known = std::ranges::find(sites, site, &std::pair<CallSite, int64_t>::first);
+  if (known == sites.end()) known = sites.insert(known, {site, 0});
+  ++known->second;
+  if (fail_at == 0 || (!failed_call.empty() && !fail_forever)) return false;
+  if (!failed_call.empty()) return true;
+  if (fail_site.from == nullptr ? calls < fail_at : fail_site != site || known->second < fail_at) return false;
+  failed_call = name;
   return true;
+}
+
+// Memory is what runs out most easily.
+cudaError_t failure_of(const std::string& call) {
+  const bool allocates = call == "cudaMalloc" || call == "cudaMallocHost";
+  return allocates && !machine().fail_forever ? cudaErrorMemoryAllocation : cudaErrorUnknown;
 }
 
 void refuse_while_capturing() {
@@ -183,10 +195,10 @@ void refuse_while_capturing() {
 
 cudaError_t set_last_error(cudaError_t error) { return last_error = error; }
 
-cudaError_t runtime_call(const char* name, WhileCapturing rule, const std::function<void()>& body) {
+cudaError_t runtime_call(const char* name, WhileCapturing rule, const std::function<void()>& body, const void* from) {
   Machine& m = machine();
   const std::lock_guard lock(m.mutex);
-  if (m.fails_now(name)) return set_last_error(cudaErrorUnknown);
+  if (m.fails_now(name, from)) return set_last_error(failure_of(name));
   if (m.broken != cudaSuccess) return set_last_error(m.broken);
   try {
     if (rule == WhileCapturing::refused) refuse_while_capturing();
@@ -203,10 +215,10 @@ cudaError_t runtime_call(const char* name, WhileCapturing rule, const std::funct
   return cudaSuccess;
 }
 
-cudaError_t ending_call(const char* name, const std::function<void()>& body) {
+cudaError_t ending_call(const char* name, const std::function<void()>& body, const void* from) {
   Machine& m = machine();
   const std::lock_guard lock(m.mutex);
-  const bool fails = m.fails_now(name);
+  const bool fails = m.fails_now(name, from);
   try {
     body();
   } catch (const Refused& refused) {
@@ -217,10 +229,10 @@ cudaError_t ending_call(const char* name, const std::function<void()>& body) {
   return m.broken != cudaSuccess ? set_last_error(m.broken) : cudaSuccess;
 }
 
-int library_call(const char* name, int broken, const std::function<void()>& body) {
+int library_call(const char* name, int broken, const std::function<void()>& body, const void* from) {
   Machine& m = machine();
   const std::lock_guard lock(m.mutex);
-  if (m.fails_now(name)) return broken;
+  if (m.fails_now(name, from)) return broken;
   if (m.broken != cudaSuccess) return broken;
   try {
     body();
@@ -237,13 +249,22 @@ void set(const Options& options) {
   machine().seed(options.seed);
 }
 
-void fail(int64_t n, bool forever) {
+void fail(int64_t n, bool forever) { fail_at({}, n, forever); }
+
+void fail_at(const CallSite& site, int64_t n, bool forever) {
   Machine& m = machine();
   const std::lock_guard lock(m.mutex);
   m.calls = 0;
+  m.sites.clear();
+  m.fail_site = site;
   m.fail_at = n;
   m.fail_forever = forever;
   m.failed_call.clear();
+}
+
+std::vector<std::pair<CallSite, int64_t>> call_sites() {
+  const std::lock_guard lock(machine().mutex);
+  return machine().sites;
 }
 
 int64_t calls() { return machine().calls; }

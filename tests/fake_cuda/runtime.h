@@ -133,11 +133,13 @@ class Machine {
   std::string complaint;
   std::map<std::string, size_t> executed;
 
-  // What fail() has planted.
+  // What fail() has planted, and what has been counted since: in all, and of each site.
   int64_t calls = 0, fail_at = 0;
+  CallSite fail_site;  // whose calls are counted to fail_at
   bool fail_forever = false;
   std::string failed_call;
-  bool fails_now(const char* name);
+  std::vector<std::pair<CallSite, int64_t>> sites;
+  bool fails_now(const char* name, const void* from);
 
  private:
   bool execute_one();  // unless nothing can run
@@ -175,14 +177,17 @@ enum class WhileCapturing { allowed, refused };
 void refuse_while_capturing();
 
 // What every call of the CUDA runtime does: one at a time, it counts, may be made to fail, and remembers its error.
+// `from` is where the function that calls this one returns to, in the code that is tested.
 cudaError_t set_last_error(cudaError_t error);
-cudaError_t runtime_call(const char* name, WhileCapturing, const std::function<void()>& body);
+cudaError_t runtime_call(const char* name, WhileCapturing, const std::function<void()>& body,
+                         const void* from = __builtin_return_address(0));
 
 // A call that destroys something does so also where it is made to fail, as there is no second try.
-cudaError_t ending_call(const char* name, const std::function<void()>& body);
+cudaError_t ending_call(const char* name, const std::function<void()>& body,
+                        const void* from = __builtin_return_address(0));
 
 // The same for a library's calls, whose status is an int. `broken` is the status of a call that is made to fail.
-int library_call(const char* name, int broken, const std::function<void()>& body);
+int library_call(const char* name, int broken, const std::function<void()>& body, const void* from);
 
 template <typename Set, typename Handle>
 void require_handle(const Set& known, Handle handle, const char* what) {

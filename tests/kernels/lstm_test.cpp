@@ -124,7 +124,7 @@ LstmResult run(Backend& backend, const LstmCase& data, float start = 0, bool wan
   };
   const OnDevice dw_ih = filled(data.w_ih), dw_hh = filled(data.w_hh), db_ih = filled(data.b_ih),
                  db_hh = filled(data.b_hh);
-  const Buffer saved(backend.device(), backend.rnn_saved_bytes(data.args));
+  const Buffer saved(backend.device(), backend.rnn_saved_bytes(data.args, type));
   const View kept{saved.data(), {static_cast<int64_t>(saved.bytes() / sizeof(float))}};
   const RnnWeights w{w_ih, w_hh, b_ih, b_hh};
   backend.rnn_forward(data.args, x, w, {h, c}, y, kept);

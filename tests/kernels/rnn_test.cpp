@@ -109,7 +109,7 @@ RnnResult run(Backend& backend, const RnnCase& data, float start) {
   for (const auto& values : data.in) in.emplace_back(backend, values);
   for (const auto& values : data.in) d.emplace_back(backend, std::vector<float>(values.size(), start));
   const OnDevice y(backend, std::vector<float>(data.dy.size(), NAN)), dy(backend, data.dy);
-  const Buffer saved(backend.device(), backend.rnn_saved_bytes(data.args));
+  const Buffer saved(backend.device(), backend.rnn_saved_bytes(data.args, DType::f32));
   const View kept{saved.data(), {static_cast<int64_t>(saved.bytes() / sizeof(float))}};
   RnnWeights w{in[kWih], in[kWhh], {}, {}};
   RnnGradients dw{d[kWih], d[kWhh], {}, {}};

@@ -65,7 +65,7 @@ class LayerRun {
       for (const auto& b : o.buffers_) buffers.emplace_back(o.backend_, b);
       for (const auto& s : o.state_) state.emplace_back(o.backend_, s);
       y.emplace(o.backend_, std::vector<float>(static_cast<size_t>(o.out_.numel()), NAN));
-      saved = Buffer(o.backend_.device(), o.run.training ? o.layer_.saved_bytes(o.backend_, o.in_) : 0);
+      saved = Buffer(o.backend_.device(), o.run.training ? o.layer_.saved_bytes(o.backend_, o.in_, DType::f32) : 0);
     }
 
     std::vector<float> forward() {

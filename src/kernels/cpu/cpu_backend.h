@@ -36,7 +36,7 @@ class CpuBackend : public Backend {
   void linear_forward(const LinearArgs&, ConstView x, ConstView w, ConstView b, View y) override;
   void linear_backward(const LinearArgs&, ConstView x, ConstView w, ConstView dy, View dx, View dw, View db) override;
 
-  size_t rnn_saved_bytes(const RnnArgs&) override;
+  size_t rnn_saved_bytes(const RnnArgs&, DType activations) override;
   void rnn_forward(const RnnArgs&, ConstView x, const RnnWeights&, const RnnState&, View y, View saved) override;
   void rnn_backward(const RnnArgs&, ConstView x, const RnnWeights&, ConstView y, View saved, ConstView dy, View dx,
                     const RnnGradients&) override;

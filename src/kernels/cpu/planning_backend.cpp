@@ -12,7 +12,9 @@ class PlanningBackend final : public CpuBackend {
   bool supports(DType activations) const override { return of_->supports(activations); }
   size_t batch_norm_saved_bytes(const BatchNormArgs& args) override { return of_->batch_norm_saved_bytes(args); }
   size_t pool_saved_bytes(const PoolArgs& args) override { return of_->pool_saved_bytes(args); }
-  size_t rnn_saved_bytes(const RnnArgs& args) override { return of_->rnn_saved_bytes(args); }
+  size_t rnn_saved_bytes(const RnnArgs& args, DType activations) override {
+    return of_->rnn_saved_bytes(args, activations);
+  }
 
  private:
   std::unique_ptr<Backend> of_;

@@ -101,7 +101,7 @@ struct RecurrentGradients {
 
 }  // namespace
 
-size_t CpuBackend::rnn_saved_bytes(const RnnArgs& args) { return Saved(args, true, Pieces(nullptr)).bytes; }
+size_t CpuBackend::rnn_saved_bytes(const RnnArgs& args, DType) { return Saved(args, true, Pieces(nullptr)).bytes; }
 
 void CpuBackend::rnn_forward(const RnnArgs& a, ConstView x, const RnnWeights& w, const RnnState& state, View y,
                              View saved) {

@@ -13,8 +13,8 @@ class ConvCache;   // conv_cache.h
 class Graphs;      // graphs.h
 class Queue;       // queue.h
 class DgcScratch;  // dgc_memory.h
+class Libraries;   // libraries.h
 class RnnCache;    // rnn_cache.h
-struct Libraries;  // libraries.h
 }  // namespace cuda
 
 // The backend of one GPU: cuDNN for convolutions and recurrent layers, cuBLAS for matrix products, our own kernels for
@@ -44,7 +44,7 @@ class CudaBackend final : public Backend {
   void linear_forward(const LinearArgs&, ConstView x, ConstView w, ConstView b, View y) override;
   void linear_backward(const LinearArgs&, ConstView x, ConstView w, ConstView dy, View dx, View dw, View db) override;
 
-  size_t rnn_saved_bytes(const RnnArgs&) override;
+  size_t rnn_saved_bytes(const RnnArgs&, DType activations) override;
   void rnn_forward(const RnnArgs&, ConstView x, const RnnWeights&, const RnnState&, View y, View saved) override;
   void rnn_backward(const RnnArgs&, ConstView x, const RnnWeights&, ConstView y, View saved, ConstView dy, View dx,
                     const RnnGradients&) override;

@@ -39,8 +39,9 @@ void launch_with(const Launch& how, cudaLaunchAttribute* attribute, void (*kerne
   config.stream = how.stream;
   config.attrs = attribute;
   config.numAttrs = attribute != nullptr ? 1 : 0;
+  // The call returns all that is wrong with the launch. cudaGetLastError() would also return what an earlier call that
+  // nobody checked has left behind, such as one of a destructor, and this kernel would be blamed.
   check(cudaLaunchKernelEx(&config, kernel, static_cast<Args&&>(args)...), how.name);
-  check(cudaGetLastError(), how.name);
 }
 
 // Queues kernel<<<grid, block, shared, stream>>>(args...). Throws InternalError, which names the kernel.

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <limits>
 #include <mutex>
+#include <utility>
 
 #include "tensor/errors.h"
 
@@ -34,31 +35,32 @@ void check(cublasStatus_t status, const char* call) {
   throw InternalError(fmt::format("cuBLAS: {}: {}", call, cublasGetStatusString(status)));
 }
 
-Libraries::~Libraries() {
-  if (dnn_ != nullptr) cudnnDestroy(dnn_);
-  if (blas_ != nullptr) cublasDestroy(blas_);
-}
-
 cudnnHandle_t Libraries::dnn() {
   if (dnn_ == nullptr) {
     ask_for_same_bits();
-    check(cudnnCreate(&dnn_), "cudnnCreate");
-    check(cudnnSetStream(dnn_, device_->stream()), "cudnnSetStream");
+    cudnnHandle_t handle = nullptr;
+    check(cudnnCreate(&handle), "cudnnCreate");
+    decltype(dnn_) made(handle);
+    check(cudnnSetStream(handle, device_->stream()), "cudnnSetStream");
+    dnn_ = std::move(made);
   }
-  return dnn_;
+  return dnn_.get();
 }
 
 cublasHandle_t Libraries::blas() {
   if (blas_ == nullptr) {
-    check(cublasCreate(&blas_), "cublasCreate");
-    check(cublasSetStream(blas_, device_->stream()), "cublasSetStream");
+    cublasHandle_t handle = nullptr;
+    check(cublasCreate(&handle), "cublasCreate");
+    decltype(blas_) made(handle);
+    check(cublasSetStream(handle, device_->stream()), "cublasSetStream");
     blas_workspace_ = Buffer(device_, kBlasWorkspace, MemoryUse::scratch);
-    check(cublasSetWorkspace(blas_, blas_workspace_.data(), kBlasWorkspace), "cublasSetWorkspace");
+    check(cublasSetWorkspace(handle, blas_workspace_.data(), kBlasWorkspace), "cublasSetWorkspace");
     // 16-bit products are summed in fp32 throughout, also where the sums of several blocks are joined.
     const auto mode = static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
-    check(cublasSetMathMode(blas_, mode), "cublasSetMathMode");
+    check(cublasSetMathMode(handle, mode), "cublasSetMathMode");
+    blas_ = std::move(made);
   }
-  return blas_;
+  return blas_.get();
 }
 
 int to_int(int64_t size) {

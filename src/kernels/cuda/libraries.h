@@ -40,21 +40,24 @@ using RnnDataDescriptor =
 
 // cuDNN and cuBLAS on the device's stream. Each library is set up when it is first used, because that takes a good part
 // of a second, and memory.
-struct Libraries {
+class Libraries {
  public:
   explicit Libraries(std::shared_ptr<CudaDevice> device) : device_(std::move(device)) {}
-  ~Libraries();
-  Libraries(const Libraries&) = delete;
-  Libraries& operator=(const Libraries&) = delete;
 
+  // Where the set-up fails half way, nothing of it is kept, and the next call begins anew.
   cudnnHandle_t dnn();
   cublasHandle_t blas();
 
  private:
+  struct Destroy {
+    void operator()(cudnnHandle_t handle) const { cudnnDestroy(handle); }
+    void operator()(cublasHandle_t handle) const { cublasDestroy(handle); }
+  };
+
   std::shared_ptr<CudaDevice> device_;
-  cudnnHandle_t dnn_ = nullptr;
-  cublasHandle_t blas_ = nullptr;
   Buffer blas_workspace_;
+  std::unique_ptr<cudnnContext, Destroy> dnn_;
+  std::unique_ptr<cublasContext, Destroy> blas_;
 };
 
 // A size as the libraries take it. Throws InternalError where it does not fit.

@@ -4,8 +4,6 @@
 // Elsewhere, and in 16 bits, each call copies the weights to a weight space and adds the gradients from one. Our state
 // is fp32 and cuDNN's is of the activations' type. The conversion loses nothing, because the numbers come from cuDNN in
 // that type.
-#include <algorithm>
-
 #include "kernels/cuda/cuda_backend.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/rnn_cache.h"
@@ -59,13 +57,8 @@ void copy_weights(Backend& backend, const PreparedRnn& rnn, const RnnPointers& f
 
 }  // namespace
 
-// An executor asks before the type of the activations is known, so the size is enough for any type.
-size_t CudaBackend::rnn_saved_bytes(const RnnArgs& args) {
-  size_t most = 0;
-  for (const DType type : {DType::f32, DType::f16}) {
-    most = std::max(most, saved_bytes(rnns_->get(libraries_->dnn(), {args, type}), args, type));
-  }
-  return most;
+size_t CudaBackend::rnn_saved_bytes(const RnnArgs& args, DType type) {
+  return saved_bytes(rnns_->get(libraries_->dnn(), {args, type}), args, type);
 }
 
 void CudaBackend::rnn_forward(const RnnArgs& a, ConstView x, const RnnWeights& w, const RnnState& state, View y,

@@ -22,6 +22,19 @@ cudnnRNNMode_t cell_mode(RnnCell cell) {
   throw InternalError("an unknown cell");
 }
 
+// Earlier versions have recurrent layers in fp32 and fp16 only.
+constexpr size_t kFirstWithBf16 = 91300;  // as cudnnGetVersion() counts
+
+void require_type(DType type) {
+  const size_t version = cudnnGetVersion();
+  if (type != DType::bf16 || version >= kFirstWithBf16) return;
+  throw_user_error(
+      "precision: bf16 needs cuDNN 9.13 or newer for recurrent layers, and this is cuDNN {}.{}.{}; install a newer "
+      "one, "
+      "or set precision to \"fp16\", \"tf32\" or \"fp32\"",
+      version / 10000, version / 100 % 100, version % 100);
+}
+
 int64_t numel(cudnnTensorDescriptor_t tensor) {
   cudnnDataType_t type;
   int rank = 0, sizes[3] = {}, strides[3] = {};
@@ -35,6 +48,7 @@ int64_t numel(cudnnTensorDescriptor_t tensor) {
 
 PreparedRnn::PreparedRnn(cudnnHandle_t dnn, const std::shared_ptr<Device>& device, const RnnKey& key, Fp32Math math)
     : lengths(device, static_cast<size_t>(key.args.batch) * sizeof(int32_t)), type_(key.type) {
+  require_type(key.type);
   describe(dnn, key, math);
   check(cudnnGetRNNWeightSpaceSize(dnn, rnn, &weight_bytes), "cudnnGetRNNWeightSpaceSize");
   check(cudnnGetRNNTempSpaceSizes(dnn, rnn, CUDNN_FWD_MODE_TRAINING, x, &training_bytes, &reserve_bytes),
