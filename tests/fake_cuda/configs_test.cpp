@@ -1,0 +1,161 @@
+// Every config that is shipped trains on the fake GPU, with its network made small and its data tiny, and ends in the
+// CPU's weights but for rounding. Of each model a run is resumed, evaluated and used on the GPU.
+#include <paths.h>
+
+#include <algorithm>
+#include <catch.hpp>
+#include <filesystem>
+
+#include "tests/fake_cuda/support.h"
+#include "tests/fake_cuda/weights.h"
+#include "tests/support/rank_steps.h"
+#include "tests/support/tiny.h"
+#include "tests/support/tiny_speech.h"
+#include "tests/support/tiny_text.h"
+#include "tools/evaluate.h"
+#include "tools/generate.h"
+#include "tools/transcribe.h"
+#include "train/trainer.h"
+
+using namespace dgc;
+using namespace dgc::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kTinyImages =
+    R"(data={"type": "synthetic", "height": 8, "width": 8, "channels": 3, "classes": 10, "train_samples": 32,
+             "test_samples": 4})";
+
+// An AlexNet has 61 million parameters whatever its images are, so layers of its kinds stand for it.
+const std::string kLikeAlexNet =
+    R"(model={"type": "layers", "layers": [
+        {"type": "conv2d", "out": 8, "kernel": 5, "stride": 2, "pad": 2}, {"type": "relu"}, {"type": "lrn"},
+        {"type": "max_pool", "kernel": 3, "stride": 2},
+        {"type": "conv2d", "out": 8, "kernel": 3, "pad": 1, "groups": 2}, {"type": "relu"}, {"type": "flatten"},
+        {"type": "dropout", "p": 0.5}, {"type": "linear", "out": 10}]})";
+
+// What makes a config small. The rest of it stays: optimizer, schedule, exchange, the kind of network and of cell.
+std::vector<std::string> made_small(const Config& config, const TinyText& text, const TinySpeech& speech) {
+  std::vector<std::string> all = {
+      "training.batch_per_worker=1", "training.eval_batch=4", "training.max_steps=4", "workers_per_rank=1", "ranks=1",
+      "exchange.communicator=auto"};
+  const std::string& type = config.model.type;
+  if (type == "lstm_lm") {
+    for (const std::string name : {"train", "valid", "test"}) {
+      all.push_back(fmt::format("data.{}={}", name, text.path(name + ".txt").string()));
+    }
+    all.insert(all.end(), {"data.bptt=3", "data.eval_streams=3", "model.hidden=6", "model.vocabulary=0"});
+  } else if (type == "deep_speech") {
+    all.push_back(fmt::format(R"(data={{"type": "speech_manifest", "path": "{}", "sample_rate": 4000,
+                                        "alphabet": "AB ", "max_seconds": 2}})",
+                              speech.path("").string()));
+    all.insert(all.end(), {"model.hidden=6", "model.layers=1",
+                           R"(model.convolutions={"channels": [4], "kernel_frames": [3], "kernel_frequencies": [9],
+                                                  "stride_frames": [2], "stride_frequencies": [4]})"});
+  } else {
+    all.push_back(kTinyImages);
+    if (type == "resnet") all.push_back(R"(model={"type": "resnet", "depth": 8, "width": 4, "classes": 10})");
+    if (type == "alexnet") all.push_back(kLikeAlexNet);
+  }
+  return all;
+}
+
+std::vector<float> weights_after(const Config& config, int steps) {
+  std::vector<float> values;
+  on_ranks_of(config, [&](Rank& rank, Communicator&) {
+    for (int i = 0; i < steps; ++i) {
+      rank.train_step();
+      while (rank.next_metrics()) {
+      }
+    }
+    rank.finish_steps();
+    while (rank.next_metrics()) {
+    }
+    values = weights_of(rank);
+  });
+  return values;
+}
+
+std::vector<std::string> with(std::vector<std::string> overrides, const std::vector<std::string>& more) {
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  return overrides;
+}
+
+}  // namespace
+
+TEST_CASE("every shipped config, made small, trains on the GPU to the CPU's weights but for rounding") {
+  const Gpu gpu;
+  const TinyText text;
+  const TinySpeech speech;
+  std::vector<std::string> paths;
+  for (const auto& entry : fs::recursive_directory_iterator(DGC_SOURCE_DIR "/configs")) {
+    if (entry.path().extension() == ".json") paths.push_back(entry.path().string());
+  }
+  std::ranges::sort(paths);
+  CHECK(paths.size() > 30);
+  for (const std::string& path : paths) {
+    CAPTURE(path);
+    const std::vector<std::string> small = made_small(load_config(path), text, speech);
+    constexpr int kSteps = 3;  // the third is recorded, where the sparsity stays the same
+    const auto on_gpu = weights_after(load_config(path, with(small, {"device=cuda:0"})), kSteps);
+    const auto on_cpu = weights_after(load_config(path, with(small, {"device=cpu"})), kSteps);
+    CHECK(apart(on_gpu, on_cpu) < 2e-3);  // one config sends values in fp16
+  }
+}
+
+TEST_CASE("every way of exchange trains on the GPU to the CPU's weights but for rounding") {
+  const Gpu gpu;
+  const std::string exchange =
+      GENERATE(R"({"workers_per_group": 2})", R"({"transport": "dense"})", R"({"transport": "sparse"})",
+               R"({"algorithm": "split_reduce"})", R"({"overlap": "on", "bucket_mb": 0.001})",
+               R"({"wire": {"values": "fp16", "indices": "rice"}, "small_tensors": "sparse"})",
+               R"({"wire": {"values": "int8", "indices": "run16"}, "small_tensors": "dense_fp16"})");
+  const auto make = [&](const std::string& device) {
+    return tiny_config({R"(optimizer={"type": "dgc", "momentum": 0.9, "sparsity": 0.9, "warmup": {"epochs": 0}})",
+                        "workers_per_rank=4", "device=" + device, "exchange=" + exchange});
+  };
+  CAPTURE(exchange);
+  CHECK(apart(weights_after(make("cuda:0"), 4), weights_after(make("cpu"), 4)) < 2e-3);
+}
+
+TEST_CASE("a run that is trained on the GPU is resumed and evaluated there, and its model generates and transcribes") {
+  const Gpu gpu;
+  const TempRun folder;
+  const TinyText text;
+  const TinySpeech speech;
+  const std::string kind = GENERATE("images", "text", "speech");
+  CAPTURE(kind);
+  const auto make = [&](const std::string& steps) {
+    const std::vector<std::string> all = {"device=cuda:0", "workers_per_rank=2", "training.max_steps=" + steps};
+    return kind == "images" ? tiny_config(all) : kind == "text" ? text.config(all) : speech.config(all);
+  };
+  const fs::path whole = folder.path() / "whole", parts = folder.path() / "parts";
+  train(make("4"), {whole});
+  train(make("2"), {parts});
+  train(make("4"), {.out = parts, .resume = true});
+  CHECK(final_hash(parts) == final_hash(whole));
+
+  const std::vector<std::string> on_gpu = {"device=cuda:0"}, on_cpu = {"device=cpu"};
+  CHECK(evaluate_run(whole, {on_gpu}).metrics.steering_loss() ==
+        Approx(evaluate_run(whole, {on_cpu}).metrics.steering_loss()));
+  if (kind == "text") {
+    const auto words = [&](const std::vector<std::string>& overrides) {
+      std::vector<std::string> said;
+      generate(whole, {.overrides = overrides, .prompt = "w1 w2", .words = 12},
+               [&](std::string_view word) { said.emplace_back(word); });
+      return said;
+    };
+    CHECK(words(on_gpu) == words(on_cpu));
+  }
+  if (kind == "speech") {
+    const auto texts = [&](const std::vector<std::string>& overrides) {
+      std::vector<std::string> said;
+      transcribe(whole, {speech.path("26.wav").string()}, {.overrides = overrides},
+                 [&](const std::string&, const std::string& one) { said.push_back(one); });
+      return said;
+    };
+    CHECK(texts(on_gpu) == texts(on_cpu));
+  }
+}
