@@ -45,6 +45,13 @@ file(GLOB fake_tests CONFIGURE_DEPENDS ${fake_folder}/*_test.cpp)
 add_executable(test_cuda ${fake_tests} $<TARGET_OBJECTS:dgc_fake_cuda>)
 target_include_directories(test_cuda SYSTEM PRIVATE ${fake_cuda_headers})
 dgc_fake_cuda_program(test_cuda dgc_tools)
+# What listens in a profiler's place. It is loaded into a program that may be sanitized.
+add_library(nvtx_ranges MODULE ${fake_folder}/nvtx/ranges.cpp)
+target_include_directories(nvtx_ranges SYSTEM PRIVATE ${fake_cuda_headers})
+add_dependencies(test_cuda nvtx_ranges)
+set_source_files_properties(${fake_folder}/ranges_test.cpp PROPERTIES
+                            COMPILE_DEFINITIONS DGC_NVTX_RANGES="$<TARGET_FILE:nvtx_ranges>"
+                            SKIP_UNITY_BUILD_INCLUSION ON)
 target_precompile_headers(test_cuda REUSE_FROM test_tensor)
 # With sanitizers the trainings would take minutes.
 set(but_trainings)
