@@ -48,7 +48,9 @@ void check_complaint(const std::string& call, const Complaint& said) {
   CHECK((users || said.text.starts_with("internal error: CUDA: ") || said.text.starts_with("internal error: cu")));
 }
 
-constexpr size_t kBrokenOneIn = 5;
+constexpr size_t kBrokenOneIn = 10;
+
+const fake_cuda::Options kSmallGpus{.devices = 2, .multiprocessors = 1};  // fewer blocks take less time
 
 struct Fault {
   fake_cuda::CallSite site;
@@ -58,7 +60,7 @@ struct Fault {
 
 // The faults to try, from a run in which nothing fails.
 std::vector<Fault> faults(const std::function<void()>& run) {
-  fake_cuda::set({.devices = 2});
+  fake_cuda::set(kSmallGpus);
   fake_cuda::fail(0);
   run();
   std::vector<Fault> all;
@@ -73,7 +75,7 @@ std::vector<Fault> faults(const std::function<void()>& run) {
 // Lets a fault happen in `run`, which returns what it told.
 template <typename Run>
 auto with_fault(const Fault& fault, bool& happened, const Run& run) {
-  fake_cuda::set({.devices = 2});
+  fake_cuda::set(kSmallGpus);
   fake_cuda::fail_at(fault.site, fault.number, fault.forever);
   const auto told = run();
   happened = !fake_cuda::failed_call().empty();  // how often a result is asked for depends on the time
@@ -83,8 +85,9 @@ auto with_fault(const Fault& fault, bool& happened, const Run& run) {
 }
 
 // Four steps, of which the third is recorded, with a checkpoint in the middle and an evaluation at the end.
-const std::vector<std::string> kShort = {"device=cuda:0", "workers_per_rank=1", "training.max_steps=4",
-                                         "checkpoint.every_steps=2", "checkpoint.keep=1"};
+const std::vector<std::string> kShort = {
+    "device=cuda:0",          "workers_per_rank=1",       "training.max_steps=4", "training.batch_per_worker=1",
+    "training.eval_batch=30", "checkpoint.every_steps=2", "checkpoint.keep=1"};
 
 std::vector<std::string> short_run(const std::string& optimizer) {
   std::vector<std::string> all = kShort;
@@ -94,7 +97,7 @@ std::vector<std::string> short_run(const std::string& optimizer) {
 
 // Leaves out the places in `tried`, and adds its own to them.
 void check_faults(const Config& config, std::vector<fake_cuda::CallSite>& tried) {
-  const Gpu gpu({.devices = 2});
+  const Gpu gpu(kSmallGpus);
   std::string hash;
   const std::vector<Fault> all = faults([&] {
     const TempRun folder;
@@ -138,7 +141,7 @@ TEST_CASE("each call of CUDA in a training may fail: one sentence, the right exi
 }
 
 TEST_CASE("a rank that fails in any call of a training ends all ranks that NCCL connects, each in one sentence") {
-  const Gpu gpu({.devices = 2});
+  const Gpu gpu(kSmallGpus);
   const Config written = tiny_config({kShortDgc, "device=cuda:0", "workers_per_rank=1", "exchange.overlap=\"on\""});
   const Datasets sets = open_sets(written);
   Config config = task_of(written).completed(written, sets);
