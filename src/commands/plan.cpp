@@ -68,7 +68,7 @@ void print_phases(const std::vector<PlanPhase>& phases, const Plan& plan, const 
     fmt::print("  {:<16} {:>10} {:>9.3f} {:>8.1f}x  {}\n", fmt::format("{:.6g} %", 100 * phase.sparsity),
                phase.sent_bytes, mib(phase.sent_bytes),
                static_cast<double>(plan.total.dense_bytes()) / static_cast<double>(phase.sent_bytes),
-               travel_name(phase.transport, phase.split));
+               travel_name(phase.travel));
   }
 }
 
@@ -111,7 +111,7 @@ void print_projection(const Config& config, const std::string& wire, const std::
     for (const Projected& p : {row.dense, row.half, row.dgc}) {
       fmt::print(" {:>11.2f} {:>8.1f}x", 1e3 * p.seconds, p.speed_up);
     }
-    fmt::print("  {}\n", travel_name(row.transport, row.split));
+    fmt::print("  {}\n", travel_name(row.travel));
   }
 }
 

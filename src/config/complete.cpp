@@ -104,12 +104,13 @@ void check_exchange(const Config& c, const Origin& origin) {
                   "\"fp16\" is for optimizer.type \"sgd\"; with \"dgc\" use exchange.wire.values \"fp16\", and "
                   "exchange.small_tensors \"dense_fp16\" for 1-D tensors");
   }
-  if (c.optimizer.dgc.algorithm == ExchangeAlgorithm::split_reduce && c.optimizer.type == OptimizerType::sgd) {
+  const ExchangeAlgorithm algorithm = c.optimizer.dgc.algorithm;
+  if (algorithm != ExchangeAlgorithm::all_gather && c.optimizer.type == OptimizerType::sgd) {
     origin.refuse("exchange.algorithm",
-                  "\"split_reduce\" is for messages, and optimizer.type \"sgd\" sends none; "
-                  "leave it out");
+                  fmt::format("\"{}\" is for messages, and optimizer.type \"sgd\" sends none; leave it out",
+                              kExchangeAlgorithmNames[static_cast<size_t>(algorithm)]));
   }
-  if (c.optimizer.dgc.algorithm == ExchangeAlgorithm::split_reduce && c.optimizer.dgc.wire != kCanonicalWire) {
+  if (algorithm == ExchangeAlgorithm::split_reduce && c.optimizer.dgc.wire != kCanonicalWire) {
     origin.refuse("exchange.wire",
                   "\"split_reduce\" sends \"fp32\" values with its own indices; leave it out, or set "
                   "exchange.algorithm to \"all_gather\"");
@@ -133,7 +134,7 @@ void check_overlap(const Config& c, const Origin& origin) {
   if (c.optimizer.dgc.transport == Transport::dense) {
     origin.refuse(key, "\"on\" is for messages, and exchange.transport is \"dense\"; use \"auto\"");
   }
-  if (c.optimizer.dgc.algorithm == ExchangeAlgorithm::split_reduce) {
+  if (c.optimizer.dgc.algorithm != ExchangeAlgorithm::all_gather) {
     origin.refuse(key, "\"on\" is for exchange.algorithm \"all_gather\"; use \"auto\"");
   }
   if (c.exchange.workers_per_group > 1) {

@@ -39,8 +39,7 @@ struct ExchangeTime {
 struct StepBytes {
   int64_t sent = 0;   // a worker's whole message and its part of the dense tensors
   int64_t dense = 0;  // what a dense fp32 exchange sends: 4 bytes per parameter
-  Transport transport = Transport::dense;
-  bool split = false;    // whether a sparse exchange is split and reduced
+  Travel travel = Travel::dense;
   int64_t in_group = 0;  // what each worker sends for the sum of its group, not counted in `sent`; 0: no groups
 };
 

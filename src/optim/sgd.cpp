@@ -53,7 +53,7 @@ class Sgd final : public Optimizer {
 
   StepBytes bytes() const override {
     const int64_t dense = context_.layout.parameters() * int64_t{sizeof(float)};
-    return {half_ ? dense / 2 : dense, dense, Transport::dense};
+    return {half_ ? dense / 2 : dense, dense, Travel::dense};
   }
 
   std::vector<NamedState> state() const override {

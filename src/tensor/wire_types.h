@@ -41,9 +41,11 @@ inline constexpr std::array<std::string_view, 3> kTransportNames = {"auto", "spa
 enum class ExchangeAlgorithm { all_gather, split_reduce };
 inline constexpr std::array<std::string_view, 2> kExchangeAlgorithmNames = {"all_gather", "split_reduce"};
 
-// Names the way of one step's compressed gradients: "sparse", "dense" or "split_reduce".
-constexpr std::string_view travel_name(Transport transport, bool is_split) {
-  return is_split ? kExchangeAlgorithmNames[1] : kTransportNames[static_cast<size_t>(transport)];
+// The way that one step's compressed gradients go, as the transport and the algorithm together decide it, and its name
+// in metrics and plans.
+enum class Travel { sparse, dense, split_reduce };
+constexpr std::string_view travel_name(Travel travel) {
+  return std::array<std::string_view, 3>{"sparse", "dense", "split_reduce"}[static_cast<size_t>(travel)];
 }
 
 // How the small tensors of ParamLayout travel (biases, and scale and shift of BatchNorm). dense: as fp32. dense_fp16:

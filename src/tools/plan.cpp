@@ -159,7 +159,7 @@ std::vector<PlanPhase> plan_phases(const Config& config, int64_t workers) {
   const ParamLayout params(make_network(config.model, task_of(config).sample(config, Split::train)).params());
   std::vector<PlanPhase> phases;
   for (const DgcLayout& layout : run_layouts(config, params, workers)) {
-    phases.push_back({layout.sparsity, layout.transport, layout.split.has_value(), layout.sent_bytes()});
+    phases.push_back({layout.sparsity, layout.travel, layout.sent_bytes()});
   }
   return phases;
 }

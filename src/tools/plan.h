@@ -31,9 +31,8 @@ struct PlanFormat {
 // What each worker sends at one sparsity of a run.
 struct PlanPhase {
   double sparsity = 0;
-  Transport transport = Transport::sparse;  // how the compressed tensors travel
-  bool split = false;                       // sparse, but split and reduced
-  int64_t sent_bytes = 0;                   // bytes that each worker sends per step
+  Travel travel = Travel::sparse;  // how the compressed tensors travel
+  int64_t sent_bytes = 0;          // bytes that each worker sends per step
 };
 
 // Bytes of one rank, as its device allocates them: the uses of MemoryUse, each the most at one time, and scratch.

@@ -24,8 +24,7 @@ Traffic small_traffic(const DgcLayout& layout, SmallTensors small, int64_t worke
 
 // Traffic of the compressed tensors between `workers` workers, or groups of workers.
 Traffic compressed_traffic(const DgcLayout& layout, int64_t workers) {
-  if (layout.transport == Transport::dense)
-    return sum_traffic(workers, 4 * static_cast<double>(layout.compressed_numel));
+  if (layout.travel == Travel::dense) return sum_traffic(workers, 4 * static_cast<double>(layout.compressed_numel));
   if (!layout.split) return gather_traffic(workers, static_cast<double>(layout.wire.message_bytes()));
   return {static_cast<double>(layout.split->received_bytes()), 2 * static_cast<double>(workers - 1)};
 }
@@ -39,8 +38,7 @@ StepTraffic traffic_of(const ParamLayout& params, const Config& config, int64_t 
           .half = shares + sum_traffic(workers, 2 * numel),
           .dgc = shares + compressed_traffic(layout, groups) +
                  small_traffic(layout, config.optimizer.dgc.small_tensors, groups),
-          .transport = layout.transport,
-          .split = layout.split.has_value()};
+          .travel = layout.travel};
 }
 
 ParamLayout params_of(const Config& config) {
@@ -81,8 +79,7 @@ std::vector<ProjectionRow> project(const Config& config, const std::vector<int64
                     .dense = projected(traffic.dense),
                     .half = projected(traffic.half),
                     .dgc = projected(traffic.dgc),
-                    .transport = traffic.transport,
-                    .split = traffic.split});
+                    .travel = traffic.travel});
   }
   return rows;
 }

@@ -32,8 +32,7 @@ Traffic sum_traffic(int64_t workers, double bytes);
 // warm-up.
 struct StepTraffic {
   Traffic dense, half, dgc;
-  Transport transport = Transport::sparse;  // how dgc's compressed tensors travel
-  bool split = false;                       // sparse, but split and reduced
+  Travel travel = Travel::sparse;  // how dgc's compressed tensors travel
 };
 StepTraffic step_traffic(const Config&, int64_t workers);
 
@@ -45,8 +44,7 @@ struct Projected {
 struct ProjectionRow {
   int64_t workers = 0;
   Projected dense, half, dgc;
-  Transport transport = Transport::sparse;
-  bool split = false;
+  Travel travel = Travel::sparse;
 };
 
 // Rows for 2, 4, ... 1024 workers, as far as they form whole groups, and for the requested numbers of workers, without

@@ -91,7 +91,7 @@ void Rank::train_step() {
   metrics.step = step_;
   metrics.epoch = epoch();
   const StepBytes bytes = memory_.optimizer->bytes();
-  metrics.transport = travel_name(bytes.transport, bytes.split);
+  metrics.transport = travel_name(bytes.travel);
   metrics.sent_bytes = bytes.sent;
   metrics.dense_bytes = bytes.dense;
   metrics.group_bytes = bytes.in_group;

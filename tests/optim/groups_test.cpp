@@ -105,7 +105,7 @@ TEST_CASE("a step tells what travels between groups and what inside of them", "[
     CHECK(report.bytes.in_group == 4 * 1556);
     CHECK(report.bytes.dense == 4 * 1556);
     // Two groups gain nothing from a dense sum, eight workers would (transport_test.cpp).
-    CHECK((report.bytes.transport == Transport::sparse));
+    CHECK((report.bytes.travel == Travel::sparse));
     CHECK(report.bytes.sent == (step % 2 == 0 ? 2336 : 256) + 4 * 38);
   };
   run_cluster(options);

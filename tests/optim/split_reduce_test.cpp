@@ -134,7 +134,7 @@ TEST_CASE("a split does what its definition says, bit for bit, and keeps what it
   ClusterOptions options = on(backend, split_cluster(dgc, spread));
   Plainly plainly(spread.ranks * spread.local_workers, masking);
   options.after = [&](int rank, uint64_t step, Optimizer& optimizer, const Arena& weights, const StepReport& report) {
-    CHECK(report.bytes.split);
+    CHECK((report.bytes.travel == Travel::split_reduce));
     if (rank != 0) return;
     plainly.step(step, options.sparsity(step), options.lr);
     check_compressed(to_vector(weights), plainly.w);
@@ -213,11 +213,10 @@ TEST_CASE("auto compares a split with a dense sum, and goes back and forth betwe
   ClusterOptions options = split_cluster(dgc, {2, 4});
   options.sparsity = [](uint64_t step) { return step % 2 == 0 ? 0.5 : 0.98; };
   options.after = [&](int, uint64_t step, Optimizer&, const Arena&, const StepReport& report) {
-    CHECK((report.bytes.transport == (step % 2 == 0 ? Transport::dense : Transport::sparse)));
-    CHECK(report.bytes.split == (step % 2 != 0));
+    CHECK((report.bytes.travel == (step % 2 == 0 ? Travel::dense : Travel::split_reduce)));
     // 31 entries of 1518, from 8 workers: rows of 2 * 7 words in a cache line, and 3 sums in 48 + 4 + 6 + 12 bytes and
     // padding. 38 parameters travel dense.
-    if (report.bytes.split) CHECK(report.bytes.sent == 8 * 64 + 80 + 4 * 38);
+    if (step % 2 != 0) CHECK(report.bytes.sent == 8 * 64 + 80 + 4 * 38);
   };
   const auto truth = run_cluster(options);
   const auto sparsity = options.sparsity;
@@ -278,18 +277,18 @@ TEST_CASE("after a flush and a skipped step a split goes on, and nothing has sta
   };
   for (uint64_t step = 0; step < 3; ++step) {
     fill(step);
-    CHECK(stepper.step(step, 0.1f, 0.98).bytes.split);
+    CHECK((stepper.step(step, 0.1f, 0.98).bytes.travel == Travel::split_reduce));
   }
   const auto before = everything();
   fill(3);
   second.data()[0] = NAN;
   CHECK(stepper.step(3, 0.1f, 0.98).skipped);
   CHECK((everything() == before));
-  CHECK_FALSE(stepper.flush(4, 0.1f).bytes.split);
+  CHECK((stepper.flush(4, 0.1f).bytes.travel == Travel::sparse));
   for (const NamedState& state : optimizer->state()) {
     if (state.name != "v") continue;
     for (int64_t e = 0; e < small_layout().small_offset(); ++e) REQUIRE(state.arena->data()[e] == 0);
   }
   fill(5);
-  CHECK(stepper.step(5, 0.1f, 0.98).bytes.split);
+  CHECK((stepper.step(5, 0.1f, 0.98).bytes.travel == Travel::split_reduce));
 }

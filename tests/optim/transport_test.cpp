@@ -59,7 +59,7 @@ TEST_CASE("auto decides anew for each sparsity, says so, and changes no bit", "[
   options.after = [&](int, uint64_t step, Optimizer&, const Arena&, const StepReport& report) {
     // 1518 of 1556 parameters are compressed; 38 travel dense in any case.
     const bool dense = step % 3 == 0;
-    CHECK((report.bytes.transport == (dense ? Transport::dense : Transport::sparse)));
+    CHECK((report.bytes.travel == (dense ? Travel::dense : Travel::sparse)));
     CHECK(report.bytes.sent == (dense ? 4 * 1518 : 48 + 208) + 4 * 38);
     CHECK(report.bytes.dense == 4 * 1556);
   };
@@ -76,16 +76,16 @@ TEST_CASE("auto weighs all messages against a ring's 8 bytes per element", "[opt
   // 72 of 288 and 308 of 1230: 48 + (4 + 144 + 288) + (4 + 616 + 1232) = 2336 bytes; 8 x 1518 = 12144.
   const DgcLayout five = layout(Transport::automatic, 0.75, 5), six = layout(Transport::automatic, 0.75, 6);
   CHECK(five.wire.message_bytes() == 2336);
-  CHECK((five.transport == Transport::sparse && six.transport == Transport::dense));
+  CHECK((five.travel == Travel::sparse && six.travel == Travel::dense));
   CHECK((five.sent_bytes() == 2336 + 152 && six.sent_bytes() == 4 * 1518 + 152));
-  CHECK((layout(Transport::automatic, 0.98, 6).transport == Transport::sparse));
-  CHECK((layout(Transport::automatic, 0.98, 60).transport == Transport::dense));  // 256 x 60 = 15360
-  CHECK((layout(Transport::automatic, 0, 1).transport == Transport::sparse));     // nothing to gain
-  CHECK((layout(Transport::sparse, 0, 60).transport == Transport::sparse));
-  CHECK((layout(Transport::dense, 0.98, 2).transport == Transport::dense));
+  CHECK((layout(Transport::automatic, 0.98, 6).travel == Travel::sparse));
+  CHECK((layout(Transport::automatic, 0.98, 60).travel == Travel::dense));  // 256 x 60 = 15360
+  CHECK((layout(Transport::automatic, 0, 1).travel == Travel::sparse));     // nothing to gain
+  CHECK((layout(Transport::sparse, 0, 60).travel == Travel::sparse));
+  CHECK((layout(Transport::dense, 0.98, 2).travel == Travel::dense));
 
   const ParamLayout no_tensors({{"bias", {8}, {}}});
-  CHECK((make_dgc_layout(no_tensors, {.transport = Transport::dense}, 0).transport == Transport::sparse));
+  CHECK((make_dgc_layout(no_tensors, {.transport = Transport::dense}, 0).travel == Travel::sparse));
 }
 
 TEST_CASE("a flush after dense steps leaves nothing behind", "[optim]") {
@@ -101,13 +101,13 @@ TEST_CASE("a flush after dense steps leaves nothing behind", "[optim]") {
     for_elements(small_layout(), [&](int64_t e) { gradient.data()[e] = gradient_at(0, step, e, 0); });
     stepper.step(step, 0.1f, 0.98);
   }
-  CHECK((stepper.flush(3, 0.1f).bytes.transport == Transport::sparse));
+  CHECK((stepper.flush(3, 0.1f).bytes.travel == Travel::sparse));
   for (const NamedState& state : optimizer->state()) {
     if (state.name != "v") continue;
     for (int64_t e = 0; e < small_layout().small_offset(); ++e) REQUIRE(state.arena->data()[e] == 0);
   }
   for_elements(small_layout(), [&](int64_t e) { gradient.data()[e] = gradient_at(0, 4, e, 0); });
-  CHECK((stepper.step(4, 0.1f, 0.98).bytes.transport == Transport::dense));  // and on it goes
+  CHECK((stepper.step(4, 0.1f, 0.98).bytes.travel == Travel::dense));  // and on it goes
 }
 
 TEST_CASE("a step that is skipped changes nothing where sums travel", "[optim]") {

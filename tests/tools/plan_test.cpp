@@ -166,27 +166,27 @@ TEST_CASE("which sparsities of a run travel how") {
   const auto four = plan_phases(test::tiny_config(), 4), sixteen = plan_phases(test::tiny_config(), 16);
   REQUIRE(four.size() == 3);
   CHECK((four[0].sparsity == 0.5 && four[1].sparsity == 0.75 && four[2].sparsity == 0.98));
-  CHECK((four[0].transport == Transport::dense && four[0].sent_bytes == 4 * 604));
-  CHECK((four[1].transport == Transport::sparse && four[1].sent_bytes == 944 + 80));
-  CHECK((four[2].transport == Transport::sparse && four[2].sent_bytes == 128 + 80));
-  CHECK((sixteen[1].transport == Transport::dense && sixteen[2].transport == Transport::sparse));
+  CHECK((four[0].travel == Travel::dense && four[0].sent_bytes == 4 * 604));
+  CHECK((four[1].travel == Travel::sparse && four[1].sent_bytes == 944 + 80));
+  CHECK((four[2].travel == Travel::sparse && four[2].sent_bytes == 128 + 80));
+  CHECK((sixteen[1].travel == Travel::dense && sixteen[2].travel == Travel::sparse));
   CHECK(plan_phases(test::tiny_config({"optimizer.warmup.epochs=0"}), 4).size() == 1);
 }
 
 TEST_CASE("which sparsities of a run travel how between groups, and split") {
   const Config grouped = test::tiny_config({"exchange.workers_per_group=2"});
   const auto four = plan_phases(grouped, 4), eight = plan_phases(grouped, 8);  // 2 and 4 groups
-  CHECK((four[0].transport == Transport::sparse && four[0].sent_bytes == 1808 + 80));
-  CHECK((eight[0].transport == Transport::dense && eight[1].transport == Transport::sparse));
+  CHECK((four[0].travel == Travel::sparse && four[0].sent_bytes == 1808 + 80));
+  CHECK((eight[0].travel == Travel::dense && eight[1].travel == Travel::sparse));
   CHECK_THROWS_WITH(plan_phases(grouped, 5), Catch::Contains("5 workers are no whole number of groups of 2"));
 
   // Of 4 workers. 592 elements with the gap between the tensors are dealt out in shards of 160. 292 entries: rows of
   // 2 x 146 words and padding are 1216 bytes, 73 sums 496, and 4 x 1712 are more than 4672. 146 entries: 640 and 272.
   // 11 entries: rows of 2 x 5 words, in 64 bytes, and 2 sums in 64.
   const auto split = plan_phases(test::tiny_config({"exchange.algorithm=split_reduce"}), 4);
-  CHECK((split[0].transport == Transport::dense && !split[0].split && split[0].sent_bytes == 4 * 604));
-  CHECK((split[1].split && split[1].sent_bytes == 4 * 640 + 272 + 80));
-  CHECK((split[2].split && split[2].sent_bytes == 4 * 64 + 64 + 80));
+  CHECK((split[0].travel == Travel::dense && split[0].sent_bytes == 4 * 604));
+  CHECK((split[1].travel == Travel::split_reduce && split[1].sent_bytes == 4 * 640 + 272 + 80));
+  CHECK((split[2].travel == Travel::split_reduce && split[2].sent_bytes == 4 * 64 + 64 + 80));
 }
 
 TEST_CASE("the planned memory is what a rank allocates") {

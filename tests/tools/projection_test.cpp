@@ -25,7 +25,7 @@ TEST_CASE("the traffic of a step, collective by collective") {
   CHECK((four.dense.bytes == 120 + 2 * 3 * 604 && four.dense.messages == 9));
   CHECK((four.half.bytes == 120 + 3 * 604 && four.half.messages == 9));
   CHECK((four.dgc.bytes == 120 + 3 * 128 + 2 * 3 * 20 && four.dgc.messages == 3 + 3 + 6));
-  CHECK((four.transport == Transport::sparse));
+  CHECK((four.travel == Travel::sparse));
 
   const StepTraffic half = step_traffic(tiny_config({kDgc, "exchange.small_tensors=dense_fp16"}), 4);
   CHECK((half.dgc.bytes == 120 + 3 * 128 + 3 * 40 && half.dgc.messages == 9));
@@ -38,11 +38,12 @@ TEST_CASE("the traffic of a step, collective by collective") {
   CHECK((groups.dgc.bytes == 120 + 128 + 80 && groups.dgc.messages == 3 + 1 + 2));
   // Rows and owners' messages of 64 bytes (plan_test.cpp).
   const StepTraffic split = step_traffic(tiny_config({kDgc, "exchange.algorithm=split_reduce"}), 4);
-  CHECK((split.dgc.bytes == 120 + 3 * (64 + 64) + 2 * 3 * 20 && split.dgc.messages == 3 + 6 + 6 && split.split));
+  CHECK((split.dgc.bytes == 120 + 3 * (64 + 64) + 2 * 3 * 20 && split.dgc.messages == 3 + 6 + 6 &&
+         split.travel == Travel::split_reduce));
 
   // 64 messages of 128 bytes are more than 8 x 584.
   const StepTraffic many = step_traffic(tiny_config(), 64);
-  CHECK((many.transport == Transport::dense));
+  CHECK((many.travel == Travel::dense));
   CHECK(many.dgc.bytes == Approx(63 * 40 + 2 * 63.0 / 64 * 4 * 604));
   CHECK(many.dgc.messages == 63 * 5);
 }

@@ -23,7 +23,10 @@ bool all_on_cpu(const OptimizerContext& context) {
 std::string reason_of_options(const DgcOptions& options, int64_t workers_per_group) {
   if (options.sgd.clip_norm) return "optimizer.clip_norm needs all gradients before the first is compressed";
   if (options.transport == Transport::dense) return "exchange.transport is \"dense\"";
-  if (options.algorithm == ExchangeAlgorithm::split_reduce) return "exchange.algorithm is \"split_reduce\"";
+  if (options.algorithm != ExchangeAlgorithm::all_gather) {
+    const std::string_view name = kExchangeAlgorithmNames[static_cast<size_t>(options.algorithm)];
+    return fmt::format("exchange.algorithm is \"{}\"", name);
+  }
   if (workers_per_group > 1) return "a group's gradient is known after all of its workers'";
   return "";
 }

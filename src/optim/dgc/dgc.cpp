@@ -231,7 +231,7 @@ void Dgc::flush(const StepArgs& args) {
 
 StepBytes Dgc::bytes() const {
   return {exchanges_.current().sent_bytes() + layout_.dense_bytes,
-          context_.layout.parameters() * int64_t{sizeof(float)}, layout_.transport, layout_.split.has_value()};
+          context_.layout.parameters() * int64_t{sizeof(float)}, layout_.travel};
 }
 
 std::vector<NamedState> Dgc::state() const {

@@ -18,9 +18,9 @@ Exchanges::~Exchanges() = default;
 
 void Exchanges::lay_out(const DgcLayout& layout) {
   current_.reset();  // frees the old strategy first, because the memory of both might not fit at once
-  if (layout.transport == Transport::dense) {
+  if (layout.travel == Travel::dense) {
     current_ = std::make_unique<MaskedSum>(context_, buckets_, layout);
-  } else if (layout.split) {
+  } else if (layout.travel == Travel::split_reduce) {
     current_ = std::make_unique<SplitReduce>(context_, buckets_, layout);
   } else if (layout.bucket_bytes) {
     current_ = std::make_unique<OverlappedGather>(context_, buckets_, layout, *overlap_);

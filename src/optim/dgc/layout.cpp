@@ -40,13 +40,14 @@ void place_segments(DgcLayout& layout) {
 
 // Compares what a worker receives from each other worker: one message, or, as from a ring, 2 / workers * 4 bytes per
 // element.
-Transport choose_transport(const DgcLayout& layout, const DgcOptions& options, int64_t workers) {
-  if (layout.compressed_numel == 0) return Transport::sparse;
-  if (options.transport != Transport::automatic) return options.transport;
+Travel choose_travel(const DgcLayout& layout, const DgcOptions& options, int64_t workers) {
+  const Travel unsummed = layout.split ? Travel::split_reduce : Travel::sparse;
+  if (layout.compressed_numel == 0 || options.transport == Transport::sparse) return unsummed;
+  if (options.transport == Transport::dense) return Travel::dense;
   const int64_t message = layout.split ? layout.split->row_bytes() + layout.split->message_bytes()
                                        : static_cast<int64_t>(layout.wire.message_bytes());
   const int64_t messages = workers * message;
-  return messages > 8 * layout.compressed_numel ? Transport::dense : Transport::sparse;
+  return messages > 8 * layout.compressed_numel ? Travel::dense : unsummed;
 }
 
 // Lays out both forms of the message, with one tensor per segment, and completes the segments, of which only the
@@ -61,7 +62,7 @@ void make_messages(DgcLayout& layout, const std::vector<WireTensor>& tensors, Wi
 DgcLayout layout_of(const DgcLayout& all, const std::vector<size_t>& segments) {
   DgcLayout layout;
   layout.sparsity = all.sparsity;
-  layout.transport = all.transport;
+  layout.travel = all.travel;
   std::vector<WireTensor> tensors;
   for (const size_t i : segments) {
     tensors.push_back(wire_tensor(all.segments[i].numel, all.segments[i].k));
@@ -113,9 +114,9 @@ DgcLayout make_dgc_layout(const ParamLayout& params, const DgcOptions& options, 
   if (splits && layout.compressed_numel > 0) {
     layout.split = make_split_layout(layout.compressed_extent(), layout.canonical.entries(), workers);
   }
-  layout.transport = choose_transport(layout, options, workers);
-  if (layout.transport == Transport::dense) layout.split.reset();
-  if (layout.transport == Transport::sparse && !layout.split) layout.bucket_bytes = options.bucket_bytes;
+  layout.travel = choose_travel(layout, options, workers);
+  if (layout.travel == Travel::dense) layout.split.reset();
+  if (layout.travel == Travel::sparse) layout.bucket_bytes = options.bucket_bytes;
   return layout;
 }
 
@@ -155,7 +156,7 @@ std::vector<DgcBucketLayout> cut_into_buckets(const ParamLayout& params, const D
 }
 
 int64_t DgcLayout::compressed_bytes() const {
-  if (transport == Transport::dense) return compressed_numel * int64_t{sizeof(float)};
+  if (travel == Travel::dense) return compressed_numel * int64_t{sizeof(float)};
   return split ? split->sent_bytes() : static_cast<int64_t>(wire.message_bytes());
 }
 

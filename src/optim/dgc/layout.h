@@ -24,10 +24,10 @@ struct DgcLayout {
   int64_t dense_numel = 0;
   int64_t dense_bytes = 0;  // size of the dense tensors as they travel
 
-  Transport transport = Transport::sparse;  // how the segments travel; never automatic
-  std::optional<SplitLayout> split;         // set if the transport is sparse, and split and reduced
-  std::optional<int64_t> bucket_bytes;      // set if the transport is sparse and overlaps the backward pass
-  int64_t compressed_numel = 0;             // elements of all segments, without the gaps between small tensors
+  Travel travel = Travel::sparse;       // how the segments travel
+  std::optional<SplitLayout> split;     // set if they are split and reduced
+  std::optional<int64_t> bucket_bytes;  // set if they are sparse and overlap the backward pass
+  int64_t compressed_numel = 0;         // elements of all segments, without the gaps between small tensors
 
   int64_t blocks = 0;  // blocks of all segments (DgcSegment)
   int64_t chunks = 0;  // chunks of all segments (DgcCode)

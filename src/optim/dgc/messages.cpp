@@ -15,7 +15,7 @@ void Bucket::prepare(DgcBucketLayout layout, size_t first_guess) {
 void Bucket::make_room(Messages& messages, size_t bytes) const {
   messages.bytes = bytes;
   const auto ranks = static_cast<size_t>(context_.communicator.size());
-  const bool travel = layout().transport == Transport::sparse && !layout().split;
+  const bool travel = layout().travel == Travel::sparse;
   const size_t mine = bytes * static_cast<size_t>(context_.local_workers);
   const size_t all = ranks > 1 && travel ? mine * ranks : 0;
   const auto grow = [&](Buffer& buffer, size_t needed) {
