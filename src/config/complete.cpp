@@ -99,15 +99,15 @@ void check_optimization(const Config& c, const Origin& origin) {
 }
 
 void check_exchange(const Config& c, const Origin& origin) {
-  if (c.exchange.dense_values == DenseValues::fp16 && c.optimizer.type == OptimizerType::dgc) {
+  if (c.exchange.dense_values == DenseValues::fp16 && c.optimizer.type != OptimizerType::sgd) {
     origin.refuse("exchange.dense_values",
                   "\"fp16\" is for optimizer.type \"sgd\"; with \"dgc\" use exchange.wire.values \"fp16\", and "
                   "exchange.small_tensors \"dense_fp16\" for 1-D tensors");
   }
   const ExchangeAlgorithm algorithm = c.optimizer.dgc.algorithm;
-  if (algorithm != ExchangeAlgorithm::all_gather && c.optimizer.type == OptimizerType::sgd) {
+  if (algorithm != ExchangeAlgorithm::all_gather && c.optimizer.type != OptimizerType::dgc) {
     origin.refuse("exchange.algorithm",
-                  fmt::format("\"{}\" is for messages, and optimizer.type \"sgd\" sends none; leave it out",
+                  fmt::format("\"{}\" is for messages, which optimizer.type \"dgc\" alone sends; leave it out",
                               kExchangeAlgorithmNames[static_cast<size_t>(algorithm)]));
   }
   if (algorithm == ExchangeAlgorithm::split_reduce && c.optimizer.dgc.wire != kCanonicalWire) {
@@ -115,10 +115,9 @@ void check_exchange(const Config& c, const Origin& origin) {
                   "\"split_reduce\" sends \"fp32\" values with its own indices; leave it out, or set "
                   "exchange.algorithm to \"all_gather\"");
   }
-  if (c.exchange.workers_per_group > 1 && c.optimizer.type == OptimizerType::sgd) {
+  if (c.exchange.workers_per_group > 1 && c.optimizer.type != OptimizerType::dgc) {
     origin.refuse("exchange.workers_per_group",
-                  "groups compress as one worker, and optimizer.type \"sgd\" does not "
-                  "compress; leave it out");
+                  "groups compress as one worker, and optimizer.type \"dgc\" alone compresses; leave it out");
   }
 }
 

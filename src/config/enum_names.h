@@ -14,8 +14,6 @@ inline constexpr std::array<std::string_view, 0> kEnumNames{};
 template <>
 inline constexpr auto kEnumNames<Precision> = std::to_array<std::string_view>({"fp32", "tf32", "bf16", "fp16"});
 template <>
-inline constexpr auto kEnumNames<OptimizerType> = std::to_array<std::string_view>({"sgd", "dgc"});
-template <>
 inline constexpr auto kEnumNames<CommunicatorType> = std::to_array<std::string_view>({"auto", "single", "threads",
                                                                                       "mpi", "nccl"});
 template <>

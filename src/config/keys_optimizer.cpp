@@ -3,6 +3,8 @@
 namespace dgc {
 
 template <>
+inline constexpr auto kEnumNames<OptimizerType> = std::to_array<std::string_view>({"sgd", "dgc"});
+template <>
 inline constexpr auto kEnumNames<LrSchedule::Type> =
     std::to_array<std::string_view>({"constant", "step", "cosine", "polynomial", "plateau", "exponential"});
 
