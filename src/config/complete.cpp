@@ -44,19 +44,12 @@ void check_kind(const Config& c, const Origin& origin) {
   const ModelType& model = model_type(c.model);
   const DataType& data = data_type(c.data);
   if (model.reads == data.kind) return;
-  for (const DataKind kind : {DataKind::text, DataKind::speech}) {
-    const char* const reads = kind == DataKind::text ? "reads text" : "hears recordings";
-    if (model.reads == kind) {
-      origin.refuse("data.type",
-                    fmt::format("model.type \"{}\" {}; use {}", model.name, reads,
-                                one_of(names_of(data_types(), [&](const DataType& d) { return d.kind == kind; }))));
-    }
-    if (data.kind == kind) {
-      origin.refuse("model.type",
-                    fmt::format("data.type \"{}\" needs {}", data.name,
-                                one_of(names_of(model_types(), [&](const ModelType& m) { return m.reads == kind; }))));
-    }
+  if (model.reads != DataKind::images) {
+    const auto there = names_of(data_types(), [&](const DataType& d) { return d.kind == model.reads; });
+    origin.refuse("data.type", fmt::format("model.type \"{}\" does not read it; use {}", model.name, one_of(there)));
   }
+  const auto there = names_of(model_types(), [&](const ModelType& m) { return m.reads == data.kind; });
+  origin.refuse("model.type", fmt::format("data.type \"{}\" needs {}", data.name, one_of(there)));
 }
 
 void check_classes(const Config& c, const Origin& origin) {

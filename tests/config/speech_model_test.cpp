@@ -70,7 +70,7 @@ TEST_CASE("a speech model's keys that contradict one another are refused, with t
 
 TEST_CASE("speech models and recordings go together") {
   CHECK(refused(R"(data={"type": "synthetic"})")
-            .find("data.type: model.type \"deep_speech\" hears recordings; use \"an4\", \"librispeech\" or "
+            .find("data.type: model.type \"deep_speech\" does not read it; use \"an4\", \"librispeech\" or "
                   "\"speech_manifest\"") != std::string::npos);
   CHECK(refused(R"(model={"type": "resnet", "depth": 8, "classes": 10})")
             .find("model.type: data.type \"librispeech\" needs \"deep_speech\"") != std::string::npos);

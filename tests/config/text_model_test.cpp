@@ -50,7 +50,8 @@ TEST_CASE("the key layers is a number of a language model, and a list of the oth
 
 TEST_CASE("text and language models go together, and what is not theirs is refused") {
   CHECK(refused(R"("type": "text", "train": "a.txt", "valid": "b.txt", "test": "c.txt", "bptt": 20)",
-                R"("type": "synthetic")") == "lm.json: data.type: model.type \"lstm_lm\" reads text; use \"text\"");
+                R"("type": "synthetic")") ==
+        "lm.json: data.type: model.type \"lstm_lm\" does not read it; use \"text\"");
   CHECK(refused(R"("type": "lstm_lm", "hidden": 200, "layers": 3)", R"("type": "resnet", "depth": 8, "classes": 10)") ==
         "lm.json: model.type: data.type \"text\" needs \"lstm_lm\"");
   CHECK(refused(R"("layers": 3)", R"("embedding": 100)") ==
