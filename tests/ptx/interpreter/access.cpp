@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tests/ptx/interpreter/counted_access.h"
 #include "tests/ptx/interpreter/decoder.h"
 #include "tests/ptx/interpreter/lanes.h"
 #include "tests/ptx/interpreter/memory.h"
@@ -27,8 +28,10 @@ void load(Warp& warp, const Instruction& i, Lanes lanes) {
   using Register = std::conditional_t<kWideRegister, uint64_t, uint32_t>;
   const size_t bytes = sizeof(T) * i.count;
   Races* const races = warp.block->grid->races;
+  CountedAccess counted(warp, i, CountedAccess::Kind::load);
   for_lanes(lanes, [&](unsigned lane) {
     const Location from = locate(warp, i, lane, bytes);
+    counted.lane(from, bytes);
     if (from.space == Space::shared) check_written(warp, i, lane, from.address, bytes);
     if (races != nullptr) races->load(warp, i, lane, from, bytes);
     for (unsigned n = 0; n < i.count; ++n) {
@@ -46,8 +49,10 @@ void store(Warp& warp, const Instruction& i, Lanes lanes) {
   Grid& grid = *warp.block->grid;
   ++grid.changes;
   if (grid.races != nullptr) grid.races->begin_instruction();
+  CountedAccess counted(warp, i, CountedAccess::Kind::store);
   for_lanes(lanes, [&](unsigned lane) {
     const Location to = locate(warp, i, lane, bytes);
+    counted.lane(to, bytes);
     if (to.space == Space::shared) mark_written(*warp.block, to.address, bytes);
     for (unsigned n = 0; n < i.count; ++n) {
       const T value = static_cast<T>(warp.lanes<Register>(i.elements[n])[lane]);
@@ -114,6 +119,14 @@ Execute decode_load_or_store(Decoder& d) {
   });
 }
 
+// cooperative_groups counts the blocks that have come to a barrier for the whole grid in the grid's workspace.
+void count_atomic(Block& block, const Location& at) {
+  Counts* const counts = block.counts();
+  if (counts == nullptr) return;
+  ++(at.space == Space::shared ? counts->shared_atomics : counts->global_atomics);
+  if (at.address - block.grid->workspace < kWorkspaceBytes) block.waits_for_grid = true;
+}
+
 // What F(old, operand, second operand) returns takes the place of what was there; `to` becomes what was there. The
 // lanes come one after the other, in an order that is drawn.
 template <typename T, typename F>
@@ -127,6 +140,7 @@ Execute atomic(F) {
       const Location at = locate(warp, i, lane, sizeof(T));
       if (at.space == Space::shared) check_written(warp, i, lane, at.address, sizeof(T));
       if (grid.races != nullptr) grid.races->atomic(warp, i, lane, at, sizeof(T));
+      count_atomic(*warp.block, at);
       T old;
       std::memcpy(&old, at.memory, sizeof(T));
       const T operand = unpack<T>(warp.lanes<T>(i.from[0])[lane]);

@@ -42,7 +42,10 @@ class Runner {
     if (kernel.program.param_bytes > 0) std::memcpy(args_.data(), args, kernel.program.param_bytes);
     grid_.args = args_[0].bytes;
     grid_.workspace = reinterpret_cast<uint64_t>(workspace_.data());
-    grid_.lanes_stay_together = grid_.random.below(4) != 0;
+    grid_.counts = how.counts;
+    if (how.counts != nullptr) how.counts->assign(1, {});
+    // Lanes that drift apart take more instructions than a GPU would, which counts are not to depend on.
+    grid_.lanes_stay_together = grid_.random.below(4) != 0 || how.counts != nullptr;
     pace_ = static_cast<Pace>(grid_.random.below(3));
     std::iota(order_.begin(), order_.end(), 0u);
     for (size_t n = order_.size(); n > 1; --n) {
@@ -89,6 +92,8 @@ class Runner {
     block.grid = &grid_;
     block.index = order_[started_++];
     block.waiting = block.returned = 0;
+    block.phase = 0;
+    block.waits_for_grid = false;
     block.shared.assign(program.shared_bytes, std::byte{0xff});
     block.written.assign(program.shared_bytes, 0);
     block.warps.resize(warps_of_a_block_);
@@ -165,7 +170,7 @@ class Runner {
   unsigned warps_of_a_block_;
   Grid grid_;
   std::vector<Chunk> args_;
-  alignas(64) std::array<uint32_t, 16> workspace_{};
+  alignas(kWorkspaceBytes) std::array<uint32_t, kWorkspaceBytes / 4> workspace_{};
   std::optional<Races> races_;
   Pace pace_ = Pace::turns;
   std::vector<unsigned> order_;  // of the blocks

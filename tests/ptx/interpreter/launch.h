@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "tests/ptx/interpreter/counts.h"
 #include "tests/ptx/interpreter/kernel.h"
 
 namespace dgc::ptx {
@@ -14,6 +16,7 @@ struct Launch {
   uint64_t seed = 1;         // draws which lanes, warps and blocks go on, and how far
   bool cooperative = false;  // all blocks are resident at once, and may wait for each other
   RaceCheck races = RaceCheck::none;
+  std::vector<Counts>* counts = nullptr;  // becomes what each phase has executed (counts.h); null: nobody counts
 };
 
 // Runs the kernel in the memory of this process. The arguments are as many bytes as its parameters take. Every block

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "tests/ptx/interpreter/counts.h"
 #include "tests/ptx/interpreter/kernel.h"
 #include "tests/ptx/interpreter/random.h"
 
@@ -55,7 +56,13 @@ struct Block {
   std::vector<uint8_t> written;  // for each byte of shared, whether anybody has written it
   unsigned waiting = 0;          // threads at the barrier
   unsigned returned = 0;
+  size_t phase = 0;             // at how many barriers for the whole grid it has been
+  bool waits_for_grid = false;  // has come to the next one of them; kept up only for counts
+
+  Counts* counts() const;  // of its phase; null: nobody counts
 };
+
+inline constexpr size_t kWorkspaceBytes = 64;
 
 struct Grid {
   const Kernel* kernel = nullptr;
@@ -65,8 +72,11 @@ struct Grid {
   Random random{1};
   bool lanes_stay_together = true;  // the rearmost lanes of a warp go on first; otherwise any do
   Races* races = nullptr;           // null: nobody looks for races
+  std::vector<Counts>* counts = nullptr;  // of each phase; null: nobody counts
   uint64_t changes = 0;             // of memory, and of who waits: where nothing changes for long, nobody can go on
 };
+
+inline Counts* Block::counts() const { return grid->counts != nullptr ? &(*grid->counts)[phase] : nullptr; }
 
 // Names the kernel, the file, the line, the instruction and the thread.
 [[noreturn]] void fail(const Warp& warp, const Instruction& instruction, unsigned lane, std::string_view what);

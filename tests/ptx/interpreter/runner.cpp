@@ -45,40 +45,74 @@ class LaunchedEntries {
   std::mutex mutex_;
 };
 
+// Appends a line to a file, to which other tests may append at the same time.
+class CountsFile {
+ public:
+  explicit CountsFile(std::string file) : file_(std::move(file)) {}
+
+  void operator()(const CountedLaunch& launch) {
+    const std::scoped_lock lock(mutex_);
+    std::ofstream(file_, std::ios::app) << to_json(launch) + "\n";
+  }
+
+ private:
+  std::string file_;
+  std::mutex mutex_;
+};
+
 class PtxRunner final : public emulation::KernelRunner {
  public:
-  PtxRunner(const std::string& folder, RaceCheck races) : library_(folder), races_(races) {}
+  PtxRunner(const std::string& folder, RaceCheck races, TellCounts tell)
+      : library_(folder), races_(races), tell_(std::move(tell)) {}
 
   std::string name() const override { return "cuda-ptx"; }
 
   void run(const emulation::KernelLaunch& launch) const override {
     const Kernel& kernel = library_.kernel(kernel_of_type(launch.kernel));
     launched_.note(kernel.program.name);
+    CountedLaunch counted{kernel_of_type(launch.kernel), launch.how.grid, launch.how.block, {}};
     ptx::launch(kernel,
                 {.grid = launch.how.grid,
                  .block = launch.how.block,
                  .seed = launch.how.seed,
                  .cooperative = launch.cooperative,
-                 .races = races_},
+                 .races = races_,
+                 .counts = tell_ ? &counted.phases : nullptr},
                 launch.args, launch.args_bytes);
+    if (tell_) tell_(counted);
   }
 
  private:
   mutable Library library_;  // parses what it is asked for
   mutable LaunchedEntries launched_{variable("DGC_PTX_LAUNCHED", "")};
   RaceCheck races_;
+  TellCounts tell_;
 };
+
+std::string ptx_folder() { return variable("DGC_PTX_FOLDER", DGC_PTX_FOLDER); }
+
+RaceCheck race_check() { return race_check_of(variable("DGC_PTX_RACES", "")); }
+
+TellCounts counts_file() {
+  const std::string file = variable("DGC_PTX_COUNTS", "");
+  if (file.empty()) return nullptr;
+  return [counts = std::make_shared<CountsFile>(file)](const CountedLaunch& launch) { (*counts)(launch); };
+}
 
 }  // namespace
 
 std::shared_ptr<const emulation::KernelRunner> runner() {
   static const std::shared_ptr<const emulation::KernelRunner> one =
       []() -> std::shared_ptr<const emulation::KernelRunner> {
-    const std::string folder = variable("DGC_PTX_FOLDER", DGC_PTX_FOLDER);
-    if (folder.empty()) return nullptr;
-    return std::make_shared<PtxRunner>(folder, race_check_of(variable("DGC_PTX_RACES", "")));
+    if (ptx_folder().empty()) return nullptr;
+    return std::make_shared<PtxRunner>(ptx_folder(), race_check(), counts_file());
   }();
   return one;
+}
+
+std::shared_ptr<const emulation::KernelRunner> counting_runner(TellCounts tell) {
+  if (ptx_folder().empty()) return nullptr;
+  return std::make_shared<PtxRunner>(ptx_folder(), race_check(), std::move(tell));
 }
 
 }  // namespace dgc::ptx

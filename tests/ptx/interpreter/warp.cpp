@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
+#include <vector>
 
 #include "tests/ptx/interpreter/lanes.h"
 #include "tests/ptx/interpreter/races.h"
@@ -31,8 +33,23 @@ Lanes guarded_lanes(Warp& warp, const Instruction& i, Lanes lanes) {
   return lanes & (i.guard_negated ? ~set : set);
 }
 
+void begin_phase(Block& block) {
+  std::vector<Counts>& phases = *block.grid->counts;
+  if (++block.phase == phases.size()) phases.emplace_back();
+}
+
+void count_instruction(const Block& block) {
+  if (Counts* const counts = block.counts(); counts != nullptr) {
+    ++(block.waits_for_grid ? counts->spinning : counts->instructions);
+  }
+}
+
 void let_block_go_on(Block& block) {
   block.waiting = 0;
+  if (Counts* const counts = block.counts(); counts != nullptr) {
+    ++counts->barriers;
+    if (std::exchange(block.waits_for_grid, false)) begin_phase(block);
+  }
   if (block.grid->races != nullptr) block.grid->races->block_barrier(block);
   for (Warp& warp : block.warps) {
     for (Group& group : warp.groups) {
@@ -206,6 +223,7 @@ void run(Warp& warp, unsigned instructions) {
     Group& group = warp.groups[warp.current];
     const Instruction& i = code[group.at];
     const Lanes lanes = guarded_lanes(warp, i, group.lanes);
+    count_instruction(*warp.block);
     bool stays = true;
     switch (i.flow) {
       case Flow::next:

@@ -1,0 +1,161 @@
+// How much the PTX of the DGC kernels executes and moves, phase by phase. A kernel that does more than what is written
+// here turns red; one that does less asks for the new numbers.
+#include <catch.hpp>
+#include <cmath>
+
+#include "tests/kernels/dgc_apply_case.h"
+#include "tests/kernels/kernel_backends.h"
+
+using namespace dgc;
+using namespace dgc::test;
+
+namespace {
+
+constexpr int64_t kLarge = 1 << 20, kSmall = 5000;
+constexpr uint64_t kSectorBytes = 32;
+
+// Of PTX's instructions, of sectors of 32 bytes of global memory, and of atomics on global and shared memory.
+struct PhaseCounts {
+  const char* name;
+  uint64_t instructions, loaded, stored, atomics;
+};
+
+// The launch that run(backend) makes; false where this build has no nvcc.
+template <typename Run>
+bool count_launch(const Run& run, ptx::CountedLaunch& launch) {
+  std::vector<ptx::CountedLaunch> launches;
+  const auto runner = ptx::counting_runner([&](const ptx::CountedLaunch& one) { launches.push_back(one); });
+  if (runner == nullptr) {
+    WARN("skipped: this build has no nvcc, so there is no PTX whose instructions can be counted");
+    return false;
+  }
+  EmulatedBackend backend(1, make_cpu_device(), runner);
+  run(backend);
+  REQUIRE(launches.size() == 1);
+  launch = launches[0];
+  REQUIRE(launch.grid == 4);
+  return true;
+}
+
+// Another release of nvcc may arrange things a little differently.
+bool is_near(uint64_t count, uint64_t expected) {
+  const double difference = static_cast<double>(count) - static_cast<double>(expected);
+  return std::abs(difference) <= std::max(16.0, 0.05 * static_cast<double>(expected));
+}
+
+void check_phases(const ptx::CountedLaunch& launch, const std::vector<PhaseCounts>& expected) {
+  CAPTURE(launch.kernel, ptx::to_json(launch));
+  REQUIRE(launch.phases.size() == expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const ptx::Counts& phase = launch.phases[i];
+    CAPTURE(expected[i].name);
+    CHECK(is_near(phase.instructions, expected[i].instructions));
+    CHECK(is_near(phase.loaded_sectors, expected[i].loaded));
+    CHECK(is_near(phase.stored_sectors, expected[i].stored));
+    CHECK(is_near(phase.global_atomics + phase.shared_atomics, expected[i].atomics));
+  }
+}
+
+struct CompressKind {
+  bool correction = true, nesterov = false, guess_is_good = true;
+};
+
+bool count_compress(int64_t numel, const CompressKind& kind, ptx::CountedLaunch& launch) {
+  return count_launch(
+      [&](EmulatedBackend& backend) {
+        DgcCase c({{numel, numel / 1000}});
+        fill_normal(c, c.g, 1);
+        // One in a thousand normal numbers is larger than 3.29; with Nesterov momentum v becomes 1.9 times the
+        // gradient.
+        const float threshold = kind.nesterov && kind.correction ? 1.9f * 3.29f : 3.29f;
+        if (kind.guess_is_good) c.guesses[0] = {threshold, 1, 0.96f, c.segments[0].k, true};
+        Rule rule;
+        rule.momentum = 0.9f;
+        rule.nesterov = kind.nesterov;
+        rule.momentum_correction = kind.correction;
+        compress(backend, c, rule);
+        REQUIRE(c.guesses[0].hit == kind.guess_is_good);
+      },
+      launch);
+}
+
+bool count_apply(float weight_decay, ptx::CountedLaunch& launch) {
+  return count_launch(
+      [&](EmulatedBackend& backend) {
+        ApplyCase c({{kLarge, kLarge / 1000}}, 4);
+        DgcApplyArgs rule;
+        rule.momentum = 0.9f;
+        rule.weight_decay = weight_decay;
+        apply(backend, c, rule);
+        REQUIRE(c.control.fault.kind == WireFaultKind::none);
+      },
+      launch);
+}
+
+}  // namespace
+
+TEST_CASE("the accumulation moves 20 bytes per element, 128 bits at a time", "[dgc]") {
+  const bool correction = GENERATE(true, false), nesterov = GENERATE(true, false);
+  CAPTURE(correction, nesterov);
+  ptx::CountedLaunch launch;
+  if (!count_compress(kLarge, {.correction = correction, .nesterov = nesterov}, launch)) return;
+  const ptx::Counts& phase = launch.phases[0];
+  const uint64_t read = correction ? 12 : 8, written = correction ? 8 : 4;  // bytes per element
+  CHECK(phase.loads_128 >= kLarge * read / 512);
+  CHECK(phase.stores_128 >= kLarge * written / 512);
+  CHECK(phase.loaded_sectors * kSectorBytes <= kLarge * (read + 0.7));
+  CHECK(phase.stored_sectors * kSectorBytes <= kLarge * (written + 0.25));
+}
+
+TEST_CASE("dgc_compress uses no local memory before it seals the message", "[dgc]") {
+  ptx::CountedLaunch launch;
+  if (!count_compress(kSmall, {.guess_is_good = GENERATE(true, false)}, launch)) return;
+  for (size_t i = 0; i + 1 < launch.phases.size(); ++i) CHECK(launch.phases[i].local == 0);
+}
+
+TEST_CASE("dgc_compress executes and moves no more than it did, with a good guess", "[dgc]") {
+  ptx::CountedLaunch launch;
+  if (!count_compress(kLarge, {}, launch)) return;
+  check_phases(launch, {{"accumulate", 714040, 411190, 267904, 2728},
+                        {"sort out", 50871, 69108, 23, 7},
+                        {"emit", 47507, 5172, 2417, 4},
+                        {"seal", 3719, 411, 527, 4}});
+  REQUIRE(count_compress(kLarge, {.nesterov = true}, launch));
+  check_phases(launch, {{"accumulate", 779652, 411194, 267873, 2728},
+                        {"sort out", 50845, 69142, 22, 6},
+                        {"emit", 47492, 5204, 2417, 4},
+                        {"seal", 3525, 403, 523, 4}});
+  REQUIRE(count_compress(kLarge, {.correction = false}, launch));
+  check_phases(launch, {{"accumulate", 648285, 280073, 136792, 2728},
+                        {"sort out", 50870, 69139, 23, 7},
+                        {"emit", 47247, 5211, 1371, 4},
+                        {"seal", 3523, 403, 523, 4}});
+  REQUIRE(count_compress(kSmall, {}, launch));
+  check_phases(launch, {{"accumulate", 9273, 2676, 1574, 20},
+                        {"sort out", 4184, 4201, 6, 5},
+                        {"emit", 5427, 147, 17, 4},
+                        {"seal", 3270, 7, 522, 4}});
+}
+
+TEST_CASE("dgc_compress executes and moves no more than it did, without a guess", "[dgc]") {
+  ptx::CountedLaunch launch;
+  if (!count_compress(kLarge, {.guess_is_good = false}, launch)) return;
+  check_phases(launch, {{"accumulate", 458907, 403580, 266260, 4},
+                        {"sort out", 8868, 520, 4, 4},
+                        {"digits 1", 607313, 131588, 0, 1050533},
+                        {"digits 2", 418614, 164704, 0, 1426},
+                        {"digits 3", 423650, 172672, 0, 8},
+                        {"count", 504838, 186970, 4128, 4},
+                        {"emit", 573302, 122088, 4176, 4},
+                        {"seal", 4897, 403, 1035, 4}});
+}
+
+TEST_CASE("dgc_apply executes and moves no more than it did", "[dgc]") {
+  ptx::CountedLaunch launch;
+  if (!count_apply(0, launch)) return;
+  check_phases(launch, {{"check", 38408, 5667, 7, 4}, {"step what was sent", 36703, 19732, 12530, 4}});
+  REQUIRE(count_apply(1e-4f, launch));
+  check_phases(launch, {{"check", 38408, 5667, 7, 4}, {"step all", 576593, 402340, 270454, 4}});
+  CHECK(launch.phases.back().loads_128 >= kLarge * 12 / 512);
+  CHECK(launch.phases.back().stores_128 >= kLarge * 8 / 512);
+}
