@@ -43,7 +43,7 @@ __device__ inline void each_candidate(const DgcCompressScratch& scratch, const D
     }
     body(key, inside);
   }
-  __syncthreads();  // before the next block overwrites strip_first and strip_end
+  // strip_first and strip_end are not written again before the next block's scan has synchronized.
 }
 
 // How many candidates to aim at: half as many again as k, in case the threshold does not move as expected, and four

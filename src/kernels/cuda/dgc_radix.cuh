@@ -74,7 +74,7 @@ __device__ inline void count_digit(const DgcCompressArgs& a, const DgcCompressSc
       const unsigned count = shared.histogram[i];
       if (count != 0) atomicAdd(&histograms[digit.first_bin + static_cast<int>(i)], count);
     }
-    __syncthreads();
+    // The bins that a thread clears for the next block are those that it has just read.
   });
 }
 
@@ -167,7 +167,7 @@ __device__ inline void emit_unlisted_block(const DgcCompressArgs& a, const DgcCo
     emitter.end_block(local, before.above + above.total + (ties < cut.ties ? ties : cut.ties));
     if (local == 0) remember(a.guesses[segment], s, __uint_as_float(cut.magnitude), DgcGuess{}.tail, false);
   }
-  __syncthreads();  // before the next block overwrites strip_first and strip_end
+  // strip_first and strip_end are not written again before the next block's scans have synchronized.
 }
 
 }  // namespace dgc::cuda
