@@ -16,7 +16,9 @@ struct Launch {
   uint64_t seed = 1;         // draws which lanes, warps and blocks go on, and how far
   bool cooperative = false;  // all blocks are resident at once, and may wait for each other
   RaceCheck races = RaceCheck::none;
-  std::vector<Counts>* counts = nullptr;  // becomes what each phase has executed (counts.h); null: nobody counts
+  // Becomes what each phase has executed (counts.h); null: nobody counts. Lanes of a warp then go on in the order of the
+  // program, so a kernel in which some spin until others of the same warp have done something does not end well.
+  std::vector<Counts>* counts = nullptr;
 };
 
 // Runs the kernel in the memory of this process. The arguments are as many bytes as its parameters take. Every block
