@@ -189,7 +189,7 @@ TEST_CASE("the guess, the threads and their order never change the result", "[dg
   reference_compress(expected, rule);
 
   std::vector<std::unique_ptr<Backend>> all;
-  for (const BackendFactory& factory : backends()) all.push_back(factory.make());
+  for (const BackendFactory& factory : kernel_backends()) all.push_back(factory.make());
   for (const int threads : {1, 5}) all.push_back(make_cpu_backend(threads));
   for (const uint64_t seed : {7u, 1234u}) all.push_back(std::make_unique<EmulatedBackend>(seed));
   constexpr float kInf = std::numeric_limits<float>::infinity();
