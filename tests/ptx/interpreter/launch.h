@@ -16,8 +16,8 @@ struct Launch {
   uint64_t seed = 1;         // draws which lanes, warps and blocks go on, and how far
   bool cooperative = false;  // all blocks are resident at once, and may wait for each other
   RaceCheck races = RaceCheck::none;
-  // Becomes what each phase has executed (counts.h); null: nobody counts. Lanes of a warp then go on in the order of the
-  // program, so a kernel in which some spin until others of the same warp have done something does not end well.
+  // Becomes what each phase has executed (counts.h); null: nobody counts. Lanes of a warp then go on in the order of
+  // the program, so a kernel in which some spin until others of the same warp have done something does not end well.
   std::vector<Counts>* counts = nullptr;
 };
 

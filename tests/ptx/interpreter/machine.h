@@ -70,10 +70,10 @@ struct Grid {
   const std::byte* args = nullptr;
   uint64_t workspace = 0;  // the address of what grid.sync() of cooperative groups counts in
   Random random{1};
-  bool lanes_stay_together = true;  // the rearmost lanes of a warp go on first; otherwise any do
-  Races* races = nullptr;           // null: nobody looks for races
+  bool lanes_stay_together = true;        // the rearmost lanes of a warp go on first; otherwise any do
+  Races* races = nullptr;                 // null: nobody looks for races
   std::vector<Counts>* counts = nullptr;  // of each phase; null: nobody counts
-  uint64_t changes = 0;             // of memory, and of who waits: where nothing changes for long, nobody can go on
+  uint64_t changes = 0;  // of memory, and of who waits: where nothing changes for long, nobody can go on
 };
 
 inline Counts* Block::counts() const { return grid->counts != nullptr ? &(*grid->counts)[phase] : nullptr; }

@@ -216,8 +216,8 @@ void run(Warp& warp, unsigned instructions) {
   // A group that spins must not keep those from going on for which it waits, so at times the rearmost has no
   // precedence. Counts are those of the rearmost: what they are must not depend on the draw.
   Grid& grid = *warp.block->grid;
-  const bool rearmost = grid.lanes_stay_together &&
-                        (warp.groups.size() == 1 || grid.counts != nullptr || grid.random.below(4) != 0);
+  const bool rearmost =
+      grid.lanes_stay_together && (warp.groups.size() == 1 || grid.counts != nullptr || grid.random.below(4) != 0);
   if (!choose_group(warp, rearmost)) return;
   const Instruction* const code = grid.kernel->code.data();
   while (instructions-- > 0) {
