@@ -76,7 +76,7 @@ void compare(const Json& a, const Json& b, const std::string& path, std::vector<
     }
   }
   for (const auto& name : names)
-    compare(member(a, name), member(b, name), path.empty() ? name : path + "." + name, out);
+    compare(member(a, name), member(b, name), path.empty() ? name : fmt::format("{}.{}", path, name), out);
 }
 
 Json parse_root(const std::string& text, const Origin& origin) {

@@ -7,7 +7,7 @@ namespace dgc {
 namespace {
 
 constexpr int kCifarClasses = 10;
-constexpr size_t kPixels = 32 * 32;
+constexpr size_t kPixels = size_t{32} * 32;
 constexpr size_t kRecord = 1 + 3 * kPixels;
 constexpr size_t kMostCifarBytes = size_t{1} << 30;  // CIFAR-10's own files have 29 MiB
 
@@ -42,7 +42,7 @@ ImageTable read_cifar10(const std::string& folder, Split split, const std::strin
   ImageTable table{{32, 32, 3}, kCifarClasses, {}, {}};
   std::vector<uint8_t> bytes;
   for (const std::string& name : names) {
-    const std::string path = folder + "/" + name;
+    const std::string path = fmt::format("{}/{}", folder, name);
     if (!is_there(path)) throw_user_error("{}: there is no such file; {}", path, fix);
     read_file(path, kMostCifarBytes, bytes);
     append(path, bytes, table);
