@@ -1,7 +1,5 @@
 // Every config that is shipped trains on the fake GPU, with its network made small and its data tiny, and ends in the
 // CPU's weights but for rounding. Of each model a run is resumed, evaluated and used on the GPU.
-#include <paths.h>
-
 #include <algorithm>
 #include <catch.hpp>
 #include <filesystem>
@@ -9,6 +7,7 @@
 #include "tests/fake_cuda/support.h"
 #include "tests/fake_cuda/weights.h"
 #include "tests/support/rank_steps.h"
+#include "tests/support/shipped.h"
 #include "tests/support/tiny.h"
 #include "tests/support/tiny_speech.h"
 #include "tests/support/tiny_text.h"
@@ -89,11 +88,7 @@ TEST_CASE("every shipped config, made small, trains on the GPU to the CPU's weig
   const Gpu gpu({.multiprocessors = 1});  // fewer blocks take less time
   const TinyText text;
   const TinySpeech speech;
-  std::vector<std::string> paths;
-  for (const auto& entry : fs::recursive_directory_iterator(DGC_SOURCE_DIR "/configs")) {
-    if (entry.path().extension() == ".json") paths.push_back(entry.path().string());
-  }
-  std::ranges::sort(paths);
+  const std::vector<std::string> paths = shipped_configs();
   CHECK(paths.size() > 30);
   for (const std::string& path : paths) {
     CAPTURE(path);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ inline std::vector<std::string> json_files_of(const std::filesystem::path& folde
     const bool is_study = entry.path().parent_path().filename() == "studies";
     if (entry.path().extension() == ".json" && is_study == studies) files.push_back(entry.path().string());
   }
+  std::ranges::sort(files);
   return files;
 }
 

@@ -32,8 +32,9 @@ std::vector<Utterance> read_librispeech(const std::string& root, const std::vect
   require_folder(root, kLibriSpeechFix);
   std::vector<Utterance> out;
   for (const std::string& subset : subsets) {
-    require_folder(root + "/" + subset, kLibriSpeechFix);
-    for (const std::string& path : transcripts_below(root + "/" + subset)) {
+    const std::string place = fmt::format("{}/{}", root, subset);
+    require_folder(place, kLibriSpeechFix);
+    for (const std::string& path : transcripts_below(place)) {
       const std::string folder = fs::path(path).parent_path().string();
       for_each_line(path, kLibriSpeechFix, [&](const std::string& line, const std::string& where) {
         if (line.empty()) return;
@@ -41,7 +42,7 @@ std::vector<Utterance> read_librispeech(const std::string& root, const std::vect
         const std::string id = line.substr(0, space);
         if (id.empty()) throw_user_error("{}: it does not begin with an utterance's name", where);
         std::string text = space == std::string::npos ? "" : line.substr(space + 1);
-        out.push_back({fmt::format("{}: {}", path, id), folder + "/" + id + ".flac", std::move(text), 0});
+        out.push_back({fmt::format("{}: {}", path, id), fmt::format("{}/{}.flac", folder, id), std::move(text), 0});
       });
     }
   }
