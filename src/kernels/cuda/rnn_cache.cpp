@@ -30,8 +30,7 @@ void require_type(DType type) {
   if (type != DType::bf16 || version >= kFirstWithBf16) return;
   throw_user_error(
       "precision: bf16 needs cuDNN 9.13 or newer for recurrent layers, and this is cuDNN {}.{}.{}; install a newer "
-      "one, "
-      "or set precision to \"fp16\", \"tf32\" or \"fp32\"",
+      "one, or set precision to \"fp16\", \"tf32\" or \"fp32\"",
       version / 10000, version / 100 % 100, version % 100);
 }
 
