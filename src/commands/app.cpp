@@ -26,6 +26,7 @@ std::unique_ptr<CLI::App> make_app() {
   add_study_command(*app);
   add_config_command(*app);
   add_info_command(*app);
+  add_help_command(*app);
   add_manual_command(*app);
   add_completion_command(*app);
   return app;

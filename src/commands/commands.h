@@ -16,6 +16,7 @@ void add_report_command(CLI::App& app);
 void add_study_command(CLI::App& app);
 void add_config_command(CLI::App& app);
 void add_info_command(CLI::App& app);
+void add_help_command(CLI::App& app);
 void add_manual_command(CLI::App& app);
 void add_completion_command(CLI::App& app);
 

@@ -18,6 +18,7 @@
 #include "commands/option_checks.h"
 #include "commands/supervise.h"
 #include "config/config.h"
+#include "run/log.h"
 #include "run/number_text.h"
 #include "run/run_directory.h"
 #include "tensor/errors.h"
@@ -37,7 +38,7 @@ struct StudyArguments {
   std::string study, only;
   fs::path out;
   int jobs = 1;
-  bool dry_run = false;
+  bool dry_run = false, quiet = false;
 };
 
 // The last thing that a child has said, without the mark in front of it.
@@ -263,6 +264,7 @@ void add_study_command(CLI::App& app) {
                       "train only those whose name matches, such as \"dgc seed 2\" (regular expression)");
   command->add_flag("--dry-run", options->dry_run,
                     "train nothing; print runs, epochs, and the time by a measured step");
+  command->add_flag("-q,--quiet", options->quiet, "show warnings, errors and the table alone");
   command->footer(
       "Examples:\n  dgc study configs/studies/quickstart.json --dry-run\n"
       "  dgc study configs/studies/quickstart.json --jobs 2\n\n"
@@ -275,6 +277,7 @@ void add_study_command(CLI::App& app) {
       "roundings, so set `threads` where results must not depend on --jobs.");
   command->callback([options] {
     ignore_broken_pipes();
+    if (options->quiet) quiet_stderr();
     require_no_launcher("dgc study starts its trainings itself; start it once, without the launcher");
     run_study(*options);
   });

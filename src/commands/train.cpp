@@ -11,6 +11,7 @@
 #include "commands/short_spins.h"
 #include "commands/supervise.h"
 #include "config/config.h"
+#include "run/log.h"
 #include "tools/report.h"
 #include "train/interrupt.h"
 #include "train/trainer.h"
@@ -24,6 +25,7 @@ struct TrainArguments {
   TrainOptions train;
   int max_restarts = 0;
   std::string launcher;
+  bool quiet = false;
 };
 
 SuperviseOptions supervised(const TrainArguments& options) {
@@ -33,6 +35,7 @@ SuperviseOptions supervised(const TrainArguments& options) {
   if (!options.train.out.empty()) child.arguments.insert(child.arguments.end(), {"--out", options.train.out.string()});
   if (options.train.resume) child.arguments.emplace_back("--resume");
   if (options.train.overwrite) child.arguments.emplace_back("--overwrite");
+  if (options.quiet) child.arguments.emplace_back("--quiet");
   child.resume = options.train.resume;
   child.max_restarts = options.max_restarts;
   std::istringstream words(options.launcher);
@@ -71,6 +74,7 @@ void add_train_command(CLI::App& app) {
   command->add_flag("--overwrite", options->train.overwrite, "take the place of the run that is in the run directory")
       ->excludes(resume, restarts);
   command->add_option("--launch", options->launcher, "start it in several processes: --launch \"mpirun -n 4\"");
+  command->add_flag("-q,--quiet", options->quiet, "show warnings, errors and the result alone; log.txt has it all");
   command->footer(
       "Examples:\n  dgc train configs/quickstart.json --set seed=2 --out runs/seed2\n"
       "  mpirun -n 4 dgc train configs/quickstart.json --set workers_per_rank=1\n\n"
@@ -81,6 +85,7 @@ void add_train_command(CLI::App& app) {
       "--max-restarts 3 --launch \"mpirun -n 4\" starts four ranks, and starts them again when one dies.");
   command->callback([options] {
     ignore_broken_pipes();
+    if (options->quiet) quiet_stderr();
     if (options->max_restarts > 0 || !options->launcher.empty()) {
       require_no_launcher(
           "--max-restarts and --launch are for one process that starts all: dgc train CONFIG --max-restarts 3 --launch "

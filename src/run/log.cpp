@@ -21,7 +21,7 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   void show_status(const std::string& line) {
     const std::lock_guard lock(mutex_);
-    if (line.empty() && status_.empty()) return;
+    if (!should_log(spdlog::level::info) || (line.empty() && status_.empty())) return;
     status_ = line;
     print(kEraseLine + status_);
   }
@@ -72,6 +72,8 @@ void log_to_stderr() {
   });
   spdlog::set_default_logger(logger);
 }
+
+void quiet_stderr() { stderr_sink()->set_level(spdlog::level::warn); }
 
 RunLog::RunLog(const std::filesystem::path& run) {
   const auto path = run / "log.txt";

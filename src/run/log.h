@@ -16,6 +16,9 @@ namespace dgc {
 // Call once when the program starts: spdlog's own default would write to stdout, in colour.
 void log_to_stderr();
 
+// From this call on, stderr shows warnings and errors alone, and no status line. The log file still takes everything.
+void quiet_stderr();
+
 // Messages also go to RUN/log.txt, appended, for as long as this object lives. Throws a UserError if it cannot be
 // opened.
 class RunLog {

@@ -21,7 +21,8 @@ TEST_CASE("every command has a help with an example") {
       std::vector<std::string>{"generate"}, std::vector<std::string>{"plan"}, std::vector<std::string>{"bench"},
       std::vector<std::string>{"bench", "dgc"}, std::vector<std::string>{"bench", "train"},
       std::vector<std::string>{"report"}, std::vector<std::string>{"config"}, std::vector<std::string>{"info"},
-      std::vector<std::string>{"manual"}, std::vector<std::string>{"completion"});
+      std::vector<std::string>{"manual"}, std::vector<std::string>{"completion"}, std::vector<std::string>{"study"},
+      std::vector<std::string>{"transcribe"}, std::vector<std::string>{"help"});
   CAPTURE(command);
   const Program dgc;
   auto arguments = command;
@@ -33,11 +34,24 @@ TEST_CASE("every command has a help with an example") {
   for (const std::string& word : command) name += " " + word;
   CHECK_THAT(help.out, Contains(name));
   CHECK(help.err.empty());
+  arguments.pop_back();
+  arguments.insert(arguments.begin(), "help");
+  CHECK(dgc.run(arguments).out == help.out);
+}
+
+TEST_CASE("a quiet training shows warnings and the result alone, and its log has everything") {
+  const Program dgc;
+  const Result quiet = dgc.run({"train", "tiny.json", "--quiet", "--out", "run"});
+  CHECK(quiet.code == 0);
+  CHECK(quiet.err.empty());
+  CHECK_THAT(quiet.out, Contains("test accuracy"));
+  CHECK_THAT(dgc.read("run/log.txt"), Contains("epoch 3/3"));
 }
 
 TEST_CASE("a wrong command line is said in one sentence, exit code 2") {
   const auto [arguments, expected] = GENERATE(table<std::vector<std::string>, std::string>({
       {std::vector<std::string>{}, "dgc: a subcommand is required"},
+      {{"help", "trian"}, "there is no command \"trian\"; did you mean \"train\"?"},
       {{"trian", "x.json"}, "dgc: there is no command \"trian\"; did you mean \"train\"?"},
       {{"frobnicate"}, "dgc: there is no command \"frobnicate\""},
       {{"--frob"}, "dgc: there is no option \"--frob\""},

@@ -20,8 +20,8 @@ static_assert(sizeof(Lanes) == 64);
 // Macros, not functions: a vector passed by value would have a different calling convention in each copy (simd.h).
 #define DGC_LOAD(into, from) \
   Lanes into;                \
-  std::memcpy(&into, (from), sizeof into)
-#define DGC_STORE(from, to) std::memcpy((to), &from, sizeof from)
+  std::memcpy(&(into), (from), sizeof(into))
+#define DGC_STORE(from, to) std::memcpy((to), &(from), sizeof(from))
 
 DGC_MULTIVERSION
 void moments(const float* x, int64_t rows, int64_t channels, float* sum, float* squares) {

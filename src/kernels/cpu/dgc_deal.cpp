@@ -48,7 +48,7 @@ void CpuBackend::dgc_deal(const DgcDealArgs& args) {
     uint32_t* const row = args.rows + owner * deal.row();
     const int32_t sent = used[static_cast<size_t>(owner)];
     std::fill(row + sent, row + deal.room, DgcDeal::kEmpty);
-    std::fill(row + deal.room + sent, row + 2 * deal.room, 0u);
+    std::fill(row + deal.room + sent, row + int64_t{2} * deal.room, 0u);
   }
 }
 
