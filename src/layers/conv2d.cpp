@@ -40,9 +40,10 @@ Shape Conv2d::output_shape(std::span<const Shape> in) const {
 
 std::vector<ParamSpec> Conv2d::params() const {
   const Conv2dOptions& o = options_;
-  const auto fan_out = static_cast<float>(o.out / o.groups * o.kernel.h * o.kernel.w);
-  std::vector<ParamSpec> specs = {
-      {"weight", {o.out, o.in / o.groups, o.kernel.h, o.kernel.w}, {Init::Kind::normal, std::sqrt(2.f / fan_out)}}};
+  const int64_t fan_out = o.out / o.groups * o.kernel.h * o.kernel.w;
+  std::vector<ParamSpec> specs = {{"weight",
+                                   {o.out, o.in / o.groups, o.kernel.h, o.kernel.w},
+                                   {Init::Kind::normal, std::sqrt(2.f / static_cast<float>(fan_out))}}};
   if (o.bias) specs.push_back({"bias", {o.out}, {}});
   return specs;
 }

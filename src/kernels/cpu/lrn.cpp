@@ -58,9 +58,9 @@ void CpuBackend::lrn_forward(const LrnArgs& args, ConstView x, View y) {
   const float* const from = x.f32();
   float* const to = y.f32();
   const int64_t n = args.channels;
-  float* const room = scratch_floats(threads_ * 2 * n);
+  float* const room = scratch_floats(2 * n * threads_);
   for_chunks(args.batch * args.in_h, 1, [&](int64_t row, int64_t) {
-    float *const square = room + omp_get_thread_num() * 2 * n, *const s = square + n;
+    float *const square = room + 2 * n * omp_get_thread_num(), *const s = square + n;
     for (int64_t at = row * args.in_w * n; at < (row + 1) * args.in_w * n; at += n) {
       scales(args, from + at, square, s);
       powers(s, n, args.beta, s);
@@ -73,9 +73,9 @@ void CpuBackend::lrn_backward(const LrnArgs& args, ConstView x, ConstView dy, Vi
   const float *const from = x.f32(), *const gradient = dy.f32();
   float* const to = dx.f32();
   const int64_t n = args.channels;
-  float* const room = scratch_floats(threads_ * 4 * n);
+  float* const room = scratch_floats(4 * n * threads_);
   for_chunks(args.batch * args.in_h, 1, [&](int64_t row, int64_t) {
-    float *const a = room + omp_get_thread_num() * 4 * n, *const s = a + n, *const power = s + n,
+    float *const a = room + 4 * n * omp_get_thread_num(), *const s = a + n, *const power = s + n,
                  *const sums = power + n;
     for (int64_t at = row * args.in_w * n; at < (row + 1) * args.in_w * n; at += n) {
       const float *const px = from + at, *const pg = gradient + at;
