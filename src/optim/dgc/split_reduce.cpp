@@ -42,7 +42,7 @@ SplitReduce::SplitReduce(const OptimizerContext& context, Buckets& buckets, cons
 }
 
 uint32_t* SplitReduce::rows_of(int local_worker) const {
-  return static_cast<uint32_t*>(mine_.data()) + local_worker * layout_.deal.owners * layout_.deal.row();
+  return static_cast<uint32_t*>(mine_.data()) + int64_t{local_worker} * layout_.deal.owners * layout_.deal.row();
 }
 
 void SplitReduce::compress(const MakeRules& make_rules) {
