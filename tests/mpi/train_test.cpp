@@ -134,6 +134,7 @@ TEST_CASE("of all ranks rank 0 holds the run, and a finished one is left alone b
   REQUIRE(has_steps(dgc, "run", 3));
   const std::vector<pid_t> ranks = first.ranks();
   REQUIRE(ranks.size() == 2);
+  for (const pid_t rank : ranks) kill(rank, SIGSTOP);  // so that the run does not end before the second one has come
   {
     const TempRun elsewhere;  // where the second one's words go
     const std::string config = (dgc.folder() / "tiny.json").string(), run = (dgc.folder() / "run").string();
@@ -144,6 +145,7 @@ TEST_CASE("of all ranks rank 0 holds the run, and a finished one is left alone b
     REQUIRE(errors_in(second.err).size() == 1);
     CHECK_THAT(second.err, Contains(fmt::format("is being trained by process {} on ", ranks[0])));
   }
+  for (const pid_t rank : ranks) kill(rank, SIGCONT);
   REQUIRE(first.wait().code == 0);
   const std::string metrics = dgc.read("run/metrics.jsonl");
   const Result again = mpirun(dgc, Strings{"-n", "2"} + train("run", settings) + Strings{"--resume"});
