@@ -23,12 +23,10 @@ import torch
 import torch_speed
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "reference"))
-import models  # noqa: E402
+from shapes import SHAPES  # noqa: E402
 
 GRADIENTS = 3  # different ones, in turn, so that the selection does not repeat itself
 MOMENTUM = 0.9
-SHAPES = {"resnet50": models.resnet50_shapes, "ptb_lstm": models.ptb_lstm_shapes,
-          "deep_speech": models.deep_speech_shapes}
 
 
 def select_topk(v, k):

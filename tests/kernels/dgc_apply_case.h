@@ -8,14 +8,8 @@ namespace dgc::test {
 
 // Messages of several workers for the same segments, and the arenas that they are applied to.
 struct ApplyCase {
-  ApplyCase(const std::vector<Size>& sizes, int worker_count) {
-    for (int worker = 0; worker < worker_count; ++worker) {
-      DgcCase c(sizes);
-      c.header.worker = static_cast<uint32_t>(worker);
-      fill_normal(c, c.g, 40 + static_cast<uint32_t>(worker), 1000);
-      reference_compress(c, Rule{});
-      workers.push_back(std::move(c));
-    }
+  ApplyCase(const std::vector<Size>& sizes, int worker_count) : ApplyCase(compressed(sizes, worker_count)) {}
+  explicit ApplyCase(std::vector<DgcCase> all) : workers(std::move(all)) {
     const DgcCase& layout = workers[0];
     for (auto* arena : {&w, &m}) arena->assign(layout.v.size(), kSentinel);
     sum.assign(w.size(), 0);
@@ -23,6 +17,18 @@ struct ApplyCase {
     for (const DgcSegment& s : layout.segments) std::fill_n(m.begin() + s.offset, s.numel, 0.f);
     control.step = layout.step;
     control.lr = 0.1f;
+  }
+
+  static std::vector<DgcCase> compressed(const std::vector<Size>& sizes, int worker_count) {
+    std::vector<DgcCase> workers;
+    for (int worker = 0; worker < worker_count; ++worker) {
+      DgcCase c(sizes);
+      c.header.worker = static_cast<uint32_t>(worker);
+      fill_normal(c, c.g, 40 + static_cast<uint32_t>(worker), 1000);
+      reference_compress(c, Rule{});
+      workers.push_back(std::move(c));
+    }
+    return workers;
   }
 
   // G by definition: every worker's entries in worker order.
