@@ -82,6 +82,21 @@ TEST_CASE("dgc_scatter writes what was sent and zeros, and leaves gaps alone", "
   CHECK(std::ranges::all_of(arenas[0], [](float x) { return x == kSentinel; }));
 }
 
+TEST_CASE("the tensor of a block is found among any number of tensors", "[dgc]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const auto tensors = GENERATE(size_t{2}, 31, 32, 33, 64, 70, 1100);
+  CAPTURE(backend->name(), tensors);
+  std::vector<Size> sizes(tensors, {3, 1});
+  sizes[tensors / 2] = {2 * 65536 + 1, 9};
+  ApplyCase c(sizes, 1);
+  const auto arenas = scatter(*backend, c);
+  const std::vector<float> sent = c.expected_sum();
+  for (const DgcSegment& s : c.workers[0].segments) {
+    const auto from = static_cast<size_t>(s.offset), size = static_cast<size_t>(s.numel);
+    REQUIRE(bits_of(std::span(arenas[0]).subspan(from, size)) == bits_of(std::span(sent).subspan(from, size)));
+  }
+}
+
 TEST_CASE("a sent -0 is +0 in a dense sum, as in dgc_apply's", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   ApplyCase c({{300, 300}}, 2);

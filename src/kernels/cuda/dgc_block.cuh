@@ -15,16 +15,16 @@ __device__ inline unsigned lanes_before() { return (1u << lane()) - 1; }
 
 __device__ inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// The segment that a block of the table lies in.
+// The segment that a block of the table lies in. All threads of a warp call this together, with the same block. Each
+// round of loads leaves a 32nd of the segments.
 __device__ inline int segment_of(const DgcTable& table, int64_t block) {
-  int low = 0, high = table.count;
-  while (high - low > 1) {
-    const int middle = (low + high) / 2;
-    if (table.segments[middle].first_block <= block) {
-      low = middle;
-    } else {
-      high = middle;
-    }
+  int low = 0, count = table.count;
+  while (count > 1) {
+    const int step = (count + 31) / 32, mine = low + lane() * step;
+    const bool is_before = lane() * step < count && table.segments[mine].first_block <= block;
+    const int last = __popc(__ballot_sync(kAllLanes, is_before)) - 1;
+    count = step < count - last * step ? step : count - last * step;
+    low += last * step;
   }
   return low;
 }
@@ -88,14 +88,20 @@ struct DgcBin {
 };
 
 // Finds the bin of the want-th largest of the elements that `histogram` has counted; want is at least 1 and at most the
-// number of these elements.
+// number of these elements. The histogram is aligned to 16 bytes.
 template <int kBins>
 __device__ inline DgcBin find_bin(const unsigned* histogram, unsigned want, DgcShared& shared) {
   constexpr int kEach = kBins / kDgcThreads;
   const int top = kBins - 1 - static_cast<int>(threadIdx.x) * kEach;  // this thread's highest bin
+  const auto* fours = reinterpret_cast<const uint4*>(histogram + top + 1 - kEach);
   unsigned counts[kEach], sum = 0;
 #pragma unroll
-  for (int j = 0; j < kEach; ++j) sum += counts[j] = histogram[top - j];
+  for (int j = 0; j < kEach; j += 4) {
+    const uint4 four = fours[(kEach - 1 - j) / 4];
+    counts[j] = four.w, counts[j + 1] = four.z, counts[j + 2] = four.y, counts[j + 3] = four.x;
+  }
+#pragma unroll
+  for (int j = 0; j < kEach; ++j) sum += counts[j];
   unsigned above = block_scan(sum, shared).before;
   if (above < want && want <= above + sum) {
 #pragma unroll
