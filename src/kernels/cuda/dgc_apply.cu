@@ -13,28 +13,85 @@
 
 namespace dgc::cuda {
 
+struct DgcApplyShared {
+  DgcCheckShared check;
+  unsigned begin[kDgcThreads], end[kDgcThreads];  // of one block's entries in the messages of as many workers
+};
+
+// Reads where the block's entries lie in the messages of the workers from `first` on, at most kDgcThreads of them, all
+// at once. Returns how many workers these are. Before the next call all threads must have waited for each other.
+__device__ inline int find_entries(const DgcApplyArgs& a, const DgcSegment& s, int64_t local, int first,
+                                   DgcApplyShared& shared) {
+  const auto some = static_cast<int>(smaller(a.workers - first, kDgcThreads));
+  const int mine = static_cast<int>(threadIdx.x);
+  if (mine < some) {
+    const DgcEntries e(DgcMessages{a}.payload(first + mine), s, local);
+    shared.begin[mine] = e.begin;
+    shared.end[mine] = e.end;
+  }
+  __syncthreads();
+  return some;
+}
+
+struct DgcEntry {
+  unsigned at;  // kDgcBlock: there is none
+  float value;
+};
+
 // One worker's entries are different elements, so threads may add them in any order. Between two workers all threads
-// wait.
-__device__ inline void add_messages(const DgcApplyArgs& a, const DgcSegment& s, int64_t local, float* sum) {
-  for (int worker = 0; worker < a.workers; ++worker) {
-    const DgcEntries e(DgcMessages{a}.payload(worker), s, local);
-    for (unsigned i = e.begin + threadIdx.x; i < e.end; i += kDgcThreads) {
-      sum[e.offsets[i]] += e.values[i];
+// wait; meanwhile the next worker's entries are on their way.
+__device__ inline void add_messages(const DgcApplyArgs& a, const DgcSegment& s, int64_t local, float* sum,
+                                    DgcApplyShared& shared) {
+  for (int first = 0; first < a.workers; first += kDgcThreads) {
+    const int some = find_entries(a, s, local, first, shared);
+    const auto entry = [&](int worker, unsigned i) {
+      DgcEntry e{static_cast<unsigned>(kDgcBlock), 0};
+      if (worker >= some || i >= shared.end[worker]) return e;
+      const std::byte* payload = DgcMessages{a}.payload(first + worker);
+      e.at = reinterpret_cast<const uint16_t*>(payload + s.offsets_at)[i];
+      e.value = reinterpret_cast<const float*>(payload + s.values_at)[i];
+      return e;
+    };
+    DgcEntry next = entry(0, shared.begin[0] + threadIdx.x);
+    for (int worker = 0; worker < some; ++worker) {
+      DgcEntry e = next;
+      if (worker + 1 < some) next = entry(worker + 1, shared.begin[worker + 1] + threadIdx.x);
+      for (unsigned i = shared.begin[worker] + threadIdx.x; e.at < kDgcBlock;) {
+        sum[e.at] += e.value;
+        i += kDgcThreads;
+        e = entry(worker, i);
+      }
+      __syncthreads();
     }
-    __syncthreads();
   }
 }
 
-// An element that several workers sent is visited several times; after the first visit its sum is zero, which leaves
-// the weight as it is.
+// An element that several workers sent is visited several times, by any threads in any order. The first visit takes the
+// sum away, and a visit that finds a sum of zero leaves the weight as it is. A sum of zero would change no weight: sums
+// start at +0, so none is -0.
 __device__ inline void step_sent(const DgcApplyArgs& a, const DgcSegment& s, int64_t local, float lr, float* sum,
-                                 float* w) {
-  for (int worker = 0; worker < a.workers; ++worker) {
-    const DgcEntries e(DgcMessages{a}.payload(worker), s, local);
-    for (unsigned i = e.begin + threadIdx.x; i < e.end; i += kDgcThreads) {
-      const unsigned at = e.offsets[i];
-      w[at] = fmaf(-lr, sum[at], w[at]);
-      sum[at] = 0;
+                                 float* w, DgcApplyShared& shared) {
+  constexpr int kAtOnce = 4;  // entries of a thread that are under way at once
+  for (int first = 0; first < a.workers; first += kDgcThreads) {
+    const int some = find_entries(a, s, local, first, shared);
+    for (int worker = warp(); worker < some; worker += kDgcWarps) {
+      const auto* offsets = reinterpret_cast<const uint16_t*>(DgcMessages{a}.payload(first + worker) + s.offsets_at);
+      const unsigned end = shared.end[worker];
+      for (unsigned i = shared.begin[worker] + static_cast<unsigned>(lane()); i < end; i += 32 * kAtOnce) {
+        unsigned at[kAtOnce];
+        float taken[kAtOnce];
+#pragma unroll
+        for (unsigned j = 0; j < kAtOnce; ++j) at[j] = i + 32 * j < end ? offsets[i + 32 * j] : 0;
+#pragma unroll
+        for (unsigned j = 0; j < kAtOnce; ++j) {
+          taken[j] = 0;
+          if (i + 32 * j < end) taken[j] = __uint_as_float(atomicExch(reinterpret_cast<unsigned*>(sum + at[j]), 0u));
+        }
+#pragma unroll
+        for (unsigned j = 0; j < kAtOnce; ++j) {
+          if (__float_as_uint(taken[j]) != 0) w[at[j]] = fmaf(-lr, taken[j], w[at[j]]);
+        }
+      }
     }
     __syncthreads();
   }
@@ -92,25 +149,25 @@ __device__ inline bool only_sent_moves(const DgcStepArgs& a) { return a.momentum
 
 struct DgcApply {
   static constexpr const char* kName = "dgc_apply";
-  static constexpr int kBlock = kDgcThreads;
+  static constexpr int kBlock = kDgcThreads, kBlocksAtOnce = 4;
   struct Args {
     DgcApplyArgs a;
     DgcApplyScratch scratch;
   };
-  using Shared = DgcCheckShared;
+  using Shared = DgcApplyShared;
 
   __device__ static void run(const Args& args, Shared& shared) {
-    use_if_sound(args.a, args.scratch, shared, [&] { apply(args.a); });
+    use_if_sound(args.a, args.scratch, shared.check, [&] { apply(args.a, shared); });
   }
 
-  __device__ static void apply(const DgcApplyArgs& a) {
+  __device__ static void apply(const DgcApplyArgs& a, Shared& shared) {
     const float lr = a.control->lr;
     for (int64_t block = blockIdx.x; block < a.table.blocks; block += gridDim.x) {
       const DgcSegment& s = a.table.segments[segment_of(a.table, block)];
       const int64_t local = block - s.first_block, first = local * kDgcBlock, at = s.offset + first;
-      add_messages(a, s, local, a.sum + at);
+      add_messages(a, s, local, a.sum + at, shared);
       if (only_sent_moves(a)) {
-        step_sent(a, s, local, lr, a.sum + at, a.w + at);
+        step_sent(a, s, local, lr, a.sum + at, a.w + at, shared);
       } else {
         step_all(a, lr, static_cast<int>(smaller(kDgcBlock, s.numel - first)), a.sum + at, a.m + at, a.w + at);
       }

@@ -40,18 +40,24 @@ struct DgcEntries {
   }
 };
 
-// Checks the indices of each block of each message on their own; together these are all indices.
+// Checks the indices of each block of each message on their own; together these are all indices. A warp takes one block
+// of one message, or where there are fewer of these than warps, as many warps as there are to each share it.
 __device__ inline void check_indices(const DgcApplyArgs& a, unsigned long long* fault) {
-  for (int64_t i = blockIdx.x; i < a.table.blocks * a.workers; i += gridDim.x) {
-    const int worker = static_cast<int>(i / a.table.blocks);
-    const int64_t block = i % a.table.blocks;
+  const int64_t all = a.table.blocks * a.workers, warps = int64_t{gridDim.x} * kDgcWarps;
+  const int64_t sharing = warps > all ? warps / all : 1;
+  for (int64_t i = int64_t{blockIdx.x} * kDgcWarps + warp(); i < all * sharing; i += warps) {
+    const int64_t part = i / sharing;
+    const int worker = static_cast<int>(part / a.table.blocks);
+    const int64_t block = part % a.table.blocks;
     const int segment = segment_of(a.table, block);
     const DgcSegment& s = a.table.segments[segment];
     const int64_t local = block - s.first_block, left = s.numel - local * kDgcBlock;
     const DgcEntries e(DgcMessages{a}.payload(worker), s, local);
     bool sound = e.begin <= e.end && e.end <= s.k && (left > kDgcBlock || e.end == s.k);
     if (sound) {
-      for (unsigned at = e.begin + threadIdx.x; at < e.end; at += kDgcThreads) {
+      const auto step = static_cast<unsigned>(32 * sharing);
+      const unsigned first = e.begin + static_cast<unsigned>(i % sharing * 32 + lane());
+      for (unsigned at = first; at < e.end; at += step) {
         sound =
             sound && e.offsets[at] < smaller(left, kDgcBlock) && (at == e.begin || e.offsets[at - 1] < e.offsets[at]);
       }
