@@ -99,7 +99,7 @@ void count_apply_of(const CountedTensors& counted, int workers, bool decays) {
 
 }  // namespace
 
-TEST_CASE("the DGC step is counted for bench/gpu_model", "[.][dgc]") {
+TEST_CASE("the DGC step is counted for bench/gpu_model", "[.][gpu_model]") {
   if (ptx::runner() == nullptr) {
     WARN("skipped: this build has no nvcc, so there is no PTX whose instructions can be counted");
     return;
