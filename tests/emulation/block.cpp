@@ -36,6 +36,7 @@ Block::Block(unsigned number, unsigned size, size_t shared_bytes) : index(number
     threads[i].block = this;
     threads[i].index = i;
   }
+  for (unsigned i = 0; i < size; i += 32) warps[i / 32].first = &threads[i];
   if (shared_bytes == 0) return;
   void* memory = ::operator new (shared_bytes, std::align_val_t{kSharedAlignment});
   std::memset(memory, 0xff, shared_bytes);

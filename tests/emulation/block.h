@@ -28,11 +28,13 @@ struct Thread {
   unsigned index = 0;
   std::unique_ptr<Fiber> fiber;  // null: it has not started, or has returned
   Wait wait;
-  std::array<uint64_t, 32> warp_values{};
+  std::array<uint64_t, 32>* warp_values = nullptr;  // where it waits for what its warp's lanes bring
 };
 
 struct Warp {
-  std::vector<Thread*> runnable;
+  Thread* first = nullptr;
+  std::array<uint8_t, 32> runnable{};  // the lanes that can run, in any order
+  size_t runnable_count = 0;
   size_t priority = 0;
   size_t place = 0;  // in the schedule's list, while some are runnable
 };

@@ -30,8 +30,9 @@ class Grid {
     gridDim = {launch_.grid};
     for (;;) {
       while (const auto index = schedule_.next_block(live_.size())) start_block(*index);
-      if (schedule_.empty()) break;
-      run_thread(schedule_.take_next());
+      if (now_ == nullptr && schedule_.empty()) break;
+      if (now_ == nullptr) make_current(schedule_.take_next());
+      run_fiber();
       if (error_) std::rethrow_exception(error_);
     }
     if (!live_.empty()) throw EmulationError(who_waits(live_));
@@ -45,7 +46,7 @@ class Grid {
       block.waiting = 0;
       release(block);
     }
-    Fiber::suspend();
+    give_way();
   }
 
   void wait_for_grid(const Place& place) {
@@ -57,7 +58,7 @@ class Grid {
       waiting_for_grid_ = 0;
       for (const auto& block : live_) release(*block);
     }
-    Fiber::suspend();
+    give_way();
   }
 
   const std::array<uint64_t, 32>& wait_for_warp(const Place& place, unsigned mask, uint64_t value) {
@@ -70,12 +71,13 @@ class Grid {
     if (static_cast<size_t>(std::bit_width(mask)) > threads.size() - first) {
       throw EmulationError(fmt::format("{}: the mask names lanes that the block does not have", place.what));
     }
+    std::array<uint64_t, 32> values{};
     me.wait = {place, mask, value};
+    me.warp_values = &values;
     const auto in_mask = [&](unsigned lane) { return (mask >> lane & 1) != 0; };
     unsigned& waiting = me.block->waiting_in_warp[first / 32];
     const auto expected = static_cast<unsigned>(std::popcount(mask));
     bool complete = ++waiting >= expected;  // worth a closer look
-    std::array<uint64_t, 32> values{};
     for (unsigned lane = 0; complete && lane < 32; ++lane) {
       if (!in_mask(lane)) continue;
       const Wait& wait = threads[first + lane].wait;
@@ -85,17 +87,18 @@ class Grid {
     if (complete) waiting -= expected;
     for (unsigned lane = 0; complete && lane < 32; ++lane) {
       if (!in_mask(lane)) continue;
-      threads[first + lane].warp_values = values;
+      *threads[first + lane].warp_values = values;
       release(threads[first + lane]);
     }
-    Fiber::suspend();
-    return me.warp_values;
+    give_way();
+    brought_ = values;
+    return brought_;
   }
 
   void let_others_run() {
     if (!schedule_.interrupts()) return;
     schedule_.make_runnable(*now_);
-    Fiber::suspend();
+    give_way();
   }
 
  private:
@@ -104,24 +107,62 @@ class Grid {
     schedule_.start(*live_.back());
   }
 
-  void run_thread(Thread& thread) {
-    if (thread.fiber == nullptr) {
-      if (idle_fibers.empty()) idle_fibers.push_back(std::make_unique<Fiber>());
-      thread.fiber = std::move(idle_fibers.back());
-      idle_fibers.pop_back();
-      thread.fiber->start([this, shared = thread.block->shared.get()] {
-        try {
-          body_(shared);
-        } catch (...) {
-          error_ = std::current_exception();
-        }
-      });
-    }
+  void make_current(Thread& thread) {
     now_ = &thread;
     threadIdx = {thread.index};
     blockIdx = {thread.block->index};
-    if (!thread.fiber->resume()) return;
-    idle_fibers.push_back(std::move(thread.fiber));
+  }
+
+  // Runs the current thread, and those after it, until all wait or a block is to start.
+  void run_fiber() {
+    begin(*now_);
+    now_->fiber->resume();
+    if (free_ != nullptr) idle_fibers.push_back(std::move(free_));
+  }
+
+  // Gives a thread that has not started a fiber that will run it.
+  void begin(Thread& thread) {
+    if (thread.fiber != nullptr) return;
+    if (idle_fibers.empty()) idle_fibers.push_back(std::make_unique<Fiber>());
+    thread.fiber = std::move(idle_fibers.back());
+    idle_fibers.pop_back();
+    thread.fiber->start([this] { run_threads(); });
+  }
+
+  // Called by the thread that runs and waits: straight to the one that comes next, as most of the emulation's time goes
+  // into these switches.
+  void give_way() {
+    if (schedule_.empty() || schedule_.wants_block(live_.size())) {
+      now_ = nullptr;
+      Fiber::suspend();
+      return;
+    }
+    const Thread* const me = now_;
+    make_current(schedule_.take_next());
+    if (now_ == me) return;
+    begin(*now_);
+    Fiber::hand_over(*now_->fiber);
+  }
+
+  // On a fiber: the current thread, and as long as the thread that comes next has not started, that one too.
+  void run_threads() {
+    for (;;) {
+      try {
+        body_(now_->block->shared.get());
+      } catch (...) {
+        error_ = std::current_exception();
+      }
+      free_ = std::move(now_->fiber);
+      end(*now_);
+      now_ = nullptr;
+      if (error_ || schedule_.empty() || schedule_.wants_block(live_.size())) return;
+      make_current(schedule_.take_next());
+      if (now_->fiber != nullptr) return;
+      now_->fiber = std::move(free_);
+    }
+  }
+
+  void end(Thread& thread) {
     thread.wait.place.what = "returned";
     Block* const block = thread.block;
     if (++block->returned < block->threads.size()) return;
@@ -148,8 +189,10 @@ class Grid {
   Schedule schedule_;
   size_t waiting_for_grid_ = 0;
   std::vector<std::unique_ptr<Block>> live_;
-  Thread* now_ = nullptr;
+  Thread* now_ = nullptr;        // the current thread; null: none has been chosen
+  std::unique_ptr<Fiber> free_;  // of threads that have all returned, until it has been left
   std::exception_ptr error_;
+  std::array<uint64_t, 32> brought_{};  // by the lanes for which the current thread has waited
 };
 
 thread_local Grid* running = nullptr;

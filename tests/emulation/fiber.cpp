@@ -78,24 +78,31 @@ void make_context(Context& context, void* stack, void (*function)()) {
 }  // namespace
 
 struct Fiber::State {
-  Context own{}, resumer{};
+  Context own{};
   void* stack = nullptr;
   std::function<void()> function;
   bool returned = true;
-  // What the sanitizers must be told at every switch, or they take the other stack for a corrupted one.
-  void* own_shadow = nullptr;
-  void* resumer_shadow = nullptr;
-  const void* resumer_stack = nullptr;
-  size_t resumer_bytes = 0;
+  void* own_shadow = nullptr;  // what a sanitizer keeps of the stack while another is in use
 
   void switch_in();
   void switch_out();
+  void switch_to(State& other);
   void arrived();
 };
 
 namespace {
 
 thread_local Fiber* current = nullptr;
+
+// The stack outside of all fibers. The sanitizers must be told of every switch, or they take the other stack for a
+// corrupted one.
+struct Outside {
+  Context context{};
+  void* shadow = nullptr;
+  const void* stack = nullptr;
+  size_t bytes = 0;
+};
+thread_local Outside outside;
 
 }  // namespace
 
@@ -106,35 +113,54 @@ thread_local Fiber* current = nullptr;
 extern "C" const char* __asan_default_options() { return "detect_stack_use_after_return=0"; }
 
 void Fiber::State::switch_in() {
-  __sanitizer_start_switch_fiber(&resumer_shadow, stack, kStackBytes);
-  switch_context(resumer, own);
-  __sanitizer_finish_switch_fiber(resumer_shadow, nullptr, nullptr);
+  outside.stack = nullptr;
+  __sanitizer_start_switch_fiber(&outside.shadow, stack, kStackBytes);
+  switch_context(outside.context, own);
+  __sanitizer_finish_switch_fiber(outside.shadow, nullptr, nullptr);
 }
 void Fiber::State::switch_out() {
-  __sanitizer_start_switch_fiber(&own_shadow, resumer_stack, resumer_bytes);
-  switch_context(own, resumer);
+  __sanitizer_start_switch_fiber(&own_shadow, outside.stack, outside.bytes);
+  switch_context(own, outside.context);
   arrived();
 }
-void Fiber::State::arrived() { __sanitizer_finish_switch_fiber(own_shadow, &resumer_stack, &resumer_bytes); }
+void Fiber::State::switch_to(State& other) {
+  __sanitizer_start_switch_fiber(&own_shadow, other.stack, kStackBytes);
+  switch_context(own, other.own);
+  arrived();
+}
+void Fiber::State::arrived() {
+  const void* from = nullptr;
+  size_t bytes = 0;
+  __sanitizer_finish_switch_fiber(own_shadow, &from, &bytes);
+  if (outside.stack != nullptr) return;  // the switch came from another fiber
+  outside.stack = from;
+  outside.bytes = bytes;
+}
 
 #elif defined(__SANITIZE_THREAD__)
 
 void Fiber::State::switch_in() {
   if (own_shadow == nullptr) own_shadow = __tsan_create_fiber(0);
-  resumer_shadow = __tsan_get_current_fiber();
+  outside.shadow = __tsan_get_current_fiber();
   __tsan_switch_to_fiber(own_shadow, 0);
-  switch_context(resumer, own);
+  switch_context(outside.context, own);
 }
 void Fiber::State::switch_out() {
-  __tsan_switch_to_fiber(resumer_shadow, 0);
-  switch_context(own, resumer);
+  __tsan_switch_to_fiber(outside.shadow, 0);
+  switch_context(own, outside.context);
+}
+void Fiber::State::switch_to(State& other) {
+  if (other.own_shadow == nullptr) other.own_shadow = __tsan_create_fiber(0);
+  __tsan_switch_to_fiber(other.own_shadow, 0);
+  switch_context(own, other.own);
 }
 void Fiber::State::arrived() {}
 
 #else
 
-void Fiber::State::switch_in() { switch_context(resumer, own); }
-void Fiber::State::switch_out() { switch_context(own, resumer); }
+void Fiber::State::switch_in() { switch_context(outside.context, own); }
+void Fiber::State::switch_out() { switch_context(own, outside.context); }
+void Fiber::State::switch_to(State& other) { switch_context(own, other.own); }
 void Fiber::State::arrived() {}
 
 #endif
@@ -162,15 +188,19 @@ void Fiber::start(std::function<void()> function) {
   state_->returned = false;
 }
 
-bool Fiber::resume() {
-  Fiber* const before = current;
+void Fiber::resume() {
   current = this;
   state_->switch_in();
-  current = before;
-  return state_->returned;
+  current = nullptr;
 }
 
 void Fiber::suspend() { current->state_->switch_out(); }
+
+void Fiber::hand_over(Fiber& to) {
+  State& from = *current->state_;
+  current = &to;
+  from.switch_to(*to.state_);
+}
 
 // Never returns: a fiber whose function is done waits for the next one.
 void Fiber::enter() {

@@ -16,8 +16,15 @@ class Fiber {
   Fiber& operator=(const Fiber&) = delete;
 
   void start(std::function<void()> function);  // which must not throw; the one before it has returned
-  bool resume();                               // until it suspends or returns; whether it has returned
-  static void suspend();                       // called by the function that runs
+
+  // Called outside of all fibers of the thread: until this fiber, or one that it has handed over to, suspends or
+  // returns.
+  void resume();
+
+  // Called by the function that runs: the caller of resume() goes on, or another fiber, whose function has not
+  // returned.
+  static void suspend();
+  static void hand_over(Fiber& to);
 
  private:
   struct State;

@@ -9,6 +9,9 @@ namespace {
 
 constexpr size_t kBlocksAtOnce = 4;  // more only where blocks wait for each other
 
+// One of `below` numbers, without the division that a remainder takes: threads switch all the time.
+size_t scaled(uint32_t bits, size_t below) { return static_cast<size_t>(uint64_t{bits} * below >> 32); }
+
 }  // namespace
 
 Schedule::Schedule(unsigned blocks, uint64_t seed) : random_(seed), order_(blocks) {
@@ -19,7 +22,7 @@ Schedule::Schedule(unsigned blocks, uint64_t seed) : random_(seed), order_(block
 }
 
 std::optional<unsigned> Schedule::next_block(size_t live) {
-  if (started_ == order_.size() || (live >= at_once_ && !ready_.empty())) return {};
+  if (!wants_block(live)) return {};
   return order_[started_++];
 }
 
@@ -33,18 +36,19 @@ void Schedule::end() { favourite_ = nullptr; }
 
 void Schedule::make_runnable(Thread& thread) {
   Warp& warp = thread.block->warps[thread.index / 32];
-  warp.runnable.push_back(&thread);
-  if (warp.runnable.size() > 1) return;
+  warp.runnable[warp.runnable_count++] = static_cast<uint8_t>(thread.index % 32);
+  if (warp.runnable_count > 1) return;
   warp.place = ready_.size();
   ready_.push_back(&warp);
 }
 
 Thread& Schedule::take_next() {
-  Warp& warp = next_warp();
-  std::swap(warp.runnable[draw(warp.runnable.size())], warp.runnable.back());
-  Thread& next = *warp.runnable.back();
-  warp.runnable.pop_back();
-  if (warp.runnable.empty()) {
+  const uint64_t bits = draw_bits();
+  Warp& warp = next_warp(static_cast<uint32_t>(bits));
+  uint8_t& drawn = warp.runnable[scaled(static_cast<uint32_t>(bits >> 32), warp.runnable_count)];
+  Thread& next = warp.first[drawn];
+  drawn = warp.runnable[--warp.runnable_count];
+  if (warp.runnable_count == 0) {
     ready_.back()->place = warp.place;
     std::swap(ready_[warp.place], ready_.back());
     ready_.pop_back();
@@ -54,19 +58,21 @@ Thread& Schedule::take_next() {
 
 bool Schedule::interrupts() { return draw(4) == 0; }
 
-size_t Schedule::draw(size_t below) {  // splitmix64
+uint64_t Schedule::draw_bits() {  // splitmix64
   uint64_t z = random_ += 0x9e3779b97f4a7c15u;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
   z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return static_cast<size_t>((z ^ z >> 31) % below);
+  return z ^ z >> 31;
 }
+
+size_t Schedule::draw(size_t below) { return scaled(static_cast<uint32_t>(draw_bits()), below); }
 
 // Where warps take turns they stay close together, and a missing barrier rarely shows. So in most launches one runs
 // as far ahead as it can, sometimes with all of its block, until the draw puts it behind all others.
-Warp& Schedule::next_warp() {
-  if (pace_ == Pace::turns) return *ready_[draw(ready_.size())];
-  const bool may_go_on = favourite_ != nullptr && !favourite_->runnable.empty();
-  if (may_go_on && draw(512) != 0) return *favourite_;
+Warp& Schedule::next_warp(uint32_t bits) {
+  if (pace_ == Pace::turns) return *ready_[scaled(bits, ready_.size())];
+  const bool may_go_on = favourite_ != nullptr && favourite_->runnable_count > 0;
+  if (may_go_on && scaled(bits, 512) != 0) return *favourite_;
   if (may_go_on) favourite_->priority = 0;
   favourite_ = *std::ranges::max_element(ready_, {}, &Warp::priority);
   return *favourite_;

@@ -17,6 +17,7 @@ class Schedule {
 
   // The index of the block to start before another thread runs; none while enough of them live.
   std::optional<unsigned> next_block(size_t live);
+  bool wants_block(size_t live) const { return started_ < order_.size() && (live < at_once_ || ready_.empty()); }
   void start(Block&);  // all its threads can run
   void end();          // of the block whose thread ran last: its warps are about to go
 
@@ -28,8 +29,9 @@ class Schedule {
  private:
   enum class Pace { turns, warps_apart, blocks_apart };
 
+  uint64_t draw_bits();
   size_t draw(size_t below);
-  Warp& next_warp();
+  Warp& next_warp(uint32_t bits);
 
   uint64_t random_;
   std::vector<unsigned> order_;  // of the blocks
