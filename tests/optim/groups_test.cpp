@@ -74,6 +74,7 @@ TEST_CASE("groups are, bit for bit, workers with the sums of their gradients, ho
   States workers;
   const auto truth = run_with_states(as_workers(dgc, 2, 2), 1, workers);
   for (const Spread spread : {Spread{1, 4}, Spread{4, 1}, Spread{2, 2}}) {
+    if (!takes_all(backend) && spread.ranks == 1) continue;  // of the others one sums within ranks, one between them
     CAPTURE(spread.ranks);
     States groups;
     CHECK((run_with_states(on(backend, grouped(dgc, 2, spread)), 2, groups) == truth));

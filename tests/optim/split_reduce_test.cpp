@@ -128,6 +128,7 @@ TEST_CASE("a split does what its definition says, bit for bit, and keeps what it
   const bool masking = GENERATE(true, false);
   const Spread spread = GENERATE(Spread{1, 4}, Spread{4, 1}, Spread{2, 2}, Spread{1, 8});
   const auto backend = GENERATE(from_range(kernel_backends()));
+  if (!takes_all(backend) && spread.ranks != 2) return;  // several ranks with several workers each have all there is
   CAPTURE(backend.name, masking, spread.ranks);
   DgcOptions dgc = split();
   dgc.factor_masking = masking;
