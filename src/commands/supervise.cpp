@@ -87,8 +87,8 @@ void supervise(const SuperviseOptions& options) {
       throw SupervisedEnd{end.exit_code()};
     }
     const int pause = std::min(1 << std::min(restarts, 5), kLongestPause);
-    spdlog::warn("the training {}: restart {} of {} in {} s, from its newest checkpoint", end_text(end.status), restarts + 1,
-                 options.max_restarts, pause);
+    spdlog::warn("the training {}: restart {} of {} in {} s, from its newest checkpoint", end_text(end.status),
+                 restarts + 1, options.max_restarts, pause);
     if (signals.stop_within(pause)) throw SupervisedEnd{kChildInterrupted};
     if (restarts == 0 && !options.resume) command.emplace_back("--resume");
   }

@@ -119,7 +119,8 @@ TEST_CASE("a mistake in a study is said in one sentence") {
   says(top + R"("runs": {"a": {}}, "sedes": [2]})", "sedes: there is no such key; did you mean seeds?");
   says(top + R"("runs": {"a": {"sets": {}}}})", "runs.a.sets: there is no such key; did you mean set?");
   says(top + R"("runs": {"a/b": {}}})", "runs.a/b: a run's name is that of a folder");
-  says(top + R"("runs": {"a": {}}, "reference": "b"})", "reference: there is no run \"b\", with which a is to be compared");
+  says(top + R"("runs": {"a": {}}, "reference": "b"})",
+       "reference: there is no run \"b\", with which a is to be compared");
   says(top + R"("runs": {"a": {"seeds": [1, 1]}}})", "runs.a.seeds: has a number twice");
   says(top + R"("runs": {"a": {"seeds": 1}}})", "runs.a.seeds: must be a list of whole numbers");
   says(top + R"("runs": {"a": {"set": {"seed": 1}}}})", "runs.a.set.seed: the study itself sets it");
