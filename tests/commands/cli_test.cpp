@@ -213,6 +213,19 @@ TEST_CASE("bench train measures a config") {
   CHECK(row.find("overlap_ms") == nullptr);
 }
 
+#ifndef DGC_SANITIZED  // 25.6 million parameters, five times
+TEST_CASE("bench dgc measures the step of a model's size beside a copy") {
+  const Program dgc;
+  const Result result = dgc.run({"bench", "dgc", "--json", "--warmup", "1", "--steps", "1", "--repeats", "1"});
+  REQUIRE(result.code == 0);
+  dgc.write("line.jsonl", result.out);
+  const Row row = read_json_lines((dgc.folder() / "line.jsonl").string()).at(0);
+  CHECK(row.integer("parameters") == 25557032);
+  CHECK(*row.number("ms_per_step") > 0);
+  CHECK(*row.number("apply_ms") > 0);
+}
+#endif
+
 TEST_CASE("bench train measures what overlaps, and tells it") {
   const Program dgc;
   const auto bench = [&](const std::vector<std::string>& more) {

@@ -8,6 +8,14 @@
 
 namespace dgc::test {
 
+// Epochs of a training that lasts long enough to be stopped on its way: 360 steps. With sanitizers a step takes
+// several times as long.
+#ifdef DGC_SANITIZED
+constexpr int kLongEpochs = 15;
+#else
+constexpr int kLongEpochs = 60;
+#endif
+
 struct Result {
   int code = 0;
   std::string out, err;

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <catch.hpp>
 
 #include "tests/commands/program.h"
@@ -55,7 +57,7 @@ TEST_CASE("a study that is stopped goes on, and ends in the same bits") {
   const std::vector<std::string> longer = {"study", "study.json", "--out", "out", "--jobs", "2"};
   dgc.write("tiny.json", [&] {
     std::string text = dgc.read("tiny.json");
-    return text.replace(text.find("\"epochs\": 3"), 11, "\"epochs\": 40");
+    return text.replace(text.find("\"epochs\": 3"), 11, fmt::format("\"epochs\": {}", kLongEpochs));
   }());
   REQUIRE(dgc.run({"train", "tiny.json", "--out", "whole", "--set", "training.eval_every_epochs=0"}).code == 0);
   {

@@ -12,12 +12,10 @@ using namespace test;
 namespace fs = std::filesystem;
 using Catch::Contains;
 
-constexpr int kEpochs = 60;  // 360 steps: long enough to be hit
-
 std::vector<std::string> train(const std::vector<std::string>& more) {
   std::vector<std::string> words = {"train", "tiny.json",
                                     "--out", "run",
-                                    "--set", fmt::format("training.epochs={}", kEpochs),
+                                    "--set", fmt::format("training.epochs={}", kLongEpochs),
                                     "--set", "training.eval_every_epochs=0",
                                     "--set", "checkpoint.every_steps=10"};
   words.insert(words.end(), more.begin(), more.end());
@@ -55,8 +53,9 @@ bool kill_child_after(const Program& dgc, const Child& supervisor, size_t rows) 
 }
 
 std::string hash_of_an_undisturbed_run(const Program& dgc) {
-  const Result whole = dgc.run({"train", "tiny.json", "--out", "whole", "--set",
-                                fmt::format("training.epochs={}", kEpochs), "--set", "training.eval_every_epochs=0"});
+  const Result whole =
+      dgc.run({"train", "tiny.json", "--out", "whole", "--set", fmt::format("training.epochs={}", kLongEpochs), "--set",
+               "training.eval_every_epochs=0"});
   REQUIRE(whole.code == 0);
   return dgc.final_hash("whole");
 }
