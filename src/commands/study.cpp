@@ -53,9 +53,9 @@ std::string last_words(const fs::path& output) {
 }
 
 // What keeps a training from going on in its directory, or "".
-std::string other_experiment(const StudyTraining& training, const Config& wanted) {
+std::string other_experiment(const StudyTraining& training) {
   if (!has_steps(training.directory)) return "";
-  for (const ConfigDifference& difference : config_differences(run_config(training.directory), wanted)) {
+  for (const ConfigDifference& difference : config_differences(run_config(training.directory), training.config)) {
     if (difference.path == "threads" || is_free_on_resume(difference.path)) continue;
     return fmt::format("{} was trained with {} {}, and the study says {}; remove it, or give another --out",
                        training.directory.string(), difference.path, difference.a.empty() ? "unset" : difference.a,
@@ -74,7 +74,7 @@ double epochs_so_far(const fs::path& run) {
 }
 
 double epochs_left(const StudyTraining& training) {
-  return static_cast<double>(training.config().training.epochs) - epochs_so_far(training.directory);
+  return static_cast<double>(training.config.training.epochs) - epochs_so_far(training.directory);
 }
 
 // Trains what a study lacks, so many trainings at once, each as a child process.
@@ -125,8 +125,7 @@ class StudyRunner {
   void start_next(const HeldSignals& signals) {
     const StudyTraining training = waiting_.front();
     waiting_.pop_front();
-    const Config wanted = training.config();
-    if (const std::string why = other_experiment(training, wanted); !why.empty()) {
+    if (const std::string why = other_experiment(training); !why.empty()) {
       fail(training, why, kChildUserError);
       return;
     }
@@ -137,7 +136,7 @@ class StudyRunner {
     if (has_steps(training.directory)) {
       command.insert(command.end(),
                      {"--resume", "--set", fmt::format("threads={}", run_config(training.directory).threads)});
-    } else if (wanted.threads == 0 && jobs_ > 1) {
+    } else if (training.config.threads == 0 && jobs_ > 1) {
       command.insert(command.end(), {"--set", fmt::format("threads={}", threads_)});
     }
     command.insert(command.end(), {"--out", training.directory.string()});
@@ -171,7 +170,7 @@ class StudyRunner {
     for (const auto& [child, training] : running_) {
       const double here = epochs_left(training);
       to_do += here;
-      const double epochs = static_cast<double>(training.config().training.epochs);
+      const double epochs = static_cast<double>(training.config.training.epochs);
       where +=
           fmt::format("{}{} epoch {:.1f} of {:g}", where.empty() ? "" : ", ", training.name(), epochs - here, epochs);
     }
@@ -203,7 +202,7 @@ std::vector<StudyTraining> missing_of(const std::vector<StudyTraining>& training
   std::vector<StudyTraining> missing;
   for (const StudyTraining& training : trainings) {
     if (!std::regex_search(training.name(), wanted)) continue;
-    if (!is_done(training) || !other_experiment(training, training.config()).empty()) missing.push_back(training);
+    if (!is_done(training) || !other_experiment(training).empty()) missing.push_back(training);
   }
   return missing;
 }
@@ -216,7 +215,7 @@ void print_plan(const Study& study, const std::vector<StudyTraining>& trainings,
   for (const StudyRun& run : study.runs) {
     const auto of_run = [&](const StudyTraining& training) { return training.run == &run; };
     const auto count = std::ranges::count_if(missing, of_run);
-    const Config config = std::ranges::find_if(trainings, of_run)->config();
+    const Config& config = std::ranges::find_if(trainings, of_run)->config;
     fmt::print("{}: {} epochs, {} of {} seeds to train", run.name, config.training.epochs, count, run.seeds.size());
     if (count > 0) {
       const TrainBench bench = bench_train(config, kShort);

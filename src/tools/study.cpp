@@ -154,8 +154,6 @@ std::vector<std::string> StudyRun::overrides_for(uint64_t seed) const {
 
 std::string StudyTraining::name() const { return fmt::format("{} seed {}", run->name, seed); }
 
-Config StudyTraining::config() const { return load_config(run->config, run->overrides_for(seed)); }
-
 Study load_study(const std::string& path) {
   const Json json = parse_json(read_text_file(path, kMostStudyBytes), path);
   const StudyObject root(json, path, "");
@@ -184,7 +182,10 @@ Study load_study(const std::string& path) {
 std::vector<StudyTraining> trainings_of(const Study& study, const fs::path& out) {
   std::vector<StudyTraining> all;
   for (const StudyRun& run : study.runs) {
-    for (const uint64_t seed : run.seeds) all.push_back({&run, seed, out / run.name / fmt::format("seed{}", seed)});
+    for (const uint64_t seed : run.seeds) {
+      all.push_back(
+          {&run, seed, out / run.name / fmt::format("seed{}", seed), load_config(run.config, run.overrides_for(seed))});
+    }
   }
   return all;
 }

@@ -40,9 +40,11 @@ struct StudyTraining {
   uint64_t seed = 0;
   std::filesystem::path directory;  // OUT/NAME/seedN
 
+  Config config;  // as the study wants it
+
   std::string name() const;  // "dgc seed 2"
-  Config config() const;     // as the study wants it
 };
+// Reads the config of each once.
 std::vector<StudyTraining> trainings_of(const Study&, const std::filesystem::path& out);
 
 // What a study has found so far: a row for each run.

@@ -15,7 +15,7 @@ TEST_CASE("every shipped study names configs and runs that exist") {
     CHECK(study.runs.size() >= 2);
     for (const StudyTraining& training : trainings_of(study, "out")) {
       CAPTURE(training.name());
-      const Config config = training.config();
+      const Config& config = training.config;
       CHECK(config.seed == training.seed);
       CHECK(config.name == training.run->name);
     }
