@@ -13,6 +13,7 @@
 #include "config/config.h"
 #include "tasks/make.h"
 #include "tools/projection.h"
+#include "tools/step_model.h"
 #include "tools/units.h"
 
 namespace dgc {
@@ -128,12 +129,34 @@ void print_plan(const Plan& plan, const Config& config, const std::string& wire,
   print_memory(plan.memory, config);
 }
 
+void print_parts(const char* what, std::span<const ModelledPart> parts, double total) {
+  fmt::print("  {:<26} {:>7} {:>9} {:>10} {:>10} {:>10} {:>8}\n", what, "calls", "launches", "MB moved", "GFLOP", "ms",
+             "share");
+  for (const ModelledPart& part : parts) {
+    fmt::print("  {:<26} {:>7} {:>9} {:>10.1f} {:>10.1f} {:>10.3f} {:>6.2f} %\n", part.name, part.calls, part.launches,
+               static_cast<double>(part.bytes) / 1e6, part.flops / 1e9, 1e3 * part.seconds, 100 * part.seconds / total);
+  }
+}
+
+void print_step_model(const Config& config, const DeviceModel& device) {
+  constexpr size_t kLargest = 10;
+  const StepModel model = model_step(config, device);
+  const double total = model.total.seconds;
+  fmt::print("\nModelled, not measured: a step of one rank ({} workers) on one {}, without the network\n",
+             config.workers_per_rank, device.name);
+  print_parts("phase", model.phases, total);
+  print_parts("", {&model.total, 1}, total);
+  print_parts("what takes longest", std::span(model.ops).first(std::min(kLargest, model.ops.size())), total);
+  fmt::print("  the ops of DGC take {:.2f} % of the step\n", 100 * model.dgc_share);
+}
+
 struct PlanOptions {
   std::string config;
   std::vector<std::string> overrides;
   std::vector<std::string> workers;  // each is a list with commas
   std::string bandwidth, latency = "50us";
   double step_ms = 0;
+  std::string device_model;
 };
 
 void run_plan(const PlanOptions& options) {
@@ -148,9 +171,11 @@ void run_plan(const PlanOptions& options) {
     for (const std::string& entry : split_list(list)) workers.push_back(std::stoll(entry));
   }
   if (workers.empty()) workers = {config.workers_per_rank * config.ranks};
+  const DeviceModel* const device = options.device_model.empty() ? nullptr : &device_model(options.device_model);
   const Plan plan = make_plan(config);
   const std::string wire = std::ranges::find(plan.formats, config.optimizer.dgc.wire, &PlanFormat::format)->name;
   print_plan(plan, config, wire, workers);
+  if (device != nullptr) print_step_model(config, *device);
   if (cluster) print_projection(config, wire, workers, *cluster);
 }
 
@@ -178,6 +203,8 @@ void add_plan_command(CLI::App& app) {
   step->needs(bandwidth);
   command->add_option("--latency", options->latency, "of each of its messages, as in 50us (the default)")
       ->needs(bandwidth);
+  command->add_option("--device-model", options->device_model,
+                      "model a step on such a GPU by what its ops move and compute: a100, h100 or h200");
   command->footer(
       "Example:\n  dgc plan configs/paper/resnet50_imagenet.json\n"
       "  dgc plan configs/paper/resnet50_imagenet.json --workers 8,48 --bandwidth 1Gbps --step-ms 120\n\n"

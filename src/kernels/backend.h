@@ -36,7 +36,6 @@ class RangeObserver {
   virtual void end() = 0;
 };
 
-class CountingDevice;
 class Lane;
 
 class Backend {
@@ -210,10 +209,6 @@ class Range {
 // `threads` is the number of OpenMP threads of an op; 0 means as many as there are cores. Only the thread that made the
 // backend may use it.
 std::unique_ptr<Backend> make_cpu_backend(int threads = 0);
-
-// A backend that plans memory and computes nothing: it says what ops of `of` need, and its own device is `counting`.
-// Its ops must not be called.
-std::unique_ptr<Backend> make_planning_backend(std::unique_ptr<Backend> of, std::shared_ptr<CountingDevice> counting);
 
 // How matrix products and convolutions compute with fp32 data: in fp32, or in TF32 on GPUs that have it.
 enum class Fp32Math { exact, tf32 };

@@ -24,6 +24,8 @@ class SpeechTask final : public Task {
     return speech_sample(config, split == Split::train ? o.batch_per_worker : o.eval_batch);
   }
   int64_t most_rows(const Config& config, Split split) const override { return most_frames(config, split); }
+  // Frames lie 10 ms apart unless the config says otherwise, and English has some 15 letters a second.
+  int64_t most_labels(const Config& config) const override { return most_rows(config, Split::train) * 15 / 100; }
   std::string after_redistribution(int64_t) const override { return "and the rest of it comes in another order"; }
 
   std::unique_ptr<Scorer> make_scorer(const Dataset& data, const Network& network, Split,

@@ -79,6 +79,8 @@ class Task {
   // Sizes of batches as far as the config alone tells them, for Split::train or Split::test.
   virtual Shape sample(const Config&, Split) const = 0;       // Dataset::sample()
   virtual int64_t most_rows(const Config&, Split) const = 0;  // the most that a batch has
+  // Dataset::most_labels(). Only the data knows it, so this is a number to plan with.
+  virtual int64_t most_labels(const Config&) const { return 0; }
   virtual int64_t evaluated_sets() const { return 1; }
   // What a worker takes from the data in a step: rows, as Sampling counts them, and samples.
   virtual int64_t rows_per_step(const Config& config) const { return config.training.batch_per_worker; }

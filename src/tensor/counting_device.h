@@ -25,6 +25,7 @@ class MemoryCount {
 class CountingDevice final : public Device {
  public:
   const MemoryCount& counted() const { return counted_; }
+  int64_t moved() const { return moved_; }  // bytes that copy() and zero() have read and written
 
   std::string name() const override { return "counting"; }
   void* allocate(size_t bytes) override;
@@ -33,8 +34,8 @@ class CountingDevice final : public Device {
   bool queues() const override { return false; }
   void copy_in(void*, const void*, size_t) override {}
   void copy_out(void*, const void*, size_t) override {}
-  void copy(void*, const void*, size_t) override {}
-  void zero(void*, size_t) override {}
+  void copy(void*, const void*, size_t bytes) override { moved_ += 2 * static_cast<int64_t>(bytes); }
+  void zero(void*, size_t bytes) override { moved_ += static_cast<int64_t>(bytes); }
   void synchronize() override {}
   std::unique_ptr<Upload> make_upload(size_t bytes) override;
   std::unique_ptr<Download> make_download(size_t bytes) override;
@@ -46,6 +47,7 @@ class CountingDevice final : public Device {
 
  private:
   MemoryCount counted_;
+  int64_t moved_ = 0;
   uintptr_t next_ = uintptr_t{1} << 40;
 };
 

@@ -8,9 +8,7 @@
 #include "optim/dgc/layout.h"
 #include "tasks/make.h"
 #include "tasks/task.h"
-#include "tensor/counting_device.h"
-#include "train/on_ranks.h"
-#include "train/rank_memory.h"
+#include "tools/planned_rank.h"
 
 namespace dgc {
 namespace {
@@ -79,14 +77,6 @@ std::vector<PlanFormat> plan_formats(const ParamLayout& params, const Config& co
   return formats;
 }
 
-// The sparsities of a run, in their order.
-std::vector<double> sparsities_of(const Config& config) {
-  std::vector<double> sparsities;
-  if (config.optimizer.sparsity.warmup.epochs > 0) sparsities = config.optimizer.sparsity.warmup.sparsity;
-  sparsities.push_back(config.optimizer.sparsity.final);
-  return sparsities;
-}
-
 // The layouts of a run with `workers` workers, one for each sparsity. A group counts as one worker.
 std::vector<DgcLayout> run_layouts(const Config& config, const ParamLayout& params, int64_t workers) {
   std::vector<DgcLayout> layouts;
@@ -106,30 +96,9 @@ int64_t largest_convolution(const ParamLayout& params) {
   return largest * 4;
 }
 
-// Makes what a rank makes, on a device that only counts.
-PlanMemory plan_memory(const Config& written, const Network& network, const ParamLayout& params) {
-  Config config = written;
-  // What "auto" becomes depends on how the ranks are connected, which a plan does not know.
-  if (config.exchange.overlap == Overlap::automatic) config.exchange.overlap = Overlap::off;
-  const auto device = std::make_shared<CountingDevice>();
-  const auto backend = make_planning_backend(make_backend(config), device);
-  const auto ranks = make_planning_communicator(static_cast<int>(config.ranks));
-  const Task& task = task_of(config);
-  const Network tested = make_network(config.model, task.sample(config, Split::test));
-  // Only the data knows how many labels an utterance has; they are few beside its features.
-  const auto evaluation = [&] {
-    return std::make_unique<EvaluatorMemory>(tested, *backend, std::vector{task.most_rows(config, Split::test)}, 0,
-                                             activation_type(config.precision));
-  };
-  RankMemory rank(config, network, {task.most_rows(config, Split::train)}, 0, *backend, *ranks);
-  const auto test = evaluation();
-  const auto valid = task.evaluated_sets() > 1 ? evaluation() : nullptr;
-  rank.share_activations({test.get(), valid.get()});
-  if (config.optimizer.type == OptimizerType::dgc) {
-    for (const double sparsity : sparsities_of(config)) rank.optimizer->prepare(sparsity);
-    if (config.optimizer.flush_at_end) rank.optimizer->prepare_flush();
-  }
-  const auto peak = [&](MemoryUse use) { return device->counted().peak(use); };
+PlanMemory plan_memory(const Config& config, const Network& network, const ParamLayout& params) {
+  const PlannedRank rank(config, network);
+  const auto peak = [&](MemoryUse use) { return rank.device().counted().peak(use); };
   return {.weights = peak(MemoryUse::weights),
           .gradients = peak(MemoryUse::gradients),
           .residuals = peak(MemoryUse::residuals),

@@ -45,7 +45,7 @@ Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communi
       network_(make_network(config.model, data.train.sample())),
       tested_network_(make_network(config.model, data.test.sample())),
       memory_(config, network_, batch_rows(config, data.train), data.train.most_labels(), backend, communicator),
-      terms_(network_.loss().terms(network_.shape(network_.output(), memory_.executors.most_rows()))),
+      computation_(config, backend, memory_, network_, first_worker(), workers()),
       lr_(make_lr_schedule(config)),
       sparsity_(config.optimizer.sparsity) {
   check_fits(config, network_, data.train);
@@ -65,7 +65,8 @@ Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communi
 }
 
 // One step: batches -> gradients -> the decision whether to skip -> the exchange -> weights.
-// The work before and after queue_step() is queued too, but is not recorded, because it differs from step to step.
+// The work before and after computation_.queue() is queued too, but is not recorded, because it differs from step to
+// step.
 void Rank::train_step() {
   if (!batches_) stage_batches();
   if (position_ % steps_per_epoch_ == 0) {  // a new epoch: each stream of a text begins again
@@ -80,9 +81,9 @@ void Rank::train_step() {
 
   // With executors for several lengths, each step differs, and records of all these steps would fill the memory.
   if (communicator_.recordable() && backend_.observer == nullptr && memory_.executors.are_one()) {
-    backend_.run_recorded(key, [this] { queue_step(); });
+    backend_.run_recorded(key, [this] { computation_.queue(); });
   } else {
-    queue_step();
+    computation_.queue();
   }
   memory_.record.finish();
 
@@ -98,63 +99,6 @@ void Rank::train_step() {
   untold_.push_back(metrics);
   lag_ = device_->queues() ? StepRecord::kQueued - 1 : 0;
   stage_batches();
-}
-
-void Rank::queue_step() {
-  std::vector<float*> own;
-  for (const Worker& worker : memory_.workers) own.push_back(worker.gradient.data());
-  memory_.optimizer->begin({.gradients = own, .weights = memory_.weights, .record = memory_.record});
-  for (int local = 0; local < static_cast<int>(memory_.workers.size()); ++local) run_worker(local);
-  const std::span<float* const> gradients = memory_.optimizer->combine(own);
-  {
-    const Range range(backend_, "judge");
-    memory_.record.measure(gradients, memory_.params.extent());
-  }
-  memory_.optimizer->settle();
-  {
-    const Range range(backend_, "judge");
-    memory_.record.judge();
-  }
-  memory_.optimizer->step({.gradients = gradients, .weights = memory_.weights, .record = memory_.record});
-  for (Worker& worker : memory_.workers) {
-    keep_unless_skipped(worker.next_statistics, worker.statistics);
-    // The values that made a gradient infinite may be in the state too, and would stay there.
-    keep_unless_skipped(worker.next_state, worker.state);
-  }
-}
-
-void Rank::keep_unless_skipped(const Arena& next, const Arena& arena) {
-  const Shape all{arena.extent()};
-  backend_.copy_unless_skipped(memory_.record.control(), {next.data(), all}, {arena.data(), all});
-}
-
-void Rank::run_worker(int local) {
-  Worker& worker = memory_.workers[static_cast<size_t>(local)];
-  const Range range(backend_, "worker");
-  device_->zero(worker.gradient.data(), worker.gradient.bytes());
-  const Arena& statistics = worker.next_statistics;
-  device_->copy(statistics.data(), worker.statistics.data(), statistics.bytes());
-  device_->copy(worker.next_state.data(), worker.state.data(), worker.state.bytes());
-
-  const int64_t rows = memory_.executors.most_rows();
-  const RunContext run{.training = true,
-                       .seed = config_.seed,
-                       .control = memory_.record.control(),
-                       .samples_per_step = static_cast<uint64_t>(rows * workers()),
-                       .first_sample = static_cast<uint64_t>(first_worker() + local) * static_cast<uint64_t>(rows),
-                       .state = &worker.next_state,
-                       .lengths = worker.input.lengths()};
-  Executor& executor = memory_.executors.for_rows(worker.input.rows());
-  const View x = worker.input.x(executor.batch());
-  executor.forward(memory_.weights, statistics, x, run);
-  executor.loss(memory_.weights, worker.gradient,
-                {.labels = worker.input.labels(),
-                 .stats = &memory_.record.local(local)->loss.loss,
-                 .gradient_scale = 1.f / static_cast<float>(terms_ * config_.exchange.workers_per_group),
-                 .control = memory_.record.control(),
-                 .lengths = run.lengths});
-  executor.backward(memory_.weights, worker.gradient, x, run,
-                    [&](int first, int) { memory_.optimizer->ready(local, first); });
 }
 
 // Uploads the next step's batches while the device computes.
@@ -186,7 +130,7 @@ std::optional<StepMetrics> Rank::next_metrics() {
   const StepResult result = memory_.record.take();
   StepMetrics metrics = untold_.front();
   untold_.pop_front();
-  metrics.loss = result.loss.loss / static_cast<double>(terms_ * workers());
+  metrics.loss = result.loss.loss / static_cast<double>(computation_.terms() * workers());
   metrics.grad_norm = result.grad_norm;
   metrics.skipped = result.skipped;
   metrics.left_out = static_cast<int64_t>(network_.loss().left_out(result.loss));

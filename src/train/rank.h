@@ -14,6 +14,7 @@
 #include "tasks/task.h"
 #include "train/evaluator.h"
 #include "train/rank_memory.h"
+#include "train/step_computation.h"
 
 namespace dgc {
 
@@ -95,9 +96,6 @@ class Rank {
   void move_position(const Checkpoint&, int64_t saved_workers);
   void stage_batches();
   void tell_bad_examples(const Batch&);
-  void queue_step();
-  void run_worker(int local);  // writes the worker's gradient, and its loss to its WorkerShare
-  void keep_unless_skipped(const Arena& next, const Arena& arena);
   int workers() const { return communicator_.size() * static_cast<int>(memory_.workers.size()); }
   int first_worker() const { return communicator_.rank() * static_cast<int>(memory_.workers.size()); }
   // The number, over all ranks, of the first worker in a local worker's group. That worker's file has u and v of the
@@ -117,7 +115,7 @@ class Rank {
   Network network_;
   Network tested_network_;  // for an evaluation's streams of text; for images the same network
   RankMemory memory_;
-  int64_t terms_;  // losses in the sum over a worker's batch
+  StepComputation computation_;
   std::unique_ptr<Evaluator> test_evaluator_;
   std::unique_ptr<Evaluator> valid_evaluator_;  // null: there is no validation set
   LrSchedule lr_;

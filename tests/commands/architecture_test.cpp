@@ -47,8 +47,8 @@ const std::map<std::string, Strings> kMayInclude = {
      {"tensor/", "kernels/backend.h", "dist/", "layers/", "models/", "optim/", "data/", "json/", "config/", "run/",
       "tasks/"}},
     {"tools",
-     {"tensor/", "kernels/backend.h", "dist/", "layers/", "models/", "optim/", "data/", "decode/", "json/", "config/",
-      "run/", "tasks/", "train/"}},
+     {"tensor/", "kernels/backend.h", "kernels/counting_backend.h", "dist/", "layers/", "models/", "optim/", "data/",
+      "decode/", "json/", "config/", "run/", "tasks/", "train/"}},
     {"commands", {"tools/", "train/", "tasks/", "run/", "config/", "json/", "tensor/"}},
     {"", {"commands/", "train/", "run/", "tensor/"}},
 };

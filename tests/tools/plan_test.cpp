@@ -14,6 +14,7 @@
 #include "tests/support/tiny_speech.h"
 #include "tests/support/tiny_text.h"
 #include "tests/support/wrapped_device.h"
+#include "tools/step_model.h"
 #include "train/on_ranks.h"
 #include "train/rank.h"
 
@@ -243,6 +244,52 @@ TEST_CASE("the planned memory of a speech model is what a rank allocates") {
   overrides.insert(overrides.end(), {"model.hidden=60", fmt::format("data.max_seconds={}", longest + 0.05)});
   const Config config = speech.config(overrides);
   check_plan(config, false);
+}
+
+TEST_CASE("a modelled step counts each product once forward and twice backward") {
+  const Config config = load_config(DGC_SOURCE_DIR "/configs/paper/resnet50_imagenet.json");
+  const StepModel model = model_step(config, device_model("h200"));
+  // 4.089 G multiply-adds for an image of 224 x 224 (torchvision's count of ResNet-50), of which the first layer, whose
+  // input needs no gradient, has 0.118 G.
+  const auto images = static_cast<double>(config.workers_per_rank * config.training.batch_per_worker);
+  CHECK(model.total.flops == Approx(images * 2e9 * (3 * 4.089 - 0.118)).epsilon(0.001));
+  CHECK(model.ops.front().seconds >= model.ops.back().seconds);
+  double seconds = 0;
+  for (const ModelledPart& phase : model.phases) seconds += phase.seconds;
+  CHECK(seconds == Approx(model.total.seconds));
+  CHECK(model.dgc_share > 0);
+  CHECK(model.dgc_share < 0.01);  // the goal for ResNet-50
+}
+
+TEST_CASE("the modelled steps of the paper's models stay what they are") {
+  // docs/results.md has these numbers. What changes one of them by more than a twentieth changes that table too.
+  const auto [file, launches, megabytes, milliseconds] = GENERATE(table<std::string, int64_t, double, double>(
+      {{"resnet50_imagenet", 2237, 200'950, 186.0},
+       {"alexnet_imagenet", 353, 23'002, 30.25},
+       {"resnet110_cifar10_dgc", 4637, 9'652, 9.311},
+       {"ptb_lstm1500", 133, 10'505, 7.104},
+       {"an4_lstm800", 557, 18'489, 246.4},
+       {"librispeech_deepspeech", 709, 120'202, 1447.5}}));
+  CAPTURE(file);
+  const Config config = load_config(DGC_SOURCE_DIR "/configs/paper/" + file + ".json");
+  const ModelledPart step = model_step(config, device_model("h200")).total;
+  CHECK(static_cast<double>(step.launches) == Approx(static_cast<double>(launches)).epsilon(0.05));
+  CHECK(static_cast<double>(step.bytes) / 1e6 == Approx(megabytes).epsilon(0.05));
+  CHECK(1e3 * step.seconds == Approx(milliseconds).epsilon(0.05));
+}
+
+TEST_CASE("every shipped config has a modelled step, in 16 bits and on a machine without a GPU too") {
+  for (const std::string& path : test::shipped_configs()) {
+    CAPTURE(path);
+    Config config = load_config(path);
+    if (config.model.type == "lstm_lm" && config.model.lstm.vocabulary == 0) continue;
+    const StepModel single = model_step(config, device_model("h100"));
+    config.precision = Precision::bf16;
+    const double half = model_step(config, device_model("h100")).total.seconds;
+    CHECK(half > 0);
+    // Small models take longer in 16 bits: their time is that of launches, and converting the input is one more.
+    if (path.find("/paper/") != std::string::npos) CHECK(half < single.total.seconds);
+  }
 }
 
 TEST_CASE("a plan of a language model needs to know its words") {

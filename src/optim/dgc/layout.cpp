@@ -168,7 +168,7 @@ DgcTables::DgcTables(const std::shared_ptr<Device>& device, const DgcLayout& lay
   device->copy_in(code_rows_.data(), layout.codes.data(), code_rows_.bytes());
   device->copy_in(ranges_.data(), layout.dense.data(), ranges_.bytes());
   table_ = {static_cast<const DgcSegment*>(segments_.data()), static_cast<int32_t>(layout.segments.size()),
-            layout.blocks};
+            layout.blocks, layout.compressed_numel};
   codes_ = {static_cast<const DgcCode*>(code_rows_.data()), layout.wire.format(), layout.wire.payload_bytes(),
             layout.chunks};
   dense_ = {static_cast<const DgcRange*>(ranges_.data()), static_cast<int32_t>(layout.dense.size()),

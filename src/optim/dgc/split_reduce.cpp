@@ -20,7 +20,7 @@ SplitReduce::SplitReduce(const OptimizerContext& context, Buckets& buckets, cons
   const DgcSegment segment = shard_segment(layout_.kept.tensors()[0]);
   segment_ = Buffer(device, sizeof(segment));
   device->copy_in(segment_.data(), &segment, sizeof(segment));
-  table_ = {static_cast<const DgcSegment*>(segment_.data()), 1, segment.blocks()};
+  table_ = {static_cast<const DgcSegment*>(segment_.data()), 1, segment.blocks(), segment.numel};
   const std::vector<DgcGuess> guesses(static_cast<size_t>(local));
   guesses_ = Buffer(device, guesses.size() * sizeof(DgcGuess));
   device->copy_in(guesses_.data(), guesses.data(), guesses_.bytes());

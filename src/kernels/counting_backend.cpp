@@ -1,0 +1,327 @@
+#include "kernels/counting_backend.h"
+
+#include <utility>
+
+namespace dgc {
+namespace {
+
+// A view that is not there moves nothing.
+int64_t moved(ConstView view) { return view ? static_cast<int64_t>(view.bytes()) : 0; }
+
+template <typename... Views>
+int64_t moved(ConstView first, const Views&... more) {
+  return moved(first) + moved(more...);
+}
+
+constexpr int64_t kFloat = 4;
+
+double multiply_adds(const Conv2dArgs& a) {
+  return 2.0 * static_cast<double>(a.batch * a.out_h() * a.out_w() * a.out_c) *
+         static_cast<double>(a.kernel_h * a.kernel_w * (a.in_c / a.groups));
+}
+
+double multiply_adds(const LinearArgs& a) {
+  return 2.0 * static_cast<double>(a.batch * a.in) * static_cast<double>(a.out);
+}
+
+double multiply_adds(const RnnArgs& a) {
+  return 2.0 * static_cast<double>(a.steps * a.batch) * static_cast<double>(a.gates() * (a.in + a.hidden));
+}
+
+bool is_of_halves(ConstView x) { return dtype_size(x.dtype) == 2; }
+
+int64_t moved(const RnnWeights& w) { return moved(w.w_ih, w.w_hh, w.b_ih, w.b_hh); }
+
+// Entries of the messages of so many workers, in canonical form.
+int64_t canonical_bytes(const WireHeader& header) {
+  return static_cast<int64_t>(kWireHeaderBytes + header.payload_bytes);
+}
+int64_t sent_entries(const WireHeader& header) { return static_cast<int64_t>(header.entries); }
+
+// What an access to a single number moves: a sector of the memory.
+constexpr int64_t kSector = 32;
+
+// Its tasks are done at once, and counted with the owner's work.
+class CountingLane final : public Lane {
+ public:
+  explicit CountingLane(CountingBackend& owner) : owner_(owner) {}
+  Backend& backend() const override { return owner_; }
+  void post(std::function<void()> task) override { owner_.outside_ranges(task); }
+  void drain() override {}
+
+ private:
+  CountingBackend& owner_;
+};
+
+}  // namespace
+
+CountingBackend::CountingBackend(std::unique_ptr<Backend> of, std::shared_ptr<CountingDevice> device)
+    : of_(std::move(of)), device_(std::move(device)) {}
+
+std::vector<OpCost> CountingBackend::take_calls() { return std::exchange(calls_, {}); }
+
+std::unique_ptr<Lane> CountingBackend::make_lane() { return std::make_unique<CountingLane>(*this); }
+
+void CountingBackend::begin_range(const char* name) {
+  if (depth_++ == 0) phase_ = name;
+}
+
+void CountingBackend::outside_ranges(const std::function<void()>& body) {
+  const int depth = std::exchange(depth_, 0);
+  const std::string phase = phase_;
+  body();
+  depth_ = depth;
+  phase_ = phase;
+}
+
+void CountingBackend::count(OpCost cost) {
+  if (depth_ > 0) cost.phase = phase_;
+  calls_.push_back(std::move(cost));
+}
+
+void CountingBackend::count(const char* op, int64_t bytes, int64_t launches) {
+  count({.op = op, .bytes = bytes, .launches = launches});
+}
+
+// A convolution's weights change their order and type on the way to cuDNN and from it, in a launch of their own.
+void CountingBackend::conv2d_forward(const Conv2dArgs& a, ConstView x, ConstView w, ConstView b, View y) {
+  count({.op = "conv2d_forward",
+         .bytes = moved(x, w, b, y) + 2 * moved(w),
+         .flops = multiply_adds(a),
+         .half = is_of_halves(x),
+         .launches = b ? 3 : 2});
+}
+
+void CountingBackend::conv2d_backward_data(const Conv2dArgs& a, ConstView dy, ConstView w, View dx) {
+  count({.op = "conv2d_backward_data",
+         .bytes = moved(dy, w, dx) + 2 * moved(w),
+         .flops = multiply_adds(a),
+         .half = is_of_halves(dy),
+         .launches = 2});
+}
+
+void CountingBackend::conv2d_backward_weights(const Conv2dArgs& a, ConstView x, ConstView dy, View dw, View db) {
+  if (dw) {
+    count({.op = "conv2d_backward_weights",
+           .bytes = moved(x, dy) + 4 * moved(dw),
+           .flops = multiply_adds(a),
+           .half = is_of_halves(x),
+           .launches = 2});
+  }
+  if (db) count("conv2d_backward_weights", moved(dy) + 2 * moved(db));
+}
+
+void CountingBackend::linear_forward(const LinearArgs& a, ConstView x, ConstView w, ConstView b, View y) {
+  count({.op = "linear_forward",
+         .bytes = moved(x, w, b, y),
+         .flops = multiply_adds(a),
+         .half = is_of_halves(x),
+         .launches = b ? 2 : 1});
+}
+
+void CountingBackend::linear_backward(const LinearArgs& a, ConstView x, ConstView w, ConstView dy, View dx, View dw,
+                                      View db) {
+  const bool half = is_of_halves(dy);
+  if (dx) count({.op = "linear_backward", .bytes = moved(dy, w, dx), .flops = multiply_adds(a), .half = half});
+  if (dw) {
+    count({.op = "linear_backward", .bytes = moved(x, dy) + 2 * moved(dw), .flops = multiply_adds(a), .half = half});
+  }
+  if (db) count("linear_backward", moved(dy) + 2 * moved(db));
+}
+
+size_t CountingBackend::rnn_saved_bytes(const RnnArgs& a, DType activations) {
+  if (of_->supports(activations)) return of_->rnn_saved_bytes(a, activations);
+  return of_->rnn_saved_bytes(a, DType::f32) * dtype_size(activations) / dtype_size(DType::f32);
+}
+
+void CountingBackend::rnn_forward(const RnnArgs& a, ConstView x, const RnnWeights& w, const RnnState& state, View y,
+                                  View saved) {
+  count({.op = "rnn_forward",
+         .bytes = moved(x, y, saved) + moved(w) + 2 * moved(state.h, state.c),
+         .flops = multiply_adds(a),
+         .half = is_of_halves(x),
+         .serial_steps = a.steps});
+}
+
+// The gradients of the weights are products of whole matrices, with no step waiting for another. cuDNN adds them to
+// ours in place, but where there are biases (rnn_cache.h): there a launch for each matrix and bias adds them.
+void CountingBackend::rnn_backward(const RnnArgs& a, ConstView x, const RnnWeights& w, ConstView y, View saved,
+                                   ConstView dy, View dx, const RnnGradients& d) {
+  const bool half = is_of_halves(x);
+  count({.op = "rnn_backward",
+         .bytes = moved(y, saved, dy, dx) + moved(w),
+         .flops = multiply_adds(a),
+         .half = half,
+         .serial_steps = a.steps});
+  count({.op = "rnn_backward",
+         .bytes = moved(x, y, saved) + (a.biases ? 4 : 2) * moved(d.w_ih, d.w_hh, d.b_ih, d.b_hh),
+         .flops = multiply_adds(a),
+         .half = half,
+         .launches = a.biases ? 5 : 1});
+}
+
+size_t CountingBackend::batch_norm_saved_bytes(const BatchNormArgs& a) { return of_->batch_norm_saved_bytes(a); }
+
+void CountingBackend::batch_norm_forward(const BatchNormArgs&, ConstView x, ConstView residual, ConstView, ConstView,
+                                         View, View, View y, View) {
+  count("batch_norm_forward", 2 * moved(x) + moved(residual, y), 2);  // x is read for its statistics first
+}
+
+void CountingBackend::batch_norm_inference(const BatchNormArgs&, ConstView x, ConstView residual, ConstView, ConstView,
+                                           ConstView, ConstView, View y) {
+  count("batch_norm_inference", moved(x, residual, y));
+}
+
+// As batch_norm_backward.cu says: 7 tensors' traffic where dy is masked in place, else 5.
+void CountingBackend::batch_norm_backward(const BatchNormArgs& a, ConstView x, ConstView, ConstView, ConstView, View,
+                                          View, View, View) {
+  count("batch_norm_backward", (a.relu && a.residual ? 7 : 5) * moved(x), 2);
+}
+
+size_t CountingBackend::pool_saved_bytes(const PoolArgs& a) { return of_->pool_saved_bytes(a); }
+void CountingBackend::pool_forward(const PoolArgs&, ConstView x, View y, View saved) {
+  count("pool_forward", moved(x, y, saved));
+}
+void CountingBackend::pool_backward(const PoolArgs&, ConstView dy, ConstView saved, View dx) {
+  count("pool_backward", moved(dy, saved, dx));
+}
+void CountingBackend::global_pool_forward(const GlobalPoolArgs&, ConstView x, View y) {
+  count("global_pool_forward", moved(x, y));
+}
+void CountingBackend::global_pool_backward(const GlobalPoolArgs&, ConstView dy, View dx) {
+  count("global_pool_backward", moved(dy, dx));
+}
+void CountingBackend::activation_forward(Activation, ConstView x, View y) { count("activation_forward", moved(x, y)); }
+void CountingBackend::activation_backward(Activation, ConstView y, ConstView dy, View dx) {
+  count("activation_backward", moved(y, dy, dx));
+}
+void CountingBackend::dropout_forward(const DropoutArgs&, ConstView x, View y) {
+  count("dropout_forward", moved(x, y));
+}
+void CountingBackend::lrn_forward(const LrnArgs&, ConstView x, View y) { count("lrn_forward", moved(x, y)); }
+void CountingBackend::lrn_backward(const LrnArgs&, ConstView x, ConstView dy, View dx) {
+  count("lrn_backward", moved(x, dy, dx));
+}
+void CountingBackend::shortcut_forward(const ShortcutArgs&, ConstView x, View y) {
+  count("shortcut_forward", moved(x, y));
+}
+void CountingBackend::shortcut_backward(const ShortcutArgs&, ConstView dy, View dx) {
+  count("shortcut_backward", moved(dy, dx));
+}
+void CountingBackend::flatten_forward(const FlattenArgs&, ConstView x, View y) {
+  count("flatten_forward", moved(x, y));
+}
+void CountingBackend::flatten_backward(const FlattenArgs&, ConstView dy, View dx) {
+  count("flatten_backward", moved(dy, dx));
+}
+void CountingBackend::add(ConstView x, View y) { count("add", moved(x) + 2 * moved(y)); }
+void CountingBackend::convert(ConstView x, View y) { count("convert", moved(x, y), x.dtype == y.dtype ? 0 : 1); }
+
+void CountingBackend::embedding_forward(const EmbeddingArgs&, ConstView tokens, ConstView, View y) {
+  count("embedding_forward", moved(tokens) + 2 * moved(y));  // as many rows of the table as of y
+}
+void CountingBackend::embedding_backward(const EmbeddingArgs&, ConstView tokens, ConstView dy, View) {
+  count("embedding_backward", moved(tokens) + 3 * moved(dy));
+}
+
+void CountingBackend::sequence_mask(const SequenceArgs&, ConstView, ConstView x, View y) {
+  count("sequence_mask", moved(x, y));
+}
+void CountingBackend::sequence_reverse(const SequenceArgs&, ConstView, ConstView x, View y) {
+  count("sequence_reverse", moved(x, y));
+}
+void CountingBackend::sequence_norm_forward(const SequenceNormArgs&, ConstView, ConstView x, ConstView, ConstView, View,
+                                            View, View y, View) {
+  count("sequence_norm_forward", 3 * moved(x) + moved(y), 3);  // mean, variance, then y
+}
+void CountingBackend::sequence_norm_backward(const SequenceNormArgs&, ConstView, ConstView x, ConstView, ConstView,
+                                             ConstView dy, View dx, View, View) {
+  count("sequence_norm_backward", 2 * moved(x, dy) + moved(dx), 2);
+}
+void CountingBackend::lookahead_forward(const LookaheadArgs&, ConstView x, ConstView w, View y) {
+  count("lookahead_forward", moved(x, w, y));
+}
+void CountingBackend::lookahead_backward(const LookaheadArgs&, ConstView x, ConstView w, ConstView dy, View dx,
+                                         View dw) {
+  count("lookahead_backward", moved(x, dy, dx) + moved(dy, w) + 2 * moved(dw), 2);
+}
+void CountingBackend::transpose(const TransposeArgs&, ConstView x, View y) { count("transpose", moved(x, y)); }
+
+void CountingBackend::ctc_loss(const CtcArgs& a, ConstView logits, ConstView, ConstView labels, View dlogits, double*) {
+  count({.op = "ctc_loss",
+         .bytes = 2 * moved(logits) + moved(labels, dlogits),
+         .launches = dlogits ? 4 : 3,
+         .serial_steps = a.steps});
+}
+void CountingBackend::softmax_cross_entropy(const CrossEntropyArgs&, ConstView logits, ConstView labels, View dlogits,
+                                            double*) {
+  count("softmax_cross_entropy", moved(logits, labels, dlogits));
+}
+
+// The ops of the step as a whole read and write a few numbers.
+void CountingBackend::begin_step(const StepInput&, StepControl*, std::span<WorkerShare>) { count("begin_step", 0); }
+void CountingBackend::judge_step(std::span<const WorkerShare>, StepControl*) { count("judge_step", 0); }
+void CountingBackend::clip_scales(const ClipArgs&) { count("clip_scales", 0); }
+void CountingBackend::copy_unless_skipped(const StepControl*, ConstView from, View to) {
+  if (to) count("copy_unless_skipped", moved(from, to));
+}
+void CountingBackend::copy_if_skipped(const StepControl*, ConstView, View to) {
+  if (to) count("copy_if_skipped", 0);  // steps are hardly ever skipped
+}
+void CountingBackend::read_clock(uint64_t*) { count("read_clock", 0); }
+void CountingBackend::add_overlap_time(const OverlapTimeArgs&) { count("add_overlap_time", 0); }
+
+void CountingBackend::sum_squares(ConstView x, double*) { count("sum_squares", moved(x)); }
+void CountingBackend::ordered_sum(std::span<const float* const> x, float*, int64_t n) {
+  count("ordered_sum", static_cast<int64_t>(x.size() + 1) * n * kFloat);
+}
+void CountingBackend::sgd_step(const SgdArgs& a, ConstView, View, View) {
+  count("sgd_step", 5 * a.numel * kFloat);  // g is read, m and w are read and written
+}
+
+// g, u and v are read, u and v written, and the message is written, read to be hashed, and taken from u and v.
+void CountingBackend::dgc_compress(const DgcCompressArgs& a) {
+  const int64_t arenas = a.momentum_correction ? 5 : 3;
+  count("dgc_compress",
+        arenas * a.table.numel * kFloat + 2 * canonical_bytes(a.header) + 4 * kSector * sent_entries(a.header));
+}
+void CountingBackend::dgc_encode(const DgcEncodeArgs& a) {
+  count("dgc_encode", 3 * canonical_bytes(a.header) + static_cast<int64_t>(a.codes.payload_bytes) +
+                          2 * kSector * sent_entries(a.header));
+}
+void CountingBackend::dgc_decode(const DgcDecodeArgs& a) {
+  count("dgc_decode", a.workers * static_cast<int64_t>(a.codes.payload_bytes + a.payload_bytes));
+}
+// Messages are read twice, to be checked and to be added. With weight decay all weights and their momentum move, and
+// without only what was sent.
+void CountingBackend::dgc_apply(const DgcApplyArgs& a) {
+  const int64_t sent = a.workers * sent_entries(a.header);
+  const int64_t weights = a.weight_decay != 0 || !a.momentum_correction
+                              ? 4 * a.table.numel * kFloat + 2 * kSector * sent
+                              : 4 * kSector * sent;
+  count("dgc_apply", 2 * a.workers * canonical_bytes(a.header) + weights + 5 * a.dense.numel * kFloat);
+}
+void CountingBackend::dgc_scatter(const DgcScatterArgs& a) { count("dgc_scatter", a.table.numel * kFloat); }
+void CountingBackend::dgc_step(const DgcStepArgs& a) {
+  count("dgc_step", 6 * a.table.numel * kFloat + 5 * a.dense.numel * kFloat);
+}
+void CountingBackend::dgc_pack(const DgcPackArgs& a) { count("dgc_pack", 2 * a.dense.numel * kFloat); }
+void CountingBackend::dgc_pack_half(const DgcPackHalfArgs& a) {
+  count("dgc_pack_half", 3 * a.dense.numel * kFloat + a.dense.numel * 2);
+}
+void CountingBackend::dgc_sum_half(const DgcSumHalfArgs& a) {
+  count("dgc_sum_half", a.numel * (2 * a.workers + kFloat));
+}
+void CountingBackend::dgc_deal(const DgcDealArgs& a) { count("dgc_deal", 2 * a.deal.owners * a.deal.row() * kFloat); }
+void CountingBackend::dgc_sum_dealt(const DgcSumDealtArgs& a) {
+  count("dgc_sum_dealt", a.workers * a.deal.row() * kFloat + a.deal.shard() * kFloat);
+}
+void CountingBackend::dgc_undeal(const DgcUndealArgs& a) {
+  count("dgc_undeal", 2 * a.workers * canonical_bytes(a.header) + kSector * a.workers * sent_entries(a.header));
+}
+void CountingBackend::dgc_settle(const DgcSettleArgs& a) {
+  const int64_t words = a.deal.owners * a.deal.row();
+  count("dgc_settle", words * (kFloat + 2 * kSector / 2));
+}
+
+}  // namespace dgc

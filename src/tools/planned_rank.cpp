@@ -1,0 +1,88 @@
+#include "tools/planned_rank.h"
+
+#include "config/model_types.h"
+#include "tasks/make.h"
+#include "tasks/task.h"
+#include "train/on_ranks.h"
+#include "train/step_computation.h"
+
+namespace dgc {
+namespace {
+
+// What "auto" becomes depends on how the ranks are connected, which a plan does not know.
+Config without_overlap(Config config) {
+  if (config.exchange.overlap == Overlap::automatic) config.exchange.overlap = Overlap::off;
+  return config;
+}
+
+// A plan may be made on another machine than its run. Where there is no GPU, ops need what the processor's ops need.
+std::unique_ptr<Backend> backend_to_plan_with(const Config& config) {
+  return cuda_devices() > 0 ? make_backend(config) : make_cpu_backend(1);
+}
+
+// A batch of a worker, all zeros.
+Batch empty_batch(const Network& network, int64_t rows, int64_t most_labels) {
+  const auto inputs = static_cast<size_t>(network.shape(0, rows).numel());
+  const int64_t streams = most_labels > 0 ? network.shape(0)[1] : 0;
+  const int64_t labels_per_row = network.loss().logits_shape(network.shape(network.output()))[0];
+  Batch batch;
+  batch.values.resize(inputs);
+  batch.tokens.resize(inputs);
+  batch.labels.resize(static_cast<size_t>(streams > 0 ? streams * (1 + most_labels) : rows * labels_per_row));
+  batch.lengths.resize(static_cast<size_t>(streams));
+  return batch;
+}
+
+}  // namespace
+
+std::vector<double> sparsities_of(const Config& config) {
+  std::vector<double> sparsities;
+  if (config.optimizer.sparsity.warmup.epochs > 0) sparsities = config.optimizer.sparsity.warmup.sparsity;
+  sparsities.push_back(config.optimizer.sparsity.final);
+  return sparsities;
+}
+
+PlannedRank::PlannedRank(const Config& config, const Network& network)
+    : config_(without_overlap(config)),
+      network_(network),
+      device_(std::make_shared<CountingDevice>()),
+      backend_(backend_to_plan_with(config_), device_),
+      ranks_(make_planning_communicator(static_cast<int>(config.ranks))),
+      tested_network_(make_network(config.model, task_of(config).sample(config, Split::test))),
+      memory_(config_, network, {task_of(config).most_rows(config, Split::train)}, task_of(config).most_labels(config),
+              backend_, *ranks_) {
+  const Task& task = task_of(config);
+  for (int64_t i = 0; i < task.evaluated_sets(); ++i) {
+    const std::vector rows{task.most_rows(config, Split::test)};
+    evaluations_.push_back(std::make_unique<EvaluatorMemory>(tested_network_, backend_, rows, task.most_labels(config),
+                                                             activation_type(config.precision)));
+  }
+  memory_.share_activations({evaluations_.front().get(), evaluations_.back().get()});
+  if (config.optimizer.type == OptimizerType::dgc) {
+    for (const double sparsity : sparsities_of(config)) memory_.optimizer->prepare(sparsity);
+    if (config.optimizer.flush_at_end) memory_.optimizer->prepare_flush();
+  }
+}
+
+std::vector<OpCost> PlannedRank::step() {
+  memory_.optimizer->prepare(config_.optimizer.sparsity.final);
+  const Batch batch = empty_batch(network_, memory_.executors.most_rows(), task_of(config_).most_labels(config_));
+  backend_.take_calls();
+  for (RankMemory::Worker& worker : memory_.workers) {
+    worker.input.stage(batch);
+    worker.input.arrive();
+  }
+  const auto workers = static_cast<int>(config_.ranks * config_.workers_per_rank);
+  StepComputation computation(config_, backend_, memory_, network_, 0, workers);
+  memory_.record.begin({});
+  const int64_t before = device_->moved();
+  computation.queue();
+  std::vector<OpCost> costs = backend_.take_calls();
+  OpCost moved{.op = "copies and zeros"};
+  moved.bytes = device_->moved() - before;
+  moved.launches = 0;
+  costs.push_back(moved);
+  return costs;
+}
+
+}  // namespace dgc

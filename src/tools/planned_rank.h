@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+
+#include "kernels/counting_backend.h"
+#include "train/rank_memory.h"
+
+namespace dgc {
+
+// Rank 0 of a run, on a device that only counts and between ranks that are not there. Nothing is opened, allocated or
+// computed. The config and the network must outlive it.
+class PlannedRank {
+ public:
+  PlannedRank(const Config&, const Network&);
+
+  const CountingDevice& device() const { return *device_; }
+  // What each op of one training step at the final sparsity would cost, from the arrival of the batches to new weights.
+  std::vector<OpCost> step();
+
+ private:
+  Config config_;
+  const Network& network_;
+  std::shared_ptr<CountingDevice> device_;
+  CountingBackend backend_;
+  std::unique_ptr<Communicator> ranks_;
+  Network tested_network_;
+  RankMemory memory_;
+  std::vector<std::unique_ptr<EvaluatorMemory>> evaluations_;
+};
+
+// The sparsities of a run, in their order.
+std::vector<double> sparsities_of(const Config&);
+
+}  // namespace dgc

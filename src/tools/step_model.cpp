@@ -1,0 +1,79 @@
+#include "tools/step_model.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "config/model_types.h"
+#include "tasks/make.h"
+#include "tasks/task.h"
+#include "tensor/errors.h"
+#include "tools/planned_rank.h"
+
+namespace dgc {
+namespace {
+
+constexpr double kOfMemory = 0.875, kOfProducts = 0.6;  // assumed shares of the peaks
+
+// Peaks of dense products and of memory, from NVIDIA's data sheets (A100 80GB SXM, H100 SXM, H200 SXM).
+constexpr DeviceModel modelled(std::string_view name, double bytes, double half, double tf32, double fp32) {
+  return {name, kOfMemory * bytes, kOfProducts * half, kOfProducts * tf32, kOfProducts * fp32};
+}
+constexpr DeviceModel kModels[] = {modelled("a100", 2.039e12, 312e12, 156e12, 19.5e12),
+                                   modelled("h100", 3.35e12, 989e12, 494e12, 67e12),
+                                   modelled("h200", 4.8e12, 989e12, 494e12, 67e12)};
+
+double seconds_of(const OpCost& cost, const DeviceModel& device, Precision precision) {
+  const double speed = cost.half                      ? device.half_flops
+                       : precision == Precision::tf32 ? device.tf32_flops
+                                                      : device.fp32_flops;
+  return std::max({static_cast<double>(cost.bytes) / device.bytes_per_second, cost.flops / speed,
+                   static_cast<double>(cost.serial_steps) * device.serial_step_seconds,
+                   static_cast<double>(cost.launches) * device.launch_seconds});
+}
+
+void add(ModelledPart& part, const OpCost& cost, double seconds) {
+  ++part.calls;
+  part.launches += cost.launches;
+  part.bytes += cost.bytes;
+  part.flops += cost.flops;
+  part.seconds += seconds;
+}
+
+ModelledPart& part_named(std::vector<ModelledPart>& parts, const std::string& name) {
+  const auto found = std::ranges::find(parts, name, &ModelledPart::name);
+  if (found != parts.end()) return *found;
+  return parts.emplace_back(ModelledPart{.name = name});
+}
+
+}  // namespace
+
+std::span<const DeviceModel> device_models() { return kModels; }
+
+const DeviceModel& device_model(const std::string& name) {
+  std::string names;
+  for (const DeviceModel& model : kModels) {
+    if (model.name == name) return model;
+    names += (names.empty() ? "" : ", ") + std::string(model.name);
+  }
+  throw_user_error("there is no model of a device '{}'; there are {}", name, names);
+}
+
+StepModel model_step(const Config& config, const DeviceModel& device) {
+  const Network network = make_network(config.model, task_of(config).sample(config, Split::train));
+  StepModel model;
+  model.total.name = "step";
+  double dgc = 0;
+  for (const OpCost& cost : PlannedRank(config, network).step()) {
+    const double seconds = seconds_of(cost, device, config.precision);
+    const std::string phase = cost.phase.empty() ? "other" : cost.phase;
+    add(model.total, cost, seconds);
+    add(part_named(model.phases, phase), cost, seconds);
+    add(part_named(model.ops, cost.op), cost, seconds);
+    if (std::string_view(cost.op).starts_with("dgc_")) dgc += seconds;
+  }
+  std::ranges::stable_sort(model.ops, std::greater<>(), &ModelledPart::seconds);
+  model.dgc_share = dgc / model.total.seconds;
+  return model;
+}
+
+}  // namespace dgc

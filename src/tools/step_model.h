@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/options.h"
+
+namespace dgc {
+
+// How fast a GPU is taken to be: what its data sheet says, times a share that is assumed to be reached.
+struct DeviceModel {
+  std::string_view name;
+  double bytes_per_second;                    // of its memory
+  double half_flops, tf32_flops, fp32_flops;  // of matrix products, per second
+  double launch_seconds = 2e-6;               // assumed: of a kernel in a graph
+  double serial_step_seconds = 5e-6;          // assumed: of a step that waits for the one before it
+};
+std::span<const DeviceModel> device_models();
+// Throws UserError that lists the names when there is no such model.
+const DeviceModel& device_model(const std::string& name);
+
+// Some calls of ops together.
+struct ModelledPart {
+  std::string name;
+  int64_t calls = 0, launches = 0, bytes = 0;
+  double flops = 0, seconds = 0;
+};
+
+// The time of one rank's training step, without the network between ranks and without what the host does.
+struct StepModel {
+  ModelledPart total;
+  std::vector<ModelledPart> phases;  // in their order: the ranges that a profiler shows
+  std::vector<ModelledPart> ops;     // that which takes longest first
+  double dgc_share = 0;              // of the ops of DGC, in the total's seconds
+};
+
+// A call of an op takes the longer of its bytes' time and its products' time, or what steps that wait for each other
+// take, and not less than its launches.
+StepModel model_step(const Config&, const DeviceModel&);
+
+}  // namespace dgc
