@@ -1,5 +1,7 @@
 #include "config/config.h"
 
+#include <filesystem>
+
 #include "config/complete.h"
 #include "tensor/errors.h"
 
@@ -118,6 +120,17 @@ std::vector<ConfigDifference> config_differences(const Config& a, const Config& 
   compare(write_object(config_keys(), &a), write_object(config_keys(), &b), "", out);
   std::erase_if(out, [](const auto& d) { return d.path == "name" || d.path == "output"; });
   return out;
+}
+
+Config with_absolute_paths(Config config) {
+  for (const Key& key : config_keys()) {
+    if (!key.path_on_disk) continue;
+    const std::string path = key.get(&config).get<std::string>();
+    std::error_code error;
+    const std::filesystem::path found = std::filesystem::absolute(path, error);
+    if (!path.empty() && !error) key.set(&config, found.lexically_normal().string());
+  }
+  return config;
 }
 
 bool is_free_on_resume(const std::string& path) {

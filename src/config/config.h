@@ -38,6 +38,9 @@ struct ConfigDifference {
 };
 std::vector<ConfigDifference> config_differences(const Config& a, const Config& b);
 
+// The config with every relative path of its keys seen from the current folder.
+Config with_absolute_paths(Config);
+
 // Whether a run may be resumed with another value of the key, as a rule; require_resumable() has the exceptions.
 bool is_free_on_resume(const std::string& path);
 

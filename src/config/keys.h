@@ -32,6 +32,7 @@ struct Key {
   std::string selector;              // path of the "type" key that decides whether this key exists; "": none
   std::vector<std::string> types;    // the key exists for these types only; empty: for all
   bool free = false;                 // a run may be resumed with another value
+  bool path_on_disk = false;  // the text is a path, seen from the folder in which dgc is started if it is relative
 
   std::function<Json(const void* owner)> get;  // owner: the struct that the table belongs to
   std::function<void(void* owner, const Json& checked)> set;
@@ -45,6 +46,7 @@ struct Key {
   Key& items(size_t least) { return min_items = least, *this; }
   Key& only(std::vector<std::string> which) { return types = std::move(which), *this; }
   Key& free_on_resume() { return free = true, *this; }
+  Key& is_path() { return path_on_disk = true, *this; }
 
   bool is_selector() const { return path == selector; }
   bool applies_to(const std::string& type) const;

@@ -28,6 +28,7 @@ void add_data_keys(Keys& keys) {
       .only(folders)
       .must_be_given()
       .matches(".+")
+      .is_path()
       .free_on_resume();
   const auto image = data.part(&DataOptions::images);
   const auto augment = image.section("augment", &ImageOptions::augment);
@@ -91,17 +92,21 @@ void add_data_keys(Keys& keys) {
            "are the next three")
       .must_be_given()
       .matches(".+")
+      .is_path()
       .free_on_resume();
   text.add("valid", &TextDataOptions::valid,
            "Text by which `plateau` lowers the learning rate; evaluated as often as said")
       .must_be_given()
       .matches(".+")
+      .is_path()
       .free_on_resume();
   text.add("test", &TextDataOptions::test, "Text that the run is measured by, at its end")
       .must_be_given()
       .matches(".+")
+      .is_path()
       .free_on_resume();
   text.add("vocabulary", &TextDataOptions::vocabulary, "File with one word a line. Default: the words of `train`")
+      .is_path()
       .free_on_resume();
   text.add("vocabulary_size", &TextDataOptions::vocabulary_size,
            "Keep only the most frequent words of `train`; the others are `<unk>`. null: all")

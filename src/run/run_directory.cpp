@@ -62,22 +62,6 @@ void remove_run(const fs::path& run) {
   }
 }
 
-std::string absolute(const std::string& path) {
-  std::error_code error;
-  const fs::path found = fs::absolute(path, error);
-  if (path.empty() || error) return path;
-  return found.lexically_normal().string();
-}
-
-// Data paths are relative to the folder in which dgc was started, and a run may be read from another folder.
-Config with_absolute_paths(Config config) {
-  TextDataOptions& text = config.data.text;
-  for (std::string* path : {&config.data.path, &text.train, &text.valid, &text.test, &text.vocabulary}) {
-    *path = absolute(*path);
-  }
-  return config;
-}
-
 // The checkpoint in which a finished run ended; nothing when steps are left to make.
 std::optional<Checkpoint> finished_checkpoint(const fs::path& run, const Config& config) {
   const std::optional<int64_t> step = final_step(run);
@@ -141,6 +125,7 @@ RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, co
   }
   remove_abandoned(path_);
   if (vocabulary != nullptr) save_vocabulary(path_, *vocabulary);
+  // Paths are relative to the folder in which dgc was started, and a run may be read from another folder.
   write_if_changed(path_ / kConfig, resolved_json(with_absolute_paths(config)));
 }
 
