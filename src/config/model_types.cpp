@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "config/check_value.h"
 #include "config/layer_types.h"
 #include "config/table.h"
+#include "json/nearest.h"
 
 namespace dgc {
 
@@ -170,6 +172,36 @@ Network make_speech_network(const ModelOptions& o, const Shape& sample) {
   return make_deep_speech(speech, sample[0]);
 }
 
+// The names of all parameters, and whatever stands before a dot in them; each once.
+std::vector<std::string> freezable_names(const Network& network) {
+  std::vector<std::string> names;
+  for (const ParamSpec& spec : network.params()) {
+    for (size_t dot = spec.name.find('.'); dot != std::string::npos; dot = spec.name.find('.', dot + 1)) {
+      names.push_back(spec.name.substr(0, dot));
+    }
+    names.push_back(spec.name);
+  }
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+void freeze(Network& network, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (network.freeze(name) > 0) continue;
+    std::vector<std::string> known = freezable_names(network);
+    const std::string meant = nearest(name, known);
+    if (!meant.empty()) {
+      throw_user_error("model.freeze: no parameter is called \"{}\"; did you mean \"{}\"?", name, meant);
+    }
+    std::erase_if(known, [](const std::string& word) { return word.find('.') != std::string::npos; });
+    throw_user_error("model.freeze: no parameter is called \"{}\"; their names begin with {}", name, quoted(known));
+  }
+  if (!names.empty() && trained_specs(network.params()).empty()) {
+    throw_user_error("model.freeze: no parameter is left to train; leave a name out");
+  }
+}
+
 }  // namespace
 
 const std::vector<ModelType>& model_types() {
@@ -195,9 +227,19 @@ void add_model_keys(Keys& keys) {
                "`resnet`, `alexnet` (grouped convolutions), your own list of `layers`, `lstm_lm`: a word model of "
                "embedding, LSTM layers and decoder, or `deep_speech`: characters from sound, by convolutions, "
                "recurrent layers and CTC");
+  model
+      .add("freeze", &ModelOptions::freeze,
+           "Parameters that stay as they are, bit for bit, and are not sent: full names, or what stands before a dot "
+           "in them (`layer1`). Statistics of a frozen BatchNorm go on moving, as in PyTorch with "
+           "`requires_grad=False`")
+      .matches(".+");
   for (const ModelType& type : model_types()) type.add_keys(model.only({type.name}));
 }
 
-Network make_network(const ModelOptions& model, const Shape& sample) { return model_type(model).make(model, sample); }
+Network make_network(const ModelOptions& model, const Shape& sample) {
+  Network network = model_type(model).make(model, sample);
+  freeze(network, model.freeze);
+  return network;
+}
 
 }  // namespace dgc

@@ -22,8 +22,8 @@ struct ModelType {
 const std::vector<ModelType>& model_types();
 const ModelType& model_type(const ModelOptions&);
 
-// sample: as Dataset::sample() returns it. Throws UserError if the layers do not fit one another or the sample, or if
-// model.vocabulary is not known.
+// sample: as Dataset::sample() returns it. Throws UserError if the layers do not fit one another or the sample, if
+// model.vocabulary is not known, or if model.freeze names no parameter or all of them.
 Network make_network(const ModelOptions&, const Shape& sample);
 
 }  // namespace dgc

@@ -53,7 +53,8 @@ struct LayerOptions {
 // The name of a row of model_types(), and the options of all types. Options of other types keep their defaults.
 struct ModelOptions {
   std::string type = "resnet";
-  ResNetOptions resnet;  // once loaded, nothing is left automatic
+  std::vector<std::string> freeze;  // parameters that training leaves alone, as Network::freeze() takes them
+  ResNetOptions resnet;             // once loaded, nothing is left automatic
   AlexNetOptions alexnet;
   std::vector<LayerOptions> layers;
   LstmLmOptions lstm;        // embedding: never 0 once loaded; vocabulary: never 0 once the data have been seen

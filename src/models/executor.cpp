@@ -88,12 +88,16 @@ void Executor::plan_activations() {
 }
 
 // Walks backward once. The first reader of a tensor decides where its gradient lies (in dy's own memory where the layer
-// allows it); every later reader writes beside it and adds. A tensor that no parameter lies before needs no gradient.
+// allows it); every later reader writes beside it and adds. A tensor that no trained parameter lies before needs no
+// gradient.
 void Executor::plan_gradients() {
   const auto& nodes = network_.nodes();
   std::vector<bool> wanted(nodes.size() + 1);
   for (size_t i = 0; i < nodes.size(); ++i) {
-    wanted[i + 1] = nodes[i].params > 0;
+    const std::span<const ParamSpec> params(network_.params());
+    wanted[i + 1] = !std::ranges::all_of(
+        params.subspan(static_cast<size_t>(nodes[i].first_param), static_cast<size_t>(nodes[i].params)),
+        &ParamSpec::frozen);
     for (const int input : nodes[i].inputs) wanted[i + 1] = wanted[i + 1] || wanted[static_cast<size_t>(input)];
   }
   gradient_.assign(nodes.size() + 1, kNone);
@@ -217,7 +221,7 @@ void Executor::backward(const Arena& weights, const Arena& gradients, ConstView 
   for (size_t i = steps_.size(); i-- > 0;) {
     const Network::Node& node = network_.nodes()[i];
     const Step& step = steps_[i];
-    if (step.dx.empty()) continue;  // no parameter in this node nor before it
+    if (step.dx.empty()) continue;  // no trained parameter in this node nor before it
     const Range range(backend_, node.name.c_str());
     ViewList<ConstView> in;
     ViewList<View> dx;

@@ -49,9 +49,9 @@ class Executor {
   // A caller with a loss of its own writes the gradient of the output here instead of calling loss().
   View output_gradient() const;
 
-  // ADDS the gradients of all parameters. ready(first, count) is called as soon as the gradients of parameters [first,
-  // first + count) are complete, last layer first. The gradients of parameters that the loss shares are complete with
-  // those of their layer.
+  // ADDS the gradients of all trained parameters; those of frozen ones mean nothing. ready(first, count) is called as
+  // soon as the gradients of parameters [first, first + count) are complete, last layer first, down to the first
+  // trained parameter. The gradients of parameters that the loss shares are complete with those of their layer.
   void backward(const Arena& weights, const Arena& gradients, ConstView x, const RunContext&,
                 const std::function<void(int first, int count)>& ready);
 

@@ -96,6 +96,16 @@ void Network::set_loss(const std::string& name, std::unique_ptr<Loss> loss, cons
   loss_ = std::move(loss);
 }
 
+int Network::freeze(const std::string& name) {
+  int found = 0;
+  for (ParamSpec& spec : params_) {
+    if (spec.name != name && !spec.name.starts_with(name + ".")) continue;
+    spec.frozen = true;
+    ++found;
+  }
+  return found;
+}
+
 Shape Network::shape(int tensor, int64_t batch) const {
   if (tensor == 0) return with_batch(shapes_[0], batch);
   return batch == 1 ? shapes_[static_cast<size_t>(tensor)] : shapes(batch)[static_cast<size_t>(tensor)];

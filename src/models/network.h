@@ -41,6 +41,9 @@ class Network {
   // entropy. Throws UserError as add() does.
   void set_loss(const std::string& name, std::unique_ptr<Loss> loss, const std::vector<Tie>& ties = {});
 
+  // Freezes the parameters of that full name, or whose full names begin with it and a dot. Returns how many there are.
+  int freeze(const std::string& name);
+
   const std::vector<Node>& nodes() const { return nodes_; }
   const Loss& loss() const { return *loss_; }
   // Indices in params() of the loss's parameters, in the loss's order. The last own_loss_params() of params() are the

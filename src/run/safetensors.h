@@ -30,19 +30,20 @@ class SafetensorsFile {
   // Throws UserError naming `name` unless `bytes` is a whole safetensors file.
   SafetensorsFile(std::string bytes, const std::string& name);
 
+  struct Entry {
+    std::string dtype;  // "F32", "I64", ...
+    std::vector<int64_t> shape;
+    std::string_view bytes;
+  };
+
   bool has(const std::string& tensor) const { return tensors_.contains(tensor); }
+  const std::map<std::string, Entry>& tensors() const { return tensors_; }
   // Copies a tensor to a device. Throws UserError naming file and tensor when it is missing or of another shape or
   // type.
   void load(const std::string& tensor, View to, Device& device) const;
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
  private:
-  struct Entry {
-    std::string dtype;
-    std::vector<int64_t> shape;
-    std::string_view bytes;
-  };
-
   std::string bytes_;
   std::string name_;
   std::map<std::string, Entry> tensors_;

@@ -18,15 +18,22 @@ ParamLayout::ParamLayout(std::vector<ParamSpec> specs) : specs_(std::move(specs)
     parameters_ += numel;
     extent_ += (numel + kAlign - 1) / kAlign * kAlign;
   };
-  for (size_t i = 0; i < specs_.size(); ++i) {
-    if (!is_small(specs_[i])) place(i);
-  }
+  const auto place_all = [&](const auto& wanted) {
+    for (size_t i = 0; i < specs_.size(); ++i) {
+      if (wanted(specs_[i])) place(i);
+    }
+  };
+  place_all([](const ParamSpec& spec) { return !spec.frozen && !is_small(spec); });
   small_offset_ = extent_;
   small_parameters_ = -parameters_;
-  for (size_t i = 0; i < specs_.size(); ++i) {
-    if (is_small(specs_[i])) place(i);
-  }
+  place_all([](const ParamSpec& spec) { return !spec.frozen && is_small(spec); });
   small_parameters_ += parameters_;
+  place_all([](const ParamSpec& spec) { return spec.frozen; });
+}
+
+std::vector<ParamSpec> trained_specs(std::vector<ParamSpec> specs) {
+  std::erase_if(specs, [](const ParamSpec& spec) { return spec.frozen; });
+  return specs;
 }
 
 void initialize(const Arena& weights, uint64_t seed) {

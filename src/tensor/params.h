@@ -20,6 +20,7 @@ struct ParamSpec {
   std::string name;  // PyTorch's: "layer1.0.conv1.weight"
   Shape shape;       // PyTorch's order and layout
   Init init;
+  bool frozen = false;  // training leaves it as it is
 };
 
 // True for biases and for scale and shift of BatchNorm, which have fewer than two dimensions.
@@ -27,7 +28,8 @@ inline bool is_small(const ParamSpec& spec) { return spec.shape.rank() < 2; }
 
 // Where each parameter lies in a flat arena. Weights, gradients, u, v and momentum are all arenas of one layout, so one
 // offset finds a parameter in every one of them. Each tensor starts on a 64-byte boundary; the gaps stay zero. The
-// small tensors (is_small) lie behind all others, so that they can be taken for one tensor.
+// small tensors (is_small) lie behind all others, so that they can be taken for one tensor. Frozen tensors lie behind
+// everything: what is trained lies as in a layout of trained_specs() alone, and an optimizer knows only that one.
 class ParamLayout {
  public:
   explicit ParamLayout(std::vector<ParamSpec> specs);  // throws InternalError on a repeated name
@@ -36,10 +38,12 @@ class ParamLayout {
   const ParamSpec& spec(int i) const { return specs_[static_cast<size_t>(i)]; }
   int64_t offset(int i) const { return offsets_[static_cast<size_t>(i)]; }  // in elements
   int64_t numel(int i) const { return spec(i).shape.numel(); }
-  int64_t parameters() const { return parameters_; }              // elements of all parameters, without the gaps
-  int64_t extent() const { return extent_; }                      // elements of an arena, which include the gaps
-  int64_t small_offset() const { return small_offset_; }          // the small tensors lie from here to extent()
-  int64_t small_parameters() const { return small_parameters_; }  // elements of the small tensors, without the gaps
+  int64_t parameters() const { return parameters_; }  // elements of all parameters, without the gaps
+  int64_t extent() const { return extent_; }          // elements of an arena, which include the gaps
+  // Only for a layout without frozen tensors: the small ones lie from here to extent(), and have so many elements
+  // without the gaps.
+  int64_t small_offset() const { return small_offset_; }
+  int64_t small_parameters() const { return small_parameters_; }
 
  private:
   std::vector<ParamSpec> specs_;
@@ -49,6 +53,8 @@ class ParamLayout {
   int64_t small_offset_ = 0;
   int64_t small_parameters_ = 0;
 };
+
+std::vector<ParamSpec> trained_specs(std::vector<ParamSpec> specs);  // those that are not frozen, in their order
 
 // fp32 memory for all parameters of one layout, zeroed when it is made. The layout must outlive the arena.
 class Arena {

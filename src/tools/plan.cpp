@@ -96,7 +96,7 @@ int64_t largest_convolution(const ParamLayout& params) {
   return largest * 4;
 }
 
-PlanMemory plan_memory(const Config& config, const Network& network, const ParamLayout& params) {
+PlanMemory plan_memory(const Config& config, const Network& network) {
   const PlannedRank rank(config, network);
   const auto peak = [&](MemoryUse use) { return rank.device().counted().peak(use); };
   return {.weights = peak(MemoryUse::weights),
@@ -107,25 +107,26 @@ PlanMemory plan_memory(const Config& config, const Network& network, const Param
           .activations = peak(MemoryUse::activations),
           .batches = peak(MemoryUse::batches),
           .other = peak(MemoryUse::other),
-          .scratch = largest_convolution(params)};
+          .scratch = largest_convolution(ParamLayout(network.params()))};
 }
 
 }  // namespace
 
 Plan make_plan(const Config& config) {
   const Network network = make_network(config.model, task_of(config).sample(config, Split::train));
-  const ParamLayout params(network.params());
+  const ParamLayout params(trained_specs(network.params()));
   Plan plan;
   plan.sparsity = config.optimizer.sparsity.final;
   plan.total.name = "total";
   plan_tensors(params, config, plan);
   plan.formats = plan_formats(params, config);
-  plan.memory = plan_memory(config, network, params);
+  plan.memory = plan_memory(config, network);
   return plan;
 }
 
 std::vector<PlanPhase> plan_phases(const Config& config, int64_t workers) {
-  const ParamLayout params(make_network(config.model, task_of(config).sample(config, Split::train)).params());
+  const ParamLayout params(
+      trained_specs(make_network(config.model, task_of(config).sample(config, Split::train)).params()));
   std::vector<PlanPhase> phases;
   for (const DgcLayout& layout : run_layouts(config, params, workers)) {
     phases.push_back({layout.sparsity, layout.travel, layout.sent_bytes()});

@@ -46,7 +46,7 @@ struct PlanMemory {
 };
 
 struct Plan {
-  std::vector<PlanRow> tensors;
+  std::vector<PlanRow> tensors;  // those that are trained
   PlanRow total;
   std::vector<PlanFormat> formats;  // all formats
   double sparsity = 0;

@@ -42,7 +42,7 @@ StepTraffic traffic_of(const ParamLayout& params, const Config& config, int64_t 
 }
 
 ParamLayout params_of(const Config& config) {
-  return ParamLayout(make_network(config.model, task_of(config).sample(config, Split::train)).params());
+  return ParamLayout(trained_specs(make_network(config.model, task_of(config).sample(config, Split::train)).params()));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ EvaluatorMemory::EvaluatorMemory(const Network& network, Backend& backend, std::
 RankMemory::RankMemory(const Config& config, const Network& network, std::vector<int64_t> rows, int64_t most_labels,
                        Backend& backend, Communicator& communicator)
     : params(network.params()),
+      trained(trained_specs(network.params())),
       statistics(network.buffers()),
       state(network.state()),
       weights(backend.device(), params, MemoryUse::weights),
@@ -35,7 +36,7 @@ RankMemory::RankMemory(const Config& config, const Network& network, std::vector
   }
   optimizer = make_optimizer(config, {.backend = backend,
                                       .communicator = communicator,
-                                      .layout = params,
+                                      .layout = trained,
                                       .local_workers = static_cast<int>(workers.size())});
 }
 

@@ -44,6 +44,7 @@ class RankMemory {
   void share_activations(std::initializer_list<EvaluatorMemory*> evaluations);  // null pointers are skipped
 
   ParamLayout params;
+  ParamLayout trained;  // what the optimizer knows: the front of `params`, without what is frozen
   ParamLayout statistics;
   ParamLayout state;
   Arena weights;

@@ -1,5 +1,8 @@
 #include "train/step_computation.h"
 
+#include <algorithm>
+#include <span>
+
 namespace dgc {
 
 StepComputation::StepComputation(const Config& config, Backend& backend, RankMemory& memory, const Network& network,
@@ -7,6 +10,7 @@ StepComputation::StepComputation(const Config& config, Backend& backend, RankMem
     : config_(config),
       backend_(backend),
       memory_(memory),
+      network_(network),
       first_worker_(first_worker),
       workers_(workers),
       terms_(network.loss().terms(network.shape(network.output(), memory.executors.most_rows()))) {}
@@ -19,7 +23,7 @@ void StepComputation::queue() {
   const std::span<float* const> gradients = memory_.optimizer->combine(own);
   {
     const Range range(backend_, "judge");
-    memory_.record.measure(gradients, memory_.params.extent());
+    memory_.record.measure(gradients, memory_.trained.extent());
   }
   memory_.optimizer->settle();
   {
@@ -65,7 +69,12 @@ void StepComputation::run_worker(int local) {
                  .control = memory_.record.control(),
                  .lengths = run.lengths});
   executor.backward(memory_.weights, worker.gradient, x, run,
-                    [&](int first, int) { memory_.optimizer->ready(local, first); });
+                    [&](int first, int) { memory_.optimizer->ready(local, trained_before(first)); });
+}
+
+int StepComputation::trained_before(int param) const {
+  const std::span<const ParamSpec> before(network_.params().data(), static_cast<size_t>(param));
+  return static_cast<int>(std::ranges::count(before, false, &ParamSpec::frozen));
 }
 
 }  // namespace dgc

@@ -19,12 +19,14 @@ class StepComputation {
   void queue();
 
  private:
-  void run_worker(int local);  // writes the worker's gradient, and its loss to its WorkerShare
+  void run_worker(int local);           // writes the worker's gradient, and its loss to its WorkerShare
+  int trained_before(int param) const;  // the number of the first trained parameter from this one on, for the optimizer
   void keep_unless_skipped(const Arena& next, const Arena& arena);
 
   const Config& config_;
   Backend& backend_;
   RankMemory& memory_;
+  const Network& network_;
   int first_worker_, workers_;
   int64_t terms_;
 };

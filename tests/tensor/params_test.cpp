@@ -31,6 +31,21 @@ std::vector<float> initial(const std::vector<ParamSpec>& specs, const std::strin
 
 }  // namespace
 
+TEST_CASE("frozen parameters lie behind the others, which lie as if they were alone", "[tensor]") {
+  const std::vector<ParamSpec> specs = {
+      {"a", {2, 20}, {}, true}, {"b", {3}, {}}, {"c", {17, 1}, {}}, {"d", {5}, {}, true}};
+  const ParamLayout all(specs), trained(trained_specs(specs));
+  REQUIRE(trained.size() == 2);
+  CHECK(all.offset(1) == trained.offset(0));
+  CHECK(all.offset(2) == trained.offset(1));
+  CHECK(trained.extent() == 32 + 16);
+  CHECK(all.offset(0) == 48);
+  CHECK(all.offset(3) == 48 + 48);
+  CHECK(all.extent() == 48 + 48 + 16);
+  CHECK(trained.parameters() == 20);
+  CHECK(all.parameters() == 65);
+}
+
 TEST_CASE("every parameter starts at the next multiple of 16 floats, small ones behind the others", "[tensor]") {
   const ParamLayout layout({{"a", {1}, {}}, {"b", {16}, {}}, {"c", {17}, {}}, {"d", {0}, {}}, {"e", {3, 5}, {}}});
   REQUIRE(layout.size() == 5);
