@@ -228,6 +228,13 @@ void add_model_keys(Keys& keys) {
                "embedding, LSTM layers and decoder, or `deep_speech`: characters from sound, by convolutions, "
                "recurrent layers and CTC");
   model
+      .add("init_from", &ModelOptions::init_from,
+           "Safetensors file to start from, by PyTorch's names: a checkpoint's `weights.safetensors`, or one made of a "
+           "`.pth` (docs/fine_tuning.md); BatchNorm statistics come too. Read when a run starts, not when it is "
+           "resumed. Default: random weights")
+      .is_path()
+      .free_on_resume();
+  model
       .add("freeze", &ModelOptions::freeze,
            "Parameters that stay as they are, bit for bit, and are not sent: full names, or what stands before a dot "
            "in them (`layer1`). Statistics of a frozen BatchNorm go on moving, as in PyTorch with "

@@ -53,6 +53,7 @@ struct LayerOptions {
 // The name of a row of model_types(), and the options of all types. Options of other types keep their defaults.
 struct ModelOptions {
   std::string type = "resnet";
+  std::string init_from;            // a safetensors file whose weights a run starts from; empty: random ones
   std::vector<std::string> freeze;  // parameters that training leaves alone, as Network::freeze() takes them
   ResNetOptions resnet;             // once loaded, nothing is left automatic
   AlexNetOptions alexnet;

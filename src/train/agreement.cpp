@@ -25,9 +25,10 @@ struct Fix {
   std::string_view field, text;
 };
 constexpr Fix kFixes[] = {
-    {"config", "give all ranks the same config and --set"}, {"option", "give all ranks the same options"},
-    {"vocabulary", "give all ranks the same data"},         {"training set", "give all ranks the same data"},
-    {"validation set", "give all ranks the same data"},     {"test set", "give all ranks the same data"}};
+    {kInitialWeights, "give all ranks the same file"}, {"config", "give all ranks the same config and --set"},
+    {"option", "give all ranks the same options"},     {"vocabulary", "give all ranks the same data"},
+    {"training set", "give all ranks the same data"},  {"validation set", "give all ranks the same data"},
+    {"test set", "give all ranks the same data"}};
 
 std::string_view fix_for(std::string_view field) {
   for (const Fix& fix : kFixes) {

@@ -17,6 +17,7 @@ struct StartOf {
   DataView data;
 };
 Row start_facts(const StartOf&);
+inline constexpr const char* kInitialWeights = "model.init_from, its checksum";  // a field for those who read the file
 
 // Collective. Throws UserError, the same one on every rank, that names the first rank and field that differ from rank
 // 0's.

@@ -13,6 +13,7 @@
 #include "tasks/make.h"
 #include "tasks/task.h"
 #include "train/evaluator.h"
+#include "train/initial_weights.h"
 #include "train/rank_memory.h"
 #include "train/step_computation.h"
 
@@ -66,6 +67,10 @@ class Rank {
   double wall_seconds() const;        // since construction, plus earlier attempts up to the checkpoint
   std::string weights_xxh64() const;  // hash of all parameters in order, without the arena's gaps
   const Arena& weights() const { return memory_.weights; }
+  const Network& network() const { return network_; }
+
+  // Takes the weights and statistics of a file in the place of random ones. To be called before the first step.
+  void start_from(const InitialWeights&);
 
   // Returns "" when the checkpoint is saved, else the reason why not. When any rank cannot write a file, the earlier
   // checkpoints stay as they were.

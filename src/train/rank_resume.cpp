@@ -1,4 +1,4 @@
-// The methods of Rank that read a checkpoint.
+// The methods of Rank that read a checkpoint, or a file of weights.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -47,6 +47,13 @@ float loss_scale(const Checkpoint& checkpoint, float otherwise) {
 }
 
 }  // namespace
+
+void Rank::start_from(const InitialWeights& initial) {
+  initial.load(memory_.weights, memory_.mean_statistics);
+  for (const Worker& worker : memory_.workers) {
+    device_->copy(worker.statistics.data(), memory_.mean_statistics.data(), memory_.mean_statistics.bytes());
+  }
+}
 
 void Rank::restore(const Checkpoint& checkpoint) {
   const Manifest& manifest = checkpoint.manifest();

@@ -50,7 +50,11 @@ void train_rank(const Config& config, const RunDirectory& run, const DataView& d
   const CheckpointStore store(run.path());
   int64_t steps = 0;
   in_unison(communicator, device, [&] {
-    if (run.resumed_from()) rank.restore(*run.resumed_from());
+    if (run.resumed_from()) {
+      rank.restore(*run.resumed_from());
+    } else if (!config.model.init_from.empty()) {
+      rank.start_from({config.model.init_from, rank.network()});
+    }
     steps = total_steps(config, rank);
     if (!rank.flushed() || rank.step() >= steps) return;
     throw_user_error("{}: its residuals were sent at step {} (optimizer.flush_at_end) and it cannot go on to step {}",
@@ -142,12 +146,20 @@ struct Given {
   Config config;
   Datasets sets;
   Row facts;
+  std::string initial_remark;  // InitialWeights::remark()
 
   Given(const Config& as_written, const Launch& launch, const TrainOptions& options)
       : config(with_launch(as_written, launch)), sets(open_sets(config)) {
     config = task_of(config).completed(config, sets);
-    check_fits(config, make_network(config.model, sets.train->sample()), *sets.train);
+    const Network network = make_network(config.model, sets.train->sample());
+    check_fits(config, network, *sets.train);
     facts = start_facts({config, options, sets.view()});
+    // A resumed run has all weights in its checkpoint, and the file may be gone.
+    const bool resumes = options.resume && !CheckpointStore(run_path(config, options)).list().empty();
+    if (config.model.init_from.empty() || resumes) return;
+    const InitialWeights initial(config.model.init_from, network);
+    facts.set(kInitialWeights, initial.xxh64());
+    initial_remark = initial.remark();
   }
 };
 
@@ -163,6 +175,7 @@ void tell_start(const Given& given, const RunDirectory& run, const std::string& 
                 const std::string& communicator) {
   spdlog::info("{}, into {}", description(given, device), run.path().string());
   tell_remarks(given.sets);
+  if (!given.initial_remark.empty()) spdlog::info("model.init_from: {}", given.initial_remark);
   const int64_t ranks = given.config.ranks;
   if (ranks > 1) spdlog::info("{} ranks exchange through {}", ranks, communicator);
 }

@@ -52,6 +52,8 @@ TEST_CASE("the rank and the field that differ are named") {
       {with(facts, "formats", "messages 9"), "formats: messages 9 there"},
       {with(facts, "training set, its number of images", "99"),
        "training set, its number of images: 99 there, 100 on rank 0; give all ranks the same data"},
+      {with(facts, kInitialWeights, "0123456789abcdef"),
+       "model.init_from, its checksum: 0123456789abcdef there, missing on rank 0; give all ranks the same file"},
       {with(facts, "parameter 3", "5.weight [4, 128] at 64"), "parameter 3: 5.weight [4, 128] at 64 there"},
       {with(facts, "parameter 9", "6.weight [4] at 640"), "parameter 9: 6.weight [4] at 640 there, missing on rank 0"},
   }));

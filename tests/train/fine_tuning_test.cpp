@@ -6,12 +6,21 @@
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
 
-// Runs that hold some of their weights still.
+// Runs that start from the weights of others, or hold some of them still.
 namespace dgc {
 namespace {
 
 namespace fs = std::filesystem;
 using namespace test;
+
+// The layers of tiny_config() with another number of classes.
+std::string tiny_layers(int64_t convolution, int64_t classes) {
+  return fmt::format(
+      R"(model.layers=[{{"type": "conv2d", "out": {}, "kernel": 3, "pad": 1, "bias": false}},
+          {{"type": "batch_norm", "relu": true}}, {{"type": "max_pool", "kernel": 2, "stride": 2}},
+          {{"type": "flatten"}}, {{"type": "dropout", "p": 0.1}}, {{"type": "linear", "out": {}}}])",
+      convolution, classes);
+}
 
 std::string weights_file(const fs::path& run) {
   return (CheckpointStore(run).list().front() / "weights.safetensors").string();
@@ -23,7 +32,109 @@ std::string bytes_of(const std::string& file, const std::string& tensor) {
   return std::string(weights.tensors().at(tensor).bytes);
 }
 
+void write_tensors(const fs::path& file, const std::vector<std::pair<std::string, Shape>>& tensors) {
+  std::vector<float> zeros(4096);
+  std::vector<TensorSource> sources;
+  for (const auto& [name, shape] : tensors) sources.push_back({.name = name, .view = {zeros.data(), shape}});
+  write_safetensors(file, sources, {}, *make_cpu_device());
+}
+
+// One short run, whose weights others start from.
+struct Pretrained {
+  Pretrained() { train(tiny_config({"training.max_steps=4"}), {.out = run}); }
+  TempRun folder;
+  fs::path run = folder.path() / "pretrained";
+  std::string file() const { return weights_file(run); }
+};
+
 }  // namespace
+
+TEST_CASE("a run that starts from weights has all of them, and the statistics") {
+  const Pretrained pretrained;
+  const Config config = tiny_config({fmt::format("ranks={}", GENERATE(1, 2)), "workers_per_rank=2"});
+  std::string before, after;
+  double loss = 0;
+  on_ranks_of(config, [&](Rank& rank, Communicator& communicator) {
+    const std::string random = rank.weights_xxh64();
+    rank.start_from({pretrained.file(), rank.network()});
+    const EvalMetrics eval = rank.evaluate();
+    if (communicator.rank() != 0) return;
+    before = random;
+    after = rank.weights_xxh64();
+    loss = eval.measures[kTestLoss];
+  });
+  CHECK(before != after);
+  CHECK(after == final_hash(pretrained.run));
+  CHECK(loss == metrics_of(pretrained.run).back().number("test_loss"));
+}
+
+TEST_CASE("a file that fits needs no word, and a resumed run does not read it") {
+  const Pretrained pretrained;
+  const fs::path run = pretrained.folder.path() / "run", file = pretrained.folder.path() / "copy.safetensors";
+  fs::copy(pretrained.file(), file);
+  const std::string from = "model.init_from=" + file.string();
+  train(tiny_config({from, "training.max_steps=2"}), {.out = run});
+  CHECK_THAT(read_file(run / "log.txt"), !Catch::Contains("anew"));
+  fs::remove(file);
+  train(tiny_config({from, "training.max_steps=4"}), {.out = run, .resume = true});
+
+  const fs::path whole = pretrained.folder.path() / "whole";
+  train(tiny_config({"model.init_from=" + pretrained.file(), "training.max_steps=4"}), {.out = whole});
+  CHECK(final_hash(run) == final_hash(whole));
+  CHECK(final_hash(run) != final_hash(pretrained.run));
+}
+
+TEST_CASE("a head of other classes starts anew, and the log says so") {
+  const Pretrained pretrained;
+  const fs::path run = pretrained.folder.path() / "run";
+  train(tiny_config({tiny_layers(8, 3), "data.classes=3", "model.init_from=" + pretrained.file(),
+                     R"(model.freeze=["0", "1"])", "training.max_steps=1"}),
+        {.out = run});
+  const std::string log = read_file(run / "log.txt");
+  CHECK_THAT(log, Catch::Contains("has 5.bias as F32 [4], and the model needs [3]: 5.weight and 5.bias start anew"));
+  CHECK(bytes_of(weights_file(run), "0.weight") == bytes_of(pretrained.file(), "0.weight"));
+}
+
+TEST_CASE("a file without a head starts a new one") {
+  const TempRun folder;
+  const fs::path file = folder.path() / "headless.safetensors";
+  write_tensors(file, {{"0.weight", {8, 1, 3, 3}},
+                       {"1.weight", {8}},
+                       {"1.bias", {8}},
+                       {"1.running_mean", {8}},
+                       {"1.running_var", {8}},
+                       {"1.num_batches_tracked", {1}}});
+  train(tiny_config({"model.init_from=" + file.string(), "training.max_steps=1"}), {.out = folder.path() / "run"});
+  CHECK_THAT(read_file(folder.path() / "run" / "log.txt"),
+             Catch::Contains("has no 5.bias: 5.weight and 5.bias start anew, and all other tensors are taken"));
+}
+
+TEST_CASE("weights that do not fit are refused by the tensor's name, before there is a run") {
+  const Pretrained pretrained;
+  const fs::path folder = pretrained.folder.path();
+  write_tensors(folder / "extra.safetensors", {{"0.weight", {8, 1, 3, 3}},
+                                               {"1.weight", {8}},
+                                               {"1.bias", {8}},
+                                               {"1.running_mean", {8}},
+                                               {"1.running_var", {8}},
+                                               {"9.weight", {2}}});
+  write_tensors(folder / "no_statistics.safetensors",
+                {{"0.weight", {8, 1, 3, 3}}, {"1.weight", {8}}, {"1.bias", {8}}, {"5.weight", {4, 128}}});
+  write_file(folder / "text.safetensors", "these are no tensors at all");
+  const auto [name, override, sentence] = GENERATE(table<std::string, std::string, std::string>({
+      {"absent.safetensors", kDgc, "model.init_from: cannot read"},
+      {"text.safetensors", kDgc, "it must be a safetensors file, and docs/fine_tuning.md"},
+      {"extra.safetensors", kDgc, "the model has no tensor 9.weight; is the file of another model?"},
+      {"no_statistics.safetensors", kDgc, "it has no tensor 1.running_mean, which the model needs"},
+      {"", tiny_layers(6, 4), "tensor 0.weight is F32 [8, 1, 3, 3] but the model needs F32 [6, 1, 3, 3]"},
+      {"", "data.height=10", "tensor 5.weight is F32 [4, 128] but the model needs F32 [4, 160]"},
+  }));
+  const fs::path file = name.empty() ? fs::path(pretrained.file()) : folder / name;
+  const Config config = tiny_config({"model.init_from=" + file.string(), override});
+  CHECK_THROWS_AS(train(config, {.out = folder / "run"}), UserError);
+  CHECK_THROWS_WITH(train(config, {.out = folder / "run"}), Catch::Contains(sentence));
+  CHECK_FALSE(fs::exists(folder / "run"));
+}
 
 TEST_CASE("frozen parameters keep their bits, and are neither sent nor remembered") {
   const auto variant =

@@ -1,0 +1,108 @@
+#include "train/initial_weights.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+constexpr const char* kKey = "model.init_from";
+
+std::string bytes_of(const std::string& file) {
+  try {
+    return read_file(file);
+  } catch (const UserError& error) {
+    throw_user_error("{}: {}", kKey, error.what());
+  }
+}
+
+SafetensorsFile parsed(std::string bytes, const std::string& file) {
+  try {
+    return {std::move(bytes), file};
+  } catch (const UserError& error) {
+    throw_user_error("{}: {}; it must be a safetensors file, and docs/fine_tuning.md makes one of a .pth", kKey,
+                     error.what());
+  }
+}
+
+std::string shown(const SafetensorsFile::Entry& entry) {
+  return fmt::format("{} [{}]", entry.dtype, fmt::join(entry.shape, ", "));
+}
+
+bool fits(const SafetensorsFile::Entry& there, const ParamSpec& wanted) {
+  return there.dtype == "F32" && std::ranges::equal(there.shape, wanted.shape);
+}
+
+// The first size of a head's weight and bias is the number of classes.
+bool only_classes_differ(const SafetensorsFile::Entry& there, const ParamSpec& wanted) {
+  return there.dtype == "F32" && static_cast<int>(there.shape.size()) == wanted.shape.rank() && !there.shape.empty() &&
+         there.shape[0] != wanted.shape[0] &&
+         std::equal(there.shape.begin() + 1, there.shape.end(), wanted.shape.begin() + 1);
+}
+
+// The range [first, end) in Network::params() of the last layer's parameters, or of those that the loss has for itself.
+std::pair<int, int> head_of(const Network& network) {
+  const int all = static_cast<int>(network.params().size());
+  if (network.own_loss_params() > 0) return {all - network.own_loss_params(), all};
+  for (size_t i = network.nodes().size(); i-- > 0;) {
+    const Network::Node& node = network.nodes()[i];
+    if (node.params > 0) return {node.first_param, node.first_param + node.params};
+  }
+  return {all, all};
+}
+
+}  // namespace
+
+InitialWeights::InitialWeights(const std::string& file, const Network& network)
+    : InitialWeights(file, bytes_of(file), network) {}
+
+InitialWeights::InitialWeights(const std::string& file, std::string bytes, const Network& network)
+    : xxh64_(xxh64_hex(bytes.data(), bytes.size())), file_(parsed(std::move(bytes), file)) {
+  const auto [first, end] = head_of(network);
+  std::set<std::string> known;
+  for (const Network::Tie& tie : network.ties()) known.insert(tie.own);
+  const auto check = [&](const ParamSpec& spec, bool may_be_new) {
+    known.insert(spec.name);
+    const auto found = file_.tensors().find(spec.name);
+    const SafetensorsFile::Entry* const there = found == file_.tensors().end() ? nullptr : &found->second;
+    if (there != nullptr && fits(*there, spec)) return;
+    if (may_be_new && (there == nullptr || only_classes_differ(*there, spec))) {
+      first_of_head_ = first;
+      end_of_head_ = end;
+      remark_ = there == nullptr
+                    ? fmt::format("has no {}", spec.name)
+                    : fmt::format("has {} as {}, and the model needs {}", spec.name, shown(*there), spec.shape.str());
+      return;
+    }
+    if (there == nullptr) throw_user_error("{}: {}: it has no tensor {}, which the model needs", kKey, file, spec.name);
+    throw_user_error("{}: {}: tensor {} is {} but the model needs F32 {}", kKey, file, spec.name, shown(*there),
+                     spec.shape.str());
+  };
+  for (int i = 0; i < static_cast<int>(network.params().size()); ++i) {
+    check(network.params()[static_cast<size_t>(i)], i >= first && i < end);
+  }
+  for (const ParamSpec& spec : network.buffers()) check(spec, false);
+  for (const auto& [name, entry] : file_.tensors()) {
+    // PyTorch's count of batches changes nothing where the momentum of the statistics is a number.
+    if (known.contains(name) || name.ends_with(".num_batches_tracked")) continue;
+    throw_user_error("{}: {}: the model has no tensor {}; is the file of another model?", kKey, file, name);
+  }
+  if (remark_.empty()) return;
+  std::vector<std::string> names;
+  for (int i = first; i < end; ++i) names.push_back(network.params()[static_cast<size_t>(i)].name);
+  remark_ =
+      fmt::format("{} {}: {} start anew, and all other tensors are taken", file, remark_, fmt::join(names, " and "));
+}
+
+void InitialWeights::load(const Arena& weights, const Arena& statistics) const {
+  for (const Arena* arena : {&weights, &statistics}) {
+    for (int i = 0; i < arena->layout().size(); ++i) {
+      const bool is_new = arena == &weights && in_head(i);
+      if (!is_new) file_.load(arena->layout().spec(i).name, arena->view(i), arena->device());
+    }
+  }
+}
+
+}  // namespace dgc
