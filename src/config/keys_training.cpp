@@ -4,10 +4,14 @@ namespace dgc {
 
 void add_training_keys(Keys& keys) {
   auto training = Section<Config>(keys).section("training", &Config::training);
-  training.add("epochs", &TrainingOptions::epochs, "Passes over the training set")
+  training
+      .add("epochs", &TrainingOptions::epochs,
+           "Passes over the training set. A run, also a finished one, is resumed with more of them unless "
+           "`learning_rate` spreads over all")
       .must_be_given()
       .at_least(1)
-      .at_most(1000000);
+      .at_most(1000000)
+      .free_on_resume();
   training
       .add("batch_per_worker", &TrainingOptions::batch_per_worker,
            "Samples a worker takes per step; of text, streams, with `data.bptt` words of each; of speech, utterances")

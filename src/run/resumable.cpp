@@ -25,6 +25,11 @@ std::string why_not(const std::string& key, const Config& made_with, const Confi
   if (key == "training.eval_batch" && now.learning_rate.type == LrSchedule::Type::plateau) {
     return "as the last digits of an evaluation's loss depend on it, and learning_rate.type \"plateau\" on that loss";
   }
+  const LrSchedule::Type schedule = now.learning_rate.type;
+  if (key == "training.epochs" && (schedule == LrSchedule::Type::cosine || schedule == LrSchedule::Type::polynomial)) {
+    return "as learning_rate.type \"cosine\" and \"polynomial\" spread over all epochs, and the steps made so far "
+           "would have had other rates";
+  }
   if (key == "exchange.transport" && now.optimizer.dgc.algorithm == ExchangeAlgorithm::split_reduce) {
     return "as a dense sum takes all of what workers selected, and \"split_reduce\" otherwise the largest sums alone";
   }

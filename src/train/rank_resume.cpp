@@ -78,8 +78,13 @@ void Rank::restore(const Checkpoint& checkpoint) {
   earlier_seconds_ = manifest.values.number("wall_seconds").value_or(0);
   flushed_ = manifest.values.boolean("flushed").value_or(false);
   step_ = require_within(checkpoint, "step", manifest.step, {});
-  const int64_t last = config_.training.epochs * manifest.values.integer("steps_per_epoch").value_or(0);
-  position_ = whole_number(checkpoint, "position", step_, {0, last});
+  const int64_t epoch_steps = manifest.values.integer("steps_per_epoch").value_or(0);
+  position_ = whole_number(checkpoint, "position", step_);
+  if (position_ > config_.training.epochs * epoch_steps) {
+    throw_user_error(
+        "checkpoint {}: its position is {}, behind training.epochs = {} of {} steps; resume with more epochs",
+        checkpoint.path().string(), position_, config_.training.epochs, epoch_steps);
+  }
   if (saved_workers == workers()) {
     restore_workers(checkpoint);
   } else {

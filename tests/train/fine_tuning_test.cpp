@@ -6,12 +6,15 @@
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
 
-// Runs that start from the weights of others, or hold some of them still.
+// Runs that start from the weights of others, hold some of them still, or go on after their end.
 namespace dgc {
 namespace {
 
 namespace fs = std::filesystem;
 using namespace test;
+
+const std::string kStep =
+    R"(learning_rate={"type": "step", "base": 0.05, "milestones": [1, 2], "factor": 0.5, "warmup_epochs": 0.5})";
 
 // The layers of tiny_config() with another number of classes.
 std::string tiny_layers(int64_t convolution, int64_t classes) {
@@ -200,6 +203,30 @@ TEST_CASE("a name that freezes nothing is refused with the nearest one") {
   CHECK_THROWS_AS(run(), UserError);
   CHECK_THROWS_WITH(run(), Catch::Contains(sentence));
   CHECK_FALSE(fs::exists(folder.path() / "run"));
+}
+
+TEST_CASE("a finished run that gets more epochs ends as if it had had them from the start") {
+  const auto variant =
+      GENERATE(std::vector<std::string>{kDgc, kStep}, std::vector<std::string>{kSgd, "learning_rate.type=constant"});
+  const TempRun folder;
+  auto longer = variant, shorter = variant;
+  longer.push_back("training.epochs=3");
+  shorter.push_back("training.epochs=1");
+  const fs::path whole = train(tiny_config(longer), {.out = folder.path() / "whole"});
+  const fs::path run = train(tiny_config(shorter), {.out = folder.path() / "run"});
+  CHECK(rows_of_kind(run, "step").size() == 6);
+  train(tiny_config(longer), {.out = run, .resume = true});
+  CHECK(timeless_rows(run) == timeless_rows(whole));
+  CHECK_THROWS_WITH(train(tiny_config(shorter), {.out = run, .resume = true}), Catch::Contains("training.epochs = 1"));
+}
+
+TEST_CASE("a schedule over all epochs does not get more of them") {
+  const std::string type = GENERATE("cosine", "polynomial");
+  const TempRun folder;
+  const std::string schedule = "learning_rate.type=" + type;
+  train(tiny_config({schedule, "training.epochs=1"}), {.out = folder.path() / "run"});
+  const auto more = [&] { train(tiny_config({schedule}), {.out = folder.path() / "run", .resume = true}); };
+  CHECK_THROWS_WITH(more(), Catch::Contains("training.epochs = 1 and cannot be resumed with 3, as learning_rate.type"));
 }
 
 }  // namespace dgc
