@@ -6,6 +6,7 @@
 
 #include "config/options.h"
 #include "data/images/image_dataset.h"
+#include "data/images/image_file.h"
 #include "data/speech/utterances.h"
 
 namespace dgc {
@@ -23,6 +24,7 @@ struct DataType {
   Shape (*sample)(const ImageOptions&) = nullptr;     // Dataset::sample(), without opening the set
   int64_t (*classes)(const ImageOptions&) = nullptr;  // null: only the data can tell
   std::unique_ptr<ImageDataset> (*open)(const std::string& path, const ImageOptions&, Split) = nullptr;
+  std::unique_ptr<ImageFileReader> (*reader)(const ImageOptions&) = nullptr;  // null: no file looks like these images
 
   // Fields of speech:
   bool has_parts = false;  // whether there are data.train and data.test

@@ -26,6 +26,8 @@ class Dataset {
   virtual int64_t size() const = 0;     // samples: images, words that are predicted, or utterances
   virtual Shape sample() const = 0;     // shape of a row: [height, width, channels], [streams], or [streams, features]
   virtual int64_t classes() const = 0;  // labels are in [0, classes()); of text, the words of the vocabulary
+  // What people call the classes, [classes()]; empty where nobody has named them.
+  virtual std::vector<std::string> class_names() const { return {}; }
   // The most labels of one sequence, in sets of sequences that are padded to one length and have a list of labels each.
   // 0: each row, or each stream of a row, has one label.
   virtual int64_t most_labels() const { return 0; }

@@ -19,6 +19,7 @@ class FirstSamples final : public ImageDataset {
   int64_t size() const override { return size_; }
   ImageShape shape() const override { return all_->shape(); }
   int64_t classes() const override { return all_->classes(); }
+  std::vector<std::string> class_names() const override { return all_->class_names(); }
   int32_t read(int64_t i, const Draw* draw, float* out) const override { return all_->read(i, draw, out); }
   std::vector<std::string> remarks() const override { return all_->remarks(); }
 

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <filesystem>
 #include <iterator>
 
 #include "data/file.h"
+#include "data/images/image_file.h"
 #include "data/images/random_crop.h"
-#include "data/images/resize.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -50,27 +49,10 @@ std::string test_folder(const std::string& root, const std::string& fix) {
   throw_user_error("{}: there is neither a folder val nor a folder test in it; {}", root, fix);
 }
 
-struct Scratch {
-  std::vector<uint8_t> bytes;
-  RgbImage image;
-  ResizeScratch resize;
-};
-
 void resize_box(const RgbImage& image, const CropBox& box, int64_t size, ResizeScratch& scratch, float* out) {
   const int64_t stride = image.width * 3;
   resize_rgb(image.pixels.data() + box.top * stride + box.left * 3, stride, {box.height, size, 0, size},
              {box.width, size, 0, size}, scratch, out);
-}
-
-// Only the rows and columns that end up in the centre are computed.
-void resize_centre(const RgbImage& image, int64_t size, ResizeScratch& scratch, float* out) {
-  const int64_t shorter = std::lround(static_cast<double>(size) * 256.0 / 224.0);
-  const int64_t least = std::min(image.height, image.width);
-  const auto axis = [&](int64_t in) {
-    const int64_t full = in * shorter / least;
-    return ResizeAxis{in, full, (full - size) / 2, size};
-  };
-  resize_rgb(image.pixels.data(), image.width * 3, axis(image.height), axis(image.width), scratch, out);
 }
 
 void mirror(float* image, int64_t size) {
@@ -134,17 +116,14 @@ std::string ImageFolder::path(int64_t i) const {
 
 int32_t ImageFolder::read(int64_t i, const Draw* draw, float* out) const {
   DGC_CHECK(i >= 0 && i < size(), "sample index");
-  thread_local Scratch scratch;  // decoding would otherwise allocate megabytes per image
-  const std::string name = path(i);
-  constexpr size_t kMost = size_t{1} << 28;  // 256 MiB: an image in a file is smaller than its pixels, as a rule
-  read_file(name, kMost, scratch.bytes);
-  decode_image(scratch.bytes, name, scratch.image);
-  const RgbImage& image = scratch.image;
+  thread_local ImageScratch scratch;
+  read_image_file(path(i), scratch);
   if (draw != nullptr) {
+    const RgbImage& image = scratch.image;
     resize_box(image, random_resized_crop(image.height, image.width, augment_, *draw), image_size_, scratch.resize,
                out);
   } else {
-    resize_centre(image, image_size_, scratch.resize, out);
+    resize_centre(scratch, shorter_side(image_size_), image_size_, out);
   }
   normalizer_.apply(out, image_size_ * image_size_);
   if (draw != nullptr && augment_.flip && draw->below(kRandomCropSlots, 2) == 1) mirror(out, image_size_);

@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "data/images/decode_image.h"
 #include "data/images/image_dataset.h"
 #include "data/images/normalizer.h"
 #include "data/images/options.h"
@@ -12,7 +11,7 @@ namespace dgc {
 
 // Images in ROOT/train/CLASS/*.jpg, .jpeg or .png, and likewise below ROOT/val or ROOT/test. Classes are numbered by
 // the sorted names of ROOT/train's folders. In training, an image gets a random-resized-crop and, if wanted, a flip. In
-// evaluation, the shorter side becomes round(size * 256 / 224), and the centre is cut out. The constructor reads names
+// evaluation, the shorter side becomes shorter_side(size), and the centre is cut out. The constructor reads names
 // only, and read() opens an image.
 class ImageFolder final : public ImageDataset {
  public:
@@ -26,7 +25,7 @@ class ImageFolder final : public ImageDataset {
   int32_t read(int64_t i, const Draw* draw, float* out) const override;
   std::vector<std::string> remarks() const override;  // names the classes without an image
 
-  const std::vector<std::string>& class_names() const { return class_names_; }
+  std::vector<std::string> class_names() const override { return class_names_; }
   std::string path(int64_t i) const;
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "data/images/image_dataset.h"
@@ -13,8 +14,9 @@ namespace dgc {
 struct ImageTable {
   ImageShape shape;
   int64_t classes = 0;
-  std::vector<uint8_t> pixels;  // [images, height, width, channels]
-  std::vector<uint8_t> labels;  // [images], each below classes
+  std::vector<uint8_t> pixels;             // [images, height, width, channels]
+  std::vector<uint8_t> labels;             // [images], each below classes
+  std::vector<std::string> class_names{};  // [classes], or empty
 };
 
 // Small images held in memory. Padding is with raw zeros, BEFORE normalisation, as torchvision's RandomCrop does.
@@ -26,6 +28,7 @@ class MemoryImages final : public ImageDataset {
   int64_t size() const override { return static_cast<int64_t>(table_.labels.size()); }
   ImageShape shape() const override { return shape_; }
   int64_t classes() const override { return table_.classes; }
+  std::vector<std::string> class_names() const override { return table_.class_names; }
   int32_t read(int64_t i, const Draw* draw, float* out) const override;
 
  private:

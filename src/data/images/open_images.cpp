@@ -15,18 +15,28 @@ const NormalizeOptions kFashionMnist{{0.2860f}, {0.3530f}};
 const NormalizeOptions kCifar10{{0.4914f, 0.4822f, 0.4465f}, {0.2470f, 0.2435f, 0.2616f}};
 const NormalizeOptions kImageNet{{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};
 
+// The classes' names, in the order of the labels (the sets' own documentation).
+const std::vector<std::string> kCifar10Classes = {"airplane", "automobile", "bird",  "cat",  "deer",
+                                                  "dog",      "frog",       "horse", "ship", "truck"};
+const std::vector<std::string> kFashionMnistClasses = {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
+                                                       "Sandal",      "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
+
+constexpr int64_t kCifar10Side = 32, kMnistSide = 28;
+
 std::string fix(const std::string& script) {
   return "run data/" + script + " to get the data set, and set data.path to its folder";
 }
 
-std::unique_ptr<ImageDataset> in_memory(ImageTable table, const ImageOptions& o, const NormalizeOptions& normalize) {
+std::unique_ptr<ImageDataset> in_memory(ImageTable table, const ImageOptions& o, const NormalizeOptions& normalize,
+                                        const std::vector<std::string>& class_names = {}) {
+  table.class_names = class_names;
   return std::make_unique<MemoryImages>(std::move(table), o.augment, Normalizer(normalize), o.pad_to);
 }
 
 }  // namespace
 
 std::unique_ptr<ImageDataset> open_cifar10(const std::string& path, const ImageOptions& o, Split split) {
-  return in_memory(read_cifar10(path, split, fix("cifar10")), o, kCifar10);
+  return in_memory(read_cifar10(path, split, fix("cifar10")), o, kCifar10, kCifar10Classes);
 }
 
 std::unique_ptr<ImageDataset> open_mnist(const std::string& path, const ImageOptions& o, Split split) {
@@ -34,7 +44,7 @@ std::unique_ptr<ImageDataset> open_mnist(const std::string& path, const ImageOpt
 }
 
 std::unique_ptr<ImageDataset> open_fashion_mnist(const std::string& path, const ImageOptions& o, Split split) {
-  return in_memory(read_idx(path, split, fix("fashion_mnist")), o, kFashionMnist);
+  return in_memory(read_idx(path, split, fix("fashion_mnist")), o, kFashionMnist, kFashionMnistClasses);
 }
 
 std::unique_ptr<ImageDataset> open_image_folder(const std::string& path, const ImageOptions& o, Split split) {
@@ -45,6 +55,22 @@ std::unique_ptr<ImageDataset> open_image_folder(const std::string& path, const I
 
 std::unique_ptr<ImageDataset> open_synthetic(const std::string&, const ImageOptions& o, Split split) {
   return std::make_unique<SyntheticImages>(o.synthetic, split);
+}
+
+std::unique_ptr<ImageFileReader> read_like_cifar10(const ImageOptions& o) {
+  return make_small_image_reader(kCifar10Side, Normalizer(kCifar10), o.pad_to);
+}
+
+std::unique_ptr<ImageFileReader> read_like_mnist(const ImageOptions& o) {
+  return make_small_image_reader(kMnistSide, Normalizer(kMnist), o.pad_to);
+}
+
+std::unique_ptr<ImageFileReader> read_like_fashion_mnist(const ImageOptions& o) {
+  return make_small_image_reader(kMnistSide, Normalizer(kFashionMnist), o.pad_to);
+}
+
+std::unique_ptr<ImageFileReader> read_like_image_folder(const ImageOptions& o) {
+  return make_folder_image_reader(o.image_size, Normalizer(kImageNet));
 }
 
 }  // namespace dgc
