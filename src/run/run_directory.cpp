@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "config/config.h"
+#include "run/class_names.h"
 #include "run/metrics.h"
 #include "run/resumable.h"
 #include "run/vocabulary_file.h"
@@ -52,7 +53,7 @@ void remove_run(const fs::path& run) {
   for (const auto& entry : fs::directory_iterator(run, error)) {
     const std::string name = entry.path().filename().string();
     const bool ours = name == kMetricsFile || name == kCheckpoints || name == "log.txt" || name == kVocabularyFile ||
-                      name.starts_with("events.out.tfevents.");
+                      name == kClassNamesFile || name.starts_with("events.out.tfevents.");
     if (ours) files.push_back(entry.path());
   }
   files.push_back(run / kConfig);

@@ -7,6 +7,7 @@
 
 #include "config/config.h"
 #include "config/model_types.h"
+#include "run/class_names.h"
 #include "run/run_directory.h"
 #include "tensor/errors.h"
 #include "train/agreement.h"
@@ -190,7 +191,10 @@ std::filesystem::path train(const Given& given, const Launch& launch, Communicat
     in_unison(communicator, device, [&] { require_agreement(communicator, device, given.facts); });
     if (communicator.rank() == 0) {
       run.emplace(config, options, given.sets.view().vocabulary);
-      if (!run->finished()) tell_start(given, *run, device.name(), communicator.name());
+      if (!run->finished()) {
+        save_class_names(run->path(), given.sets.train->class_names());
+        tell_start(given, *run, device.name(), communicator.name());
+      }
     }
     communicator.barrier(device);  // rank 0 has made the run directory
     if (launch.rank != 0) run.emplace(RunDirectory::Joined{}, config, options);

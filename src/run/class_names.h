@@ -1,0 +1,18 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+// RUN/classes.json: what people call the classes of a model of images, a list of strings in the order of the labels.
+namespace dgc {
+
+inline constexpr const char* kClassNamesFile = "classes.json";
+
+// Writes no file where there are no names.
+void save_class_names(const std::filesystem::path& run, const std::vector<std::string>& names);
+
+// Returns no names where the run has no such file. Throws UserError when it is damaged.
+std::vector<std::string> run_class_names(const std::filesystem::path& run);
+
+}  // namespace dgc
