@@ -20,6 +20,7 @@ std::unique_ptr<CLI::App> make_app() {
   add_eval_command(*app);
   add_generate_command(*app);
   add_transcribe_command(*app);
+  add_predict_command(*app);
   add_plan_command(*app);
   add_bench_command(*app);
   add_report_command(*app);

@@ -10,6 +10,7 @@ void add_train_command(CLI::App& app);
 void add_eval_command(CLI::App& app);
 void add_generate_command(CLI::App& app);
 void add_transcribe_command(CLI::App& app);
+void add_predict_command(CLI::App& app);
 void add_plan_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 void add_report_command(CLI::App& app);

@@ -22,7 +22,7 @@ TEST_CASE("every command has a help with an example") {
       std::vector<std::string>{"bench", "dgc"}, std::vector<std::string>{"bench", "train"},
       std::vector<std::string>{"report"}, std::vector<std::string>{"config"}, std::vector<std::string>{"info"},
       std::vector<std::string>{"manual"}, std::vector<std::string>{"completion"}, std::vector<std::string>{"study"},
-      std::vector<std::string>{"transcribe"}, std::vector<std::string>{"help"});
+      std::vector<std::string>{"transcribe"}, std::vector<std::string>{"predict"}, std::vector<std::string>{"help"});
   CAPTURE(command);
   const Program dgc;
   auto arguments = command;

@@ -37,6 +37,7 @@ std::vector<Words> commands_with(const std::string& path) {
           {"eval", "run", "--logits", path},
           {"generate", path},
           {"transcribe", path, "sound.wav"},
+          {"predict", path, "picture.png"},
           {"plan", path},
           {"config", path},
           {"bench", "train", path},

@@ -34,6 +34,7 @@ TEST_CASE("OpenMP's threads spin shortly where a command computes, unless somebo
       GENERATE(std::vector<std::string>{"train", "no such.json"}, std::vector<std::string>{"eval", "no such run"},
                std::vector<std::string>{"generate", "no such run"},
                std::vector<std::string>{"transcribe", "no such run", "no.wav"},
+               std::vector<std::string>{"predict", "no such run", "no.png"},
                std::vector<std::string>{"bench", "train", "no such.json"});
   CAPTURE(command);
   CHECK_THAT(openmp_settings(kNobodyDecided, command), Contains("GOMP_SPINCOUNT = '1000'"));

@@ -1,0 +1,60 @@
+#include <catch.hpp>
+
+#include "json/text.h"
+#include "tests/commands/program.h"
+#include "tests/data/images/images.h"
+
+namespace dgc {
+namespace {
+
+using namespace test;
+using Catch::Contains;
+
+std::string png_text(uint8_t r, uint8_t g, uint8_t b) {
+  const Bytes bytes = png_bytes(solid(9, 12, r, g, b), 9, 12);
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace
+
+TEST_CASE("predict prints the likeliest classes by name, or as JSON, and refuses what is no image") {
+  const Program dgc;
+  for (const char* split : {"train", "val"}) {
+    for (const char* name : {"ant", "bee"}) {
+      std::filesystem::create_directories(dgc.folder() / "animals" / split / name);
+      dgc.write("animals/" + std::string(split) + "/" + name + "/1.png",
+                name[0] == 'a' ? png_text(250, 10, 10) : png_text(10, 10, 250));
+    }
+  }
+  const Result trained = dgc.run({"train", "tiny.json", "--out", "run", "--set",
+                                  R"(data={"type": "image_folder", "path": "animals", "image_size": 8})", "--set",
+                                  "workers_per_rank=1", "--set", "training.batch_per_worker=2", "--set",
+                                  R"(model={"type": "resnet", "depth": 8, "width": 4, "classes": 2})"});
+  INFO(trained.err);
+  REQUIRE(trained.code == 0);
+  const std::string ant = "animals/val/ant/1.png", bee = "animals/val/bee/1.png";
+
+  const Result one = dgc.run({"predict", "run", ant});
+  CAPTURE(one.out, one.err);
+  REQUIRE(one.code == 0);
+  CHECK_THAT(one.out, Contains(" %  ant\n") && Contains(" %  bee\n"));
+  const Result two = dgc.run({"predict", "run", ant, bee});
+  CHECK_THAT(two.out, Catch::StartsWith(ant + "\n" + one.out + bee + "\n"));
+
+  const Result lines = dgc.run({"predict", "run", "--json", ant, bee});
+  const size_t end = lines.out.find('\n');
+  REQUIRE(lines.out.find('\n', end + 1) == lines.out.size() - 1);
+  const Json object = parse_json(lines.out.substr(0, end), "--json");
+  CHECK(object.at("file") == ant);
+  REQUIRE(object.at("top").size() == 2);
+  const Json& first = object.at("top").at(0);
+  CHECK(first.at("name") == (first.at("class") == 0 ? "ant" : "bee"));
+  CHECK(first.at("probability").get<double>() + object.at("top").at(1).at("probability").get<double>() == Approx(1));
+
+  const Result bad = dgc.run({"predict", "run", "tiny.json"});
+  CHECK(bad.code == 2);
+  CHECK(is_one_line(bad.err));
+  CHECK_THAT(bad.err, Contains("tiny.json: neither a JPEG nor a PNG file"));
+}
+
+}  // namespace dgc
