@@ -7,6 +7,7 @@
 #include "commands/commands.h"
 #include "commands/option_checks.h"
 #include "commands/short_spins.h"
+#include "json/text.h"
 #include "tensor/printable.h"
 
 namespace dgc {
@@ -15,6 +16,7 @@ void add_generate_command(CLI::App& app) {
   struct Options {
     std::string run;
     GenerateOptions generate;
+    bool json = false;
   };
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("generate", "Let a language model go on from a prompt");
@@ -30,19 +32,30 @@ void add_generate_command(CLI::App& app) {
   command->add_option("--seed", options->generate.seed, "another one: other words")
       ->check(whole_number(0, INT64_MAX))
       ->capture_default_str();
+  command->add_flag("--json", options->json, "print one JSON object, once all is written");
   command->add_option("--set", options->generate.overrides, "override a key of the run's config: --set device=cpu")
       ->take_all()
       ->expected(1);
   command->footer("Example:\n  dgc generate runs/quickstart_lm --prompt \"in the beginning\" --words 60");
   command->callback([options] {
     restart_with_short_spins();
+    std::string whole;  // for --json
     bool line_begins = true;
     generate(options->run, options->generate, [&](std::string_view word) {
       const bool line_ends = word == "<eos>";
-      fmt::print("{}{}", line_begins || line_ends ? "" : " ", line_ends ? "\n" : printable(word));
+      const std::string blank = line_begins || line_ends ? "" : " ";
       line_begins = line_ends;
+      if (options->json) {
+        whole += line_ends ? "\n" : blank + std::string(word);
+      } else {
+        fmt::print("{}{}", blank, line_ends ? "\n" : printable(word));
+      }
     });
-    if (!line_begins) fmt::print("\n");
+    if (options->json) {
+      fmt::print("{}\n", json_text({{"prompt", options->generate.prompt}, {"text", whole}}));
+    } else if (!line_begins) {
+      fmt::print("\n");
+    }
   });
 }
 

@@ -7,6 +7,7 @@
 #include "commands/commands.h"
 #include "commands/decoding_options.h"
 #include "commands/short_spins.h"
+#include "json/text.h"
 #include "tensor/printable.h"
 
 namespace dgc {
@@ -16,11 +17,13 @@ void add_transcribe_command(CLI::App& app) {
     std::string run;
     std::vector<std::string> files;
     TranscribeOptions transcribe;
+    bool json = false;
   };
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("transcribe", "Write down what a speech model hears in recordings");
   command->add_option("RUN", options->run, "run directory")->required();
   command->add_option("FILE", options->files, "recordings: WAV, FLAC or SPHERE, mono, of any rate")->required();
+  command->add_flag("--json", options->json, "print one JSON object a line for each recording");
   add_decoding_options(*command, options->transcribe.decoding);
   command->add_option("--set", options->transcribe.overrides, "override a key of the run's config: --set device=cpu")
       ->take_all()
@@ -35,6 +38,7 @@ void add_transcribe_command(CLI::App& app) {
     restart_with_short_spins();
     transcribe(options->run, options->files, options->transcribe,
                [&](const std::string& file, const std::string& text) {
+                 if (options->json) return fmt::print("{}\n", json_text({{"file", file}, {"text", text}}));
                  fmt::print("{}{}\n", options->files.size() > 1 ? printable(file) + ": " : "", printable(text));
                });
   });

@@ -28,6 +28,13 @@ TEST_CASE("generate goes on from a prompt, line by line, and always the same way
   CHECK(dgc.run(command).out == said.out);
   std::istringstream words(said.out);
   for (std::string word; words >> word;) CHECK_THAT(word, Catch::Matches("the|cat|sat|on|a|mat"));
+
+  std::vector<std::string> as_json = command;
+  as_json.emplace_back("--json");
+  const Row object = read_json_line(dgc.run(as_json).out, "--json");
+  CHECK(object.text("prompt") == "the cat");
+  // A line that has not ended is ended on a terminal.
+  CHECK_THAT(said.out, Catch::StartsWith(object.text("text").value()) && Catch::EndsWith("\n"));
 }
 
 TEST_CASE("generate and train say what is wrong with a text or a run, exit code 2") {
