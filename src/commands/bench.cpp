@@ -28,8 +28,18 @@ struct BenchArguments {
   std::string model = "resnet50";
   std::string config;
   std::vector<std::string> overrides;
+  double seconds = 10;
   bool json = false;
 };
+
+void add_json(CLI::App* command, BenchArguments& options) {
+  command->add_flag("--json", options.json, "print one line of JSON");
+}
+
+void add_config(CLI::App* command, BenchArguments& options) {
+  command->add_option("CONFIG", options.config, "config file")->required();
+  command->add_option("--set", options.overrides, "override one key (repeatable)")->take_all()->expected(1);
+}
 
 void add_common(CLI::App* command, BenchArguments& options) {
   constexpr int64_t kMost = 1000000;
@@ -42,7 +52,7 @@ void add_common(CLI::App* command, BenchArguments& options) {
   command->add_option("--repeats", options.bench.common.repeats, "stretches; the median is shown")
       ->check(whole_number(1, kMost))
       ->capture_default_str();
-  command->add_flag("--json", options.json, "print one line of JSON");
+  add_json(command, options);
 }
 
 void run_dgc(const BenchArguments& options) {
@@ -96,13 +106,36 @@ void run_train(const BenchArguments& options) {
   }
 }
 
+void run_data(const BenchArguments& options) {
+  const Config config = load_config(options.config, options.overrides);
+  const DataBench b = bench_data(config, options.seconds);
+  if (options.json) {
+    Row row;
+    row.set("bench", std::string("data")).set("config", config.name).set("samples", b.samples);
+    row.set("threads", int64_t{b.threads}).set("seconds", b.seconds).set("cpu_seconds", b.cpu_seconds);
+    row.set("samples_per_s", b.samples_per_s()).set("samples_per_s_per_thread", b.samples_per_s() / b.threads);
+    row.set("samples_per_cpu_s", b.samples_per_cpu_s());
+    fmt::print("{}\n", to_json_line(row));
+    return;
+  }
+  fmt::print("{}: {:.1f} {}/s by {} loader threads, {:.1f} by each\n", config.name, b.samples_per_s(), b.samples,
+             b.threads, b.samples_per_s() / b.threads);
+  fmt::print(
+      "{:.1f} {} in a second of processor time; the threads computed {:.0f} % of the time and waited for files or "
+      "cores otherwise\n",
+      b.samples_per_cpu_s(), b.samples, 100 * b.busy());
+}
+
 }  // namespace
 
 void add_bench_command(CLI::App& app) {
   auto options = std::make_shared<BenchArguments>();
-  CLI::App* command = app.add_subcommand("bench", "Measure this machine: the DGC step, or whole training steps");
+  CLI::App* command =
+      app.add_subcommand("bench", "Measure this machine: the DGC step, whole training steps, or data loading");
   command->require_subcommand(1);
-  command->footer("Examples:\n  dgc bench dgc\n  dgc bench train bench/resnet20_batch128.json --json");
+  command->footer(
+      "Examples:\n  dgc bench dgc\n  dgc bench train bench/resnet20_batch128.json --json\n"
+      "  dgc bench data configs/paper/resnet50_imagenet.json --set data.threads=1");
 
   CLI::App* dgc = command->add_subcommand("dgc", "The DGC step at a model's size, beside a copy of as many bytes");
   add_common(dgc, *options);
@@ -121,14 +154,22 @@ void add_bench_command(CLI::App& app) {
   });
 
   CLI::App* train = command->add_subcommand("train", "Training steps of a config, data included");
-  train->add_option("CONFIG", options->config, "config file")->required();
-  train->add_option("--set", options->overrides, "override one key (repeatable)")->take_all()->expected(1);
+  add_config(train, *options);
   add_common(train, *options);
   train->footer("Example:\n  dgc bench train bench/resnet20_batch128.json --set threads=2");
   train->callback([options] {
     restart_with_short_spins();
     run_train(*options);
   });
+
+  CLI::App* data = command->add_subcommand("data", "How quickly loader threads make a config's training batches");
+  add_config(data, *options);
+  data->add_option("--seconds", options->seconds, "at least so long, and until a batch is ready")
+      ->check(number(0.001, 86400))
+      ->capture_default_str();
+  add_json(data, *options);
+  data->footer("Example:\n  dgc bench data bench/resnet20_batch128.json --set data.threads=2");
+  data->callback([options] { run_data(*options); });
 }
 
 }  // namespace dgc

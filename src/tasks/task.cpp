@@ -37,6 +37,10 @@ int64_t global_batch(const Config& config) {
   return config.ranks * config.workers_per_rank * task_of(config).samples_per_step(config);
 }
 
+Sampling sampling_of(const Config& config, const Dataset& train) {
+  return {train.size(), config.ranks * config.workers_per_rank, task_of(config).rows_per_step(config), config.seed};
+}
+
 std::vector<int64_t> batch_rows(const Config& config, const Dataset& train) {
   if (train.most_labels() > 0) return padded_lengths(train.rows());
   return {task_of(config).rows_per_step(config)};

@@ -113,6 +113,8 @@ inline Datasets open_sets(const Config& config) { return task_of(config).open(co
 
 // Samples of a step of all workers together.
 int64_t global_batch(const Config&);
+// Which worker trains on which samples of the training set.
+Sampling sampling_of(const Config&, const Dataset& train);
 // All numbers of rows that a worker's batch may have.
 std::vector<int64_t> batch_rows(const Config&, const Dataset& train);
 

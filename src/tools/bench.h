@@ -61,4 +61,20 @@ struct TrainBench {
 };
 TrainBench bench_train(const Config&, const BenchOptions&);
 
+// The batches that rank 0 of a config trains on, made as in a training and then left: no model, no device.
+struct DataBench {
+  std::string samples;  // what is counted: "images", "words" or "utterances"
+  int threads = 1;      // loader threads
+  int64_t count = 0;    // samples of the batches that were made while the clock ran
+  double seconds = 0;
+  double cpu_seconds = 0;  // processor time of this process meanwhile, of users and of the system
+  double samples_per_s() const { return static_cast<double>(count) / seconds; }
+  double samples_per_cpu_s() const { return static_cast<double>(count) / cpu_seconds; }
+  // The share of their time that loader threads compute. Otherwise they wait for files, or other programs have the
+  // cores.
+  double busy() const { return cpu_seconds / (seconds * threads); }
+};
+// The clock starts once each loader thread has made a batch, and stops with the first batch after so many seconds.
+DataBench bench_data(const Config&, double seconds);
+
 }  // namespace dgc

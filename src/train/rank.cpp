@@ -24,10 +24,6 @@ StepControl first_control(Precision precision) {
   return control;
 }
 
-Sampling sampling_of(const Config& config, const Dataset& train) {
-  return {train.size(), config.ranks * config.workers_per_rank, task_of(config).rows_per_step(config), config.seed};
-}
-
 }  // namespace
 
 void check_fits(const Config& config, const Network& network, const Dataset& train) {

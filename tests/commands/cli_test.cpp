@@ -20,9 +20,10 @@ TEST_CASE("every command has a help with an example") {
       std::vector<std::string>{}, std::vector<std::string>{"train"}, std::vector<std::string>{"eval"},
       std::vector<std::string>{"generate"}, std::vector<std::string>{"plan"}, std::vector<std::string>{"bench"},
       std::vector<std::string>{"bench", "dgc"}, std::vector<std::string>{"bench", "train"},
-      std::vector<std::string>{"report"}, std::vector<std::string>{"config"}, std::vector<std::string>{"info"},
-      std::vector<std::string>{"manual"}, std::vector<std::string>{"completion"}, std::vector<std::string>{"study"},
-      std::vector<std::string>{"transcribe"}, std::vector<std::string>{"predict"}, std::vector<std::string>{"help"});
+      std::vector<std::string>{"bench", "data"}, std::vector<std::string>{"report"}, std::vector<std::string>{"config"},
+      std::vector<std::string>{"info"}, std::vector<std::string>{"manual"}, std::vector<std::string>{"completion"},
+      std::vector<std::string>{"study"}, std::vector<std::string>{"transcribe"}, std::vector<std::string>{"predict"},
+      std::vector<std::string>{"help"});
   CAPTURE(command);
   const Program dgc;
   auto arguments = command;
@@ -63,6 +64,7 @@ TEST_CASE("a wrong command line is said in one sentence, exit code 2") {
       {{"eval"}, "dgc eval: RUN is required"},
       {{"bench"}, "dgc bench: a subcommand is required"},
       {{"bench", "dcg"}, "dgc bench: there is no command \"dcg\"; did you mean \"dgc\"?"},
+      {{"bench", "data", "tiny.json", "--seconds", "0"}, "--seconds: \"0\" is no number from 0.001 to 86400"},
       {{"bench", "dgc", "--steps", "0"}, "--steps: \"0\" is no whole number from 1 to 1000000"},
       {{"bench", "dgc", "--steps", "many"}, "--steps: \"many\" is no whole number"},
       {{"bench", "dgc", "--sparsity", "1"}, "--sparsity: \"1\" is no number from 0 to below 1"},
@@ -117,6 +119,7 @@ TEST_CASE("what is wrong in a config or file is said in one sentence, exit code 
       {{"eval", "nowhere"}, "nowhere", ""},
       {{"report", "nowhere"}, "nowhere", ""},
       {{"bench", "train", "nowhere.json"}, "nowhere.json", ""},
+      {{"bench", "data", "tiny.json", "--set", "training.batch_per_worker=999"}, "training.batch_per_worker", "100"},
   }));
   CAPTURE(arguments);
   const Program dgc;
@@ -211,6 +214,29 @@ TEST_CASE("bench train measures a config") {
   CHECK(row.number("exchange_hidden") == 0);
   CHECK(*row.number("ms_unrecorded") > 0);
   CHECK(row.find("overlap_ms") == nullptr);
+}
+
+TEST_CASE("bench data measures how quickly batches are made") {
+  const Program dgc;
+  const std::vector<std::string> words = {"bench", "data", "tiny.json", "--set", "data.threads=2", "--seconds", "0.01"};
+  const Result text = dgc.run(words);
+  INFO(text.err);
+  REQUIRE(text.code == 0);
+  CHECK_THAT(text.out, Contains("images/s by 2 loader threads") && Contains("in a second of processor time"));
+  const Result json = dgc.run([&] {
+    auto with_json = words;
+    with_json.push_back("--json");
+    return with_json;
+  }());
+  REQUIRE(json.code == 0);
+  dgc.write("line.jsonl", json.out);
+  const Row row = read_json_lines((dgc.folder() / "line.jsonl").string()).at(0);
+  CHECK(row.text("samples") == "images");
+  CHECK(row.integer("threads") == 2);
+  CHECK(*row.number("seconds") >= 0.01);
+  CHECK(*row.number("samples_per_s") == Approx(2 * *row.number("samples_per_s_per_thread")));
+  const double images = *row.number("samples_per_s") * *row.number("seconds");
+  CHECK(images == Approx(4 * std::round(images / 4)));  // whole batches
 }
 
 #ifndef DGC_SANITIZED  // 25.6 million parameters, five times
