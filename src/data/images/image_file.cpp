@@ -71,7 +71,7 @@ void resize_centre(ImageScratch& scratch, int64_t shorter, int64_t size, float* 
   const int64_t least = std::min(image.height, image.width);
   const auto axis = [&](int64_t in) {
     const int64_t full = in * shorter / least;
-    return ResizeAxis{in, full, (full - size) / 2, size};
+    return ResizeAxis{in, 0, static_cast<double>(in), full, (full - size) / 2, size};
   };
   resize_rgb(image.pixels.data(), image.width * 3, axis(image.height), axis(image.width), scratch.resize, out);
 }

@@ -51,8 +51,9 @@ std::string test_folder(const std::string& root, const std::string& fix) {
 
 void resize_box(const RgbImage& image, const CropBox& box, int64_t size, ResizeScratch& scratch, float* out) {
   const int64_t stride = image.width * 3;
-  resize_rgb(image.pixels.data() + box.top * stride + box.left * 3, stride, {box.height, size, 0, size},
-             {box.width, size, 0, size}, scratch, out);
+  const auto axis = [size](int64_t in) { return ResizeAxis{in, 0, static_cast<double>(in), size, 0, size}; };
+  resize_rgb(image.pixels.data() + box.top * stride + box.left * 3, stride, axis(box.height), axis(box.width), scratch,
+             out);
 }
 
 void mirror(float* image, int64_t size) {

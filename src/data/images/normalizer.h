@@ -21,6 +21,8 @@ class Normalizer {
  private:
   std::vector<double> mean_, std_;
   std::vector<float> table_;
+  // Those of each channel, again and again for kPixels pixels, so that one loop over numbers is enough.
+  static constexpr int kPixels = 16;
   std::vector<float> scale_, shift_;
 };
 

@@ -15,7 +15,7 @@ std::vector<float> resize(const Bytes& in, const ResizeAxis& rows, const ResizeA
   return out;
 }
 
-ResizeAxis whole(int64_t in, int64_t out) { return {in, out, 0, out}; }
+ResizeAxis whole(int64_t in, int64_t out) { return {in, 0, static_cast<double>(in), out, 0, out}; }
 
 // A row whose three channels are value, 2 * value and 0.
 Bytes row(const std::vector<int>& values) {
@@ -79,10 +79,27 @@ TEST_CASE("resize: weights sum to 1, lie inside, and a ramp stays a ramp away fr
 TEST_CASE("resize: a window is that part of the whole") {
   const Bytes pixels = counting(20 * 30 * 3);
   const std::vector<float> all = resize(pixels, whole(20, 9), whole(30, 40));
-  const std::vector<float> part = resize(pixels, {20, 9, 2, 5}, {30, 40, 11, 7});
+  const std::vector<float> part = resize(pixels, {20, 0, 20, 9, 2, 5}, {30, 0, 30, 40, 11, 7});
   for (size_t y = 0; y < 5; ++y) {
     for (size_t x = 0; x < 7 * 3; ++x) CHECK(part[y * 21 + x] == all[(y + 2) * 120 + 33 + x]);
   }
+}
+
+TEST_CASE("resize: a stretch of pixels is resized as if it were alone, but for what its border sees") {
+  const Bytes pixels = row({10, 20, 30, 40, 50, 60, 70, 80});
+  // Pixels 2 to 5 become two: centres at 3 and 5, and a triangle over four pixels with weights 1, 3, 3, 1.
+  const std::vector<float> part = resize(pixels, whole(1, 1), {8, 2, 4, 2, 0, 2});
+  check_row(part, {(20. + 3 * 30 + 3 * 40 + 50) / 8, (40. + 3 * 50 + 3 * 60 + 70) / 8});
+  // From the middle of pixel 1 to that of pixel 5: four become four, each halfway between two pixels.
+  check_row(resize(pixels, whole(1, 1), {8, 1.5, 4, 4, 0, 4}), {25, 35, 45, 55});
+}
+
+TEST_CASE("resize: no tap is 0 for all output pixels") {
+  ResizeTaps taps;
+  make_taps(whole(300, 224), taps);
+  CHECK(taps.taps == 3);  // a filter of 2 x 300 / 224 pixels
+  make_taps(whole(7, 7), taps);
+  CHECK(taps.taps == 1);
 }
 
 }  // namespace
