@@ -70,7 +70,7 @@ const std::vector<Hidden> kHidden = {
     {std::regex("(dnnl|oneapi/).*"), {"kernels/cpu/"}},
     {std::regex("CLI/.*"), {"commands/", "main.cpp"}},
     {std::regex("spdlog/.*"), {"run/", "tasks/", "train/", "tools/", "commands/", "main.cpp"}},
-    {std::regex("(turbojpeg|spng|zlib|sndfile|samplerate|kiss_fftr)\\.h"), {"data/"}},
+    {std::regex("(jpeglib|jerror|turbojpeg|spng|zlib|sndfile|samplerate|kiss_fftr)\\.h"), {"data/"}},
     {std::regex("(cuda|cublas|cudnn|cub/|cooperative_groups|nvtx3/).*"),
      {"kernels/cuda/", "tensor/device_cuda", "dist/nccl."}},
     {std::regex("nccl\\.h"), {"dist/nccl."}},

@@ -14,17 +14,31 @@ inline bool takes_long(uint64_t height, uint64_t width) {
   return pixels > kMany && pixels <= static_cast<uint64_t>(kMostPixels);
 }
 
-// All pixels come from the file, whatever lay in the memory before.
+// All pixels come from the file, whatever lay in the memory before; and a box has the same pixels as the whole image.
 inline void check_image(const std::string& file) {
-  static RgbImage image, other;
+  static ImagePart whole, other;
   const std::span bytes(reinterpret_cast<const uint8_t*>(file.data()), file.size());
-  image.pixels.assign(3 * kMany, 0);
-  other.pixels.assign(3 * kMany, 255);
-  if (!accepted("input", [&] { decode_image(bytes, "input", image); })) return;
+  whole.image.pixels.assign(3 * kMany, 0);
+  other.image.pixels.assign(3 * kMany, 255);
+  if (!accepted("input", [&] { decode_image(bytes, "input", whole_image, whole); })) return;
+  const RgbImage& image = whole.image;
   require(image.height >= 1 && image.width >= 1 && image.height <= kMostPixels / image.width);
   require(image.pixels.size() == static_cast<size_t>(image.height * image.width) * 3);
-  decode_image(bytes, "input", other);
-  require(image.pixels == other.pixels);
+  decode_image(bytes, "input", whole_image, other);
+  require(image.pixels == other.image.pixels);
+  // Where the box lies depends on the file's last bytes.
+  const auto last = [&](size_t i) { return static_cast<uint8_t>(file[file.size() - 1 - i % file.size()]); };
+  CropBox box{last(1) % image.height, last(2) % image.width, 0, 0};
+  box.height = 1 + last(3) % (image.height - box.top);
+  box.width = 1 + last(4) % (image.width - box.left);
+  decode_image(
+      bytes, "input", [&](int64_t, int64_t) { return box; }, other);
+  require(other.box.height == box.height && other.box.width == box.width);
+  for (int64_t y = 0; y < box.height; ++y) {
+    const uint8_t* wanted = image.pixels.data() + ((box.top + y) * image.width + box.left) * 3;
+    const uint8_t* row = other.image.pixels.data() + ((other.box.top + y) * other.image.width + other.box.left) * 3;
+    require(std::memcmp(row, wanted, static_cast<size_t>(box.width) * 3) == 0);
+  }
 }
 
 }  // namespace dgc::fuzz

@@ -17,11 +17,12 @@ bool begins_with(std::span<const uint8_t> bytes, std::span<const uint8_t> magic)
 
 }  // namespace
 
-void decode_image(std::span<const uint8_t> bytes, const std::string& name, RgbImage& out) {
+void decode_image(std::span<const uint8_t> bytes, const std::string& name, const ChooseBox& choose, ImagePart& out) {
   if (bytes.empty()) throw_user_error("{}: the file is empty", name);
-  if (begins_with(bytes, kJpeg)) return decode_jpeg(bytes, name, out);
-  if (begins_with(bytes, kPng)) return decode_png(bytes, name, out);
-  throw_user_error("{}: neither a JPEG nor a PNG file", name);
+  if (begins_with(bytes, kJpeg)) return decode_jpeg(bytes, name, choose, out);
+  if (!begins_with(bytes, kPng)) throw_user_error("{}: neither a JPEG nor a PNG file", name);
+  decode_png(bytes, name, out.image);
+  out.box = choose(out.image.height, out.image.width);
 }
 
 void check_image_size(int64_t height, int64_t width, const std::string& name) {

@@ -1,7 +1,10 @@
-#include <turbojpeg.h>
+#include <csetjmp>
+#include <cstdio>
+// libjpeg's headers need <cstdio> before them.
+#include <jerror.h>
+#include <jpeglib.h>
 
-#include <cstring>
-#include <memory>
+#include <algorithm>
 
 #include "data/images/decode_image.h"
 #include "tensor/errors.h"
@@ -9,49 +12,130 @@
 namespace dgc {
 namespace {
 
-// A warning means that some pixels are made up. This one does not: some programs pad between markers, and all pixels
-// are there.
-bool harmless(const char* warning) { return std::strstr(warning, "extraneous bytes before marker") != nullptr; }
+// The decompression of one file. A decompressor that is used again keeps the tables of the file before, even of a
+// damaged file, and would decode a file without tables with them.
+struct JpegFile {
+  jpeg_decompress_struct info{};
+  jpeg_error_mgr errors{};
+  jpeg_progress_mgr progress{};
+  std::jmp_buf gave_up{};
+  char reason[JMSG_LENGTH_MAX] = "";
+
+  JpegFile();
+  ~JpegFile() { jpeg_destroy_decompress(&info); }
+  JpegFile(const JpegFile&) = delete;
+  JpegFile& operator=(const JpegFile&) = delete;
+};
+
+JpegFile& file_of(j_common_ptr common) { return *static_cast<JpegFile*>(common->client_data); }
+
+// libjpeg calls this for an error, and must not get control back.
+[[noreturn]] void give_up(j_common_ptr common) {
+  JpegFile& file = file_of(common);
+  common->err->format_message(common, file.reason);
+  std::longjmp(file.gave_up, 1);
+}
+
+// A warning (below 0) means that some pixels are made up. One does not: some programs pad between markers, and all
+// pixels are there.
+void judge_message(j_common_ptr common, int level) {
+  if (level < 0 && common->err->msg_code != JWRN_EXTRANEOUS_DATA) give_up(common);
+}
+
+// A small progressive file could otherwise keep a core busy for minutes.
+void limit_scans(j_common_ptr common) {
+  constexpr int kMostScans = 500;
+  if (reinterpret_cast<j_decompress_ptr>(common)->input_scan_number <= kMostScans) return;
+  JpegFile& file = file_of(common);
+  std::snprintf(file.reason, sizeof(file.reason), "it has more than %d scans", kMostScans);
+  std::longjmp(file.gave_up, 1);
+}
+
+JpegFile::JpegFile() {
+  info.err = jpeg_std_error(&errors);
+  info.client_data = this;
+  errors.error_exit = give_up;
+  errors.emit_message = judge_message;
+  progress.progress_monitor = limit_scans;
+}
+
+// Runs steps of libjpeg. False where it gave up, and file.reason says why. What the steps own would never be destroyed
+// then, so they must own nothing.
+template <typename Steps>
+bool attempt(JpegFile& file, const Steps& steps) {
+  if (setjmp(file.gave_up) != 0) return false;
+  steps();
+  return true;
+}
 
 // JPEG files with CMYK come from Adobe's programs, which store inverted inks: 255 is no ink.
-void cmyk_to_rgb(const std::vector<uint8_t>& cmyk, uint8_t* rgb) {
-  for (size_t i = 0; i < cmyk.size(); i += 4) {
-    for (size_t c = 0; c < 3; ++c) *rgb++ = static_cast<uint8_t>((cmyk[i + c] * cmyk[i + 3] + 127) / 255);
+void cmyk_to_rgb(const uint8_t* cmyk, int64_t pixels, uint8_t* rgb) {
+  for (int64_t i = 0; i < pixels; ++i, cmyk += 4) {
+    for (size_t c = 0; c < 3; ++c) *rgb++ = static_cast<uint8_t>((cmyk[c] * cmyk[3] + 127) / 255);
   }
+}
+
+// Leaves the columns of the box, and few besides, for the rows that are read from here on. Returns the first of them,
+// which begins a block.
+int64_t crop_columns(jpeg_decompress_struct& info, const CropBox& box) {
+  // A pixel's colour is interpolated between neighbours, which must not be cut off.
+  constexpr int64_t kNeighbours = 2;
+  const int64_t begin = std::max<int64_t>(0, box.left - kNeighbours);
+  const int64_t end = std::min<int64_t>(info.output_width, box.left + box.width + kNeighbours);
+  auto left = static_cast<JDIMENSION>(begin), width = static_cast<JDIMENSION>(end - begin);
+  if (width < info.output_width) jpeg_crop_scanline(&info, &left, &width);
+  return left;
 }
 
 }  // namespace
 
-void decode_jpeg(std::span<const uint8_t> bytes, const std::string& name, RgbImage& out) {
-  // Each file gets a new decompressor: a used one keeps the tables of the file before, even of a damaged file, and
-  // would decode a file without tables with them.
-  const std::unique_ptr<void, decltype(&tjDestroy)> decompressor(tjInitDecompress(), tjDestroy);
-  const tjhandle handle = decompressor.get();
-  DGC_CHECK(handle != nullptr, "tjInitDecompress");
-  int width = 0, height = 0, subsampling = 0, colours = 0;
-  const bool failed =
-      tjDecompressHeader3(handle, bytes.data(), bytes.size(), &width, &height, &subsampling, &colours) != 0;
-  if (failed && tjGetErrorCode(handle) == TJERR_FATAL) {
-    throw_user_error("{}: the JPEG file is corrupt or truncated: {}", name, tjGetErrorStr2(handle));
-  }
-  if (width < 1 || height < 1) throw_user_error("{}: the JPEG file is corrupt or truncated: it has no image", name);
-  check_image_size(height, width, name);
-  out.height = height;
-  out.width = width;
-  const auto pixels = static_cast<size_t>(height) * static_cast<size_t>(width);
-  out.pixels.resize(pixels * 3);
+void decode_jpeg(std::span<const uint8_t> bytes, const std::string& name, const ChooseBox& choose, ImagePart& out) {
+  JpegFile file;
+  jpeg_decompress_struct& info = file.info;
+  const auto require = [&](bool done) {
+    if (!done) throw_user_error("{}: the JPEG file is corrupt or truncated: {}", name, file.reason);
+  };
+  require(attempt(file, [&] {
+    jpeg_create_decompress(&info);
+    info.progress = &file.progress;
+    jpeg_mem_src(&info, bytes.data(), bytes.size());
+    jpeg_read_header(&info, TRUE);
+  }));
+  check_image_size(info.image_height, info.image_width, name);
+  const CropBox box = choose(info.image_height, info.image_width);
+  const bool cmyk = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
+  info.out_color_space = cmyk ? JCS_CMYK : JCS_RGB;
+  info.dct_method = JDCT_ISLOW;
+  int64_t left = 0;
+  require(attempt(file, [&] {
+    jpeg_start_decompress(&info);
+    left = crop_columns(info, box);
+  }));
 
-  const bool cmyk = colours == TJCS_CMYK || colours == TJCS_YCCK;
-  std::vector<uint8_t> inks(cmyk ? pixels * 4 : 0);
-  uint8_t* to = cmyk ? inks.data() : out.pixels.data();
-  // LIMITSCANS: a small progressive file could otherwise keep a core busy for minutes.
-  const int flags = TJFLAG_ACCURATEDCT | TJFLAG_LIMITSCANS;
-  if (tjDecompress2(handle, bytes.data(), bytes.size(), to, width, 0, height, cmyk ? TJPF_CMYK : TJPF_RGB, flags) !=
-          0 &&
-      (tjGetErrorCode(handle) == TJERR_FATAL || !harmless(tjGetErrorStr2(handle)))) {
-    throw_user_error("{}: the JPEG file is corrupt or truncated: {}", name, tjGetErrorStr2(handle));
-  }
-  if (cmyk) cmyk_to_rgb(inks, out.pixels.data());
+  out.box = {0, box.left - left, box.height, box.width};
+  out.image.height = box.height;
+  out.image.width = info.output_width;
+  const int64_t stride = out.image.width * 3;
+  out.image.pixels.resize(static_cast<size_t>(box.height * stride));
+  std::vector<uint8_t> line(static_cast<size_t>(out.image.width) * (cmyk ? 4 : 3));  // for rows of inks, or unwanted
+  require(attempt(file, [&] {
+    const auto skip = [&](int64_t rows) {
+      if (rows > 0) jpeg_skip_scanlines(&info, static_cast<JDIMENSION>(rows));
+    };
+    const auto read_row = [&](uint8_t* to) { jpeg_read_scanlines(&info, &to, 1); };
+    skip(box.top);
+    for (int64_t y = 0; y < box.height; ++y) {
+      uint8_t* to = out.image.pixels.data() + y * stride;
+      read_row(cmyk ? line.data() : to);
+      if (cmyk) cmyk_to_rgb(line.data(), out.image.width, to);
+    }
+    // A file that is damaged below the box is a damaged file, so all of it is read. What is skipped up to the end
+    // libjpeg does not look at; hence the last row.
+    const int64_t below = static_cast<int64_t>(info.output_height) - (box.top + box.height);
+    skip(below - 1);
+    if (below > 0) read_row(line.data());
+    jpeg_finish_decompress(&info);
+  }));
 }
 
 }  // namespace dgc

@@ -14,7 +14,7 @@ class FolderImageReader final : public ImageFileReader {
   FolderImageReader(int64_t size, Normalizer normalizer) : size_(size), normalizer_(std::move(normalizer)) {}
 
   void read(const std::string& name, float* out) override {
-    read_image_file(name, scratch_);
+    read_image_file(name, whole_image, scratch_);
     resize_centre(scratch_, shorter_side(size_), size_, out);
     normalizer_.apply(out, size_ * size_);
   }
@@ -31,7 +31,7 @@ class SmallImageReader final : public ImageFileReader {
       : side_(side), normalizer_(std::move(normalizer)), pad_to_(pad_to) {}
 
   void read(const std::string& name, float* out) override {
-    read_image_file(name, scratch_);
+    read_image_file(name, whole_image, scratch_);
     const auto pixels = static_cast<size_t>(side_ * side_);
     std::vector<float> rgb(3 * pixels);
     resize_centre(scratch_, side_, side_, rgb.data());
@@ -58,16 +58,16 @@ class SmallImageReader final : public ImageFileReader {
 
 }  // namespace
 
-void read_image_file(const std::string& name, ImageScratch& scratch) {
+void read_image_file(const std::string& name, const ChooseBox& choose, ImageScratch& scratch) {
   constexpr size_t kMost = size_t{1} << 28;  // 256 MiB: an image in a file is smaller than its pixels, as a rule
   read_file(name, kMost, scratch.bytes);
-  decode_image(scratch.bytes, name, scratch.image);
+  decode_image(scratch.bytes, name, choose, scratch.part);
 }
 
 int64_t shorter_side(int64_t size) { return std::lround(static_cast<double>(size) * 256.0 / 224.0); }
 
 void resize_centre(ImageScratch& scratch, int64_t shorter, int64_t size, float* out) {
-  const RgbImage& image = scratch.image;
+  const RgbImage& image = scratch.part.image;
   const int64_t least = std::min(image.height, image.width);
   const auto axis = [&](int64_t in) {
     const int64_t full = in * shorter / least;

@@ -16,14 +16,14 @@ namespace dgc {
 // megabytes per image.
 struct ImageScratch {
   std::vector<uint8_t> bytes;
-  RgbImage image;
+  ImagePart part;
   ResizeScratch resize;
 };
 
-// Reads and decodes a JPEG or PNG file into scratch.image. Throws UserError that names the file.
-void read_image_file(const std::string& name, ImageScratch& scratch);
+// Reads and decodes the chosen box of a JPEG or PNG file into scratch.part. Throws UserError that names the file.
+void read_image_file(const std::string& name, const ChooseBox&, ImageScratch& scratch);
 
-// Resizes scratch.image so that its shorter side becomes `shorter`, and cuts out the centre. Only the rows and columns
+// Resizes the image in scratch.part so that its shorter side becomes `shorter`, and cuts out the centre. Only the rows and columns
 // that end up in the centre are computed. out: [size, size, 3] in 0 ... 255, not rounded.
 void resize_centre(ImageScratch& scratch, int64_t shorter, int64_t size, float* out);
 

@@ -49,11 +49,12 @@ std::string test_folder(const std::string& root, const std::string& fix) {
   throw_user_error("{}: there is neither a folder val nor a folder test in it; {}", root, fix);
 }
 
-void resize_box(const RgbImage& image, const CropBox& box, int64_t size, ResizeScratch& scratch, float* out) {
-  const int64_t stride = image.width * 3;
+void resize_box(const ImagePart& part, int64_t size, ResizeScratch& scratch, float* out) {
+  const CropBox& box = part.box;
+  const int64_t stride = part.image.width * 3;
   const auto axis = [size](int64_t in) { return ResizeAxis{in, 0, static_cast<double>(in), size, 0, size}; };
-  resize_rgb(image.pixels.data() + box.top * stride + box.left * 3, stride, axis(box.height), axis(box.width), scratch,
-             out);
+  resize_rgb(part.image.pixels.data() + box.top * stride + box.left * 3, stride, axis(box.height), axis(box.width),
+             scratch, out);
 }
 
 void mirror(float* image, int64_t size) {
@@ -118,11 +119,13 @@ std::string ImageFolder::path(int64_t i) const {
 int32_t ImageFolder::read(int64_t i, const Draw* draw, float* out) const {
   DGC_CHECK(i >= 0 && i < size(), "sample index");
   thread_local ImageScratch scratch;
-  read_image_file(path(i), scratch);
+  // The centre that evaluation cuts out is most of the image.
+  const auto choose = [&](int64_t height, int64_t width) {
+    return draw != nullptr ? random_resized_crop(height, width, augment_, *draw) : whole_image(height, width);
+  };
+  read_image_file(path(i), choose, scratch);
   if (draw != nullptr) {
-    const RgbImage& image = scratch.image;
-    resize_box(image, random_resized_crop(image.height, image.width, augment_, *draw), image_size_, scratch.resize,
-               out);
+    resize_box(scratch.part, image_size_, scratch.resize, out);
   } else {
     resize_centre(scratch, shorter_side(image_size_), image_size_, out);
   }

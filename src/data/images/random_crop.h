@@ -2,15 +2,11 @@
 
 #include <cstdint>
 
+#include "data/images/crop_box.h"
 #include "data/images/image_dataset.h"
 #include "data/images/options.h"
 
 namespace dgc {
-
-struct CropBox {
-  int64_t top = 0, left = 0, height = 0, width = 0;
-  bool operator==(const CropBox&) const = default;
-};
 
 constexpr uint64_t kRandomCropSlots = 40;  // slots of Draw, from 0, that random_resized_crop may use
 

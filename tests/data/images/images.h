@@ -10,11 +10,11 @@
 // JPEG and PNG files made by the libraries themselves.
 namespace dgc {
 
-inline Bytes jpeg_bytes(const Bytes& pixels, int width, int height, TJPF format, TJSAMP sampling) {
+inline Bytes jpeg_bytes(const Bytes& pixels, int width, int height, TJPF format, TJSAMP sampling, int flags = 0) {
   const tjhandle handle = tjInitCompress();
   unsigned char* memory = nullptr;
   unsigned long size = 0;
-  REQUIRE(tjCompress2(handle, pixels.data(), width, 0, height, format, &memory, &size, sampling, 95, 0) == 0);
+  REQUIRE(tjCompress2(handle, pixels.data(), width, 0, height, format, &memory, &size, sampling, 95, flags) == 0);
   const Bytes out(memory, memory + size);
   tjFree(memory);
   tjDestroy(handle);
