@@ -15,7 +15,7 @@
 namespace dgc {
 namespace {
 
-constexpr size_t kShown = 5;
+constexpr size_t kLikeliest = 5;
 
 // A model that looks at one image at a time.
 class Viewer {
@@ -97,7 +97,7 @@ void predict(const std::filesystem::path& run, const std::vector<std::string>& f
   batch.labels = {0};
   for (const std::string& file : files) {
     reader->read(file, batch.values.data());
-    told(file, likeliest(viewer.view(batch), names, kShown, file));
+    told(file, likeliest(viewer.view(batch), names, kLikeliest, file));
   }
 }
 
