@@ -97,9 +97,10 @@ void require_plain(const void* alpha, const void* beta) {
 // A list as cuDNN's heuristics give it: what does not work, what is not deterministic and what takes too much memory
 // come before what will do.
 template <typename Perf, typename Algorithm>
-void list(const Convolution& c, int most, int* found, Perf* results, Algorithm unsupported, Algorithm unsteady,
-          Algorithm large, Algorithm good) {
-  const bool steady = machine().options.deterministic_convolutions;
+void list(const Convolution& c, Algorithms known, int most, int* found, Perf* results, Algorithm unsupported,
+          Algorithm unsteady, Algorithm large, Algorithm good) {
+  if (known == Algorithms::none) refuse(CUDNN_STATUS_NOT_SUPPORTED, "no algorithm is for this convolution");
+  const bool steady = known == Algorithms::deterministic;
   const cudnnMathType_t math = c.type == Element::f32 ? CUDNN_DEFAULT_MATH : CUDNN_TENSOR_OP_MATH;
   const std::array<Perf, 4> all{{
       {unsupported, CUDNN_STATUS_NOT_SUPPORTED, -1, 0, CUDNN_DETERMINISTIC, math, {}},
@@ -171,8 +172,8 @@ cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t handle, const
                                                      const cudnnTensorDescriptor_t y, const int most, int* found,
                                                      cudnnConvolutionFwdAlgoPerf_t* results) {
   return dnn_call("cudnnGetConvolutionForwardAlgorithm_v7", [&] {
-    list(describe(handle, x, w, conv, y), most, found, results, CUDNN_CONVOLUTION_FWD_ALGO_DIRECT,
-         CUDNN_CONVOLUTION_FWD_ALGO_FFT, kLargeForward, kForward);
+    list(describe(handle, x, w, conv, y), machine().options.forward, most, found, results,
+         CUDNN_CONVOLUTION_FWD_ALGO_DIRECT, CUDNN_CONVOLUTION_FWD_ALGO_FFT, kLargeForward, kForward);
   });
 }
 
@@ -220,8 +221,8 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(cudnnHandle_t handle, 
                                                           const cudnnTensorDescriptor_t dx, const int most, int* found,
                                                           cudnnConvolutionBwdDataAlgoPerf_t* results) {
   return dnn_call("cudnnGetConvolutionBackwardDataAlgorithm_v7", [&] {
-    list(describe(handle, dx, w, conv, dy), most, found, results, CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT,
-         CUDNN_CONVOLUTION_BWD_DATA_ALGO_0, kLargeBackwardData, kBackwardData);
+    list(describe(handle, dx, w, conv, dy), machine().options.backward_data, most, found, results,
+         CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT, CUDNN_CONVOLUTION_BWD_DATA_ALGO_0, kLargeBackwardData, kBackwardData);
   });
 }
 
@@ -270,8 +271,9 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(cudnnHandle_t handle
                                                             const cudnnFilterDescriptor_t dw, const int most,
                                                             int* found, cudnnConvolutionBwdFilterAlgoPerf_t* results) {
   return dnn_call("cudnnGetConvolutionBackwardFilterAlgorithm_v7", [&] {
-    list(describe(handle, x, dw, conv, dy), most, found, results, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT,
-         CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0, kLargeBackwardFilter, kBackwardFilter);
+    list(describe(handle, x, dw, conv, dy), machine().options.backward_filter, most, found, results,
+         CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0, kLargeBackwardFilter,
+         kBackwardFilter);
   });
 }
 

@@ -12,6 +12,13 @@
 // the fake refuses with the same error, and complaint() then says why.
 namespace dgc::fake_cuda {
 
+// What cuDNN knows for a pass of convolutions.
+enum class Algorithms {
+  deterministic,  // one that is deterministic, among others
+  varying,        // only others
+  none            // it refuses to list any
+};
+
 struct Options {
   uint64_t seed = 1;  // draws the order of execution
   int devices = 1;
@@ -19,12 +26,14 @@ struct Options {
   int major = 9;       // compute capability
   // An H100 has 132 multiprocessors. Fewer make grids smaller, which are slow to emulate.
   int multiprocessors = 3;
-  int most_blocks = 2;                     // that fit on a multiprocessor at once
-  size_t memory = size_t{4} << 30;         // of each device
-  int cudnn = 91400;                       // as cudnnGetVersion gives it
-  bool deterministic_convolutions = true;  // whether cuDNN's lists have a deterministic algorithm
-  size_t weight_gap = 0;                   // bytes between two matrices of a weight space of cuDNN
-  int ill_rank = -1;                       // whose communicator of NCCL finds an error when it is asked
+  int most_blocks = 2;              // that fit on a multiprocessor at once
+  size_t memory = size_t{4} << 30;  // of each device
+  int cudnn = 91400;                // as cudnnGetVersion gives it
+  Algorithms forward = Algorithms::deterministic;
+  Algorithms backward_data = Algorithms::deterministic;
+  Algorithms backward_filter = Algorithms::deterministic;
+  size_t weight_gap = 0;  // bytes between two matrices of a weight space of cuDNN
+  int ill_rank = -1;      // whose communicator of NCCL finds an error when it is asked
 };
 
 // Changes the options and starts drawing from the seed again. A change of `memory`, `multiprocessors` and the like is

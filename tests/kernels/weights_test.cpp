@@ -3,6 +3,7 @@
 
 #include <catch.hpp>
 
+#include "kernels/cuda/im2col.cuh"
 #include "kernels/cuda/queue.h"
 #include "tests/kernels/kernel_backends.h"
 #include "tests/kernels/on_device.h"
@@ -46,6 +47,64 @@ TEST_CASE("filters travel from [out, in, taps] to [out, taps, in] and back", "[k
   CHECK(filter.host() == theirs);
   cuda::add_filter(e.queue, shape, type, filter.view().data, dw);
   CHECK(dw.host() == both);
+}
+
+TEST_CASE("a filter is turned around, group by group, for the gradient of a convolution's data", "[kernels]") {
+  Emulated e(GENERATE(from_range(chosen(emulated_backends()))));
+  const auto out = GENERATE(1u, 5u), in = GENERATE(1u, 3u), taps = GENERATE(1u, 35u), groups = GENERATE(1u, 3u);
+  const auto type = GENERATE(DType::f32, DType::f16, DType::bf16);
+  CAPTURE(e.backend.name(), out, in, taps, groups, type);
+  const cuda::FilterShape shape{groups * out, in, taps};
+  std::vector<float> ours(shape.numel()), turned(ours.size() + 1, 7.f);
+  for (size_t g = 0; g < groups; ++g) {
+    for (size_t o = 0; o < out; ++o) {
+      for (size_t i = 0; i < in; ++i) {
+        for (size_t t = 0; t < taps; ++t) {
+          const auto value = static_cast<float>((g * 61 + o * 37 + i * 5 + t) % 251) - 120;
+          ours[((g * out + o) * in + i) * taps + t] = value;
+          turned[((g * in + i) * taps + (taps - 1 - t)) * out + o] = value;
+        }
+      }
+    }
+  }
+  const OnDevice w(e.backend, ours), filter(e.backend, std::vector<float>(turned.size(), 7.f), type);
+  cuda::load_turned_filter(e.queue, shape, groups, w, type, filter.view().data);
+  CHECK(filter.host() == turned);
+}
+
+TEST_CASE("windows over images become the rows of a matrix", "[kernels]") {
+  Emulated e(GENERATE(from_range(chosen(emulated_backends()))));
+  const int groups = GENERATE(1, 3), channels = GENERATE(1, 4, 8);
+  const int step = GENERATE(1, 2), spread = GENERATE(1, 3), pad = GENERATE(-1, 0, 2);
+  const auto type = GENERATE(DType::f32, DType::bf16);
+  CAPTURE(e.backend.name(), groups, channels, step, spread, pad, type);
+  const cuda::Windows windows{
+      .h = {4, 5, 3, step, pad, spread}, .w = {5, 4, 2, 1, 1, 2}, .groups = groups, .channels = channels};
+  const int64_t images = 2, first = 3, count = images * windows.per_image() - 4;  // neither the first nor the last
+  const OnDevice image(e.backend, random_floats(images * 4 * 5 * groups * channels, 1), type);
+  const std::vector<float> x = image.host();
+  std::vector<float> expected;
+  for (int64_t window = first; window < first + count; ++window) {
+    const int64_t n = window / 20, oh = window / 4 % 5, ow = window % 4;
+    for (int64_t g = 0; g < groups; ++g) {
+      for (int64_t kh = 0; kh < 3; ++kh) {
+        for (int64_t kw = 0; kw < 2; ++kw) {
+          // Of the image with its pixels spread out.
+          const int64_t h = oh * step + kh - pad, w = ow + kw - 1;
+          const bool meets = h >= 0 && h < 4 * spread && w >= 0 && w < 5 * 2 && h % spread == 0 && w % 2 == 0;
+          for (int64_t c = 0; c < channels; ++c) {
+            const int64_t at = (((n * 4 + h / spread) * 5 + w / 2) * groups + g) * channels + c;
+            expected.push_back(meets ? x[static_cast<size_t>(at)] : 0);
+          }
+        }
+      }
+    }
+  }
+  const auto numel = expected.size();
+  expected.push_back(7);
+  const OnDevice columns(e.backend, std::vector<float>(numel + 1, 7.f), type);
+  cuda::im2col(e.queue, windows, first, count, image, columns.view().data);
+  CHECK(columns.host() == expected);
 }
 
 TEST_CASE("a bias is added to every row, and its gradient sums all rows", "[kernels]") {

@@ -36,15 +36,15 @@ struct PreparedConv {
 
 // Prepares each convolution once, at its first use, and keeps it. The algorithm is the first deterministic one on
 // cuDNN's list. The list comes from rules, not from measurements, so that every rank and every run has the same
-// algorithm.
+// algorithm. Where cuDNN has none, find() returns null.
 class ConvCache {
  public:
   explicit ConvCache(Fp32Math math) : math_(math) {}
-  const PreparedConv& get(cudnnHandle_t, const ConvKey&);
+  const PreparedConv* find(cudnnHandle_t, const ConvKey&);
 
  private:
   Fp32Math math_;
-  std::map<ConvKey, std::unique_ptr<PreparedConv>> prepared_;
+  std::map<ConvKey, std::unique_ptr<PreparedConv>> prepared_;  // null: cuDNN has none
 };
 
 }  // namespace dgc::cuda

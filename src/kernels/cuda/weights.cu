@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "kernels/cuda/im2col.cuh"
 #include "kernels/cuda/queue.h"
 #include "kernels/cuda/weights.cuh"
 #include "kernels/cuda/weights.h"
@@ -22,9 +23,20 @@ void load_filter(CudaBackend& backend, const Conv2dArgs& args, ConstView w, DTyp
   load_filter(queue, filter_shape(args), w, type, to);
 }
 
+void load_turned_filter(CudaBackend& backend, const Conv2dArgs& args, ConstView w, DType type, void* to) {
+  Queue queue(backend);
+  load_turned_filter(queue, filter_shape(args), static_cast<uint32_t>(args.groups), w, type, to);
+}
+
 void add_filter(CudaBackend& backend, const Conv2dArgs& args, DType type, const void* from, View dw) {
   Queue queue(backend);
   add_filter(queue, filter_shape(args), type, from, dw);
+}
+
+void im2col(CudaBackend& backend, const Windows& windows, int64_t first, int64_t count, ConstView image,
+            void* columns) {
+  Queue queue(backend);
+  im2col(queue, windows, first, count, image, columns);
 }
 
 void add_bias(CudaBackend& backend, ConstView b, View y) {

@@ -3,7 +3,9 @@
 // LoadFilter: [out, in, taps] fp32 -> [out, taps, in] in the activations' type; taps = kernel_h * kernel_w. Every
 // weight is read and written once. Neighbouring threads read weights that lie `taps` apart; the cache keeps the weights
 // between them.
-// AddFilter: the way back, added in fp32: dw[out, in, taps] += [out, taps, in].
+// LoadTurnedFilter: [groups, out, in, taps] fp32 -> [groups, in, taps, out], the taps last to first: the filter of the
+// convolution over dy that is the gradient of a convolution's data.
+// AddFilter: the way back of LoadFilter, added in fp32: dw[out, in, taps] += [out, taps, in].
 // AddBias: y[rows, channels] += b[channels] in place; the sum is fp32 and is rounded once.
 // AddColumnSums: db[channels] += sum of dy over rows; the sum is fp32 in a tile and double over tiles, always in the
 // same order.
@@ -35,6 +37,29 @@ struct LoadFilter {
     if (i >= a.shape.numel()) return;
     const uint32_t within = i % per_out, tap = within / a.shape.in, channel = within % a.shape.in;
     a.to[i] = from_float<T>(a.from[i - within + channel * a.shape.taps + tap]);
+  }
+};
+
+template <typename T>
+struct LoadTurnedFilter {
+  static constexpr const char* kName = "load_turned_filter";
+  static constexpr int kBlock = kElementwiseBlock;
+  struct Args {
+    FilterShape shape;
+    uint32_t groups;
+    const float* from;
+    T* to;
+  };
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    const uint32_t i = blockIdx.x * kBlock + threadIdx.x;
+    if (i >= a.shape.numel()) return;
+    const uint32_t group_out = a.shape.out / a.groups, per_in = group_out * a.shape.taps;
+    const uint32_t out = i % group_out, tap = i / group_out % a.shape.taps;
+    const uint32_t in = i / per_in % a.shape.in, group = i / per_in / a.shape.in;
+    const uint32_t filter = (group * group_out + out) * a.shape.in + in;
+    a.to[i] = from_float<T>(a.from[filter * a.shape.taps + a.shape.taps - 1 - tap]);
   }
 };
 
@@ -133,6 +158,14 @@ template <typename Queue>
 void load_filter(Queue& queue, const FilterShape& shape, ConstView w, DType type, void* to) {
   dispatch(type, [&]<typename T>() {
     queue.template run<LoadFilter<T>>(elementwise_blocks(shape.numel(), 1), {shape, w.f32(), static_cast<T*>(to)});
+  });
+}
+
+template <typename Queue>
+void load_turned_filter(Queue& queue, const FilterShape& shape, uint32_t groups, ConstView w, DType type, void* to) {
+  dispatch(type, [&]<typename T>() {
+    queue.template run<LoadTurnedFilter<T>>(elementwise_blocks(shape.numel(), 1),
+                                            {shape, groups, w.f32(), static_cast<T*>(to)});
   });
 }
 

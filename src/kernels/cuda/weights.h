@@ -8,6 +8,7 @@ namespace dgc::cuda {
 // layout.
 size_t filter_bytes(const Conv2dArgs&, DType);
 void load_filter(CudaBackend&, const Conv2dArgs&, ConstView w, DType, void* to);
+void load_turned_filter(CudaBackend&, const Conv2dArgs&, ConstView w, DType, void* to);
 void add_filter(CudaBackend&, const Conv2dArgs&, DType, const void* from, View dw);
 void add_bias(CudaBackend&, ConstView b, View y);
 void add_column_sums(CudaBackend&, ConstView dy, View db);

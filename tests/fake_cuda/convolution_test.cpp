@@ -1,0 +1,169 @@
+// Convolutions for which cuDNN has no deterministic algorithm, computed as matrix products.
+#include <catch.hpp>
+#include <cmath>
+#include <memory>
+
+#include "kernels/cuda/conv_columns.h"
+#include "kernels/cuda/cuda_backend.h"
+#include "tests/fake_cuda/support.h"
+#include "tests/kernels/on_device.h"
+
+using namespace dgc;
+using namespace dgc::test;
+using fake_cuda::Algorithms;
+
+namespace {
+
+constexpr fake_cuda::Options kNoAlgorithm{
+    .forward = Algorithms::varying, .backward_data = Algorithms::none, .backward_filter = Algorithms::varying};
+
+// {batch, in_h, in_w, in_c, out_c, kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, groups}
+const Conv2dArgs kConvolutions[] = {
+    {1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1},      {2, 7, 5, 1, 3, 3, 3, 1, 1, 1, 1, 1},
+    {1, 23, 23, 3, 16, 11, 11, 4, 4, 2, 2, 1}, {2, 8, 8, 16, 16, 1, 1, 2, 2, 0, 0, 1},
+    {1, 8, 8, 4, 4, 3, 3, 2, 2, 0, 0, 1},  // the last row and column are never read
+    {2, 9, 6, 5, 4, 3, 2, 2, 1, 1, 0, 1},      {2, 6, 6, 4, 6, 3, 3, 1, 1, 1, 1, 2},
+    {1, 5, 5, 32, 32, 3, 3, 1, 1, 1, 1, 2},    {2, 6, 6, 16, 16, 3, 3, 1, 1, 1, 1, 16},
+    {2, 4, 5, 2, 3, 2, 2, 1, 3, 3, 2, 1},  // more padding than the filter is wide
+    {1, 9, 45, 2, 4, 11, 41, 1, 2, 5, 20, 1},
+};
+
+// What a convolution and its gradients are made of, and their results: y, dx, dw, db.
+struct ConvolutionRun {
+  ConvolutionRun(const Conv2dArgs& a, Backend& backend, DType type = DType::f32)
+      : args(a),
+        x(backend, exact(a.batch * a.in_h * a.in_w * a.in_c, 1), type),
+        w(backend, exact(a.out_c * (a.in_c / a.groups) * a.kernel_h * a.kernel_w, 2)),
+        b(backend, random_floats(a.out_c, 3)),
+        dy(backend, exact(a.batch * a.out_h() * a.out_w() * a.out_c, 4), type),
+        y(backend, dy.host(), type),
+        dx(backend, x.host(), type),
+        dw(backend, w.host()),
+        db(backend, b.host()) {}
+
+  // Numbers that all types hold, so that only sums and results are rounded.
+  static std::vector<float> exact(int64_t n, unsigned seed) {
+    std::vector<float> values = random_floats(n, seed, -64, 64);
+    for (float& value : values) value = std::round(value) / 64;
+    return values;
+  }
+  void queue(Backend& backend) const {
+    backend.conv2d_forward(args, x, w, b, y);
+    backend.conv2d_backward_data(args, dy, w, dx);
+    backend.conv2d_backward_weights(args, x, dy, dw, db);
+  }
+  std::vector<std::vector<float>> results() const { return {y.host(), dx.host(), dw.host(), db.host()}; }
+
+  Conv2dArgs args;
+  OnDevice x, w, b, dy, y, dx, dw, db;
+};
+
+}  // namespace
+
+TEST_CASE("a convolution for which cuDNN has no deterministic algorithm gives the CPU's results but for rounding") {
+  const Gpu gpu(kNoAlgorithm);
+  const auto type = GENERATE(DType::f32, DType::f16, DType::bf16);
+  const auto math = GENERATE(Fp32Math::exact, Fp32Math::tf32);
+  if (type != DType::f32 && math == Fp32Math::tf32) return;
+  const auto gpu_backend = make_cuda_backend(0, math), cpu_backend = make_cpu_backend(1);
+  for (const Conv2dArgs& args : kConvolutions) {
+    CAPTURE(type, args.in_h, args.in_c, args.out_c, args.kernel_h, args.stride_h, args.groups);
+    const ConvolutionRun run(args, *gpu_backend, type), truth(args, *cpu_backend);
+    truth.queue(*cpu_backend);
+    const size_t products = fake_cuda::executed("cublasGemmEx"), windows = fake_cuda::executed("im2col");
+    run.queue(*gpu_backend);
+    const auto found = run.results(), expected = truth.results();
+    CHECK(fake_cuda::executed("cublasGemmEx") - products == 3 * static_cast<size_t>(args.groups));
+    CHECK(fake_cuda::executed("im2col") - windows == 3);
+    // y is rounded before the bias is added, and after it.
+    const double tolerance = 1e-5 + (type == DType::f32 ? 0 : 4 * rounding(type));
+    CHECK(worst_error(found[0], expected[0]) < tolerance);
+    CHECK(worst_error(found[1], expected[1]) < tolerance);
+    CHECK(worst_error(found[2], expected[2]) < 1e-5);  // fp32 in every type of activations
+    CHECK(worst_error(found[3], expected[3]) < 1e-5);
+  }
+}
+
+TEST_CASE("each pass of a convolution is cuDNN's where cuDNN has a deterministic algorithm for it") {
+  const int without = GENERATE(range(0, 3));
+  CAPTURE(without);
+  fake_cuda::Options options;
+  (without == 0   ? options.forward
+   : without == 1 ? options.backward_data
+                  : options.backward_filter) = GENERATE(Algorithms::varying, Algorithms::none);
+  const Gpu gpu(options);
+  const char* const calls[] = {"cudnnConvolutionForward", "cudnnConvolutionBackwardData",
+                               "cudnnConvolutionBackwardFilter"};
+  const auto backend = make_cuda_backend(0, Fp32Math::exact);
+  const ConvolutionRun run({2, 7, 5, 4, 6, 3, 3, 2, 1, 1, 1, 2}, *backend);
+  size_t before[3], products = fake_cuda::executed("cublasGemmEx");
+  for (int pass = 0; pass < 3; ++pass) before[pass] = fake_cuda::executed(calls[pass]);
+  run.queue(*backend);
+  backend->device()->synchronize();
+  for (int pass = 0; pass < 3; ++pass) {
+    CHECK(fake_cuda::executed(calls[pass]) - before[pass] == (pass == without ? 0 : 1));
+  }
+  CHECK(fake_cuda::executed("cublasGemmEx") - products == 2);  // one for each group
+}
+
+TEST_CASE("a convolution by matrix products gives the same bits every time, recorded too") {
+  const auto queued = [](uint64_t seed, bool recorded) {
+    fake_cuda::Options options = kNoAlgorithm;
+    options.seed = seed;
+    const Gpu gpu(options);
+    const auto backend = make_cuda_backend(0, Fp32Math::exact);
+    const ConvolutionRun run({2, 9, 6, 4, 6, 3, 2, 2, 1, 1, 0, 2}, *backend);
+    const size_t launched = fake_cuda::executed("cudaGraphLaunch");
+    for (int step = 0; step < 5; ++step) {  // dw and db add up
+      recorded ? backend->run_recorded(1, [&] { run.queue(*backend); }) : run.queue(*backend);
+    }
+    auto results = run.results();
+    CHECK((fake_cuda::executed("cudaGraphLaunch") > launched) == recorded);
+    return results;
+  };
+  const auto first = queued(1, false);
+  CHECK(queued(2, false) == first);
+  CHECK(queued(3, true) == first);
+}
+
+TEST_CASE("columns that are made some windows at a time give the sums of all at once") {
+  const Gpu gpu;
+  const auto made = make_cuda_backend(0, Fp32Math::exact), cpu_backend = make_cpu_backend(1);
+  auto& backend = dynamic_cast<CudaBackend&>(*made);
+  cuda::Libraries libraries(std::dynamic_pointer_cast<CudaDevice>(backend.device()));
+  const cuda::Product product{libraries.blas(), Fp32Math::exact, DType::f32};
+  const Conv2dArgs args{2, 7, 5, 1, 3, 3, 3, 2, 1, 1, 1, 1};
+  const ConvolutionRun truth(args, *cpu_backend);
+  truth.queue(*cpu_backend);
+  // 7 of the 40 windows over x at a time, 3 of the 70 over dy, and one where none would fit.
+  const size_t most = GENERATE(7 * 9 * sizeof(float) + 8, 1);
+  const auto conv = [&](cuda::ConvPass pass) { return cuda::ColumnConv({pass, args, DType::f32}, most); };
+  const auto zeros_of = [&](size_t bytes) { return zeros(static_cast<int64_t>(bytes / sizeof(float))); };
+  const auto forward = conv(cuda::ConvPass::forward), data = conv(cuda::ConvPass::backward_data);
+  CHECK(forward.columns_bytes() == (most > 1 ? 7 : 1) * 9 * sizeof(float));
+  CHECK(data.columns_bytes() == (most > 1 ? 2 : 1) * 27 * sizeof(float));
+  const OnDevice columns(backend, zeros_of(std::max(forward.columns_bytes(), data.columns_bytes())));
+
+  // One channel in and out of each filter row: [out, taps, in] is PyTorch's order here.
+  const ConvolutionRun run(args, backend);
+  forward.multiply(backend, product, run.x, run.w.view().data, run.y, columns.view().data);
+  std::vector<float> y = run.y.host();
+  for (size_t i = 0; i < y.size(); ++i) y[i] += run.b.host()[i % 3];
+  CHECK(worst_error(y, truth.y.host()) < 1e-5);
+
+  std::vector<float> turned;  // [in, taps from the last to the first, out]
+  const std::vector<float> w = run.w.host();
+  for (size_t tap = 9; tap-- > 0;) {
+    for (size_t out = 0; out < 3; ++out) turned.push_back(w[out * 9 + tap]);
+  }
+  const OnDevice filter(backend, turned);
+  data.multiply(backend, product, run.dy, filter.view().data, run.dx, columns.view().data);
+  CHECK(worst_error(run.dx.host(), truth.dx.host()) < 1e-5);
+
+  const OnDevice dfilter(backend, w);  // old values must not matter
+  conv(cuda::ConvPass::backward_weights)
+      .multiply_transposed(backend, product, run.x, run.dy, dfilter.view().f32(), columns.view().data);
+  std::vector<float> dw = dfilter.host();
+  for (size_t i = 0; i < dw.size(); ++i) dw[i] += w[i];
+  CHECK(worst_error(dw, truth.dw.host()) < 1e-5);
+}
