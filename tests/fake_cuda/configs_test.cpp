@@ -4,9 +4,9 @@
 #include <catch.hpp>
 #include <filesystem>
 
+#include "tests/fake_cuda/small_models.h"
 #include "tests/fake_cuda/support.h"
-#include "tests/fake_cuda/weights.h"
-#include "tests/support/rank_steps.h"
+#include "tests/fake_cuda/trained.h"
 #include "tests/support/shipped.h"
 #include "tests/support/tiny.h"
 #include "tests/support/tiny_speech.h"
@@ -26,14 +26,6 @@ namespace fs = std::filesystem;
 const std::string kTinyImages =
     R"(data={"type": "synthetic", "height": 8, "width": 8, "channels": 3, "classes": 10, "train_samples": 32,
              "test_samples": 4})";
-
-// An AlexNet has 61 million parameters whatever its images are, so layers of its kinds stand for it.
-const std::string kLikeAlexNet =
-    R"(model={"type": "layers", "layers": [
-        {"type": "conv2d", "out": 8, "kernel": 5, "stride": 2, "pad": 2}, {"type": "relu"}, {"type": "lrn"},
-        {"type": "max_pool", "kernel": 3, "stride": 2},
-        {"type": "conv2d", "out": 8, "kernel": 3, "pad": 1, "groups": 2}, {"type": "relu"}, {"type": "flatten"},
-        {"type": "dropout", "p": 0.5}, {"type": "linear", "out": 10}]})";
 
 // What makes a config small. The rest of it stays: optimizer, schedule, exchange, the kind of network and of cell.
 std::vector<std::string> made_small(const Config& config, const TinyText& text, const TinySpeech& speech) {
@@ -61,22 +53,6 @@ std::vector<std::string> made_small(const Config& config, const TinyText& text, 
   return all;
 }
 
-std::vector<float> weights_after(const Config& config, int steps) {
-  std::vector<float> values;
-  on_ranks_of(config, [&](Rank& rank, Communicator&) {
-    for (int i = 0; i < steps; ++i) {
-      rank.train_step();
-      while (rank.next_metrics()) {
-      }
-    }
-    rank.finish_steps();
-    while (rank.next_metrics()) {
-    }
-    values = weights_of(rank);
-  });
-  return values;
-}
-
 std::vector<std::string> with(std::vector<std::string> overrides, const std::vector<std::string>& more) {
   overrides.insert(overrides.end(), more.begin(), more.end());
   return overrides;
@@ -94,8 +70,8 @@ TEST_CASE("every shipped config, made small, trains on the GPU to the CPU's weig
     CAPTURE(path);
     const std::vector<std::string> small = made_small(load_config(path), text, speech);
     constexpr int kSteps = 3;  // the third is recorded, where the sparsity stays the same
-    const auto on_gpu = weights_after(load_config(path, with(small, {"device=cuda:0"})), kSteps);
-    const auto on_cpu = weights_after(load_config(path, with(small, {"device=cpu"})), kSteps);
+    const auto on_gpu = trained(load_config(path, with(small, {"device=cuda:0"})), kSteps).weights;
+    const auto on_cpu = trained(load_config(path, with(small, {"device=cpu"})), kSteps).weights;
     CHECK(apart(on_gpu, on_cpu) < 2e-3);  // one config sends values in fp16
   }
 }
@@ -112,7 +88,7 @@ TEST_CASE("every way of exchange trains on the GPU to the CPU's weights but for 
                         "workers_per_rank=4", "device=" + device, "exchange=" + exchange});
   };
   CAPTURE(exchange);
-  CHECK(apart(weights_after(make("cuda:0"), 4), weights_after(make("cpu"), 4)) < 2e-3);
+  CHECK(apart(trained(make("cuda:0"), 4).weights, trained(make("cpu"), 4).weights) < 2e-3);
 }
 
 TEST_CASE("a run that is trained on the GPU is resumed and evaluated there, and its model generates and transcribes") {

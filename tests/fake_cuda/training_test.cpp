@@ -4,7 +4,9 @@
 
 #include "tensor/errors.h"
 #include "tests/fake_cuda/nccl_ranks.h"
+#include "tests/fake_cuda/small_models.h"
 #include "tests/fake_cuda/support.h"
+#include "tests/fake_cuda/trained.h"
 #include "tests/fake_cuda/weights.h"
 #include "tests/support/rank_steps.h"
 #include "tests/support/tiny.h"
@@ -15,40 +17,6 @@ using namespace dgc;
 using namespace dgc::test;
 
 namespace {
-
-struct Silent : RangeObserver {
-  void begin(const char*) override {}
-  void end() override {}
-};
-
-struct Trained {
-  std::vector<float> weights;
-  std::vector<double> losses;
-};
-
-// The weights after some steps. A step that is observed is not recorded.
-Trained trained(const Config& config, int steps, bool recorded = true) {
-  Trained result;
-  Silent observer;
-  const Datasets sets = open_sets(config);
-  const Config complete = task_of(config).completed(config, sets);
-  on_ranks(complete, {}, [&](Backend& backend, Communicator& communicator) {
-    if (!recorded) backend.observer = &observer;
-    Rank rank(complete, sets.view(), backend, communicator);
-    const auto take = [&] {
-      while (const auto metrics = rank.next_metrics()) result.losses.push_back(metrics->loss);
-    };
-    for (int i = 0; i < steps; ++i) {
-      rank.train_step();
-      take();
-    }
-    rank.finish_steps();
-    take();
-    result.weights = weights_of(rank);
-    backend.observer = nullptr;
-  });
-  return result;
-}
 
 // The same on ranks that are threads with a GPU each, which NCCL connects. What a rank threw is in `outcome`. Rank 1
 // fails after the step `breaks_in_step`.
@@ -81,8 +49,6 @@ std::vector<Connected> trained_by_nccl(const Config& config, int ranks, int step
   return results;
 }
 
-const std::string kResNet = R"(model={"type": "resnet", "depth": 8, "width": 4, "classes": 4})";
-
 const std::string kTwoWorkers = "workers_per_rank=2";
 
 // make(device) gives a config for "device=cuda:0" or "device=cpu".
@@ -110,7 +76,7 @@ TEST_CASE("layers trained on the GPU end in the CPU's weights but for rounding, 
 }
 
 TEST_CASE("a ResNet trained on the GPU ends in the CPU's weights but for rounding, and recording changes no bit") {
-  check_training([](const std::string& device) { return tiny_config({kDgc, kTwoWorkers, device, kResNet}); });
+  check_training([](const std::string& device) { return tiny_config({kDgc, kTwoWorkers, device, kSmallResNet}); });
 }
 
 TEST_CASE("an LSTM trained on the GPU ends in the CPU's weights but for rounding, and recording changes no bit") {
@@ -133,7 +99,7 @@ TEST_CASE("a training in 16 bits is recorded without changing a bit, and its los
   CAPTURE(precision, kind);
   const auto make = [&](const std::string& device, const std::string& with) {
     std::vector<std::string> all{kDgc, "workers_per_rank=2", "device=" + device, with};
-    if (kind == 1) all.push_back(kResNet);
+    if (kind == 1) all.push_back(kSmallResNet);
     if (kind == 2) return text.config(all);
     if (kind == 3) return speech.config(all);
     return tiny_config(all);
