@@ -167,6 +167,23 @@ TEST_CASE("ranks that NCCL connects end in the weights of one rank with all thei
   }
 }
 
+TEST_CASE("four ranks that NCCL connects end in the weights of one rank with all their workers, bit for bit") {
+  const std::string exchange = GENERATE(R"({"overlap": "off"})", R"({"algorithm": "split_reduce"})",
+                                        R"({"workers_per_group": 2})", R"({"overlap": "on", "bucket_mb": 0.001})");
+  CAPTURE(exchange);
+  const Gpu gpu({.devices = 4, .multiprocessors = 1});
+  const auto config = [&](const std::string& workers) {
+    return tiny_config({kDgc, "device=cuda:0", "workers_per_rank=" + workers, "exchange=" + exchange});
+  };
+  constexpr int kSteps = 5;
+  const Trained truth = trained(config("4"), kSteps);
+  const std::vector<Connected> ranks = trained_by_nccl(config("1"), 4, kSteps);
+  for (const Connected& rank : ranks) {
+    CHECK(rank.outcome.empty());
+    CHECK(rank.weights == truth.weights);
+  }
+}
+
 TEST_CASE("ranks end after a failure, though they have recorded what NCCL does") {
   const Gpu gpu({.devices = 2});
   const Config config = tiny_config({kSgd, "device=cuda:0", "workers_per_rank=1"});
