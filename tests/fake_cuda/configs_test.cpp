@@ -76,6 +76,32 @@ TEST_CASE("every shipped config, made small, trains on the GPU to the CPU's weig
   }
 }
 
+// The precisions take turns at the longer training, in which a step is recorded.
+TEST_CASE("every shipped config, made small, trains in every precision, and recorded as without a recording") {
+  const Gpu gpu({.multiprocessors = 1});
+  const TinyText text;
+  const TinySpeech speech;
+  const std::vector<std::string> precisions = {"tf32", "bf16", "fp16"};
+  size_t turn = 0;
+  for (const std::string& path : shipped_configs()) {
+    const std::vector<std::string> small = made_small(load_config(path), text, speech);
+    const double truth = trained(load_config(path, with(small, {"device=cpu"})), 1).losses.at(0);
+    const std::string& recorded_in = precisions[turn++ % precisions.size()];
+    for (const std::string& precision : precisions) {
+      CAPTURE(path, precision);
+      const Config config = load_config(path, with(small, {"device=cuda:0", "precision=" + precision}));
+      const int steps = precision == recorded_in ? 3 : 1;
+      const Trained recorded = trained(config, steps);
+      REQUIRE(recorded.losses.size() == static_cast<size_t>(steps));
+      CHECK(recorded.losses[0] == Approx(truth).epsilon(0.02));
+      if (precision != recorded_in) continue;
+      const Trained plain = trained(config, steps, false);
+      CHECK(recorded.weights == plain.weights);
+      CHECK(recorded.losses == plain.losses);
+    }
+  }
+}
+
 TEST_CASE("every way of exchange trains on the GPU to the CPU's weights but for rounding") {
   const Gpu gpu;
   const std::string exchange =
