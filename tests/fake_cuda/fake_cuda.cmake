@@ -46,7 +46,7 @@ endfunction()
 # The fake itself, and what only a GPU's backend does: graphs, uploads, failures of calls, whole trainings.
 file(GLOB fake_tests CONFIGURE_DEPENDS ${fake_folder}/*_test.cpp)
 if(DGC_SANITIZE)  # the trainings, which are all that these files hold, would take minutes
-  list(FILTER fake_tests EXCLUDE REGEX "/(configs|ranges|training_faults)_test\\.cpp$")
+  list(FILTER fake_tests EXCLUDE REGEX "/(configs|gpu_check|ranges|training_faults)_test\\.cpp$")
 endif()
 add_executable(test_cuda ${fake_tests} $<TARGET_OBJECTS:dgc_fake_cuda>)
 target_include_directories(test_cuda SYSTEM PRIVATE ${fake_cuda_headers})
@@ -71,6 +71,17 @@ if(DGC_SANITIZE)
 endif()
 catch_discover_tests(test_cuda ${but_trainings} EXTRA_ARGS ${catch_no_tests} TEST_PREFIX "cuda: "
   PROPERTIES TIMEOUT ${DGC_TEST_SECONDS} LABELS cuda ENVIRONMENT ${openmp})
+
+if(NOT DGC_SANITIZE)
+  # dgc itself on the fake, which the test of scripts/gpu_check puts into the place of one on a GPU.
+  add_executable(dgc_on_fake_cuda ${CMAKE_SOURCE_DIR}/src/main.cpp $<TARGET_OBJECTS:dgc_fake_cuda>)
+  target_link_libraries(dgc_on_fake_cuda PRIVATE dgc_emulation dgc_commands)
+  target_link_options(dgc_on_fake_cuda PRIVATE -Wl,--as-needed)
+  add_dependencies(test_cuda dgc_on_fake_cuda)
+  set_source_files_properties(${fake_folder}/gpu_check_test.cpp PROPERTIES
+                              COMPILE_DEFINITIONS DGC_ON_FAKE_CUDA="$<TARGET_FILE:dgc_on_fake_cuda>"
+                              SKIP_UNITY_BUILD_INCLUSION ON)
+endif()
 
 if(DGC_SANITIZE)
   return()  # the same tests run in the emulation there

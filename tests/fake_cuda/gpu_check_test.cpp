@@ -1,0 +1,176 @@
+// scripts/gpu_check without a GPU: the script itself, its rows, logs, limits and exit codes. It runs in a copy of its
+// folders, where the commands that it calls are stand-ins: of the machine's tools, of the tests and of the build, which
+// puts the program on the fake GPU into the place of what it would have built.
+#include <catch.hpp>
+#include <filesystem>
+
+#include "tests/commands/child.h"
+#include "tests/support/run_files.h"
+
+using namespace dgc;
+using namespace dgc::test;
+using Catch::Contains;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// What the build leaves: dgc, which trains small networks on the fake GPU, and of long runs only says that they ran.
+const std::string kDgc = "#!/bin/bash\nreal=" DGC_ON_FAKE_CUDA R"(
+out=${!#}
+small() {
+  local words=()
+  for key in training.max_steps=3 workers_per_rank=1 "$@"; do words+=(--set "$key"); done
+  exec "$real" "${call[@]}" "${words[@]}"
+}
+call=("$@")
+case "$*" in
+  train*/quickstart.json*smoke*)
+    small 'model={"type": "resnet", "depth": 8, "width": 4, "classes": 10}' training.batch_per_worker=1 'data={"type":
+      "synthetic", "height": 8, "width": 8, "channels": 3, "classes": 10, "train_samples": 16, "test_samples": 4}' ;;
+  train*/quickstart_lm.json*smoke*) small model.hidden=6 model.vocabulary=20 data.vocabulary_size=20 data.bptt=50 ;;
+  train*/quickstart_speech.json*smoke*)
+    small model.hidden=6 model.layers=1 training.batch_per_worker=1 'model.convolutions={"channels": [2],
+      "kernel_frames": [3], "kernel_frequencies": [9], "stride_frames": [4], "stride_frequencies": [4]}' ;;
+  train*) mkdir -p "$out" && echo '{"hidden_share": 0.5, "weights_xxh64": "1"}' >"$out/metrics.jsonl" ;;
+  bench*) echo '{"milliseconds": 1}' ;;
+  report*) echo report >"$out" ;;
+  *) exec "$real" "$@" ;;
+esac
+)";
+
+// A folder with the script, what it runs, and stand-ins that come first in PATH.
+class Machine {
+ public:
+  Machine() {
+    for (const char* name : {"scripts", "configs", "bench", "bin", "built"}) fs::create_directory(path(name));
+    for (const char* name : {"scripts/gpu_check", "scripts/short_runs.py", "configs/quickstart.json",
+                             "configs/quickstart_lm.json", "configs/quickstart_speech.json"}) {
+      fs::copy_file(fs::path(DGC_SOURCE_DIR) / name, path(name));
+    }
+    for (const char* tool : {"nvcc", "ninja", "g++"}) tool_says(tool, "");
+    tool_says("nvidia-smi", "name, driver_version, memory.total [MiB], compute_cap\nFake, 1, 80000 MiB, 9.0");
+    tool_says("compute-sanitizer", "Device not supported");
+    program("bin/cmake", R"(#!/bin/bash
+case $1 in
+  -S) mkdir -p "$4" && echo "settings: $*" ;;
+  --build) if [[ $* == *"--target dgc"* ]]; then cp -p built/dgc "$2"; else cp -p built/* "$2"; fi ;;
+esac
+)");
+    // Takes the time out of it: tests assert nothing about how long something takes.
+    program("bin/timeout", "#!/bin/bash\nuntil [[ $1 == [0-9]* ]]; do shift; done\nshift\nexec \"$@\"\n");
+    program("built/dgc", kDgc);
+    program("built/test_good", "#!/bin/bash\necho 'All tests passed (3 assertions in 1 test case)'\n");
+  }
+
+  fs::path path(const std::string& name) const { return folder_.path() / name; }
+  void program(const std::string& file, const std::string& text) const {
+    folder_.write(file, text);
+    fs::permissions(path(file), fs::perms::owner_all);
+  }
+  void tool_says(const std::string& tool, const std::string& text) const {
+    program("bin/" + tool, "#!/bin/bash\ncat <<'END'\n" + text + "\nEND\n");
+  }
+
+  Child start(const std::vector<std::string>& arguments) const {
+    std::vector<std::string> words = {"GIT_DIR=none", "PATH=" + path("bin").string() + ":" + std::getenv("PATH"),
+                                      "scripts/gpu_check"};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    return {folder_.path(), words, "env"};
+  }
+  int run(const std::vector<std::string>& arguments) const { return start(arguments).wait(); }
+
+  std::string report() const { return folder_.read("build/gpu_check/report.md"); }
+  std::string said() const { return folder_.read("stderr.txt"); }
+
+ private:
+  TempRun folder_;
+};
+
+}  // namespace
+
+TEST_CASE("gpu_check reports the tests of a machine whose GPU does all that it should") {
+  const Machine machine;
+  const int code = machine.run({"--part", "tests"});
+  const std::string report = machine.report();
+  CAPTURE(report, machine.said());
+  CHECK(code == 0);
+  CHECK_THAT(report, Contains("commit unknown\n") && Contains("Fake, 1, 80000 MiB, 9.0"));
+  CHECK_THAT(report, Contains("cuda:0"));  // from dgc info
+  for (const char* step : {"nvidia_smi", "configure", "build", "gpu", "smoke", "build_tests", "test_good", "configs"}) {
+    CHECK_THAT(report, Contains(fmt::format("| {} | ok | ", step)));
+  }
+  for (const char* kind : {"quickstart.json", "quickstart_lm.json", "quickstart_speech.json"}) {
+    CHECK_THAT(report, Contains(fmt::format("ok      {}", kind)));
+  }
+  CHECK_THAT(report, Contains("ok      the same weights with exchange.overlap and without, fp16"));
+  CHECK_THAT(report, Contains("| sanitizers | skipped: compute-sanitizer says \"Device not supported\""));
+  CHECK_THAT(report, !Contains("FAILED"));
+  CHECK_THAT(text_of(machine.path("build/gpu_check/configure.log")), Contains("-DCMAKE_CUDA_ARCHITECTURES=90-real"));
+}
+
+TEST_CASE("gpu_check reports what fails, what takes too long and what is missing, and goes on") {
+  const Machine machine;
+  machine.program("built/test_bad", "#!/bin/bash\necho 'bad_test.cpp:7: FAILED:'; echo '  CHECK( 1 == 2 )'; exit 42\n");
+  machine.program("built/test_slow", "#!/bin/bash\necho 'began'; exit 124\n");  // what timeout says of it
+  machine.program("built/dgc", "#!/bin/bash\n[[ $1 == info ]] && echo 'device  cuda:0' || exit 3\n");
+  fs::remove(machine.path("bin/compute-sanitizer"));
+  const int code = machine.run({"--part", "tests"});
+  const std::string report = machine.report();
+  CAPTURE(report);
+  CHECK(code == 1);
+  CHECK_THAT(report, Contains("| smoke | **FAILED**: exit code 1 |"));
+  CHECK_THAT(report, Contains("FAILED  quickstart.json exit code 3"));
+  CHECK_THAT(report, Contains("| test_good | ok |"));
+  CHECK_THAT(report, Contains("| test_bad | **FAILED**: exit code 42 |"));
+  CHECK_THAT(report, Contains("## test_bad.log") && Contains("CHECK( 1 == 2 )"));
+  CHECK_THAT(report, Contains("| test_slow | **FAILED**: not done after 150 s |"));
+  CHECK_THAT(report, Contains("| configs | **FAILED**: exit code 1 |"));
+  CHECK_THAT(report, Contains("| sanitizers | **FAILED**: compute-sanitizer is not on this machine |"));
+  CHECK_THAT(machine.said(), Contains("report.md: 5 failed"));
+}
+
+TEST_CASE("gpu_check ends where dgc sees no GPU") {
+  const Machine machine;
+  machine.program("built/dgc", "#!/bin/bash\necho 'device  cpu'\n");
+  CHECK(machine.run({"--part", "tests"}) == 1);
+  CHECK_THAT(machine.report(), Contains("| the rest | **FAILED**: needs a GPU that dgc sees |"));
+  CHECK_THAT(machine.report(), !Contains("smoke"));
+}
+
+TEST_CASE("gpu_check that is stopped leaves a report of what it was at") {
+  const Machine machine;
+  fs::remove(machine.path("bin/timeout"));  // the real one ends what a step has started, too
+  machine.program("built/dgc", "#!/bin/bash\n[[ $1 == info ]] && echo 'device  cuda:0' || exec sleep 60\n");
+  Child child = machine.start({"--part", "tests"});
+  REQUIRE(
+      wait_until([&] { return machine.report().find("| smoke | **FAILED**: not finished |") != std::string::npos; }));
+  child.send(SIGTERM);
+  CHECK(child.wait() == 1);
+  CHECK_THAT(machine.report(), Contains("| the rest | **FAILED**: stopped from outside |"));
+  CHECK_THAT(machine.report(), Contains("| build | ok |"));
+}
+
+TEST_CASE("gpu_check measures speed and accuracy, and says what failed of it") {
+  const Machine machine;
+  machine.program("bin/python3", "#!/bin/bash\n[[ $* == *resnet* ]] && echo '{\"samples_per_s\": 7}' || exit 5\n");
+  CHECK(machine.run({"--part", "speed", "--part", "accuracy"}) == 1);
+  const std::string report = machine.report();
+  CAPTURE(report);
+  CHECK_THAT(report, Contains("| torch | **FAILED**: exit code 5 |"));
+  CHECK_THAT(report, Contains("| bench_dgc_resnet50 | ok |") && Contains("| bench_dgc_ptb_lstm | **FAILED**"));
+  CHECK_THAT(report, Contains("| bench_train_resnet110 | ok |") && Contains("{\"samples_per_s\": 7}"));
+  CHECK_THAT(report, Contains("| accuracy_dgc | ok |") && Contains("| accuracy_dense | ok |"));
+  CHECK_THAT(report, Contains("| accuracy | ok |"));
+}
+
+TEST_CASE("gpu_check refuses options that it does not have") {
+  const Machine machine;
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"--part", "nonsense"}, {"--part"}, {"--minutes", "0"}, {"--fast"}}) {
+    CHECK(machine.run(words) == 2);
+    CHECK_THAT(machine.said(), Catch::StartsWith("scripts/gpu_check: ") && Contains("see --help"));
+    CHECK(occurrences(machine.said(), "\n") == 1);
+  }
+  CHECK(!fs::exists(machine.path("build")));
+}
