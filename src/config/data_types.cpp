@@ -72,4 +72,8 @@ const std::vector<DataType>& data_types() {
 
 const DataType& data_type(const DataOptions& data) { return row_named(data_types(), data.type); }
 
+bool has_validation_set(const DataOptions& data) {
+  return data_type(data).kind == DataKind::text || data.validation_split > 0;
+}
+
 }  // namespace dgc

@@ -32,5 +32,7 @@ struct DataType {
 };
 const std::vector<DataType>& data_types();
 const DataType& data_type(const DataOptions&);
+// Whether evaluations during training are on samples that are neither trained on nor tested with: always those of text.
+bool has_validation_set(const DataOptions&);
 
 }  // namespace dgc

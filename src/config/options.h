@@ -93,6 +93,7 @@ struct DataOptions {
   int64_t threads = 1;                 // threads that decode and augment, per rank
   std::optional<int64_t> train_limit;  // use only so many images, words or utterances, the first ones
   std::optional<int64_t> test_limit;
+  double validation_split = 0;  // share of the training images or utterances that are held back; 0: none
   TextDataOptions text;
   SpeechDataOptions speech;
   bool operator==(const DataOptions&) const = default;
@@ -100,10 +101,10 @@ struct DataOptions {
 
 struct TrainingOptions {
   int64_t epochs = 1;
-  int64_t batch_per_worker = 32;     // images, streams of text, or utterances
-  std::optional<int64_t> max_steps;  // stop after so many steps, whatever `epochs` says
-  int64_t eval_every_epochs = 1;     // 0: only at the end
-  int64_t eval_batch = 256;          // images, words of each stream, or utterances
+  int64_t batch_per_worker = 32;      // images, streams of text, or utterances
+  std::optional<int64_t> max_steps;   // stop after so many steps, whatever `epochs` says
+  int64_t eval_every_epochs = 1;      // 0: only at the end
+  int64_t eval_batch = 256;           // images, words of each stream, or utterances
   bool operator==(const TrainingOptions&) const = default;
 };
 

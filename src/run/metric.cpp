@@ -8,8 +8,10 @@
 namespace dgc {
 namespace {
 
-constexpr std::array kAll = {&kTestLoss,        &kTestAccuracy,  &kTestTop5,           &kTestPerplexity, &kValidLoss,
-                             &kValidPerplexity, &kWordErrorRate, &kCharacterErrorRate, &kLeftOut};
+constexpr std::array kAll = {&kTestLoss,      &kTestAccuracy,       &kTestTop5,           &kTestPerplexity,
+                             &kValidLoss,     &kValidAccuracy,      &kValidTop5,          &kValidPerplexity,
+                             &kWordErrorRate, &kCharacterErrorRate, &kValidWordErrorRate, &kValidCharacterErrorRate,
+                             &kLeftOut};
 
 auto place(const Metric* metric) { return std::ranges::find(kAll, metric); }
 

@@ -30,6 +30,9 @@ inline constexpr Metric kTestAccuracy = {"test_accuracy", "test accuracy", "test
 inline constexpr Metric kTestTop5 = {"test_top5", "test top-5", "test/top5", Metric::Unit::share, true};
 // Where there is a validation set, its loss steers a plateau schedule of the learning rate.
 inline constexpr Metric kValidLoss = {"valid_loss", "validation loss", "valid/loss", Metric::Unit::loss};
+inline constexpr Metric kValidAccuracy = {"valid_accuracy", "validation accuracy", "valid/accuracy",
+                                          Metric::Unit::share, true};
+inline constexpr Metric kValidTop5 = {"valid_top5", "validation top-5", "valid/top5", Metric::Unit::share, true};
 // e^loss: the number of equally likely words among which a guess would have the same loss.
 inline constexpr Metric kValidPerplexity = {"valid_perplexity", "validation perplexity", "valid/perplexity",
                                             Metric::Unit::perplexity};
@@ -38,6 +41,10 @@ inline constexpr Metric kTestPerplexity = {"test_perplexity", "test perplexity",
 // Word errors over words that were said, and character errors over characters that were said.
 inline constexpr Metric kWordErrorRate = {"wer", "test word error rate", "test/wer", Metric::Unit::share};
 inline constexpr Metric kCharacterErrorRate = {"cer", "test character error rate", "test/cer", Metric::Unit::share};
+inline constexpr Metric kValidWordErrorRate = {"valid_wer", "validation word error rate", "valid/wer",
+                                               Metric::Unit::share};
+inline constexpr Metric kValidCharacterErrorRate = {"valid_cer", "validation character error rate", "valid/cer",
+                                                    Metric::Unit::share};
 // Utterances that the test loss leaves out, as they are too short for their transcripts.
 inline constexpr Metric kLeftOut = {"left_out", "utterances not in the loss", "test/left_out", Metric::Unit::count};
 

@@ -10,22 +10,24 @@ namespace {
 
 class ImageScorer final : public Scorer {
  public:
-  explicit ImageScorer(int64_t images) : images_(static_cast<double>(images)) {}
+  ImageScorer(int64_t images, Split split) : images_(static_cast<double>(images)), split_(split) {}
 
   void start() override { sums_ = {}; }
   void add(Backend&, const Batch&, ConstView, const LossStats& stats) override { sums_.add(stats); }
   Measures measures() const override {
-    return {{&kTestLoss, sums_.loss / images_},
-            {&kTestAccuracy, sums_.counts[kFirst] / images_},
-            {&kTestTop5, sums_.counts[kTopFive] / images_}};
+    const bool valid = split_ == Split::valid;
+    return {{valid ? &kValidLoss : &kTestLoss, sums_.loss / images_},
+            {valid ? &kValidAccuracy : &kTestAccuracy, sums_.counts[kFirst] / images_},
+            {valid ? &kValidTop5 : &kTestTop5, sums_.counts[kTopFive] / images_}};
   }
 
  private:
   double images_;
+  Split split_;
   LossStats sums_;
 };
 
-class ImageTask final : public Task {
+class ImageTask : public Task {
  public:
   const char* samples() const override { return "images"; }
 
@@ -42,24 +44,43 @@ class ImageTask final : public Task {
   Shape sample(const Config& config, Split) const override { return data_type(config.data).sample(config.data.images); }
   int64_t most_rows(const Config& config, Split split) const override {
     if (split == Split::train) return config.training.batch_per_worker;
+    if (split == Split::valid) return config.training.eval_batch;
     // The config only tells an upper limit for the number of images.
     int64_t images = config.data.test_limit.value_or(std::numeric_limits<int64_t>::max());
     if (config.data.type == "synthetic") images = std::min(images, config.data.images.synthetic.test_samples);
     return std::min(config.training.eval_batch, images);
   }
 
-  std::unique_ptr<Scorer> make_scorer(const Dataset& data, const Network&, Split,
+  std::unique_ptr<Scorer> make_scorer(const Dataset& data, const Network&, Split split,
                                       const ScoringOptions&) const override {
-    return std::make_unique<ImageScorer>(data.size());
+    return std::make_unique<ImageScorer>(data.size(), split);
   }
   Compared compared() const override { return {{&kTestAccuracy}, &kTestAccuracy, &kTestAccuracy}; }
 };
 
+class ValidatedImageTask final : public ImageTask {
+ public:
+  Datasets open(const Config& config) const override {
+    ValidatedImages images = make_validated_images(config);
+    Datasets sets = alike(std::move(images.train), make_images(config, Split::test));
+    sets.valid = std::move(images.valid);
+    return sets;
+  }
+  Datasets open_to_evaluate(const Config& config, const std::filesystem::path& run) const override {
+    Datasets sets = ImageTask::open_to_evaluate(config, run);
+    sets.valid = make_validated_images(config).valid;
+    return sets;
+  }
+  int64_t evaluated_sets() const override { return 2; }
+  Compared compared() const override { return {{&kTestAccuracy, &kValidAccuracy}, &kValidAccuracy, &kTestAccuracy}; }
+};
+
 }  // namespace
 
-const Task& image_task() {
-  static const ImageTask task;
-  return task;
+const Task& image_task(const Config& config) {
+  static const ImageTask plain;
+  static const ValidatedImageTask validated;
+  return has_validation_set(config.data) ? validated : plain;
 }
 
 }  // namespace dgc

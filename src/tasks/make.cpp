@@ -3,33 +3,16 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "config/data_types.h"
+#include "data/held_back.h"
+#include "data/images/chosen_images.h"
 #include "optim/dgc/choose_overlap.h"
 #include "optim/grouped.h"
 #include "tensor/errors.h"
 
 namespace dgc {
-namespace {
-
-// The beginning of another data set.
-class FirstSamples final : public ImageDataset {
- public:
-  FirstSamples(std::unique_ptr<ImageDataset> all, int64_t size) : all_(std::move(all)), size_(size) {}
-  int64_t size() const override { return size_; }
-  ImageShape shape() const override { return all_->shape(); }
-  int64_t classes() const override { return all_->classes(); }
-  std::vector<std::string> class_names() const override { return all_->class_names(); }
-  int32_t read(int64_t i, const Draw* draw, float* out) const override { return all_->read(i, draw, out); }
-  std::vector<std::string> remarks() const override { return all_->remarks(); }
-
- private:
-  std::unique_ptr<ImageDataset> all_;
-  int64_t size_;
-};
-
-}  // namespace
-
 std::unique_ptr<ImageDataset> make_images(const Config& config, Split split) {
   const DataOptions& data = config.data;
   ImageOptions options = data.images;
@@ -37,7 +20,16 @@ std::unique_ptr<ImageDataset> make_images(const Config& config, Split split) {
   auto dataset = data_type(data).open(data.path, options, split);
   const std::optional<int64_t> limit = split == Split::train ? data.train_limit : data.test_limit;
   if (!limit || *limit >= dataset->size()) return dataset;
-  return std::make_unique<FirstSamples>(std::move(dataset), *limit);
+  std::vector<int32_t> first(static_cast<size_t>(*limit));
+  std::iota(first.begin(), first.end(), 0);
+  return std::make_unique<ChosenImages>(std::move(dataset), std::move(first));
+}
+
+ValidatedImages make_validated_images(const Config& config) {
+  const std::shared_ptr<const ImageDataset> all = make_images(config, Split::train);
+  HeldBack parts = hold_back(all->size(), config.data.validation_split, config.seed);
+  return {std::make_unique<ChosenImages>(all, std::move(parts.trained)),
+          std::make_unique<ChosenImages>(all, std::move(parts.held))};
 }
 
 DType activation_type(Precision precision) {

@@ -10,7 +10,12 @@
 // Makes objects from plain config options. No other place knows both.
 namespace dgc {
 
-std::unique_ptr<ImageDataset> make_images(const Config&, Split);
+std::unique_ptr<ImageDataset> make_images(const Config&, Split);  // of Split::train or Split::test, the whole set
+// The training set in two parts, as data.validation_split says.
+struct ValidatedImages {
+  std::unique_ptr<ImageDataset> train, valid;
+};
+ValidatedImages make_validated_images(const Config&);
 
 DType activation_type(Precision);
 

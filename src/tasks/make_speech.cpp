@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "config/data_types.h"
+#include "data/held_back.h"
 #include "data/speech/corpus.h"
 
 namespace dgc {
@@ -11,15 +12,35 @@ namespace {
 
 FeatureExtractor feature_extractor(const SpeechDataOptions& o) { return {o.features, o.audio.sample_rate}; }
 
+// The utterances of the training or the test set.
+std::vector<Utterance> list_utterances(const DataOptions& data, Split split) {
+  const bool training = split == Split::train;
+  std::vector<Utterance> listed =
+      data_type(data).list(data.path, training ? data.speech.train : data.speech.test, split);
+  const std::optional<int64_t> limit = training ? data.train_limit : data.test_limit;
+  if (limit) listed.resize(std::min(listed.size(), static_cast<size_t>(*limit)));
+  return listed;
+}
+
+// What of the training set is trained on, or validates.
+std::vector<Utterance> part_of(std::vector<Utterance> all, const Config& config, Split split) {
+  if (config.data.validation_split == 0) return all;
+  const HeldBack parts = hold_back(std::ssize(all), config.data.validation_split, config.seed);
+  std::vector<Utterance> part;
+  for (const int32_t i : split == Split::train ? parts.trained : parts.held) {
+    part.push_back(std::move(all[static_cast<size_t>(i)]));
+  }
+  return part;
+}
+
 }  // namespace
 
 std::unique_ptr<Speech> make_speech(const Config& config, Split split) {
   const DataOptions& data = config.data;
   const SpeechDataOptions& o = data.speech;
   const bool training = split == Split::train;
-  std::vector<Utterance> listed = data_type(data).list(data.path, training ? o.train : o.test, split);
-  const std::optional<int64_t> limit = training ? data.train_limit : data.test_limit;
-  if (limit) listed.resize(std::min(listed.size(), static_cast<size_t>(*limit)));
+  std::vector<Utterance> listed = split == Split::test ? list_utterances(data, Split::test)
+                                                       : part_of(list_utterances(data, Split::train), config, split);
   const SpeechCorpusOptions corpus{.audio = o.audio,
                                    .min_seconds = o.features.window_ms / 1000,
                                    .on_bad_example = o.on_bad_example,

@@ -68,8 +68,9 @@ FrameScores HostLogits::of(int64_t stream, int64_t frames) const {
   return {values_.data() + stream * shape_[2], steps, shape_[2], shape_[1] * shape_[2]};
 }
 
-SpeechScorer::SpeechScorer(const Speech& speech, const Network& network, const ScoringOptions& options)
+SpeechScorer::SpeechScorer(const Speech& speech, const Network& network, Split split, const ScoringOptions& options)
     : speech_(speech),
+      split_(split),
       frames_per_step_(network.loss().frames_per_step()),
       decoder_(speech.alphabet(), options.decoding),
       options_(options) {}
@@ -87,11 +88,16 @@ void SpeechScorer::add(Backend& backend, const Batch& batch, ConstView output, c
     const std::string& said = speech_.corpus().utterance(batch.samples[s]).text;
     words_ += word_errors(said, heard);
     characters_ += character_errors(said, heard);
-    if (options_.told) options_.told(said, heard);
+    if (options_.told && split_ == Split::test) options_.told(said, heard);
   }
 }
 
 Measures SpeechScorer::measures() const {
+  if (split_ == Split::valid) {
+    return {{&kValidLoss, sums_.loss / sums_.counts[kInLoss]},
+            {&kValidWordErrorRate, words_.rate()},
+            {&kValidCharacterErrorRate, characters_.rate()}};
+  }
   return {{&kTestLoss, sums_.loss / sums_.counts[kInLoss]},
           {&kWordErrorRate, words_.rate()},
           {&kCharacterErrorRate, characters_.rate()},

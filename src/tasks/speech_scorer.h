@@ -44,7 +44,7 @@ class HostLogits {
 class SpeechScorer final : public Scorer {
  public:
   // Data and network must outlive the scorer. Throws UserError as SpeechDecoder does.
-  SpeechScorer(const Speech&, const Network&, const ScoringOptions&);
+  SpeechScorer(const Speech&, const Network&, Split, const ScoringOptions&);
 
   void start() override;
   void add(Backend&, const Batch&, ConstView output, const LossStats&) override;
@@ -53,6 +53,7 @@ class SpeechScorer final : public Scorer {
 
  private:
   const Speech& speech_;
+  Split split_;
   int64_t frames_per_step_;
   SpeechDecoder decoder_;
   ScoringOptions options_;

@@ -1,3 +1,4 @@
+#include "config/data_types.h"
 #include "tasks/make_speech.h"
 #include "tasks/speech_scorer.h"
 #include "tensor/errors.h"
@@ -5,7 +6,7 @@
 namespace dgc {
 namespace {
 
-class SpeechTask final : public Task {
+class SpeechTask : public Task {
  public:
   const char* samples() const override { return "utterances"; }
 
@@ -28,9 +29,9 @@ class SpeechTask final : public Task {
   int64_t most_labels(const Config& config) const override { return most_rows(config, Split::train) * 15 / 100; }
   std::string after_redistribution(int64_t) const override { return "and the rest of it comes in another order"; }
 
-  std::unique_ptr<Scorer> make_scorer(const Dataset& data, const Network& network, Split,
+  std::unique_ptr<Scorer> make_scorer(const Dataset& data, const Network& network, Split split,
                                       const ScoringOptions& options) const override {
-    return std::make_unique<SpeechScorer>(dynamic_cast<const Speech&>(data), network, options);
+    return std::make_unique<SpeechScorer>(dynamic_cast<const Speech&>(data), network, split, options);
   }
   bool has_texts() const override { return true; }
   void require_logits() const override {
@@ -41,11 +42,30 @@ class SpeechTask final : public Task {
   }
 };
 
+class ValidatedSpeechTask final : public SpeechTask {
+ public:
+  Datasets open(const Config& config) const override {
+    Datasets sets = SpeechTask::open(config);
+    sets.valid = make_speech(config, Split::valid);
+    return sets;
+  }
+  Datasets open_to_evaluate(const Config& config, const std::filesystem::path& run) const override {
+    Datasets sets = SpeechTask::open_to_evaluate(config, run);
+    sets.valid = make_speech(config, Split::valid);
+    return sets;
+  }
+  int64_t evaluated_sets() const override { return 2; }
+  Compared compared() const override {
+    return {{&kWordErrorRate, &kCharacterErrorRate, &kValidWordErrorRate}, &kValidWordErrorRate, &kWordErrorRate};
+  }
+};
+
 }  // namespace
 
-const Task& speech_task() {
-  static const SpeechTask task;
-  return task;
+const Task& speech_task(const Config& config) {
+  static const SpeechTask plain;
+  static const ValidatedSpeechTask validated;
+  return has_validation_set(config.data) ? validated : plain;
 }
 
 }  // namespace dgc

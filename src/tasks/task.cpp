@@ -11,11 +11,11 @@ namespace dgc {
 const Task& task_of(const Config& config) {
   switch (data_type(config.data).kind) {
     case DataKind::images:
-      return image_task();
+      return image_task(config);
     case DataKind::text:
       return text_task();
     case DataKind::speech:
-      return speech_task();
+      return speech_task(config);
   }
   DGC_CHECK(false, "a kind of data that has no task");
 }

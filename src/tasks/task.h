@@ -19,14 +19,14 @@ namespace dgc {
 struct DataView {
   const Dataset& train;
   const Dataset& test;
-  const Dataset* valid = nullptr;          // only for text; steers a plateau schedule
+  const Dataset* valid = nullptr;          // where has_validation_set(); steers a plateau schedule
   const Vocabulary* vocabulary = nullptr;  // only for text
 };
 
 struct Datasets {
   std::optional<Vocabulary> vocabulary;  // only for text
   std::unique_ptr<Dataset> train, test;
-  std::unique_ptr<Dataset> valid;  // only for text
+  std::unique_ptr<Dataset> valid;  // where has_validation_set()
 
   DataView view() const { return {*train, *test, valid.get(), vocabulary ? &*vocabulary : nullptr}; }
 };
@@ -41,7 +41,7 @@ struct DecodingOptions {
 
 struct ScoringOptions {
   DecodingOptions decoding{};  // only for speech
-  // Only for speech: gets the texts of each utterance, the shortest utterance first.
+  // Only for speech: gets the texts of each utterance of the test set, the shortest utterance first.
   std::function<void(const std::string& reference, const std::string& heard)> told{};
 
   bool asks_for_texts() const { return decoding.beam != 1 || !decoding.words.empty() || told; }
@@ -76,7 +76,7 @@ class Task {
   // Throws UserError when the data have classes, or words, that a network with so many outputs does not know.
   virtual void require_classes(const Config&, int64_t classes, const Dataset&) const;
 
-  // Sizes of batches as far as the config alone tells them, for Split::train or Split::test.
+  // Sizes of batches as far as the config alone tells them.
   virtual Shape sample(const Config&, Split) const = 0;       // Dataset::sample()
   virtual int64_t most_rows(const Config&, Split) const = 0;  // the most that a batch has
   // Dataset::most_labels(). Only the data knows it, so this is a number to plan with.
@@ -104,9 +104,10 @@ class Task {
   virtual Compared compared() const = 0;
 };
 
-const Task& image_task();
+// Images and speech with a validation set, as has_validation_set() says, are tasks of their own.
+const Task& image_task(const Config&);
 const Task& text_task();
-const Task& speech_task();
+const Task& speech_task(const Config&);
 const Task& task_of(const Config&);
 
 inline Datasets open_sets(const Config& config) { return task_of(config).open(config); }

@@ -21,7 +21,7 @@ struct Evaluation {
   std::string weights_xxh64;
 };
 
-// Evaluates the newest good checkpoint of a run on its test set, and for text on the validation set too. Throws
+// Evaluates the newest good checkpoint of a run on its test set, and on the validation set where there is one. Throws
 // UserError when the run has no good checkpoint.
 Evaluation evaluate_run(const std::filesystem::path& run, const EvaluateOptions&);
 

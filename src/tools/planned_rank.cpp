@@ -52,12 +52,13 @@ PlannedRank::PlannedRank(const Config& config, const Network& network)
       memory_(config_, network, {task_of(config).most_rows(config, Split::train)}, task_of(config).most_labels(config),
               backend_, *ranks_) {
   const Task& task = task_of(config);
-  for (int64_t i = 0; i < task.evaluated_sets(); ++i) {
-    const std::vector rows{task.most_rows(config, Split::test)};
-    evaluations_.push_back(std::make_unique<EvaluatorMemory>(tested_network_, backend_, rows, task.most_labels(config),
-                                                             activation_type(config.precision)));
-  }
-  memory_.share_activations({evaluations_.front().get(), evaluations_.back().get()});
+  const auto evaluation = [&](Split split) {
+    return std::make_unique<EvaluatorMemory>(tested_network_, backend_, std::vector{task.most_rows(config, split)},
+                                             task.most_labels(config), activation_type(config.precision));
+  };
+  test_ = evaluation(Split::test);
+  if (task.evaluated_sets() > 1) valid_ = evaluation(Split::valid);
+  memory_.share_activations({test_.get(), valid_.get()});
   if (config.optimizer.type == OptimizerType::dgc) {
     for (const double sparsity : sparsities_of(config)) memory_.optimizer->prepare(sparsity);
     if (config.optimizer.flush_at_end) memory_.optimizer->prepare_flush();

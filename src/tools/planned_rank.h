@@ -25,7 +25,7 @@ class PlannedRank {
   std::unique_ptr<Communicator> ranks_;
   Network tested_network_;
   RankMemory memory_;
-  std::vector<std::unique_ptr<EvaluatorMemory>> evaluations_;
+  std::unique_ptr<EvaluatorMemory> test_, valid_;  // valid_: null where the run has no validation set
 };
 
 // The sparsities of a run, in their order.

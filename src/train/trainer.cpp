@@ -167,9 +167,11 @@ struct Given {
 std::string description(const Given& given, const std::string& device) {
   const Config& config = given.config;
   const Task& task = task_of(config);
-  return fmt::format("{}: {} workers x {} on {}, {} training and {} test {}", config.name,
+  const std::string held_back =
+      config.data.validation_split > 0 ? fmt::format(", {} validation", given.sets.valid->size()) : "";
+  return fmt::format("{}: {} workers x {} on {}, {} training{} and {} test {}", config.name,
                      config.ranks * config.workers_per_rank, task.batch_text(config), device, given.sets.train->size(),
-                     given.sets.test->size(), task.size_text(given.sets));
+                     held_back, given.sets.test->size(), task.size_text(given.sets));
 }
 
 void tell_start(const Given& given, const RunDirectory& run, const std::string& device,
