@@ -38,11 +38,14 @@ void add_eval_command(CLI::App& app) {
     Texts texts;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("eval", "Evaluate a run's newest good checkpoint on its test set");
+  CLI::App* command =
+      app.add_subcommand("eval", "Evaluate a run's newest good checkpoint, or its best one, on its test set");
   command->add_option("RUN", options->run, "run directory")->required();
   command->add_option("--set", options->evaluate.overrides, "override a key of the run's config: --set data.path=DIR")
       ->take_all()
       ->expected(1);
+  command->add_flag("--best", options->evaluate.best,
+                    "the checkpoint with the lowest validation loss, which checkpoint.best keeps, not the newest");
   command->add_option("--logits", options->evaluate.logits,
                       "also write the logits of all test images, fp32 [images, classes], as a safetensors file");
   add_decoding_options(*command, options->evaluate.scoring.decoding);

@@ -91,6 +91,19 @@ void check_optimization(const Config& c, const Origin& origin) {
   }
 }
 
+void check_validation(const Config& c, const Origin& origin) {
+  const auto require = [&](const char* key) {
+    if (!has_validation_set(c.data)) {
+      origin.refuse(key, "goes by a validation set, and there is none; set data.validation_split to 0.1, for example");
+    }
+    if (c.training.eval_every_epochs == 0) {
+      origin.refuse(key, "needs evaluations; set training.eval_every_epochs to 1 or more");
+    }
+  };
+  if (c.training.stop_after) require("training.stop_after");
+  if (c.checkpoint.best) require("checkpoint.best");
+}
+
 void check_exchange(const Config& c, const Origin& origin) {
   if (c.exchange.dense_values == DenseValues::fp16 && c.optimizer.type != OptimizerType::sgd) {
     origin.refuse("exchange.dense_values",
@@ -156,6 +169,7 @@ void complete(Config& config, const Origin& origin) {
   check_classes(config, origin);
   check_images(config.data, origin);
   check_optimization(config, origin);
+  check_validation(config, origin);
   check_exchange(config, origin);
   check_overlap(config, origin);
   check_ranks(config, origin);

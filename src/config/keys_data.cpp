@@ -86,7 +86,7 @@ void add_data_keys(Keys& keys) {
       .at_least(1);
   data.add("validation_split", &DataOptions::validation_split,
            "Share of the training set, drawn by `seed`, that is held back: evaluations during training are on it, and "
-           "`plateau` goes by its loss. The test set is evaluated at the "
+           "`plateau`, `checkpoint.best` and `training.stop_after` go by its loss. The test set is evaluated at the "
            "end. 0: no such set, and the test set takes its place")
       .only(all_but_text)
       .at_least(0)

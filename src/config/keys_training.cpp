@@ -27,10 +27,16 @@ void add_training_keys(Keys& keys) {
   training
       .add("eval_batch", &TrainingOptions::eval_batch,
            "Samples per batch of an evaluation, of text words of each stream, of speech utterances; losses depend on "
-           "it in their last digits alone, and weights only with `plateau`")
+           "it in their last digits alone, and weights only with `plateau` and `stop_after`")
       .at_least(1)
       .at_most(1000000)
       .free_on_resume();
+  training
+      .add("stop_after", &TrainingOptions::stop_after,
+           "Early stopping: the run ends after so many evaluations in a row without a lower validation loss; null: at "
+           "its "
+           "last epoch. Needs a validation set, as text has one and `data.validation_split` makes one")
+      .at_least(1);
 }
 
 void add_exchange_keys(Keys& keys) {
@@ -115,6 +121,9 @@ void add_checkpoint_keys(Keys& keys) {
       .at_least(1)
       .at_most(1000000)
       .free_on_resume();
+  checkpoint.add("best", &CheckpointOptions::best,
+                 "Keep the checkpoint of the evaluation with the lowest validation loss besides, for `dgc eval RUN "
+                 "--best`. Needs a validation set, as `training.stop_after` does");
 }
 
 }  // namespace dgc

@@ -105,6 +105,7 @@ struct TrainingOptions {
   std::optional<int64_t> max_steps;   // stop after so many steps, whatever `epochs` says
   int64_t eval_every_epochs = 1;      // 0: only at the end
   int64_t eval_batch = 256;           // images, words of each stream, or utterances
+  std::optional<int64_t> stop_after;  // the run ends after so many evaluations without a lower validation loss
   bool operator==(const TrainingOptions&) const = default;
 };
 
@@ -137,6 +138,7 @@ struct CheckpointOptions {
   int64_t every_epochs = 1;            // 0: only at the end and when interrupted
   std::optional<int64_t> every_steps;  // besides every_epochs
   int64_t keep = 2;
+  bool best = false;  // besides, the one of the evaluation with the lowest validation loss
   bool operator==(const CheckpointOptions&) const = default;
 };
 

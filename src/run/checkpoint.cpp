@@ -15,6 +15,8 @@ constexpr const char* kManifest = "manifest.json";
 constexpr const char* kManifestHash = "manifest.xxh64";
 constexpr const char* kPrefix = "step-";
 
+std::string folder_of(int64_t step) { return fmt::format("{}{:09}", kPrefix, step); }
+
 void remove_folder(const fs::path& folder) {
   std::error_code error;
   fs::remove_all(folder, error);
@@ -63,7 +65,7 @@ void CheckpointStore::commit(const Manifest& manifest, int64_t keep) const {
   write_file(saving_ / kManifestHash, xxh64_hex(text.data(), text.size()));
   sync_directory(saving_);
 
-  const fs::path target = root_ / fmt::format("{}{:09}", kPrefix, manifest.step);
+  const fs::path target = root_ / folder_of(manifest.step);
   // Checkpoints that are not older than this one were passed over as damaged when the run was resumed. If they counted
   // among the newest, they would push out good ones.
   std::vector<fs::path> all = list();
@@ -77,8 +79,9 @@ void CheckpointStore::commit(const Manifest& manifest, int64_t keep) const {
   sync_directory(root_);
   all.insert(all.begin(), target);
   const auto sound = std::ranges::find_if(all, is_sound);
+  const auto best = std::ranges::find(all, root_ / folder_of(manifest.values.integer(kBestStep).value_or(0)));
   for (auto path = all.begin() + std::min(keep, std::ssize(all)); path != all.end(); ++path) {
-    if (path == sound) continue;
+    if (path == sound || path == best) continue;
     fs::remove_all(*path, error);
     if (error) spdlog::warn("cannot remove {}: {}", path->string(), error.message());
   }
@@ -142,6 +145,17 @@ std::optional<Checkpoint> newest_checkpoint(const fs::path& run) {
   }
   if (!all.empty()) throw_user_error("none of the {} checkpoints in {} is whole", all.size(), run.string());
   return std::nullopt;
+}
+
+Checkpoint best_checkpoint(const fs::path& run) {
+  const std::optional<Checkpoint> newest = newest_checkpoint(run);
+  if (!newest) throw_user_error("{} has no checkpoint", run.string());
+  const int64_t step = newest->manifest().values.integer(kBestStep).value_or(0);
+  const fs::path path = run / kCheckpoints / folder_of(step);
+  const std::vector<fs::path> all = CheckpointStore(run).list();
+  if (std::ranges::find(all, path) != all.end()) return Checkpoint(path);
+  throw_user_error("{} keeps no best checkpoint: train with checkpoint.best, and beyond the first evaluation",
+                   run.string());
 }
 
 }  // namespace dgc

@@ -16,6 +16,11 @@ inline constexpr const char* kSharedFile = "optimizer.safetensors";
 inline constexpr const char* kCheckpoints = "checkpoints";  // the folder of a run's checkpoints
 inline constexpr const char* kSound = "sound";              // a key of Manifest::values; false: the run was diverging
 
+// Keys of Manifest::values in runs that look for their best evaluation: its step, which is 0 before the first one, and
+// the number of evaluations after it.
+inline constexpr const char* kBestStep = "best_step";
+inline constexpr const char* kSinceBest = "since_best";
+
 // RUN/checkpoints/step-000001200/
 //   weights.safetensors      parameters and averaged BatchNorm statistics, by PyTorch's names
 //   optimizer.safetensors    what all replicas share
@@ -34,8 +39,8 @@ class CheckpointStore {
   void begin() const;
   ManifestFile write(const std::string& name, const std::vector<TensorSource>& tensors, Device&) const;
   // Deletes checkpoints of the same or a later step, which a resumed run has passed over, and renames the saved one to
-  // its own name. Then deletes all but the newest `keep` (at least 1) and the newest sound one, so that what a run
-  // saves while it diverges displaces no checkpoint worth going back to.
+  // its own name. Then deletes all but the newest `keep` (at least 1), the newest sound one, so that what a run saves
+  // while it diverges displaces no checkpoint worth going back to, and the one that the manifest calls the best.
   void commit(const Manifest& manifest, int64_t keep) const;
   void discard() const noexcept;
 
@@ -68,5 +73,9 @@ class Checkpoint {
 // The newest checkpoint that is whole, with a warning in the log for every damaged one that was passed over; none when
 // there is no checkpoint at all. Throws UserError when there are some but all are damaged.
 std::optional<Checkpoint> newest_checkpoint(const std::filesystem::path& run);
+
+// The checkpoint of the step that the newest whole one calls the best. Throws UserError when the run has none or keeps
+// none.
+Checkpoint best_checkpoint(const std::filesystem::path& run);
 
 }  // namespace dgc

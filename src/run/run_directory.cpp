@@ -77,7 +77,9 @@ std::optional<Checkpoint> finished_checkpoint(const fs::path& run, const Config&
     const int64_t position = manifest.values.integer("position").value_or(manifest.step);
     const bool all_epochs = position % epoch_steps == 0 && position / epoch_steps == config.training.epochs;
     const bool all_steps = config.training.max_steps && manifest.step >= *config.training.max_steps;
-    if (manifest.step == *step && (all_epochs || all_steps)) return newest;
+    const bool stalled =
+        config.training.stop_after && manifest.values.integer(kSinceBest).value_or(0) >= *config.training.stop_after;
+    if (manifest.step == *step && (all_epochs || all_steps || stalled)) return newest;
   } catch (const UserError&) {
     // It is damaged; newest_checkpoint() says so.
   }

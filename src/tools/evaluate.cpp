@@ -55,7 +55,7 @@ class Measurer {
 
 Evaluation evaluate_run(const std::filesystem::path& run, const EvaluateOptions& options) {
   const Config config = run_config(run, options.overrides);
-  const std::optional<Checkpoint> checkpoint = newest_checkpoint(run);
+  const std::optional<Checkpoint> checkpoint = options.best ? best_checkpoint(run) : newest_checkpoint(run);
   if (!checkpoint) throw_user_error("{} has no checkpoint to evaluate", run.string());
   const Task& task = task_of(config);
   if (!options.logits.empty()) task.require_logits();

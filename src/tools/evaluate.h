@@ -11,6 +11,7 @@ namespace dgc {
 
 struct EvaluateOptions {
   std::vector<std::string> overrides{};  // changes to the run's config, as for `dgc train --set`
+  bool best = false;                     // the checkpoint with the lowest validation loss, in the place of the newest
   std::filesystem::path logits{};        // file for the logits of images; empty: not written
   ScoringOptions scoring{};
 };
@@ -21,8 +22,8 @@ struct Evaluation {
   std::string weights_xxh64;
 };
 
-// Evaluates the newest good checkpoint of a run on its test set, and on the validation set where there is one. Throws
-// UserError when the run has no good checkpoint.
+// Evaluates the newest good checkpoint of a run, or its best one, on its test set, and on the validation set where
+// there is one. Throws UserError when the run has no good checkpoint.
 Evaluation evaluate_run(const std::filesystem::path& run, const EvaluateOptions&);
 
 }  // namespace dgc

@@ -176,6 +176,8 @@ void Rank::adapt_learning_rate(const EvalMetrics& eval) {
   plateau_ = plateau_after(lr_, plateau_, eval.steering_loss());
 }
 
+void Rank::compare_with_best(const EvalMetrics& eval) { best_.add(eval.step, eval.steering_loss()); }
+
 void Rank::flush() {
   // The flush uses the last step's rate: where a schedule ends at zero, the next step's rate would drop what is sent.
   const double last = static_cast<double>(std::max<int64_t>(position_ - 1, 0)) / static_cast<double>(steps_per_epoch_);

@@ -12,6 +12,7 @@
 #include "run/metrics.h"
 #include "tasks/make.h"
 #include "tasks/task.h"
+#include "train/best_evaluation.h"
 #include "train/evaluator.h"
 #include "train/initial_weights.h"
 #include "train/rank_memory.h"
@@ -58,6 +59,14 @@ class Rank {
   EvalMetrics evaluate_all();  // evaluate(), and the test set in any case
   // Tells a plateau schedule the result of an evaluation.
   void adapt_learning_rate(const EvalMetrics&);
+  // Compares an evaluation with the best one so far, by the loss that a plateau schedule would go by.
+  void compare_with_best(const EvalMetrics&);
+  bool at_best() const {
+    return best_.step == step_;
+  }  // whether the newest evaluation compared was the best, and is of now
+  // Whether so many evaluations have passed without a better one that the run ends (training.stop_after).
+  bool stalled() const { return config_.training.stop_after && best_.since >= *config_.training.stop_after; }
+  const BestEvaluation& best() const { return best_; }
   // Sends what the optimizer still holds back. Training cannot go on afterwards.
   void flush();
   bool flushed() const { return flushed_; }
@@ -125,6 +134,7 @@ class Rank {
   std::unique_ptr<Evaluator> valid_evaluator_;  // null: there is no validation set
   LrSchedule lr_;
   PlateauState plateau_;
+  BestEvaluation best_;
   SparsitySchedule sparsity_;
   int64_t steps_per_epoch_ = 0;
   int64_t step_ = 0;

@@ -74,6 +74,9 @@ void Rank::restore(const Checkpoint& checkpoint) {
   plateau_ = {.best = manifest.values.number("plateau_best").value_or(PlateauState{}.best),
               .bad = whole_number(checkpoint, "plateau_bad", 0),
               .plateaus = whole_number(checkpoint, "plateaus", 0)};
+  best_ = {.loss = manifest.values.number("best_loss").value_or(BestEvaluation{}.loss),
+           .step = whole_number(checkpoint, kBestStep, 0),
+           .since = whole_number(checkpoint, kSinceBest, 0)};
   skipped_in_row_ = whole_number(checkpoint, "skipped_in_row", 0);
   earlier_seconds_ = manifest.values.number("wall_seconds").value_or(0);
   flushed_ = manifest.values.boolean("flushed").value_or(false);

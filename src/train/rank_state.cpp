@@ -120,6 +120,11 @@ void Rank::publish(const CheckpointStore& store, int64_t keep, const std::vector
   manifest.values.set("plateau_best", plateau_.best);
   manifest.values.set("plateau_bad", plateau_.bad);
   manifest.values.set("plateaus", plateau_.plateaus);
+  if (config_.checkpoint.best || config_.training.stop_after) {
+    manifest.values.set("best_loss", best_.loss);
+    manifest.values.set(kBestStep, best_.step);
+    manifest.values.set(kSinceBest, best_.since);
+  }
   if (data_.vocabulary != nullptr) manifest.values.set("vocabulary_xxh64", vocabulary_xxh64(*data_.vocabulary));
   manifest.files.push_back(save_weights(store, {memory_.weights, memory_.mean_statistics, step_, network_.ties()}));
   std::vector<TensorSource> shared;

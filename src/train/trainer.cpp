@@ -26,6 +26,7 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 int64_t total_steps(const Config& config, const Rank& rank) {
+  if (rank.stalled()) return rank.step();
   const int64_t all = rank.step() + config.training.epochs * rank.steps_per_epoch() - rank.position();
   return config.training.max_steps ? std::min(*config.training.max_steps, all) : all;
 }
@@ -42,6 +43,12 @@ std::string newest(const CheckpointStore& store) {
       "the run has ended at step {}, but its state could not be saved: {}; {}: make room and go on from there with "
       "--resume",
       step, why, newest(store));
+}
+
+void tell_stalled(const Config& config, const Rank& rank) {
+  spdlog::info(
+      "the validation loss has not fallen since step {}, {} evaluations ago (training.stop_after): the run ends",
+      rank.best().step, *config.training.stop_after);
 }
 
 void train_rank(const Config& config, const RunDirectory& run, const DataView& data, Backend& backend,
@@ -82,26 +89,39 @@ void train_rank(const Config& config, const RunDirectory& run, const DataView& d
     tell();
 
     const int64_t epoch_steps = rank.steps_per_epoch();
-    const bool last = rank.step() == steps;
+    const bool planned_end = rank.step() == steps;
     const bool evaluates = due(rank.position(), config.training.eval_every_epochs * epoch_steps);
     const bool saves = due(rank.position(), config.checkpoint.every_epochs * epoch_steps) ||
                        due(rank.step(), config.checkpoint.every_steps.value_or(0));
     const bool checks = communicator.size() > 1 && due(rank.step(), config.check_replicas_every);
     const bool stop = rank.asked_to_stop();
-    if (!(last || evaluates || saves || checks || stop)) continue;
+    if (!(planned_end || evaluates || saves || checks || stop)) continue;
 
     // The code below looks at the weights, so every queued step has to be done.
     rank.finish_steps();
     tell();
     if (checks) check_replicas();
-    if (last && config.optimizer.flush_at_end) rank.flush();
-    if (last || evaluates) {
-      eval = last ? rank.evaluate_all() : rank.evaluate();
-      if (reporter) reporter->eval(*eval);
+    // An evaluation that only max_steps causes changes no course, because a longer run would not have made it.
+    const auto learn = [&] {
+      rank.adapt_learning_rate(*eval);
+      rank.compare_with_best(*eval);
+    };
+    if (evaluates && !planned_end) {
+      eval = rank.evaluate();
+      learn();
+      if (rank.stalled()) {
+        steps = rank.step();
+        if (reporter) tell_stalled(config, rank);
+      }
     }
-    // An evaluation that only max_steps causes does not adapt the rate, because a longer run would not have made it.
-    if (evaluates) rank.adapt_learning_rate(*eval);
-    if (stop || last || saves) {
+    const bool last = rank.step() == steps;
+    if (last) {
+      if (config.optimizer.flush_at_end) rank.flush();
+      eval = rank.evaluate_all();
+      if (evaluates && planned_end) learn();
+    }
+    if (reporter && (last || evaluates)) reporter->eval(*eval);
+    if (stop || last || saves || (evaluates && config.checkpoint.best && rank.at_best())) {
       unsaved = rank.save(store, config.checkpoint.keep);
       if (!unsaved.empty() && !stop && !last && reporter) {
         spdlog::warn("step {} could not be saved: {}; training goes on, and {}", rank.step(), unsaved, newest(store));

@@ -75,3 +75,12 @@ TEST_CASE("keys that contradict one another are refused", "[config]") {
   CHECK(said_of_overrides({"exchange.overlap=auto", "optimizer.clip_norm=1"}).empty());
   CHECK(said_of_overrides({"ranks=2"}).empty());
 }
+
+TEST_CASE("what goes by a validation set needs one, and evaluations", "[config]") {
+  for (const std::string key : {"training.stop_after=3", "checkpoint.best=true"}) {
+    CHECK_THAT(said_of_overrides({key}), Catch::Contains("goes by a validation set, and there is none"));
+    CHECK_THAT(said_of_overrides({key, "data.validation_split=0.1", "training.eval_every_epochs=0"}),
+               Catch::Contains("needs evaluations"));
+    CHECK_NOTHROW(with({key, "data.validation_split=0.1"}));
+  }
+}
