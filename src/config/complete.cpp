@@ -72,6 +72,11 @@ void check_images(const DataOptions& data, const Origin& origin) {
   const AugmentOptions& a = data.images.augment;
   if (a.min_scale > a.max_scale) origin.refuse("data.augment.min_scale", "more than data.augment.max_scale");
   if (a.min_ratio > a.max_ratio) origin.refuse("data.augment.min_ratio", "more than data.augment.max_ratio");
+  std::vector<int64_t> classes = data.images.only_classes;
+  std::ranges::sort(classes);
+  if (const auto twice = std::ranges::adjacent_find(classes); twice != classes.end()) {
+    origin.refuse("data.only_classes", fmt::format("{} is there twice", *twice));
+  }
   const int64_t side = data_type(data).own_side;
   if (data.images.pad_to != 0 && data.images.pad_to < side) {
     origin.refuse("data.pad_to", fmt::format("{} is less than the images' own {}", data.images.pad_to, side));

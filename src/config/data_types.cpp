@@ -15,7 +15,7 @@ Shape padded(const ImageOptions& o) {
   return {to, to, channels};
 }
 
-int64_t ten(const ImageOptions&) { return 10; }
+int64_t ten_or_chosen(const ImageOptions& o) { return o.only_classes.empty() ? 10 : std::ssize(o.only_classes); }
 
 }  // namespace
 
@@ -26,21 +26,21 @@ const std::vector<DataType>& data_types() {
        .is_folder = true,
        .own_side = 32,
        .sample = padded<32, 3>,
-       .classes = ten,
+       .classes = ten_or_chosen,
        .open = open_cifar10,
        .reader = read_like_cifar10},
       {.name = "mnist",
        .is_folder = true,
        .own_side = 28,
        .sample = padded<28, 1>,
-       .classes = ten,
+       .classes = ten_or_chosen,
        .open = open_mnist,
        .reader = read_like_mnist},
       {.name = "fashion_mnist",
        .is_folder = true,
        .own_side = 28,
        .sample = padded<28, 1>,
-       .classes = ten,
+       .classes = ten_or_chosen,
        .open = open_fashion_mnist,
        .reader = read_like_fashion_mnist},
       {.name = "image_folder",

@@ -59,6 +59,13 @@ void add_data_keys(Keys& keys) {
       .only(small)
       .at_least(0)
       .at_most(4096);
+  image
+      .add("only_classes", &ImageOptions::only_classes,
+           "Only the images of these classes, which are numbered by their places in this list; `[]`: all. Of an "
+           "`image_folder`, make a folder of links")
+      .only(small)
+      .at_least(0)
+      .at_most(9);
   image.add("image_size", &ImageOptions::image_size, "Side of the square that the model sees")
       .only(any_size)
       .at_least(1)

@@ -76,6 +76,15 @@ TEST_CASE("keys that contradict one another are refused", "[config]") {
   CHECK(said_of_overrides({"ranks=2"}).empty());
 }
 
+TEST_CASE("chosen classes decide how many a model needs", "[config]") {
+  const std::string cifar = R"(data={"type": "cifar10", "path": "x", "only_classes": [7, 3]})";
+  CHECK_NOTHROW(with({cifar, "model.classes=2"}));
+  CHECK_THAT(said_of_overrides({cifar, "model.classes=10"}), Catch::Contains("10, but the data have 2 classes"));
+  CHECK_THAT(said_of_overrides({cifar, "model.classes=3", "data.only_classes=[7, 3, 7]"}),
+             Catch::Contains("7 is there twice"));
+  CHECK_THAT(said_of_overrides({cifar, "data.only_classes=[10]"}), Catch::Contains("data.only_classes"));
+}
+
 TEST_CASE("what goes by a validation set needs one, and evaluations", "[config]") {
   for (const std::string key : {"training.stop_after=3", "checkpoint.best=true"}) {
     CHECK_THAT(said_of_overrides({key}), Catch::Contains("goes by a validation set, and there is none"));

@@ -76,6 +76,22 @@ TEST_CASE("images that padding brings to one size are one size", "[datasets]") {
   CHECK_NOTHROW(open_sets(mnist_config(folder, {"data.pad_to=32"})));
 }
 
+TEST_CASE("of chosen classes there are the images alone, numbered as in the list", "[datasets]") {
+  const TempFolder folder;
+  write_idx(folder, "train", 28);  // 40 images, of which each class has 4
+  write_idx(folder, "t10k", 28);
+  const Config config = mnist_config(folder, {"data.only_classes=[7, 0, 3]", R"(model.layers=[{"type": "flatten"},
+                                                                                    {"type": "linear", "out": 3}])"});
+  const auto images = make_images(config, Split::train);
+  REQUIRE(images->size() == 12);
+  CHECK(images->classes() == 3);
+  std::vector<float> image(static_cast<size_t>(images->shape().numel()));
+  std::vector<int32_t> labels;
+  for (int64_t i = 0; i < 12; ++i) labels.push_back(images->read(i, nullptr, image.data()));
+  CHECK(labels == std::vector<int32_t>{1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0});  // 0, 3, 7 in turn
+  CHECK_NOTHROW(open_sets(config));
+}
+
 TEST_CASE("what a model needs alike is compared, whatever it reads", "[datasets]") {
   CHECK(difference(Told({4, 5, 3}, 10), Told({4, 5, 3}, 11)) ==
         "data.path: the number of classes is 10 in the training set, but 11 in the test set, and one model reads both");

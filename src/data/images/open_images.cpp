@@ -1,10 +1,13 @@
 #include "data/images/open_images.h"
 
+#include <algorithm>
+
 #include "data/images/cifar10.h"
 #include "data/images/idx.h"
 #include "data/images/image_folder.h"
 #include "data/images/memory_images.h"
 #include "data/images/synthetic.h"
+#include "tensor/errors.h"
 
 namespace dgc {
 namespace {
@@ -27,10 +30,29 @@ std::string fix(const std::string& script) {
   return "run data/" + script + " to get the data set, and set data.path to its folder";
 }
 
+// The images of these classes, each numbered by its place in the list.
+ImageTable only(ImageTable all, const std::vector<int64_t>& classes) {
+  if (classes.empty()) return all;
+  ImageTable kept{.shape = all.shape, .classes = std::ssize(classes), .pixels = {}, .labels = {}};
+  for (size_t i = 0; i < all.labels.size(); ++i) {
+    const auto place = std::ranges::find(classes, int64_t{all.labels[i]}) - classes.begin();
+    if (place == std::ssize(classes)) continue;
+    const auto pixels = all.pixels.begin() + static_cast<int64_t>(i) * all.shape.numel();
+    kept.pixels.insert(kept.pixels.end(), pixels, pixels + all.shape.numel());
+    kept.labels.push_back(static_cast<uint8_t>(place));
+  }
+  if (!all.class_names.empty()) {
+    for (const int64_t each : classes) kept.class_names.push_back(all.class_names.at(static_cast<size_t>(each)));
+  }
+  if (kept.labels.empty()) throw_user_error("data.only_classes: the set has no image of these classes");
+  return kept;
+}
+
 std::unique_ptr<ImageDataset> in_memory(ImageTable table, const ImageOptions& o, const NormalizeOptions& normalize,
                                         const std::vector<std::string>& class_names = {}) {
   table.class_names = class_names;
-  return std::make_unique<MemoryImages>(std::move(table), o.augment, Normalizer(normalize), o.pad_to);
+  return std::make_unique<MemoryImages>(only(std::move(table), o.only_classes), o.augment, Normalizer(normalize),
+                                        o.pad_to);
 }
 
 }  // namespace

@@ -33,8 +33,9 @@ struct SyntheticOptions {
 // Options of all sets of images.
 struct ImageOptions {
   AugmentOptions augment{};
-  int64_t pad_to = 0;        // mnist, fashion_mnist, cifar10: raw zeros around the image up to this side; 0: no zeros
-  int64_t image_size = 224;  // image_folder: side of the square that read() writes
+  int64_t pad_to = 0;  // mnist, fashion_mnist, cifar10: raw zeros around the image up to this side; 0: no zeros
+  std::vector<int64_t> only_classes{};  // the same sets: images of these classes alone, numbered anew; empty: all
+  int64_t image_size = 224;             // image_folder: side of the square that read() writes
   SyntheticOptions synthetic{};
   bool operator==(const ImageOptions&) const = default;
 };
