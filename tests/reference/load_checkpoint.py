@@ -1,13 +1,15 @@
 #!/usr/bin/python3
-"""Loads a checkpoint of ours into the same ResNet or language model in PyTorch and compares logits.
+"""Loads weights of ours into the modules of docs/pytorch.md, whose code it runs, and compares logits.
 
-    load_checkpoint.py CHECKPOINT/weights.safetensors BATCH.safetensors
+    load_checkpoint.py WEIGHTS.safetensors BATCH.safetensors [WEIGHTS BATCH ...]
 
-BATCH holds `images` [n, height, width, 3], or `tokens` [steps, streams] to be read from a state of zero, and the `logits`
-[n, classes] or [steps x streams, words] that dgc computed for them in evaluation. Exit
-code 0: PyTorch's logits agree to 1e-4; 1: they do not; 77: there is no PyTorch here.
+A BATCH holds the `logits` that dgc computed in evaluation for its `images` [n, height, width, 3], `tokens` [steps, streams],
+read from a state of zero, or `frames` [frames, frequencies] of one utterance; with frames there is RUN/config.json, three
+folders above the weights. Exit code 0: PyTorch's logits agree to 1e-4; 1: they do not; 77: there is no PyTorch here.
 """
 
+import json
+import pathlib
 import re
 import sys
 
@@ -16,47 +18,50 @@ try:
 except ImportError:
     sys.exit(77)
 
-import language
-import models
-import safetensors_io
-
 TOLERANCE = 1e-4
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "pytorch.md"
 
 
-def model_for(state):
-    """A CIFAR ResNet if there are three stages, else ResNet-18. strict loading finds out whether that was right."""
-    classes = state["fc.bias"].numel()
-    blocks = {(int(m[1]), int(m[2])) for m in map(re.compile(r"layer(\d+)\.(\d+)\.").match, state) if m}
-    if max(stage for stage, _ in blocks) == 3:
-        return models.CifarResNet(2 * len(blocks) + 2, classes)
-    return models.ResNet18(classes)
+def documented():
+    names = {}
+    exec("\n".join(re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.M | re.S)), names)
+    return names
 
 
-def language_model_for(state):
-    vocabulary, embedding = state["encoder.weight"].shape
-    layers = sum(name.startswith("rnn.weight_ih_l") for name in state)
-    tied = torch.equal(state["encoder.weight"], state["decoder.weight"])
-    return language.LstmLm(vocabulary, embedding, state["rnn.weight_hh_l0"].shape[1], layers, tied)
+def model_for(page, path, batch):
+    weights = page["read_weights"](path)
+    if "frames" in batch:
+        config = json.loads(pathlib.Path(path).parents[2].joinpath("config.json").read_text())["model"]
+        return page["DeepSpeech"](config["convolutions"], config["layers"], config["hidden"], len(weights["fc.weight"]),
+                                  batch["frames"].shape[1])
+    if "tokens" in batch:
+        layers = sum(name.startswith("rnn.weight_ih_l") for name in weights)
+        return page["LstmLm"](*weights["encoder.weight"].shape, weights["rnn.weight_hh_l0"].shape[1], layers)
+    if "fc8.bias" in weights:
+        return page["AlexNet"](len(weights["fc8.bias"]), weights["fc6.weight"].shape[1])
+    blocks = sum(name.endswith(".conv1.weight") for name in weights)
+    return page["CifarResNet"](2 * blocks + 2, len(weights["fc.bias"]), *weights["conv1.weight"].shape[:2])
 
 
-def read_text(model, tokens):
-    zeros = torch.zeros(model.rnn.num_layers, tokens.shape[1], model.rnn.hidden_size)
-    return model.eval()(tokens.long(), (zeros, zeros))[0].flatten(0, 1)
+def logits_of(model, batch):
+    if "frames" in batch:
+        return model(batch["frames"])
+    if "tokens" in batch:
+        return model(batch["tokens"].long())[0].flatten(0, 1)
+    return model(batch["images"].permute(0, 3, 1, 2))
 
 
 def main():
-    state = safetensors_io.load(sys.argv[1])
-    batch = safetensors_io.load(sys.argv[2])
-    model = language_model_for(state) if "tokens" in batch else model_for(state)
-    model.load_state_dict(state)  # refuses a missing name, an unknown one, or another shape
-    with torch.no_grad():
-        if "tokens" in batch:
-            logits = read_text(model, batch["tokens"])
-        else:
-            logits = model.eval()(batch["images"].permute(0, 3, 1, 2))
-    apart = float((logits - batch["logits"]).norm() / batch["logits"].norm())
-    print(f"{len(logits)} rows: logits differ by {apart:.1e} (relative)")
-    return 0 if apart < TOLERANCE else 1
+    page, apart = documented(), []
+    for path, batch_path in zip(sys.argv[1::2], sys.argv[2::2]):
+        batch = page["read_weights"](batch_path)
+        model = page["load"](model_for(page, path, batch), path)  # refuses a missing name, an unknown one, or another shape
+        with torch.no_grad():
+            logits = logits_of(model, batch)
+        assert logits.shape == batch["logits"].shape, (logits.shape, batch["logits"].shape)
+        apart.append(float((logits - batch["logits"]).norm() / batch["logits"].norm()))
+        print(f"{type(model).__name__}, {len(logits)} rows: logits differ by {apart[-1]:.1e} (relative)")
+    return 0 if apart and max(apart) < TOLERANCE else 1
 
 
 if __name__ == "__main__":

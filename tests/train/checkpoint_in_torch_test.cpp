@@ -1,37 +1,56 @@
 #include <sys/wait.h>
 
 #include <catch.hpp>
+#include <cmath>
 #include <cstdlib>
 
+#include "models/alexnet.h"
 #include "models/lstm_lm.h"
 #include "models/resnet.h"
 #include "paths.h"
+#include "tasks/make_speech.h"
 #include "tests/support/backends.h"
 #include "tests/support/hashed_model.h"
 #include "tests/support/run_files.h"
+#include "tests/support/tiny_speech.h"
 #include "tests/support/tiny_text.h"
+#include "tools/loaded_model.h"
 #include "train/weights_file.h"
 
+// Weights in the modules of docs/pytorch.md. Python takes seconds to import PyTorch, so all models go to one Python.
 namespace dgc {
 namespace {
 
-void check_in_torch(const Checkpoint& checkpoint, const std::filesystem::path& batch) {
-  const std::string weights = (checkpoint.path() / "weights.safetensors").string();
-  const std::string command =
-      "/usr/bin/python3 -B " DGC_SOURCE_DIR "/tests/reference/load_checkpoint.py " + weights + " " + batch.string();
-  const int status = std::system(command.c_str());
-  REQUIRE(WIFEXITED(status));
-  constexpr int kNoTorch = 77, kNoPython = 127;
-  if (WEXITSTATUS(status) == kNoTorch || WEXITSTATUS(status) == kNoPython) {
-    WARN("skipped: /usr/bin/python3 has no torch (Debian: apt install python3-torch)");
-    return;
-  }
-  CHECK(WEXITSTATUS(status) == 0);
-}
+namespace fs = std::filesystem;
 
-TEST_CASE("a checkpoint opened by PyTorch gives the same logits") {
-  const test::TempRun folder;
-  const auto run = folder.path() / "run";
+class InTorch {
+ public:
+  fs::path batch_file() { return folder_.path() / std::to_string(pairs_++); }
+  void add(const fs::path& weights, const fs::path& batch) {
+    command_ += " " + weights.string() + " " + batch.string();
+  }
+  void add(const Checkpoint& checkpoint, const fs::path& batch) {
+    add(checkpoint.path() / "weights.safetensors", batch);
+  }
+
+  void check() const {
+    const int status = std::system(command_.c_str());
+    REQUIRE(WIFEXITED(status));
+    constexpr int kNoTorch = 77, kNoPython = 127;
+    if (WEXITSTATUS(status) == kNoTorch || WEXITSTATUS(status) == kNoPython) {
+      WARN("skipped: /usr/bin/python3 has no torch (Debian: apt install python3-torch)");
+      return;
+    }
+    CHECK(WEXITSTATUS(status) == 0);
+  }
+
+ private:
+  test::TempRun folder_;
+  int pairs_ = 0;
+  std::string command_ = "/usr/bin/python3 -B " DGC_SOURCE_DIR "/tests/reference/load_checkpoint.py";
+};
+
+void add_resnet(InTorch& torch, const fs::path& run) {
   const std::vector<std::string> overrides = {
       R"(model={"type": "resnet", "depth": 20, "classes": 10})",
       R"(data={"type": "synthetic", "height": 16, "width": 16, "channels": 3, "train_samples": 64, "test_samples": 16})",
@@ -39,23 +58,42 @@ TEST_CASE("a checkpoint opened by PyTorch gives the same logits") {
   train(test::tiny_config(overrides), {.out = run});
   const auto checkpoint = newest_checkpoint(run);
   REQUIRE(checkpoint);
-
   const auto backend = make_cpu_backend(2);
   HashedModel model(*backend, make_resnet({.depth = 20}, {16, 16, 3}), 4);
   load_weights(*checkpoint, model.weights, model.buffers);
   model.load_batch(1, 0);
   const View logits = model.evaluate();
-  const auto batch = folder.path() / "batch.safetensors";
+  const fs::path batch = torch.batch_file();
   write_safetensors(batch, {{.name = "images", .view = model.x()}, {.name = "logits", .view = logits}}, {},
                     *backend->device());
-
-  check_in_torch(*checkpoint, batch);
+  torch.add(*checkpoint, batch);
 }
 
-TEST_CASE("a language model's checkpoint opened by PyTorch gives the same logits") {
+// A step of AlexNet would take longer than all else here, so its weights are made up.
+void add_alexnet(InTorch& torch) {
+  const auto backend = make_cpu_backend(2);
+  const Network network = make_alexnet({.classes = 10}, {63, 63, 3});
+  const ParamLayout params(network.params());
+  const Arena weights(backend->device(), params);
+  hashed::fill(weights, {});
+  const std::vector<float> images = hashed::images("alexnet.images", 2, 63);
+  Executor executor(network, *backend, 2, Executor::Mode::evaluation);
+  const Buffer memory(backend->device(), executor.activation_bytes());
+  executor.attach(memory.data());
+  const ConstView x{images.data(), {2, 63, 63, 3}};
+  const ParamLayout none(network.buffers());
+  const View logits = executor.forward(weights, Arena(backend->device(), none), x, {.training = false});
+  const fs::path file = torch.batch_file(), batch = torch.batch_file();
+  std::vector<TensorSource> sources;
+  append_tensors(sources, weights);
+  write_safetensors(file, sources, {}, *backend->device());
+  write_safetensors(batch, {{.name = "images", .view = x}, {.name = "logits", .view = logits}}, {}, *backend->device());
+  torch.add(file, batch);
+}
+
+void add_language_model(InTorch& torch, const std::string& tied) {
   const test::TinyText text;
-  const std::string tied = GENERATE("true", "false");
-  const auto run = train(text.config({"model.tied=" + tied, "training.max_steps=4"}), {.out = text.path("run")});
+  const auto run = train(text.config({"model.tied=" + tied, "training.max_steps=4"}), {.out = torch.batch_file()});
   const auto checkpoint = newest_checkpoint(run);
   REQUIRE(checkpoint);
 
@@ -77,11 +115,46 @@ TEST_CASE("a language model's checkpoint opened by PyTorch gives the same logits
   const View all{logits.data(), {kSteps * kStreams, kWords}};
   executor.logits(weights, 0, all);
   std::vector<float> as_numbers(tokens.begin(), tokens.end());  // the file has no integers but single ones
-  const auto batch = text.path("batch.safetensors");
+  const fs::path batch = torch.batch_file();
   write_safetensors(
       batch, {{.name = "tokens", .view = {as_numbers.data(), {kSteps, kStreams}}}, {.name = "logits", .view = all}}, {},
       *backend->device());
-  check_in_torch(*checkpoint, batch);
+  torch.add(*checkpoint, batch);
+}
+
+void add_speech_model(InTorch& torch) {
+  const test::TinySpeech speech;
+  const Config config = speech.config({"training.max_steps=4"});
+  const auto run = train(config, {.out = torch.batch_file()});
+  const auto checkpoint = newest_checkpoint(run);
+  REQUIRE(checkpoint);
+
+  constexpr int32_t kFrames = 25;
+  const LoadedModel model(config, *checkpoint, speech_sample(config, 1));
+  const int64_t frequencies = model.network.shape(0, kFrames).numel() / kFrames;
+  std::vector<float> frames;
+  for (int64_t i = 0; i < kFrames * frequencies; ++i) frames.push_back(std::sin(static_cast<float>(i * i % 1009)));
+  Executor executor(model.network, *model.backend, kFrames, Executor::Mode::evaluation);
+  const Buffer memory(model.backend->device(), executor.activation_bytes());
+  executor.attach(memory.data());
+  const ConstView x{frames.data(), model.network.shape(0, kFrames)}, lengths{&kFrames, {1}, DType::i32};
+  const View output = executor.forward(model.weights, model.statistics, x, {.training = false, .lengths = lengths});
+  const int64_t classes = model.network.classes();
+  const fs::path batch = torch.batch_file();
+  write_safetensors(batch,
+                    {{.name = "frames", .view = {frames.data(), {kFrames, frequencies}}},
+                     {.name = "logits", .view = {output.data, {output.numel() / classes, classes}}}},
+                    {}, *model.backend->device());
+  torch.add(*checkpoint, batch);
+}
+
+TEST_CASE("weights opened by PyTorch as docs/pytorch.md says give the same logits") {
+  InTorch torch;
+  add_resnet(torch, torch.batch_file());
+  add_alexnet(torch);
+  for (const char* tied : {"true", "false"}) add_language_model(torch, tied);
+  add_speech_model(torch);
+  torch.check();
 }
 
 }  // namespace
