@@ -31,7 +31,7 @@ class PlotScale {
   double value(double place) const;
   const std::vector<Tick>& ticks() const { return ticks_; }
   AxisKind kind() const { return kind_; }
-  double low() const { return low_; }    // transformed, as the page's hover script needs it
+  double low() const { return low_; }    // transformed
   double high() const { return high_; }  // transformed
 
  private:

@@ -6,8 +6,10 @@
 #include <cmath>
 #include <functional>
 
+#include "run/file_io.h"
 #include "run/number_text.h"
 #include "tasks/task.h"
+#include "tools/report_curves.h"
 #include "tools/svg_plot.h"
 
 namespace dgc {
@@ -15,11 +17,11 @@ namespace {
 
 enum class Over { kEpochs, kSteps };
 
-constexpr size_t kPagePoints = 4000;  // points per kind of curve, shared by the runs: the page stays below 1 MB
+constexpr size_t kPagePoints = 360;  // points per kind of curve, shared by the runs: the page stays small
 
 using Groups = std::vector<RunGroup>;
 
-size_t points_per_curve(const Groups& groups) { return std::clamp<size_t>(kPagePoints / groups.size(), 40, 500); }
+size_t points_per_curve(const Groups& groups) { return std::clamp<size_t>(kPagePoints / groups.size(), 30, 300); }
 
 double x_of(Over over, const auto& row) { return over == Over::kEpochs ? row.epoch : static_cast<double>(row.step); }
 
@@ -179,8 +181,7 @@ Plot bytes_plot(const Groups& groups, Over over) {
 }
 
 std::string figure(const Plot& plot) {
-  return fmt::format("<figure><figcaption>{}</figcaption><output><span></span></output>{}</figure>\n",
-                     html_escape(plot.title), svg_plot(plot));
+  return fmt::format("<figure><figcaption>{}</figcaption>{}</figure>\n", html_escape(plot.title), svg_plot(plot));
 }
 
 std::string figures(const Groups& groups, Over over) {
@@ -252,18 +253,25 @@ std::string configs(const Groups& groups) {
   return out;
 }
 
+// The figures of a reader without JavaScript. Others explore the same curves (report.js) in their place.
+std::string static_figures(const Groups& groups) {
+  return "<div class=\"static\"><input type=\"radio\" name=\"over\" id=\"by-epochs\" checked><label "
+         "for=\"by-epochs\">over epochs</label>"
+         "<input type=\"radio\" name=\"over\" id=\"by-steps\"><label for=\"by-steps\">over steps</label>\n" +
+         figures(groups, Over::kEpochs) + figures(groups, Over::kSteps) +
+         "<p class=\"note\">Loss: a mean over 1/60 of the run, with the least and greatest values faint behind it; of "
+         "several seeds the mean, with a band from the least to the greatest. At the right of each figure: the last "
+         "values.</p></div>\n";
+}
+
 // What the runs themselves show: curves, results, configs.
 std::string runs_html(const Groups& groups) {
   return fmt::format(
-      "<div class=\"lead\">{}</div>\n"
-      "<input type=\"radio\" name=\"over\" id=\"by-epochs\" checked><label for=\"by-epochs\">over epochs</label>"
-      "<input type=\"radio\" name=\"over\" id=\"by-steps\"><label for=\"by-steps\">over steps</label>\n"
-      "{}{}{}<p class=\"note\">Loss: a mean over 1/60 of the run, with the least and greatest values faint behind "
-      "it; of several seeds the mean, with a band from the least to the greatest. "
-      "At the right of each figure: the last values. Point at a figure, or tap it, to read the curves there.</p>\n"
-      "<h2>Results</h2>\n{}<p class=\"note\">* mean over the steps after warm-up, at the run's full sparsity</p>\n{}",
-      lead(groups), legend(groups), figures(groups, Over::kEpochs), figures(groups, Over::kSteps),
-      html_table(groups, results_table(groups), "results"), configs(groups));
+      "<div class=\"lead\">{}</div>\n{}<div id=\"explore\"></div>\n{}"
+      "<h2>Results</h2>\n{}<p class=\"note\">* mean over the steps after warm-up, at the run's full sparsity</p>\n{}"
+      "<script type=\"application/json\" id=\"curves\">{}</script>\n",
+      lead(groups), legend(groups), static_figures(groups), html_table(groups, results_table(groups), "results"),
+      configs(groups), curves_json(groups));
 }
 
 std::string study_html(const StudyTable& table, const Groups& groups) {
@@ -283,21 +291,31 @@ std::string study_html(const StudyTable& table, const Groups& groups) {
   return out;
 }
 
-std::string page(const std::string& title, const std::string& content) {
+// Nothing is loaded, and no script runs but the page's own: a nonce of the content allows it (Content Security Policy
+// Level 3, W3C), so that what a run's name smuggled in would not run.
+std::string page(const std::string& title, const std::string& content, std::optional<int> reload_s) {
+  const std::string nonce = xxh64_hex(content.data(), content.size());
+  const std::string reload = reload_s ? fmt::format(" data-reload=\"{}\"", *reload_s) : "";
+  const std::string without_script =
+      reload_s ? fmt::format("<noscript><meta http-equiv=\"refresh\" content=\"{}\"></noscript>\n", *reload_s) : "";
   return fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{0}</title>\n"
-      "<style>{1}</style></head>\n<body><main>\n<h1>{0}</h1>\n{2}"
-      "</main><script>{3}</script></body></html>\n",
-      html_escape(title), kReportStyle, content, kReportScript);
+      "<!doctype html>\n<html lang=\"en\"{2}><head><meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+      "script-src 'nonce-{3}'; base-uri 'none'; form-action 'none'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n{4}<title>{0}</title>\n"
+      "<style>{5}</style></head>\n<body><main>\n<h1>{0}</h1>\n{1}"
+      "</main><script nonce=\"{3}\">{6}</script></body></html>\n",
+      html_escape(title), content, reload, nonce, without_script, kReportStyle, kReportScript);
 }
 
 }  // namespace
 
-std::string report_page(const Groups& groups) { return page(title(groups), runs_html(groups)); }
+std::string report_page(const Groups& groups, std::optional<int> reload_s) {
+  return page(title(groups), runs_html(groups), reload_s);
+}
 
 std::string study_page(const Study& study, const StudyTable& table, const Groups& groups) {
-  return page(study.name, study_html(table, groups) + (groups.empty() ? "" : runs_html(groups)));
+  return page(study.name, study_html(table, groups) + (groups.empty() ? "" : runs_html(groups)), {});
 }
 
 }  // namespace dgc

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,14 +9,15 @@
 
 namespace dgc {
 
-// The report as one self-contained HTML page: style, figures (SVG) and a short script for reading values off the curves
-// are all inside. Everything can be read without the script. At most about 1 MB, however long the runs are.
-std::string report_page(const std::vector<RunGroup>& groups);
+// The report as one self-contained HTML page: style, figures (SVG), and a script that lets the reader choose, zoom and
+// read curves, are all inside. The table and the figures can be read without the script. Below 200 kB for a dozen runs,
+// however long they are. reload_s: a page that shall come anew after so many seconds, because the runs go on.
+std::string report_page(const std::vector<RunGroup>& groups, std::optional<int> reload_s = {});
 
 // The same page with the study's name and table at its top; figures only where there are runs.
 std::string study_page(const Study& study, const StudyTable& table, const std::vector<RunGroup>& groups);
 
-// The page's style sheet and script (report_style.cpp).
+// The page's style sheet (report_style.cpp) and script (report.js).
 extern const char* const kReportStyle;
 extern const char* const kReportScript;
 

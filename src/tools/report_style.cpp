@@ -15,17 +15,25 @@ main { max-width: 1200px; margin: 0 auto; padding: 24px 20px 60px; }
 h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 .4em; overflow-wrap: anywhere; }
 h2 { font-size: 1.15rem; margin: 1.8em 0 .5em; }
 .lead p { margin: 0 0 .4em; font-size: 1.08rem; overflow-wrap: anywhere; }
-input[name=over] { position: absolute; opacity: 0; }
-label { display: inline-block; margin: 14px 8px 6px 0; padding: 3px 12px; border: 1px solid var(--rule); border-radius: 99px;
+.scripted .static { display: none; }
+input:not([type=range]) { position: absolute; opacity: 0; }
+label, .controls button { font: inherit; background: none; display: inline-block; margin: 14px 8px 6px 0; padding: 3px 12px; border: 1px solid var(--rule); border-radius: 99px;
   cursor: pointer; color: var(--soft); font-size: .9rem; }
+.controls { display: flex; flex-wrap: wrap; gap: 4px 28px; align-items: center; margin: 0 0 16px; }
+.controls button:disabled { opacity: .45; cursor: default; }
+.slider { display: flex; align-items: center; gap: 10px; }
+.chip { position: relative; } .chip label { margin: 3px 6px 3px 0; }
+fieldset { border: 0; margin: 0; padding: 0; } fieldset legend { float: left; padding: 6px 12px 0 0; color: var(--soft); font-size: .9rem; }
 input:checked + label { border-color: var(--ink); color: var(--ink); }
-input:focus-visible + label { outline: 2px solid var(--r0); outline-offset: 2px; }
+input:focus-visible + label, button:focus-visible, .plot:focus-visible { outline: 2px solid var(--r0); outline-offset: 2px; }
 #by-epochs:checked ~ .steps, #by-steps:checked ~ .epochs { display: none; }
 .legend { display: flex; flex-wrap: wrap; gap: 4px 22px; margin: 4px 0 14px; padding: 8px 0; list-style: none;
   background: var(--page); border-bottom: 1px solid var(--rule); }
 @media screen and (min-width: 641px) { .legend { position: sticky; top: 0; z-index: 2; max-height: 30vh; overflow-y: auto; } }
 .legend li { overflow-wrap: anywhere; }
 thead i { display: block; margin: 0 0 4px auto; }
+.legend button { font: inherit; color: inherit; background: none; border: 0; padding: 3px 4px; margin: 0 -4px; text-align: left; cursor: pointer; }
+.legend button[aria-pressed=false] { opacity: .45; text-decoration: line-through; }
 .legend em { color: var(--soft); font-style: normal; }
 i { display: inline-block; width: 28px; height: 4px; border-radius: 2px; margin-right: 8px; vertical-align: middle;
   background: currentColor; }
@@ -40,14 +48,17 @@ output { display: block; height: 1.6em; position: relative; z-index: 1; pointer-
   font-variant-numeric: tabular-nums; }
 output span { display: block; background: var(--page); }
 output b { font-weight: 600; margin-left: 12px; display: inline-block; } output i { width: 22px; margin-right: 5px; }
-.plot { display: block; width: 100%; height: auto; overflow: visible; touch-action: pan-y; }
+.plot { display: block; width: 100%; height: auto; overflow: visible; }
+.plot:focus:not(:focus-visible) { outline: none; }
+.scripted .plot { touch-action: pan-y; cursor: crosshair; user-select: none; -webkit-user-select: none; }
+.selection { fill: currentColor; opacity: .12; }
 .plot text { fill: var(--soft); font-size: 13px; font-variant-numeric: tabular-nums; }
 .plot .tick.y { text-anchor: end; } .plot .tick.x, .plot .label.x, .plot .empty { text-anchor: middle; }
 .plot .end { font-weight: 600; fill: currentColor; }
 .grid { stroke: var(--rule); } .axis { stroke: var(--axis); } .cursor { stroke: var(--axis); visibility: hidden; }
 path { fill: none; stroke: currentColor; stroke-linejoin: round; stroke-linecap: round; vector-effect: non-scaling-stroke; }
 /* Under a curve that coincides, the wider one still shows. */
-.line { stroke-width: 3.4px; } .line.r0.d0 { stroke-width: 2px; } .faint { stroke-width: 1px; opacity: .22; } .band { fill: currentColor; opacity: .18; } circle { fill: currentColor; }
+.line { stroke-width: 3.4px; } .line.r0.d0 { stroke-width: 2px; } .faint { stroke-width: 1px; opacity: .22; } .band { fill: currentColor; opacity: .18; } .band.noise { opacity: .1; } circle { fill: currentColor; }
 .r0 { color: var(--r0); } .r1 { color: var(--r1); } .r2 { color: var(--r2); } .r3 { color: var(--r3); }
 .r4 { color: var(--r4); } .r5 { color: var(--r5); } .r6 { color: var(--r6); }
 /* Of more than seven runs: thin, as there are many. */
@@ -71,48 +82,11 @@ pre { overflow-x: auto; font-size: .8rem; } details { margin: .4em 0; } summary 
 @media (max-width: 640px) { main { padding: 16px 14px 40px; } .plot text { font-size: 17px; } .plot text.end { font-size: 15px; }
   .results tbody th { min-width: 0; max-width: 8.5em; } .results td, thead th { overflow-wrap: anywhere; min-width: 6.8em; }
   .results td, .results thead th { padding-left: 14px; } }
-@media print { label { display: none; } }
+@media print { label, .controls, #how { display: none; } }
 )css";
 
-// The script interpolates between the two nearest points of each drawn curve and converts the result to a value by the
-// axes' ranges. A curve that ends before the pointer shows no value. A tap ends at once, so the values of a tap stay
-// until the next tap elsewhere.
-const char* const kReportScript = R"js(
-const left = 74, right = 480, top_ = 14, bottom = 276;
-const value = {linear: t => t.toPrecision(3), log: t => (10 ** t).toPrecision(3), percent: t => (100 * t).toFixed(1) + ' %',
-  sparsity: t => +(100 * (1 - 10 ** -t)).toPrecision(5) + ' %',
-  bytes: t => { const u = Math.max(0, Math.min(4, Math.floor(t / 10))); const n = 2 ** (t - 10 * u);
-    return +n.toPrecision(3) + ' ' + ['B', 'KiB', 'MiB', 'GiB', 'TiB'][u]; }};
-for (const svg of document.querySelectorAll('.plot')) {
-  const data = svg.dataset, out = svg.previousElementSibling.firstChild, cursor = svg.querySelector('.cursor');
-  let curves;
-  const clear = () => { out.textContent = ''; cursor.style.visibility = 'hidden'; };
-  const show = event => {
-    curves ??= [...svg.querySelectorAll('.line')].reverse().map(path => ({path,
-      points: (path.getAttribute('d').match(/[\d.-]+,[\d.-]+/g) ?? []).map(p => p.split(',').map(Number))}));
-    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
-    const x = Math.max(left, Math.min(right, at.x));
-    cursor.setAttribute('x1', x); cursor.setAttribute('x2', x); cursor.style.visibility = 'visible';
-    const place = (x - left) / (right - left) * data.x;
-    out.textContent = data.over + ' ' + (data.over == 'step' ? Math.round(place) : place.toFixed(2));
-    for (const {path, points} of curves) {
-      const next = points.findIndex(p => p[0] >= x - 1);
-      if (next < 0 || (next == 0 && points[0][0] > x + 1)) continue;
-      const b1 = points[next], b0 = points[Math.max(0, next - 1)];
-      const part = b1[0] > b0[0] ? Math.min(1, Math.max(0, (x - b0[0]) / (b1[0] - b0[0]))) : 1;
-      const y = b0[1] + part * (b1[1] - b0[1]);
-      const t = +data.y0 + (bottom - y) / (bottom - top_) * (data.y1 - data.y0);
-      const b = document.createElement('b'), sample = document.createElement('i');
-      b.className = path.classList[1]; sample.className = path.classList[2];
-      b.append(sample, value[data.kind](t));
-      out.append(b, ' ');
-    }
-  };
-  svg.addEventListener('pointermove', show);
-  svg.addEventListener('pointerdown', show);
-  svg.addEventListener('pointerleave', event => { if (event.pointerType == 'mouse') clear(); });
-  document.addEventListener('pointerdown', event => { if (!svg.contains(event.target)) clear(); });
-}
-)js";
+const char* const kReportScript =
+#include "tools/report_script.inc"
+    ;
 
 }  // namespace dgc

@@ -23,10 +23,8 @@ class Figure {
       : plot_(plot), x_(AxisKind::kCount, 0, plot.x_high), y_(plot.y_kind, plot.y_low, plot.y_high) {}
 
   std::string draw() {
-    add(R"(<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}" data-kind="{}" data-over="{}" )", kWidth,
-        kHeight, html_escape(plot_.title + " over " + plot_.x_label), kind_name(),
-        plot_.x_label == "epochs" ? "epoch" : "step");
-    add(R"(data-x="{:.9g}" data-y0="{:.9g}" data-y1="{:.9g}">)", x_.high(), y_.low(), y_.high());
+    add(R"(<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}">)", kWidth, kHeight,
+        html_escape(plot_.title + " over " + plot_.x_label));
     axes();
     // An inner <svg> cuts off what lies outside of it, with room for the markers on its edge.
     add(R"(<svg x="{0}" y="{1}" width="{2}" height="{3}" viewBox="{0} {1} {2} {3}">)", kLeft - 4, kTop - 4,
@@ -40,7 +38,7 @@ class Figure {
     if (nothing_to_draw()) {
       add(R"(<text class="empty" x="{}" y="{}">no data yet</text>)", (kLeft + kRight) / 2, (kTop + kBottom) / 2);
     }
-    add(R"(<line class="cursor" y1="{}" y2="{}"/></svg>)", kTop, kBottom);
+    add("</svg>");
     return out_;
   }
 
@@ -53,21 +51,6 @@ class Figure {
   double px(double x) const { return kLeft + x_.place(x) * (kRight - kLeft); }
   // Points far outside are moved to just outside, which draws the same and is shorter to write.
   double py(double y) const { return kBottom - std::clamp(y_.place(y), -0.2, 1.2) * (kBottom - kTop); }
-
-  const char* kind_name() const {
-    switch (plot_.y_kind) {
-      case AxisKind::kPercent:
-        return "percent";
-      case AxisKind::kLog:
-        return "log";
-      case AxisKind::kLogBytes:
-        return "bytes";
-      case AxisKind::kSparsity:
-        return "sparsity";
-      default:
-        return "linear";
-    }
-  }
 
   std::string value_text(double value) const {
     switch (plot_.y_kind) {

@@ -1,8 +1,10 @@
 #include "tools/report.h"
 
 #include <catch.hpp>
+#include <cstdlib>
 
 #include "config/config.h"
+#include "json/text.h"
 #include "tensor/errors.h"
 #include "tests/support/run_files.h"
 
@@ -11,6 +13,7 @@ namespace {
 
 using test::example_eval;
 using test::example_step;
+using test::occurrences;
 using test::TempRun;
 
 struct Made {
@@ -57,6 +60,17 @@ std::string report(const std::vector<std::filesystem::path>& runs) {
   TempRun out;
   write_report(runs, out.path() / "report.html");
   return out.read("report.html");
+}
+
+// What stands between two texts.
+std::string between(const std::string& text, const std::string& before, const std::string& after) {
+  const size_t begin = text.find(before) + before.size();
+  return text.substr(begin, text.find(after, begin) - begin);
+}
+
+// What the page's script draws.
+Json curves(const std::string& page) {
+  return parse_json(between(page, "<script type=\"application/json\" id=\"curves\">", "</script>"), "the page");
 }
 
 bool has(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
@@ -133,7 +147,12 @@ TEST_CASE("the report is one page on its own, with curves, table and differences
   CHECK(has(page, "sparse sends 400 times fewer bytes than dense: 20 B against 7.81 KiB"));
   CHECK(has(page, "optimizer.type"));
   CHECK(has(page, "0123456789abcdef"));
-  for (const char* outside : {"http:", "https:", "src=", "url(", "@import"}) CHECK_FALSE(has(page, outside));
+  std::string without_namespace = page;  // SVG's name is an address, and nobody visits it
+  const std::string name = "'http://www.w3.org/2000/svg'";
+  REQUIRE(occurrences(page, name) == 1);
+  without_namespace.erase(page.find(name), name.size());
+  for (const char* outside : {"http:", "https:", "src=", "url(", "@import"})
+    CHECK_FALSE(has(without_namespace, outside));
   CHECK_FALSE(has(page, "nan,"));
   CHECK_FALSE(has(page, ",nan"));
 }
@@ -190,10 +209,96 @@ TEST_CASE("an unfinished run is shown as far as it got, and a run in warm-up has
   CHECK(has(table, "compression ratio * –\n"));
 }
 
-TEST_CASE("a very long run still makes a small page") {
+TEST_CASE("twelve long runs still make a small page") {
   TempRun run;
-  make_run(run, {.steps = 20000});
-  CHECK(report({run.path(), run.path(), run.path()}).size() < 1000000);
+  make_run(run, {.steps = 800});
+  const std::vector<std::filesystem::path> runs(12, run.path());
+  const std::string page = report(runs);
+  CHECK(page.size() < 200'000);
+  const Json all = curves(page);
+  CHECK(all.at("runs").size() == 12);
+  for (const Json& one : all.at("runs")) CHECK(one.at("steps").at("step").size() == 60);
+}
+
+TEST_CASE("the page's script gets every curve over epochs, steps, time and bytes") {
+  TempRun run;
+  make_run(run, {.name = "sparse"});  // 10 steps of 2000 bytes, 10 of 20; 8 images a step at 100 a second
+  const Json all = curves(report({run.path()}));
+  std::vector<std::string> axes, plots;
+  for (const Json& axis : all.at("axes")) axes.push_back(axis.at("key"));
+  for (const Json& plot : all.at("plots")) plots.push_back(plot.at("key"));
+  CHECK(axes == std::vector<std::string>{"epoch", "step", "time", "bytes"});
+  CHECK(plots == std::vector<std::string>{"loss", "grad_norm", "test_loss", "test_accuracy", "test_top5", "lr",
+                                          "sent_bytes", "sparsity"});
+  const Json& one = all.at("runs").at(0);
+  CHECK((one.at("name") == "sparse" && one.at("look") == "r0 d0" && one.at("seeds") == 1));
+  const Json &steps = one.at("steps"), &evaluations = one.at("evaluations");
+  CHECK(steps.at("step").size() == 20);
+  CHECK((steps.at("epoch").at(4) == 0.5 && steps.at("step").at(4) == 5 && steps.at("bytes").at(4) == 10000));
+  CHECK(steps.at("time").at(4).get<double>() == Approx(5 * 8 / 100.0));
+  CHECK(steps.at("bytes").back() == 20200);
+  CHECK((evaluations.at("step") == Json({10, 20}) && evaluations.at("bytes") == Json({20000, 20200})));
+  const Json& loss = one.at("curves").at("loss");
+  CHECK((loss.at("at") == "steps" && loss.at("y").at(0) == 2 && loss.at("y").at(6).is_null()));
+  CHECK_FALSE(loss.contains("low"));  // each place is one step
+  CHECK(one.at("curves").at("test_top5").at("y") == Json({0.9, 0.9}));
+  CHECK_FALSE(one.at("curves").contains("wer"));
+}
+
+TEST_CASE("of many steps a curve has means and bands, and of several seeds theirs") {
+  TempRun first, second;
+  make_run(first, {.steps = 900});
+  make_run(second, {.steps = 900, .seed = 2});
+  const Json one = curves(report({first.path()})).at("runs").at(0);
+  CHECK(one.at("steps").at("step").size() == 360);
+  // Places 0 and 1 stand for steps 1, 2 and 3, 4, 5, whose losses are 2 / step.
+  CHECK((one.at("steps").at("step").at(0) == 2 && one.at("steps").at("step").at(1) == 5));
+  const Json& loss = one.at("curves").at("loss");
+  CHECK(loss.at("y").at(0) == 1.5);
+  CHECK((loss.at("low").at(0) == 1 && loss.at("high").at(0) == 2));
+  CHECK(loss.at("y").at(1).get<double>() == Approx((2 / 3.0 + 0.5 + 0.4) / 3).epsilon(1e-3));
+  CHECK(one.at("curves").at("sparsity").at("y").at(3) == 0.75);  // step 10, the last of its place
+
+  const Json two = curves(report({first.path(), second.path()})).at("runs");
+  REQUIRE(two.size() == 1);
+  CHECK(two.at(0).at("seeds") == 2);
+  CHECK_FALSE(two.at(0).at("curves").at("loss").contains("low"));  // both seeds have the same losses
+}
+
+TEST_CASE("no name of a run ends the page's script, and no other script runs") {
+  TempRun run;
+  make_run(run, {});
+  const auto hostile = run.path() / "<" / "script><!--<script>alert(1)<" / "script>";
+  std::filesystem::create_directories(hostile);
+  for (const char* file : {"config.json", "metrics.jsonl"}) std::filesystem::copy(run.path() / file, hostile / file);
+  const std::string page = report({hostile, run.path()});
+  CHECK(occurrences(page, "<script") == 2);
+  CHECK(occurrences(page, "</script>") == 2);
+  CHECK(curves(page).at("runs").at(0).at("name") == hostile.string());
+  const std::string policy = between(page, "Content-Security-Policy\" content=\"", "\"");
+  CHECK_THAT(policy, Catch::StartsWith("default-src 'none'"));
+  CHECK(has(page, "<script nonce=\"" + between(policy, "script-src 'nonce-", "'") + "\">"));
+  CHECK_FALSE(has(page, "data-reload"));
+}
+
+// The script itself needs a browser, and one is not everywhere.
+TEST_CASE("a browser draws the curves") {
+  if (std::system("chromium --version > /dev/null 2>&1") != 0) {
+    WARN("skipped: there is no chromium (Debian: apt install chromium)");
+    return;
+  }
+  TempRun run, out;
+  make_run(run, {});
+  const auto page = out.path() / "report.html", seen = out.path() / "seen.html";
+  write_report({run.path()}, page);
+  const std::string command =
+      "timeout 60 chromium --headless --no-sandbox --disable-gpu --user-data-dir=" + (out.path() / "browser").string() +
+      " --dump-dom file://" + page.string() + " > " + seen.string() + " 2> /dev/null";
+  REQUIRE(std::system(command.c_str()) == 0);
+  const std::string drawn = between(out.read("seen.html"), "<div id=\"explore\">", "<div class=\"static\">");
+  CHECK(occurrences(drawn, "<figure>") == 4);
+  CHECK(occurrences(drawn, "class=\"line r0 d0\" d=\"M") == 4);
+  CHECK(has(drawn, "for=\"over-bytes\">bytes sent per worker</label>"));
 }
 
 TEST_CASE("runs of one name are told apart by their directories") {
