@@ -47,12 +47,18 @@ bool differ_in_seed_alone(const Config& a, const Config& b) {
 
 }  // namespace
 
-RunData read_run(const std::filesystem::path& directory) {
-  const auto config_path = directory / "config.json", metrics_path = directory / "metrics.jsonl";
-  if (!std::filesystem::exists(config_path) || !std::filesystem::exists(metrics_path)) {
+std::vector<Row> run_rows(const std::filesystem::path& directory) {
+  for (const char* name : {"config.json", kMetricsFile}) {
+    if (std::filesystem::exists(directory / name)) continue;
     throw_user_error("{}: not a run directory (it has no {}); give the directory that `dgc train` wrote.",
-                     directory.string(), std::filesystem::exists(config_path) ? "metrics.jsonl" : "config.json");
+                     directory.string(), name);
   }
+  return read_json_lines((directory / kMetricsFile).string());
+}
+
+RunData read_run(const std::filesystem::path& directory) {
+  const std::vector<Row> rows = run_rows(directory);
+  const auto config_path = directory / "config.json", metrics_path = directory / kMetricsFile;
   RunData run;
   run.directory = directory;
   run.config = load_run_config(config_path.string());
@@ -60,7 +66,7 @@ RunData read_run(const std::filesystem::path& directory) {
   run.config_json.assign(std::istreambuf_iterator<char>(file), {});
 
   TrafficCounter traffic;
-  for (const Row& row : read_json_lines(metrics_path.string())) {
+  for (const Row& row : rows) {
     const auto kind = row.text("kind");
     if (kind == "step") {
       run.steps.push_back(step_from_row(row, metrics_path.string()));
@@ -125,9 +131,14 @@ double RunGroup::sent() const {
 
 std::vector<RunGroup> read_groups(const std::vector<std::filesystem::path>& runs) {
   if (runs.empty()) throw_user_error("No run to report on: give at least one directory that `dgc train` wrote.");
+  std::vector<RunData> read;
+  for (const auto& path : runs) read.push_back(read_run(path));
+  return group_runs(std::move(read));
+}
+
+std::vector<RunGroup> group_runs(std::vector<RunData> runs) {
   std::vector<RunGroup> groups;
-  for (const auto& path : runs) {
-    RunData run = read_run(path);
+  for (RunData& run : runs) {
     const auto like = std::ranges::find_if(groups, [&](const RunGroup& group) {
       const auto has_seed = [&](const RunData& other) { return other.config.seed == run.config.seed; };
       return differ_in_seed_alone(group.config(), run.config) && std::ranges::none_of(group.runs, has_seed);

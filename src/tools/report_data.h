@@ -27,6 +27,9 @@ struct RunData {
   std::string epochs_text() const;  // "12.4 of 30"
 };
 
+// The rows of RUN/metrics.jsonl. Throws a UserError when `run` is not a run directory.
+std::vector<Row> run_rows(const std::filesystem::path& run);
+
 // Reads RUN/config.json and RUN/metrics.jsonl. Throws a UserError when `run` is not a run directory or has not finished
 // a step yet.
 RunData read_run(const std::filesystem::path& run);
@@ -48,7 +51,8 @@ struct RunGroup {
   double sent() const;  // bytes per worker and step after warm-up, the runs' mean
 };
 
-// Reads runs and takes those together that differ in the seed alone. Throws as read_run() does.
+// Takes those runs together that differ in the seed alone. read_groups() reads them, and throws as read_run() does.
+std::vector<RunGroup> group_runs(std::vector<RunData> runs);
 std::vector<RunGroup> read_groups(const std::vector<std::filesystem::path>& runs);
 
 // The experiments beside one another, ready to print: a column each.
