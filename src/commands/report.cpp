@@ -1,12 +1,14 @@
 #include "tools/report.h"
 
 #include <fmt/core.h>
+#include <spdlog/spdlog.h>
 
 #include <memory>
 
 #include "commands/commands.h"
 #include "run/file_io.h"
 #include "tensor/printable.h"
+#include "tools/follow_report.h"
 #include "tools/report_csv.h"
 
 namespace dgc {
@@ -24,22 +26,32 @@ void add_report_command(CLI::App& app) {
   struct Options {
     std::vector<std::filesystem::path> runs;
     std::filesystem::path out = "report.html", csv;
+    bool follow = false;
   };
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("report", "Compare runs: a table here, curves in one HTML file");
   command->add_option("RUN", options->runs, "run directories, finished or not")->required();
   CLI::Option* out = command->add_option("-o,--output", options->out, "the HTML file")->capture_default_str();
+  CLI::Option* follow = command->add_flag("--follow", options->follow,
+                                          "write the page anew as the runs go on, until they have finished or Ctrl-C");
   command
       ->add_option("--csv", options->csv,
                    "write the rows of all runs as one CSV table into this file instead, - for standard output")
-      ->excludes(out);
+      ->excludes(out, follow);
   command->footer(
       "Examples:\n  dgc report runs/quickstart runs/quickstart_dense -o report.html\n"
-      "  dgc report runs/quickstart --csv - | head\n\n"
-      "The page is one file and needs no network.");
+      "  dgc report runs/quickstart --follow\n  dgc report runs/quickstart --csv - | head\n\n"
+      "The page is one file and needs no network. With --follow it reloads itself; a RUN may begin later, and a "
+      "stopped "
+      "one\ngo on. Ctrl-C ends it with exit code 130, and leaves the page as it is.");
   command->callback([options] {
     if (!options->csv.empty()) return write_csv(options->runs, options->csv);
-    write_report(options->runs, options->out);
+    if (options->follow) {
+      spdlog::info("following: open {}", printable(options->out.string()));
+      follow_report(options->runs, options->out);
+    } else {
+      write_report(options->runs, options->out);
+    }
     fmt::print("{}\nreport: {}\n", final_table(options->runs), printable(options->out.string()));
   });
 }

@@ -68,6 +68,9 @@ TEST_CASE("bash completes commands and options") {
       {"dgc bench ''", "dgc train\n"},
       {"dgc bench train --re", "--repeats\n"},
       {"dgc train x.json --max", "--max-restarts\n"},
+      {"dgc pr", "predict\n"},
+      {"dgc predict run --j", "--json\n"},
+      {"dgc report run --f", "--follow\n"},
       {"dgc train ''", "\n"},  // bash offers files
       {"dgc train train ''", "\n"},
   }));
