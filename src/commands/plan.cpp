@@ -124,6 +124,9 @@ void print_plan(const Plan& plan, const Config& config, const std::string& wire,
              "kept", "paper48", wire);
   for (const PlanRow& row : plan.tensors) print_row(row, width);
   print_row(plan.total, width);
+  if (std::ranges::any_of(plan.tensors, [](const PlanRow& row) { return row.kept == 0; })) {
+    fmt::print("dense: small tensors (biases and normalisation, 1-D) travel whole, as exchange.small_tensors says\n");
+  }
   print_formats(plan, config.optimizer.dgc.wire, compressing_workers(config, workers.front()));
   for (const int64_t n : workers) print_phases(plan_phases(config, n), plan, who_compresses(config, n));
   print_memory(plan.memory, config);

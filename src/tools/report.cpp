@@ -49,7 +49,9 @@ std::string final_table(const std::vector<std::filesystem::path>& paths) {
   TableRow names{"", {}};
   for (const RunGroup& group : groups) names.cells.push_back(printable(group.full_name()));
   table.insert(table.begin(), names);
-  return text_table(table) + "* mean over the steps after warm-up, at the run's full sparsity\n";
+  std::string out = text_table(table);
+  for (const std::string& note : results_notes()) out += note + "\n";
+  return out;
 }
 
 std::string study_text(const StudyTable& table) {

@@ -231,6 +231,14 @@ std::vector<TableRow> results_table(const std::vector<RunGroup>& groups) {
   return table;
 }
 
+const std::vector<std::string>& results_notes() {
+  static const std::vector<std::string> notes = {
+      "* mean over the steps after warm-up, at the run's full sparsity",
+      "worker: a replica with its own share of the data; skipped step: a gradient was not finite, and no worker moved",
+      "weights xxh64: a checksum of the final weights, equal for runs that ended in the same bits"};
+  return notes;
+}
+
 std::vector<TableRow> config_table(const std::vector<RunGroup>& groups) {
   std::vector<TableRow> table;
   for (size_t i = 1; i < groups.size(); ++i) {

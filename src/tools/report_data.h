@@ -61,6 +61,8 @@ struct TableRow {
   std::vector<std::string> cells;
 };
 std::vector<TableRow> results_table(const std::vector<RunGroup>& groups);
+// The table's footnotes, a sentence or two each: what * marks, and words that not everybody knows.
+const std::vector<std::string>& results_notes();
 
 // A column for each experiment; a row for each key in which not all configs agree.
 std::vector<TableRow> config_table(const std::vector<RunGroup>& groups);

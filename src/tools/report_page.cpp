@@ -268,10 +268,10 @@ std::string static_figures(const Groups& groups) {
 std::string runs_html(const Groups& groups) {
   return fmt::format(
       "<div class=\"lead\">{}</div>\n{}<div id=\"explore\"></div>\n{}"
-      "<h2>Results</h2>\n{}<p class=\"note\">* mean over the steps after warm-up, at the run's full sparsity</p>\n{}"
+      "<h2>Results</h2>\n{}<p class=\"note\">{}</p>\n{}"
       "<script type=\"application/json\" id=\"curves\">{}</script>\n",
       lead(groups), legend(groups), static_figures(groups), html_table(groups, results_table(groups), "results"),
-      configs(groups), curves_json(groups));
+      fmt::join(results_notes(), "<br>"), configs(groups), curves_json(groups));
 }
 
 std::string study_html(const StudyTable& table, const Groups& groups) {

@@ -201,6 +201,9 @@ void tell_start(const Given& given, const RunDirectory& run, const std::string& 
   if (!given.initial_remark.empty()) spdlog::info("model.init_from: {}", given.initial_remark);
   const int64_t ranks = given.config.ranks;
   if (ranks > 1) spdlog::info("{} ranks exchange through {}", ranks, communicator);
+  if (ranks * given.config.workers_per_rank == 1) return;
+  const std::string rank = fmt::format("; a rank, a process or thread, runs {} of them", given.config.workers_per_rank);
+  spdlog::info("a worker is a replica with its own share of the data{}", ranks > 1 ? rank : "");
 }
 
 std::filesystem::path train(const Given& given, const Launch& launch, Communicator& peers,
