@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <span>
 #include <utility>
 
 #include "dist/back_off.h"
@@ -198,11 +199,12 @@ class MpiCommunicator final : public WholeCommunicator {
     under_way_.clear();
     calls_[static_cast<size_t>(rank_)] = own;
     const int place = place_among(ranks, rank_);
+    const size_t each = transfers.size() / static_cast<size_t>(ranks.size);
     for (int i = 0; i < ranks.size; ++i) {
-      const int peer = ranks.at((place + i) % ranks.size);  // each rank begins with itself, so all begin differently
+      const int next = (place + i) % ranks.size;  // each rank begins with itself, so all begin differently
+      const int peer = ranks.at(next);
       if (peer != rank_) start_with(peer);
-      for (const Transfer& t : transfers) {
-        if (t.peer != peer) continue;
+      for (const Transfer& t : std::span(transfers).subspan(static_cast<size_t>(next) * each, each)) {
         if (peer != rank_) start(t);
         if (peer == rank_ && t.in > 0) std::memcpy(t.to, t.from, t.in);
       }

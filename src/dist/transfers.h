@@ -19,8 +19,9 @@ struct Transfer {
   size_t out = 0, in = 0;
 };
 
-// The transfers of Communicator::all_gather and gather_shards among some ranks, of which this one is number `place`.
-// Two ranks list the transfers between them in the same order.
+// The transfers of Communicator::all_gather and gather_shards among some ranks, of which this one is number `place`:
+// those with the first rank, then as many with each of the next. Two ranks list the transfers between them in the same
+// order.
 std::vector<Transfer> all_gather_transfers(const Ranks& ranks, const void* mine, void* all, size_t bytes);
 std::vector<Transfer> shard_transfers(int place, const Ranks& ranks, std::span<const float* const> local_workers,
                                       float* mine, size_t n);
