@@ -15,6 +15,7 @@
 
 #include "config/config.h"
 #include "config/enum_names.h"
+#include "dist/open_files.h"
 #include "dist/rendezvous.h"
 #include "dist/watch.h"
 #include "tasks/make.h"
@@ -147,7 +148,12 @@ void on_this_process(const Config& config, const Launch& launch, Communicator& p
   WatchOptions watched{launch.rank, launch.size, failure_timeout, options.meeting.timeout};
   if (meets) watched.while_waiting = std::ref(patience);
   std::optional<Watch> watch;
-  const auto meet = [&] { watch.emplace(watched, share); };
+  const auto meet = [&] {
+    constexpr int64_t kOthers = 64;  // what a process has open beside connections
+    const bool listens = launch.rank == 0 && failure_timeout.count() > 0;
+    if (listens) require_open_files(launch.size + kOthers, launch.size);
+    watch.emplace(watched, share);
+  };
   // Only rank 0 declines, because a rank that comes late asks rank 0.
   launch.rank == 0 ? or_decline(launch, peers, failure_timeout, meet) : meet();
   options.meeting.while_waiting = [&](const std::string& waiting) { watch->look_around(waiting); };
@@ -243,6 +249,7 @@ std::unique_ptr<Backend> make_backend(const Config& config, const Launch& launch
 }
 
 std::unique_ptr<Communicator> make_peers(const Launch& launch, WhileWaiting while_waiting) {
+  if (launch.size > 1) raise_open_files();
   if (launch.size == 1 || !has_mpi(launch)) return make_single_communicator();
   MpiOptions options;
   options.while_waiting = std::move(while_waiting);
