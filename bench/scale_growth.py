@@ -1,0 +1,58 @@
+"""What grows with the number of workers N, as the source has it: counted for a model's sizes, a rank to each worker."""
+
+import scale_step
+
+FRAME = 512 + 2 * 66            # a heartbeat (struct WatchFrame), its headers and those of TCP's answer
+BEATS_S = 1                     # with exchange.failure_timeout_s of 10 or more
+MEETING = 2 * 512 + 1024        # Hello, Reply, WatchPlace
+
+
+def mib(number):
+    return f"{number / 2**20:,.1f} MiB" if number >= 2**18 else f"{number / 1024:,.1f} KiB"
+
+
+def messages_kept(sizes, n):
+    """All workers' messages on each rank, as long as "auto" sends messages; a masked sum keeps two arenas."""
+    if scale_step.automatic(sizes, "gather", n) == "gather":
+        return n * sizes.message
+    return 8 * sizes.compressed
+
+
+def split_kept(sizes, n):
+    return 2 * n * sizes.row(n) + n * sizes.owners_message[n] + 2 * 4 * sizes.compressed // n
+
+
+# (what, where, growth per rank, what is counted for N)
+ITEMS = [
+    ("heartbeat: connections of rank 0", "dist/watch_thread", "N", lambda s, n: f"{n - 1:,}"),
+    ("heartbeat: traffic of rank 0, each way", "dist/watch_thread", "N",
+     lambda s, n: f"{8 * (n - 1) * FRAME * BEATS_S / 1e6:,.1f} Mbps"),
+    ("heartbeat: reads by rank 0 per second, at most", "dist/watch_thread", "N^2",
+     lambda s, n: f"{BEATS_S * (n - 1) ** 2:,}"),
+    ("meeting: bytes through rank 0, once", "dist/rendezvous_tcp", "N", lambda s, n: mib((n - 1) * MEETING)),
+    ("meeting: entries that poll looks at, once, at most", "dist/rendezvous_tcp", "N^2", lambda s, n: f"{n * n:,}"),
+    ("MPI over TCP: connections of every rank", "dist/mpi", "N", lambda s, n: f"{n - 1:,}"),
+    ("MPI: messages that a rank sends in a step of all-gather", "dist/mpi", "N", lambda s, n: f"{4 * 2 * (n - 1):,}"),
+    ("norms and losses on every rank", "optim/step_record", "N", lambda s, n: mib(3 * scale_step.SHARE * n)),
+    ("messages kept, all-gather with \"auto\"", "optim/dgc/messages", "N, then 1",
+     lambda s, n: mib(messages_kept(s, n))),
+    ("messages kept, all-gather with \"sparse\"", "optim/dgc/messages", "N", lambda s, n: mib(n * s.message)),
+    ("rows and messages kept, split and reduce", "optim/dgc/split_reduce", "1 + N / k",
+     lambda s, n: mib(split_kept(s, n))),
+    ("entries added up by dgc_apply, all-gather", "kernels/dgc_apply", "N k", lambda s, n: f"{n * s.entries:,}"),
+    ("entries added up, split and reduce: of a shard, then of all", "kernels/dgc_deal", "k",
+     lambda s, n: f"{3 * s.entries:,}"),
+    ("1-D tensors in fp32: bytes received in a step", "optim/ordered_reduce", "1",
+     lambda s, n: mib(8 * (n - 1) * s.small / n)),
+    ("1-D tensors with dense_fp16: bytes received in a step", "optim/dgc/dense_sum", "N",
+     lambda s, n: mib(2 * (n - 1) * s.small)),
+    ("files of a checkpoint, of all ranks together", "train/rank_state", "N",
+     lambda s, n: f"{n:,} of {mib(8 * s.parameters)}"),
+]
+
+
+def print_growth(sizes, counts):
+    print("| what | where | grows with | " + " | ".join(f"N = {n:,}" for n in counts) + " |")
+    print("|---" * (3 + len(counts)) + "|")
+    for what, where, growth, counted in ITEMS:
+        print(f"| {what} | `{where}` | {growth} | " + " | ".join(counted(sizes, n) for n in counts) + " |")

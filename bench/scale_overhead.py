@@ -1,0 +1,49 @@
+"""What a message between two ranks costs the processors: the time that the processes of short runs have computed.
+
+Of R ranks each sends 2 (R - 1) messages in each of the four collectives of a step: a call, then the data. What as many
+workers in one rank take is computing, and is taken off. What is left holds the polling of ranks that wait too. So each
+figure is a bound from above, and a machine that does other work makes it useless where ranks wait long.
+"""
+
+import pathlib
+import resource
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+STEPS = (20, 70)
+KEYS = ("exchange.overlap=off", "exchange.transport=sparse", "optimizer.warmup.epochs=0", "check_replicas_every=0")
+
+
+def messages(ranks):
+    return 4 * 2 * ranks * (ranks - 1)
+
+
+def processor_seconds(dgc, ranks, workers_per_rank, steps):
+    def used():
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return children.ru_utime + children.ru_stime
+    before = used()
+    sets = [word for key in (*KEYS, f"workers_per_rank={workers_per_rank}") for word in ("--set", key)]
+    command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", ranks, "--mca", "pml",
+               "ob1", "--mca", "btl", "tcp,self", dgc, "bench", "train", HERE / "tiny.json", *sets, "--json",
+               "--warmup", 1, "--steps", steps, "--repeats", 1]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"scale: mpirun ended with exit code {done.returncode}\n{done.stderr[-2000:]}")
+    return used() - before
+
+
+def step_seconds(dgc, ranks, workers_per_rank):
+    """Of all ranks together."""
+    few, many = (processor_seconds(dgc, ranks, workers_per_rank, steps) for steps in STEPS)
+    return (many - few) / (STEPS[1] - STEPS[0])
+
+
+def print_overhead(dgc, counts):
+    print("| ranks | processors, ms per step of all ranks | of them computing | us per message, sent and received |")
+    print("|---|---|---|---|")
+    for ranks in counts:
+        apart, together = step_seconds(dgc, ranks, 1), step_seconds(dgc, 1, ranks)
+        each = (apart - together) / messages(ranks)
+        print(f"| {ranks} | {1e3 * apart:.1f} | {1e3 * together:.1f} | {1e6 * each:.1f} |", flush=True)
