@@ -31,14 +31,19 @@ inline void check_image(const std::string& file) {
   CropBox box{last(1) % image.height, last(2) % image.width, 0, 0};
   box.height = 1 + last(3) % (image.height - box.top);
   box.width = 1 + last(4) % (image.width - box.left);
-  decode_image(
-      bytes, "input", [&](int64_t, int64_t) { return box; }, other);
-  require(other.box.height == box.height && other.box.width == box.width);
+  const auto part_of = [&](double least_height, double least_width) {
+    return [=](int64_t, int64_t) { return WantedPart{box, least_height, least_width}; };
+  };
+  decode_image(bytes, "input", part_of(static_cast<double>(box.height), static_cast<double>(box.width)), other);
+  const auto top = static_cast<int64_t>(other.top), left = static_cast<int64_t>(other.left);
   for (int64_t y = 0; y < box.height; ++y) {
     const uint8_t* wanted = image.pixels.data() + ((box.top + y) * image.width + box.left) * 3;
-    const uint8_t* row = other.image.pixels.data() + ((other.box.top + y) * other.image.width + other.box.left) * 3;
+    const uint8_t* row = other.image.pixels.data() + ((top + y) * other.image.width + left) * 3;
     require(std::memcmp(row, wanted, static_cast<size_t>(box.width) * 3) == 0);
   }
+  decode_image(bytes, "input", part_of(static_cast<double>(last(5)), static_cast<double>(last(5))), other);
+  require(other.top >= 0 && other.top + other.height <= static_cast<double>(other.image.height));
+  require(other.left >= 0 && other.left + other.width <= static_cast<double>(other.image.width));
 }
 
 }  // namespace dgc::fuzz

@@ -17,12 +17,20 @@ bool begins_with(std::span<const uint8_t> bytes, std::span<const uint8_t> magic)
 
 }  // namespace
 
-void decode_image(std::span<const uint8_t> bytes, const std::string& name, const ChooseBox& choose, ImagePart& out) {
+void decode_image(std::span<const uint8_t> bytes, const std::string& name, const ChoosePart& choose, ImagePart& out) {
   if (bytes.empty()) throw_user_error("{}: the file is empty", name);
   if (begins_with(bytes, kJpeg)) return decode_jpeg(bytes, name, choose, out);
   if (!begins_with(bytes, kPng)) throw_user_error("{}: neither a JPEG nor a PNG file", name);
   decode_png(bytes, name, out.image);
-  out.box = choose(out.image.height, out.image.width);
+  const CropBox box = choose(out.image.height, out.image.width).box;
+  out.top = static_cast<double>(box.top);
+  out.left = static_cast<double>(box.left);
+  out.height = static_cast<double>(box.height);
+  out.width = static_cast<double>(box.width);
+}
+
+WantedPart whole_image(int64_t height, int64_t width) {
+  return {{0, 0, height, width}, static_cast<double>(height), static_cast<double>(width)};
 }
 
 void check_image_size(int64_t height, int64_t width, const std::string& name) {

@@ -58,7 +58,7 @@ class SmallImageReader final : public ImageFileReader {
 
 }  // namespace
 
-void read_image_file(const std::string& name, const ChooseBox& choose, ImageScratch& scratch) {
+void read_image_file(const std::string& name, const ChoosePart& choose, ImageScratch& scratch) {
   constexpr size_t kMost = size_t{1} << 28;  // 256 MiB: an image in a file is smaller than its pixels, as a rule
   read_file(name, kMost, scratch.bytes);
   decode_image(scratch.bytes, name, choose, scratch.part);

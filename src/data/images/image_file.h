@@ -20,11 +20,11 @@ struct ImageScratch {
   ResizeScratch resize;
 };
 
-// Reads and decodes the chosen box of a JPEG or PNG file into scratch.part. Throws UserError that names the file.
-void read_image_file(const std::string& name, const ChooseBox&, ImageScratch& scratch);
+// Reads and decodes the chosen part of a JPEG or PNG file into scratch.part. Throws UserError that names the file.
+void read_image_file(const std::string& name, const ChoosePart&, ImageScratch& scratch);
 
-// Resizes the image in scratch.part so that its shorter side becomes `shorter`, and cuts out the centre. Only the rows and columns
-// that end up in the centre are computed. out: [size, size, 3] in 0 ... 255, not rounded.
+// Resizes the image in scratch.part so that its shorter side becomes `shorter`, and cuts out the centre. Only the rows
+// and columns that end up in the centre are computed. out: [size, size, 3] in 0 ... 255, not rounded.
 void resize_centre(ImageScratch& scratch, int64_t shorter, int64_t size, float* out);
 
 // What the shorter side of an image becomes before a folder's evaluation cuts out the centre: round(size * 256 / 224).

@@ -2,6 +2,8 @@
 
 #include <zlib.h>
 
+#include <cmath>
+
 #include "tensor/rng.h"
 #include "tests/data/images/images.h"
 
@@ -83,16 +85,19 @@ TEST_CASE("JPEG: CMYK as Adobe stores it, 255 for no ink") {
   check_near(decode(jpeg_bytes(inks, 8, 8, TJPF_CMYK, TJSAMP_444)).pixels, want, 3);
 }
 
-// As TurboJPEG decodes it: a second reader, which knows no boxes.
-Bytes turbo_pixels(const Bytes& jpeg) {
+// As TurboJPEG decodes it, at 8 / shrink eighths: a second reader, which knows no boxes.
+RgbImage turbo_image(const Bytes& jpeg, int shrink) {
   const tjhandle handle = tjInitDecompress();
   int width = 0, height = 0, sampling = 0, colours = 0;
   REQUIRE(tjDecompressHeader3(handle, jpeg.data(), jpeg.size(), &width, &height, &sampling, &colours) == 0);
-  Bytes pixels(static_cast<size_t>(width * height * 3));
-  REQUIRE(tjDecompress2(handle, jpeg.data(), jpeg.size(), pixels.data(), width, 0, height, TJPF_RGB,
+  const tjscalingfactor factor{1, shrink};
+  width = TJSCALED(width, factor);
+  height = TJSCALED(height, factor);
+  RgbImage image{height, width, Bytes(static_cast<size_t>(width * height * 3))};
+  REQUIRE(tjDecompress2(handle, jpeg.data(), jpeg.size(), image.pixels.data(), width, 0, height, TJPF_RGB,
                         TJFLAG_ACCURATEDCT) == 0);
   tjDestroy(handle);
-  return pixels;
+  return image;
 }
 
 // Pixels that a JPEG of good quality hardly loses, with edges at every place of a block.
@@ -108,40 +113,80 @@ Bytes pattern(int width, int height) {
   return out;
 }
 
-TEST_CASE("JPEG: a box has the pixels that it has in the whole image") {
+CropBox some_box(int width, int height, uint32_t number) {
+  const Philox rng(5, number);
+  CropBox box;
+  box.top = rng.below(0, static_cast<uint32_t>(height));
+  box.left = rng.below(1, static_cast<uint32_t>(width));
+  box.height = 1 + rng.below(2, static_cast<uint32_t>(height - box.top));
+  box.width = 1 + rng.below(3, static_cast<uint32_t>(width - box.left));
+  return box;
+}
+
+TEST_CASE("JPEG: a box has the pixels that it has in the whole image, at each scale") {
   const auto sampling = GENERATE(TJSAMP_444, TJSAMP_422, TJSAMP_420, TJSAMP_440, TJSAMP_411, TJSAMP_GRAY);
   const int flags = GENERATE(0, TJFLAG_PROGRESSIVE);
   const auto [width, height] = GENERATE(table<int, int>({{67, 53}, {64, 48}, {3, 5}, {1, 40}, {100, 2}}));
-  CAPTURE(sampling, flags, width, height);
+  const int shrink = GENERATE(1, 2, 4, 8);
+  CAPTURE(sampling, flags, width, height, shrink);
   const Bytes jpeg = jpeg_bytes(pattern(width, height), width, height, TJPF_RGB, sampling, flags);
-  const Bytes whole = turbo_pixels(jpeg);
-  CHECK(decode(jpeg).pixels == whole);
-  const Philox rng(5, 0);
+  const RgbImage whole = turbo_image(jpeg, shrink);
+  if (shrink == 1) CHECK(decode(jpeg).pixels == whole.pixels);
   ImagePart part;
-  for (uint32_t i = 0; i < 150; ++i) {
-    CropBox box;
-    box.top = rng.below(4 * i, static_cast<uint32_t>(height));
-    box.left = rng.below(4 * i + 1, static_cast<uint32_t>(width));
-    box.height = 1 + rng.below(4 * i + 2, static_cast<uint32_t>(height - box.top));
-    box.width = 1 + rng.below(4 * i + 3, static_cast<uint32_t>(width - box.left));
+  for (uint32_t i = 0; i < 40; ++i) {
+    const CropBox box = some_box(width, height, i);
     CAPTURE(box.top, box.left, box.height, box.width);
+    const double least_height = static_cast<double>(box.height) / shrink;
+    const double least_width = static_cast<double>(box.width) / shrink;
     decode_image(
-        jpeg, "x.jpg", [&](int64_t, int64_t) { return box; }, part);
-    REQUIRE(part.box.height == box.height);
-    REQUIRE(part.box.width == box.width);
-    REQUIRE(part.image.width <= box.width + 32 + 4);
-    for (int64_t y = 0; y < box.height; ++y) {
-      const uint8_t* row = part.image.pixels.data() + ((part.box.top + y) * part.image.width + part.box.left) * 3;
-      REQUIRE(std::equal(row, row + box.width * 3, whole.data() + ((box.top + y) * width + box.left) * 3));
+        jpeg, "x.jpg",
+        [&](int64_t, int64_t) {
+          return WantedPart{box, least_height, least_width};
+        },
+        part);
+    REQUIRE(part.height == least_height);
+    REQUIRE(part.width == least_width);
+    REQUIRE(static_cast<double>(part.image.width) <= least_width + 40);
+    // Where the box begins in the whole image, and in the part.
+    const int64_t top = box.top / shrink, left = box.left / shrink;
+    const auto part_top = static_cast<int64_t>(part.top), part_left = static_cast<int64_t>(part.left);
+    REQUIRE(part.top - std::floor(part.top) == static_cast<double>(box.top % shrink) / shrink);
+    REQUIRE(part.left - std::floor(part.left) == static_cast<double>(box.left % shrink) / shrink);
+    const auto columns = static_cast<int64_t>(std::ceil(part.left + part.width)) - part_left;
+    for (int64_t y = part_top; y < static_cast<int64_t>(std::ceil(part.top + part.height)); ++y) {
+      const uint8_t* row = part.image.pixels.data() + (y * part.image.width + part_left) * 3;
+      const uint8_t* wanted = whole.pixels.data() + ((top + y - part_top) * whole.width + left) * 3;
+      REQUIRE(std::equal(row, row + columns * 3, wanted));
     }
   }
+}
+
+TEST_CASE("JPEG: a box comes at the smallest scale that is enough") {
+  const Bytes jpeg = rgb_jpeg(pattern(96, 80), 96, 80);
+  const auto scale_for = [&](double least_height, double least_width) {
+    ImagePart part;
+    decode_image(
+        jpeg, "x.jpg",
+        [&](int64_t, int64_t) {
+          return WantedPart{{8, 0, 64, 96}, least_height, least_width};
+        },
+        part);
+    return part.height / 64;
+  };
+  CHECK(scale_for(33, 1) == 1);
+  CHECK(scale_for(1, 48.5) == 1);
+  CHECK(scale_for(32, 48) == 0.5);
+  CHECK(scale_for(16, 13) == 0.25);
+  CHECK(scale_for(8, 12) == 0.125);
+  CHECK(scale_for(0, 0) == 0.125);
 }
 
 TEST_CASE("JPEG: damage outside of the box is damage") {
   Bytes jpeg = rgb_jpeg(pattern(64, 64), 64, 64);
   jpeg.resize(jpeg.size() - 20);
+  const double least = GENERATE(0., 8.);
+  const auto corner = [least](int64_t, int64_t) { return WantedPart{{0, 0, 8, 8}, least, least}; };
   ImagePart part;
-  const auto corner = [](int64_t, int64_t) { return CropBox{0, 0, 8, 8}; };
   CHECK_THAT(user_error([&] { decode_image(jpeg, "x.jpg", corner, part); }),
              Catch::Contains("x.jpg: the JPEG file is corrupt or truncated"));
 }

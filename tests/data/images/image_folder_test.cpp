@@ -1,5 +1,6 @@
 #include "data/images/image_folder.h"
 
+#include <algorithm>
 #include <set>
 
 #include "tests/data/images/images.h"
@@ -111,6 +112,30 @@ TEST_CASE("image folder: a flip mirrors the crop, every second time") {
     }
   }
   CHECK(flips == Approx(100).margin(35));
+}
+
+TEST_CASE("image folder: a large JPEG may come at a smaller scale in training, and nothing moves") {
+  Folder folder;
+  Bytes pixels;  // every filter that is symmetric leaves a slope as it is
+  for (int y = 0; y < 96; ++y) {
+    for (int x = 0; x < 120; ++x) {
+      pixels.insert(pixels.end(),
+                    {static_cast<uint8_t>(2 * x), static_cast<uint8_t>(2 * y), static_cast<uint8_t>(x + y)});
+    }
+  }
+  folder.temp.write("train/ant/a.png", png_bytes(pixels, 120, 96));
+  folder.temp.write("train/ant/b.jpg", jpeg_bytes(pixels, 120, 96, TJPF_RGB, TJSAMP_420));
+  folder.options.augment = {.flip = true, .min_scale = 0.5};
+  const auto train = folder.open();  // boxes of 60 pixels and more become 8: the JPEG comes at a quarter
+  for (int i = 0; i < 20; ++i) {
+    const Draw draw(1, i, 0);
+    const std::vector<float> png = read(*train, 0, &draw, 0), jpeg = read(*train, 1, &draw, 0);
+    for (size_t p = 0; p < png.size(); ++p) {
+      const size_t y = p / 24, x = p / 3 % 8;
+      const bool inside = std::min(x, y) > 0 && std::max(x, y) < 7;  // at the border, filters are cut off
+      REQUIRE(jpeg[p] == Approx(png[p]).epsilon(0).margin(inside ? 3 : 6));
+    }
+  }
 }
 
 TEST_CASE("image folder: classes that the test images lack are remarked") {
