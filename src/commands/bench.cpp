@@ -118,11 +118,11 @@ void run_data(const BenchArguments& options) {
     fmt::print("{}\n", to_json_line(row));
     return;
   }
-  fmt::print("{}: {:.1f} {}/s by {} loader threads, {:.1f} by each\n", config.name, b.samples_per_s(), b.samples,
-             b.threads, b.samples_per_s() / b.threads);
+  fmt::print("{}: {:.1f} {}/s by {} loader thread{}, {:.1f} by each\n", config.name, b.samples_per_s(), b.samples,
+             b.threads, b.threads == 1 ? "" : "s", b.samples_per_s() / b.threads);
   fmt::print(
-      "{:.1f} {} in a second of processor time; the threads computed {:.0f} % of the time and waited for files or "
-      "cores otherwise\n",
+      "{:.1f} {} in a second of processor time; loader threads computed for {:.0f} % of the time, and otherwise "
+      "waited for files or for a core\n",
       b.samples_per_cpu_s(), b.samples, 100 * b.busy());
 }
 

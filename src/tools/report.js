@@ -145,7 +145,7 @@
       this.plot = plot;
       this.values = html('span');
       this.svg = svg('svg', {class: 'plot', viewBox: `0 0 ${width} ${height}`, tabindex: 0, role: 'slider', id: 'plot-' + plot.key,
-                             'aria-valuemin': 0, 'aria-valuemax': 100, keydown: e => this.key(e),
+                             'aria-valuemin': 0, 'aria-valuemax': 100, 'aria-valuenow': 0, 'aria-valuetext': 'nothing read yet', keydown: e => this.key(e),
                              pointerdown: e => this.down(e), pointermove: e => this.move(e), pointerup: e => this.up(e),
                              pointercancel: () => this.drop(), pointerleave: e => e.pointerType == 'mouse' && this.point(null),
                              blur: () => this.point(null)});
@@ -215,10 +215,11 @@
 
     band(curve) {
       const noise = curve.run.seeds == 1;  // of one run; of many runs it would hide the curves
-      const places = curve.low && !(noise && this.curves.length > 3) ? [...curve.x.keys()].filter(i => Number.isFinite(curve.low[i] + curve.x[i])) : [];
+      const has = i => Number.isFinite(curve.low[i] + curve.x[i]);
+      const places = curve.low && !(noise && this.curves.length > 3) ? [...curve.x.keys()].filter(has) : [];
       const edge = (list, i) => `${this.px(curve.x[i]).toFixed(1)},${this.py(list[i]).toFixed(1)}`;
-      return svg('polygon', {class: (noise ? 'band noise ' : 'band ') + curve.run.look,
-                             points: [...places.map(i => edge(curve.high, i)), ...places.reverse().map(i => edge(curve.low, i))].join(' ')});
+      const around = [...places.map(i => edge(curve.high, i)), ...places.reverse().map(i => edge(curve.low, i))];
+      return svg('polygon', {class: (noise ? 'band noise ' : 'band ') + curve.run.look, points: around.join(' ')});
     }
 
     // The last value of each curve at the right, as near to the curve's end as the others permit.

@@ -167,7 +167,7 @@ TEST_CASE("ranks that NCCL connects end in the weights of one rank with all thei
   }
 }
 
-TEST_CASE("four ranks that NCCL connects end in the weights of one rank with all their workers, bit for bit") {
+TEST_CASE("four ranks that NCCL connects train to the weights of one rank with all their workers, bit for bit") {
   const std::string exchange = GENERATE(R"({"overlap": "off"})", R"({"algorithm": "split_reduce"})",
                                         R"({"workers_per_group": 2})", R"({"overlap": "on", "bucket_mb": 0.001})");
   CAPTURE(exchange);

@@ -50,7 +50,7 @@ TEST_CASE("language model: a run says losses and perplexities, and keeps its voc
                                      Catch::Contains("words/s") && !Catch::Contains("accuracy"));
   write_report({run}, text.path("report.html"));
   CHECK_THAT(read_file(text.path("report.html")),
-             Catch::Contains("Validation perplexity") && !Catch::Contains("Test accuracy"));
+             Catch::Contains("<figcaption>Validation perplexity") && !Catch::Contains("<figcaption>Test accuracy"));
 }
 
 TEST_CASE("language model: workers give the same bits as threads and one after another") {

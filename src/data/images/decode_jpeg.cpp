@@ -60,9 +60,10 @@ JpegFile::JpegFile() {
 }
 
 // Runs steps of libjpeg. False where it gave up, and file.reason says why. What the steps own would never be destroyed
-// then, so they must own nothing.
+// then, so they must own nothing. It stays a function of its own, because longjmp may lose what registers of its frame
+// hold.
 template <typename Steps>
-bool attempt(JpegFile& file, const Steps& steps) {
+[[gnu::noinline]] bool attempt(JpegFile& file, const Steps& steps) {
   if (setjmp(file.gave_up) != 0) return false;
   steps();
   return true;

@@ -123,9 +123,8 @@ std::string ImageFolder::path(int64_t i) const {
 int32_t ImageFolder::read(int64_t i, const Draw* draw, float* out) const {
   DGC_CHECK(i >= 0 && i < size(), "sample index");
   thread_local ImageScratch scratch;
-  // The centre that evaluation cuts out is most of the image, and every pixel of it counts. In training, a large box
-  // may come at a smaller scale, which goes unnoticed beside the choice of a filter (docs/results.md) as long as the
-  // filter has some pixels to choose from.
+  // Evaluation needs most of the image, and gets all of its pixels. In training a large box may come at a smaller
+  // scale: with so many pixels left, the result changes less than it would by another filter (docs/results.md).
   const double least = 1.5 * static_cast<double>(image_size_);
   const auto choose = [&](int64_t height, int64_t width) {
     if (draw == nullptr) return whole_image(height, width);

@@ -1,7 +1,11 @@
 #include "data/images/decode_image.h"
 
+#include <cstdio>
+// libjpeg's header needs <cstdio> before it.
+#include <jpeglib.h>
 #include <zlib.h>
 
+#include <array>
 #include <cmath>
 
 #include "tensor/rng.h"
@@ -189,6 +193,47 @@ TEST_CASE("JPEG: damage outside of the box is damage") {
   ImagePart part;
   CHECK_THAT(user_error([&] { decode_image(jpeg, "x.jpg", corner, part); }),
              Catch::Contains("x.jpg: the JPEG file is corrupt or truncated"));
+}
+
+// 8 x 8 grey pixels in as many scans: the average, then each frequency bit by bit.
+Bytes jpeg_of_scans(size_t scans) {
+  std::vector<jpeg_scan_info> script = {{1, {0}, 0, 0, 0, 0}};
+  for (int frequency = 1; frequency < 64; ++frequency) {
+    constexpr int kBits = 10;
+    script.push_back({1, {0}, frequency, frequency, 0, kBits});
+    for (int bit = kBits; bit > 0; --bit) script.push_back({1, {0}, frequency, frequency, bit, bit - 1});
+  }
+  REQUIRE(scans <= script.size());
+  jpeg_compress_struct info{};
+  jpeg_error_mgr errors{};
+  info.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&info);
+  unsigned char* memory = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&info, &memory, &size);
+  info.image_width = info.image_height = 8;
+  info.input_components = 1;
+  info.in_color_space = JCS_GRAYSCALE;
+  jpeg_set_defaults(&info);
+  info.scan_info = script.data();
+  info.num_scans = static_cast<int>(scans);
+  jpeg_start_compress(&info, TRUE);
+  for (int y = 0; y < 8; ++y) {
+    std::array<uint8_t, 8> row{};
+    row.fill(static_cast<uint8_t>(30 * y));
+    uint8_t* rows = row.data();
+    jpeg_write_scanlines(&info, &rows, 1);
+  }
+  jpeg_finish_compress(&info);
+  const Bytes out(memory, memory + size);
+  jpeg_destroy_compress(&info);
+  std::free(memory);
+  return out;
+}
+
+TEST_CASE("JPEG: a file of very many scans is refused") {
+  CHECK(decode(jpeg_of_scans(500)).height == 8);
+  CHECK(error_of(jpeg_of_scans(501)) == "x.img: the JPEG file is corrupt or truncated: it has more than 500 scans");
 }
 
 TEST_CASE("decoding again into the same memory, larger and smaller") {
