@@ -64,10 +64,10 @@ const Keys& config_keys() {
         .at_most(4096)
         .free_on_resume();
     top.add("ranks", &Config::ranks,
-            "Ranks, as threads of this process; with several processes as many as a launcher has started "
+            "Ranks, as threads of this process, at most 1024; with several processes as many as a launcher has started "
             "(docs/launch.md)")
         .at_least(1)
-        .at_most(1024)
+        .at_most(65536)
         .free_on_resume();
     top.add("threads", &Config::threads, "Compute threads per rank; 0: the machine's cores, shared by the ranks")
         .at_least(0)

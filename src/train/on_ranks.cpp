@@ -193,11 +193,18 @@ std::string device_for(const Config& config, const Launch& launch) {
 }
 
 Config connected(Config config, const Launch& launch) {
+  constexpr int64_t kMostThreads = 1024;
   CommunicatorType& communicator = config.exchange.communicator;
   if (launch.size == 1) {
     if (communicator == CommunicatorType::mpi && config.ranks > 1) {
       throw_user_error("exchange.communicator: \"mpi\" has one process here, but ranks is {}; start mpirun -n {}",
                        config.ranks, config.ranks);
+    }
+    if (config.ranks > kMostThreads) {
+      throw_user_error(
+          "ranks: {} are more than the {} threads that one process may have; start processes, or set "
+          "workers_per_rank",
+          config.ranks, kMostThreads);
     }
     return config;
   }

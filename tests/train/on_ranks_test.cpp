@@ -3,6 +3,7 @@
 #include <atomic>
 #include <catch.hpp>
 
+#include "config/config.h"
 #include "tensor/errors.h"
 #include "tests/support/tiny.h"
 
@@ -32,8 +33,16 @@ TEST_CASE("a launcher's processes are the ranks") {
   CHECK(with_launch(test::tiny_config(), {}) == test::tiny_config());
   CHECK(with_launch(test::tiny_config({"ranks=4"}), launch).ranks == 4);
   CHECK_THROWS_WITH(with_launch(test::tiny_config({"ranks=2"}), launch), Contains("ranks: 2 does not fit the 4"));
+  CHECK_THROWS_WITH(with_launch(test::tiny_config({"ranks=1025"}), {}), Contains("more than the 1024 threads"));
   CHECK_THROWS_WITH(with_launch(test::tiny_config({"exchange.communicator=\"threads\""}), launch),
                     Contains("exchange.communicator: \"threads\" is for one process, but torchrun has started 4"));
+}
+
+TEST_CASE("what a run of 4,096 processes has written can be read again") {
+  Launch launch = launched("torchrun", false);
+  launch.size = 4096;
+  const Config config = with_launch(test::tiny_config(), launch);
+  CHECK(parse_config(resolved_json(config), "config.json") == config);
 }
 
 TEST_CASE("groups are whole, and neither they nor ranks cut the other in two") {
