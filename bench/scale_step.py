@@ -43,7 +43,10 @@ class Sizes:
 
 def plan(dgc, config, *arguments):
     command = [str(word) for word in (dgc, "plan", config, *arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        sys.exit(f"scale: {error}; scripts/build makes the program, and --dgc says where it is")
     if done.returncode != 0:
         sys.exit(f"scale: {' '.join(command)}: {done.stderr.strip()}")
     return done.stdout
