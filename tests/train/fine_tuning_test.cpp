@@ -205,6 +205,25 @@ TEST_CASE("a name that freezes nothing is refused with the nearest one") {
   CHECK_FALSE(fs::exists(folder.path() / "run"));
 }
 
+TEST_CASE("workers of one group that run one after another are one worker with a larger batch") {
+  // Without BatchNorm and dropout, whose statistics and draws are each worker's own.
+  const std::string layers = R"(model.layers=[{"type": "flatten"}, {"type": "linear", "out": 4}])";
+  const std::string optimizer = GENERATE(kSgd, kDgc);
+  const auto test_loss = [&](const std::vector<std::string>& batches) {
+    std::vector<std::string> overrides = {layers, optimizer};
+    overrides.insert(overrides.end(), batches.begin(), batches.end());
+    double loss = 0;
+    on_ranks_of(tiny_config(overrides), [&](Rank& rank, Communicator&) {
+      for (int i = 0; i < 6; ++i) step(rank);
+      loss = rank.evaluate().measures[kTestLoss];
+    });
+    return loss;
+  };
+  std::vector<std::string> micro = {"workers_per_rank=4", "training.batch_per_worker=4"};
+  if (optimizer == kDgc) micro.push_back("exchange.workers_per_group=4");
+  CHECK(test_loss(micro) == Approx(test_loss({"workers_per_rank=1", "training.batch_per_worker=16"})).epsilon(1e-4));
+}
+
 TEST_CASE("a finished run that gets more epochs ends as if it had had them from the start") {
   const auto variant =
       GENERATE(std::vector<std::string>{kDgc, kStep}, std::vector<std::string>{kSgd, "learning_rate.type=constant"});
