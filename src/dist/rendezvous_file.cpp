@@ -3,6 +3,12 @@
 // earlier run do no harm: a rank takes no reply that does not repeat its nonce, and rank 0 counts a rank only when the
 // reply has been removed, which a process of an earlier run never does. When the real rank overwrites an old Hello,
 // rank 0 answers anew.
+//
+// Nobody proves anything here: the files are their owner's alone, and so are the numbers in them. Who may write to the
+// directory can keep the ranks from meeting, but learns nothing, and no rank takes a reply of his.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -43,10 +49,23 @@ std::string reply_path(const Meeting& meeting, uint32_t rank) {
   return fmt::format("{}.{}.reply", meeting.point.path, rank);
 }
 
+void remove_file(const std::string& path) noexcept {
+  std::error_code ignored;
+  fs::remove(path, ignored);
+}
+
+// Makes an empty file that nobody but its owner may read, as a secret may travel in it.
+void make_private(const std::string& path) {
+  const int fd = open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (fd >= 0) close(fd);
+}
+
 // A file gets its name only when it is whole, so nobody ever reads half of one.
 void write_whole(const Meeting& meeting, const std::string& path, std::span<const std::byte> bytes) {
   const std::string partial = fmt::format("{}.{:x}.part", path, meeting.hello.nonce);
-  std::ofstream file(partial, std::ios::binary);
+  remove_file(partial);
+  make_private(partial);
+  std::ofstream file(partial, std::ios::binary | std::ios::in);  // does not make a file
   file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   file.close();
   std::error_code error;
@@ -64,11 +83,6 @@ std::vector<std::byte> read_start(const std::string& path, size_t size) {
   file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
   bytes.resize(static_cast<size_t>(file.gcount()));
   return bytes;
-}
-
-void remove_file(const std::string& path) noexcept {
-  std::error_code ignored;
-  fs::remove(path, ignored);
 }
 
 // A file that is removed with the object.
@@ -133,8 +147,8 @@ void host_over_files(const Meeting& meeting, std::span<const std::byte> blob) {
     for (Guest& guest : guests.all) {
       if (!guest.served) attend(meeting, roster, guest, blob);
     }
-    if (roster.complete()) return;
     if (!roster.failure().empty()) throw ToldByPeer(roster.failure(), false);
+    if (roster.complete()) return;
     if (std::chrono::steady_clock::now() >= meeting.deadline) throw_absent(meeting, roster);
     look_around(meeting, roster);
     patience.pause(meeting.deadline);

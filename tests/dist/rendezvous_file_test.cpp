@@ -1,3 +1,4 @@
+#include <atomic>
 #include <catch.hpp>
 #include <cstring>
 #include <fstream>
@@ -37,6 +38,26 @@ TEST_CASE("files of a run that died are not taken for this one's", "[rendezvous]
   for (Rank& rank : ranks) rank.launch.run.clear();  // the launcher does not tell one run from another
   CHECK(outcomes(ranks) == kFine3);
   CHECK(directory.empty());
+}
+
+TEST_CASE("what ranks write to each other is their owner's alone", "[rendezvous]") {
+  const Directory directory;
+  auto ranks = ranks_at(in_files(directory), 3, kLong);
+  std::atomic<int> open_to_others = 0;
+  for (Rank& rank : ranks) {
+    rank.options.while_waiting = [&](const std::string&) {
+      std::error_code ignored;  // files come and go
+      for (const auto& file : std::filesystem::directory_iterator(directory.path, ignored)) {
+        const std::filesystem::file_status status = std::filesystem::status(file, ignored);
+        constexpr auto kOthers = std::filesystem::perms::group_all | std::filesystem::perms::others_all;
+        const bool open = (status.permissions() & kOthers) != std::filesystem::perms::none;
+        if (std::filesystem::exists(status) && open) ++open_to_others;
+      }
+    };
+  }
+  ranks[1].delay = milliseconds(50);
+  CHECK(outcomes(ranks) == kFine3);
+  CHECK(open_to_others == 0);
 }
 
 TEST_CASE("an unwritable directory is named", "[rendezvous]") {
