@@ -19,14 +19,18 @@ std::string communicators() {
   return all;
 }
 
+std::string meeting(const Launch& launch) {
+  if (launch.mpi) return "MPI connects them";
+  if (!launch.meeting.is_set()) return "nobody to meet";
+  if (launch.meeting.is_file()) return "they meet at " + launch.meeting.url();
+  return fmt::format("they meet at {} {} a secret", launch.meeting.url(), launch.secret.given() ? "with" : "without");
+}
+
 std::string launcher() {
   const Launch launch = read_launch();
   if (launch.launcher == "alone") return "none: one process";
   return fmt::format("{}: rank {} of {}, number {} of {} on this machine; {}", launch.launcher, launch.rank,
-                     launch.size, launch.local_rank, launch.local_size,
-                     launch.mpi                ? "MPI connects them"
-                     : launch.meeting.is_set() ? "they meet at " + launch.meeting.url()
-                                               : "nobody to meet");
+                     launch.size, launch.local_rank, launch.local_size, meeting(launch));
 }
 
 }  // namespace

@@ -81,6 +81,7 @@ void add_train_command(CLI::App& app) {
       "Writes config.json, metrics.jsonl, log.txt, TensorBoard events and checkpoints into the run directory.\n"
       "Ctrl-C, SIGTERM and a closed terminal (SIGHUP) save a checkpoint first (exit code 130); --resume then goes on\n"
       "as if nothing had happened, and with a larger training.epochs beyond the end of a run.\n"
+      "Ranks that torchrun or srun has started on several machines need a secret: DGC_SECRET_FILE (docs/launch.md).\n"
       "Under mpirun, which gives its processes a second at Ctrl-C, SIGUSR1 does so.\n"
       "--max-restarts 3 --launch \"mpirun -n 4\" starts four ranks, and starts them again when one dies.");
   command->callback([options] {

@@ -107,6 +107,7 @@ Launch read_launch(const Environment& get) {
   }
   launch->mpi = mpi_knows_ranks(get, *launch);
   if (launch->size == 1) return *launch;
+  if (const auto file = get("DGC_SECRET_FILE")) launch->secret = read_secret("DGC_SECRET_FILE", *file);
   if (url) {
     launch->meeting = parse_meeting_point(*url);
   } else if (const auto point = master(get)) {

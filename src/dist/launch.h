@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "dist/secret.h"
+
 namespace dgc {
 
 // Where the ranks of a run meet before they can talk: a port of rank 0's machine, or files that all can see.
@@ -28,6 +30,7 @@ struct Launch {
   std::string run;       // name of the run, so that two runs cannot mix; empty where the launcher gives none
   bool mpi = false;      // MPI connects these ranks
   MeetingPoint meeting;  // used when size > 1; may lack host and path where MPI connects the ranks
+  Secret secret;         // of DGC_SECRET_FILE; used where the ranks meet over TCP
 };
 
 // Returns the value of a variable; nothing when the variable is unset or empty.

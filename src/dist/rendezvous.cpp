@@ -31,7 +31,8 @@ Hello hello_of(const Launch& launch, const RendezvousOptions& options, size_t bl
 }
 
 void meet(const Launch& launch, const RendezvousOptions& options, const Hello& hello, std::span<std::byte> blob) {
-  const Meeting meeting{launch.meeting, hello, options, std::chrono::steady_clock::now() + options.timeout};
+  const Meeting meeting{launch.meeting, launch.secret, hello, options,
+                        std::chrono::steady_clock::now() + options.timeout};
   if (launch.meeting.is_file()) {
     launch.rank == 0 ? host_over_files(meeting, blob) : join_over_files(meeting, blob);
   } else {

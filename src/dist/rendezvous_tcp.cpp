@@ -1,14 +1,14 @@
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstring>
 #include <thread>
 #include <vector>
 
 #include "dist/communicator.h"
+#include "dist/handshake.h"
+#include "dist/interfaces.h"
+#include "dist/reception.h"
 #include "dist/rendezvous_ways.h"
 #include "tensor/errors.h"
 
@@ -17,31 +17,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A connection to rank 0, and the bytes that have come over it so far.
-struct Caller {
-  Socket socket;
-  std::array<std::byte, sizeof(Hello)> said{};
-  size_t bytes = 0;
-
-  Hello hello() const {
-    Hello hello;
-    std::memcpy(&hello, said.data(), sizeof(hello));
-    return hello;
-  }
-};
-
-enum class Heard { more, all, nothing };  // nothing: the guest is gone, or is no rank
-
-Heard listen_to(Caller& guest) {
-  const ssize_t got = recv(guest.socket.fd(), guest.said.data() + guest.bytes, guest.said.size() - guest.bytes, 0);
-  if (got < 0) return errno == EAGAIN || errno == EINTR ? Heard::more : Heard::nothing;
-  if (got == 0) return Heard::nothing;
-  guest.bytes += static_cast<size_t>(got);
-  const Hello hello = guest.hello();
-  if (std::memcmp(&hello.magic, &kMeetingMagic, std::min(guest.bytes, sizeof(kMeetingMagic))) != 0) {
-    return Heard::nothing;
-  }
-  return guest.bytes == guest.said.size() ? Heard::all : Heard::more;
+// What travels in one sealed frame.
+template <typename T>
+std::vector<std::byte> bytes_of(const T& value) {
+  const auto bytes = std::as_bytes(std::span(&value, 1));
+  return {bytes.begin(), bytes.end()};
 }
 
 // Throws UserError once the place has been unknown, or refused by the system, for so long that it must be a typing
@@ -53,7 +33,10 @@ class Doubt {
   void note(const Trouble& trouble) {
     const auto now = std::chrono::steady_clock::now();
     if (!trouble.of_place) good_ = now;
-    if (now - good_ < kPatience) return;
+    if (now - good_ >= kPatience) give_up(trouble);
+  }
+
+  [[noreturn]] void give_up(const Trouble& trouble) const {
     throw_user_error("rank {} of {} cannot meet the others at {}, which {} names: {}; correct it on every rank",
                      meeting_.hello.rank, meeting_.hello.size, meeting_.point.url(), meeting_.point.variable,
                      trouble.text);
@@ -65,27 +48,68 @@ class Doubt {
   Deadline good_ = std::chrono::steady_clock::now();  // last time that nothing spoke against the place
 };
 
-// Rank 0 looks up the name of the meeting point only to report an error that would stop the other ranks.
-void require_known(const Meeting& meeting) {
+// The addresses of the meeting point as rank 0 sees them.
+std::vector<std::string> known_addresses(const Meeting& meeting) {
   constexpr milliseconds kPause(200);
   Doubt doubt(meeting);
   const auto look = [&] { meeting.options.while_waiting("rank 0 looks up " + meeting.point.url()); };
-  for (Trouble trouble; !is_known(meeting.point, {meeting.deadline, look}, trouble);) {
-    if (std::chrono::steady_clock::now() >= meeting.deadline) return;
+  while (true) {
+    Trouble trouble;
+    std::vector<std::string> found = look_up(meeting.point, {meeting.deadline, look}, trouble);
+    if (!found.empty()) return found;
+    if (std::chrono::steady_clock::now() >= meeting.deadline) doubt.give_up(trouble);
     doubt.note(trouble);
     look();
     std::this_thread::sleep_for(kPause);
   }
 }
 
-void reply_to(const Caller& guest, Roster& roster, std::span<const std::byte> blob) {
-  const Hello hello = guest.hello();
+// Without a secret the loopback alone is safe from strangers, as far as the machine's own users are no strangers.
+std::vector<std::string> permitted(const Meeting& meeting, std::vector<std::string> addresses) {
+  if (meeting.secret.given() || addresses.empty()) return addresses;
+  const std::string first = addresses.front();
+  std::erase_if(addresses, [](const std::string& address) { return !is_loopback(address); });
+  if (addresses.empty()) {
+    throw_user_error(
+        "rank {} of {} does not meet the others at {} ({}, which {} names): other machines can reach it, and without a "
+        "secret any of them could join; make one with {}, copy FILE to every machine, and set DGC_SECRET_FILE=FILE for "
+        "every rank",
+        meeting.hello.rank, meeting.hello.size, first, meeting.point.url(), meeting.point.variable, kHowToMakeSecret);
+  }
+  return addresses;
+}
+
+std::vector<std::string> listening_addresses(const Meeting& meeting) {
+  const std::string& interface = meeting.options.interface;
+  if (!interface.empty()) return permitted(meeting, addresses_of_interface(interface, own_addresses()));
+  const std::vector<std::string> found = permitted(meeting, known_addresses(meeting));
+  return meeting.secret.given() ? meeting_addresses(meeting.point.host, found, own_addresses()) : found;
+}
+
+std::vector<Socket> listen_for_ranks(const Meeting& meeting) {
+  const std::vector<std::string> where = listening_addresses(meeting);
+  int port = meeting.point.port;
+  std::string problem;
+  std::vector<Socket> listeners = listen_at(where, port, problem);
+  if (listeners.empty()) {
+    throw_user_error("rank 0 cannot listen at {}: {}; choose another port with DGC_RENDEZVOUS or MASTER_PORT",
+                     meeting.point.url(), problem);
+  }
+  return listeners;
+}
+
+void reply_to(Reception::Caller& caller, Roster& roster, std::span<const std::byte> blob) {
+  Hello hello;
+  std::memcpy(&hello, caller.first.data(), sizeof(hello));
   const Reply reply = roster.answer(hello);
-  std::vector<std::byte> bytes(sizeof(reply));
-  std::memcpy(bytes.data(), &reply, sizeof(reply));
-  if (reply.verdict == Verdict::welcome) bytes.insert(bytes.end(), blob.begin(), blob.end());
+  std::vector<std::byte> said = caller.session.seal(bytes_of(reply));
+  caller.session.note_sent();
+  if (reply.verdict == Verdict::welcome) {
+    const std::vector<std::byte> sealed = caller.session.seal(blob);
+    said.insert(said.end(), sealed.begin(), sealed.end());
+  }
   // The buffers of a fresh connection hold the whole reply, so sending does not wait.
-  const bool sent = send_all(guest.socket, bytes, std::chrono::steady_clock::now());
+  const bool sent = send_all(caller.socket, said, std::chrono::steady_clock::now());
   if (sent && is_served(reply)) roster.serve(hello);
 }
 
@@ -93,53 +117,37 @@ void reply_to(const Caller& guest, Roster& roster, std::span<const std::byte> bl
 // 0 says no.
 Trouble converse(const Meeting& meeting, std::span<std::byte> blob, const Wait& wait) {
   Trouble trouble;
-  const Socket socket = connect_to(meeting.point, wait, trouble);
+  const std::vector<std::string> found = look_up(meeting.point, wait, trouble);
+  if (found.empty()) return trouble;
+  const Socket socket = connect_to(permitted(meeting, found), meeting.point.port, wait, trouble);
   if (!socket) return trouble;
+  auto session = introduce(socket, meeting.secret, Purpose::rendezvous, bytes_of(meeting.hello), wait, trouble);
+  if (!session) return trouble;
   Reply reply;
-  const auto answer = std::as_writable_bytes(std::span(&reply, 1));
-  const auto magic = answer.first(sizeof(reply.magic)), rest = answer.subspan(magic.size());
-  if (!send_all(socket, std::as_bytes(std::span(&meeting.hello, 1)), wait) || !receive_all(socket, magic, wait) ||
-      (reply.magic == kMeetingMagic && !receive_all(socket, rest, wait))) {
-    return {"connected, but no answer"};
-  }
-  if (reply.magic != kMeetingMagic || reply.nonce != meeting.hello.nonce) return {"another program answers there"};
+  trouble = receive_sealed(socket, *session, std::as_writable_bytes(std::span(&reply, 1)), wait);
+  if (!trouble.text.empty()) return trouble;
   if (reply.verdict != Verdict::welcome) throw_unwelcome(meeting, reply);
-  return receive_all(socket, blob, wait) ? Trouble{} : Trouble{"the answer broke off"};
+  return receive_sealed(socket, *session, blob, wait);
 }
 
 }  // namespace
 
 void host_over_tcp(const Meeting& meeting, std::span<const std::byte> blob) {
   constexpr int kBetweenLooks = 100;  // milliseconds
-  require_known(meeting);
-  const std::vector<Socket> listeners = listen_at(meeting.point);
-  const size_t most_guests = meeting.hello.size + 64;  // silent strangers must not use up the process's descriptors
+  Reception reception(listen_for_ranks(meeting), meeting.secret,
+                      {Purpose::rendezvous, sizeof(Hello), meeting.hello.size + kMostStrangers});
   Roster roster(meeting.hello);
-  std::vector<Caller> guests;
   std::vector<pollfd> polled;
-  while (!roster.complete()) {
+  while (true) {
     if (!roster.failure().empty()) throw ToldByPeer(roster.failure(), false);
+    if (roster.complete()) return;
     if (std::chrono::steady_clock::now() >= meeting.deadline) throw_absent(meeting, roster);
     look_around(meeting, roster);
     polled.clear();
-    for (const Socket& listener : listeners) polled.push_back({listener.fd(), POLLIN, 0});
-    for (const Caller& guest : guests) polled.push_back({guest.socket.fd(), POLLIN, 0});
-    const int wait = std::min(kBetweenLooks, milliseconds_until(meeting.deadline));
-    if (poll(polled.data(), polled.size(), wait) <= 0) continue;
-
-    for (size_t i = guests.size(); i-- > 0;) {
-      if (polled[listeners.size() + i].revents == 0) continue;
-      const Heard heard = listen_to(guests[i]);
-      if (heard == Heard::all) reply_to(guests[i], roster, blob);
-      if (heard != Heard::more) guests.erase(guests.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-    for (size_t i = 0; i < listeners.size(); ++i) {
-      if (polled[i].revents == 0) continue;
-      if (guests.size() >= most_guests) guests.erase(guests.begin());
-      Caller guest;
-      guest.socket = accept_from(listeners[i]);
-      if (guest.socket) guests.push_back(std::move(guest));
-    }
+    reception.add_to(polled);
+    poll(polled.data(), polled.size(), std::min(kBetweenLooks, milliseconds_until(meeting.deadline)));
+    for (Reception::Caller& caller : reception.receive()) reply_to(caller, roster, blob);
+    roster.note_strangers(reception.strangers());
   }
 }
 

@@ -14,7 +14,8 @@ namespace dgc {
 
 struct Meeting {
   const MeetingPoint& point;
-  Hello hello;  // this rank's
+  const Secret& secret;  // over TCP
+  Hello hello;           // this rank's
   const RendezvousOptions& options;
   Deadline deadline;
 };

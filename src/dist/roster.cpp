@@ -92,8 +92,8 @@ std::string Roster::absent() const {
   for (size_t rank = 0; rank < seats_.size() && ranks.size() < kNamed; ++rank) {
     if (!seats_[rank].served) ranks.push_back(rank);
   }
-  return fmt::format("{} {}{} did not come{}", missing_ == 1 ? "rank" : "ranks", fmt::join(ranks, ", "),
-                     missing_ > kNamed ? ", ..." : "", last_refusal_);
+  return fmt::format("{} {}{} did not come{}{}", missing_ == 1 ? "rank" : "ranks", fmt::join(ranks, ", "),
+                     missing_ > kNamed ? ", ..." : "", last_refusal_, strangers_);
 }
 
 std::string refusal(const Hello& own, const Reply& reply) {

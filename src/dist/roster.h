@@ -49,7 +49,9 @@ class Roster {
   // Another rank's words about its failure; empty: no rank has failed.
   const std::string& failure() const { return failure_; }
 
-  // "ranks 2, 3 did not come", and why the last one was turned away.
+  void note_strangers(const std::string& clause) { strangers_ = clause; }
+
+  // "ranks 2, 3 did not come", why the last one was turned away, and what became of strangers.
   std::string absent() const;
 
  private:
@@ -62,7 +64,7 @@ class Roster {
   };
   std::vector<Seat> seats_;
   size_t missing_;
-  std::string last_refusal_, failure_;
+  std::string last_refusal_, strangers_, failure_;
   std::string heard_;  // becomes failure_ once the rank that told it has its answer
 };
 

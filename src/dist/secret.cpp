@@ -80,10 +80,8 @@ Secret make_secret() {
 Secret read_secret(const std::string& variable, const std::string& path) {
   DGC_CHECK(sodium_init() >= 0, "libsodium starts");
   const auto refuse = [&](const std::string& why) {
-    throw_user_error(
-        "{}={} is no secret: {}; make one with (umask 077; head -c 32 /dev/urandom | base64 > FILE), and give every "
-        "machine a copy",
-        variable, path, why);
+    throw_user_error("{}={} is no secret: {}; make one with {}, and give every machine a copy", variable, path, why,
+                     kHowToMakeSecret);
   };
   const SecretFile file(path);
   if (file.fd < 0) refuse(system_text());

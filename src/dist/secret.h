@@ -27,6 +27,9 @@ class Secret {
   bool given_ = false;
 };
 
+// The shell's words that make a file for read_secret(), for messages.
+inline constexpr const char* kHowToMakeSecret = "(umask 077; head -c 32 /dev/urandom | base64 > FILE)";
+
 // A secret of 32 random bytes.
 Secret make_secret();
 

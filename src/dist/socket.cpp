@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <future>
 #include <memory>
@@ -23,15 +24,14 @@ using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
 std::string error_text(int error) { return std::generic_category().message(error); }
 
-// A null host stands for all addresses of this machine. The result is empty, and `problem` says why, when the name is
-// unknown.
-Addresses resolve(const char* host, int port, int flags, std::string& problem) {
+// The result is empty, and `problem` says why, when the name is unknown.
+Addresses resolve(const std::string& host, int port, int flags, std::string& problem) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = flags | AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  const int error = getaddrinfo(host, std::to_string(port).c_str(), &hints, &found);
+  const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (error != 0) {
     problem = error == EAI_SYSTEM ? error_text(errno) : gai_strerror(error);
     found = nullptr;
@@ -48,7 +48,20 @@ void set_option(const Socket& socket, int level, int option) {
   setsockopt(socket.fd(), level, option, &yes, sizeof(yes));
 }
 
-bool is_loopback(const std::string& host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
+// Numeric, without the port.
+std::string text_of(const sockaddr* address, socklen_t size) {
+  std::array<char, 128> text{};  // an IPv6 address and the name of an interface
+  const int error = getnameinfo(address, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
+  return error == 0 ? text.data() : "an unknown address";
+}
+
+std::vector<std::string> texts_of(const Addresses& found) {
+  std::vector<std::string> texts;
+  for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) {
+    texts.push_back(text_of(one->ai_addr, one->ai_addrlen));
+  }
+  return texts;
+}
 
 constexpr milliseconds kBetweenLooks(100);
 
@@ -63,33 +76,6 @@ bool wait_until_ready(const Socket& socket, short events, const Wait& wait) {
     if (left == 0) return false;
     wait.look();
   }
-}
-
-// getaddrinfo() cannot be interrupted, and may wait long for a name server, so it runs in a thread of its own.
-Addresses find(const MeetingPoint& point, const Wait& wait, Trouble& trouble) {
-  trouble.of_place = true;
-  Addresses numeric = resolve(point.host.c_str(), point.port, AI_NUMERICHOST, trouble.text);
-  if (numeric) return numeric;
-  struct Answer {
-    Addresses addresses{nullptr, freeaddrinfo};
-    std::string problem;
-  };
-  auto promise = std::make_shared<std::promise<Answer>>();
-  auto future = promise->get_future();
-  std::thread([promise, host = point.host, port = point.port] {
-    Answer answer;
-    answer.addresses = resolve(host.c_str(), port, 0, answer.problem);
-    promise->set_value(std::move(answer));
-  }).detach();
-  while (future.wait_for(kBetweenLooks) != std::future_status::ready) {
-    wait.look();
-    if (std::chrono::steady_clock::now() < wait.deadline) continue;
-    trouble.text = "the name server does not answer";
-    return {nullptr, freeaddrinfo};
-  }
-  Answer answer = future.get();
-  trouble.text = answer.problem;
-  return std::move(answer.addresses);
 }
 
 // Whether an error of connect() lies in the address and not in the peer.
@@ -110,6 +96,47 @@ int finish_connect(const Socket& socket, const addrinfo& address, const Wait& wa
   return error;
 }
 
+int port_of(const Socket& socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  if (getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
+  return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
+                                             : reinterpret_cast<sockaddr_in&>(address).sin_port);
+}
+
+// The socket is empty, and errno says why, where this cannot be.
+Socket listener_at(const addrinfo& address) {
+  Socket socket = open_socket(address);
+  if (!socket) return {};
+  set_option(socket, SOL_SOCKET, SO_REUSEADDR);                                      // a run may follow another at once
+  if (address.ai_family == AF_INET6) set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY);  // IPv4 has its own socket
+  const bool listens =
+      bind(socket.fd(), address.ai_addr, address.ai_addrlen) == 0 && listen(socket.fd(), SOMAXCONN) == 0;
+  return listens ? std::move(socket) : Socket();
+}
+
+// `taken`: another program holds the port, and the ranks that use the same address would reach that program.
+std::vector<Socket> listen_once(std::span<const std::string> addresses, int& port, std::string& problem, bool& taken) {
+  std::vector<Socket> listeners;
+  taken = false;
+  problem = "no address";
+  for (const std::string& text : addresses) {
+    const Addresses address = resolve(text, port, AI_NUMERICHOST, problem);
+    if (!address) continue;
+    Socket socket = listener_at(*address);
+    const int error = errno;
+    if (socket) {
+      if (port == 0) port = port_of(socket);
+      listeners.push_back(std::move(socket));
+      continue;
+    }
+    problem = fmt::format("{}: {}", text, error_text(error));
+    taken = error == EADDRINUSE || error == EACCES;
+    if (taken) return {};
+  }
+  return listeners;
+}
+
 }  // namespace
 
 int milliseconds_until(Deadline deadline) {
@@ -122,69 +149,64 @@ Socket::~Socket() {
   if (fd_ >= 0) close(fd_);
 }
 
-std::vector<Socket> listen_at(const MeetingPoint& at) {
-  std::string problem = "no address";
-  const char* host = is_loopback(at.host) ? at.host.c_str() : nullptr;
-  const Addresses addresses = resolve(host, at.port, AI_PASSIVE, problem);
-  std::vector<Socket> listeners;
-  for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
-    Socket socket = open_socket(*address);
-    bool listening = static_cast<bool>(socket);
-    if (listening) {
-      set_option(socket, SOL_SOCKET, SO_REUSEADDR);  // a run may follow another at once
-      if (address->ai_family == AF_INET6) set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY);  // IPv4 has its own socket
-      listening = bind(socket.fd(), address->ai_addr, address->ai_addrlen) == 0 && listen(socket.fd(), SOMAXCONN) == 0;
+std::vector<Socket> listen_at(std::span<const std::string> addresses, int& port, std::string& problem) {
+  constexpr int kAttempts = 20;
+  bool taken = true;
+  for (int attempt = 0; attempt < kAttempts && taken; ++attempt) {
+    int chosen = port;
+    std::vector<Socket> listeners = listen_once(addresses, chosen, problem, taken);
+    if (!listeners.empty()) {
+      port = chosen;
+      return listeners;
     }
-    const int error = errno;
-    if (listening) {
-      listeners.push_back(std::move(socket));
-    } else {
-      problem = error_text(error);
-      if (error == EADDRINUSE || error == EACCES) {  // other ranks would reach the process that holds the port
-        listeners.clear();
-        break;
-      }
-    }
+    if (port != 0) break;  // a port that was free at the first address may be taken at the next one, but not this one
   }
-  if (listeners.empty()) {
-    throw_user_error("rank 0 cannot listen at {}: {}; choose another port with DGC_RENDEZVOUS or MASTER_PORT", at.url(),
-                     problem);
-  }
-  return listeners;
-}
-
-Socket listen_at_free_port(int& port) {
-  int error = 0;
-  for (const int family : {AF_INET6, AF_INET}) {  // IPv6's socket takes IPv4 too, but not every machine has IPv6
-    Socket socket(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    sockaddr_storage address{};
-    address.ss_family = static_cast<sa_family_t>(family);  // the rest, zero: any address, any port
-    socklen_t size = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-    auto* const at = reinterpret_cast<sockaddr*>(&address);
-    const int no = 0;
-    if (family == AF_INET6) setsockopt(socket.fd(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
-    if (socket && bind(socket.fd(), at, size) == 0 && listen(socket.fd(), SOMAXCONN) == 0 &&
-        getsockname(socket.fd(), at, &size) == 0) {
-      port = ntohs(family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(at)->sin6_port
-                                      : reinterpret_cast<sockaddr_in*>(at)->sin_port);
-      return socket;
-    }
-    error = errno;
-  }
-  throw_user_error("cannot listen at any port of this machine: {}", error_text(error));
+  return {};
 }
 
 Socket accept_from(const Socket& listener) {
   return Socket(accept4(listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
-bool is_known(const MeetingPoint& point, const Wait& wait, Trouble& trouble) {
-  return find(point, wait, trouble) != nullptr;
+std::string peer_of(const Socket& socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  if (getpeername(socket.fd(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return "an unknown address";
+  return text_of(reinterpret_cast<sockaddr*>(&address), size);
 }
 
-Socket connect_to(const MeetingPoint& point, const Wait& wait, Trouble& trouble) {
-  const Addresses addresses = find(point, wait, trouble);
-  for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
+// getaddrinfo() cannot be interrupted, and may wait long for a name server, so it runs in a thread of its own.
+std::vector<std::string> look_up(const MeetingPoint& point, const Wait& wait, Trouble& trouble) {
+  trouble.of_place = true;
+  const Addresses numeric = resolve(point.host, point.port, AI_NUMERICHOST, trouble.text);
+  if (numeric) return texts_of(numeric);
+  struct Answer {
+    std::vector<std::string> addresses;
+    std::string problem;
+  };
+  auto promise = std::make_shared<std::promise<Answer>>();
+  auto future = promise->get_future();
+  std::thread([promise, host = point.host, port = point.port] {
+    Answer answer;
+    answer.addresses = texts_of(resolve(host, port, 0, answer.problem));
+    promise->set_value(std::move(answer));
+  }).detach();
+  while (future.wait_for(kBetweenLooks) != std::future_status::ready) {
+    wait.look();
+    if (std::chrono::steady_clock::now() < wait.deadline) continue;
+    trouble.text = "the name server does not answer";
+    return {};
+  }
+  Answer answer = future.get();
+  trouble.text = answer.problem;
+  return std::move(answer.addresses);
+}
+
+Socket connect_to(std::span<const std::string> addresses, int port, const Wait& wait, Trouble& trouble) {
+  trouble.of_place = true;
+  for (const std::string& text : addresses) {
+    const Addresses address = resolve(text, port, AI_NUMERICHOST, trouble.text);
+    if (!address) continue;
     Socket socket = open_socket(*address);
     const int error = socket ? finish_connect(socket, *address, wait) : errno;
     if (error == 0) return socket;

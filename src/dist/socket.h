@@ -54,21 +54,22 @@ class Socket {
   int fd_ = -1;
 };
 
-// Listens on all addresses of this machine, or on the loopback ones alone when `at` names those. It does not look up a
-// host name, which often resolves to another address on its own machine than elsewhere. Throws UserError.
-std::vector<Socket> listen_at(const MeetingPoint& at);
-
-// Listens on all addresses of this machine, at a free port, which it returns in `port`. Throws UserError.
-Socket listen_at_free_port(int& port);
+// Listens at numeric addresses, at one port, or with port 0 at one that is free at all of them, which it returns in
+// `port`. An address of a kind that this machine does not have is left out. The result is empty, and `problem` says
+// why, where nothing is left or another program holds the port.
+std::vector<Socket> listen_at(std::span<const std::string> addresses, int& port, std::string& problem);
 
 // Accepts a waiting connection. The socket is empty when none waits after all.
 Socket accept_from(const Socket& listener);
 
-// Whether the host's name has an address here; `trouble` says why not.
-bool is_known(const MeetingPoint&, const Wait&, Trouble&);
+// The other side's numeric address.
+std::string peer_of(const Socket&);
 
-// Tries all of the host's addresses. The socket is empty when none answers, and `trouble` says why.
-Socket connect_to(const MeetingPoint&, const Wait&, Trouble&);
+// The numeric addresses of the host; empty, and `trouble` says why, when its name is unknown here.
+std::vector<std::string> look_up(const MeetingPoint&, const Wait&, Trouble&);
+
+// Tries all of the numeric addresses. The socket is empty when none answers, and `trouble` says why.
+Socket connect_to(std::span<const std::string> addresses, int port, const Wait&, Trouble&);
 
 // Both return whether all bytes went or came before the deadline.
 bool send_all(const Socket&, std::span<const std::byte>, const Wait&);

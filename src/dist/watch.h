@@ -7,7 +7,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "dist/interfaces.h"
 #include "dist/rendezvous.h"
 
 namespace dgc {
@@ -19,14 +21,16 @@ struct WatchOptions {
   std::chrono::milliseconds timeout = std::chrono::seconds(10);
   std::chrono::milliseconds start_timeout = std::chrono::minutes(5);  // for all ranks to join
   WhileMeeting while_waiting = [](const std::string&) {};             // called until all ranks have met
+  std::vector<std::string> listen_at = kLoopback;                     // rank 0: this machine's numeric addresses
 };
 
 // Notices that another process of the run has died, hangs or is stopped, whatever the communicator does meanwhile: each
 // process has a thread that exchanges heartbeats with rank 0's over TCP, and rank 0 tells all ranks which one failed,
-// and how. Only the first failure is told.
+// and how. Only the first failure is told. Rank 0's place comes with a secret, so whoever shares it shares that too.
 class Watch {
  public:
-  // Copies rank 0's bytes to all ranks, which pass equally many. A rank calls the WhileMeeting while it waits.
+  // Copies rank 0's bytes to all ranks, which pass equally many, and to nobody else: a secret is among them. A rank
+  // calls the WhileMeeting while it waits.
   using ShareFromRank0 = std::function<void(std::span<std::byte>, const WhileMeeting&)>;
 
   // Collective: returns when all ranks have come. Throws UserError when a rank cannot reach rank 0's machine over TCP

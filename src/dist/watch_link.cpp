@@ -1,22 +1,15 @@
 #include "dist/watch_link.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <memory>
-#include <random>
 #include <sstream>
 #include <thread>
 
 #include "dist/fixed_text.h"
+#include "dist/interfaces.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -27,26 +20,6 @@ using std::chrono::milliseconds;
 std::string machine_name() {
   char name[64] = {};
   return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
-}
-
-// Addresses of the interfaces that are up, without the loopback's, which are the same on every machine.
-std::vector<std::string> addresses_of_this_machine() {
-  ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return {};
-  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, freeifaddrs);
-  std::vector<std::string> found;
-  for (const ifaddrs* one = list; one != nullptr; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_UP) == 0 || (one->ifa_flags & IFF_LOOPBACK) != 0) continue;
-    char text[INET6_ADDRSTRLEN] = {};
-    if (one->ifa_addr->sa_family == AF_INET) {
-      inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr, text, sizeof(text));
-    } else if (one->ifa_addr->sa_family == AF_INET6) {
-      const in6_addr& address = reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr;
-      if (!IN6_IS_ADDR_LINKLOCAL(&address)) inet_ntop(AF_INET6, &address, text, sizeof(text));
-    }
-    if (*text != '\0') found.emplace_back(text);
-  }
-  return found;
 }
 
 // On rank 0's own machine the loopback is enough. Elsewhere rank 0's machine is tried by its name and then by its
@@ -66,9 +39,8 @@ void WatchFrame::set_text(const std::string& all) { dgc::set_text(text, all); }
 
 std::string WatchFrame::who() const { return fmt::format("rank {} ({}, pid {})", rank, get_text(text), pid); }
 
-WatchFrame watch_frame_of_this_process(WatchWord word, int rank, int size, uint64_t secret) {
+WatchFrame watch_frame_of_this_process(WatchWord word, int rank, int size) {
   WatchFrame frame;
-  frame.secret = secret;
   frame.word = word;
   frame.rank = static_cast<uint32_t>(rank);
   frame.size = static_cast<uint32_t>(size);
@@ -84,32 +56,33 @@ WatchLink::Heard WatchLink::receive(WatchFrame& frame) {
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Heard::nothing;
     if (got <= 0) return Heard::end;
     bytes_ += static_cast<size_t>(got);
-    if (std::memcmp(part_.data(), &kWatchMagic, std::min(bytes_, sizeof(kWatchMagic))) != 0) return Heard::end;
   }
   bytes_ = 0;
-  std::memcpy(&frame, part_.data(), sizeof(frame));
+  if (!session_->open(part_, std::as_writable_bytes(std::span(&frame, 1)))) return Heard::forgery;
   frame.text[sizeof(frame.text) - 1] = '\0';
   return Heard::frame;
 }
 
 void WatchLink::send(const WatchFrame& frame) {
   if (!socket_ || torn_) return;
+  const std::vector<std::byte> sealed = session_->seal(std::as_bytes(std::span(&frame, 1)));
   ssize_t sent = 0;
   do {
-    sent = ::send(fd(), &frame, sizeof(frame), MSG_NOSIGNAL);
+    sent = ::send(fd(), sealed.data(), sealed.size(), MSG_NOSIGNAL);
   } while (sent < 0 && errno == EINTR);
-  torn_ = sent > 0 && static_cast<size_t>(sent) < sizeof(frame);
+  if (sent > 0) session_->note_sent();
+  torn_ = sent > 0 && static_cast<size_t>(sent) < sealed.size();
 }
 
-WatchPlace watch_place_of_this_machine(int port) {
-  std::random_device random;
+WatchPlace watch_place_of_this_machine(int port, std::span<const std::string> addresses) {
   WatchPlace place;
-  place.secret = (uint64_t{random()} << 32) | random();
+  place.secret = make_secret().bytes();
   place.port = static_cast<uint32_t>(port);
   set_text(place.machine, machine_name());
   std::string all;
-  for (const std::string& address : addresses_of_this_machine()) {
-    if (all.size() + address.size() + 1 < sizeof(place.addresses)) all += address + " ";
+  for (const std::string& address : addresses) {
+    const bool room = all.size() + address.size() + 1 < sizeof(place.addresses);
+    if (room && !is_loopback(address)) all += address + " ";  // the loopback's are the same on every machine
   }
   set_text(place.addresses, all);
   return place;
@@ -122,14 +95,16 @@ WatchLink join_watch(const WatchPlace& place, const WatchFrame& hello, const Wai
     for (const std::string& host : hosts_to_try(place)) {
       const MeetingPoint point{host, static_cast<int>(place.port), ""};
       const Wait until(std::chrono::steady_clock::now() + kPatience, wait.look);
-      Socket socket = connect_to(point, until, trouble);
+      Socket socket = connect_to(look_up(point, until, trouble), point.port, until, trouble);
       if (!socket) continue;
       trouble.text = "it is another program that answers there";
-      if (send_all(socket, std::as_bytes(std::span(&hello, 1)), until) &&
-          receive_all(socket, std::as_writable_bytes(std::span(&welcome, 1)), until) && welcome.magic == kWatchMagic &&
-          welcome.word == WatchWord::welcome && welcome.secret == place.secret) {
-        return WatchLink(std::move(socket));
-      }
+      Trouble ignored;
+      auto session = introduce(socket, Secret(place.secret), Purpose::heartbeat, std::as_bytes(std::span(&hello, 1)),
+                               until, ignored);
+      const auto answer = std::as_writable_bytes(std::span(&welcome, 1));
+      if (!session || !receive_sealed(socket, *session, answer, until).text.empty()) continue;
+      welcome.text[sizeof(welcome.text) - 1] = '\0';
+      if (welcome.word == WatchWord::welcome) return WatchLink(std::move(socket), *session);
     }
     if (std::chrono::steady_clock::now() + kPause >= wait.deadline) break;
     wait.look();

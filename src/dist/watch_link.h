@@ -2,15 +2,16 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 
-#include "dist/socket.h"
+#include "dist/handshake.h"
 
 namespace dgc {
 
-// What the watches of a run (dist/watch.h) send each other: frames of one size, as they lie in memory.
-
-inline constexpr uint64_t kWatchMagic = 0x3148435441574744;  // "DGWATCH1"
+// What the watches of a run (dist/watch.h) send each other: frames of one size, as they lie in memory, and sealed
+// (dist/handshake.h) with a secret that rank 0 makes for this run alone.
 
 enum class WatchWord : uint32_t {
   hello,      // to rank 0: rank, pid and machine of the sender
@@ -23,54 +24,54 @@ enum class WatchWord : uint32_t {
 };
 
 struct WatchFrame {
-  uint64_t magic = kWatchMagic;
-  uint64_t secret = 0;  // the run's secret, in hello and welcome
   WatchWord word = WatchWord::beat;
   uint32_t rank = 0;
   uint32_t size = 0;
   uint32_t pid = 0;
-  char text[480] = {};  // ends with a zero; the machine's name in hello and welcome
+  char text[496] = {};  // ends with a zero; the machine's name in hello and welcome
 
   void set_text(const std::string& all);  // keeps the beginning of a text that is too long
   std::string who() const;                // "rank 2 (node7, pid 77)", of a hello or welcome
 };
 static_assert(sizeof(WatchFrame) == 512);
 
-WatchFrame watch_frame_of_this_process(WatchWord, int rank, int size, uint64_t secret);
+WatchFrame watch_frame_of_this_process(WatchWord, int rank, int size);
 
 // A connection that carries frames. Nothing here waits.
 class WatchLink {
  public:
   WatchLink() = default;
-  explicit WatchLink(Socket socket) : socket_(std::move(socket)) {}
+  WatchLink(Socket socket, const SealedSession& session) : socket_(std::move(socket)), session_(session) {}
 
   explicit operator bool() const { return static_cast<bool>(socket_); }
   int fd() const { return socket_.fd(); }
   const Socket& socket() const { return socket_; }
   void close() { socket_ = Socket(); }
 
-  enum class Heard { nothing, frame, end };  // end: the connection is closed, or carries no frames
+  enum class Heard { nothing, frame, end, forgery };  // forgery: what has come is not the other side's next frame
   Heard receive(WatchFrame&);
   // A frame that the system does not take at once is lost: only a peer that does not read has a full buffer.
   void send(const WatchFrame&);
 
  private:
   Socket socket_;
-  std::array<std::byte, sizeof(WatchFrame)> part_{};
+  std::optional<SealedSession> session_;  // empty while there is no socket
+  std::array<std::byte, sizeof(WatchFrame) + kSealBytes> part_{};
   size_t bytes_ = 0;
   bool torn_ = false;  // half a frame is on its way, so no other can follow
 };
 
 // Where rank 0's watch listens. Plain bytes, to be shared with all ranks.
 struct WatchPlace {
-  uint64_t secret = 0;
+  Secret::Bytes secret{};
   uint32_t port = 0;
   char machine[64] = {};     // name of rank 0's machine
-  char addresses[948] = {};  // numeric, separated by blanks
+  char addresses[924] = {};  // numeric, separated by blanks
 };
 static_assert(sizeof(WatchPlace) == 1024);
 
-WatchPlace watch_place_of_this_machine(int port);
+// With a secret of its own. `addresses`: where it listens.
+WatchPlace watch_place_of_this_machine(int port, std::span<const std::string> addresses);
 
 // Connects to rank 0's watch, sends `hello` and receives `welcome`. Throws UserError after the deadline, but not before
 // it has tried all of rank 0's addresses.

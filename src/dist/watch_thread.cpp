@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "dist/socket.h"
 #include "tensor/errors.h"
@@ -17,7 +18,7 @@ using std::chrono::milliseconds;
 
 Watch::Thread::Thread(const WatchOptions& options)
     : options_(options),
-      own_(watch_frame_of_this_process(WatchWord::hello, options.rank, options.size, 0)),
+      own_(watch_frame_of_this_process(WatchWord::hello, options.rank, options.size)),
       interval_(std::min<milliseconds>(options.timeout / 10, std::chrono::seconds(1))),
       silence_(options.timeout / 10 * 8),
       wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
@@ -35,14 +36,19 @@ Watch::Thread::~Thread() {
 
 WatchPlace Watch::Thread::listen() {
   int port = 0;
-  listener_ = listen_at_free_port(port);
-  const WatchPlace place = watch_place_of_this_machine(port);
-  own_.secret = place.secret;
+  std::string problem;
+  std::vector<Socket> listeners = listen_at(options_.listen_at, port, problem);
+  if (listeners.empty()) {
+    throw_user_error("rank 0 cannot listen for the heartbeats of the others at any port of this machine: {}", problem);
+  }
+  const WatchPlace place = watch_place_of_this_machine(port, options_.listen_at);
+  const size_t most = static_cast<size_t>(options_.size) + kMostStrangers;
+  reception_.emplace(std::move(listeners), Secret(place.secret),
+                     Reception::Rules{Purpose::heartbeat, sizeof(WatchFrame), most});
   return place;
 }
 
 void Watch::Thread::join(const WatchPlace& place, const WhileMeeting& look) {
-  own_.secret = place.secret;
   WatchFrame welcome;
   // Rank 0 listens before it tells the place: if it does not answer within the timeout, it never will.
   const Wait wait(Clock::now() + std::min(options_.start_timeout, options_.timeout),
@@ -69,15 +75,15 @@ void Watch::Thread::wait_for_all(const WhileMeeting& look) {
   while (true) {
     std::unique_lock lock(mutex_);
     if (changed_.wait_for(lock, kBetweenLooks, [&] { return all_here_ || failed_; })) return;
-    const std::string absent = fmt::format("{}", fmt::join(absent_, ", "));
+    const std::string absent = fmt::format("{}", fmt::join(absent_, ", ")), strangers = strangers_;
     lock.unlock();
     if (options_.rank > 0) {
       look(fmt::format("rank {} has met rank 0 and waits for the other ranks", options_.rank));
     } else if (Clock::now() < deadline) {
-      look("rank 0 waits for the heartbeats of ranks " + absent);
+      look(fmt::format("rank 0 waits for the heartbeats of ranks {}{}", absent, strangers));
     } else {
-      throw_user_error("rank 0 waited {:g} s for the heartbeats of all ranks, but those of {} did not come",
-                       seconds(options_.start_timeout), absent);
+      throw_user_error("rank 0 waited {:g} s for the heartbeats of all ranks, but those of {} did not come{}",
+                       seconds(options_.start_timeout), absent, strangers);
     }
   }
 }
@@ -145,7 +151,7 @@ void Watch::Thread::run() {
 
 void Watch::Thread::wait_until(Clock::time_point time) const {
   std::vector<pollfd> polled = {{wake_.fd(), POLLIN, 0}};
-  if (listener_) polled.push_back({listener_.fd(), POLLIN, 0});
+  if (reception_) reception_->add_to(polled);
   for (const Guest& guest : guests_) polled.push_back({guest.link.fd(), POLLIN, 0});
   for (const Peer& peer : peers_) {
     if (peer.link) polled.push_back({peer.link.fd(), POLLIN, 0});
@@ -163,19 +169,37 @@ void Watch::Thread::forgive(Clock::duration stopped) {
 }
 
 void Watch::Thread::receive_guests(Clock::time_point now) {
-  if (!listener_) return;
+  if (!reception_) return;
   std::erase_if(guests_, [&](Guest& guest) { return !hear_out(guest, now); });
-  const size_t most = static_cast<size_t>(options_.size) + 64;  // strangers must not use up all descriptors
-  if (guests_.size() >= most) guests_.erase(guests_.begin());
-  Socket socket = accept_from(listener_);
-  if (socket) guests_.push_back({WatchLink(std::move(socket)), std::nullopt});
+  for (Reception::Caller& caller : reception_->receive()) welcome(std::move(caller));
+  {
+    const std::lock_guard lock(mutex_);
+    strangers_ = reception_->strangers();
+  }
   if (peers_.size() + 1 < static_cast<size_t>(options_.size)) return;
   guests_.clear();
-  listener_ = Socket();
+  reception_.reset();
   WatchFrame complete;
   complete.word = WatchWord::complete;
   tell_all(complete);
   note_complete();
+}
+
+// A rank that is not expected, as another process has come with its number, is hung up on.
+void Watch::Thread::welcome(Reception::Caller caller) {
+  WatchFrame hello;
+  std::memcpy(&hello, caller.first.data(), sizeof(hello));
+  hello.text[sizeof(hello.text) - 1] = '\0';
+  {
+    const std::lock_guard lock(mutex_);
+    const bool expected =
+        hello.word == WatchWord::hello && hello.size == own_.size && absent_.contains(static_cast<int>(hello.rank));
+    if (!expected) return;
+  }
+  guests_.push_back({hello, WatchLink(std::move(caller.socket), caller.session)});
+  WatchFrame welcome = own_;
+  welcome.word = WatchWord::welcome;
+  guests_.back().link.send(welcome);
 }
 
 void Watch::Thread::note_complete() {
@@ -190,18 +214,8 @@ bool Watch::Thread::hear_out(Guest& guest, Clock::time_point now) {
   const WatchLink::Heard heard = guest.link.receive(frame);
   if (heard != WatchLink::Heard::frame) return heard == WatchLink::Heard::nothing;
   const std::lock_guard lock(mutex_);
-  if (!guest.hello) {
-    const bool expected = frame.word == WatchWord::hello && frame.secret == own_.secret && frame.size == own_.size &&
-                          absent_.contains(static_cast<int>(frame.rank));
-    if (!expected) return false;
-    guest.hello = frame;
-    WatchFrame welcome = own_;
-    welcome.word = WatchWord::welcome;
-    guest.link.send(welcome);
-    return true;
-  }
-  const int rank = static_cast<int>(guest.hello->rank);
-  if (absent_.erase(rank) == 1) peers_.push_back({rank, guest.hello->who(), std::move(guest.link), now});
+  const int rank = static_cast<int>(guest.hello.rank);
+  if (absent_.erase(rank) == 1) peers_.push_back({rank, guest.hello.who(), std::move(guest.link), now});
   changed_.notify_all();
   return false;
 }
@@ -226,6 +240,9 @@ void Watch::Thread::receive_from_peers(Clock::time_point now) {
       if (heard == WatchLink::Heard::end) {
         peer.link.close();
         adopt(WatchWord::failure, peer.who + " has died", peer.rank, nullptr);
+      } else if (heard == WatchLink::Heard::forgery) {
+        peer.link.close();
+        adopt(WatchWord::failure, peer.who + ": something else speaks in its connection", peer.rank, nullptr);
       } else if (frame.word == WatchWord::goodbye) {
         peer.link.close();
         note_goodbye(peer);
@@ -289,7 +306,7 @@ void Watch::Thread::part() {
       while (peer.link) {
         const WatchLink::Heard heard = peer.link.receive(frame);
         if (heard == WatchLink::Heard::nothing) break;
-        if (heard == WatchLink::Heard::end || frame.word == WatchWord::goodbye) peer.link.close();
+        if (heard != WatchLink::Heard::frame || frame.word == WatchWord::goodbye) peer.link.close();
       }
     }
   }

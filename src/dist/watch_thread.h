@@ -3,10 +3,12 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 #include <vector>
 
+#include "dist/reception.h"
 #include "dist/watch.h"
 #include "dist/watch_link.h"
 
@@ -43,17 +45,18 @@ class Watch::Thread {
     WatchLink link;  // closed once the rank has left, in whatever way
     Clock::time_point heard;
   };
-  // A connection to rank 0 that is no Peer yet. It becomes one only when it answers the welcome, as a rank may have
-  // given up before.
+  // A rank that rank 0 has welcomed. It becomes a Peer only when it answers the welcome, as it may have given up
+  // before.
   struct Guest {
+    WatchFrame hello;
     WatchLink link;
-    std::optional<WatchFrame> hello;
   };
 
   void run();
   void wait_until(Clock::time_point) const;
   void forgive(Clock::duration stopped);
   void receive_guests(Clock::time_point now);
+  void welcome(Reception::Caller);
   bool hear_out(Guest&, Clock::time_point now);
   void note_complete();
   void note_goodbye(const Peer&);
@@ -69,13 +72,14 @@ class Watch::Thread {
   WatchFrame own_;  // this rank's hello
   std::chrono::milliseconds interval_, silence_;
   Socket wake_;
-  Socket listener_;  // open until all ranks have come
+  std::optional<Reception> reception_;  // open until all ranks have come
   std::vector<Guest> guests_;
   std::vector<Peer> peers_;
 
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
-  std::set<int> absent_;  // ranks that rank 0 waits for
+  std::set<int> absent_;   // ranks that rank 0 waits for
+  std::string strangers_;  // what became of them, for those that wait
   bool all_here_ = false;
   bool stop_ = false;
   std::string own_reason_;  // own failure that is not yet told

@@ -12,7 +12,7 @@ namespace {
 // The error in the words of another rank that failed, or behind this rank's name.
 std::string reason_of(const Launch& launch, const std::exception& error) {
   if (dynamic_cast<const PeerFailed*>(&error) != nullptr) return error.what();
-  const WatchFrame own = watch_frame_of_this_process(WatchWord::hello, launch.rank, launch.size, 0);
+  const WatchFrame own = watch_frame_of_this_process(WatchWord::hello, launch.rank, launch.size);
   return fmt::format("{}: {}", own.who(), complaint(error).text);
 }
 

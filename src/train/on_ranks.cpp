@@ -15,6 +15,7 @@
 
 #include "config/config.h"
 #include "config/enum_names.h"
+#include "dist/interfaces.h"
 #include "dist/open_files.h"
 #include "dist/rendezvous.h"
 #include "dist/watch.h"
@@ -105,6 +106,15 @@ void telling(Watch& watch, const std::function<void()>& work) {
   }
 }
 
+// Where rank 0 listens for the heartbeats of the others. Ranks that meet without a secret meet over the loopback.
+std::vector<std::string> heartbeat_addresses(const Launch& launch) {
+  const bool meet_over_tcp = !has_mpi(launch) && !launch.meeting.is_file();
+  if (launch.local_size == launch.size || (meet_over_tcp && !launch.secret.given())) return kLoopback;
+  std::vector<std::string> addresses;
+  for (const OwnAddress& own : own_addresses()) addresses.push_back(own.address);
+  return addresses;
+}
+
 // Checks for the GPU that NCCL needs before this rank waits for others.
 std::unique_ptr<Backend> make_connected_backend(const Config& config, const Launch& launch) {
   auto backend = make_backend(config, launch);
@@ -139,7 +149,9 @@ void on_this_process(const Config& config, const Launch& launch, Communicator& p
   options.meeting.config = config_hash(config);
   const auto share = [&](std::span<std::byte> place, const WhileMeeting& while_waiting) {
     if (meets) {
-      return share_from_rank0(launch, {options.meeting.config, options.meeting.timeout, while_waiting}, place);
+      RendezvousOptions meeting = options.meeting;
+      meeting.while_waiting = while_waiting;
+      return share_from_rank0(launch, meeting, place);
     }
     std::vector<std::byte> all(place.size() * static_cast<size_t>(peers.size()));
     all_gather_host(peers, *host, place, all);
@@ -152,6 +164,7 @@ void on_this_process(const Config& config, const Launch& launch, Communicator& p
     constexpr int64_t kOthers = 64;  // what a process has open beside connections
     const bool listens = launch.rank == 0 && failure_timeout.count() > 0;
     if (listens) require_open_files(launch.size + kOthers, launch.size);
+    if (launch.rank == 0) watched.listen_at = heartbeat_addresses(launch);
     watch.emplace(watched, share);
   };
   // Only rank 0 declines, because a rank that comes late asks rank 0.

@@ -184,6 +184,7 @@ TEST_CASE("variables that cannot be used are named", "[launch]") {
       {with(kSlurm, {{"SLURM_STEP_NODELIST", "gpu[1-"}}), "SLURM_STEP_NODELIST=gpu[1-"},
       {with(kSlurm, {{"SLURM_STEP_RESV_PORTS", "many"}}), "SLURM_STEP_RESV_PORTS=many"},
       {{{"DGC_RENDEZVOUS", "tcp://a:1"}}, "DGC_RENDEZVOUS is set, but"},
+      {with(kTorchrun, {{"DGC_SECRET_FILE", "/no/such/file"}}), "DGC_SECRET_FILE=/no/such/file is no secret: No such"},
       {with(kTorchrun, {{"DGC_RENDEZVOUS", "a:1"}}), "DGC_RENDEZVOUS=a:1"},
       {with(kTorchrun, {{"DGC_RENDEZVOUS", "tcp://a"}}), "DGC_RENDEZVOUS=tcp://a"},
       {with(kTorchrun, {{"DGC_RENDEZVOUS", "tcp://:1"}}), "DGC_RENDEZVOUS=tcp://:1"},

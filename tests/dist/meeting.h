@@ -11,6 +11,7 @@
 
 #include "dist/communicator.h"
 #include "dist/rendezvous.h"
+#include "dist/socket.h"
 #include "tensor/errors.h"
 #include "tests/dist/free_port.h"
 
@@ -109,7 +110,8 @@ inline std::vector<Rank> ranks_at(const MeetingPoint& point, int size, milliseco
 // Whether a name has an address on this machine; says why not.
 inline bool have_name(const std::string& name) {
   Trouble trouble;
-  if (is_known({.host = name, .port = 1, .path = {}}, std::chrono::steady_clock::now() + kLong, trouble)) return true;
+  const Deadline deadline = std::chrono::steady_clock::now() + kLong;
+  if (!look_up({.host = name, .port = 1, .path = {}}, deadline, trouble).empty()) return true;
   WARN("skipped: this machine cannot look up its name " << name << " (" << trouble.text << ")");
   return false;
 }

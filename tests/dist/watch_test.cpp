@@ -14,6 +14,9 @@
 #include <vector>
 
 #include "dist/communicator.h"
+#include "dist/handshake.h"
+#include "dist/interfaces.h"
+#include "dist/reception.h"
 #include "dist/watch_link.h"
 #include "tensor/errors.h"
 
@@ -235,7 +238,7 @@ TEST_CASE("a run that is stopped and continued as a whole goes on", "[watch]") {
   }
 }
 
-TEST_CASE("strangers are turned away", "[watch]") {
+TEST_CASE("strangers and ranks that are not expected are turned away", "[watch]") {
   Board board;
   std::array<std::string, 4> answers;
   std::optional<std::string> at_rank0 = "not started";
@@ -244,25 +247,66 @@ TEST_CASE("strangers are turned away", "[watch]") {
     board.share(1, bytes);
     WatchPlace place;
     std::memcpy(&place, bytes.data(), sizeof(place));
-    const auto answer_to = [&](const auto& say) {
+    const auto answer_to = [&](int rank, int size, Secret::Bytes secret) -> std::string {
       Trouble trouble;
       const Deadline deadline = std::chrono::steady_clock::now() + kStart;
-      const Socket socket = connect_to({"127.0.0.1", static_cast<int>(place.port), ""}, deadline, trouble);
-      send_all(socket, std::as_bytes(std::span(say)), deadline);
-      std::array<std::byte, 1> byte{};
-      return receive_all(socket, byte, deadline) ? "an answer" : "hung up on";
+      const Socket socket = connect_to(kLoopback, static_cast<int>(place.port), deadline, trouble);
+      const WatchFrame hello = watch_frame_of_this_process(WatchWord::hello, rank, size);
+      auto session =
+          introduce(socket, Secret(secret), Purpose::heartbeat, std::as_bytes(std::span(&hello, 1)), deadline, trouble);
+      WatchFrame answer;
+      if (!session) return trouble.text;
+      trouble = receive_sealed(socket, *session, std::as_writable_bytes(std::span(&answer, 1)), deadline);
+      return trouble.text.empty() ? "an answer" : trouble.text.substr(0, 11);
     };
-    const auto hello = [&](int rank, int size, uint64_t secret) {
-      return std::array{watch_frame_of_this_process(WatchWord::hello, rank, size, secret)};
-    };
-    answers = {answer_to(std::string_view("GET / HTTP/1.1\r\n\r\n")), answer_to(hello(1, 2, place.secret + 1)),
-               answer_to(hello(1, 3, place.secret)), answer_to(hello(0, 2, place.secret))};
+    Secret::Bytes wrong = place.secret;
+    wrong[31] ^= std::byte{1};
+    answers = {answer_to(1, 2, wrong), answer_to(1, 3, place.secret), answer_to(0, 2, place.secret),
+               answer_to(-1, 2, place.secret)};
   };
   const Watch rank1(options_of(1, 2), strangers);
   rank0.join();
   CHECK_FALSE(at_rank0);
-  CHECK(answers == std::array<std::string, 4>{"hung up on", "hung up on", "hung up on", "hung up on"});
+  for (const std::string& answer : answers) CHECK(answer == "it hangs up");
   CHECK_FALSE(rank1.failure());
+}
+
+TEST_CASE("who takes over a rank's connection is noticed", "[watch]") {
+  const WatchFrame beat;
+  const auto bytes = std::as_bytes(std::span(&beat, 1));
+  const int forged = GENERATE(0, 1, 2);
+  CAPTURE(forged);
+  Board board;
+  std::string said = "nothing";
+  std::jthread rank0([&] {
+    try {
+      const auto watch = watch_of(board, options_of(0, 2));
+      if (wait_until([&] { return watch->failure().has_value(); })) said = *watch->failure();
+    } catch (const PeerFailed& error) {  // noticed while it still meets the others
+      said = error.what();
+    }
+  });
+  WatchPlace place;
+  board.share(1, std::as_writable_bytes(std::span(&place, 1)));
+  Trouble trouble;
+  const Deadline deadline = std::chrono::steady_clock::now() + kStart;
+  const Socket socket = connect_to(kLoopback, static_cast<int>(place.port), deadline, trouble);
+  const WatchFrame hello = watch_frame_of_this_process(WatchWord::hello, 1, 2);
+  auto session = introduce(socket, Secret(place.secret), Purpose::heartbeat, std::as_bytes(std::span(&hello, 1)),
+                           deadline, trouble);
+  REQUIRE(session);
+  WatchFrame welcome;
+  REQUIRE(receive_sealed(socket, *session, std::as_writable_bytes(std::span(&welcome, 1)), deadline).text.empty());
+  const std::vector<std::byte> first = session->seal(bytes);
+  session->note_sent();
+  REQUIRE(send_all(socket, first, deadline));
+  std::vector<std::byte> next = session->seal(bytes);
+  if (forged == 0) next.back() ^= std::byte{1};                        // changed on its way
+  if (forged == 1) next = first;                                       // repeated
+  if (forged == 2) session->note_sent(), next = session->seal(bytes);  // one before it was left out
+  REQUIRE(send_all(socket, next, deadline));
+  rank0.join();
+  CHECK(said == process(1, getpid()) + ": something else speaks in its connection");
 }
 
 TEST_CASE("a rank that never joins is named", "[watch]") {
@@ -288,8 +332,9 @@ TEST_CASE("a rank that cannot reach rank 0 says what to do", "[watch]") {
   options.start_timeout = milliseconds(300);
   const auto nowhere = [](std::span<std::byte> bytes, const WhileMeeting&) {
     int port = 0;
-    listen_at_free_port(port);  // and closed again
-    const WatchPlace place = watch_place_of_this_machine(port);
+    std::string problem;
+    listen_at(kLoopback, port, problem);  // and closed again
+    const WatchPlace place = watch_place_of_this_machine(port, kLoopback);
     std::memcpy(bytes.data(), &place, sizeof(place));
   };
   CHECK_THROWS_AS(Watch(options, nowhere), UserError);
@@ -333,16 +378,20 @@ TEST_CASE("a rank that ends while all wait for the last one is named by those th
 
 TEST_CASE("rank 0 that leaves before all have come is named", "[watch]") {
   int port = 0;
-  const Socket listener = listen_at_free_port(port);
-  const WatchPlace place = watch_place_of_this_machine(port);
+  std::string problem;
+  std::vector<Socket> listeners = listen_at(kLoopback, port, problem);
+  const WatchPlace place = watch_place_of_this_machine(port, kLoopback);
   const Deadline deadline = std::chrono::steady_clock::now() + kStart;
-  Socket guest;
   std::jthread rank0([&] {
-    std::array said{watch_frame_of_this_process(WatchWord::welcome, 0, 3, place.secret), WatchFrame()};
+    Reception reception(std::move(listeners), Secret(place.secret), {Purpose::heartbeat, sizeof(WatchFrame), 8});
+    std::vector<Reception::Caller> callers;
+    if (!wait_until([&] { return !(callers = reception.receive()).empty(); })) return;
+    std::array said{watch_frame_of_this_process(WatchWord::welcome, 0, 3), WatchFrame()};
     said[1].word = WatchWord::goodbye;
-    if (wait_until([&] { return static_cast<bool>(guest = accept_from(listener)); })) {
-      send_all(guest, std::as_bytes(std::span(said)), deadline);
-    }
+    WatchLink link(std::move(callers[0].socket), callers[0].session);
+    for (const WatchFrame& frame : said) link.send(frame);
+    WatchFrame answer;
+    wait_until([&] { return link.receive(answer) == WatchLink::Heard::end; });
   });
   WatchOptions options = options_of(1, 3);
   options.while_waiting = [&](const std::string& whom) {

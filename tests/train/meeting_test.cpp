@@ -101,9 +101,7 @@ std::string met(const Launch& launch) {
 bool answers(int port) {
   for (int i = 0; i < 60'000; ++i) {
     Trouble trouble;
-    if (connect_to({.host = "127.0.0.1", .port = port, .path = {}}, std::chrono::steady_clock::now() + 1min, trouble)) {
-      return true;
-    }
+    if (connect_to(kLoopback, port, std::chrono::steady_clock::now() + 1min, trouble)) return true;
     std::this_thread::sleep_for(1ms);
   }
   return false;

@@ -34,22 +34,20 @@ Socket::~Socket() {
   if (fd_ >= 0) close(fd_);
 }
 
-std::vector<Socket> listen_at(const MeetingPoint&) {
+std::vector<Socket> listen_at(std::span<const std::string>, int& port, std::string&) {
+  if (port == 0) port = 1;
   std::vector<Socket> listeners;
   listeners.push_back(listener());
   return listeners;
 }
 
-Socket listen_at_free_port(int& port) {
-  port = 1;
-  return listener();
-}
-
 Socket accept_from(const Socket&) { return next_stranger(); }
 
-bool is_known(const MeetingPoint&, const Wait&, Trouble&) { return true; }
+std::string peer_of(const Socket&) { return "192.0.2.1"; }
 
-Socket connect_to(const MeetingPoint&, const Wait&, Trouble& trouble) {
+std::vector<std::string> look_up(const MeetingPoint&, const Wait&, Trouble&) { return {"192.0.2.1"}; }
+
+Socket connect_to(std::span<const std::string>, int, const Wait&, Trouble& trouble) {
   Socket socket = next_stranger();
   if (!socket) trouble = {"nobody is there"};
   return socket;
