@@ -1,4 +1,6 @@
 // Loads, stores, atomics and fences.
+#include "tests/ptx/interpreter/access.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -108,15 +110,7 @@ Execute decode_load_or_store(Decoder& d) {
   for (size_t n = 0; n < elements.size(); ++n) {
     i.elements[n] = loads ? d.write(elements[n], wide ? 64 : bits) : d.read(elements[n], wide ? 64 : bits);
   }
-  return for_type(MemoryTypes{}, d.type(), [&](auto t) -> Execute {
-    using T = Bits<decltype(t)>;
-    if (wide) return loads ? &load<T, true> : &store<T, true>;
-    if constexpr (sizeof(T) == 8) {
-      return nullptr;
-    } else {
-      return loads ? &load<T, false> : &store<T, false>;
-    }
-  });
+  return loads ? load_of(d.type(), wide) : store_of(d.type(), wide);
 }
 
 // cooperative_groups counts the blocks that have come to a barrier for the whole grid in the grid's workspace.
@@ -154,22 +148,22 @@ Execute atomic(F) {
 }
 
 template <typename T>
-Execute atomic_of(const Decoder& d) {
-  if (d.has("exch")) return atomic<T>([](T, T value, T) { return value; });
-  if (d.has("add")) {
+Execute atomic_of_type(std::string_view what) {
+  if (what == "exch") return atomic<T>([](T, T value, T) { return value; });
+  if (what == "add") {
     return atomic<T>([](T old, T value, T) {
       using Unsigned = std::make_unsigned_t<T>;
       return static_cast<T>(static_cast<Unsigned>(old) + static_cast<Unsigned>(value));
     });
   }
-  if (d.has("min")) return atomic<T>([](T old, T value, T) { return old < value ? old : value; });
-  if (d.has("max")) return atomic<T>([](T old, T value, T) { return old < value ? value : old; });
-  if (d.has("cas")) return atomic<T>([](T old, T expected, T value) { return old == expected ? value : old; });
-  if (d.has("and")) return atomic<T>([](T old, T value, T) { return static_cast<T>(old & value); });
-  if (d.has("or")) return atomic<T>([](T old, T value, T) { return static_cast<T>(old | value); });
-  if (d.has("xor")) return atomic<T>([](T old, T value, T) { return static_cast<T>(old ^ value); });
-  if (d.has("inc")) return atomic<T>([](T old, T most, T) { return old >= most ? T{0} : static_cast<T>(old + 1); });
-  if (d.has("dec")) {
+  if (what == "min") return atomic<T>([](T old, T value, T) { return old < value ? old : value; });
+  if (what == "max") return atomic<T>([](T old, T value, T) { return old < value ? value : old; });
+  if (what == "cas") return atomic<T>([](T old, T expected, T value) { return old == expected ? value : old; });
+  if (what == "and") return atomic<T>([](T old, T value, T) { return static_cast<T>(old & value); });
+  if (what == "or") return atomic<T>([](T old, T value, T) { return static_cast<T>(old | value); });
+  if (what == "xor") return atomic<T>([](T old, T value, T) { return static_cast<T>(old ^ value); });
+  if (what == "inc") return atomic<T>([](T old, T most, T) { return old >= most ? T{0} : static_cast<T>(old + 1); });
+  if (what == "dec") {
     return atomic<T>([](T old, T most, T) { return old == 0 || old > most ? most : static_cast<T>(old - 1); });
   }
   return nullptr;
@@ -187,8 +181,10 @@ Execute decode_atomic(Decoder& d) {
   d.take_address(d.operand(address));
   i.from[0] = d.read(d.operand(address + 1), bits);
   if (d.has("cas")) i.from[1] = d.read(d.operand(address + 2), bits);
-  return for_type(Types<uint32_t, int32_t, uint64_t, int64_t>{}, d.type(),
-                  [&](auto t) { return atomic_of<decltype(t)>(d); });
+  for (const std::string_view part : d.statement().opcode) {
+    if (const Execute execute = atomic_of(part, d.type()); execute != nullptr) return execute;
+  }
+  return nullptr;
 }
 
 void fence(Warp& warp, const Instruction&, Lanes lanes) {
@@ -196,6 +192,35 @@ void fence(Warp& warp, const Instruction&, Lanes lanes) {
 }
 
 }  // namespace
+
+Execute load_of(Type type, bool wide_registers) {
+  return for_type(MemoryTypes{}, type, [&](auto t) -> Execute {
+    using T = Bits<decltype(t)>;
+    if (wide_registers) return &load<T, true>;
+    if constexpr (sizeof(T) == 8) {
+      return nullptr;
+    } else {
+      return &load<T, false>;
+    }
+  });
+}
+
+Execute store_of(Type type, bool wide_registers) {
+  return for_type(MemoryTypes{}, type, [&](auto t) -> Execute {
+    using T = Bits<decltype(t)>;
+    if (wide_registers) return &store<T, true>;
+    if constexpr (sizeof(T) == 8) {
+      return nullptr;
+    } else {
+      return &store<T, false>;
+    }
+  });
+}
+
+Execute atomic_of(std::string_view what, Type type) {
+  return for_type(Types<uint32_t, int32_t, uint64_t, int64_t>{}, type,
+                  [&](auto t) { return atomic_of_type<decltype(t)>(what); });
+}
 
 Execute decode_memory(Decoder& d) {
   if (d.is("ld") || d.is("st")) return decode_load_or_store(d);

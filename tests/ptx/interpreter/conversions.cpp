@@ -12,20 +12,6 @@ using AllIntegers = Types<uint8_t, int8_t, uint16_t, int16_t, uint32_t, int32_t,
 
 bool is_integer(Type t) { return t >= Type::b8 && t <= Type::s64; }
 
-// Numbers beyond an integer's range become its bounds; NaN becomes 0, or where either has 64 bits the highest one.
-template <typename To, typename From>
-To to_integer(Rounding rounding, From value) {
-  if (value != value) {
-    constexpr bool kLong = sizeof(To) == 8 || sizeof(From) == 8;
-    return kLong ? static_cast<To>(uint64_t{1} << (8 * sizeof(To) - 1)) : To{0};
-  }
-  const From whole = integral(rounding, value);
-  const From above = std::ldexp(From{1}, std::numeric_limits<To>::digits);  // the first number past the range
-  if (whole >= above) return std::numeric_limits<To>::max();
-  if (whole < static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
-  return static_cast<To>(whole);
-}
-
 template <typename To, typename From>
 To clamped(From value) {
   if (std::cmp_less(value, std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();

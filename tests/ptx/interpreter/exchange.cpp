@@ -1,4 +1,6 @@
 // What lanes of a warp do together. The warp has brought all lanes here that an instruction's mask names.
+#include "tests/ptx/interpreter/exchange.h"
+
 #include <fmt/format.h>
 
 #include <array>
@@ -74,10 +76,10 @@ Execute decode_shuffle(Decoder& d) {
   }
   for (size_t n = 0; n < 3; ++n) i.from[n] = d.read(d.operand(n + 1), 32);
   i.members = d.read(d.operand(4), 32);
-  if (d.has("up")) return shuffle<Direction::up>;
-  if (d.has("down")) return shuffle<Direction::down>;
-  if (d.has("bfly")) return shuffle<Direction::bfly>;
-  return d.has("idx") ? shuffle<Direction::idx> : nullptr;
+  for (const std::string_view part : d.statement().opcode) {
+    if (const Execute execute = shuffle_of(part); execute != nullptr) return execute;
+  }
+  return nullptr;
 }
 
 enum class Vote { ballot, any, all, uni };
@@ -179,6 +181,13 @@ void active_lanes(Warp& warp, const Instruction& i, Lanes lanes) {
 }
 
 }  // namespace
+
+Execute shuffle_of(std::string_view direction) {
+  if (direction == "up") return shuffle<Direction::up>;
+  if (direction == "down") return shuffle<Direction::down>;
+  if (direction == "bfly") return shuffle<Direction::bfly>;
+  return direction == "idx" ? shuffle<Direction::idx> : nullptr;
+}
 
 Execute decode_exchange(Decoder& d) {
   Instruction& i = d.instruction();

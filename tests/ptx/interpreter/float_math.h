@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "tests/ptx/interpreter/kernel.h"
@@ -27,6 +28,19 @@ inline float flushed(float value) { return std::fabs(value) < 0x1p-126f ? std::c
 template <typename T>
 T saturated(T value) {
   return value > T{0} ? (value < T{1} ? value : T{1}) : T{0};
+}
+
+// NaN loses to a number, and -0 is less than +0.
+template <typename T>
+T lesser(T a, T b) {
+  if (a != a) return canonical(b);
+  if (b != b) return a;
+  if (a == b) return std::signbit(a) ? a : b;
+  return a < b ? a : b;
+}
+template <typename T>
+T greater(T a, T b) {
+  return -lesser(-a, -b);
 }
 
 // With the processor's rounding mode set for the time of the call.
@@ -60,6 +74,20 @@ T integral(Rounding rounding, T value) {
       break;
   }
   return std::ceil(value);
+}
+
+// Numbers beyond an integer's range become its bounds; NaN becomes 0, or where either has 64 bits the highest one.
+template <typename To, typename From>
+To to_integer(Rounding rounding, From value) {
+  if (value != value) {
+    constexpr bool kLong = sizeof(To) == 8 || sizeof(From) == 8;
+    return kLong ? static_cast<To>(uint64_t{1} << (8 * sizeof(To) - 1)) : To{0};
+  }
+  const From whole = integral(rounding, value);
+  const From above = std::ldexp(From{1}, std::numeric_limits<To>::digits);  // the first number past the range
+  if (whole >= above) return std::numeric_limits<To>::max();
+  if (whole < static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
+  return static_cast<To>(whole);
 }
 
 float widened(Half value);

@@ -19,19 +19,6 @@ T flushed_if(bool flush, T value) {
   }
 }
 
-// NaN loses to a number, and -0 is less than +0.
-template <typename T>
-T lesser(T a, T b) {
-  if (a != a) return canonical(b);
-  if (b != b) return a;
-  if (a == b) return std::signbit(a) ? a : b;
-  return a < b ? a : b;
-}
-template <typename T>
-T greater(T a, T b) {
-  return -lesser(-a, -b);
-}
-
 // Where F(a...) is the operation rounded to nearest and G(rounding, a...) the one in any mode.
 template <typename T, typename... A, typename F, typename G>
 Execute rounded_or_plain(const Instruction& i, F f, G) {

@@ -3,13 +3,13 @@
 #include <cstdlib>
 #include <fstream>
 #include <mutex>
-#include <set>
 #include <string>
 #include <utility>
 
 #include "paths.h"
 #include "tests/ptx/interpreter/error.h"
 #include "tests/ptx/interpreter/launch.h"
+#include "tests/ptx/interpreter/launched.h"
 #include "tests/ptx/interpreter/library.h"
 #include "tests/ptx/interpreter/names.h"
 
@@ -27,23 +27,6 @@ RaceCheck race_check_of(const std::string& name) {
   if (name == "letter") return RaceCheck::by_the_letter;
   throw_ptx_error("DGC_PTX_RACES is '{}': it must be gpu or letter", name);
 }
-
-// Appends the name of each entry that is launched to a file, to which other tests may append at the same time.
-class LaunchedEntries {
- public:
-  explicit LaunchedEntries(std::string file) : file_(std::move(file)) {}
-
-  void note(const std::string& entry) {
-    if (file_.empty()) return;
-    const std::scoped_lock lock(mutex_);
-    if (names_.insert(entry).second) std::ofstream(file_, std::ios::app) << entry + "\n";
-  }
-
- private:
-  std::string file_;
-  std::set<std::string> names_;
-  std::mutex mutex_;
-};
 
 // Appends a line to a file, to which other tests may append at the same time.
 class CountsFile {
@@ -84,7 +67,7 @@ class PtxRunner final : public emulation::KernelRunner {
 
  private:
   mutable Library library_;  // parses what it is asked for
-  mutable LaunchedEntries launched_{variable("DGC_PTX_LAUNCHED", "")};
+  mutable LaunchedEntries launched_;
   RaceCheck races_;
   TellCounts tell_;
 };
