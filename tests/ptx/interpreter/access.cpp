@@ -20,6 +20,14 @@ void check_written(const Warp& warp, const Instruction& i, unsigned lane, uint64
   }
 }
 
+// Of a load, all its elements, or where it may ask for too many one of them.
+void check_one_written(const Warp& warp, const Instruction& i, unsigned lane, uint64_t address, size_t bytes) {
+  if (!i.asks_for_more) return check_written(warp, i, lane, address, i.count * bytes);
+  const uint8_t* const written = warp.block->written.data() + address;
+  if (std::find(written, written + i.count * bytes, 1) == written + i.count * bytes)
+    check_written(warp, i, lane, address, bytes);
+}
+
 void mark_written(Block& block, uint64_t address, size_t bytes) {
   std::memset(block.written.data() + address, 1, bytes);
 }
@@ -34,7 +42,7 @@ void load(Warp& warp, const Instruction& i, Lanes lanes) {
   for_lanes(lanes, [&](unsigned lane) {
     const Location from = locate(warp, i, lane, bytes);
     counted.lane(from, bytes);
-    if (from.space == Space::shared) check_written(warp, i, lane, from.address, bytes);
+    if (from.space == Space::shared) check_one_written(warp, i, lane, from.address, sizeof(T));
     if (races != nullptr) races->load(warp, i, lane, from, bytes);
     for (unsigned n = 0; n < i.count; ++n) {
       T value;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,10 @@
 
 // A kernel that is ready to run: every instruction knows the function that executes it and where its operands lie.
 namespace dgc::ptx {
+
+namespace sass {
+struct Operands;
+}
 
 struct Warp;
 struct Instruction;
@@ -24,7 +29,19 @@ inline constexpr Slot kNoSlot = ~Slot{0};
 using Execute = void (*)(Warp&, const Instruction&, Lanes);
 
 // What happens beside or instead of Execute.
-enum class Flow : uint8_t { next, branch, exit, trap, barrier, lanes_together };
+enum class Flow : uint8_t {
+  next,
+  branch,
+  exit,
+  trap,
+  barrier,
+  lanes_together,
+  // Of SASS alone:
+  uniform,          // executes for the registers of the warp, of which each lane's cell holds the same
+  branch_if_apart,  // where not all members are here
+  branch_if_all,    // where the guard is true for all that are here
+  jump              // to the address that each lane holds in its base
+};
 
 enum class Rounding : uint8_t { nearest, zero, down, up };
 
@@ -43,7 +60,8 @@ struct Instruction {
   uint32_t target = 0;  // of a branch
   Slot to = kNoSlot, to_predicate = kNoSlot;
   std::array<Slot, 4> from{kNoSlot, kNoSlot, kNoSlot, kNoSlot};
-  Slot members = kNoSlot;  // of lanes_together: the mask of the lanes that are waited for
+  Slot members = kNoSlot;      // the mask of the lanes that are waited for
+  bool spares_absent = false;  // those of them that have returned are not
 
   Rounding rounding = Rounding::nearest;
   bool flush = false, saturate = false, negate = false;
@@ -52,12 +70,23 @@ struct Instruction {
   Order order;
   Slot base = kNoSlot;  // of an address
   bool wide_base = true;
+  Slot base_high = kNoSlot;  // its upper half, where two registers of 32 bits hold it
   uint64_t offset = 0;
-  uint8_t count = 1;  // of the elements of a vector
+  uint8_t count = 1;           // of the elements of a vector
+  bool asks_for_more = false;  // of which ptxas may have added some, to join loads, that the program does not use
   std::array<Slot, 4> elements{kNoSlot, kNoSlot, kNoSlot, kNoSlot};
+
+  const sass::Operands* operands = nullptr;  // of SASS, which has more of them
 
   unsigned line = 0;
   std::string_view text;
+};
+
+// A word that a launch puts into its constant bank: one of the arguments, or what it says of the launch.
+struct LaunchWord {
+  enum class Kind : uint8_t { argument, threads, blocks, workspace_low, workspace_high };
+  Kind kind = Kind::argument;
+  uint32_t offset = 0;  // of an argument, in bytes
 };
 
 struct Kernel {
@@ -66,6 +95,14 @@ struct Kernel {
   uint32_t register_bytes = 0;                         // of a warp
   std::vector<std::pair<Slot, uint64_t>> constants32;  // what the slots of literals hold
   std::vector<std::pair<Slot, uint64_t>> constants64;
+
+  // PTX leaves it to the machine where lanes that have parted meet again; SASS says it. And PTX has no registers of the
+  // warp: what one group of lanes has put into such a register, it reads before its next branch or wait, so up to there
+  // no other group may go on.
+  bool lanes_meet_where_told = false;
+  std::vector<std::pair<Slot, LaunchWord>> launch_words;
+  std::vector<uint32_t> by_address;   // of a jump's address / 16: the index in code
+  std::shared_ptr<const void> owned;  // what instructions point to
 };
 
 // Throws PtxError, which names the line, where an instruction is not known.

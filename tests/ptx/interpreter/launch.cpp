@@ -104,7 +104,8 @@ class Runner {
       warp.first_thread = static_cast<unsigned>(n) * kWarpSize;
       const unsigned threads = std::min(kWarpSize, how_.block - warp.first_thread);
       warp.alive = ~Lanes{0} >> (kWarpSize - threads);
-      warp.groups.assign(1, {0, warp.alive, Group::State::runs, 0});
+      warp.groups.assign(1, {0, warp.alive, Group::State::runs});
+      warp.keeps_current = false;
       warp.priority = block_priority << 10 | grid_.random.below(1 << 10);
       warp.local.assign(size_t{kWarpSize} * program.local_bytes, std::byte{0xff});
       if (warp.registers == nullptr) make_registers(warp);
@@ -119,6 +120,26 @@ class Runner {
       std::fill_n(warp.lanes<uint32_t>(slot), kWarpSize, static_cast<uint32_t>(bits));
     }
     for (const auto& [slot, bits] : kernel.constants64) std::fill_n(warp.lanes<uint64_t>(slot), kWarpSize, bits);
+    for (const auto& [slot, word] : kernel.launch_words)
+      std::fill_n(warp.lanes<uint32_t>(slot), kWarpSize, value_of(word));
+  }
+
+  uint32_t value_of(const LaunchWord& word) const {
+    switch (word.kind) {
+      case LaunchWord::Kind::threads:
+        return grid_.threads;
+      case LaunchWord::Kind::blocks:
+        return grid_.blocks;
+      case LaunchWord::Kind::workspace_low:
+        return static_cast<uint32_t>(grid_.workspace);
+      case LaunchWord::Kind::workspace_high:
+        return static_cast<uint32_t>(grid_.workspace >> 32);
+      case LaunchWord::Kind::argument:
+        break;
+    }
+    uint32_t value = 0;
+    std::memcpy(&value, grid_.args + word.offset, sizeof(value));
+    return value;
   }
 
   Warp& next_warp() {

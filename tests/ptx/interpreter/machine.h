@@ -28,7 +28,6 @@ struct Group {
   uint32_t at = 0;  // index of the next instruction
   Lanes lanes = 0;
   State state = State::runs;
-  Lanes members = 0;  // while it waits for lanes: which ones
 };
 
 struct Warp {
@@ -37,6 +36,7 @@ struct Warp {
   Lanes alive = 0;
   std::vector<Group> groups;
   size_t current = 0;           // of groups: which one runs
+  bool keeps_current = false;   // whether it goes on before any other does
   std::vector<size_t> running;  // of groups: scratch of the choice
   int64_t priority = 0;         // in the schedule
   std::unique_ptr<std::byte[]> registers;

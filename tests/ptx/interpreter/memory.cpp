@@ -26,6 +26,7 @@ Location locate(Warp& warp, const Instruction& i, unsigned lane, size_t bytes) {
   uint64_t address = i.offset;
   if (i.base != kNoSlot)
     address += i.wide_base ? warp.lanes<uint64_t>(i.base)[lane] : warp.lanes<uint32_t>(i.base)[lane];
+  if (i.base_high != kNoSlot) address += uint64_t{warp.lanes<uint32_t>(i.base_high)[lane]} << 32;
   Space space = i.space == Space::constant ? Space::global : i.space;
   if (space == Space::generic) {
     space = space_of(address);

@@ -68,10 +68,19 @@ void arrive(Warp& warp, Group& group) {
   if (block.waiting == block.grid->threads) let_block_go_on(block);
 }
 
+unsigned first_lane(Lanes lanes) { return static_cast<unsigned>(std::countr_zero(lanes)); }
+
+// The lanes for which a lane waits at an instruction.
+Lanes members_of(Warp& warp, const Instruction& i, unsigned lane) {
+  const Lanes members = warp.lanes<uint32_t>(i.members)[lane];
+  return i.spares_absent ? members & warp.alive : members;
+}
+
 // The lanes that must be at a group's instruction before it is executed. At a barrier these are all that have not
 // returned.
-Lanes needed(const Warp& warp, const Group& group) {
-  return instruction_of(warp, group).flow == Flow::barrier ? warp.alive : group.members;
+Lanes needed(Warp& warp, const Group& group) {
+  const Instruction& i = instruction_of(warp, group);
+  return i.flow == Flow::barrier ? warp.alive : members_of(warp, i, first_lane(group.lanes));
 }
 
 // Executes an instruction for which lanes wait, where all have come. False where there is none.
@@ -87,7 +96,7 @@ bool meet(Warp& warp) {
     for (const Group& g : warp.groups) there |= is_part(g) ? g.lanes : 0;
     if (there != wanted) continue;
     std::erase_if(warp.groups, is_part);
-    warp.groups.push_back({at, wanted, State::runs, 0});
+    warp.groups.push_back({at, wanted, State::runs});
     Group& group = warp.groups.back();
     const Instruction& i = instruction_of(warp, group);
     if (i.flow == Flow::barrier) {
@@ -118,7 +127,7 @@ bool choose_group(Warp& warp, bool rearmost) {
   Grid& grid = *warp.block->grid;
   while (meet(warp)) {
   }
-  if (warp.groups.size() > 1) merge_groups(warp, grid.lanes_stay_together);
+  if (warp.groups.size() > 1 && !grid.kernel->lanes_meet_where_told) merge_groups(warp, grid.lanes_stay_together);
   std::vector<size_t>& running = warp.running;
   running.clear();
   for (size_t n = 0; n < warp.groups.size(); ++n) {
@@ -140,10 +149,9 @@ void branch(Warp& warp, Group& group, const Instruction& i, Lanes taken) {
   }
   ++group.at;
   if (taken == 0) return;
-  if (i.aligned)
-    fail(warp, i, static_cast<unsigned>(std::countr_zero(taken)), "lanes part at a branch that is called uniform");
+  if (i.aligned) fail(warp, i, first_lane(taken), "lanes part at a branch that is called uniform");
   group.lanes &= ~taken;
-  warp.groups.push_back({i.target, taken, State::runs, 0});  // from here on `group` may be elsewhere
+  warp.groups.push_back({i.target, taken, State::runs});  // from here on `group` may be elsewhere
 }
 
 void exit_lanes(Warp& warp, Lanes leaving) {
@@ -162,18 +170,45 @@ void split_off(Warp& warp, const Group& part) {
   warp.groups.push_back(part);
 }
 
+// Once others of the current group have been split off: those that the guard keeps from the instruction go on.
+void leave_behind(Warp& warp) {
+  if (warp.groups[warp.current].lanes != 0) {
+    ++warp.groups[warp.current].at;
+  } else {
+    warp.groups.erase(warp.groups.begin() + static_cast<std::ptrdiff_t>(warp.current));
+  }
+}
+
+// Each lane goes on at the address that it holds.
+void jump(Warp& warp, const Instruction& i, Lanes lanes) {
+  constexpr uint64_t kInstructionBytes = 16;
+  const std::vector<uint32_t>& by_address = warp.block->grid->kernel->by_address;
+  const uint32_t *low = warp.lanes<uint32_t>(i.base), *high = warp.lanes<uint32_t>(i.base_high);
+  while (lanes != 0) {
+    const unsigned first = first_lane(lanes);
+    const uint64_t address = uint64_t{high[first]} << 32 | low[first];
+    if (address % kInstructionBytes != 0 || address / kInstructionBytes >= by_address.size()) {
+      fail(warp, i, first, fmt::format("a jump to {:#x}, where no instruction is,", address));
+    }
+    Lanes same = 0;
+    for_lanes(lanes,
+              [&](unsigned lane) { same |= Lanes{low[lane] == low[first] && high[lane] == high[first]} << lane; });
+    split_off(warp, {by_address[address / kInstructionBytes], same, State::runs});
+    lanes &= ~same;
+  }
+  leave_behind(warp);
+}
+
 // The lanes of the current group come to an instruction that waits for others. True where none needs to wait.
 bool come_together(Warp& warp, const Instruction& i, Lanes lanes) {
   const Group before = warp.groups[warp.current];
-  const uint32_t* const members = warp.lanes<uint32_t>(i.members);
-  const auto lane_of = [](Lanes some) { return static_cast<unsigned>(std::countr_zero(some)); };
-  const Lanes first = members[lane_of(lanes)];
+  const Lanes first = members_of(warp, i, first_lane(lanes));
   Lanes differing = 0;
   for_lanes(lanes, [&](unsigned lane) {
-    if ((members[lane] >> lane & 1) == 0) fail(warp, i, lane, "a lane is not in its own mask");
-    differing |= members[lane] ^ first;
-    if ((members[lane] & ~warp.alive) != 0)
-      fail(warp, i, lane, "the mask names lanes that are not there, or have returned");
+    const Lanes members = members_of(warp, i, lane);
+    if ((members >> lane & 1) == 0) fail(warp, i, lane, "a lane is not in its own mask");
+    differing |= members ^ first;
+    if ((members & ~warp.alive) != 0) fail(warp, i, lane, "the mask names lanes that are not there, or have returned");
   });
   if (differing == 0 && lanes == first && lanes == before.lanes) {
     i.execute(warp, i, lanes);
@@ -182,17 +217,13 @@ bool come_together(Warp& warp, const Instruction& i, Lanes lanes) {
   }
   Lanes rest = lanes;
   while (rest != 0) {
-    const Lanes mask = members[lane_of(rest)];
+    const Lanes mask = members_of(warp, i, first_lane(rest));
     Lanes same = 0;
-    for_lanes(rest, [&](unsigned lane) { same |= Lanes{members[lane] == mask} << lane; });
-    split_off(warp, {before.at, same, State::waits_for_lanes, mask});
+    for_lanes(rest, [&](unsigned lane) { same |= Lanes{members_of(warp, i, lane) == mask} << lane; });
+    split_off(warp, {before.at, same, State::waits_for_lanes});
     rest &= ~same;
   }
-  if (warp.groups[warp.current].lanes != 0) {
-    ++warp.groups[warp.current].at;  // those that the guard keeps from it
-  } else {
-    warp.groups.erase(warp.groups.begin() + static_cast<std::ptrdiff_t>(warp.current));
-  }
+  leave_behind(warp);
   return false;
 }
 
@@ -200,9 +231,10 @@ bool come_together(Warp& warp, const Instruction& i, Lanes lanes) {
 bool changes_group(Warp& warp, const Instruction& last, bool rearmost) {
   if (warp.groups.size() == 1) return false;
   if (!rearmost) return last.flow == Flow::branch || warp.block->grid->random.below(8) == 0;
-  const uint32_t at = warp.groups[warp.current].at;
+  // A group at the same instruction becomes one with the current one, but where they meet where they are told alone.
+  const uint32_t at = warp.groups[warp.current].at + (warp.block->grid->kernel->lanes_meet_where_told ? 0 : 1);
   return std::ranges::any_of(warp.groups, [&](const Group& g) {
-    return &g != &warp.groups[warp.current] && g.state == State::runs && g.at <= at;
+    return &g != &warp.groups[warp.current] && g.state == State::runs && g.at < at;
   });
 }
 
@@ -218,7 +250,7 @@ void run(Warp& warp, unsigned instructions) {
   Grid& grid = *warp.block->grid;
   const bool rearmost =
       grid.lanes_stay_together && (warp.groups.size() == 1 || grid.counts != nullptr || grid.random.below(4) != 0);
-  if (!choose_group(warp, rearmost)) return;
+  if (!warp.keeps_current && !choose_group(warp, rearmost)) return;
   const Instruction* const code = grid.kernel->code.data();
   while (instructions-- > 0) {
     Group& group = warp.groups[warp.current];
@@ -239,7 +271,7 @@ void run(Warp& warp, unsigned instructions) {
         stays = false;
         break;
       case Flow::trap:
-        if (lanes != 0) fail(warp, i, static_cast<unsigned>(std::countr_zero(lanes)), "the kernel has trapped");
+        if (lanes != 0) fail(warp, i, first_lane(lanes), "the kernel has trapped");
         ++group.at;
         break;
       case Flow::lanes_together:
@@ -251,13 +283,32 @@ void run(Warp& warp, unsigned instructions) {
         break;
       case Flow::barrier:
         if (i.aligned && lanes != warp.alive) {
+          if (grid.kernel->lanes_meet_where_told)
+            fail(warp, i, first_lane(group.lanes), "lanes come to a barrier without the rest of their warp");
           group.state = State::waits_for_lanes;
         } else {
           arrive(warp, group);
         }
         stays = false;
         break;
+      case Flow::uniform:
+        if (lanes != 0) i.execute(warp, i, ~Lanes{0});
+        ++group.at;
+        break;
+      case Flow::branch_if_apart:
+        group.at = group.lanes == members_of(warp, i, first_lane(group.lanes)) ? group.at + 1 : i.target;
+        break;
+      case Flow::branch_if_all:
+        group.at = lanes == group.lanes ? i.target : group.at + 1;
+        break;
+      case Flow::jump:
+        jump(warp, i, lanes);
+        stays = false;
+        break;
     }
+    warp.keeps_current =
+        grid.kernel->lanes_meet_where_told && (i.flow == Flow::next || i.flow == Flow::uniform) && stays;
+    if (warp.keeps_current) continue;
     if ((!stays || changes_group(warp, i, rearmost)) && !choose_group(warp, rearmost)) return;
   }
 }
