@@ -6,6 +6,12 @@
 
 namespace dgc {
 
+// What a program adds that runs the kernels in one more way (tests/ptx/sass).
+inline std::vector<BackendFactory>& added_backends() {
+  static std::vector<BackendFactory> added;
+  return added;
+}
+
 // Our kernels without a GPU: their bodies, and where nvcc was there the PTX that it makes of them. Each is an
 // EmulatedBackend.
 inline std::vector<BackendFactory> emulated_backends() {
@@ -16,6 +22,7 @@ inline std::vector<BackendFactory> emulated_backends() {
                      return std::make_unique<EmulatedBackend>(1, make_cpu_device(), ptx::runner());
                    }});
   }
+  all.insert(all.end(), added_backends().begin(), added_backends().end());
   return all;
 }
 
