@@ -263,13 +263,13 @@ TEST_CASE("a modelled step counts each product once forward and twice backward")
 
 TEST_CASE("the modelled steps of the paper's models stay what they are") {
   // docs/results.md has these numbers. What changes one of them by more than a twentieth changes that table too.
-  const auto [file, launches, megabytes, milliseconds] = GENERATE(table<std::string, int64_t, double, double>(
-      {{"resnet50_imagenet", 2237, 200'950, 186.0},
-       {"alexnet_imagenet", 353, 23'002, 30.25},
-       {"resnet110_cifar10_dgc", 4637, 9'652, 9.311},
-       {"ptb_lstm1500", 133, 10'505, 7.104},
-       {"an4_lstm800", 557, 18'489, 246.4},
-       {"librispeech_deepspeech", 709, 120'202, 1447.5}}));
+  const auto [file, launches, megabytes, milliseconds] =
+      GENERATE(table<std::string, int64_t, double, double>({{"resnet50_imagenet", 2237, 200'950, 186.0},
+                                                            {"alexnet_imagenet", 353, 23'002, 30.25},
+                                                            {"resnet110_cifar10_dgc", 4637, 9'652, 9.311},
+                                                            {"ptb_lstm1500", 133, 10'505, 7.104},
+                                                            {"an4_lstm800", 557, 18'489, 246.4},
+                                                            {"librispeech_deepspeech", 709, 120'202, 1447.5}}));
   CAPTURE(file);
   const Config config = load_config(DGC_SOURCE_DIR "/configs/paper/" + file + ".json");
   const ModelledPart step = model_step(config, device_model("h200")).total;
