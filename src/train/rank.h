@@ -61,9 +61,8 @@ class Rank {
   void adapt_learning_rate(const EvalMetrics&);
   // Compares an evaluation with the best one so far, by the loss that a plateau schedule would go by.
   void compare_with_best(const EvalMetrics&);
-  bool at_best() const {
-    return best_.step == step_;
-  }  // whether the newest evaluation compared was the best, and is of now
+  // Whether the best evaluation is one of this step.
+  bool at_best() const { return best_.step == step_; }
   // Whether so many evaluations have passed without a better one that the run ends (training.stop_after).
   bool stalled() const { return config_.training.stop_after && best_.since >= *config_.training.stop_after; }
   const BestEvaluation& best() const { return best_; }
