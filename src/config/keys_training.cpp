@@ -75,6 +75,12 @@ void add_exchange_keys(Keys& keys) {
       .at_least(0)
       .at_most(86400)
       .free_on_resume();
+  exchange
+      .add("interface", &ExchangeOptions::interface,
+           "With several processes: the network interface, or its address, at which rank 0 listens for the others; "
+           "empty: the address that they are given, and for heartbeats all of the machine's (docs/launch.md). NCCL and "
+           "MPI have settings of their own")
+      .free_on_resume();
   const auto wire = dgc.section("wire", &DgcOptions::wire);
   wire.add("values", &WireFormat::values,
            "Compressed values in a message; `int8`: with a scale for each tensor. What rounding takes away is kept for "

@@ -107,11 +107,13 @@ void telling(Watch& watch, const std::function<void()>& work) {
 }
 
 // Where rank 0 listens for the heartbeats of the others. Ranks that meet without a secret meet over the loopback.
-std::vector<std::string> heartbeat_addresses(const Launch& launch) {
+std::vector<std::string> heartbeat_addresses(const Config& config, const Launch& launch) {
+  const std::vector<OwnAddress> all = own_addresses();
+  if (!config.exchange.interface.empty()) return addresses_of_interface(config.exchange.interface, all);
   const bool meet_over_tcp = !has_mpi(launch) && !launch.meeting.is_file();
   if (launch.local_size == launch.size || (meet_over_tcp && !launch.secret.given())) return kLoopback;
   std::vector<std::string> addresses;
-  for (const OwnAddress& own : own_addresses()) addresses.push_back(own.address);
+  for (const OwnAddress& own : all) addresses.push_back(own.address);
   return addresses;
 }
 
@@ -147,6 +149,7 @@ void on_this_process(const Config& config, const Launch& launch, Communicator& p
   const bool meets = peers.size() == 1;  // MPI's ranks have already met, and stop together
   NcclOptions options;
   options.meeting.config = config_hash(config);
+  options.meeting.interface = config.exchange.interface;
   const auto share = [&](std::span<std::byte> place, const WhileMeeting& while_waiting) {
     if (meets) {
       RendezvousOptions meeting = options.meeting;
@@ -164,7 +167,7 @@ void on_this_process(const Config& config, const Launch& launch, Communicator& p
     constexpr int64_t kOthers = 64;  // what a process has open beside connections
     const bool listens = launch.rank == 0 && failure_timeout.count() > 0;
     if (listens) require_open_files(launch.size + kOthers, launch.size);
-    if (launch.rank == 0) watched.listen_at = heartbeat_addresses(launch);
+    if (launch.rank == 0) watched.listen_at = heartbeat_addresses(config, launch);
     watch.emplace(watched, share);
   };
   // Only rank 0 declines, because a rank that comes late asks rank 0.
