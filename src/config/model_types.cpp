@@ -6,6 +6,7 @@
 #include "config/layer_types.h"
 #include "config/table.h"
 #include "json/nearest.h"
+#include "layers/cross_entropy.h"
 
 namespace dgc {
 
@@ -172,6 +173,11 @@ Network make_speech_network(const ModelOptions& o, const Shape& sample) {
   return make_deep_speech(speech, sample[0]);
 }
 
+Network smoothed(Network network, const ModelOptions& o) {
+  network.set_loss("loss", std::make_unique<CrossEntropy>(o.label_smoothing));
+  return network;
+}
+
 // The names of all parameters, and whatever stands before a dot in them; each once.
 std::vector<std::string> freezable_names(const Network& network) {
   std::vector<std::string> names;
@@ -208,11 +214,11 @@ const std::vector<ModelType>& model_types() {
   using Options = ModelOptions;
   static const std::vector<ModelType> all = {
       {"resnet", DataKind::images, resnet_keys, complete_resnet, [](const Options& o) { return o.resnet.classes; },
-       [](const Options& o, const Shape& image) { return make_resnet(o.resnet, image); }},
+       [](const Options& o, const Shape& image) { return smoothed(make_resnet(o.resnet, image), o); }},
       {"alexnet", DataKind::images, alexnet_keys, complete_nothing, [](const Options& o) { return o.alexnet.classes; },
-       [](const Options& o, const Shape& image) { return make_alexnet(o.alexnet, image); }},
+       [](const Options& o, const Shape& image) { return smoothed(make_alexnet(o.alexnet, image), o); }},
       {"layers", DataKind::images, layer_list_keys, complete_nothing, nullptr,
-       [](const Options& o, const Shape& image) { return make_layer_list(o.layers, image); }},
+       [](const Options& o, const Shape& image) { return smoothed(make_layer_list(o.layers, image), o); }},
       {"lstm_lm", DataKind::text, lstm_keys, complete_lstm, nullptr,
        [](const Options& o, const Shape& sample) { return make_lstm_lm(o.lstm, sample[0]); }},
       {"deep_speech", DataKind::speech, speech_keys, complete_speech, nullptr, make_speech_network}};
@@ -240,6 +246,11 @@ void add_model_keys(Keys& keys) {
            "in them (`layer1`). Statistics of a frozen BatchNorm go on moving, as in PyTorch with "
            "`requires_grad=False`")
       .matches(".+");
+  model.only(names_of(model_types(), [](const ModelType& type) { return type.reads == DataKind::images; }))
+      .add("label_smoothing", &ModelOptions::label_smoothing,
+           "Share of each label that is spread evenly over all classes in training; evaluations have none")
+      .at_least(0)
+      .less_than(1);
   for (const ModelType& type : model_types()) type.add_keys(model.only({type.name}));
 }
 

@@ -55,6 +55,7 @@ struct ModelOptions {
   std::string type = "resnet";
   std::string init_from;            // a safetensors file whose weights a run starts from; empty: random ones
   std::vector<std::string> freeze;  // parameters that training leaves alone, as Network::freeze() takes them
+  double label_smoothing = 0;       // of models of images: CrossEntropyArgs::smoothing in training
   ResNetOptions resnet;             // once loaded, nothing is left automatic
   AlexNetOptions alexnet;
   std::vector<LayerOptions> layers;

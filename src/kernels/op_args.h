@@ -93,9 +93,12 @@ struct FlattenArgs {
 // Softmax and cross entropy of logits [rows, classes] with i32 labels [rows]; dlogits [rows, classes].
 struct CrossEntropyArgs {
   int64_t rows = 0, classes = 0;
-  float gradient_scale = 1;  // dlogits = gradient_scale * loss_scale * (softmax - one_hot); 1 / rows for the mean
+  float gradient_scale = 1;  // dlogits = gradient_scale * loss_scale * (softmax - target); 1 / rows for the mean
   const StepControl* control = nullptr;  // holds the loss scale; null: 1
   const double* before = nullptr;        // device memory [3]: what the statistics start from; null: 0
+  // target = (1 - smoothing) * one_hot + smoothing / classes, from 0 to below 1 (Szegedy et al., "Rethinking the
+  // Inception architecture for computer vision", 2015, section 7)
+  float smoothing = 0;
 };
 
 // y[r] = table[tokens[r]] with tokens i32 [rows], table [vocabulary, width], y [rows, width].

@@ -9,9 +9,12 @@ Shape CrossEntropy::logits_shape(const Shape& x) const {
 
 void CrossEntropy::run(const LossArgs& l) const {
   DGC_CHECK(l.labels.numel() == l.x.shape[0] && l.labels.dtype == DType::i32, "a label for each row");
-  l.backend.softmax_cross_entropy(
-      {.rows = l.x.shape[0], .classes = l.x.shape[1], .gradient_scale = l.gradient_scale, .control = l.control}, l.x,
-      l.labels, l.dx, l.stats);
+  l.backend.softmax_cross_entropy({.rows = l.x.shape[0],
+                                   .classes = l.x.shape[1],
+                                   .gradient_scale = l.gradient_scale,
+                                   .control = l.control,
+                                   .smoothing = l.dx ? static_cast<float>(smoothing_) : 0},
+                                  l.x, l.labels, l.dx, l.stats);
 }
 
 void CrossEntropy::logits(Backend& backend, ConstView x, std::span<const ConstView>, View logits) const {

@@ -69,6 +69,36 @@ TEST_CASE("cross entropy matches its formula in double", "[kernels]") {
   CHECK(worst_error(result.gradient, gradient) < 1e-6);
 }
 
+TEST_CASE("label smoothing matches its formula in double", "[kernels]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const int64_t rows = 5, classes = GENERATE(2, 10, 1000);
+  const double smoothing = GENERATE(0.1, 0.9);
+  CAPTURE(backend->name(), classes, smoothing);
+  const auto logits = random_floats(rows * classes, 1, -4, 4);
+  const std::vector<int32_t> labels = {0, 1, 1, 0, 1};
+  double loss = 0;
+  std::vector<double> gradient;
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* const x = logits.data() + r * classes;
+    double sum = 0;
+    for (int64_t c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(x[c]));
+    for (int64_t c = 0; c < classes; ++c) {
+      const double target =
+          smoothing / static_cast<double>(classes) + (c == labels[static_cast<size_t>(r)] ? 1 - smoothing : 0);
+      loss -= target * (static_cast<double>(x[c]) - std::log(sum));
+      gradient.push_back((std::exp(static_cast<double>(x[c])) / sum - target) * 0.25);
+    }
+  }
+  const OnDevice x(*backend, logits), dx(*backend, logits);
+  const ValuesOnDevice<double> stats(*backend, {7, 7, 7});
+  const ValuesOnDevice<int32_t> label(*backend, labels);
+  backend->softmax_cross_entropy(
+      {.rows = rows, .classes = classes, .gradient_scale = 0.25f, .smoothing = static_cast<float>(smoothing)}, x,
+      {label.data(), {rows}, DType::i32}, dx, stats.data());
+  CHECK(stats.host()[0] == Approx(loss).epsilon(1e-6));
+  CHECK(worst_error(dx.host(), gradient) < 1e-6);
+}
+
 TEST_CASE("cross entropy in 16 bits has fp32 statistics and a rounded gradient", "[kernels]") {
   const auto backend = GENERATE(from_range(half_backends())).make();
   const DType type = GENERATE(DType::f16, DType::bf16);

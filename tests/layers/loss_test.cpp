@@ -133,6 +133,26 @@ TEST_CASE("the decoder is a linear layer and cross entropy", "[layers]") {
   CHECK(run.run(decoder, false).stats[0] == Approx(stats.host()[0]).epsilon(1e-6));
 }
 
+TEST_CASE("labels are smoothed where there are gradients, and not where a network is measured", "[layers]") {
+  const auto backend = make_cpu_backend(1);
+  const OnDevice x(*backend, {1, 2, 3, 0, 0, 5}), dx(*backend, zeros(6));
+  const ValuesOnDevice<int32_t> label(*backend, {2, 0});
+  const ValuesOnDevice<double> stats(*backend, {7, 7, 7});
+  const auto loss = [&](const CrossEntropy& measured, View gradient) {
+    measured.run({.backend = *backend,
+                  .x = {x.view().data, {2, 3}},
+                  .labels = {label.data(), {2}, DType::i32},
+                  .params = {},
+                  .scratch = {},
+                  .stats = stats.data(),
+                  .dx = gradient});
+    return stats.host()[0];
+  };
+  const View gradient{dx.view().data, {2, 3}};
+  CHECK(loss(CrossEntropy(0.3), {}) == loss(CrossEntropy(), {}));
+  CHECK(loss(CrossEntropy(0.3), gradient) != loss(CrossEntropy(), gradient));
+}
+
 TEST_CASE("logits of a large vocabulary exist for some rows at a time", "[layers]") {
   const auto bytes = [](int64_t classes, int64_t rows) {
     return Decoder({.in = 8, .classes = classes}).scratch_bytes({rows, 8}, DType::f32);

@@ -78,16 +78,37 @@ DGC_MULTIVERSION void scaled_exp(const float* x, int64_t n, float top, float sca
   for (int64_t c = 0; c < n; ++c) y[c] = exp_of_negative(x[c] - top) * scale;
 }
 
-// loss = log(sum exp(x)) - x[label]. The largest x is subtracted from every exponent, so that none overflows.
-RowResult row(const float* x, int64_t classes, int32_t label, float gradient_scale, float* dx) {
+DGC_MULTIVERSION void subtract_evenly(float* y, int64_t n, float value) {
+  for (int64_t c = 0; c < n; ++c) y[c] -= value;
+}
+
+double sum_of_logits(const float* x, int64_t n) {
+  double sum = 0;
+  for (int64_t c = 0; c < n; ++c) sum += x[c];
+  return sum;
+}
+
+// What every class but the label gets of the target, and the label besides.
+struct SmoothTarget {
+  float even = 0, label = 1;
+};
+
+// loss = log(sum exp(x)) - sum target x. The largest x is subtracted from every exponent, so that none overflows.
+RowResult row(const float* x, int64_t classes, int32_t label, const SmoothTarget& target, float gradient_scale,
+              float* dx) {
   const float own = x[label];
   const Rank ranks = rank(x, classes, own);
   const double sum = sum_exp(x, classes, ranks.top);
+  double wanted = own;
+  if (target.even > 0) {  // before dx is written, which may be x
+    wanted = static_cast<double>(target.label) * own + static_cast<double>(target.even) * sum_of_logits(x, classes);
+  }
   if (dx != nullptr) {
     scaled_exp(x, classes, ranks.top, static_cast<float>(gradient_scale / sum), dx);
-    dx[label] -= gradient_scale;
+    dx[label] -= gradient_scale * target.label;
+    if (target.even > 0) subtract_evenly(dx, classes, gradient_scale * target.even);
   }
-  return {.loss = std::log(sum) - (static_cast<double>(own) - ranks.top), .before = classes - ranks.below - 1};
+  return {.loss = std::log(sum) - (wanted - ranks.top), .before = classes - ranks.below - 1};
 }
 
 }  // namespace
@@ -98,6 +119,7 @@ void CpuBackend::softmax_cross_entropy(const CrossEntropyArgs& args, ConstView l
   const int32_t* const label = labels.i32();
   float* const dx = dlogits ? dlogits.f32() : nullptr;
   const float scale = args.control == nullptr ? args.gradient_scale : args.gradient_scale * args.control->loss_scale;
+  const SmoothTarget target{args.smoothing / static_cast<float>(args.classes), 1 - args.smoothing};
   for (int64_t r = 0; r < args.rows; ++r) {
     DGC_CHECK(label[r] >= 0 && label[r] < args.classes, fmt::format("label {} of {} classes", label[r], args.classes));
   }
@@ -105,7 +127,7 @@ void CpuBackend::softmax_cross_entropy(const CrossEntropyArgs& args, ConstView l
   for_chunks(args.rows, 8, [&](int64_t first, int64_t rows) {
     for (int64_t r = first; r < first + rows; ++r) {
       const int64_t at = r * args.classes;
-      results[r] = row(x + at, args.classes, label[r], scale, dx == nullptr ? nullptr : dx + at);
+      results[r] = row(x + at, args.classes, label[r], target, scale, dx == nullptr ? nullptr : dx + at);
     }
   });
 

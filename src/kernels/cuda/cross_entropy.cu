@@ -17,7 +17,7 @@ struct CrossEntropy {
   static constexpr int kNeverFirst = 1 << 30;
   struct Args {
     int64_t rows, classes;
-    float gradient_scale;
+    float gradient_scale, smoothing;
     const StepControl* control;  // may be null
     const T* logits;
     const int32_t* labels;
@@ -32,6 +32,7 @@ struct CrossEntropy {
     float tops[kBlock];
     int counts[2][kBlock];
     double sums[kBlock];
+    double logits[kBlock];
     bool is_last;
   };
 
@@ -57,10 +58,12 @@ struct CrossEntropy {
 
     float top = -INFINITY;
     int before = 0;
+    double total = 0;
     for (int64_t c = me; c < a.classes; c += kBlock) {
       const float value = to_float(x[c]);
       top = value > top ? value : top;
       before += c != label && !(value < own);
+      total += static_cast<double>(value);
     }
     s.tops[me] = top;
     s.counts[0][me] = before;
@@ -73,10 +76,19 @@ struct CrossEntropy {
     double sum = 0;
     for (int64_t c = me; c < a.classes; c += kBlock) sum += static_cast<double>(expf(to_float(x[c]) - top));
     s.sums[me] = sum;
-    fold([&](int i, int j) { s.sums[i] += s.sums[j]; });
+    s.logits[me] = total;
+    fold([&](int i, int j) {
+      s.sums[i] += s.sums[j];
+      s.logits[i] += s.logits[j];
+    });
     sum = s.sums[0];
+    const float even_share = a.smoothing / static_cast<float>(a.classes), label_share = 1 - a.smoothing;
     if (me == 0) {
-      a.losses[row] = log(sum) - (static_cast<double>(own) - static_cast<double>(top));
+      // Without smoothing a logit that is not finite costs the label nothing.
+      const double wanted = a.smoothing > 0 ? static_cast<double>(label_share) * static_cast<double>(own) +
+                                                  static_cast<double>(even_share) * s.logits[0]
+                                            : static_cast<double>(own);
+      a.losses[row] = log(sum) - (wanted - static_cast<double>(top));
       a.ranked[row] = exists ? s.counts[0][0] : kNeverFirst;
     }
 
@@ -85,7 +97,8 @@ struct CrossEntropy {
     const float scale = exists ? static_cast<float>(static_cast<double>(one) / sum) : NAN;
     for (int64_t c = me; c < a.classes; c += kBlock) {
       const float share = expf(to_float(x[c]) - top) * scale;
-      a.dlogits[row * a.classes + c] = from_float<T>(c == label ? share - one : share);
+      const float rest = c == label ? share - one * label_share : share;
+      a.dlogits[row * a.classes + c] = from_float<T>(rest - one * even_share);
     }
   }
 
@@ -129,6 +142,7 @@ void KernelBackend::softmax_cross_entropy(const CrossEntropyArgs& args, ConstVie
     queue.run<CrossEntropy<T>>(args.rows, {.rows = args.rows,
                                            .classes = args.classes,
                                            .gradient_scale = args.gradient_scale,
+                                           .smoothing = args.smoothing,
                                            .control = args.control,
                                            .logits = pointer<T>(logits),
                                            .labels = labels.i32(),
