@@ -3,8 +3,10 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <atomic>
 #include <catch.hpp>
 #include <cstring>
+#include <memory>
 #include <thread>
 
 #include "dist/interfaces.h"

@@ -301,9 +301,12 @@ TEST_CASE("who takes over a rank's connection is noticed", "[watch]") {
   session->note_sent();
   REQUIRE(send_all(socket, first, deadline));
   std::vector<std::byte> next = session->seal(bytes);
-  if (forged == 0) next.back() ^= std::byte{1};                        // changed on its way
-  if (forged == 1) next = first;                                       // repeated
-  if (forged == 2) session->note_sent(), next = session->seal(bytes);  // one before it was left out
+  if (forged == 0) next.back() ^= std::byte{1};  // changed on its way
+  if (forged == 1) next = first;                 // repeated
+  if (forged == 2) {                             // one before it was left out
+    session->note_sent();
+    next = session->seal(bytes);
+  }
   REQUIRE(send_all(socket, next, deadline));
   rank0.join();
   CHECK(said == process(1, getpid()) + ": something else speaks in its connection");
