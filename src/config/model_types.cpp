@@ -6,7 +6,6 @@
 #include "config/layer_types.h"
 #include "config/table.h"
 #include "json/nearest.h"
-#include "layers/cross_entropy.h"
 
 namespace dgc {
 
@@ -174,7 +173,7 @@ Network make_speech_network(const ModelOptions& o, const Shape& sample) {
 }
 
 Network smoothed(Network network, const ModelOptions& o) {
-  network.set_loss("loss", std::make_unique<CrossEntropy>(o.label_smoothing));
+  network.set_loss("loss", std::make_unique<CrossEntropy>(o.cross_entropy));
   return network;
 }
 
@@ -247,7 +246,8 @@ void add_model_keys(Keys& keys) {
            "`requires_grad=False`")
       .matches(".+");
   model.only(names_of(model_types(), [](const ModelType& type) { return type.reads == DataKind::images; }))
-      .add("label_smoothing", &ModelOptions::label_smoothing,
+      .part(&ModelOptions::cross_entropy)
+      .add("label_smoothing", &CrossEntropyOptions::label_smoothing,
            "Share of each label that is spread evenly over all classes in training; evaluations have none")
       .at_least(0)
       .less_than(1);

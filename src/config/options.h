@@ -14,6 +14,7 @@
 #include "data/speech/order.h"
 #include "layers/batch_norm.h"
 #include "layers/conv2d.h"
+#include "layers/cross_entropy.h"
 #include "layers/dropout.h"
 #include "layers/linear.h"
 #include "layers/lrn.h"
@@ -53,10 +54,10 @@ struct LayerOptions {
 // The name of a row of model_types(), and the options of all types. Options of other types keep their defaults.
 struct ModelOptions {
   std::string type = "resnet";
-  std::string init_from;            // a safetensors file whose weights a run starts from; empty: random ones
-  std::vector<std::string> freeze;  // parameters that training leaves alone, as Network::freeze() takes them
-  double label_smoothing = 0;       // of models of images: CrossEntropyArgs::smoothing in training
-  ResNetOptions resnet;             // once loaded, nothing is left automatic
+  std::string init_from;              // a safetensors file whose weights a run starts from; empty: random ones
+  std::vector<std::string> freeze;    // parameters that training leaves alone, as Network::freeze() takes them
+  CrossEntropyOptions cross_entropy;  // of models of images
+  ResNetOptions resnet;               // once loaded, nothing is left automatic
   AlexNetOptions alexnet;
   std::vector<LayerOptions> layers;
   LstmLmOptions lstm;        // embedding: never 0 once loaded; vocabulary: never 0 once the data have been seen

@@ -13,7 +13,7 @@ void CrossEntropy::run(const LossArgs& l) const {
                                    .classes = l.x.shape[1],
                                    .gradient_scale = l.gradient_scale,
                                    .control = l.control,
-                                   .smoothing = l.dx ? static_cast<float>(smoothing_) : 0},
+                                   .smoothing = l.dx ? static_cast<float>(options_.label_smoothing) : 0},
                                   l.x, l.labels, l.dx, l.stats);
 }
 

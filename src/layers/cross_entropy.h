@@ -4,18 +4,22 @@
 
 namespace dgc {
 
+struct CrossEntropyOptions {
+  double label_smoothing = 0;  // CrossEntropyArgs::smoothing of a loss with gradients; one that only measures has none
+  bool operator==(const CrossEntropyOptions&) const = default;
+};
+
 // Softmax cross entropy where the network's output is the logits.   x [rows, classes]
 class CrossEntropy final : public Loss {
  public:
-  // smoothing: CrossEntropyArgs::smoothing of a loss with gradients. A loss without them, which measures, has none.
-  explicit CrossEntropy(double smoothing = 0) : smoothing_(smoothing) {}
+  explicit CrossEntropy(const CrossEntropyOptions& options = {}) : options_(options) {}
 
   Shape logits_shape(const Shape& x) const override;
   void run(const LossArgs&) const override;
   void logits(Backend&, ConstView x, std::span<const ConstView> params, View logits) const override;
 
  private:
-  double smoothing_;
+  CrossEntropyOptions options_;
 };
 
 }  // namespace dgc

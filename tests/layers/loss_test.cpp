@@ -149,8 +149,8 @@ TEST_CASE("labels are smoothed where there are gradients, and not where a networ
     return stats.host()[0];
   };
   const View gradient{dx.view().data, {2, 3}};
-  CHECK(loss(CrossEntropy(0.3), {}) == loss(CrossEntropy(), {}));
-  CHECK(loss(CrossEntropy(0.3), gradient) != loss(CrossEntropy(), gradient));
+  CHECK(loss(CrossEntropy({.label_smoothing = 0.3}), {}) == loss(CrossEntropy(), {}));
+  CHECK(loss(CrossEntropy({.label_smoothing = 0.3}), gradient) != loss(CrossEntropy(), gradient));
 }
 
 TEST_CASE("logits of a large vocabulary exist for some rows at a time", "[layers]") {
