@@ -1,5 +1,7 @@
 #include "train/initial_weights.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <set>
 
