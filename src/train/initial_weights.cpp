@@ -62,7 +62,7 @@ InitialWeights::InitialWeights(const std::string& file, const Network& network)
 
 InitialWeights::InitialWeights(const std::string& file, std::string bytes, const Network& network)
     : xxh64_(xxh64_hex(bytes.data(), bytes.size())), file_(parsed(std::move(bytes), file)) {
-  const auto [first, end] = head_of(network);
+  const std::pair<int, int> head = head_of(network);
   std::set<std::string> known;
   for (const Network::Tie& tie : network.ties()) known.insert(tie.own);
   const auto check = [&](const ParamSpec& spec, bool may_be_new) {
@@ -71,8 +71,8 @@ InitialWeights::InitialWeights(const std::string& file, std::string bytes, const
     const SafetensorsFile::Entry* const there = found == file_.tensors().end() ? nullptr : &found->second;
     if (there != nullptr && fits(*there, spec)) return;
     if (may_be_new && (there == nullptr || only_classes_differ(*there, spec))) {
-      first_of_head_ = first;
-      end_of_head_ = end;
+      first_of_head_ = head.first;
+      end_of_head_ = head.second;
       remark_ = there == nullptr
                     ? fmt::format("has no {}", spec.name)
                     : fmt::format("has {} as {}, and the model needs {}", spec.name, shown(*there), spec.shape.str());
@@ -83,7 +83,7 @@ InitialWeights::InitialWeights(const std::string& file, std::string bytes, const
                      spec.shape.str());
   };
   for (int i = 0; i < static_cast<int>(network.params().size()); ++i) {
-    check(network.params()[static_cast<size_t>(i)], i >= first && i < end);
+    check(network.params()[static_cast<size_t>(i)], i >= head.first && i < head.second);
   }
   for (const ParamSpec& spec : network.buffers()) check(spec, false);
   for (const auto& [name, entry] : file_.tensors()) {
@@ -93,7 +93,7 @@ InitialWeights::InitialWeights(const std::string& file, std::string bytes, const
   }
   if (remark_.empty()) return;
   std::vector<std::string> names;
-  for (int i = first; i < end; ++i) names.push_back(network.params()[static_cast<size_t>(i)].name);
+  for (int i = head.first; i < head.second; ++i) names.push_back(network.params()[static_cast<size_t>(i)].name);
   remark_ =
       fmt::format("{} {}: {} start anew, and all other tensors are taken", file, remark_, fmt::join(names, " and "));
 }
