@@ -37,19 +37,8 @@ class CudaBackend final : public Backend {
   void end_range() override;
   void run_recorded(uint64_t key, const std::function<void()>& body) override;
 
-  void conv2d_forward(const Conv2dArgs&, ConstView x, ConstView w, ConstView b, View y) override;
-  void conv2d_backward_data(const Conv2dArgs&, ConstView dy, ConstView w, View dx) override;
-  void conv2d_backward_weights(const Conv2dArgs&, ConstView x, ConstView dy, View dw, View db) override;
-
-  void linear_forward(const LinearArgs&, ConstView x, ConstView w, ConstView b, View y) override;
-  void linear_backward(const LinearArgs&, ConstView x, ConstView w, ConstView dy, View dx, View dw, View db) override;
-
-  size_t rnn_saved_bytes(const RnnArgs&, DType activations) override;
-  void rnn_forward(const RnnArgs&, ConstView x, const RnnWeights&, const RnnState&, View y, View saved) override;
-  void rnn_backward(const RnnArgs&, ConstView x, const RnnWeights&, ConstView y, View saved, ConstView dy, View dx,
-                    const RnnGradients&) override;
-
 #include "kernels/kernel_ops.inc"
+#include "kernels/library_ops.inc"
 
  private:
   friend class cuda::Queue;
