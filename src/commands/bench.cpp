@@ -7,6 +7,7 @@
 
 #include "commands/commands.h"
 #include "commands/option_checks.h"
+#include "commands/overrides.h"
 #include "commands/short_spins.h"
 #include "config/config.h"
 #include "json/lines.h"
@@ -38,7 +39,7 @@ void add_json(CLI::App* command, BenchArguments& options) {
 
 void add_config(CLI::App* command, BenchArguments& options) {
   command->add_option("CONFIG", options.config, "config file")->required();
-  command->add_option("--set", options.overrides, "override one key (repeatable)")->take_all()->expected(1);
+  add_overrides(*command, options.overrides, "override one key (repeatable)");
 }
 
 void add_common(CLI::App* command, BenchArguments& options) {

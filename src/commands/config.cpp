@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "commands/commands.h"
+#include "commands/overrides.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -18,9 +19,7 @@ void add_config_command(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("config", "Check a config and print it with every default filled in");
   command->add_option("CONFIG", options->config, "config file");
-  command->add_option("--set", options->overrides, "override one key: --set seed=2 (repeatable)")
-      ->take_all()
-      ->expected(1);
+  add_overrides(*command, options->overrides, "override one key: --set seed=2 (repeatable)");
   command->add_flag("--schema", options->schema, "print the JSON Schema of config files, for editors");
   command->add_flag("--reference", options->reference, "print the list of all keys that configs/README.md holds");
   command->footer(

@@ -6,6 +6,7 @@
 #include "commands/commands.h"
 #include "commands/decoding_options.h"
 #include "commands/option_checks.h"
+#include "commands/overrides.h"
 #include "commands/short_spins.h"
 #include "tensor/printable.h"
 #include "tools/evaluate.h"
@@ -41,9 +42,7 @@ void add_eval_command(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("eval", "Evaluate a run's newest good checkpoint, or its best one, on its test set");
   command->add_option("RUN", options->run, "run directory")->required();
-  command->add_option("--set", options->evaluate.overrides, "override a key of the run's config: --set data.path=DIR")
-      ->take_all()
-      ->expected(1);
+  add_overrides(*command, options->evaluate.overrides, "override a key of the run's config: --set data.path=DIR");
   command->add_flag("--best", options->evaluate.best,
                     "the checkpoint with the lowest validation loss, which checkpoint.best keeps, not the newest");
   command->add_option("--logits", options->evaluate.logits,

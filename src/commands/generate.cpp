@@ -6,6 +6,7 @@
 
 #include "commands/commands.h"
 #include "commands/option_checks.h"
+#include "commands/overrides.h"
 #include "commands/short_spins.h"
 #include "json/text.h"
 #include "tensor/printable.h"
@@ -33,9 +34,7 @@ void add_generate_command(CLI::App& app) {
       ->check(whole_number(0, INT64_MAX))
       ->capture_default_str();
   command->add_flag("--json", options->json, "print one JSON object, once all is written");
-  command->add_option("--set", options->generate.overrides, "override a key of the run's config: --set device=cpu")
-      ->take_all()
-      ->expected(1);
+  add_overrides(*command, options->generate.overrides, "override a key of the run's config: --set device=cpu");
   command->footer("Example:\n  dgc generate runs/quickstart_lm --prompt \"in the beginning\" --words 60");
   command->callback([options] {
     restart_with_short_spins();

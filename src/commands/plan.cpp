@@ -10,6 +10,7 @@
 
 #include "commands/commands.h"
 #include "commands/option_checks.h"
+#include "commands/overrides.h"
 #include "config/config.h"
 #include "tasks/make.h"
 #include "tools/projection.h"
@@ -189,9 +190,7 @@ void add_plan_command(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("plan", "Say what a config will send and how much memory it takes, before training");
   command->add_option("CONFIG", options->config, "config file")->required();
-  command->add_option("--set", options->overrides, "override one key: --set optimizer.sparsity=0.99 (repeatable)")
-      ->take_all()
-      ->expected(1);
+  add_overrides(*command, options->overrides, "override one key: --set optimizer.sparsity=0.99 (repeatable)");
   constexpr int64_t kMostWorkers = 1 << 20;
   command->add_option("--workers", options->workers, "numbers of workers, as in 4,64 (default: the config's)")
       ->take_all()

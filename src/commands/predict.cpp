@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "commands/commands.h"
+#include "commands/overrides.h"
 #include "commands/short_spins.h"
 #include "json/text.h"
 #include "tensor/printable.h"
@@ -40,9 +41,7 @@ void add_predict_command(CLI::App& app) {
   command->add_option("RUN", options->run, "run directory")->required();
   command->add_option("IMAGE", options->files, "pictures: JPEG or PNG, of any size")->required();
   command->add_flag("--json", options->json, "print one JSON object a line for each picture");
-  command->add_option("--set", options->overrides, "override a key of the run's config: --set device=cpu")
-      ->take_all()
-      ->expected(1);
+  add_overrides(*command, options->overrides, "override a key of the run's config: --set device=cpu");
   command->footer(
       "Prints the five likeliest classes, with the model's probability for each; of several pictures, below the "
       "file's\nname. A run without names of classes (RUN/classes.json) has numbers instead.\n\n"

@@ -8,6 +8,7 @@
 
 #include "commands/commands.h"
 #include "commands/option_checks.h"
+#include "commands/overrides.h"
 #include "commands/short_spins.h"
 #include "commands/supervise.h"
 #include "config/config.h"
@@ -58,9 +59,7 @@ void add_train_command(CLI::App& app) {
   auto options = std::make_shared<TrainArguments>();
   CLI::App* command = app.add_subcommand("train", "Train a model as a config file says");
   command->add_option("CONFIG", options->config, "config file (configs/README.md lists every key)")->required();
-  command->add_option("--set", options->overrides, "override one key: --set optimizer.sparsity=0.99 (repeatable)")
-      ->take_all()
-      ->expected(1);
+  add_overrides(*command, options->overrides, "override one key: --set optimizer.sparsity=0.99 (repeatable)");
   command->add_option("--out", options->train.out, "run directory (default: the config's \"output\")");
   CLI::Option* resume = command->add_flag("--resume", options->train.resume,
                                           "go on from the newest good checkpoint in the run directory");

@@ -6,6 +6,7 @@
 
 #include "commands/commands.h"
 #include "commands/decoding_options.h"
+#include "commands/overrides.h"
 #include "commands/short_spins.h"
 #include "json/text.h"
 #include "tensor/printable.h"
@@ -25,9 +26,7 @@ void add_transcribe_command(CLI::App& app) {
   command->add_option("FILE", options->files, "recordings: WAV, FLAC or SPHERE, mono, of any rate")->required();
   command->add_flag("--json", options->json, "print one JSON object a line for each recording");
   add_decoding_options(*command, options->transcribe.decoding);
-  command->add_option("--set", options->transcribe.overrides, "override a key of the run's config: --set device=cpu")
-      ->take_all()
-      ->expected(1);
+  add_overrides(*command, options->transcribe.overrides, "override a key of the run's config: --set device=cpu");
   command->footer(
       "Prints the text, a line for each recording; of several, behind the file's name.\n\n"
       "Examples:\n  dgc transcribe runs/quickstart_speech hello.wav\n"

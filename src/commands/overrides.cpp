@@ -1,0 +1,9 @@
+#include "commands/overrides.h"
+
+namespace dgc {
+
+void add_overrides(CLI::App& command, std::vector<std::string>& overrides, const std::string& description) {
+  command.add_option("--set", overrides, description)->take_all()->expected(1);
+}
+
+}  // namespace dgc
