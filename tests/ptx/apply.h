@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/ptx/all_equal.h"
 #include "tests/ptx/small_kernel.h"
 
 namespace dgc::ptx {
@@ -43,33 +44,11 @@ std::vector<R> apply(const std::string& instructions, std::vector<A>... operands
   return results;
 }
 
-// Every element of one vector beside every one of the other.
-template <typename T>
-std::vector<T> repeated(const std::vector<T>& values, size_t times) {
-  std::vector<T> all;
-  for (const T& value : values) all.insert(all.end(), times, value);
-  return all;
-}
-template <typename T>
-std::vector<T> cycled(const std::vector<T>& values, size_t times) {
-  std::vector<T> all;
-  for (size_t i = 0; i < times; ++i) all.insert(all.end(), values.begin(), values.end());
-  return all;
-}
-
 // Whether the instructions make of a and b, with every value beside every other, what C++ makes of them.
 template <typename R, typename T, typename F>
 bool same_as(const std::string& instructions, const std::vector<T>& values, const F& expected) {
   const auto a = repeated(values, values.size()), b = cycled(values, values.size());
-  const auto results = apply<R>(instructions, a, b);
-  bool same = true;
-  for (size_t i = 0; i < results.size(); ++i) {
-    const R wanted = expected(a[i], b[i]);
-    if (std::memcmp(&results[i], &wanted, sizeof(R)) == 0) continue;
-    UNSCOPED_INFO(instructions << " of " << a[i] << " and " << b[i] << " is " << results[i] << ", not " << wanted);
-    same = false;
-  }
-  return same;
+  return all_equal(instructions, apply<R>(instructions, a, b), a, b, expected);
 }
 
 }  // namespace dgc::ptx

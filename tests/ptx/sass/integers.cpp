@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "tests/ptx/interpreter/bit_logic.h"
 #include "tests/ptx/sass/decoder.h"
 
 namespace dgc::ptx::sass {
@@ -180,29 +181,6 @@ bool decode_shift(Decoder& d) {
   return true;
 }
 
-// The bytes of b:a that the four nibbles of the selector name; 8 beside a number repeats the byte's sign.
-uint32_t permuted(uint32_t a, uint32_t selector, uint32_t b) {
-  const uint64_t bytes = pair_of(a, b);
-  uint32_t result = 0;
-  for (unsigned i = 0; i < 4; ++i) {
-    const uint32_t select = selector >> 4 * i & 15;
-    uint32_t byte = static_cast<uint32_t>(bytes >> 8 * (select & 7)) & 255;
-    if ((select & 8) != 0) byte = (byte & 128) != 0 ? 255 : 0;
-    result |= byte << 8 * i;
-  }
-  return result;
-}
-
-// Any function of three bits, which the table holds, for each of the 32; and whether one of them is set, or p.
-std::tuple<bool, uint32_t> looked_up(uint32_t a, uint32_t b, uint32_t c, uint32_t table, bool p) {
-  uint32_t result = 0;
-  for (unsigned i = 0; i < 8; ++i) {
-    const uint32_t chosen = 0u - (table >> i & 1);
-    result |= chosen & ((i & 4) != 0 ? a : ~a) & ((i & 2) != 0 ? b : ~b) & ((i & 1) != 0 ? c : ~c);
-  }
-  return {p || result != 0, result};
-}
-
 uint32_t reversed(uint32_t a) {
   uint32_t result = 0;
   for (unsigned i = 0; i < 32; ++i) result |= (a >> i & 1) << (31 - i);
@@ -270,10 +248,14 @@ bool decode_integers(Decoder& d) {
     d.expect("LUT");
     d.take("oraaaaq");
     d.emit(each_lane<5>(
-        [](uint32_t a, uint32_t b, uint32_t c, uint32_t table, bool p) { return looked_up(a, b, c, table, p); }));
+        // Also whether a bit of the result is set, or p.
+        [](uint32_t a, uint32_t b, uint32_t c, uint32_t table, bool p) {
+          const uint32_t result = looked_up(a, b, c, table);
+          return std::tuple(p || result != 0, result);
+        }));
   } else if (d.is("PRMT")) {
     d.take("raaa");
-    d.emit(each_lane<3>([](uint32_t a, uint32_t selector, uint32_t b) { return permuted(a, selector, b); }));
+    d.emit(each_lane<3>([](uint32_t a, uint32_t selector, uint32_t b) { return permuted(a, b, selector); }));
   } else if (d.is("POPC")) {
     d.take("ra");
     d.emit(each_lane<1>([](uint32_t a) { return static_cast<uint32_t>(std::popcount(a)); }));

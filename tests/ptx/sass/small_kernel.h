@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <sstream>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "tests/ptx/all_equal.h"
 #include "tests/ptx/interpreter/launch.h"
 #include "tests/ptx/sass/kernel.h"
 
@@ -65,19 +65,8 @@ std::vector<R> apply(const std::string& instructions, std::vector<A>... operands
 // Whether the instructions make of a and b, with every value beside every other, what C++ makes of them.
 template <typename R, typename T, typename F>
 bool same_as(const std::string& instructions, const std::vector<T>& values, const F& expected) {
-  std::vector<T> a, b;
-  for (const T& one : values) {
-    for (const T& other : values) a.push_back(one), b.push_back(other);
-  }
-  const auto results = apply<R>(instructions, a, b);
-  bool same = true;
-  for (size_t i = 0; i < results.size(); ++i) {
-    const R wanted = expected(a[i], b[i]);
-    if (std::memcmp(&results[i], &wanted, sizeof(R)) == 0) continue;
-    UNSCOPED_INFO(instructions << " of " << a[i] << " and " << b[i] << " is " << results[i] << ", not " << wanted);
-    same = false;
-  }
-  return same;
+  const auto a = repeated(values, values.size()), b = cycled(values, values.size());
+  return all_equal(instructions, apply<R>(instructions, a, b), a, b, expected);
 }
 
 }  // namespace dgc::ptx::sass
