@@ -6,6 +6,7 @@
 
 #include "tests/ptx/interpreter/error.h"
 #include "tests/ptx/interpreter/names.h"
+#include "tests/ptx/sass/kernel.h"
 
 namespace dgc::ptx::sass {
 namespace {
@@ -20,7 +21,7 @@ std::string content_of(const std::filesystem::path& file) {
 
 }  // namespace
 
-Library::Library(const std::filesystem::path& folder) : folder_(folder) {
+Library::Library(const std::filesystem::path& folder) : KernelLibrary(folder.string()) {
   if (!std::filesystem::is_directory(folder)) throw_ptx_error("{}: there is no such folder", folder.string());
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
     if (file.path().extension() != ".cubin") continue;
@@ -30,25 +31,12 @@ Library::Library(const std::filesystem::path& folder) : folder_(folder) {
     for (Function& function : parse_listing(content_of(listing), listing.filename().string())) {
       const auto found = resources.find(function.name);
       if (found == resources.end()) throw_ptx_error("{}: no kernel is called {}", file.path().string(), function.name);
-      const std::string name = kernel_of_entry(function.name);
-      entries_[name] = {file.path().filename().string(), std::move(function), std::move(found->second), {}};
+      const std::string kernel = kernel_of_entry(function.name);  // before the function is moved
+      add(kernel, [name = file.path().filename().string(), function = std::move(function), resources = found->second] {
+        return make_kernel(name, function, resources);
+      });
     }
   }
-}
-
-std::vector<std::string> Library::names() const {
-  std::vector<std::string> names;
-  for (const auto& [name, entry] : entries_) names.push_back(name);
-  return names;
-}
-
-const Kernel& Library::kernel(const std::string& name) {
-  const std::scoped_lock lock(mutex_);
-  const auto found = entries_.find(name);
-  if (found == entries_.end()) throw_ptx_error("{}: no file has the kernel {}", folder_.string(), name);
-  Entry& entry = found->second;
-  if (!entry.kernel) entry.kernel = make_kernel(entry.file, entry.function, entry.resources);
-  return *entry.kernel;
 }
 
 }  // namespace dgc::ptx::sass
