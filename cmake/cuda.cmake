@@ -84,6 +84,9 @@ if(CMAKE_VERSION VERSION_LESS 3.26 AND NOT TARGET CUDA::nvToolsExt)
 endif()
 find_package(CUDAToolkit REQUIRED)
 set(DGC_WITH_CUDA ON)
-set(DGC_CUDA_LIBRARIES CUDA::cudart_static ${CUDNN_LIBRARY} ${CUBLAS_LIBRARY})
+set(DGC_CUDA_LIBRARIES CUDA::cudart_static ${CUDNN_LIBRARY} ${CMAKE_DL_LIBS})
+# cuBLAS is loaded when it is needed (src/kernels/cuda/cublas.cpp), and is looked for here first.
+get_filename_component(cublas_folder ${CUBLAS_LIBRARY} DIRECTORY)
+list(APPEND CMAKE_BUILD_RPATH ${cublas_folder})
 message(STATUS "CUDA backend: yes (nvcc ${CMAKE_CUDA_COMPILER_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}, "
                "${CUDNN_LIBRARY}, ${CUBLAS_LIBRARY}, ${NCCL_LIBRARY})")
