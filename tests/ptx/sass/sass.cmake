@@ -5,11 +5,8 @@ if(NOT DGC_WITH_CUDA)
 endif()
 
 set(sass_folder ${CMAKE_CURRENT_BINARY_DIR}/sass)
-foreach(kernel ${kernels})
+foreach(kernel ${alone})
   get_filename_component(name ${kernel} NAME_WE)
-  if(NOT name MATCHES "^(dgc_.*|sums)$")
-    continue()
-  endif()
   set(ptx ${DGC_PTX_FOLDER}/${name}.ptx)
   set(listing ${sass_folder}/${name}.json)
   add_custom_command(OUTPUT ${listing} DEPENDS ${ptx} ${CMAKE_CURRENT_SOURCE_DIR}/ptx/sass/disassemble VERBATIM
