@@ -60,9 +60,7 @@ set_source_files_properties(${fake_folder}/ranges_test.cpp PROPERTIES
                             SKIP_UNITY_BUILD_INCLUSION ON)
 # cuBLAS's header brings names that tests of other things use as their own.
 set_source_files_properties(${fake_folder}/convolution_test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-if(DGC_SANITIZE MATCHES undefined)  # as the other tests
-  target_compile_options(test_cuda PRIVATE -fno-sanitize=null,vptr,alignment,object-size)
-endif()
+target_compile_options(test_cuda PRIVATE ${without_some_checks})
 target_precompile_headers(test_cuda REUSE_FROM test_tensor)
 # With sanitizers the trainings would take minutes.
 set(but_trainings)
