@@ -68,7 +68,7 @@ struct Hidden {
 const std::vector<Hidden> kHidden = {
     {std::regex("nlohmann/.*"), {"json/"}},
     {std::regex("(dnnl|oneapi/).*"), {"kernels/cpu/"}},
-    {std::regex("CLI/.*"), {"commands/", "main.cpp"}},
+    {std::regex("CLI/.*"), {"commands/"}},
     {std::regex("spdlog/.*"), {"run/", "tasks/", "train/", "tools/", "commands/", "main.cpp"}},
     {std::regex("(jpeglib|jerror|turbojpeg|spng|zlib|sndfile|samplerate|kiss_fftr)\\.h"), {"data/"}},
     {std::regex("(cuda|cublas|cudnn|cub/|cooperative_groups|nvtx3/).*"),
