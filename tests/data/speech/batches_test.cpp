@@ -34,7 +34,7 @@ struct Recordings {
 
 WorkerBatches two_workers(int64_t samples) { return {.sampling = {samples, 2, 2, 9}, .local_workers = 2}; }
 
-bool same(const Batch& a, const Batch& b) {
+bool same_utterances(const Batch& a, const Batch& b) {
   return a.step == b.step && a.worker == b.worker && a.values == b.values && a.lengths == b.lengths &&
          a.labels == b.labels && a.samples == b.samples && a.bad_examples == b.bad_examples;
 }
@@ -55,14 +55,14 @@ TEST_CASE("speech batches: threads, a later start and the split into ranks chang
   const std::vector<Batch> all = take(*speech, workers, 12);  // two workers, three epochs of two steps
 
   const std::vector<Batch> threaded = take(*speech, workers, 12, {4, 8});
-  for (size_t i = 0; i < 12; ++i) CHECK(same(all[i], threaded[i]));
+  for (size_t i = 0; i < 12; ++i) CHECK(same_utterances(all[i], threaded[i]));
 
   workers.first_worker = workers.local_workers = 1;
   workers.start_step = 3;
   const std::vector<Batch> second = take(*speech, workers, 3);
   for (size_t i = 0; i < 3; ++i) {
     CHECK(second[i].step == static_cast<int64_t>(3 + i));
-    CHECK(same(second[i], all[2 * (3 + i) + 1]));
+    CHECK(same_utterances(second[i], all[2 * (3 + i) + 1]));
   }
 
   // An epoch: four utterances a step, none twice; another epoch augments the same ones otherwise.
