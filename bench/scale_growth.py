@@ -27,7 +27,7 @@ ITEMS = [
     ("heartbeat: connections of rank 0", "dist/watch_thread", "N", lambda s, n: f"{n - 1:,}"),
     ("heartbeat: traffic of rank 0, each way", "dist/watch_thread", "N",
      lambda s, n: f"{8 * (n - 1) * FRAME * BEATS_S / 1e6:,.1f} Mbps"),
-    ("heartbeat: reads by rank 0 per second, at most", "dist/watch_thread", "N^2",
+    ("heartbeat: entries that rank 0's poll looks at per second, at most", "dist/watch_thread", "N^2",
      lambda s, n: f"{BEATS_S * (n - 1) ** 2:,}"),
     ("meeting: bytes through rank 0, once", "dist/rendezvous_tcp", "N", lambda s, n: mib((n - 1) * MEETING)),
     ("meeting: entries that poll looks at, once, at most", "dist/rendezvous_tcp", "N^2", lambda s, n: f"{n * n:,}"),

@@ -149,14 +149,15 @@ void Watch::Thread::run() {
   part();
 }
 
-void Watch::Thread::wait_until(Clock::time_point time) const {
+// Rank 0 wakes for every beat of every rank, so it then turns to those alone that poll() has found.
+void Watch::Thread::wait_until(Clock::time_point time) {
   std::vector<pollfd> polled = {{wake_.fd(), POLLIN, 0}};
   if (reception_) reception_->add_to(polled);
   for (const Guest& guest : guests_) polled.push_back({guest.link.fd(), POLLIN, 0});
-  for (const Peer& peer : peers_) {
-    if (peer.link) polled.push_back({peer.link.fd(), POLLIN, 0});
-  }
+  const size_t first_peer = polled.size();
+  for (const Peer& peer : peers_) polled.push_back({peer.link ? peer.link.fd() : -1, POLLIN, 0});
   poll(polled.data(), polled.size(), milliseconds_until(time));
+  for (size_t i = 0; i < peers_.size(); ++i) peers_[i].has_spoken = polled[first_peer + i].revents != 0;
   uint64_t count = 0;
   [[maybe_unused]] const ssize_t got = read(wake_.fd(), &count, sizeof(count));
 }
@@ -233,7 +234,7 @@ void Watch::Thread::note_goodbye(const Peer& peer) {
 void Watch::Thread::receive_from_peers(Clock::time_point now) {
   for (Peer& peer : peers_) {
     WatchFrame frame;
-    while (peer.link) {
+    while (peer.has_spoken && peer.link) {
       const WatchLink::Heard heard = peer.link.receive(frame);
       if (heard == WatchLink::Heard::nothing) break;
       peer.heard = now;

@@ -44,6 +44,7 @@ class Watch::Thread {
     std::string who;
     WatchLink link;  // closed once the rank has left, in whatever way
     Clock::time_point heard;
+    bool has_spoken = false;  // whether wait_until() has found something to receive
   };
   // A rank that rank 0 has welcomed. It becomes a Peer only when it answers the welcome, as it may have given up
   // before.
@@ -53,7 +54,7 @@ class Watch::Thread {
   };
 
   void run();
-  void wait_until(Clock::time_point) const;
+  void wait_until(Clock::time_point);
   void forgive(Clock::duration stopped);
   void receive_guests(Clock::time_point now);
   void welcome(Reception::Caller);
