@@ -9,6 +9,7 @@ using Catch::Approx;
 
 namespace Catch {
 using Matchers::EndsWith;
+using Matchers::Equals;
 using Matchers::Matches;
 using Matchers::StartsWith;
 inline auto Contains(std::string part) { return Matchers::ContainsSubstring(std::move(part)); }
