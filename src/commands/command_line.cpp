@@ -3,9 +3,7 @@
 #include <fmt/core.h>
 #include <spdlog/spdlog.h>
 
-#include <chrono>
 #include <sstream>
-#include <thread>
 
 #include "commands/app.h"
 #include "commands/standard_output.h"
@@ -28,7 +26,7 @@ void run_command_line(int argc, char** argv) {
       spdlog::error("{}", usage.text);
     } else {
       // A launcher ends all processes when the first one fails, and rank 0 must have reported the error by then.
-      std::this_thread::sleep_for(std::chrono::seconds(5));
+      give_head_start(std::chrono::seconds(5));
     }
     throw ToldError(usage);
   }

@@ -127,7 +127,7 @@ int choose_gpu(const Launch& launch, int gpus) {
   if (gpus == 0) {
     throw_user_error(
         "there is no GPU here, and NCCL, which connects ranks that {} has started, connects GPUs only: start them with "
-        "mpirun to train on CPUs",
+        "mpirun or srun --mpi=pmix to train on CPUs",
         launch.launcher);
   }
   throw_user_error(

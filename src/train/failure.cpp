@@ -24,7 +24,7 @@ constexpr milliseconds kMoment(1000), kHeadStart(3000);
 // rank exits first and its message and exit code are the run's.
 [[noreturn]] void leave_after(const ToldByPeer& error) {
   spdlog::debug("{}", error.what());
-  std::this_thread::sleep_for(kHeadStart);
+  give_head_start(kHeadStart);
   throw ToldError({error.what(), error.users});
 }
 
@@ -65,6 +65,14 @@ Complaint complaint(const std::exception& error) {
         true};
   }
   return {std::string("internal error: ") + error.what(), false};
+}
+
+// A signal ends the wait, but not the process: srun's exit code is the highest of all ranks', and that of a process
+// which srun has ended with SIGTERM is 143.
+void give_head_start(milliseconds most) {
+  const InterruptGuard guard;
+  const auto end = std::chrono::steady_clock::now() + most;
+  while (!interrupted() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(milliseconds(10));
 }
 
 bool tells_for_all() {

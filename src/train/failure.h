@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <stdexcept>
@@ -22,6 +23,10 @@ struct ToldError : std::runtime_error {
   explicit ToldError(const Complaint& c) : std::runtime_error(c.text), users(c.users) {}
   bool users;
 };
+
+// Waits, so that a process that tells an error for all exits before this one; until `most` is over, or a launcher sends
+// a signal to end this process, which then leaves with an exit code of its own.
+void give_head_start(std::chrono::milliseconds most);
 
 // Whether this process tells an error that all ranks meet alike before they can communicate.
 bool tells_for_all();
