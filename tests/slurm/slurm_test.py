@@ -80,7 +80,6 @@ class Cluster:
     def __init__(self, folder):
         self.folder = folder
         self.daemons = []
-        self.spaces = []
 
     def start(self):
         self.stop_left_overs()
@@ -93,7 +92,6 @@ class Cluster:
         (self.folder / "hosts").write_text("127.0.0.1 localhost\n10.213.77.254 dgc-ctl\n" + "".join(
             f"10.213.77.{i} dgc-n{i}\n" for i in range(1, NODES + 1)))
         sh("ip", "netns", "add", "dgc-ctl")
-        self.spaces.append("dgc-ctl")
         self.ip("dgc-ctl", "link", "add", "bridge", "type", "bridge")
         self.ip("dgc-ctl", "address", "add", "10.213.77.254/24", "dev", "bridge")
         for device in ("lo", "bridge"):
@@ -108,8 +106,7 @@ class Cluster:
     def start_node(self, i):
         name = f"dgc-n{i}"
         sh("ip", "netns", "add", name)
-        self.spaces.append(name)
-        sh("ip", "-n", "dgc-ctl", "link", "add", f"to-n{i}", "type", "veth", "peer", "name", "eth0", "netns", name)
+        self.ip("dgc-ctl", "link", "add", f"to-n{i}", "type", "veth", "peer", "name", "eth0", "netns", name)
         self.ip("dgc-ctl", "link", "set", f"to-n{i}", "master", "bridge", "up")
         self.ip(name, "address", "add", f"10.213.77.{i}/24", "dev", "eth0")
         for device in ("lo", "eth0"):
@@ -162,8 +159,12 @@ class Cluster:
 
     def kill_node(self, i):
         """The machine is gone: its network, and all processes in it."""
-        sh("ip", "-n", "dgc-ctl", "link", "set", f"to-n{i}", "down")
-        for pid in sh("ip", "netns", "pids", f"dgc-n{i}").split():
+        self.ip("dgc-ctl", "link", "set", f"to-n{i}", "down")
+        self.kill_all_in(f"dgc-n{i}")
+
+    def kill_all_in(self, space):
+        found = subprocess.run(["ip", "netns", "pids", space], capture_output=True, text=True)
+        for pid in found.stdout.split():
             try:
                 os.kill(int(pid), signal.SIGKILL)
             except ProcessLookupError:
@@ -171,12 +172,7 @@ class Cluster:
 
     def stop_left_overs(self):
         for space in ["dgc-ctl"] + [f"dgc-n{i}" for i in range(1, NODES + 1)]:
-            found = subprocess.run(["ip", "netns", "pids", space], capture_output=True, text=True)
-            for pid in found.stdout.split():
-                try:
-                    os.kill(int(pid), signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+            self.kill_all_in(space)
             subprocess.run(["ip", "netns", "delete", space], capture_output=True)
 
     def stop(self):
