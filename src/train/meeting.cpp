@@ -38,12 +38,16 @@ void or_decline(const Launch& launch, const Communicator& peers, std::chrono::mi
   } catch (const Interrupted&) {
     throw;
   } catch (const std::exception& error) {
+    const InterruptGuard guard;  // a signal ends the wait for the other ranks, and this rank still exits with the error
     const Complaint c = complaint(error);
     spdlog::error("rank {}: {}", launch.rank, c.text);
     RendezvousOptions options;
     options.timeout = timeout;
     options.while_waiting = Patience(std::chrono::seconds(5));
-    decline_meeting(launch, options, reason_of(launch, error));
+    try {
+      decline_meeting(launch, options, reason_of(launch, error));
+    } catch (const Interrupted&) {  // whoever ends this rank ends the others too
+    }
     throw ToldError(c);
   }
 }
