@@ -48,7 +48,9 @@ void add_info_command(CLI::App& app) {
     fmt::print("communicators  {}\n", communicators());
     fmt::print("launcher       {}\n", launcher());
     // A GPU that takes 16-bit activations multiplies in TF32 as well.
-    fmt::print("precisions     {}\n", backend->supports(DType::bf16) ? "fp32, tf32, bf16, fp16" : "fp32");
+    fmt::print("precisions     {}\n", backend->supports(DType::bf16) ? "fp32, tf32, bf16, fp16"
+                                      : cpu_multiplies_bf16()        ? "fp32, bf16"
+                                                                     : "fp32");
   });
 }
 

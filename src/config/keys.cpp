@@ -55,9 +55,13 @@ const Keys& config_keys() {
     top.add("device", &Config::device, "`cpu`, `cuda:N`, or `auto`: the first GPU if there is one")
         .matches("auto|cpu|cuda:[0-9]{1,3}")
         .free_on_resume();
-    top.add("precision", &Config::precision,
-            "Of activations and of products; weights, their gradients and the optimizer are always fp32. `tf32`: fp32 "
-            "data, products on tensor cores. `fp16` scales the loss. All but `fp32` need a GPU");
+    top.add(
+        "precision", &Config::precision,
+        "Of activations and of products; weights, their gradients and the optimizer are always fp32. `tf32`: fp32 "
+        "data, products on tensor cores. `fp16` scales the loss. All but `fp32` need a GPU, or, for `bf16`, a "
+        "processor "
+        "with AVX-512 BF16 or AMX, which keeps activations in fp32 and rounds what convolutions and matrix products "
+        "read");
     top.add("workers_per_rank", &Config::workers_per_rank,
             "Workers that a rank runs one after another, sharing its weights. Workers = ranks x this")
         .at_least(1)

@@ -206,12 +206,14 @@ class Range {
   Backend& backend_;
 };
 
-// `threads` is the number of OpenMP threads of an op; 0 means as many as there are cores. Only the thread that made the
-// backend may use it.
-std::unique_ptr<Backend> make_cpu_backend(int threads = 0);
+// How matrix products and convolutions compute with fp32 data: in fp32, or with factors rounded to TF32 (GPUs that have
+// it) or to bf16 (processors). Sums are fp32 in any case.
+enum class Fp32Math { exact, tf32, bf16 };
 
-// How matrix products and convolutions compute with fp32 data: in fp32, or in TF32 on GPUs that have it.
-enum class Fp32Math { exact, tf32 };
+// `threads` is the number of OpenMP threads of an op; 0 means as many as there are cores. Only the thread that made the
+// backend may use it. With bf16, products of recurrent states and weights within a step of time stay exact.
+std::unique_ptr<Backend> make_cpu_backend(int threads = 0, Fp32Math math = Fp32Math::exact);
+bool cpu_multiplies_bf16();  // whether the processor has instructions for it: AVX-512 BF16 or AMX
 
 // Makes the backend of GPU number `index`. Throws UserError when the build has no CUDA, or when the machine has no
 // driver or no such GPU.

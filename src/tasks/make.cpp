@@ -32,13 +32,13 @@ ValidatedImages make_validated_images(const Config& config) {
           std::make_unique<ChosenImages>(all, std::move(parts.held))};
 }
 
-DType activation_type(Precision precision) {
-  switch (precision) {
+DType activation_type(const Config& config, const Backend& backend) {
+  switch (config.precision) {
     case Precision::fp32:
     case Precision::tf32:
       return DType::f32;
     case Precision::bf16:
-      return DType::bf16;
+      return config.device == "cpu" || !backend.supports(DType::bf16) ? DType::f32 : DType::bf16;
     case Precision::fp16:
       return DType::f16;
   }

@@ -17,7 +17,8 @@ struct ValidatedImages {
 };
 ValidatedImages make_validated_images(const Config&);
 
-DType activation_type(Precision);
+// The type in which a run keeps activations. With bf16 a processor keeps them in fp32, and only its products round them.
+DType activation_type(const Config&, const Backend&);
 
 std::unique_ptr<Optimizer> make_optimizer(const Config&, const OptimizerContext&);
 // How many of `workers` compress: a group of exchange.workers_per_group counts as one. Throws UserError unless

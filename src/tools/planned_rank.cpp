@@ -54,7 +54,7 @@ PlannedRank::PlannedRank(const Config& config, const Network& network)
   const Task& task = task_of(config);
   const auto evaluation = [&](Split split) {
     return std::make_unique<EvaluatorMemory>(tested_network_, backend_, std::vector{task.most_rows(config, split)},
-                                             task.most_labels(config), activation_type(config.precision));
+                                             task.most_labels(config), activation_type(config, backend_));
   };
   test_ = evaluation(Split::test);
   if (task.evaluated_sets() > 1) valid_ = evaluation(Split::valid);

@@ -52,7 +52,7 @@ Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communi
   const auto evaluator = [&](const Dataset& set, Split split) {
     Evaluator::Scored scored{set, task_.make_scorer(set, tested_network_, split, {})};
     return std::make_unique<Evaluator>(tested_network_, backend_, std::move(scored), config.training.eval_batch,
-                                       static_cast<int>(config.data.threads), activation_type(config.precision));
+                                       static_cast<int>(config.data.threads), activation_type(config, backend_));
   };
   test_evaluator_ = evaluator(data.test, Split::test);
   if (data.valid != nullptr) valid_evaluator_ = evaluator(*data.valid, Split::valid);

@@ -22,7 +22,7 @@ RankMemory::RankMemory(const Config& config, const Network& network, std::vector
       state(network.state()),
       weights(backend.device(), params, MemoryUse::weights),
       mean_statistics(backend.device(), statistics),
-      executors(network, backend, std::move(rows), Executor::Mode::training, activation_type(config.precision)),
+      executors(network, backend, std::move(rows), Executor::Mode::training, activation_type(config, backend)),
       record(backend, communicator, static_cast<int>(config.workers_per_rank)),
       statistics_sum(backend, communicator, static_cast<int>(config.workers_per_rank), statistics.extent(),
                      MemoryUse::other),
@@ -32,7 +32,7 @@ RankMemory::RankMemory(const Config& config, const Network& network, std::vector
   for (int64_t i = 0; i < config.workers_per_rank; ++i) {
     workers.push_back({Arena(device, params, MemoryUse::gradients), Arena(device, statistics),
                        Arena(device, statistics), Arena(device, state), Arena(device, state),
-                       BatchInput(backend, network, sizes, activation_type(config.precision))});
+                       BatchInput(backend, network, sizes, activation_type(config, backend))});
   }
   optimizer = make_optimizer(config, {.backend = backend,
                                       .communicator = communicator,

@@ -24,7 +24,7 @@ class EmulatedBackend final : public CpuBackend {
   explicit EmulatedBackend(
       uint64_t seed = 1, std::shared_ptr<Device> device = make_cpu_device(),
       std::shared_ptr<const emulation::KernelRunner> runner = std::make_shared<emulation::BodyRunner>())
-      : CpuBackend(1, std::move(device)),
+      : CpuBackend(1, Fp32Math::exact, std::move(device)),
         runner_(std::move(runner)),
         seed_(seed),
         tickets_(cuda::kTickets),

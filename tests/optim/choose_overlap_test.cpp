@@ -57,7 +57,7 @@ TEST_CASE("overlap is chosen between processes on CPUs, and where it is not the 
       Case{kOff + "a group's gradient is known after all of its workers'", {}, kBucketEachMib, 2},
       Case{kOff + "the model is one bucket of 0.5 MiB or more", {}, 0.5},
       Case{kOff + "it has not been measured on a GPU yet; \"on\" has it there too", {}, kBucketEachMib, 1, false});
-  CpuBackend backend(1, std::make_shared<Somewhere>(c.on_host));
+  CpuBackend backend(1, Fp32Math::exact, std::make_shared<Somewhere>(c.on_host));
   Peers peers;
   const OptimizerContext context{backend, peers, small_layout(), 4};
   const OverlapChoice choice = choose_overlap(c.options, c.mib, context, c.workers_per_group);
@@ -66,7 +66,7 @@ TEST_CASE("overlap is chosen between processes on CPUs, and where it is not the 
 }
 
 TEST_CASE("within a process nothing overlaps, without a word", "[optim]") {
-  CpuBackend backend(1);
+  CpuBackend backend(1, Fp32Math::exact);
   Peers peers;
   peers.are_processes = false;
   const auto single = make_single_communicator();

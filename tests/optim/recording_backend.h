@@ -111,7 +111,9 @@ class RecordingBackend final : public CpuBackend {
  private:
   class QueueLane;
   RecordingBackend(LaneOrder order, std::shared_ptr<Tape> tape)
-      : CpuBackend(1, std::make_shared<RecordingDevice>(tape)), order_(order), tape_(std::move(tape)) {}
+      : CpuBackend(1, Fp32Math::exact, std::make_shared<RecordingDevice>(tape)),
+        order_(order),
+        tape_(std::move(tape)) {}
 
   LaneOrder order_;
   std::shared_ptr<Tape> tape_;

@@ -42,7 +42,7 @@ MemoryCount measured(const Config& config) {
   const auto communicators = make_thread_communicators(static_cast<int>(config.ranks));
   run_ranks(communicators, [&](Communicator& communicator) {
     const auto device = std::make_shared<CountingCpu>();
-    CpuBackend backend(1, device);
+    CpuBackend backend(1, Fp32Math::exact, device);
     Rank rank(config, sets.view(), backend, communicator);
     for (int i = 0; i < 4 || rank.epoch() <= static_cast<double>(config.optimizer.sparsity.warmup.epochs); ++i) {
       rank.train_step();

@@ -4,14 +4,27 @@
 
 #include "kernels/cpu/dgc_scratch.h"
 #include "kernels/cpu/dnnl_cache.h"
+#include "kernels/cpu/product.h"
 #include "kernels/cpu/thread_lane.h"
 
 namespace dgc {
+namespace {
 
-CpuBackend::CpuBackend(int threads, std::shared_ptr<Device> device)
+std::byte* at_least(size_t bytes, const std::shared_ptr<Device>& device, Buffer& buffer) {
+  if (bytes > buffer.bytes()) {
+    buffer = Buffer();  // give the old memory back before asking for more
+    buffer = Buffer(device, bytes, MemoryUse::scratch);
+  }
+  return static_cast<std::byte*>(buffer.data());
+}
+
+}  // namespace
+
+CpuBackend::CpuBackend(int threads, Fp32Math math, std::shared_ptr<Device> device)
     : threads_(threads > 0 ? threads : omp_get_num_procs()),
+      math_(math),
       device_(std::move(device)),
-      dnnl_(std::make_unique<DnnlCache>()),
+      dnnl_(std::make_unique<DnnlCache>(math)),
       dgc_scratch_(std::make_unique<DgcScratch>()) {
   // oneDNN asks OpenMP for its number of threads as well, so it is set for the thread and not per region.
   omp_set_num_threads(threads_);
@@ -20,21 +33,28 @@ CpuBackend::CpuBackend(int threads, std::shared_ptr<Device> device)
 CpuBackend::~CpuBackend() = default;
 
 std::unique_ptr<Lane> CpuBackend::make_lane() {
-  return std::make_unique<ThreadLane>([this] { return std::make_unique<CpuBackend>(threads_, device_); });
+  return std::make_unique<ThreadLane>([this] { return std::make_unique<CpuBackend>(threads_, math_, device_); });
 }
 
-std::byte* CpuBackend::scratch(size_t bytes) {
-  if (bytes > scratch_.bytes()) {
-    scratch_ = Buffer();  // give the old memory back before asking for more
-    scratch_ = Buffer(device_, bytes, MemoryUse::scratch);
-  }
-  return static_cast<std::byte*>(scratch_.data());
-}
+std::byte* CpuBackend::scratch(size_t bytes) { return at_least(bytes, device_, scratch_); }
 
 float* CpuBackend::scratch_floats(int64_t count) {
   return reinterpret_cast<float*>(scratch(static_cast<size_t>(count) * sizeof(float)));
 }
 
-std::unique_ptr<Backend> make_cpu_backend(int threads) { return std::make_unique<CpuBackend>(threads); }
+void CpuBackend::product(int64_t m, int64_t n, int64_t k, const Factor& a, const Factor& b, bool add, float* c) {
+  if (math_ == Fp32Math::exact) return multiply_exactly(m, n, k, a, b, add, c);
+  const RoundedProduct& rounded = dnnl_->rounded_product({m, n, k, FactorShape(a), FactorShape(b), add});
+  dnnl_->multiply_rounded(rounded, a.data, b.data, c, at_least(rounded.room_bytes(), device_, rounded_));
+}
+
+std::unique_ptr<Backend> make_cpu_backend(int threads, Fp32Math math) {
+  return std::make_unique<CpuBackend>(threads, math);
+}
+
+bool cpu_multiplies_bf16() {
+  constexpr auto kNeeded = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);  // a set of bits
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kNeeded) == kNeeded;
+}
 
 }  // namespace dgc

@@ -9,6 +9,7 @@ namespace dgc {
 
 struct DgcScratch;  // dgc_scratch.h
 struct DnnlCache;   // dnnl_cache.h
+struct Factor;      // product.h
 struct PreparedConv;
 
 // The backend of the processor: oneDNN for convolutions and matrix products, OpenMP loops for the rest. The bodies lie
@@ -16,8 +17,8 @@ struct PreparedConv;
 // a property of a thread.
 class CpuBackend : public Backend {
  public:
-  explicit CpuBackend(int threads) : CpuBackend(threads, make_cpu_device()) {}
-  CpuBackend(int threads, std::shared_ptr<Device> device);
+  CpuBackend(int threads, Fp32Math math) : CpuBackend(threads, math, make_cpu_device()) {}
+  CpuBackend(int threads, Fp32Math, std::shared_ptr<Device> device);
   ~CpuBackend() override;
 
   std::string name() const override { return "cpu"; }
@@ -36,10 +37,13 @@ class CpuBackend : public Backend {
   std::byte* scratch(size_t bytes);  // aligned to 64 bytes and valid until the next call
   float* scratch_floats(int64_t count);
   std::byte* load_weights(const PreparedConv&, ConstView w);  // copies them into scratch; returns the rest of it
+  // c [m, n] = a [m, k] * b [k, n], added to c if `add`. Leaves the scratch memory alone.
+  void product(int64_t m, int64_t n, int64_t k, const Factor& a, const Factor& b, bool add, float* c);
 
   int threads_;
+  Fp32Math math_;
   std::shared_ptr<Device> device_;
-  Buffer scratch_;
+  Buffer scratch_, rounded_;
   std::unique_ptr<DnnlCache> dnnl_;
   std::unique_ptr<DgcScratch> dgc_scratch_;
 };

@@ -9,22 +9,34 @@ namespace {
 
 using dnnl::memory;
 
-memory::desc weights_desc(const Conv2dArgs& a, memory::format_tag format) {
-  if (a.groups == 1) return {{a.out_c, a.in_c, a.kernel_h, a.kernel_w}, kFloat, format};
-  return {{a.groups, a.out_c / a.groups, a.in_c / a.groups, a.kernel_h, a.kernel_w}, kFloat, format};
+using Type = memory::data_type;
+
+memory::desc weights_desc(const Conv2dArgs& a, Type type, memory::format_tag format) {
+  if (a.groups == 1) return {{a.out_c, a.in_c, a.kernel_h, a.kernel_w}, type, format};
+  return {{a.groups, a.out_c / a.groups, a.in_c / a.groups, a.kernel_h, a.kernel_w}, type, format};
 }
 
 memory::desc user_weights_desc(const Conv2dArgs& a) {
-  return weights_desc(a, a.groups > 1 ? memory::format_tag::goihw : memory::format_tag::oihw);
+  return weights_desc(a, kFloat, a.groups > 1 ? memory::format_tag::goihw : memory::format_tag::oihw);
 }
 
-ConvShapes shapes(const ConvKey& key, memory::format_tag images) {
+memory::desc image_desc(const Conv2dArgs& a, Type type, memory::format_tag format) {
+  return {{a.batch, a.in_c, a.in_h, a.in_w}, type, format};
+}
+
+memory::desc result_desc(const Conv2dArgs& a, Type type, memory::format_tag format) {
+  return {{a.batch, a.out_c, a.out_h(), a.out_w()}, type, format};
+}
+
+// A pass reads two of image, result and weights, as `factors`, and writes the third one in fp32.
+ConvShapes shapes(const ConvKey& key, ConvPass pass, Type factors, memory::format_tag images) {
   const Conv2dArgs& a = key.args;
+  const auto type = [&](ConvPass writes) { return pass == writes ? kFloat : factors; };
   ConvShapes s;
-  s.image = {{a.batch, a.in_c, a.in_h, a.in_w}, kFloat, images};
-  s.result = {{a.batch, a.out_c, a.out_h(), a.out_w()}, kFloat, images};
+  s.image = image_desc(a, type(ConvPass::backward_data), images);
+  s.result = result_desc(a, type(ConvPass::forward), images);
   if (key.bias) s.bias = {{a.out_c}, kFloat, memory::format_tag::a};
-  s.weights = weights_desc(a, memory::format_tag::any);
+  s.weights = weights_desc(a, type(ConvPass::backward_weights), memory::format_tag::any);
   s.stride = {a.stride_h, a.stride_w};
   s.pad = {a.pad_h, a.pad_w};
   return s;
@@ -37,10 +49,11 @@ struct Choice {
   bool reference = false;
 };
 
-Choice choose(const ConvKey& key, const ConvShapes& s, const dnnl::engine& engine) {
+Choice choose(const ConvKey& key, Type factors, memory::format_tag images, const dnnl::engine& engine) {
+  const ConvShapes s = shapes(key, key.pass, factors, images);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // ours, shared by all: a step must not allocate
-  const auto forward = describe_forward(s, attributes, engine);
+  const auto forward = describe_forward(shapes(key, ConvPass::forward, factors, images), attributes, engine);
   const auto is_reference = [](const auto& pass) { return std::string_view(pass.impl_info_str()).starts_with("ref"); };
   if (key.pass == ConvPass::forward) {
     return {dnnl::convolution_forward(forward), forward.src_desc(),   forward.dst_desc(), forward.weights_desc(),
@@ -79,21 +92,22 @@ ConvImages images(const memory::desc& own, const memory::desc& nhwc, Access acce
 // Plain NHWC was measured as fast as oneDNN's blocked layouts, and needs no conversion between layers. But for large
 // windows over few images, as in speech, oneDNN has only its reference code for NHWC, which is a hundred times slower;
 // there oneDNN chooses the layout too.
-PreparedConv prepare_conv(const ConvKey& key, const dnnl::engine& engine) {
-  const ConvShapes s = shapes(key, memory::format_tag::nhwc);
-  Choice choice = choose(key, s, engine);
-  if (choice.reference) choice = choose(key, shapes(key, memory::format_tag::any), engine);
+PreparedConv prepare_conv(const ConvKey& key, Type factors, const dnnl::engine& engine) {
+  Choice choice = choose(key, factors, memory::format_tag::nhwc, engine);
+  if (choice.reference) choice = choose(key, factors, memory::format_tag::any, engine);
 
   dnnl::primitive_attr copy;
   copy.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const auto unbound = [&](const memory::desc& desc) { return memory(desc, engine, nullptr); };
   PreparedConv made;
   made.convolution = choice.convolution;
+  const memory::desc image = image_desc(key.args, kFloat, memory::format_tag::nhwc);
+  const memory::desc result = result_desc(key.args, kFloat, memory::format_tag::nhwc);
   made.image =
-      images(choice.image, s.image, key.pass == ConvPass::backward_data ? Access::write : Access::read, engine, copy);
+      images(choice.image, image, key.pass == ConvPass::backward_data ? Access::write : Access::read, engine, copy);
   made.result =
-      images(choice.result, s.result, key.pass == ConvPass::forward ? Access::write : Access::read, engine, copy);
-  if (key.bias) made.bias = unbound(s.bias);
+      images(choice.result, result, key.pass == ConvPass::forward ? Access::write : Access::read, engine, copy);
+  if (key.bias) made.bias = unbound({{key.args.out_c}, kFloat, memory::format_tag::a});
   const memory::desc user_weights = user_weights_desc(key.args);
   made.user_weights = unbound(user_weights);
   made.weights = unbound(choice.weights);
@@ -119,7 +133,7 @@ PreparedConv prepare_conv(const ConvKey& key, const dnnl::engine& engine) {
 const PreparedConv& DnnlCache::convolution(const ConvKey& key) {
   const auto found = convolutions.find(key);
   if (found != convolutions.end()) return found->second;
-  return convolutions.emplace(key, prepare_conv(key, engine)).first->second;
+  return convolutions.emplace(key, prepare_conv(key, factors, engine)).first->second;
 }
 
 std::byte* DnnlCache::place_images(const ConvImages& images, ConstView at, std::byte* room) {

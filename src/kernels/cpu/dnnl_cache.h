@@ -6,6 +6,7 @@
 #include <map>
 
 #include "kernels/backend.h"
+#include "kernels/cpu/product.h"
 
 namespace dgc {
 
@@ -27,7 +28,7 @@ struct WeightsCopy {
   bool reordered = false;  // false: the primitive reads PyTorch's layout itself
 };
 
-// Images as a convolution takes them, and the copy between that layout and NHWC where they differ.
+// Images as a convolution takes them, and the copy between that layout and type and NHWC in fp32 where they differ.
 struct ConvImages {
   dnnl::memory own;
   dnnl::memory nhwc;
@@ -51,6 +52,38 @@ struct StepProductKey {
   auto operator<=>(const StepProductKey&) const = default;
 };
 
+// How a factor of a product lies in memory; see Factor in product.h.
+struct FactorShape {
+  explicit FactorShape(const Factor& f) : row_length(f.row_length), transposed(f.transposed != 'N') {}
+  int64_t row_length;
+  bool transposed;
+  auto operator<=>(const FactorShape&) const = default;
+};
+
+struct RoundedProductKey {
+  int64_t m, n, k;
+  FactorShape a, b;
+  bool add;
+  auto operator<=>(const RoundedProductKey&) const = default;
+};
+
+// A factor as it lies, and its copy in 16 bits and in the layout that the product prefers.
+struct RoundedFactor {
+  dnnl::memory given, rounded;
+  dnnl::reorder reorder;
+  size_t bytes = 0;  // of the copy
+};
+
+// c [m, n] = a [m, k] * b [k, n], or c += a * b, with factors rounded to bf16 and sums in fp32.
+struct RoundedProduct {
+  dnnl::matmul product;
+  RoundedFactor a, b;
+  dnnl::memory c, scratchpad;
+  size_t scratchpad_bytes = 0;
+
+  size_t room_bytes() const { return round_up(a.bytes) + round_up(b.bytes) + scratchpad_bytes; }
+};
+
 // c [rows, columns] += a [rows, inner] * w^T with w [columns, inner], for few rows and many products with the same w.
 // The weights are copied into the primitive's own layout once. sgemm would pack them for each product, which for few
 // rows takes twice as long as the product itself.
@@ -63,12 +96,18 @@ struct StepProduct : WeightsCopy {
 // oneDNN's engine and all primitives that have been prepared. A primitive is prepared once, at its first use, because
 // that takes milliseconds: oneDNN generates code.
 struct DnnlCache {
+  explicit DnnlCache(Fp32Math math)
+      : factors(math == Fp32Math::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32) {}
+
+  dnnl::memory::data_type factors;  // what convolutions read; they write fp32
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   std::map<ConvKey, PreparedConv> convolutions;
+  std::map<RoundedProductKey, RoundedProduct> rounded_products;
   std::map<StepProductKey, StepProduct> step_products;
 
   const PreparedConv& convolution(const ConvKey&);
+  const RoundedProduct& rounded_product(const RoundedProductKey&);
   const StepProduct& step_product(const StepProductKey&);
 
   // Tells the primitive where its images lie: at `at`, or, where they need a copy, at the start of `room`. Returns the
@@ -76,6 +115,8 @@ struct DnnlCache {
   std::byte* place_images(const ConvImages&, ConstView at, std::byte* room);
   std::byte* read_images(const ConvImages&, ConstView, std::byte* room);  // place_images(), then copies into them
   void write_images(const ConvImages&);  // copies out; call it after place_images() and the primitive
+
+  void multiply_rounded(const RoundedProduct&, const float* a, const float* b, float* c, std::byte* room);
 
   // Returns the weights in the layout that the primitive reads: w itself, or a copy in `memory`.
   const float* load_weights(const WeightsCopy&, const float* w, float* memory);

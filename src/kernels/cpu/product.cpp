@@ -20,10 +20,10 @@ DGC_MULTIVERSION void column_sums(const float* x, int64_t rows, int64_t stride, 
 
 }  // namespace
 
-void multiply(int64_t m, int64_t n, int64_t k, const Factor& a, const Factor& b, float keep, float* c) {
-  dnnl::error::wrap_c_api(
-      dnnl_sgemm(a.transposed, b.transposed, m, n, k, 1.f, a.data, a.row_length, b.data, b.row_length, keep, c, n),
-      "oneDNN could not multiply two matrices");
+void multiply_exactly(int64_t m, int64_t n, int64_t k, const Factor& a, const Factor& b, bool add, float* c) {
+  dnnl::error::wrap_c_api(dnnl_sgemm(a.transposed, b.transposed, m, n, k, 1.f, a.data, a.row_length, b.data,
+                                     b.row_length, add ? 1.f : 0.f, c, n),
+                          "oneDNN could not multiply two matrices");
 }
 
 void add_column_sums(const Factor& x, int64_t rows, int64_t columns, float* to) {

@@ -107,16 +107,16 @@ void CpuBackend::rnn_forward(const RnnArgs& a, ConstView x, const RnnWeights& w,
                              View saved) {
   const int64_t rows = a.steps * a.batch, size = state_size(a), gates_of_row = a.gates();
   const bool training = static_cast<bool>(saved);
-  const StepProduct& product = dnnl_->step_product({.rows = a.batch, .columns = gates_of_row, .inner = a.hidden});
-  const ForwardScratch memory(a, product, training,
-                              Pieces(scratch(ForwardScratch(a, product, training, Pieces(nullptr)).bytes)));
+  const StepProduct& step_product = dnnl_->step_product({.rows = a.batch, .columns = gates_of_row, .inner = a.hidden});
+  const ForwardScratch memory(a, step_product, training,
+                              Pieces(scratch(ForwardScratch(a, step_product, training, Pieces(nullptr)).bytes)));
   const Saved kept(a, training, Pieces(training ? saved.data : memory.kept));
   start_state(state.h, size, kept.h_before);
   if (is_lstm(a)) start_state(state.c, size, kept.c);
   start_bias(a, w, memory.bias);
 
-  multiply(rows, gates_of_row, a.in, {x.f32(), a.in}, {w.w_ih.f32(), a.in, 'T'}, 0.f, kept.gates);
-  const float* const weights = dnnl_->load_weights(product, w.w_hh.f32(), memory.weights);
+  product(rows, gates_of_row, a.in, {x.f32(), a.in}, {w.w_ih.f32(), a.in, 'T'}, false, kept.gates);
+  const float* const weights = dnnl_->load_weights(step_product, w.w_hh.f32(), memory.weights);
   const float* h_before = kept.h_before;
   for (int64_t t = 0; t < a.steps; ++t) {
     float* const at = kept.gates + t * a.batch * gates_of_row;
@@ -126,7 +126,7 @@ void CpuBackend::rnn_forward(const RnnArgs& a, ConstView x, const RnnWeights& w,
     float* const c_now = kept.c + (training ? t + 1 : 0) * size;
     float* const extra = kept.extra + step * size;
     if (is_gru(a)) start_recurrent(a, w, memory.recurrent);
-    dnnl_->add_step_product(product, h_before, weights, is_gru(a) ? memory.recurrent : at, memory.room);
+    dnnl_->add_step_product(step_product, h_before, weights, is_gru(a) ? memory.recurrent : at, memory.room);
     for_rows(a, [&](int64_t row) {
       const int64_t i = row * a.hidden, gate = row * gates_of_row;
       rnn_forward_row(a.cell, {a.hidden, memory.bias, memory.recurrent + gate, h_before + i, c_before + i, at + gate,
@@ -158,23 +158,23 @@ void CpuBackend::rnn_backward(const RnnArgs& a, ConstView x, const RnnWeights& w
                                 at + row * gates_of_row});
     });
     if (t == 0) break;
-    float keep = is_gru(a) ? 1.f : 0.f;
+    bool add = is_gru(a);
     for (const RecurrentGradient& part : recurrent) {
-      multiply(a.batch, a.hidden, part.columns, {part.data + t * a.batch * part.row_length, part.row_length},
-               {w.w_hh.f32() + part.first * a.hidden, a.hidden}, keep, dh);
-      keep = 1.f;
+      multiply_exactly(a.batch, a.hidden, part.columns, {part.data + t * a.batch * part.row_length, part.row_length},
+                       {w.w_hh.f32() + part.first * a.hidden, a.hidden}, add, dh);
+      add = true;
     }
   }
 
   const float* const gates = kept.gates;  // by now the gradients of the gates
-  if (dx) multiply(rows, a.in, gates_of_row, {gates, gates_of_row}, {w.w_ih.f32(), a.in}, 0.f, dx.f32());
-  multiply(gates_of_row, a.in, rows, {gates, gates_of_row, 'T'}, {x.f32(), a.in}, 1.f, d.w_ih.f32());
+  if (dx) product(rows, a.in, gates_of_row, {gates, gates_of_row}, {w.w_ih.f32(), a.in}, false, dx.f32());
+  product(gates_of_row, a.in, rows, {gates, gates_of_row, 'T'}, {x.f32(), a.in}, true, d.w_ih.f32());
   if (a.biases) add_column_sums({gates, gates_of_row}, rows, gates_of_row, d.b_ih.f32());
   for (const RecurrentGradient& part : recurrent) {
     float* const to = d.w_hh.f32() + part.first * a.hidden;
     const auto add = [&](int64_t first, int64_t count, const float* h) {
       const float* const from = part.data + first * part.row_length;
-      multiply(part.columns, a.hidden, count, {from, part.row_length, 'T'}, {h, a.hidden}, 1.f, to);
+      product(part.columns, a.hidden, count, {from, part.row_length, 'T'}, {h, a.hidden}, true, to);
     };
     add(0, a.batch, kept.h_before);
     if (a.steps > 1) add(a.batch, rows - a.batch, y.f32());
