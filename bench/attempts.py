@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 
-from processes import ends_with_this_process
+from processes import ends_with_this_process, processes_of, rank_of, read
 
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "orte_abort_print_stack", "0", "-n"]
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # in a container, say
@@ -124,20 +124,7 @@ def ranks_below(mpirun):
     """{rank: pid} of the processes that this mpirun has started."""
     found = {}
     for pid in read(f"/proc/{mpirun}/task/{mpirun}/children").split():
-        rank = re.search(r"\0OMPI_COMM_WORLD_RANK=(\d+)\0", read(f"/proc/{pid}/environ"))
-        if rank:
-            found[int(rank[1])] = int(pid)
+        rank = rank_of(pid)
+        if rank is not None:
+            found[rank] = int(pid)
     return found
-
-
-def processes_of(run):
-    """Pids of all processes that have the run's folder among their words."""
-    word = f"\0{run}\0"
-    return [int(path.parent.name) for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if word in read(path)]
-
-
-def read(path):
-    try:
-        return pathlib.Path(path).read_text(errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return ""

@@ -1,4 +1,5 @@
-"""Slow links between ranks on one machine: a network namespace per rank, all on a bridge, shaped in both directions.
+"""Machines that one machine plays: a network namespace and a host name for each rank, all on a bridge, with links that
+can be shaped in both directions, or cut.
 
 `ip netns list` outside shows none of this: names, files and namespaces lie in a mount namespace of the calling process,
 and go with the last process in it, also after a SIGKILL.
@@ -19,7 +20,8 @@ import time
 from processes import LIBC, ends_with_this_process
 
 CLONE_NEWNS = 0x20000
-FOLDER = pathlib.Path("/run/slow_links")  # in memory, and this process's own once it is hidden
+PROGRAM = pathlib.Path(sys.argv[0]).name
+FOLDER = pathlib.Path("/run/dgc_machines")  # in memory, and this process's own once it is hidden
 QUEUE_BYTES = 1 << 25  # of a link: as long as all that TCP sends ahead, so that nothing is dropped where ranks meet
 
 # Run in two namespaces: seconds per message of one byte, and bits per second of a stretch that starts with full
@@ -62,20 +64,20 @@ else:
 def require_tools(*programs):
     """Ends with a sentence that says what is missing, before anything is made."""
     if os.geteuid() != 0:
-        sys.exit("slow_links: making network namespaces needs root: run it with sudo")
+        sys.exit(f"{PROGRAM}: making network namespaces needs root: run it with sudo")
     packages = {"ip": "iproute2", "tc": "iproute2", "mpirun": "openmpi-bin", "unshare": "util-linux", "mount": "mount"}
     for program in [*packages, *programs]:
         if shutil.which(program) is None:
             fix = f"apt-get install {packages[program]}" if program in packages else "scripts/build, or --dgc"
-            sys.exit(f"slow_links: there is no program {program}: {fix}")
+            sys.exit(f"{PROGRAM}: there is no program {program}: {fix}")
 
 
 def hide():
     """From here on what this process and its children mount, nobody else sees."""
     if LIBC.unshare(CLONE_NEWNS) != 0:
-        sys.exit(f"slow_links: this machine allows no mount namespace of its own: {os.strerror(ctypes.get_errno())}")
+        sys.exit(f"{PROGRAM}: this machine allows no mount namespace of its own: {os.strerror(ctypes.get_errno())}")
     call("mount --make-rprivate /")
-    call("mount -t tmpfs -o mode=755 slow_links /run")
+    call(f"mount -t tmpfs -o mode=755 {PROGRAM} /run")
     FOLDER.mkdir()
 
 
@@ -85,7 +87,7 @@ def call(command):
         why = (done.stderr or done.stdout).strip()
         if " tbf " in command and "unknown" in why:
             why += " (this kernel has no token bucket: modprobe sch_tbf)"
-        sys.exit(f"slow_links: {command}: {why}")
+        sys.exit(f"{PROGRAM}: {command}: {why}")
 
 
 def burst_bytes(bits_per_second):
@@ -95,10 +97,12 @@ def burst_bytes(bits_per_second):
 
 
 class Links:
-    """`with Links(ranks) as links`: namespaces rank0 ... rankN-1 with an address each, unshaped at first."""
+    """`with Links(ranks) as links`: machines rank0 ... rankN-1 with an address each, unshaped at first. variables(rank)
+    is what all programs of a rank's machine have in their environment besides, without spaces."""
 
-    def __init__(self, ranks):
+    def __init__(self, ranks, variables=lambda rank: {}):
         self.ranks = ranks
+        self.variables = variables
         self.agent = FOLDER / "agent"
 
     def __enter__(self):
@@ -137,37 +141,50 @@ class Links:
             call(f"ip -n hub link set port{rank} master bridge up")
             call(f"ip -n {space} address add {self.address(rank)}/24 dev link0")
             call(f"ip -n {space} link set link0 up")
-        # What Open MPI calls in place of ssh: `agent ADDRESS COMMAND...`. A host name of its own makes a rank's
-        # namespace a machine of its own to Open MPI, which else would carry its bytes through shared memory.
-        self.agent.write_text("#!/bin/sh\n"
-                              "rank=$((${1##*.} - 1))\n"
-                              "shift\n"
-                              'exec ip netns exec rank$rank unshare --uts sh -c "hostname rank$rank; $*"\n')
+        # What Open MPI calls in place of ssh: `agent ADDRESS COMMAND...`.
+        cases = "".join(f'{self.address(rank)}) exec {shlex.join(self.inside(rank, ["sh", "-c"]))} "$*" ;;\n'
+                        for rank in range(self.ranks))
+        self.agent.write_text(f"#!/bin/sh\nmachine=$1\nshift\ncase $machine in\n{cases}esac\n")
         self.agent.chmod(0o755)
 
     def shape(self, bits_per_second):
         """Holds every link to this rate in each direction; None: to none."""
         for rank in range(self.ranks):
-            for space, device in [(self.space(rank), "link0"), ("hub", f"port{rank}")]:
-                subprocess.run(["tc", "-n", space, "qdisc", "delete", "dev", device, "root"],
-                               stderr=subprocess.DEVNULL, check=False)
-                if bits_per_second is None:
-                    continue
+            self.shape_one(rank, bits_per_second)
+
+    def shape_one(self, rank, bits_per_second):
+        for space, device in [(self.space(rank), "link0"), ("hub", f"port{rank}")]:
+            subprocess.run(["tc", "-n", space, "qdisc", "delete", "dev", device, "root"],
+                           stderr=subprocess.DEVNULL, check=False)
+            if bits_per_second is not None:
                 call(f"tc -n {space} qdisc add dev {device} root tbf rate {bits_per_second}bit "
                      f"burst {burst_bytes(bits_per_second)} limit {QUEUE_BYTES}")
 
-    def inside(self, rank, command):
-        return ["ip", "netns", "exec", self.space(rank), "unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"',
-                self.space(rank), *map(str, command)]
+    def cut(self, rank):
+        """Pulls the plug of a machine's link."""
+        call(f"ip -n hub link set port{rank} down")
 
-    def mpirun(self, command):
-        """One rank of the command in each namespace."""
+    def join(self, rank):
+        call(f"ip -n hub link set port{rank} up")
+
+    def inside(self, rank, command):
+        # A host name of its own makes a rank's namespace a machine of its own to Open MPI, which else would carry its
+        # bytes through shared memory.
+        variables = [f"{name}={value}" for name, value in self.variables(rank).items()]
+        return ["ip", "netns", "exec", self.space(rank), "unshare", "--uts", "env", *variables, "sh", "-c",
+                'hostname "$0" && exec "$@"', self.space(rank), *map(str, command)]
+
+    def launcher(self):
+        """Words of an mpirun on the first machine that starts one rank on each."""
         settings = {"plm_rsh_agent": self.agent, "pml": "ob1", "btl": "tcp,self", "btl_tcp_if_include": "10.77.0.0/24",
                     "oob_tcp_if_include": "10.77.0.0/24"}
         mca = [word for key, value in settings.items() for word in ("--mca", key, value)]
         hosts = ",".join(map(self.address, range(self.ranks)))
-        return self.inside(0, ["mpirun", "--allow-run-as-root", "--bind-to", "none", "--host", hosts,
-                               "-n", self.ranks, *mca, *command])
+        return ["mpirun", "--allow-run-as-root", "--bind-to", "none", "--host", hosts, "-n", self.ranks, *mca]
+
+    def mpirun(self, command):
+        """One rank of the command on each machine."""
+        return self.inside(0, [*self.launcher(), *command])
 
     def probe(self):
         """What the link between ranks 0 and 1 really carries: {"goodput_bps", "latency_s"}."""
