@@ -1,0 +1,116 @@
+"""The faults of soak. Each begins, lasts for as long as the function runs, and is over; what it returns says what it was.
+
+A function gets the site (Site) and a random generator of its own, and waits with site.wait(seconds)."""
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import signal
+import typing
+
+from processes import processes_of, rank_of
+
+SECONDS = 20
+SHORT_STOP, LONG_STOP = 3, 15  # beside exchange.failure_timeout_s = 10, of which a rank may be silent for 8
+SLOW_BPS = 50_000
+CLOCK_STEPS = (-86400, -3600, -1, 1, 3600, 86400)
+FILL = bytes(1 << 16)
+
+
+@dataclasses.dataclass
+class Site:
+    links: typing.Any  # netns.Links
+    usual_bps: int     # of every link
+    run: pathlib.Path  # on a disk of its own
+    clocks: list       # files, one a machine, that say how far its time of day is from the true one
+    wait: typing.Callable[[float], None]
+
+    def ranks(self):
+        """[(rank, pid)] of all that live; two of a number while one attempt follows another."""
+        found = [(rank_of(pid), pid) for pid in processes_of(self.run)]
+        return sorted((rank, pid) for rank, pid in found if rank is not None)
+
+    def machine(self, rng):
+        return rng.randrange(self.links.ranks)
+
+
+def send(pid, number):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def set_clock(file, offset):
+    new = file.with_suffix(".new")
+    new.write_text(f"{offset:+}\n")
+    new.rename(file)
+
+
+def kill(site, rng):
+    ranks = site.ranks()
+    if not ranks:
+        return "no rank lives that could be killed"
+    rank, pid = rng.choice(ranks)
+    send(pid, signal.SIGKILL)
+    return f"rank {rank} (pid {pid}) killed"
+
+
+def stop(site, rng):
+    ranks = site.ranks()
+    seconds = rng.choice([SHORT_STOP, LONG_STOP])
+    if not ranks:
+        return "no rank lives that could be stopped"
+    rank, pid = rng.choice(ranks)
+    send(pid, signal.SIGSTOP)
+    try:
+        site.wait(seconds)
+    finally:
+        send(pid, signal.SIGCONT)
+    return f"rank {rank} (pid {pid}) stopped for {seconds} s"
+
+
+def disk(site, _):
+    """Old checkpoints and failed saves make room meanwhile, so the file grows for as long as it lies there."""
+    filler = site.run.parent / "filler"
+    with open(filler, "wb", buffering=0) as file:
+        try:
+            for _ in range(4 * SECONDS):
+                with contextlib.suppress(OSError):
+                    while file.write(FILL) > 0:
+                        pass
+                site.wait(0.25)
+        finally:
+            filler.unlink()
+    return f"disk full for {SECONDS} s"
+
+
+def down(site, rng):
+    machine = site.machine(rng)
+    site.links.cut(machine)
+    try:
+        site.wait(SECONDS)
+    finally:
+        site.links.join(machine)
+    return f"link of machine {machine} down for {SECONDS} s"
+
+
+def slow(site, rng):
+    machine = site.machine(rng)
+    site.links.shape_one(machine, SLOW_BPS)
+    try:
+        site.wait(SECONDS)
+    finally:
+        site.links.shape_one(machine, site.usual_bps)
+    return f"link of machine {machine} at {SLOW_BPS // 1000} kbit/s for {SECONDS} s"
+
+
+def clock(site, rng):
+    """It stays where it is afterwards."""
+    machine = site.machine(rng)
+    file = site.clocks[machine]
+    offset = int(file.read_text()) + rng.choice(CLOCK_STEPS)
+    set_clock(file, offset)
+    return f"clock of machine {machine} stepped, now {offset:+} s"
+
+
+FAULTS = {function.__name__: function for function in (kill, stop, disk, down, slow, clock)}
