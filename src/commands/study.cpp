@@ -69,7 +69,8 @@ bool is_done(const StudyTraining& training) { return final_step(training.directo
 double epochs_so_far(const fs::path& run) {
   double epoch = 0;
   if (!has_steps(run)) return epoch;
-  for (const Row& row : read_json_lines((run / kMetricsFile).string())) epoch = row.number("epoch").value_or(epoch);
+  JsonLineReader lines((run / kMetricsFile).string());
+  while (const std::optional<Row> row = lines.next()) epoch = row->number("epoch").value_or(epoch);
   return epoch;
 }
 

@@ -1,6 +1,7 @@
 #include "json/lines.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "json/rows.h"
 #include "tensor/errors.h"
@@ -51,17 +52,55 @@ Row read_json_line(const std::string& line, const std::string& where) {
   return row_from_json(parse_json(line, where), where);
 }
 
-std::vector<Row> read_json_lines(const std::string& path) {
-  constexpr size_t kMost = size_t{1} << 30;
-  const std::string text = read_text_file(path, kMost);
-  std::vector<Row> rows;
-  for (size_t start = 0, number = 1; start < text.size(); ++number) {
-    const size_t newline = text.find('\n', start);
-    const std::string line = text.substr(start, newline - start);
-    start = newline == std::string::npos ? text.size() : newline + 1;
-    if (start == text.size() && is_torn(line)) break;
-    rows.push_back(read_json_line(line, fmt::format("{}: line {}", path, number)));
+JsonLineReader::JsonLineReader(const std::string& path) : path_(path), file_(path, std::ios::binary) {
+  if (!file_) throw_user_error("{}: cannot open this file", path_);
+}
+
+std::optional<Row> JsonLineReader::next() {
+  const size_t end = end_of_line();
+  if (begin_ == buffer_.size()) return std::nullopt;
+  const bool newline = end < buffer_.size();
+  const std::string line = buffer_.substr(begin_, end - begin_);
+  begin_ = newline ? end + 1 : end;
+  const bool last = begin_ == buffer_.size() && !fill();
+  ++number_;
+  if (last && is_torn(line)) return std::nullopt;
+  bytes_ += line.size() + (newline ? 1 : 0);
+  newline_ = newline;
+  return read_json_line(line, fmt::format("{}: line {}", path_, number_));
+}
+
+// Returns the place in buffer_ of the next line's newline; the end of buffer_ if the file ends without one.
+size_t JsonLineReader::end_of_line() {
+  for (size_t looked_at = begin_;;) {
+    const size_t newline = buffer_.find('\n', looked_at);
+    if (newline != std::string::npos) return newline;
+    looked_at = buffer_.size() - begin_;  // fill() moves the line to the front
+    if (!fill()) return buffer_.size();
   }
+}
+
+// Reads on behind what is left in buffer_. False: the file is at its end. A pipe or a device may have no end, so what
+// is left may not become too long.
+bool JsonLineReader::fill() {
+  constexpr size_t kChunk = size_t{1} << 16, kMost = size_t{1} << 26;
+  buffer_.erase(0, begin_);
+  begin_ = 0;
+  const size_t left = buffer_.size();
+  if (left > kMost) {
+    throw_user_error("{}: line {}: longer than the {} MiB that a line may have", path_, number_ + 1, kMost >> 20);
+  }
+  buffer_.resize(left + kChunk);
+  file_.read(buffer_.data() + left, kChunk);
+  if (file_.bad()) throw_user_error("{}: cannot read this file", path_);
+  buffer_.resize(left + static_cast<size_t>(file_.gcount()));
+  return buffer_.size() > left;
+}
+
+std::vector<Row> read_json_lines(const std::string& path) {
+  std::vector<Row> rows;
+  JsonLineReader lines(path);
+  while (std::optional<Row> row = lines.next()) rows.push_back(std::move(*row));
   return rows;
 }
 

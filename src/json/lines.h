@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <utility>
@@ -45,9 +46,33 @@ std::string to_json_line(const Row& row);
 // Reads one line of JSON. Throws UserError, which begins with `where`, unless it is a flat object.
 Row read_json_line(const std::string& line, const std::string& where);
 
-// Reads a file. A last line that a crash cut short or a power cut left without its data is left out: such a line is not
-// JSON, or has NULs. Any other line that is not a flat JSON object is a UserError with file and line number, and so is
-// a file that cannot be read.
+// Reads the rows of a file one after another, so that memory does not grow with the file. A last line that a crash cut
+// short or a power cut left without its data is left out: such a line is not JSON, or has NULs. Any other line that is
+// not a flat JSON object is a UserError with file and line number, and so is a file that cannot be read.
+class JsonLineReader {
+ public:
+  explicit JsonLineReader(const std::string& path);
+
+  std::optional<Row> next();  // nothing: there are no more
+
+  // Of the file, up to the end of the line whose row next() has returned last, its newline included.
+  uint64_t bytes() const { return bytes_; }
+  bool ended_with_newline() const { return newline_; }  // that line; a crash may have come before its newline
+
+ private:
+  size_t end_of_line();
+  bool fill();
+
+  std::string path_;
+  std::ifstream file_;
+  std::string buffer_;
+  size_t begin_ = 0;   // in buffer_, of the next line
+  size_t number_ = 0;  // of lines read
+  uint64_t bytes_ = 0;
+  bool newline_ = true;
+};
+
+// All rows of a file, as JsonLineReader reads them.
 std::vector<Row> read_json_lines(const std::string& path);
 
 }  // namespace dgc

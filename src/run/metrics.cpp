@@ -1,9 +1,7 @@
 #include "run/metrics.h"
 
-#include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <vector>
+#include <system_error>
 
 #include "tensor/errors.h"
 
@@ -39,35 +37,12 @@ Row evaluated_row(const char* kind, const EvalMetrics& metrics) {
   return row;
 }
 
-std::vector<Row> rows_of(const std::filesystem::path& run) {
+// Nothing: the run has no file.
+std::optional<JsonLineReader> reader_of(const std::filesystem::path& run) {
   const std::filesystem::path path = run / kMetricsFile;
   std::error_code error;
-  return std::filesystem::exists(path, error) ? read_json_lines(path.string()) : std::vector<Row>();
-}
-
-// The rows that an earlier attempt wrote up to and including `step`.
-std::vector<Row> rows_up_to(int64_t step, const std::filesystem::path& path) {
-  std::vector<Row> rows = read_json_lines(path.string());
-  const auto behind = std::ranges::find_if(
-      rows, [&](const Row& row) { return integer(row, "step", path.string()) > step || row.text("kind") == "final"; });
-  rows.erase(behind, rows.end());
-  return rows;
-}
-
-struct Lines {
-  uint64_t bytes = 0;
-  bool whole = true;  // a crash may have come between a line and its newline
-};
-
-Lines first_lines(const std::filesystem::path& path, size_t count) {
-  std::ifstream file(path, std::ios::binary);
-  Lines lines;
-  std::string line;
-  for (size_t n = 0; n < count && std::getline(file, line); ++n) {
-    lines.whole = !file.eof();
-    lines.bytes += line.size() + (lines.whole ? 1 : 0);
-  }
-  return lines;
+  if (!std::filesystem::exists(path, error)) return std::nullopt;
+  return std::make_optional<JsonLineReader>(path.string());
 }
 
 }  // namespace
@@ -172,25 +147,42 @@ FinalMetrics final_from_row(const Row& row, const std::string& where) {
 
 bool has_steps(const std::filesystem::path& run) {
   try {
-    return std::ranges::any_of(rows_of(run), [](const Row& row) { return row.text("kind") == "step"; });
+    std::optional<JsonLineReader> lines = reader_of(run);
+    while (const std::optional<Row> row = lines ? lines->next() : std::nullopt) {
+      if (row->text("kind") == "step") return true;
+    }
+    return false;
   } catch (const UserError&) {
     return true;
   }
 }
 
 std::optional<int64_t> final_step(const std::filesystem::path& run) {
-  const std::vector<Row> rows = rows_of(run);
-  return rows.empty() || rows.back().text("kind") != "final" ? std::nullopt : rows.back().integer("step");
+  std::optional<int64_t> step;
+  std::optional<JsonLineReader> lines = reader_of(run);
+  while (const std::optional<Row> row = lines ? lines->next() : std::nullopt) {
+    step = row->text("kind") == "final" ? row->integer("step") : std::nullopt;
+  }
+  return step;
 }
 
 MetricsWriter::MetricsWriter(const std::filesystem::path& run, int64_t step) : file_(run / kMetricsFile) {
-  const std::vector<Row> kept = step > 0 ? rows_up_to(step, file_.path()) : std::vector<Row>{};
-  for (const Row& row : kept) {
-    if (row.text("kind") == "step") traffic_.add(step_from_row(row, file_.path().string()));
+  if (step == 0) {
+    file_.cut(0);
+    return;
   }
-  const Lines lines = first_lines(file_.path(), kept.size());
-  file_.cut(lines.bytes);
-  if (!lines.whole) file_.append("\n");
+  const std::string path = file_.path().string();
+  JsonLineReader lines(path);
+  uint64_t kept = 0;
+  bool newline = true;
+  while (const std::optional<Row> row = lines.next()) {
+    if (integer(*row, "step", path) > step || row->text("kind") == "final") break;
+    if (row->text("kind") == "step") traffic_.add(step_from_row(*row, path));
+    kept = lines.bytes();
+    newline = lines.ended_with_newline();
+  }
+  file_.cut(kept);
+  if (!newline) file_.append("\n");
 }
 
 void MetricsWriter::write(const StepMetrics& step) {

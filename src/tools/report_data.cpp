@@ -45,19 +45,23 @@ bool differ_in_seed_alone(const Config& a, const Config& b) {
                              [](const ConfigDifference& difference) { return difference.path == "seed"; });
 }
 
-}  // namespace
-
-std::vector<Row> run_rows(const std::filesystem::path& directory) {
+void require_run(const std::filesystem::path& directory) {
   for (const char* name : {"config.json", kMetricsFile}) {
     if (std::filesystem::exists(directory / name)) continue;
     throw_user_error("{}: not a run directory (it has no {}); give the directory that `dgc train` wrote.",
                      directory.string(), name);
   }
+}
+
+}  // namespace
+
+std::vector<Row> run_rows(const std::filesystem::path& directory) {
+  require_run(directory);
   return read_json_lines((directory / kMetricsFile).string());
 }
 
 RunData read_run(const std::filesystem::path& directory) {
-  const std::vector<Row> rows = run_rows(directory);
+  require_run(directory);
   const auto config_path = directory / "config.json", metrics_path = directory / kMetricsFile;
   RunData run;
   run.directory = directory;
@@ -66,15 +70,16 @@ RunData read_run(const std::filesystem::path& directory) {
   run.config_json.assign(std::istreambuf_iterator<char>(file), {});
 
   TrafficCounter traffic;
-  for (const Row& row : rows) {
-    const auto kind = row.text("kind");
+  JsonLineReader lines(metrics_path.string());
+  while (const std::optional<Row> row = lines.next()) {
+    const auto kind = row->text("kind");
     if (kind == "step") {
-      run.steps.push_back(step_from_row(row, metrics_path.string()));
+      run.steps.push_back(step_from_row(*row, metrics_path.string()));
       traffic.add(run.steps.back());
     } else if (kind == "eval") {
-      run.evals.push_back(eval_from_row(row, metrics_path.string()));
+      run.evals.push_back(eval_from_row(*row, metrics_path.string()));
     } else if (kind == "final") {
-      run.final = final_from_row(row, metrics_path.string());
+      run.final = final_from_row(*row, metrics_path.string());
     }
   }
   if (run.steps.empty()) {

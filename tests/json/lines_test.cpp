@@ -91,3 +91,20 @@ TEST_CASE("any other bad line is named", "[config]") {
   CHECK(said("{\"a\":1,\"a\":2}\n") == "line 1: a: this key is given twice");
   CHECK(refusal([] { read_json_lines("no/such/file"); }) == "no/such/file: cannot open this file");
 }
+
+TEST_CASE("a reader says how far into the file its newest row reaches", "[config]") {
+  const std::string first = "{\"step\":1}\n", long_row = "{\"note\":\"" + std::string(200000, 'a') + "\"}\n";
+  const TemporaryFile file(first + long_row + "{\"step\":3}");
+  JsonLineReader lines(file.path());
+  CHECK(lines.bytes() == 0);
+  CHECK(lines.next()->integer("step") == 1);
+  CHECK(lines.bytes() == first.size());
+  CHECK(lines.next()->text("note")->size() == 200000);
+  CHECK(lines.bytes() == first.size() + long_row.size());
+  CHECK(lines.ended_with_newline());
+  CHECK(lines.next()->integer("step") == 3);
+  CHECK_FALSE(lines.ended_with_newline());
+  CHECK(lines.bytes() == first.size() + long_row.size() + 10);
+  CHECK(lines.next() == std::nullopt);
+  CHECK(lines.bytes() == first.size() + long_row.size() + 10);
+}

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tensor/errors.h"
+#include "tests/support/large_allocations.h"
 #include "tests/support/run_files.h"
 
 namespace dgc {
@@ -89,6 +90,22 @@ TEST_CASE("a torn last row is cut off also where its step lies before the checkp
   run.append("metrics.jsonl", torn);
   MetricsWriter(run.path(), 6).write(example_step(7));
   CHECK(run.read("metrics.jsonl") == whole + to_json_line(to_row(example_step(7))) + "\n");
+}
+
+TEST_CASE("resuming a long run takes no more memory than resuming a short one") {
+  if (!kCountsAllocations) {
+    WARN("skipped: a sanitizer has its own malloc, so allocations are not counted");
+    return;
+  }
+  const auto allocations = [](int64_t steps) {
+    TempRun run;
+    write_steps(run, steps);
+    const int before = large_allocations;
+    CHECK(final_step(run.path()) == std::nullopt);
+    MetricsWriter(run.path(), steps).write(example_step(steps + 1));
+    return large_allocations - before;
+  };
+  CHECK(allocations(8000) == allocations(1000));
 }
 
 TEST_CASE("what a run has done is told by its metrics") {
