@@ -7,6 +7,7 @@ import dataclasses
 import os
 import pathlib
 import signal
+import time
 import typing
 
 from processes import processes_of, rank_of
@@ -15,7 +16,6 @@ SECONDS = 20
 SHORT_STOP, LONG_STOP = 3, 15  # beside exchange.failure_timeout_s = 10, of which a rank may be silent for 8
 SLOW_BPS = 50_000
 CLOCK_STEPS = (-86400, -3600, -1, 1, 3600, 86400)
-FILL = bytes(1 << 16)
 
 
 @dataclasses.dataclass
@@ -72,16 +72,21 @@ def stop(site, rng):
 def disk(site, _):
     """Old checkpoints and failed saves make room meanwhile, so the file grows for as long as it lies there."""
     filler = site.run.parent / "filler"
+    end = time.monotonic() + SECONDS
     with open(filler, "wb", buffering=0) as file:
         try:
-            for _ in range(4 * SECONDS):
-                with contextlib.suppress(OSError):
-                    while file.write(FILL) > 0:
-                        pass
+            while time.monotonic() < end:
+                fill_up(file)
                 site.wait(0.25)
         finally:
             filler.unlink()
     return f"disk full for {SECONDS} s"
+
+
+def fill_up(file):
+    room = os.fstatvfs(file.fileno())
+    with contextlib.suppress(OSError):  # somebody else has taken the room, or there is none
+        os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, room.f_bavail * room.f_frsize)
 
 
 def down(site, rng):
