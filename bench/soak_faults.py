@@ -1,4 +1,4 @@
-"""The faults of soak. Each begins, lasts for as long as the function runs, and is over; what it returns says what it was.
+"""The faults of soak. Each lasts for as long as its function runs, which returns what it was.
 
 A function gets the site (Site) and a random generator of its own, and waits with site.wait(seconds)."""
 

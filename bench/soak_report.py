@@ -97,8 +97,8 @@ def print_faults(faults):
     for kind in sorted({fault["kind"] for fault in faults}):
         mine = [fault for fault in faults if fault["kind"] == kind]
         pauses = [fault["pause"] for fault in mine]
-        print(f"| {kind} | {len(mine)} | {sum(fault['restarts'] for fault in mine)} | {statistics.median(pauses):.1f} s, "
-              f"{max(pauses):.1f} s |")
+        restarts = sum(fault["restarts"] for fault in mine)
+        print(f"| {kind} | {len(mine)} | {restarts} | {statistics.median(pauses):.1f} s, {max(pauses):.1f} s |")
 
 
 def print_growth(rows):

@@ -69,7 +69,8 @@ class GrowthTest(unittest.TestCase):
         self.assertEqual(grown(life("rank 0", 1, lambda t: min(60000, 3000 * t), lambda t: min(t, 20))), [])
 
     def test_memory_by_more_than_a_share_and_an_amount(self):
-        self.assertEqual(grown(life("rank 0", 1, lambda t: 60000 + 100 * t)), [("rank 0", "in one of 1 lives", "rss_kib")])
+        self.assertEqual(grown(life("rank 0", 1, lambda t: 60000 + 100 * t)),
+                         [("rank 0", "in one of 1 lives", "rss_kib")])
         self.assertEqual(grown(life("rank 0", 1, lambda t: 60000 + 10 * t)), [])
         self.assertEqual(grown(life("rank 0", 1, lambda t: 6000 + 10 * t)), [])  # a fifth, but less than 2 MiB
 
