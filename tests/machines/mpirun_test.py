@@ -1,0 +1,123 @@
+#!/usr/bin/python3
+"""dgc under mpirun on three machines that this machine plays: each has a network and a host name of its own, so ranks
+reach one another over TCP alone. Needs root, iproute2 and Open MPI; without them it says "skipped" and why.
+
+    tests/machines/mpirun_test.py --dgc build/release/dgc
+"""
+
+import argparse
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "bench"))
+import netns  # noqa: E402
+import run_files  # noqa: E402
+from processes import processes_of, rank_of  # noqa: E402
+
+CONFIG = ROOT / "bench" / "tiny.json"
+MACHINES = 3
+ENDLESS = ["--set", "training.max_steps=1000000", "--set", "training.epochs=1000000", "--set",
+           "checkpoint.every_steps=10"]
+
+
+def why_not():
+    """What this machine lacks, or None."""
+    if os.geteuid() != 0:
+        return "only root may make networks"
+    for tool in ("mpirun", "ip", "tc"):
+        if shutil.which(tool) is None and not os.path.exists(f"/usr/sbin/{tool}"):
+            return f"{tool} is not on this machine"
+    if subprocess.run(["unshare", "-n", "-m", "-u", "true"], capture_output=True).returncode != 0:
+        return "this machine allows no networks of one's own"
+    return None
+
+
+class Mpirun(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="dgc_machines_"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.links = cls.enterClassContext(netns.Links(MACHINES))
+
+    def start(self, name, *more):
+        run = self.folder / name
+        command = self.links.mpirun([DGC, "train", CONFIG, "--out", run, *more])
+        process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   env=os.environ | {"TMPDIR": str(netns.FOLDER)})
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(self.end_all, process, run)
+        return process, run
+
+    @staticmethod
+    def end_all(process, run):
+        process.kill()
+        for pid in processes_of(run):
+            os.kill(pid, signal.SIGKILL)
+        process.wait()
+
+    def wait_for(self, what, condition, seconds=60):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            found = condition()
+            if found:
+                return found
+            time.sleep(0.05)
+        self.fail(f"{what}: not within {seconds} s")
+
+    def ranks(self, run):
+        return {rank_of(pid): pid for pid in processes_of(run) if rank_of(pid) is not None}
+
+    def test_it_ends_in_the_bits_of_one_process(self):
+        alone = self.folder / "alone"
+        subprocess.run([DGC, "train", CONFIG, "--set", f"workers_per_rank={MACHINES}", "--out", alone], check=True,
+                       capture_output=True)
+        process, run = self.start("together")
+        said = process.communicate()[0]
+        self.assertEqual(process.returncode, 0, said)
+        self.assertEqual(run_files.final_hash(run), run_files.final_hash(alone))
+
+    def test_a_rank_that_dies_is_named_with_its_machine(self):
+        process, run = self.start("killed", *ENDLESS)
+        self.wait_for("a checkpoint", lambda: run_files.checkpoints(run))
+        pid = self.ranks(run)[2]
+        os.kill(pid, signal.SIGKILL)
+        said = process.communicate()[0]
+        self.assertNotEqual(process.returncode, 0)
+        self.assertRegex(said + (run / "log.txt").read_text(),
+                         rf"rank 2 \(rank2, pid {pid}\) has died|process rank 2 with PID {pid} on node rank2 exited")
+        self.wait_for("no process is left", lambda: not processes_of(run))
+
+    def test_a_machine_that_is_cut_off_ends_all_ranks(self):
+        process, run = self.start("cut", *ENDLESS, "--set", "exchange.failure_timeout_s=4")
+        self.wait_for("a checkpoint", lambda: run_files.checkpoints(run))
+        self.links.cut(1)
+        self.addCleanup(self.links.join, 1)
+        self.wait_for("all ranks have ended", lambda: not self.ranks(run))
+        self.links.join(1)
+        said = process.communicate()[0]
+        self.assertNotEqual(process.returncode, 0)
+        self.assertRegex(said + (run / "log.txt").read_text(),
+                         r"rank \d \(rank\d, pid \d+\) has not answered for 3.2 s")
+        self.wait_for("no process is left", lambda: not processes_of(run))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dgc", required=True, help="the program")
+    options, rest = parser.parse_known_args()
+    DGC = os.path.abspath(options.dgc)
+    lacking = why_not()
+    if lacking is not None:
+        print(f"skipped: {lacking}")
+        sys.exit(0)
+    netns.hide()
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
