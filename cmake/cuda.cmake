@@ -56,7 +56,9 @@ foreach(name CUBLAS CUDNN NCCL)
 endforeach()
 
 set(CMAKE_CUDA_COMPILER ${NVCC} CACHE FILEPATH "nvcc")
-set(CMAKE_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "Machine code for A100 and H100, PTX for what comes later")
+if(NOT DEFINED ENV{CUDAARCHS})  # CMake's variable for it
+  set(CMAKE_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "Machine code for A100 and H100, PTX for what comes later")
+endif()
 set(CMAKE_CUDA_FLAGS_RELEASE "-O2 -lineinfo" CACHE STRING "")
 enable_language(CUDA)
 if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 has not heard of it, nvcc has since 12.0
