@@ -4,6 +4,7 @@ host name and a /tmp of its own. Needs root and Debian's slurm-wlm, munge and ip
 why.
 
     tests/slurm/slurm_test.py --dgc build/release/dgc
+    tests/slurm/slurm_test.py --dgc build/release/dgc --long     # with a real time limit, which takes three minutes more
 """
 
 import argparse
@@ -222,14 +223,14 @@ class Slurm(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)  # 2, or 143 where srun has ended a rank that was about to say the same
         self.assertIn("srun --mpi=pmix", done.stderr)
 
-    def submit(self, out):
+    def submit(self, out, *more, config=None):
         """Submits docs/slurm_job.sh for a run; returns the job's number when its first checkpoint is there."""
         bin = self.folder / "bin"
         bin.mkdir(exist_ok=True)
         if not (bin / "dgc").exists():
             (bin / "dgc").symlink_to(DGC)
         made = self.cluster.run("env", f"PATH={bin}:{os.environ['PATH']}", "sbatch", "--parsable", "--output", f"{out}.out",
-                                str(JOB), str(self.config), str(out))
+                                *more, str(JOB), str(config or self.config), str(out))
         self.assertEqual(made.returncode, 0, made.stderr)
         self.cluster.wait_for("a first checkpoint", lambda: any(out.glob("checkpoints/step-*/weights.safetensors")))
         return made.stdout.strip()
@@ -260,12 +261,29 @@ class Slurm(unittest.TestCase):
         self.cluster.kill_node(int(last[-1]))
         self.expect_restart(job, out)
 
+    def test_a_job_whose_time_is_up_has_saved_and_goes_on(self):
+        if not LONG:
+            self.skipTest("SLURM counts time limits in minutes: --long")
+        config = self.folder / "endless.json"
+        config.write_text(json.dumps(CONFIG | {"training": {"epochs": 100000, "batch_per_worker": 8}}))
+        out = self.folder / "time_is_up"
+        job = self.submit(out, "--time=2", "--signal=USR1@30", config=config)
+        saved = "the state is saved, go on with --resume"
+        self.cluster.wait_for("SLURM's signal", lambda: saved in (out / "log.txt").read_text(), 180)
+        stopped_at = self.weights(out)[0]
+        self.cluster.wait_for("a checkpoint of the second attempt", lambda: self.weights(out)[0] > stopped_at, 120)
+        state = self.cluster.run("scontrol", "show", "job", job).stdout
+        self.cluster.run("scancel", job)
+        self.assertIn("Restarts=1", state)
+        self.assertIn("TimeLimit=00:02:00", state)
+
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dgc", required=True, help="the program")
+    parser.add_argument("--long", action="store_true", help="with the test that waits for a time limit")
     options, rest = parser.parse_known_args()
-    DGC = os.path.abspath(options.dgc)
+    DGC, LONG = os.path.abspath(options.dgc), options.long
     lacking = why_not()
     if lacking is not None:
         print(f"skipped: {lacking}")
