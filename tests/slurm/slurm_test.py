@@ -4,7 +4,7 @@ host name and a /tmp of its own. Needs root and Debian's slurm-wlm, munge and ip
 why.
 
     tests/slurm/slurm_test.py --dgc build/release/dgc
-    tests/slurm/slurm_test.py --dgc build/release/dgc --long     # with a real time limit, which takes three minutes more
+    tests/slurm/slurm_test.py --dgc build/release/dgc --long     # with a real time limit: three minutes more
 """
 
 import argparse
