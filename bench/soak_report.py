@@ -6,7 +6,7 @@ import dataclasses
 import random
 import statistics
 
-SETTLED = 20  # seconds of a life after which memory, descriptors and threads should stay as they are
+SETTLED = 20  # seconds of training after which memory, descriptors and threads should stay as they are
 FEWEST = 9    # samples by which a life is judged
 SHARE, ABOVE = 0.05, 2048  # memory has grown when it is so much more, and by more than so many KiB
 QUANTITIES = {"rss_kib": "memory", "descriptors": "descriptors", "threads": "threads"}
@@ -32,15 +32,16 @@ def longest_pause(beats, begin, end):
 
 @dataclasses.dataclass
 class Life:
-    """Samples of one process, in order: dictionaries with t (seconds) and QUANTITIES."""
+    """Samples of one process, in order: dictionaries with t (seconds), beats (how many there had been) and
+    QUANTITIES."""
     who: str
     samples: list
 
     def settled(self):
-        return [sample for sample in self.samples if sample["t"] >= self.samples[0]["t"] + SETTLED]
-
-    def seconds(self):
-        return self.samples[-1]["t"] - self.samples[0]["t"]
+        """The samples from SETTLED seconds after the training's first beat in this life: on a busy machine a process
+        may take long to begin."""
+        begun = [sample["t"] for sample in self.samples if sample["beats"] > self.samples[0]["beats"]]
+        return [sample for sample in self.samples if begun and sample["t"] >= begun[0] + SETTLED]
 
     def median(self, quantity):
         return statistics.median(sample[quantity] for sample in self.settled())

@@ -55,7 +55,7 @@ class Watch(threading.Thread):
                 found = look_at(pid)
                 who = self.name_of(pid, rank_of(pid))
                 if found and who:
-                    row = {"t": round(self.now(), 1), "who": who, "pid": pid, **found}
+                    row = {"t": round(self.now(), 1), "beats": len(self.beats), "who": who, "pid": pid, **found}
                     self.samples.append(row)
                     file.write(json.dumps(row) + "\n")
 

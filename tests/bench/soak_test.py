@@ -32,9 +32,9 @@ def load_soak():
     return module
 
 
-def life(who, pid, memory, descriptors=lambda t: 20, seconds=180, begin=0):
-    return [{"t": begin + t, "who": who, "pid": pid, "born": 1, "rss_kib": memory(t), "descriptors": descriptors(t),
-             "threads": 4} for t in range(0, seconds, 5)]
+def life(who, pid, memory, descriptors=lambda t: 20, seconds=180, begin=0, beats=lambda t: t):
+    return [{"t": begin + t, "beats": beats(t), "who": who, "pid": pid, "born": 1, "rss_kib": memory(t),
+             "descriptors": descriptors(t), "threads": 4} for t in range(0, seconds, 5)]
 
 
 def grown(samples):
@@ -67,6 +67,12 @@ class GrowthTest(unittest.TestCase):
 
     def test_the_start_of_a_process_does_not_count(self):
         self.assertEqual(grown(life("rank 0", 1, lambda t: min(60000, 3000 * t), lambda t: min(t, 20))), [])
+
+    def test_the_start_takes_as_long_as_no_step_is_made(self):
+        slow_start = [sample for t in (0, 1) for sample in life(
+            "rank 0", t, lambda t: min(60000, 600 * t), seconds=400, beats=lambda t: max(7, t - 100))]
+        self.assertEqual(grown(slow_start), [])
+        self.assertEqual(report.growth(life("rank 0", 1, lambda t: 600 * t, beats=lambda t: 7)), [])  # never a step
 
     def test_memory_by_more_than_a_share_and_an_amount(self):
         self.assertEqual(grown(life("rank 0", 1, lambda t: 60000 + 100 * t)),
