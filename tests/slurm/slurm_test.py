@@ -121,15 +121,17 @@ class Cluster:
         sh("ip", "-n", space, *words)
 
     def inside(self, space, *words, tmp=None):
-        """The command in the node's network, with its host name, its /etc/hosts and its /tmp."""
+        """The command in the node's network, with its host name, its /etc/hosts, its /tmp and its shared memory."""
         mounts = f"mount --bind {self.folder}/hosts /etc/hosts"
         if tmp is not None:
-            mounts += f" && mount --bind {tmp} /tmp"
+            mounts += f" && mount --bind {tmp} /tmp && mount -t tmpfs tmpfs /dev/shm"
         script = f'hostname {space} && {mounts} && exec "$@"'
         return ["nsenter", f"--net=/run/netns/{space}", "unshare", "-m", "-u", "bash", "-c", script, "bash", *words]
 
     def environment(self):
-        return os.environ | {"SLURM_CONF": str(self.folder / "slurm.conf")}
+        environment = os.environ | {"SLURM_CONF": str(self.folder / "slurm.conf")}
+        environment.pop("TMPDIR", None)  # each node has a /tmp
+        return environment
 
     def daemon(self, space, *words, tmp=None):
         path = os.environ["PATH"] + ":/usr/sbin:/sbin"
