@@ -17,7 +17,7 @@ struct ValidatedImages {
 };
 ValidatedImages make_validated_images(const Config&);
 
-// The type in which a run keeps activations. With bf16 a processor keeps them in fp32, and only its products round them.
+// The type in which a run keeps activations. With bf16 a processor keeps them in fp32, as only its products round.
 DType activation_type(const Config&, const Backend&);
 
 std::unique_ptr<Optimizer> make_optimizer(const Config&, const OptimizerContext&);
