@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "optim/fp16_all_reduce.h"
-#include "optim/optimizer.h"
+#include "optim/momentum_step.h"
 #include "optim/ordered_reduce.h"
 
 namespace dgc {
@@ -11,12 +11,7 @@ namespace {
 class Sgd final : public Optimizer {
  public:
   Sgd(const OptimizerContext& context, const SgdOptions& options, DenseValues values)
-      : context_(context),
-        options_(options),
-        momentum_(context.backend.device(), context.layout, MemoryUse::momentum),
-        clip_(context.backend.device(), sizeof(Clip)) {
-    const Clip clip;
-    context.backend.device()->copy_in(clip_.data(), &clip, sizeof(clip));
+      : context_(context), momentum_step_(context.backend, context.layout, options) {
     if (values == DenseValues::fp16) {
       half_.emplace(context);
     } else {
@@ -28,27 +23,20 @@ class Sgd final : public Optimizer {
   uint64_t prepare(double) override { return 0; }
 
   void step(const StepArgs& args) override {
-    const int64_t extent = context_.layout.extent();
     float* const sum = half_ ? exchange_half(args) : exchange(args);
     const Range range(context_.backend, "apply");
-    if (options_.clip_norm) context_.backend.sum_squares({sum, {extent}}, &clip()->square);
+    MomentumStep::Args step{.gradient = sum,
+                            .divisor = workers(args),
+                            .scaled = args.record.control(),
+                            .control = args.record.control(),
+                            .weights = args.weights.data()};
     // exchange_half() has divided the gradients by the number of workers and by the loss scale before the sum, because
     // residuals must not depend on the loss scale.
-    ClipArgs rule = unclipped(args);
     if (half_) {
-      rule.divisor = 1;
-      rule.control = &clip()->unscaled;
+      step.divisor = 1;
+      step.scaled = &half_->scaling()->unscaled;
     }
-    rule.squares = &clip()->square;
-    rule.limit = options_.clip_norm.value_or(rule.limit);
-    context_.backend.clip_scales(rule);
-    context_.backend.sgd_step({.numel = extent,
-                               .momentum = static_cast<float>(options_.momentum),
-                               .weight_decay = static_cast<float>(options_.weight_decay),
-                               .nesterov = options_.nesterov,
-                               .scale = &clip()->scale,
-                               .control = args.record.control()},
-                              {sum, {extent}}, {momentum_.data(), {extent}}, {args.weights.data(), {extent}});
+    momentum_step_.run(step);
   }
 
   StepBytes bytes() const override {
@@ -57,31 +45,33 @@ class Sgd final : public Optimizer {
   }
 
   std::vector<NamedState> state() const override {
-    std::vector<NamedState> all = {{"momentum", -1, &momentum_}};
+    std::vector<NamedState> all = {{"momentum", -1, &momentum_step_.momentum()}};
     for (int local = 0; half_ && local < context_.local_workers; ++local) {
-      all.push_back({"residual", local, &half_->residual(local)});
+      all.push_back({"residual", local, &half_->reduce.residual(local)});
     }
     return all;
   }
 
  private:
-  // A Clip lies in device memory.
-  struct Clip {
-    double square = 0;     // squared norm of the sum of all workers' gradients
+  // Lies in device memory.
+  struct Scaling {
     StepControl unscaled;  // a control with a loss scale of 1
-    float scale = 0;
+    float scale = 0;       // of the gradients before their sum
   };
-  Clip* clip() const { return static_cast<Clip*>(clip_.data()); }
 
-  // The rule for the mean over all workers, without clipping. Without a limit the squares do not matter.
-  ClipArgs unclipped(const StepArgs& args) const {
-    return {.squares = &args.record.local(0)->square,
-            .count = 1,
-            .divisor = static_cast<double>(args.record.workers()),
-            .limit = std::numeric_limits<double>::infinity(),
-            .control = args.record.control(),
-            .scales = &clip()->scale};
-  }
+  struct Half {
+    explicit Half(const OptimizerContext& context)
+        : reduce(context), memory(context.backend.device(), sizeof(Scaling)) {
+      const Scaling scaling;
+      context.backend.device()->copy_in(memory.data(), &scaling, sizeof(scaling));
+    }
+    Scaling* scaling() const { return static_cast<Scaling*>(memory.data()); }
+
+    Fp16AllReduce reduce;
+    Buffer memory;  // one Scaling
+  };
+
+  static double workers(const StepArgs& args) { return static_cast<double>(args.record.workers()); }
 
   float* exchange(const StepArgs& args) {
     const Range range(context_.backend, "exchange");
@@ -91,17 +81,22 @@ class Sgd final : public Optimizer {
 
   float* exchange_half(const StepArgs& args) {
     const Range range(context_.backend, "exchange");
-    context_.backend.clip_scales(unclipped(args));
-    return half_->run({args.gradients, &clip()->scale, args.record.control()});
+    float* const scale = &half_->scaling()->scale;
+    // Nothing is clipped here, so the squares do not matter.
+    context_.backend.clip_scales({.squares = &args.record.local(0)->square,
+                                  .count = 1,
+                                  .divisor = workers(args),
+                                  .limit = std::numeric_limits<double>::infinity(),
+                                  .control = args.record.control(),
+                                  .scales = scale});
+    return half_->reduce.run({args.gradients, scale, args.record.control()});
   }
 
   OptimizerContext context_;
-  SgdOptions options_;
+  MomentumStep momentum_step_;
   // Exactly one of these two is set.
   std::optional<OrderedReduce> reduce_;
-  std::optional<Fp16AllReduce> half_;
-  Arena momentum_;
-  Buffer clip_;  // one Clip
+  std::optional<Half> half_;
   std::vector<const float*> const_gradients_;
 };
 
