@@ -92,8 +92,9 @@ class Backend {
   virtual void shortcut_backward(const ShortcutArgs&, ConstView dy, View dx) = 0;
   virtual void flatten_forward(const FlattenArgs&, ConstView x, View y) = 0;
   virtual void flatten_backward(const FlattenArgs&, ConstView dy, View dx) = 0;
-  virtual void add(ConstView x, View y) = 0;      // y += x
-  virtual void convert(ConstView x, View y) = 0;  // y = x in y's type, rounded to nearest even
+  virtual void add(ConstView x, View y) = 0;                    // y += x
+  virtual void subtract(ConstView a, ConstView b, View y) = 0;  // y = a - b, fp32; y may be a or b
+  virtual void convert(ConstView x, View y) = 0;                // y = x in y's type, rounded to nearest even
 
   virtual void embedding_forward(const EmbeddingArgs&, ConstView tokens, ConstView table, View y) = 0;
   // dtable[t] += dy[r] for every row r whose token is t, in the order of r. Rows of dtable that no token names are left
@@ -142,6 +143,7 @@ class Backend {
   virtual void clip_scales(const ClipArgs&) = 0;
   virtual void copy_unless_skipped(const StepControl*, ConstView from, View to) = 0;
   virtual void copy_if_skipped(const StepControl*, ConstView from, View to) = 0;
+  virtual void add_loss(const LossStats* more, LossStats* sum) = 0;  // *sum += *more
 
   // Reads the device's clock, in nanoseconds, when all earlier work is done. A backend and its lanes share one clock.
   virtual void read_clock(uint64_t* nanoseconds) = 0;

@@ -215,6 +215,7 @@ void CountingBackend::flatten_backward(const FlattenArgs&, ConstView dy, View dx
   count("flatten_backward", moved(dy, dx));
 }
 void CountingBackend::add(ConstView x, View y) { count("add", moved(x) + 2 * moved(y)); }
+void CountingBackend::subtract(ConstView a, ConstView b, View y) { count("subtract", moved(a, b, y)); }
 void CountingBackend::convert(ConstView x, View y) { count("convert", moved(x, y), x.dtype == y.dtype ? 0 : 1); }
 
 void CountingBackend::embedding_forward(const EmbeddingArgs&, ConstView tokens, ConstView, View y) {
@@ -268,6 +269,7 @@ void CountingBackend::copy_unless_skipped(const StepControl*, ConstView from, Vi
 void CountingBackend::copy_if_skipped(const StepControl*, ConstView, View to) {
   if (to) count("copy_if_skipped", 0);  // steps are hardly ever skipped
 }
+void CountingBackend::add_loss(const LossStats*, LossStats*) { count("add_loss", 0); }
 void CountingBackend::read_clock(uint64_t*) { count("read_clock", 0); }
 void CountingBackend::add_overlap_time(const OverlapTimeArgs&) { count("add_overlap_time", 0); }
 

@@ -62,6 +62,19 @@ TEST_CASE("add adds", "[kernels]") {
   CHECK(y.host() == expected);
 }
 
+TEST_CASE("subtract subtracts, also in place", "[kernels]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const auto n = GENERATE(0, 1, 17, 16384, 16385);
+  const auto a = random_floats(n, 1), b = random_floats(n, 2);
+  const OnDevice x(*backend, a), y(*backend, b), z(*backend, zeros(n));
+  backend->subtract(x, y, z);
+  auto expected = a;
+  for (size_t i = 0; i < a.size(); ++i) expected[i] -= b[i];
+  CHECK(z.host() == expected);
+  backend->subtract(x, y, y);
+  CHECK(y.host() == expected);
+}
+
 TEST_CASE("elementwise ops at addresses that packs do not fit leave what lies around alone", "[kernels]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto n = GENERATE(1, 3, 4, 5, 1023, 1025);

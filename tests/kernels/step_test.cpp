@@ -152,3 +152,15 @@ TEST_CASE("a skipped step copies nothing, or alone does", "[kernels]") {
     CHECK(other.host() == expected);
   }
 }
+
+TEST_CASE("losses and their counts add up", "[kernels]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  CAPTURE(backend->name());
+  const ValuesOnDevice<LossStats> more(*backend, {{1.5, {2, 3}}}), sums(*backend, {{0.25, {4, 5}}, {7, {8, 9}}});
+  backend->add_loss(more.data(), sums.data());
+  const auto after = sums.host();
+  CHECK((after[0].loss == 1.75 && after[0].counts[0] == 6 && after[0].counts[1] == 8));
+  CHECK((after[1].loss == 7 && after[1].counts[0] == 8 && after[1].counts[1] == 9));
+  backend->add_loss(sums.data() + 1, sums.data());
+  CHECK(sums.host()[0].loss == 8.75);
+}

@@ -15,6 +15,10 @@ DGC_MULTIVERSION void add_chunk(const float* x, int64_t n, float* y) {
 
 namespace {
 
+DGC_MULTIVERSION void subtract_chunk(const float* a, const float* b, int64_t n, float* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] = a[i] - b[i];
+}
+
 DGC_MULTIVERSION void relu_chunk(const float* x, int64_t n, float* y) {
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] < 0 ? 0 : x[i];  // so that NaN stays NaN
 }
@@ -84,6 +88,13 @@ void CpuBackend::add(ConstView x, View y) {
   const float* const from = x.f32();
   float* const to = y.f32();
   for_chunks(y.numel(), kElementwiseChunk, [=](int64_t at, int64_t n) { add_chunk(from + at, n, to + at); });
+}
+
+void CpuBackend::subtract(ConstView a, ConstView b, View y) {
+  const float *const from = a.f32(), *const less = b.f32();
+  float* const to = y.f32();
+  for_chunks(y.numel(), kElementwiseChunk,
+             [=](int64_t at, int64_t n) { subtract_chunk(from + at, less + at, n, to + at); });
 }
 
 void CpuBackend::convert(ConstView x, View y) { device_->copy(y.f32(), x.f32(), y.bytes()); }

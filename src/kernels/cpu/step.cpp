@@ -45,4 +45,6 @@ void CpuBackend::copy_if_skipped(const StepControl* control, ConstView from, Vie
   if (control->skip != 0) device_->copy(to.data, from.data, to.bytes());
 }
 
+void CpuBackend::add_loss(const LossStats* more, LossStats* sum) { sum->add(*more); }
+
 }  // namespace dgc

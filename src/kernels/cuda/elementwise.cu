@@ -31,6 +31,29 @@ struct Add {
   }
 };
 
+template <int V>
+struct Subtract {
+  static constexpr const char* kName = "subtract";
+  static constexpr int kBlock = kElementwiseBlock;
+  struct Args {
+    const float *a, *b;
+    float* y;
+    int64_t n;
+  };
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& args, Shared&) {
+    each_element<V>(args.n, [&]<int N>(int64_t i) {
+      float a[N], b[N];
+      load(args.a + i, a);
+      load(args.b + i, b);
+#pragma unroll
+      for (int j = 0; j < N; ++j) a[j] -= b[j];
+      store(a, args.y + i);
+    });
+  }
+};
+
 template <typename T, int V>
 struct ActivationForward {
   static constexpr const char* kName = "activation_forward";
@@ -138,6 +161,13 @@ void KernelBackend::add(ConstView x, View y) {
     };
     dispatch_packs<T>(0, run, x.data, y.data);
   });
+}
+
+void KernelBackend::subtract(ConstView a, ConstView b, View y) {
+  Queue queue(*this);
+  const int64_t n = y.numel();
+  const auto run = [&]<int V>() { queue.run<Subtract<V>>(elementwise_blocks(n, V), {a.f32(), b.f32(), y.f32(), n}); };
+  dispatch_packs<float>(0, run, a.data, b.data, y.data);
 }
 
 void KernelBackend::activation_forward(Activation kind, ConstView x, View y) {

@@ -92,6 +92,22 @@ struct CopyByVerdict {
   }
 };
 
+// There are three numbers to add, so there is one thread.
+struct AddLoss {
+  static constexpr const char* kName = "add_loss";
+  static constexpr int kBlock = 1;
+  struct Args {
+    const LossStats* more;
+    LossStats* sum;
+  };
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    a.sum->loss += a.more->loss;
+    for (int i = 0; i < 2; ++i) a.sum->counts[i] += a.more->counts[i];
+  }
+};
+
 template <bool when_skipped>
 void copy_by_verdict(Queue queue, const StepControl* control, ConstView from, View to) {
   dispatch_size(to.dtype, [&]<typename T>() {
@@ -128,5 +144,7 @@ void KernelBackend::copy_unless_skipped(const StepControl* control, ConstView fr
 void KernelBackend::copy_if_skipped(const StepControl* control, ConstView from, View to) {
   copy_by_verdict<true>(Queue(*this), control, from, to);
 }
+
+void KernelBackend::add_loss(const LossStats* more, LossStats* sum) { Queue(*this).run<AddLoss>(1, {more, sum}); }
 
 }  // namespace dgc
