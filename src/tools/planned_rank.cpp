@@ -4,7 +4,6 @@
 #include "tasks/make.h"
 #include "tasks/task.h"
 #include "train/on_ranks.h"
-#include "train/step_computation.h"
 
 namespace dgc {
 namespace {
@@ -50,7 +49,8 @@ PlannedRank::PlannedRank(const Config& config, const Network& network)
       ranks_(make_planning_communicator(static_cast<int>(config.ranks))),
       tested_network_(make_network(config.model, task_of(config).sample(config, Split::test))),
       memory_(config_, network, {task_of(config).most_rows(config, Split::train)}, task_of(config).most_labels(config),
-              backend_, *ranks_) {
+              backend_, *ranks_),
+      computation_(make_step_computation({config_, backend_, *ranks_, memory_, network_})) {
   const Task& task = task_of(config);
   const auto evaluation = [&](Split split) {
     return std::make_unique<EvaluatorMemory>(tested_network_, backend_, std::vector{task.most_rows(config, split)},
@@ -66,18 +66,16 @@ PlannedRank::PlannedRank(const Config& config, const Network& network)
 }
 
 std::vector<OpCost> PlannedRank::step() {
-  memory_.optimizer->prepare(config_.optimizer.sparsity.final);
+  const double sparsity = config_.optimizer.sparsity.final;
+  memory_.optimizer->prepare(sparsity);  // so that what a new layout takes is not counted
   const Batch batch = empty_batch(network_, memory_.executors.most_rows(), task_of(config_).most_labels(config_));
   backend_.take_calls();
   for (RankMemory::Worker& worker : memory_.workers) {
     worker.input.stage(batch);
     worker.input.arrive();
   }
-  const auto workers = static_cast<int>(config_.ranks * config_.workers_per_rank);
-  StepComputation computation(config_, backend_, memory_, network_, 0, workers);
-  memory_.record.begin({});
   const int64_t before = device_->moved();
-  computation.queue();
+  computation_->queue({.input = {}, .sparsity = sparsity});
   std::vector<OpCost> costs = backend_.take_calls();
   OpCost moved{.op = "copies and zeros"};
   moved.bytes = device_->moved() - before;

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "kernels/counting_backend.h"
-#include "train/rank_memory.h"
+#include "train/step_computation.h"
 
 namespace dgc {
 
@@ -25,6 +25,7 @@ class PlannedRank {
   std::unique_ptr<Communicator> ranks_;
   Network tested_network_;
   RankMemory memory_;
+  std::unique_ptr<StepComputation> computation_;
   std::unique_ptr<EvaluatorMemory> test_, valid_;  // valid_: null where the run has no validation set
 };
 

@@ -41,7 +41,7 @@ Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communi
       network_(make_network(config.model, data.train.sample())),
       tested_network_(make_network(config.model, data.test.sample())),
       memory_(config, network_, batch_rows(config, data.train), data.train.most_labels(), backend, communicator),
-      computation_(config, backend, memory_, network_, first_worker(), workers()),
+      computation_(make_step_computation({config, backend, communicator, memory_, network_})),
       lr_(make_lr_schedule(config)),
       sparsity_(config.optimizer.sparsity) {
   check_fits(config, network_, data.train);
@@ -61,8 +61,6 @@ Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communi
 }
 
 // One step: batches -> gradients -> the decision whether to skip -> the exchange -> weights.
-// The work before and after computation_.queue() is queued too, but is not recorded, because it differs from step to
-// step.
 void Rank::train_step() {
   if (!batches_) stage_batches();
   if (position_ % steps_per_epoch_ == 0) {  // a new epoch: each stream of a text begins again
@@ -71,17 +69,10 @@ void Rank::train_step() {
   StepMetrics metrics;
   metrics.learning_rate = learning_rate_at(lr_, epoch(), plateau_);
   if (config_.optimizer.type == OptimizerType::dgc) metrics.sparsity = sparsity_at(sparsity_, epoch());
-  const uint64_t key = memory_.optimizer->prepare(metrics.sparsity);
   for (Worker& worker : memory_.workers) worker.input.arrive();
-  memory_.record.begin({static_cast<uint64_t>(step_), static_cast<float>(metrics.learning_rate), interrupted()});
-
-  // With executors for several lengths, each step differs, and records of all these steps would fill the memory.
-  if (communicator_.recordable() && backend_.observer == nullptr && memory_.executors.are_one()) {
-    backend_.run_recorded(key, [this] { computation_.queue(); });
-  } else {
-    computation_.queue();
-  }
-  memory_.record.finish();
+  computation_->queue(
+      {.input = {static_cast<uint64_t>(step_), static_cast<float>(metrics.learning_rate), interrupted()},
+       .sparsity = metrics.sparsity});
 
   ++step_;
   ++position_;
@@ -126,7 +117,7 @@ std::optional<StepMetrics> Rank::next_metrics() {
   const StepResult result = memory_.record.take();
   StepMetrics metrics = untold_.front();
   untold_.pop_front();
-  metrics.loss = result.loss.loss / static_cast<double>(computation_.terms() * workers());
+  metrics.loss = result.loss.loss / static_cast<double>(computation_->terms() * workers());
   metrics.grad_norm = result.grad_norm;
   metrics.skipped = result.skipped;
   metrics.left_out = static_cast<int64_t>(network_.loss().left_out(result.loss));

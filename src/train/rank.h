@@ -128,7 +128,7 @@ class Rank {
   Network network_;
   Network tested_network_;  // for an evaluation's streams of text; for images the same network
   RankMemory memory_;
-  StepComputation computation_;
+  std::unique_ptr<StepComputation> computation_;
   std::unique_ptr<Evaluator> test_evaluator_;
   std::unique_ptr<Evaluator> valid_evaluator_;  // null: there is no validation set
   LrSchedule lr_;

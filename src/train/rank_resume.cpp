@@ -17,23 +17,23 @@ namespace {
 constexpr int64_t kMostWorkers = 1 << 20;
 constexpr int64_t kMostSteps = int64_t{1} << 48;  // sums of a few such numbers do not overflow
 
-struct Range {
+struct Bounds {
   int64_t least = 0, most = kMostSteps;
 };
 
-int64_t require_within(const Checkpoint& checkpoint, const char* key, int64_t value, Range range) {
-  if (value >= range.least && value <= range.most) return value;
+int64_t require_within(const Checkpoint& checkpoint, const char* key, int64_t value, Bounds bounds) {
+  if (value >= bounds.least && value <= bounds.most) return value;
   throw_user_error("checkpoint {}: {} is {} in its manifest, and can only be from {} to {}; take an earlier checkpoint",
-                   checkpoint.path().string(), key, value, range.least, range.most);
+                   checkpoint.path().string(), key, value, bounds.least, bounds.most);
 }
 
 // Checksums show what a disk has damaged, not what somebody has written. So every number of a manifest is checked
 // before arithmetic uses it.
-int64_t whole_number(const Checkpoint& checkpoint, const char* key, int64_t otherwise, Range range = {}) {
+int64_t whole_number(const Checkpoint& checkpoint, const char* key, int64_t otherwise, Bounds bounds = {}) {
   const Row& values = checkpoint.manifest().values;
   if (values.find(key) == nullptr) return otherwise;
   const std::optional<int64_t> value = values.integer(key);
-  if (value) return require_within(checkpoint, key, *value, range);
+  if (value) return require_within(checkpoint, key, *value, bounds);
   throw_user_error("checkpoint {}: {} is no whole number in its manifest; take an earlier checkpoint",
                    checkpoint.path().string(), key);
 }

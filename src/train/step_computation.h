@@ -1,34 +1,75 @@
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <span>
+
 #include "config/options.h"
 #include "train/rank_memory.h"
 
 namespace dgc {
 
+// What steps are computed with. All of it must outlive the StepComputation.
+struct StepContext {
+  const Config& config;
+  Backend& backend;
+  Communicator& communicator;
+  RankMemory& memory;
+  const Network& network;
+};
+
+// The step that is to be queued.
+struct NextStep {
+  StepInput input;      // with the learning rate that the schedule has for the step
+  double sparsity = 0;  // of the exchange
+};
+
 // What a rank's backend computes in a step, from batches that have arrived to new weights: for each of the rank's
 // workers forward, loss and backward, then the decision whether all workers skip the step, the exchange and the
-// optimizer's step. The arguments of the constructor must outlive it.
+// optimizer's step.
 class StepComputation {
  public:
-  // first_worker: the number, over all ranks, of the rank's first worker. workers: of all ranks.
-  StepComputation(const Config&, Backend&, RankMemory&, const Network&, int first_worker, int workers);
+  explicit StepComputation(const StepContext&);
+  virtual ~StepComputation() = default;
 
   // Losses in the sum over a worker's batch.
   int64_t terms() const { return terms_; }
-  // Queues the step, between RankMemory::record's begin() and finish(). A backend may record what this call queues.
-  void queue();
+  // Queues a step and its report (RankMemory::record). A backend may have a recording of what this call queues.
+  virtual void queue(const NextStep&) = 0;
+
+ protected:
+  // What the forward and the backward pass of a worker use besides the worker's own memory.
+  struct Pass {
+    const Arena& weights;
+    const StepControl* control = nullptr;
+    LossStats* loss = nullptr;                   // device memory; overwritten
+    std::function<void(int first_param)> ready;  // gradients of trained parameters from first_param on are complete
+  };
+
+  int local_workers() const { return static_cast<int>(context_.memory.workers.size()); }
+  RankMemory::Worker& worker(int local) const { return context_.memory.workers[static_cast<size_t>(local)]; }
+
+  // The next pass of a worker begins with the statistics and the state that are kept.
+  void begin_with_kept(int local);
+  // Writes a worker's gradient and its loss, and moves its next statistics and next state on.
+  void run_worker(int local, const Pass&);
+  // Judges the gradients, exchanges them and changes the shared weights. If the step is not skipped, every worker keeps
+  // its next statistics and its next state.
+  void exchange(std::span<float* const> gradients);
+  // Whether what all workers compute for a step is the same work in every step, so that it may be recorded.
+  bool passes_are_alike() const;
+  // Calls `body`, or replays a recording of it if `alike` says that every call with this key queues the same work.
+  void queue_recorded(bool alike, uint64_t key, const std::function<void()>& body);
+
+  const StepContext context_;
 
  private:
-  void run_worker(int local);           // writes the worker's gradient, and its loss to its WorkerShare
   int trained_before(int param) const;  // the number of the first trained parameter from this one on, for the optimizer
   void keep_unless_skipped(const Arena& next, const Arena& arena);
 
-  const Config& config_;
-  Backend& backend_;
-  RankMemory& memory_;
-  const Network& network_;
-  int first_worker_, workers_;
   int64_t terms_;
 };
+
+std::unique_ptr<StepComputation> make_step_computation(const StepContext&);
 
 }  // namespace dgc
