@@ -132,6 +132,30 @@ void check_exchange(const Config& c, const Origin& origin) {
   }
 }
 
+void check_local_steps(const Config& c, const Origin& origin) {
+  if (c.exchange.every_steps == 1) {
+    if (c.exchange.outer == OuterOptions{}) return;
+    origin.refuse("exchange.outer",
+                  "is for workers that take steps of their own between exchanges; leave it out, or set "
+                  "exchange.every_steps above 1");
+  }
+  if (c.exchange.outer.nesterov && c.exchange.outer.momentum == 0) {
+    origin.refuse("exchange.outer.nesterov", "needs an exchange.outer.momentum above 0");
+  }
+  const auto refuse = [&](const std::string& because) {
+    origin.refuse("exchange.every_steps", fmt::format("{}; set it to 1", because));
+  };
+  if (c.exchange.workers_per_group > 1) {
+    refuse("the workers of exchange.workers_per_group add up their gradients in every step");
+  }
+  if (c.exchange.overlap == Overlap::on) {
+    refuse("exchange.overlap \"on\" is for gradients that are exchanged in every step");
+  }
+  if (c.precision == Precision::fp16) {
+    refuse("precision \"fp16\" has a loss scale that all workers find together, in every step");
+  }
+}
+
 void check_overlap(const Config& c, const Origin& origin) {
   if (c.exchange.overlap != Overlap::on) return;
   const char* const key = "exchange.overlap";
@@ -176,6 +200,7 @@ void complete(Config& config, const Origin& origin) {
   check_optimization(config, origin);
   check_validation(config, origin);
   check_exchange(config, origin);
+  check_local_steps(config, origin);
   check_overlap(config, origin);
   check_ranks(config, origin);
 }

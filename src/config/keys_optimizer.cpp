@@ -26,8 +26,8 @@ void add_optimizer_keys(Keys& keys) {
       .at_most(1e9);
   optimizer
       .add("max_skipped_steps", &OptimizerOptions::max_skipped_steps,
-           "Steps in a row that may be skipped, as a gradient was not finite, before the run ends. `fp16` skips up to "
-           "16 while it looks for its first loss scale")
+           "Steps in a row that may be skipped, as a gradient was not finite, before the run ends; with "
+           "`exchange.every_steps` exchanges. `fp16` skips up to 16 while it looks for its first loss scale")
       .at_least(1)
       .free_on_resume();
   const auto sparsity = optimizer.part(&OptimizerOptions::sparsity);

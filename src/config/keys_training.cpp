@@ -59,6 +59,23 @@ void add_exchange_keys(Keys& keys) {
           "worker receives "
           "does not grow with their number; what is dropped is kept for the next step (docs/exchange.md)");
   exchange
+      .add("every_steps", &ExchangeOptions::every_steps,
+           "Steps from one exchange to the next. Above 1 each worker takes them on weights of its own, as `optimizer` "
+           "says, and what these have moved by is exchanged as a gradient is (docs/exchange.md)")
+      .at_least(1)
+      .at_most(1000000);
+  const auto outer = exchange.section("outer", &ExchangeOptions::outer);
+  outer
+      .add("learning_rate", &OuterOptions::learning_rate,
+           "With `every_steps` above 1: the rate at which the shared weights follow the mean of what the workers' own "
+           "have moved by")
+      .more_than(0)
+      .at_most(1e6);
+  outer.add("momentum", &OuterOptions::momentum, "Share of that step's old momentum kept from exchange to exchange")
+      .at_least(0)
+      .less_than(1);
+  outer.add("nesterov", &OuterOptions::nesterov, "Nesterov's momentum in that step");
+  exchange
       .add("workers_per_group", &ExchangeOptions::workers_per_group,
            "With `\"type\": \"dgc\"`: so many consecutive workers, as those of one machine, add up their gradients "
            "and compress them as one worker (docs/exchange.md); 1: no groups")

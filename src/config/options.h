@@ -125,10 +125,19 @@ struct OptimizerOptions {
 
 enum class CommunicatorType { automatic, single, threads, mpi, nccl };
 enum class Overlap { automatic, on, off };
+// The step of momentum SGD that the shared weights take with what workers' own weights have moved by.
+struct OuterOptions {
+  double learning_rate = 1;
+  double momentum = 0;
+  bool nesterov = false;
+  bool operator==(const OuterOptions&) const = default;
+};
 // The keys of "exchange" that are not in OptimizerOptions::dgc.
 struct ExchangeOptions {
   CommunicatorType communicator = CommunicatorType::automatic;
-  int64_t workers_per_group = 1;                 // dgc
+  int64_t every_steps = 1;        // above 1: each worker takes the steps in between on weights of its own
+  OuterOptions outer;             // every_steps above 1
+  int64_t workers_per_group = 1;  // dgc
   DenseValues dense_values = DenseValues::fp32;  // sgd
   Overlap overlap = Overlap::automatic;          // dgc
   double bucket_mb = 8;                          // MiB of gradient

@@ -16,6 +16,9 @@ inline constexpr const char* kSharedFile = "optimizer.safetensors";
 inline constexpr const char* kCheckpoints = "checkpoints";  // the folder of a run's checkpoints
 inline constexpr const char* kSound = "sound";              // a key of Manifest::values; false: the run was diverging
 
+// A key of Manifest::values in a checkpoint between two exchanges: the number of steps behind the last one.
+inline constexpr const char* kUnexchanged = "unexchanged_steps";
+
 // Keys of Manifest::values in runs that look for their best evaluation: its step, which is 0 before the first one, and
 // the number of evaluations after it.
 inline constexpr const char* kBestStep = "best_step";

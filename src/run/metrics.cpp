@@ -53,7 +53,7 @@ void TrafficCounter::add(const StepMetrics& step) {
     at_highest_ = {};
   }
   auto count = [&](Sums& sums) {
-    sums.steps += 1;
+    sums.steps += static_cast<double>(step.local_steps);
     sums.sent += static_cast<double>(step.sent_bytes);
     sums.dense += static_cast<double>(step.dense_bytes);
   };
@@ -82,6 +82,7 @@ Row to_row(const StepMetrics& step) {
                 .set("samples_per_s", step.samples_per_s)
                 .set("grad_norm", step.grad_norm)
                 .set("skipped", step.skipped);
+  if (step.local_steps > 1) row.set("local_steps", step.local_steps);
   if (step.group_bytes > 0) row.set("group_bytes", step.group_bytes);
   if (step.left_out > 0) row.set("left_out", step.left_out);
   return row;
@@ -108,6 +109,7 @@ Row to_row(const FinalMetrics& final, const TrafficMeans& traffic) {
 StepMetrics step_from_row(const Row& row, const std::string& where) {
   StepMetrics step;
   step.step = integer(row, "step", where);
+  step.local_steps = row.integer("local_steps").value_or(1);
   step.epoch = number(row, "epoch", where);
   step.loss = number(row, "loss", where);
   step.learning_rate = number(row, "lr", where);

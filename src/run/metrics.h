@@ -17,13 +17,14 @@ inline constexpr const char* kMetricsFile = "metrics.jsonl";
 
 struct StepMetrics {
   int64_t step = 0;         // finished optimizer steps, counted from 1
+  int64_t local_steps = 1;  // so many steps up to this one had one exchange, and this row; 1 is not written
   double epoch = 0;         // passes over the training data, fractional
-  double loss = kNoNumber;  // mean over the step's samples of all workers
+  double loss = kNoNumber;  // mean over all workers' samples of these steps
   double learning_rate = 0;
   double sparsity = 0;               // share of the compressed tensors' gradient that stays home, 0 ... 1; 0 for dense
   std::string transport;             // "sparse", "split_reduce" or "dense" (also for sgd); "" in older files
-  int64_t sent_bytes = 0;            // encoded bytes that each worker sent in this step
-  int64_t dense_bytes = 0;           // bytes of the whole gradient as fp32
+  int64_t sent_bytes = 0;            // encoded bytes that each worker sent in these steps
+  int64_t dense_bytes = 0;           // bytes of the whole gradient as fp32, for each of these steps
   int64_t group_bytes = 0;           // bytes that each worker also sent in its group; 0, not written: no groups
   double samples_per_s = kNoNumber;  // samples of text are words
   double grad_norm = kNoNumber;
@@ -31,6 +32,7 @@ struct StepMetrics {
   // The step's utterances that are too short for their transcripts, and so teach nothing; not written when 0.
   int64_t left_out = 0;
 
+  double sent_per_step() const { return static_cast<double>(sent_bytes) / static_cast<double>(local_steps); }
   double ratio() const { return sent_bytes > 0 ? static_cast<double>(dense_bytes) / sent_bytes : kNoNumber; }
 };
 

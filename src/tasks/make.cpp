@@ -48,6 +48,7 @@ DType activation_type(const Config& config, const Backend& backend) {
 DgcOptions make_dgc_options(const Config& config) {
   const ExchangeOptions& o = config.exchange;
   DgcOptions dgc = config.optimizer.dgc;
+  if (o.every_steps > 1) dgc.sgd = {.momentum = o.outer.momentum, .nesterov = o.outer.nesterov};
   if (o.overlap == Overlap::on) dgc.bucket_bytes = bucket_bytes(o.bucket_mb);
   return dgc;
 }
@@ -56,7 +57,7 @@ std::unique_ptr<Optimizer> make_optimizer(const Config& config, const OptimizerC
   const ExchangeOptions& o = config.exchange;
   DgcOptions dgc = make_dgc_options(config);
   if (config.optimizer.type == OptimizerType::sgd) return make_sgd(context, dgc.sgd, o.dense_values);
-  if (o.overlap == Overlap::automatic) {
+  if (o.overlap == Overlap::automatic && o.every_steps == 1) {
     const OverlapChoice choice = choose_overlap(dgc, o.bucket_mb, context, o.workers_per_group);
     dgc.bucket_bytes = choice.bucket_bytes;
     if (context.communicator.rank() == 0 && !choice.text.empty()) spdlog::info(choice.text);

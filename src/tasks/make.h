@@ -20,13 +20,15 @@ ValidatedImages make_validated_images(const Config&);
 // The type in which a run keeps activations. With bf16 a processor keeps them in fp32, as only its products round.
 DType activation_type(const Config&, const Backend&);
 
+// The optimizer of the shared weights.
 std::unique_ptr<Optimizer> make_optimizer(const Config&, const OptimizerContext&);
 // How many of `workers` compress: a group of exchange.workers_per_group counts as one. Throws UserError unless
 // `workers` form whole groups.
 int64_t compressing_workers(const Config&, int64_t workers);
 // Throws UserError when the run's ranks and groups of workers do not fit each other.
 void check_groups(const Config&);
-// For an optimizer of type "dgc". An overlap of "auto" is off here, because it is decided later.
+// For an optimizer of type "dgc". An overlap of "auto" is off here, because it is decided later. Where workers take
+// steps of their own, the options are those of the exchange behind them: its SGD is exchange.outer.
 DgcOptions make_dgc_options(const Config&);
 LrSchedule make_lr_schedule(const Config&);  // the config's schedule over its epochs
 

@@ -41,7 +41,7 @@ constexpr std::array kStepPlots = {
     StepPlot{"grad_norm", "Gradient norm", "auto", true, false, [](const StepMetrics& step) { return step.grad_norm; }},
     StepPlot{"lr", "Learning rate", "auto", false, false, [](const StepMetrics& step) { return step.learning_rate; }},
     StepPlot{"sent_bytes", "Sent by each worker in a step", "bytes", false, true,
-             [](const StepMetrics& step) { return static_cast<double>(step.sent_bytes); }},
+             [](const StepMetrics& step) { return step.sent_per_step(); }},
     StepPlot{"sparsity", "Gradient sparsity", "sparsity", false, true,
              [](const StepMetrics& step) { return step.sparsity; }}};
 
@@ -126,7 +126,7 @@ std::vector<Where> places_of(const RunData& run) {
   Where at;
   double seconds = 0;
   for (const StepMetrics& step : run.steps) {
-    if (step.samples_per_s > 0) seconds = samples / step.samples_per_s;
+    if (step.samples_per_s > 0) seconds = static_cast<double>(step.local_steps) * samples / step.samples_per_s;
     at.epoch = step.epoch;
     at.step = static_cast<double>(step.step);
     at.time += seconds;

@@ -227,7 +227,11 @@ std::vector<TableRow> results_table(const std::vector<RunGroup>& groups) {
       "steps", [](Run run) { return static_cast<double>(run.steps.back().step); }, count_text);
   add_mean(
       "skipped steps",
-      [](Run run) { return static_cast<double>(std::ranges::count(run.steps, true, &StepMetrics::skipped)); },
+      [](Run run) {
+        int64_t skipped = 0;
+        for (const StepMetrics& step : run.steps) skipped += step.skipped ? step.local_steps : 0;
+        return static_cast<double>(skipped);
+      },
       count_text);
   add("weights xxh64", [](const RunGroup& group) {
     const auto& final = group.runs.front().final;

@@ -171,9 +171,8 @@ Plot bytes_plot(const Groups& groups, Over over) {
   plot.title = "Sent by each worker in a step (log scale)";
   plot.y_kind = AxisKind::kLogBytes;
   // A step that sends nothing (one worker alone) has no place on a log axis.
-  draw_levels(plot, groups, over, [](const StepMetrics& step) {
-    return step.sent_bytes > 0 ? static_cast<double>(step.sent_bytes) : kNoNumber;
-  });
+  draw_levels(plot, groups, over,
+              [](const StepMetrics& step) { return step.sent_bytes > 0 ? step.sent_per_step() : kNoNumber; });
   const Point range = line_range(plot);
   plot.y_low = range.x;
   plot.y_high = range.y;

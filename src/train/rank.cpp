@@ -70,22 +70,28 @@ void Rank::train_step() {
   metrics.learning_rate = learning_rate_at(lr_, epoch(), plateau_);
   if (config_.optimizer.type == OptimizerType::dgc) metrics.sparsity = sparsity_at(sparsity_, epoch());
   for (Worker& worker : memory_.workers) worker.input.arrive();
-  computation_->queue(
+  exchanged_ = computation_->queue(
       {.input = {static_cast<uint64_t>(step_), static_cast<float>(metrics.learning_rate), interrupted()},
-       .sparsity = metrics.sparsity});
+       .sparsity = metrics.sparsity,
+       .must_share = (position_ + 1) % steps_per_epoch_ == 0 || config_.training.max_steps == step_ + 1});
 
   ++step_;
   ++position_;
+  if (exchanged_ > 0) report_later(metrics);
+  stage_batches();
+}
+
+void Rank::report_later(StepMetrics metrics) {
   metrics.step = step_;
   metrics.epoch = epoch();
   const StepBytes bytes = memory_.optimizer->bytes();
   metrics.transport = travel_name(bytes.travel);
   metrics.sent_bytes = bytes.sent;
-  metrics.dense_bytes = bytes.dense;
+  metrics.local_steps = exchanged_;
+  metrics.dense_bytes = exchanged_ * bytes.dense;
   metrics.group_bytes = bytes.in_group;
   untold_.push_back(metrics);
   lag_ = device_->queues() ? StepRecord::kQueued - 1 : 0;
-  stage_batches();
 }
 
 // Uploads the next step's batches while the device computes.
@@ -117,11 +123,11 @@ std::optional<StepMetrics> Rank::next_metrics() {
   const StepResult result = memory_.record.take();
   StepMetrics metrics = untold_.front();
   untold_.pop_front();
-  metrics.loss = result.loss.loss / static_cast<double>(computation_->terms() * workers());
+  metrics.loss = result.loss.loss / static_cast<double>(metrics.local_steps * computation_->terms() * workers());
   metrics.grad_norm = result.grad_norm;
   metrics.skipped = result.skipped;
   metrics.left_out = static_cast<int64_t>(network_.loss().left_out(result.loss));
-  skipped_in_row_ = result.skipped ? skipped_in_row_ + 1 : 0;
+  skipped_in_row_ = result.skipped ? skipped_in_row_ + metrics.local_steps : 0;
   asked_to_stop_ = result.stop;
   return metrics;
 }
@@ -172,8 +178,8 @@ void Rank::compare_with_best(const EvalMetrics& eval) { best_.add(eval.step, eva
 void Rank::flush() {
   // The flush uses the last step's rate: where a schedule ends at zero, the next step's rate would drop what is sent.
   const double last = static_cast<double>(std::max<int64_t>(position_ - 1, 0)) / static_cast<double>(steps_per_epoch_);
-  memory_.record.begin(
-      {static_cast<uint64_t>(step_), static_cast<float>(learning_rate_at(lr_, last, plateau_)), false});
+  const double rate = computation_->exchange_rate(learning_rate_at(lr_, last, plateau_));
+  memory_.record.begin({static_cast<uint64_t>(step_), static_cast<float>(rate), false});
   memory_.optimizer->flush({.gradients = {}, .weights = memory_.weights, .record = memory_.record});
   memory_.record.finish();
   memory_.record.take();

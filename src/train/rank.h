@@ -40,8 +40,12 @@ class Rank {
 
   // Queues one step of all workers. Before the next call, next_metrics() must be called until it returns nothing.
   void train_step();
-  // The metrics of the oldest step not returned yet, which is the same step on every rank at this point of the program;
-  // nothing while the device may still be busy with that step. The caller sets samples_per_s.
+  // How many steps the exchange at the end of the last step was for; 0 if the step ended without one.
+  int64_t exchanged() const { return exchanged_; }
+  // Steps behind the last exchange, in which each worker has weights of its own.
+  int64_t unexchanged() const { return computation_->unexchanged(); }
+  // The metrics of the oldest exchange not returned yet, which is the same one on every rank at this point of the
+  // program; nothing while the device may still be busy with it. The caller sets samples_per_s.
   std::optional<StepMetrics> next_metrics();
   // Until the next train_step(), next_metrics() waits for queued steps and returns them all.
   void finish_steps() { lag_ = 0; }
@@ -107,6 +111,7 @@ class Rank {
   void restore_workers(const Checkpoint&);
   void share_out(const Checkpoint&, int64_t saved_workers);
   void move_position(const Checkpoint&, int64_t saved_workers);
+  void report_later(StepMetrics);
   void stage_batches();
   void tell_bad_examples(const Batch&);
   int workers() const { return communicator_.size() * static_cast<int>(memory_.workers.size()); }
@@ -138,10 +143,11 @@ class Rank {
   int64_t steps_per_epoch_ = 0;
   int64_t step_ = 0;
   int64_t position_ = 0;
+  int64_t exchanged_ = 0;
   bool flushed_ = false;
   std::unique_ptr<Batches> batches_;  // made at the first step; one step ahead
   std::set<std::string> told_;        // bad examples in the log already
-  std::deque<StepMetrics> untold_;    // queued steps, the oldest first
+  std::deque<StepMetrics> untold_;    // of queued steps that end with an exchange, the oldest first
   size_t lag_ = 0;                    // how many of untold_ the device may be busy with
   int64_t skipped_in_row_ = 0;
   bool asked_to_stop_ = false;

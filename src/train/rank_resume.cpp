@@ -88,6 +88,13 @@ void Rank::restore(const Checkpoint& checkpoint) {
         "checkpoint {}: its position is {}, behind training.epochs = {} of {} steps; resume with more epochs",
         checkpoint.path().string(), position_, config_.training.epochs, epoch_steps);
   }
+  computation_->resume(whole_number(checkpoint, kUnexchanged, 0, {0, config_.exchange.every_steps - 1}));
+  if (unexchanged() > 0 && saved_workers != workers()) {
+    throw_user_error(
+        "checkpoint {} lies between two exchanges (exchange.every_steps), when each of its {} workers had weights of "
+        "its own: resume with as many workers, or take an earlier checkpoint",
+        checkpoint.path().string(), saved_workers);
+  }
   if (saved_workers == workers()) {
     restore_workers(checkpoint);
   } else {
@@ -113,6 +120,9 @@ void Rank::restore_workers(const Checkpoint& checkpoint) {
     const SafetensorsFile own = checkpoint.open(worker_file(worker));
     load_tensors(own, memory_.workers[w].statistics);
     load_tensors(own, memory_.workers[w].state, "state.");
+    for (const NamedState& state : computation_->state()) {
+      if (state.worker == static_cast<int>(w)) load_tensors(own, *state.arena, state.name + ".");
+    }
     const auto load_states = [&](const SafetensorsFile& file) {
       for (const NamedState& state : memory_.optimizer->state()) {
         if (state.worker == static_cast<int>(w)) load_tensors(file, *state.arena, state.name + ".");

@@ -83,6 +83,9 @@ std::vector<ManifestFile> Rank::save_workers(const CheckpointStore& store) {
     for (const NamedState& state : memory_.optimizer->state()) {
       if (is_first && state.worker == static_cast<int>(w)) append_tensors(tensors, *state.arena, state.name + ".");
     }
+    for (const NamedState& state : computation_->state()) {
+      if (state.worker == static_cast<int>(w)) append_tensors(tensors, *state.arena, state.name + ".");
+    }
     files.push_back(store.write(worker_file(first_worker() + static_cast<int>(w)), tensors, *device_));
   }
   return files;
@@ -110,6 +113,7 @@ void Rank::publish(const CheckpointStore& store, int64_t keep, const std::vector
   manifest.values.set("steps_per_epoch", steps_per_epoch_);
   manifest.values.set("position", position_);
   manifest.values.set("flushed", flushed_);
+  if (unexchanged() > 0) manifest.values.set(kUnexchanged, unexchanged());
   const StepControl control = memory_.record.read_control();
   manifest.values.set("loss_scale", static_cast<double>(control.loss_scale));
   manifest.values.set("good_steps", static_cast<int64_t>(control.good_steps));

@@ -22,9 +22,9 @@ Reporter::Reporter(const Config& config, const std::filesystem::path& run, int64
 Reporter::~Reporter() { sum_up_skipped(); }
 
 void Reporter::step(StepMetrics m, double seconds) {
-  m.samples_per_s = static_cast<double>(batch_) / seconds;
+  m.samples_per_s = static_cast<double>(m.local_steps * batch_) / seconds;
   train_seconds_ += seconds;
-  ++train_steps_;
+  train_steps_ += m.local_steps;
   left_out_ += m.left_out;
   metrics_.write(m);
   events_.scalar("train/loss", m.step, m.loss);
@@ -46,9 +46,11 @@ void Reporter::step(StepMetrics m, double seconds) {
 void Reporter::tell_skipped(const StepMetrics& m) {
   if (!m.skipped) return sum_up_skipped();
   if (first_skipped_ == 0) {
-    first_skipped_ = m.step;
-    spdlog::warn("step {}: a gradient is not finite; all workers skip this step, and the next ones while that lasts",
-                 m.step);
+    first_skipped_ = m.step - m.local_steps + 1;
+    const bool one = m.local_steps == 1;
+    spdlog::warn("{}: a gradient is not finite; all workers skip {}, and the next ones while that lasts",
+                 one ? fmt::format("step {}", m.step) : fmt::format("steps {} to {}", first_skipped_, m.step),
+                 one ? "this step" : "these steps");
   }
   last_skipped_ = m.step;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "train/local_steps.h"
 #include "train/synchronous_steps.h"
 
 namespace dgc {
@@ -83,6 +84,7 @@ int StepComputation::trained_before(int param) const {
 }
 
 std::unique_ptr<StepComputation> make_step_computation(const StepContext& context) {
+  if (context.config.exchange.every_steps > 1) return std::make_unique<LocalSteps>(context);
   return std::make_unique<SynchronousSteps>(context);
 }
 

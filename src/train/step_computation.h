@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "config/options.h"
 #include "train/rank_memory.h"
@@ -20,13 +21,14 @@ struct StepContext {
 
 // The step that is to be queued.
 struct NextStep {
-  StepInput input;      // with the learning rate that the schedule has for the step
-  double sparsity = 0;  // of the exchange
+  StepInput input;         // with the learning rate that the schedule has for the step
+  double sparsity = 0;     // of an exchange at its end
+  bool must_share = true;  // whether an exchange has to end it, because the epoch ends with it, or the run
 };
 
 // What a rank's backend computes in a step, from batches that have arrived to new weights: for each of the rank's
 // workers forward, loss and backward, then the decision whether all workers skip the step, the exchange and the
-// optimizer's step.
+// optimizer's step. Its implementations say whether every step ends with an exchange.
 class StepComputation {
  public:
   explicit StepComputation(const StepContext&);
@@ -34,8 +36,18 @@ class StepComputation {
 
   // Losses in the sum over a worker's batch.
   int64_t terms() const { return terms_; }
-  // Queues a step and its report (RankMemory::record). A backend may have a recording of what this call queues.
-  virtual void queue(const NextStep&) = 0;
+  // Queues a step. Returns the number of steps since the last exchange if an exchange ends this one, whose report
+  // (RankMemory::record) is queued then, and else 0. A backend may have recordings of what this call queues.
+  virtual int64_t queue(const NextStep&) = 0;
+  // Steps behind the last exchange.
+  virtual int64_t unexchanged() const { return 0; }
+  // The learning rate at which an exchange changes the weights, where the schedule says `scheduled`.
+  virtual double exchange_rate(double scheduled) const { return scheduled; }
+
+  // What a checkpoint must keep of each local worker besides all else, and how many steps behind an exchange it was
+  // made, without which state() may name less.
+  virtual std::vector<NamedState> state() const { return {}; }
+  virtual void resume(int64_t /*unexchanged*/) {}
 
  protected:
   // What the forward and the backward pass of a worker use besides the worker's own memory.

@@ -4,12 +4,13 @@
 
 namespace dgc {
 
-void SynchronousSteps::queue(const NextStep& next) {
+int64_t SynchronousSteps::queue(const NextStep& next) {
   RankMemory& memory = context_.memory;
   const uint64_t key = memory.optimizer->prepare(next.sparsity);
   memory.record.begin(next.input);
   queue_recorded(passes_are_alike() && context_.communicator.recordable(), key, [this] { compute_and_exchange(); });
   memory.record.finish();
+  return 1;
 }
 
 void SynchronousSteps::compute_and_exchange() {

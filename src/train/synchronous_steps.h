@@ -9,7 +9,7 @@ class SynchronousSteps final : public StepComputation {
  public:
   using StepComputation::StepComputation;
 
-  void queue(const NextStep&) override;
+  int64_t queue(const NextStep&) override;
 
  private:
   void compute_and_exchange();

@@ -31,7 +31,8 @@ int64_t total_steps(const Config& config, const Rank& rank) {
   return config.training.max_steps ? std::min(*config.training.max_steps, all) : all;
 }
 
-bool due(int64_t step, int64_t every) { return every > 0 && step % every == 0; }
+// Whether what is due every so many steps has become due in the last `steps` steps.
+bool due(int64_t step, int64_t every, int64_t steps = 1) { return every > 0 && step / every > (step - steps) / every; }
 
 std::string newest(const CheckpointStore& store) {
   const auto all = store.list();
@@ -64,6 +65,11 @@ void train_rank(const Config& config, const RunDirectory& run, const DataView& d
       rank.start_from({config.model.init_from, rank.network()});
     }
     steps = total_steps(config, rank);
+    if (rank.unexchanged() > 0 && rank.step() >= steps) {
+      throw_user_error(
+          "{}: training.max_steps = {} ends it between two exchanges (exchange.every_steps); set it above {}",
+          run.path().string(), steps, rank.step());
+    }
     if (!rank.flushed() || rank.step() >= steps) return;
     throw_user_error("{}: its residuals were sent at step {} (optimizer.flush_at_end) and it cannot go on to step {}",
                      run.path().string(), rank.step(), steps);
@@ -93,13 +99,14 @@ void train_rank(const Config& config, const RunDirectory& run, const DataView& d
     const bool evaluates = due(rank.position(), config.training.eval_every_epochs * epoch_steps);
     const bool saves = due(rank.position(), config.checkpoint.every_epochs * epoch_steps) ||
                        due(rank.step(), config.checkpoint.every_steps.value_or(0));
-    const bool checks = communicator.size() > 1 && due(rank.step(), config.check_replicas_every);
+    const bool checks = communicator.size() > 1 && due(rank.step(), config.check_replicas_every, rank.exchanged());
     const bool stop = rank.asked_to_stop();
     if (!(planned_end || evaluates || saves || checks || stop)) continue;
 
     // The code below looks at the weights, so every queued step has to be done.
     rank.finish_steps();
     tell();
+    const Clock::time_point paused = Clock::now();
     if (checks) check_replicas();
     // An evaluation that only max_steps causes changes no course, because a longer run would not have made it.
     const auto learn = [&] {
@@ -134,7 +141,7 @@ void train_rank(const Config& config, const RunDirectory& run, const DataView& d
       }
       throw Interrupted();
     }
-    told = Clock::now();
+    told += Clock::now() - paused;
   }
   check_replicas();
   if (!eval) eval = rank.evaluate_all();  // the run was resumed at its end

@@ -76,6 +76,20 @@ TEST_CASE("keys that contradict one another are refused", "[config]") {
   CHECK(said_of_overrides({"ranks=2"}).empty());
 }
 
+TEST_CASE("steps of workers' own exclude what needs all workers in every step", "[config]") {
+  const std::string four = "exchange.every_steps=4";
+  CHECK(said_of_overrides({four, "exchange.outer.momentum=0.9", "exchange.outer.nesterov=true"}).empty());
+  CHECK(said_of_overrides({four, "optimizer={\"type\": \"sgd\"}", "exchange.dense_values=fp16"}).empty());
+  CHECK_THAT(said_of_overrides({"exchange.outer.learning_rate=0.7"}),
+             Catch::Contains("exchange.outer") && Catch::Contains("set exchange.every_steps above 1"));
+  CHECK_THAT(said_of_overrides({four, "exchange.outer.nesterov=true"}),
+             Catch::Contains("needs an exchange.outer.momentum above 0"));
+  CHECK_THAT(said_of_overrides({four, "exchange.workers_per_group=2"}),
+             Catch::Contains("exchange.every_steps: the workers of exchange.workers_per_group"));
+  CHECK_THAT(said_of_overrides({four, "exchange.overlap=on"}), Catch::Contains("exchange.overlap \"on\" is for"));
+  CHECK_THAT(said_of_overrides({four, "precision=fp16"}), Catch::Contains("has a loss scale"));
+}
+
 TEST_CASE("chosen classes decide how many a model needs", "[config]") {
   const std::string cifar = R"(data={"type": "cifar10", "path": "x", "only_classes": [7, 3]})";
   CHECK_NOTHROW(with({cifar, "model.classes=2"}));

@@ -69,7 +69,8 @@ void check_training(const std::function<Config(const std::string&)>& make, bool 
 
 TEST_CASE("layers trained on the GPU end in the CPU's weights but for rounding, and recording changes no bit") {
   const std::string optimizer = GENERATE(kSgd, kDgc);
-  const std::string also = GENERATE("exchange.overlap=\"off\"", "exchange.overlap=\"on\"", "optimizer.clip_norm=0.25");
+  const std::string also = GENERATE("exchange.overlap=\"off\"", "exchange.overlap=\"on\"", "optimizer.clip_norm=0.25",
+                                    "exchange.every_steps=2");
   if (also == "exchange.overlap=\"on\"" && optimizer == kSgd) return;
   CAPTURE(optimizer, also);
   check_training([&](const std::string& device) { return tiny_config({optimizer, kTwoWorkers, device, also}); });
@@ -81,8 +82,9 @@ TEST_CASE("a ResNet trained on the GPU ends in the CPU's weights but for roundin
 
 TEST_CASE("an LSTM trained on the GPU ends in the CPU's weights but for rounding, and recording changes no bit") {
   const TinyText text;
-  const std::string optimizer = GENERATE(kSgd, kDgc);
-  check_training([&](const std::string& device) { return text.config({optimizer, kTwoWorkers, device}); });
+  const auto [optimizer, every] = GENERATE(table<std::string, int>({{kSgd, 1}, {kDgc, 1}, {kDgc, 2}}));
+  const std::vector<std::string> both = {optimizer, fmt::format("exchange.every_steps={}", every)};
+  check_training([&](const std::string& device) { return text.config({both[0], both[1], kTwoWorkers, device}); });
 }
 
 // Utterances of several lengths are not recorded.

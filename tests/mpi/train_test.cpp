@@ -53,9 +53,10 @@ void write_cifar10(const Program& dgc, const std::string& folder, char pixel) {
 TEST_CASE("four workers give the same bits in one process, as threads, and as processes") {
   if (!have_mpirun()) return;
   const Program dgc;
-  const Strings extra = {"optimizer.clip_norm=0.5",
-                         std::string(GENERATE("exchange.wire.values=fp32", "exchange.wire.values=fp16",
-                                              "exchange.workers_per_group=2", "exchange.algorithm=split_reduce"))};
+  const Strings extra = {
+      "optimizer.clip_norm=0.5",
+      std::string(GENERATE("exchange.wire.values=fp32", "exchange.wire.values=fp16", "exchange.workers_per_group=2",
+                           "exchange.algorithm=split_reduce", "exchange.every_steps=4"))};
   const auto settings = [&](int ranks, int workers) {
     return extra + Strings{fmt::format("workers_per_rank={}", workers), fmt::format("ranks={}", ranks)};
   };

@@ -136,6 +136,18 @@ TEST_CASE("so many skipped steps in a row end the run, at the same step after a 
   }
 }
 
+TEST_CASE("rounds that are skipped are told by their steps, and so many exchanges in a row end the run") {
+  const TempRun temp;
+  const fs::path run = temp.path() / "run";
+  const std::string said =
+      refusal(tiny_config(diverging({kSgd, "exchange.every_steps=3", "optimizer.max_skipped_steps=2"})), {.out = run});
+  CHECK_THAT(said, Contains("optimizer.max_skipped_steps: steps 1 to 6 were all skipped"));
+  CHECK(skipped(run) == std::vector<bool>{true, true});
+  const std::string log = read_file(run / "log.txt");
+  CHECK_THAT(log, Contains("steps 1 to 3: a gradient is not finite; all workers skip these steps, and the next ones"));
+  CHECK_THAT(log, Contains("steps 1 to 6, 6 in all, were skipped, as"));
+}
+
 TEST_CASE("skipped steps are said when they begin and when they end") {
   const TempRun run;
   {

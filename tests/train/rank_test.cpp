@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tensor/errors.h"
+#include "tests/support/poisoned.h"
 #include "tests/support/rank_steps.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
@@ -15,6 +16,7 @@ namespace dgc {
 namespace {
 
 using test::on_ranks_of, test::step;
+using test::Poisoned;
 using test::TempRun;
 using test::tiny_config;
 
@@ -37,24 +39,6 @@ Outcome after(const Config& config, int steps) {
   });
   return outcome;
 }
-
-// One sample's first pixel is NaN.
-class Poisoned final : public ImageDataset {
- public:
-  Poisoned(const ImageDataset& good, int64_t sample) : good_(good), sample_(sample) {}
-  int64_t size() const override { return good_.size(); }
-  ImageShape shape() const override { return good_.shape(); }
-  int64_t classes() const override { return good_.classes(); }
-  int32_t read(int64_t i, const Draw* draw, float* out) const override {
-    const int32_t label = good_.read(i, draw, out);
-    if (i == sample_) out[0] = std::nanf("");
-    return label;
-  }
-
- private:
-  const ImageDataset& good_;
-  int64_t sample_;
-};
 
 void save(Rank& rank, const TempRun& run) {
   const std::string problem = rank.save(CheckpointStore(run.path()), 1);

@@ -1,0 +1,98 @@
+#include "train/local_steps.h"
+
+#include <utility>
+
+namespace dgc {
+namespace {
+
+constexpr uint64_t kOwnSteps = ~uint64_t{0};  // the key of a recording; optimizers count theirs from 0
+
+}  // namespace
+
+LocalSteps::LocalSteps(const StepContext& context)
+    : StepComputation(context),
+      options_(context.config.exchange),
+      loss_layout_(std::vector<ParamSpec>{{.name = "stats", .shape = {sizeof(LossStats) / sizeof(float)}, .init = {}}}),
+      control_(context.backend.device(), sizeof(StepControl)),
+      step_loss_(context.backend.device(), sizeof(LossStats)) {
+  const auto& device = context.backend.device();
+  const StepControl control;
+  device->copy_in(control_.data(), &control, sizeof(control));
+  for (int local = 0; local < local_workers(); ++local) {
+    workers_.push_back(
+        {LocalWeights(context.backend, context.memory.params, context.memory.trained, context.config.optimizer.dgc.sgd),
+         Arena(device, loss_layout_)});
+  }
+}
+
+int64_t LocalSteps::queue(const NextStep& next) {
+  RankMemory& memory = context_.memory;
+  context_.communicator.check();  // a collective, which would notice that another rank is gone, may be many steps away
+  if (taken_ == 0) begin_round();
+  context_.backend.begin_step(next.input, control(), {});
+  queue_recorded(passes_are_alike(), kOwnSteps, [this] { take_steps(); });
+  ++taken_;
+  if (taken_ < options_.every_steps && !next.must_share) return 0;
+
+  StepInput input = next.input;
+  input.lr = static_cast<float>(options_.outer.learning_rate);
+  const uint64_t key = memory.optimizer->prepare(next.sparsity);
+  memory.record.begin(input);
+  queue_recorded(context_.communicator.recordable(), key, [this] { exchange_moved(); });
+  memory.record.finish();
+  return std::exchange(taken_, 0);
+}
+
+void LocalSteps::begin_round() {
+  for (int local = 0; local < local_workers(); ++local) {
+    Worker& mine = workers_[static_cast<size_t>(local)];
+    mine.own.begin(context_.memory.weights);
+    begin_with_kept(local);
+    context_.backend.device()->zero(mine.loss.data(), mine.loss.bytes());
+  }
+}
+
+void LocalSteps::take_steps() {
+  for (int local = 0; local < local_workers(); ++local) {
+    Worker& mine = workers_[static_cast<size_t>(local)];
+    run_worker(local, {.weights = mine.own.weights(), .control = control(), .loss = step_loss(), .ready = [](int) {}});
+    const Range range(context_.backend, "apply");
+    mine.own.step(worker(local).gradient.data(), control());
+    context_.backend.add_loss(step_loss(), round_loss(mine));
+  }
+}
+
+void LocalSteps::exchange_moved() {
+  RankMemory& memory = context_.memory;
+  Device& device = *context_.backend.device();
+  std::vector<float*> moved;
+  for (int local = 0; local < local_workers(); ++local) {
+    const Worker& mine = workers_[static_cast<size_t>(local)];
+    moved.push_back(worker(local).gradient.data());
+    const Range range(context_.backend, "compress");
+    mine.own.write_moved(memory.weights, moved.back());
+    device.copy(&memory.record.local(local)->loss, round_loss(mine), sizeof(LossStats));
+  }
+  exchange(moved);
+  for (int local = 0; local < local_workers(); ++local) {
+    const Arena& gradient = worker(local).gradient;
+    device.zero(gradient.data(), gradient.bytes());
+    workers_[static_cast<size_t>(local)].own.settle(memory.record.control(), gradient.data());
+  }
+}
+
+std::vector<NamedState> LocalSteps::state() const {
+  std::vector<NamedState> all;
+  for (int local = 0; local < local_workers(); ++local) {
+    const Worker& mine = workers_[static_cast<size_t>(local)];
+    all.push_back({"local_momentum", local, &mine.own.momentum()});
+    if (taken_ == 0) continue;  // the next round begins with what is kept anyway
+    all.push_back({"local_weights", local, &mine.own.weights()});
+    all.push_back({"local_statistics", local, &worker(local).next_statistics});
+    all.push_back({"local_state", local, &worker(local).next_state});
+    all.push_back({"local_loss", local, &mine.loss});
+  }
+  return all;
+}
+
+}  // namespace dgc

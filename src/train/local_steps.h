@@ -1,0 +1,45 @@
+#pragma once
+
+#include <vector>
+
+#include "optim/local_weights.h"
+#include "train/step_computation.h"
+
+namespace dgc {
+
+// Each worker takes steps on weights of its own, and what these have moved by is exchanged once in
+// exchange.every_steps steps, as gradients are (docs/exchange.md). The steps from one exchange to the next are a round.
+// A round that is skipped leaves nothing behind: the shared weights, the workers' statistics and state are those from
+// before it, and momentum begins again at 0.
+class LocalSteps final : public StepComputation {
+ public:
+  explicit LocalSteps(const StepContext&);
+
+  int64_t queue(const NextStep&) override;
+  int64_t unexchanged() const override { return taken_; }
+  double exchange_rate(double) const override { return options_.outer.learning_rate; }
+  std::vector<NamedState> state() const override;
+  void resume(int64_t unexchanged) override { taken_ = unexchanged; }
+
+ private:
+  struct Worker {
+    LocalWeights own;
+    Arena loss;  // the LossStats of the round: three doubles, which a checkpoint keeps as six numbers of 32 bits
+  };
+
+  void begin_round();
+  void take_steps();
+  void exchange_moved();
+  StepControl* control() const { return static_cast<StepControl*>(control_.data()); }
+  LossStats* step_loss() const { return static_cast<LossStats*>(step_loss_.data()); }
+  static LossStats* round_loss(const Worker& w) { return reinterpret_cast<LossStats*>(w.loss.data()); }
+
+  const ExchangeOptions& options_;
+  ParamLayout loss_layout_;
+  std::vector<Worker> workers_;
+  Buffer control_;     // the StepControl of the workers' own steps
+  Buffer step_loss_;   // the LossStats of a worker's batch
+  int64_t taken_ = 0;  // steps of the current round
+};
+
+}  // namespace dgc
