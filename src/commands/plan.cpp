@@ -43,14 +43,20 @@ void print_format(const std::string& name, int64_t bytes, int64_t dense, double 
              static_cast<double>(dense) / static_cast<double>(bytes), entry_bits, 100 * break_even);
 }
 
-void print_formats(const Plan& plan, WireFormat configured, int64_t workers) {
-  fmt::print("\n{} parameters, {:.2f} MiB dense. Sent by each worker per step, in every format of exchange.wire:\n",
-             plan.total.parameters, mib(plan.total.dense_bytes()));
+// "per step", or "per exchange, after 16 steps"
+std::string how_often(const Config& config) {
+  const int64_t steps = config.exchange.every_steps;
+  return steps == 1 ? "per step" : fmt::format("per exchange, after {} steps", steps);
+}
+
+void print_formats(const Plan& plan, const Config& config, int64_t workers) {
+  fmt::print("\n{} parameters, {:.2f} MiB dense. Sent by each worker {}, in every format of exchange.wire:\n",
+             plan.total.parameters, mib(plan.total.dense_bytes()), how_often(config));
   fmt::print("  {:<16} {:>10} {:>9} {:>9} {:>10} {:>12}\n", "", "bytes", "MiB", "ratio", "bits/entry", "break-even");
   print_format("paper48", plan.total.paper_bytes, plan.total.dense_bytes(), 48, break_even_sparsity(workers, 6.0));
   for (const PlanFormat& f : plan.formats) {
-    print_format(f.name + (f.format == configured ? " *" : ""), f.sent_bytes, plan.total.dense_bytes(), f.entry_bits,
-                 break_even_sparsity(workers, f.format));
+    print_format(f.name + (f.format == config.optimizer.dgc.wire ? " *" : ""), f.sent_bytes, plan.total.dense_bytes(),
+                 f.entry_bits, break_even_sparsity(workers, f.format));
   }
   fmt::print("  * as configured. Below the break-even sparsity, a dense ring all-reduce of {} workers receives less.\n",
              workers);
@@ -63,14 +69,28 @@ std::string who_compresses(const Config& config, int64_t workers) {
                            : fmt::format("{} groups of {} workers", groups, config.exchange.workers_per_group);
 }
 
-void print_phases(const std::vector<PlanPhase>& phases, const Plan& plan, const std::string& who) {
-  fmt::print("\nHow what is compressed travels between {}, and what each sends per step with all else:\n", who);
-  fmt::print("  {:<16} {:>10} {:>9} {:>9}\n", "sparsity", "bytes", "MiB", "ratio");
-  for (const PlanPhase& phase : phases) {
-    fmt::print("  {:<16} {:>10} {:>9.3f} {:>8.1f}x  {}\n", fmt::format("{:.6g} %", 100 * phase.sparsity),
+void print_phases(const Config& config, const Plan& plan, int64_t workers) {
+  const auto dense = static_cast<double>(plan.total.dense_bytes());
+  fmt::print("\nHow what is compressed travels between {}, and what each sends {}, with all else:\n",
+             who_compresses(config, workers), how_often(config));
+  fmt::print("  {:<16} {:>10} {:>9} {:>9} {:>12}\n", "sparsity", "bytes", "MiB", "ratio", "bytes/sample");
+  for (const PlanPhase& phase : plan_phases(config, workers)) {
+    fmt::print("  {:<16} {:>10} {:>9.3f} {:>8.1f}x {:>12.6g}  {}\n", fmt::format("{:.6g} %", 100 * phase.sparsity),
                phase.sent_bytes, mib(phase.sent_bytes),
-               static_cast<double>(plan.total.dense_bytes()) / static_cast<double>(phase.sent_bytes),
-               travel_name(phase.travel));
+               static_cast<double>(config.exchange.every_steps) * dense / static_cast<double>(phase.sent_bytes),
+               phase.bytes_per_sample, travel_name(phase.travel));
+  }
+}
+
+// The link on which what reaches a worker takes a twentieth of the time of a step.
+void print_link(const Config& config, const std::vector<int64_t>& workers, double step_seconds) {
+  constexpr double kShare = 0.05;
+  for (const int64_t n : workers) {
+    const double bits = 8 * step_traffic(config, n).dgc.bytes;
+    if (bits == 0) continue;  // one worker, who has nobody to hear from
+    fmt::print(
+        "  the exchange of {} takes {:g} % of the time of such steps on a link of {:.4g} Mbps, without its latency\n",
+        who_compresses(config, n), 100 * kShare, bits / (kShare * step_seconds) / 1e6);
   }
 }
 
@@ -115,12 +135,14 @@ void print_projection(const Config& config, const std::string& wire, const std::
     }
     fmt::print("  {}\n", travel_name(row.travel));
   }
+  print_link(config, workers, cluster.step_seconds);
 }
 
 void print_plan(const Plan& plan, const Config& config, const std::string& wire, const std::vector<int64_t>& workers) {
   size_t width = 5;
   for (const PlanRow& row : plan.tensors) width = std::max(width, row.name.size());
-  fmt::print("{} at sparsity {:.4g} %: what each worker sends per step\n\n", config.name, 100 * plan.sparsity);
+  fmt::print("{} at sparsity {:.4g} %: what each worker sends {}\n\n", config.name, 100 * plan.sparsity,
+             how_often(config));
   fmt::print("{:<{}} {:>18} {:>11} {:>10} {:>8} {:>19} {:>19}\n", "tensor", width, "shape", "parameters", "dense MiB",
              "kept", "paper48", wire);
   for (const PlanRow& row : plan.tensors) print_row(row, width);
@@ -128,8 +150,8 @@ void print_plan(const Plan& plan, const Config& config, const std::string& wire,
   if (std::ranges::any_of(plan.tensors, [](const PlanRow& row) { return row.kept == 0; })) {
     fmt::print("dense: small tensors (biases and normalisation, 1-D) travel whole, as exchange.small_tensors says\n");
   }
-  print_formats(plan, config.optimizer.dgc.wire, compressing_workers(config, workers.front()));
-  for (const int64_t n : workers) print_phases(plan_phases(config, n), plan, who_compresses(config, n));
+  print_formats(plan, config, compressing_workers(config, workers.front()));
+  for (const int64_t n : workers) print_phases(config, plan, n);
   print_memory(plan.memory, config);
 }
 
@@ -142,16 +164,18 @@ void print_parts(const char* what, std::span<const ModelledPart> parts, double t
   }
 }
 
-void print_step_model(const Config& config, const DeviceModel& device) {
+void print_step_model(const Config& config, const DeviceModel& device, const std::vector<int64_t>& workers) {
   constexpr size_t kLargest = 10;
   const StepModel model = model_step(config, device);
   const double total = model.total.seconds;
-  fmt::print("\nModelled, not measured: a step of one rank ({} workers) on one {}, without the network\n",
-             config.workers_per_rank, device.name);
+  fmt::print("\nModelled, not measured: a step of one rank ({} workers){} on one {}, without the network\n",
+             config.workers_per_rank, config.exchange.every_steps > 1 ? " that ends with an exchange" : "",
+             device.name);
   print_parts("phase", model.phases, total);
   print_parts("", {&model.total, 1}, total);
   print_parts("what takes longest", std::span(model.ops).first(std::min(kLargest, model.ops.size())), total);
   fmt::print("  the ops of DGC take {:.2f} % of the step\n", 100 * model.dgc_share);
+  print_link(config, workers, total);
 }
 
 struct PlanOptions {
@@ -179,7 +203,7 @@ void run_plan(const PlanOptions& options) {
   const Plan plan = make_plan(config);
   const std::string wire = std::ranges::find(plan.formats, config.optimizer.dgc.wire, &PlanFormat::format)->name;
   print_plan(plan, config, wire, workers);
-  if (device != nullptr) print_step_model(config, *device);
+  if (device != nullptr) print_step_model(config, *device, workers);
   if (cluster) print_projection(config, wire, workers, *cluster);
 }
 

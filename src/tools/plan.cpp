@@ -127,9 +127,12 @@ Plan make_plan(const Config& config) {
 std::vector<PlanPhase> plan_phases(const Config& config, int64_t workers) {
   const ParamLayout params(
       trained_specs(make_network(config.model, task_of(config).sample(config, Split::train)).params()));
+  const auto samples = static_cast<double>(config.exchange.every_steps * config.exchange.workers_per_group *
+                                           task_of(config).samples_per_step(config));
   std::vector<PlanPhase> phases;
   for (const DgcLayout& layout : run_layouts(config, params, workers)) {
-    phases.push_back({layout.sparsity, layout.travel, layout.sent_bytes()});
+    const int64_t sent = layout.sent_bytes();
+    phases.push_back({layout.sparsity, layout.travel, sent, static_cast<double>(sent) / samples});
   }
   return phases;
 }

@@ -32,7 +32,8 @@ struct PlanFormat {
 struct PlanPhase {
   double sparsity = 0;
   Travel travel = Travel::sparse;  // how the compressed tensors travel
-  int64_t sent_bytes = 0;          // bytes that each worker sends per step
+  int64_t sent_bytes = 0;          // bytes that each worker, or group of workers, sends in an exchange
+  double bytes_per_sample = 0;     // these bytes over what it has trained on since the last exchange
 };
 
 // Bytes of one rank, as its device allocates them: the uses of MemoryUse, each the most at one time, and scratch.

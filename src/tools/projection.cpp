@@ -14,6 +14,7 @@ namespace {
 constexpr int64_t kMostWorkers = 1024;
 
 Traffic operator+(const Traffic& a, const Traffic& b) { return {a.bytes + b.bytes, a.messages + b.messages}; }
+Traffic operator/(const Traffic& a, double by) { return {a.bytes / by, a.messages / by}; }
 
 // Traffic of the tensors that are not compressed.
 Traffic small_traffic(const DgcLayout& layout, SmallTensors small, int64_t workers) {
@@ -34,10 +35,11 @@ StepTraffic traffic_of(const ParamLayout& params, const Config& config, int64_t 
   const int64_t groups = compressing_workers(config, workers);
   const DgcLayout layout = make_dgc_layout(params, make_dgc_options(config), config.optimizer.sparsity.final, groups);
   const Traffic shares = gather_traffic(workers, sizeof(WorkerShare));
+  const Traffic exchange =
+      shares + compressed_traffic(layout, groups) + small_traffic(layout, config.optimizer.dgc.small_tensors, groups);
   return {.dense = shares + sum_traffic(workers, 4 * numel),
           .half = shares + sum_traffic(workers, 2 * numel),
-          .dgc = shares + compressed_traffic(layout, groups) +
-                 small_traffic(layout, config.optimizer.dgc.small_tensors, groups),
+          .dgc = exchange / static_cast<double>(config.exchange.every_steps),
           .travel = layout.travel};
 }
 

@@ -29,7 +29,7 @@ Traffic gather_traffic(int64_t workers, double bytes);
 Traffic sum_traffic(int64_t workers, double bytes);
 
 // Traffic of a step of the config's model, for each way to exchange gradients. `dgc` has the config's sparsity after
-// warm-up.
+// warm-up, and of an exchange after several steps the share of one of them.
 struct StepTraffic {
   Traffic dense, half, dgc;
   Travel travel = Travel::sparse;  // how dgc's compressed tensors travel

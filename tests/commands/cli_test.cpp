@@ -197,6 +197,11 @@ TEST_CASE("plan prints the paper's numbers, info the machine's") {
   CHECK_THAT(projected.out, Contains("between 8 workers") && Contains("between 48 workers") && Contains("1000 Mbps"));
   // 2 x 7 / 8 x 4 bytes x 25,557,032 parameters and 7 x 40 bytes, in 21 messages: 1431.2 ms + 1.05.
   CHECK_THAT(projected.out, Contains("1532.25") && Contains("0.5x"));
+  CHECK_THAT(projected.out, Contains("the exchange of 48 workers takes 5 % of the time of such steps on a link of"));
+  const Result rarely = dgc.run({"plan", "tiny.json", "--set", "exchange.every_steps=8", "--device-model", "h100"});
+  REQUIRE(rarely.code == 0);
+  CHECK_THAT(rarely.out, Contains("per exchange, after 8 steps") && Contains("that ends with an exchange"));
+  CHECK_THAT(rarely.out, Contains("bytes/sample") && Contains("the exchange of 4 workers takes 5 % of the time"));
   const Result info = dgc.run({"info"});
   REQUIRE(info.code == 0);
   CHECK_THAT(info.out, Contains("cpu") && Contains("threads"));

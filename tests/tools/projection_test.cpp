@@ -41,6 +41,10 @@ TEST_CASE("the traffic of a step, collective by collective") {
   CHECK((split.dgc.bytes == 120 + 3 * (64 + 64) + 2 * 3 * 20 && split.dgc.messages == 3 + 6 + 6 &&
          split.travel == Travel::split_reduce));
 
+  const StepTraffic rarely = step_traffic(tiny_config({kDgc, "exchange.every_steps=8"}), 4);
+  CHECK((rarely.dgc.bytes == four.dgc.bytes / 8 && rarely.dgc.messages == 12.0 / 8));
+  CHECK(rarely.dense.bytes == four.dense.bytes);
+
   // 64 messages of 128 bytes are more than 8 x 584.
   const StepTraffic many = step_traffic(tiny_config(), 64);
   CHECK((many.travel == Travel::dense));
