@@ -55,7 +55,7 @@ def plan(dgc, config, *arguments):
 def sent_by_workers(text):
     """By number of workers: what each sends in a step of the last phase."""
     found = {}
-    for count, phases in re.findall(r"travels between (\d+) .*\n.*ratio\n((?:  +\S+ %.*\n?)+)", text):
+    for count, phases in re.findall(r"travels between (\d+) .*\n.*ratio.*\n((?:  +\S+ %.*\n?)+)", text):
         found[int(count)] = int(phases.splitlines()[-1].split()[2])
     return found
 

@@ -86,7 +86,7 @@ class StepTest(unittest.TestCase):
         sizes = scale_step.sizes_of(DGC, RESNET20, (8,), split=False)
         turn = next(n for n in range(2, 5000) if scale_step.automatic(sizes, "gather", n) == "masked")
         text = scale_step.plan(DGC, RESNET20, "--workers", f"{turn - 1},{turn}", "--set", "optimizer.sparsity=0.999")
-        self.assertEqual(re.findall(r"99\.9 %.*x  (\w+)", text), ["sparse", "dense"])
+        self.assertEqual(re.findall(r"99\.9 %.*  (\w+)", text), ["sparse", "dense"])
 
     def test_what_a_step_sends(self):
         sizes = scale_step.Sizes(parameters=3200, small=160, entries=300, message=2000, owners_message={10: 240})
