@@ -16,8 +16,9 @@ int64_t moved(ConstView first, const Views&... more) {
 constexpr int64_t kFloat = 4;
 
 double multiply_adds(const Conv2dArgs& a) {
+  const int64_t inputs_of_group = a.in_c / a.groups;  // whole: in_c is a multiple of groups
   return 2.0 * static_cast<double>(a.batch * a.out_h() * a.out_w() * a.out_c) *
-         static_cast<double>(a.kernel_h * a.kernel_w * (a.in_c / a.groups));
+         static_cast<double>(a.kernel_h * a.kernel_w * inputs_of_group);
 }
 
 double multiply_adds(const LinearArgs& a) {
@@ -301,7 +302,7 @@ void CountingBackend::dgc_apply(const DgcApplyArgs& a) {
   const int64_t weights = a.weight_decay != 0 || !a.momentum_correction
                               ? 4 * a.table.numel * kFloat + 2 * kSector * sent
                               : 4 * kSector * sent;
-  count("dgc_apply", 2 * a.workers * canonical_bytes(a.header) + weights + 5 * a.dense.numel * kFloat);
+  count("dgc_apply", int64_t{2} * a.workers * canonical_bytes(a.header) + weights + 5 * a.dense.numel * kFloat);
 }
 void CountingBackend::dgc_scatter(const DgcScatterArgs& a) { count("dgc_scatter", a.table.numel * kFloat); }
 void CountingBackend::dgc_step(const DgcStepArgs& a) {
@@ -312,14 +313,17 @@ void CountingBackend::dgc_pack_half(const DgcPackHalfArgs& a) {
   count("dgc_pack_half", 3 * a.dense.numel * kFloat + a.dense.numel * 2);
 }
 void CountingBackend::dgc_sum_half(const DgcSumHalfArgs& a) {
-  count("dgc_sum_half", a.numel * (2 * a.workers + kFloat));
+  count("dgc_sum_half", a.numel * (int64_t{2} * a.workers + kFloat));
 }
-void CountingBackend::dgc_deal(const DgcDealArgs& a) { count("dgc_deal", 2 * a.deal.owners * a.deal.row() * kFloat); }
+void CountingBackend::dgc_deal(const DgcDealArgs& a) {
+  count("dgc_deal", int64_t{2} * a.deal.owners * a.deal.row() * kFloat);
+}
 void CountingBackend::dgc_sum_dealt(const DgcSumDealtArgs& a) {
   count("dgc_sum_dealt", a.workers * a.deal.row() * kFloat + a.deal.shard() * kFloat);
 }
 void CountingBackend::dgc_undeal(const DgcUndealArgs& a) {
-  count("dgc_undeal", 2 * a.workers * canonical_bytes(a.header) + kSector * a.workers * sent_entries(a.header));
+  count("dgc_undeal",
+        int64_t{2} * a.workers * canonical_bytes(a.header) + kSector * a.workers * sent_entries(a.header));
 }
 void CountingBackend::dgc_settle(const DgcSettleArgs& a) {
   const int64_t words = a.deal.owners * a.deal.row();
