@@ -81,7 +81,11 @@ void supervise(const SuperviseOptions& options) {
   const HeldSignals signals;
   for (int restarts = 0;; ++restarts) {
     const End end = wait_for(start_child(command, signals), command[0], signals);
-    if (end.exit_code() == 0) return;
+    if (end.exit_code() == 0) {
+      // An mpirun that is stopped while it starts the ranks ends with 0. If the run was done, --resume will say so.
+      if (end.stopped && !options.launcher.empty()) throw SupervisedEnd{kChildInterrupted};
+      return;
+    }
     if (!end.died() || restarts == options.max_restarts) {
       if (end.died()) spdlog::error("the training {}, and has had its {} restarts", end_text(end.status), restarts);
       throw SupervisedEnd{end.exit_code()};

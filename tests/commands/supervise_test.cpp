@@ -121,6 +121,17 @@ TEST_CASE("a supervisor passes SIGINT, SIGTERM and SIGHUP on, and starts nothing
   CHECK_THAT(supervisor.err(), Contains("the state is saved, go on with --resume") && !Contains("restart"));
 }
 
+TEST_CASE("a launcher that is stopped before it has started anything has not done the training, whatever it says") {
+  const Program dgc;
+  std::ofstream(dgc.folder() / "launcher")
+      << "#!/bin/sh\ntrap 'exit 0' TERM\ntouch started\nwhile :; do sleep 0.05; done\n";
+  fs::permissions(dgc.folder() / "launcher", fs::perms::owner_all);
+  Child supervisor(dgc.folder(), train({"--max-restarts", "3", "--launch", "./launcher"}));
+  REQUIRE(wait_until([&] { return fs::exists(dgc.folder() / "started"); }));
+  supervisor.send(SIGTERM);
+  CHECK(supervisor.wait() == 130);
+}
+
 TEST_CASE("a supervisor stops a run under mpirun so that it can save") {
   if (std::system("mpirun --version > /dev/null 2>&1") != 0) {
     WARN("skipped: there is no mpirun");
