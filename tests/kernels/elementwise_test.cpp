@@ -80,18 +80,21 @@ TEST_CASE("elementwise ops at addresses that packs do not fit leave what lies ar
   const auto n = GENERATE(1, 3, 4, 5, 1023, 1025);
   CAPTURE(backend->name(), n);
   const auto a = random_floats(n + 2, 1), b = random_floats(n + 2, 2);
-  const OnDevice x(*backend, a), y(*backend, b), z(*backend, b);
-  View to = y.from(1), rectified = z.from(1);
-  to.shape = rectified.shape = {n};
+  const OnDevice x(*backend, a), y(*backend, b), z(*backend, b), d(*backend, b);
+  View to = y.from(1), rectified = z.from(1), less = d.from(1);
+  to.shape = rectified.shape = less.shape = {n};
   backend->add(x.from(1), to);
   backend->activation_forward(Activation::relu, x.from(1), rectified);
-  auto sum = b, positive = b;
+  backend->subtract(x.from(1), less, less);
+  auto sum = b, positive = b, difference = b;
   for (size_t i = 1; i + 1 < a.size(); ++i) {
     sum[i] += a[i];
     positive[i] = std::max(0.f, a[i]);
+    difference[i] = a[i] - b[i];
   }
   CHECK(y.host() == sum);
   CHECK(z.host() == positive);
+  CHECK(d.host() == difference);
 }
 
 TEST_CASE("elementwise ops in 16 bits compute in fp32 and round once", "[kernels]") {
