@@ -37,7 +37,7 @@ DType activation_type(const Config& config, const Backend& backend) {
     case Precision::fp32:
     case Precision::tf32:
       return DType::f32;
-    case Precision::bf16:
+    case Precision::bf16:  // a plan's backend supports every type, so the device counts too
       return config.device == "cpu" || !backend.supports(DType::bf16) ? DType::f32 : DType::bf16;
     case Precision::fp16:
       return DType::f16;

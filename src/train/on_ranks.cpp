@@ -266,18 +266,15 @@ std::unique_ptr<Backend> make_backend(const Config& config, const Launch& launch
   const Fp32Math math = bf16 ? Fp32Math::bf16 : config.precision == Precision::tf32 ? Fp32Math::tf32 : Fp32Math::exact;
   auto backend = make_backend(device_for(config, launch), compute_threads(config, launch), math);
   if (config.precision == Precision::fp32 || backend->supports(DType::bf16)) return backend;
-  if (!bf16) {
-    throw_user_error("precision: {} needs a GPU, and this run uses the device {}; set precision to \"fp32\"{}",
-                     kEnumNames<Precision>[static_cast<size_t>(config.precision)], backend -> name(),
-                     cpu_multiplies_bf16() ? " or \"bf16\"" : "");
-  }
-  if (!cpu_multiplies_bf16()) {
+  if (bf16 && cpu_multiplies_bf16()) return backend;
+  if (bf16) {
     throw_user_error(
         "precision: bf16 needs a GPU or a processor with AVX-512 BF16 or AMX, and this machine's processor has "
-        "neither; "
-        "set precision to \"fp32\"");
+        "neither; set precision to \"fp32\"");
   }
-  return backend;
+  throw_user_error("precision: {} needs a GPU, and this run uses the device {}; set precision to \"fp32\"{}",
+                   kEnumNames<Precision>[static_cast<size_t>(config.precision)], backend -> name(),
+                   cpu_multiplies_bf16() ? " or \"bf16\"" : "");
 }
 
 std::unique_ptr<Communicator> make_peers(const Launch& launch, WhileWaiting while_waiting) {

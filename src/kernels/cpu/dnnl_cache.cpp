@@ -131,9 +131,7 @@ PreparedConv prepare_conv(const ConvKey& key, Type factors, const dnnl::engine& 
 }  // namespace
 
 const PreparedConv& DnnlCache::convolution(const ConvKey& key) {
-  const auto found = convolutions.find(key);
-  if (found != convolutions.end()) return found->second;
-  return convolutions.emplace(key, prepare_conv(key, factors, engine)).first->second;
+  return find_or_prepare(convolutions, key, [&] { return prepare_conv(key, factors, engine); });
 }
 
 std::byte* DnnlCache::place_images(const ConvImages& images, ConstView at, std::byte* room) {

@@ -93,6 +93,13 @@ struct StepProduct : WeightsCopy {
   int64_t weights_floats = 0, scratchpad_floats = 0;
 };
 
+// What has been prepared for `key`; calls `prepare` at the first use.
+template <typename Key, typename Prepared, typename Prepare>
+const Prepared& find_or_prepare(std::map<Key, Prepared>& all, const Key& key, const Prepare& prepare) {
+  const auto found = all.find(key);
+  return found != all.end() ? found->second : all.emplace(key, prepare()).first->second;
+}
+
 // oneDNN's engine and all primitives that have been prepared. A primitive is prepared once, at its first use, because
 // that takes milliseconds: oneDNN generates code.
 struct DnnlCache {

@@ -44,9 +44,7 @@ RoundedProduct prepare_product(const RoundedProductKey& key, const dnnl::engine&
 }  // namespace
 
 const RoundedProduct& DnnlCache::rounded_product(const RoundedProductKey& key) {
-  const auto found = rounded_products.find(key);
-  if (found != rounded_products.end()) return found->second;
-  return rounded_products.emplace(key, prepare_product(key, engine)).first->second;
+  return find_or_prepare(rounded_products, key, [&] { return prepare_product(key, engine); });
 }
 
 void DnnlCache::multiply_rounded(const RoundedProduct& product, const float* a, const float* b, float* c,

@@ -42,9 +42,7 @@ StepProduct prepare_product(const StepProductKey& key, const dnnl::engine& engin
 }  // namespace
 
 const StepProduct& DnnlCache::step_product(const StepProductKey& key) {
-  const auto found = step_products.find(key);
-  if (found != step_products.end()) return found->second;
-  return step_products.emplace(key, prepare_product(key, engine)).first->second;
+  return find_or_prepare(step_products, key, [&] { return prepare_product(key, engine); });
 }
 
 void DnnlCache::add_step_product(const StepProduct& step, const float* a, const float* weights, float* c, float* room) {
