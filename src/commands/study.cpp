@@ -67,11 +67,9 @@ std::string other_experiment(const StudyTraining& training) {
 bool is_done(const StudyTraining& training) { return final_step(training.directory).has_value(); }
 
 double epochs_so_far(const fs::path& run) {
-  double epoch = 0;
-  if (!has_steps(run)) return epoch;
-  JsonLineReader lines((run / kMetricsFile).string());
-  while (const std::optional<Row> row = lines.next()) epoch = row->number("epoch").value_or(epoch);
-  return epoch;
+  if (!has_steps(run)) return 0;
+  const std::optional<Row> last = last_json_row((run / kMetricsFile).string());
+  return last ? last->number("epoch").value_or(0) : 0;
 }
 
 double epochs_left(const StudyTraining& training) {

@@ -1,6 +1,7 @@
 #include "json/lines.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "json/rows.h"
@@ -52,8 +53,18 @@ Row read_json_line(const std::string& line, const std::string& where) {
   return row_from_json(parse_json(line, where), where);
 }
 
-JsonLineReader::JsonLineReader(const std::string& path) : path_(path), file_(path, std::ios::binary) {
+JsonLineReader::JsonLineReader(const std::string& path, uint64_t skipped)
+    : path_(path), file_(path, std::ios::binary), from_start_(skipped == 0) {
   if (!file_) throw_user_error("{}: cannot open this file", path_);
+  if (from_start_) return;
+  file_.seekg(static_cast<std::streamoff>(skipped) - 1);
+  const size_t newline = end_of_line();
+  begin_ = std::min(newline + 1, buffer_.size());
+  bytes_ = skipped - 1 + begin_;
+}
+
+std::string JsonLineReader::place(size_t line) const {
+  return from_start_ ? fmt::format("{}: line {}", path_, line) : fmt::format("{}: a line near its end", path_);
 }
 
 std::optional<Row> JsonLineReader::next() {
@@ -67,7 +78,7 @@ std::optional<Row> JsonLineReader::next() {
   if (last && is_torn(line)) return std::nullopt;
   bytes_ += line.size() + (newline ? 1 : 0);
   newline_ = newline;
-  return read_json_line(line, fmt::format("{}: line {}", path_, number_));
+  return read_json_line(line, place(number_));
 }
 
 // Returns the place in buffer_ of the next line's newline; the end of buffer_ if the file ends without one.
@@ -88,7 +99,7 @@ bool JsonLineReader::fill() {
   begin_ = 0;
   const size_t left = buffer_.size();
   if (left > kMost) {
-    throw_user_error("{}: line {}: longer than the {} MiB that a line may have", path_, number_ + 1, kMost >> 20);
+    throw_user_error("{}: longer than the {} MiB that a line may have", place(number_ + 1), kMost >> 20);
   }
   buffer_.resize(left + kChunk);
   file_.read(buffer_.data() + left, kChunk);
@@ -102,6 +113,20 @@ std::vector<Row> read_json_lines(const std::string& path) {
   JsonLineReader lines(path);
   while (std::optional<Row> row = lines.next()) rows.push_back(std::move(*row));
   return rows;
+}
+
+std::optional<Row> last_json_row(const std::string& path) {
+  std::error_code error;
+  const uint64_t size = std::filesystem::file_size(path, error);
+  if (error) throw_user_error("{}: cannot read this file: {}", path, error.message());
+  constexpr uint64_t kFirst = uint64_t{1} << 16;
+  for (uint64_t tail = kFirst;; tail *= 16) {
+    const uint64_t skipped = size > tail ? size - tail : 0;
+    JsonLineReader lines(path, skipped);
+    std::optional<Row> last;
+    while (std::optional<Row> row = lines.next()) last = std::move(row);
+    if (last || skipped == 0) return last;
+  }
 }
 
 }  // namespace dgc

@@ -51,7 +51,8 @@ Row read_json_line(const std::string& line, const std::string& where);
 // not a flat JSON object is a UserError with file and line number, and so is a file that cannot be read.
 class JsonLineReader {
  public:
-  explicit JsonLineReader(const std::string& path);
+  // Begins with the first line that begins behind the first `skipped` bytes of the file.
+  explicit JsonLineReader(const std::string& path, uint64_t skipped = 0);
 
   std::optional<Row> next();  // nothing: there are no more
 
@@ -62,17 +63,22 @@ class JsonLineReader {
  private:
   size_t end_of_line();
   bool fill();
+  std::string place(size_t line) const;  // in messages
 
   std::string path_;
   std::ifstream file_;
   std::string buffer_;
   size_t begin_ = 0;   // in buffer_, of the next line
   size_t number_ = 0;  // of lines read
+  bool from_start_;
   uint64_t bytes_ = 0;
   bool newline_ = true;
 };
 
 // All rows of a file, as JsonLineReader reads them.
 std::vector<Row> read_json_lines(const std::string& path);
+
+// The last of the rows that JsonLineReader would read; nothing: there is none. Of a long file it reads only the end.
+std::optional<Row> last_json_row(const std::string& path);
 
 }  // namespace dgc

@@ -37,12 +37,9 @@ Row evaluated_row(const char* kind, const EvalMetrics& metrics) {
   return row;
 }
 
-// Nothing: the run has no file.
-std::optional<JsonLineReader> reader_of(const std::filesystem::path& run) {
-  const std::filesystem::path path = run / kMetricsFile;
+bool has_metrics(const std::filesystem::path& run) {
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) return std::nullopt;
-  return std::make_optional<JsonLineReader>(path.string());
+  return std::filesystem::exists(run / kMetricsFile, error);
 }
 
 }  // namespace
@@ -148,9 +145,10 @@ FinalMetrics final_from_row(const Row& row, const std::string& where) {
 }
 
 bool has_steps(const std::filesystem::path& run) {
+  if (!has_metrics(run)) return false;
   try {
-    std::optional<JsonLineReader> lines = reader_of(run);
-    while (const std::optional<Row> row = lines ? lines->next() : std::nullopt) {
+    JsonLineReader lines((run / kMetricsFile).string());
+    while (const std::optional<Row> row = lines.next()) {
       if (row->text("kind") == "step") return true;
     }
     return false;
@@ -160,12 +158,9 @@ bool has_steps(const std::filesystem::path& run) {
 }
 
 std::optional<int64_t> final_step(const std::filesystem::path& run) {
-  std::optional<int64_t> step;
-  std::optional<JsonLineReader> lines = reader_of(run);
-  while (const std::optional<Row> row = lines ? lines->next() : std::nullopt) {
-    step = row->text("kind") == "final" ? row->integer("step") : std::nullopt;
-  }
-  return step;
+  if (!has_metrics(run)) return std::nullopt;
+  const std::optional<Row> last = last_json_row((run / kMetricsFile).string());
+  return last && last->text("kind") == "final" ? last->integer("step") : std::nullopt;
 }
 
 MetricsWriter::MetricsWriter(const std::filesystem::path& run, int64_t step) : file_(run / kMetricsFile) {

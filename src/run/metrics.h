@@ -87,8 +87,8 @@ EvalMetrics eval_from_row(const Row& row, const std::string& where);
 FinalMetrics final_from_row(const Row& row, const std::string& where);
 
 // Both read RUN/metrics.jsonl, which may be missing. has_steps() says whether the run has made a step; a damaged file
-// counts as one with steps. final_step() says at which step a finished run ended, and throws a UserError when the file
-// is damaged.
+// counts as one with steps. final_step() says at which step a finished run ended, and throws a UserError when the end
+// of the file is damaged.
 bool has_steps(const std::filesystem::path& run);
 std::optional<int64_t> final_step(const std::filesystem::path& run);
 

@@ -38,6 +38,32 @@ TEST_CASE("a row is a line, in the order its keys were set", "[config]") {
   CHECK(row.find("absent") == nullptr);
 }
 
+TEST_CASE("the last row is that of a reader from the start, however long the file and its lines are") {
+  const auto last = [](const std::string& text) {
+    const TemporaryFile file(text);
+    const auto all = read_json_lines(file.path());
+    const auto row = last_json_row(file.path());
+    CHECK(row == (all.empty() ? std::nullopt : std::optional(all.back())));
+    return row ? row->integer("step") : std::nullopt;
+  };
+  const auto line = [](int64_t step, size_t length) {
+    return to_json_line(Row().set("step", step).set("note", std::string(length, 'x'))) + "\n";
+  };
+  CHECK(last("") == std::nullopt);
+  CHECK(last("{\"step\":1") == std::nullopt);
+  for (const size_t length : {size_t{0}, size_t{65510}, size_t{65511}, size_t{65512}, size_t{300000}}) {
+    CAPTURE(length);
+    CHECK(last(line(1, length)) == 1);
+    CHECK(last(line(1, 10) + line(2, length)) == 2);
+    CHECK(last(line(1, length) + line(2, 10)) == 2);
+    CHECK(last(line(1, length) + "{\"torn\":") == 1);
+    CHECK(last(line(1, 10) + line(2, length) + std::string(70000, '\0')) == 2);
+  }
+  const TemporaryFile damaged(line(1, 100000) + "none\n" + line(2, 0));
+  CHECK_THAT(refusal([&] { last_json_row(damaged.path()); }),
+             Catch::Matchers::Contains("a line near its end") && Catch::Matchers::StartsWith(damaged.path()));
+}
+
 TEST_CASE("numbers come back bit for bit", "[config]") {
   std::mt19937_64 random(3);
   for (int i = 0; i < 2000; ++i) {

@@ -118,6 +118,10 @@ TEST_CASE("what a run has done is told by its metrics") {
   CHECK(final_step(run.path()) == std::nullopt);
   MetricsWriter(run.path(), 3).write(FinalMetrics{.eval = {.step = 3}, .weights_xxh64 = "00ff"});
   CHECK(final_step(run.path()) == 3);
+  write_steps(run, 1000);  // much more than what is read at once
+  CHECK(final_step(run.path()) == std::nullopt);
+  MetricsWriter(run.path(), 1000).write(FinalMetrics{.eval = {.step = 1000}, .weights_xxh64 = "00ff"});
+  CHECK(final_step(run.path()) == 1000);
   run.write("metrics.jsonl", "damaged\n{\"kind\":\"step\"}\n");
   CHECK(has_steps(run.path()));  // so that nobody takes its place unasked
 }
