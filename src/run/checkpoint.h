@@ -18,6 +18,8 @@ inline constexpr const char* kSound = "sound";              // a key of Manifest
 
 // A key of Manifest::values in a checkpoint between two exchanges: the number of steps behind the last one.
 inline constexpr const char* kUnexchanged = "unexchanged_steps";
+inline constexpr const char* kSkippedInRow = "skipped_in_row";         // steps
+inline constexpr const char* kSkippedExchanges = "skipped_exchanges";  // in a row
 
 // Keys of Manifest::values in runs that look for their best evaluation: its step, which is 0 before the first one, and
 // the number of evaluations after it.

@@ -16,7 +16,7 @@ std::string way_on(const CheckpointStore& store) {
 }  // namespace
 
 void require_progress(const Config& config, const CheckpointStore& store, const Skipped& skipped) {
-  if (skipped.in_row / config.exchange.every_steps < config.optimizer.max_skipped_steps) return;
+  if (skipped.exchanges < config.optimizer.max_skipped_steps) return;
   throw_user_error("optimizer.max_skipped_steps: steps {} to {} were all skipped, as gradients were not finite: {}",
                    skipped.step - skipped.in_row + 1, skipped.step, way_on(store));
 }

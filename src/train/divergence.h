@@ -9,12 +9,13 @@
 namespace dgc {
 
 struct Skipped {
-  int64_t step = 0;    // the last skipped step
-  int64_t in_row = 0;  // consecutive skipped steps up to `step`
+  int64_t step = 0;       // the last skipped step
+  int64_t in_row = 0;     // consecutive skipped steps up to `step`
+  int64_t exchanges = 0;  // consecutive skipped exchanges; as many as in_row unless exchange.every_steps is above 1
 };
 
-// Throws UserError once in_row reaches optimizer.max_skipped_steps, because diverged weights or broken data do not
-// recover.
+// Throws UserError once so many exchanges as optimizer.max_skipped_steps says are skipped in a row, because diverged
+// weights or broken data do not recover.
 void require_progress(const Config&, const CheckpointStore&, const Skipped&);
 
 // Throws UserError that says since which step numbers are not finite, and which checkpoint is the last good one.

@@ -127,7 +127,8 @@ std::optional<StepMetrics> Rank::next_metrics() {
   metrics.grad_norm = result.grad_norm;
   metrics.skipped = result.skipped;
   metrics.left_out = static_cast<int64_t>(network_.loss().left_out(result.loss));
-  skipped_in_row_ = result.skipped ? skipped_in_row_ + metrics.local_steps : 0;
+  skipped_ = result.skipped ? Skipped{metrics.step, skipped_.in_row + metrics.local_steps, skipped_.exchanges + 1}
+                            : Skipped{.step = metrics.step};
   asked_to_stop_ = result.stop;
   return metrics;
 }

@@ -13,6 +13,7 @@
 #include "tasks/make.h"
 #include "tasks/task.h"
 #include "train/best_evaluation.h"
+#include "train/divergence.h"
 #include "train/evaluator.h"
 #include "train/initial_weights.h"
 #include "train/rank_memory.h"
@@ -49,8 +50,8 @@ class Rank {
   std::optional<StepMetrics> next_metrics();
   // Until the next train_step(), next_metrics() waits for queued steps and returns them all.
   void finish_steps() { lag_ = 0; }
-  // Consecutive skipped steps up to the last one that next_metrics() returned.
-  int64_t skipped_in_row() const { return skipped_in_row_; }
+  // What was skipped up to the last step that next_metrics() returned.
+  const Skipped& skipped() const { return skipped_; }
   // Whether the run still makes progress: all weights and the loss of the newest evaluation are finite, and steps are
   // skipped for no other reason than a loss scale that has yet to be found.
   bool sound() const;
@@ -149,7 +150,7 @@ class Rank {
   std::set<std::string> told_;        // bad examples in the log already
   std::deque<StepMetrics> untold_;    // of queued steps that end with an exchange, the oldest first
   size_t lag_ = 0;                    // how many of untold_ the device may be busy with
-  int64_t skipped_in_row_ = 0;
+  Skipped skipped_;
   bool asked_to_stop_ = false;
   bool finite_loss_ = true;  // whether the newest evaluation's loss is finite
   double earlier_seconds_ = 0;

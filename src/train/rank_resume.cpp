@@ -77,7 +77,8 @@ void Rank::restore(const Checkpoint& checkpoint) {
   best_ = {.loss = manifest.values.number("best_loss").value_or(BestEvaluation{}.loss),
            .step = whole_number(checkpoint, kBestStep, 0),
            .since = whole_number(checkpoint, kSinceBest, 0)};
-  skipped_in_row_ = whole_number(checkpoint, "skipped_in_row", 0);
+  const int64_t skipped_steps = whole_number(checkpoint, kSkippedInRow, 0);
+  skipped_ = {manifest.step, skipped_steps, whole_number(checkpoint, kSkippedExchanges, skipped_steps)};
   earlier_seconds_ = manifest.values.number("wall_seconds").value_or(0);
   flushed_ = manifest.values.boolean("flushed").value_or(false);
   step_ = require_within(checkpoint, "step", manifest.step, {});

@@ -29,7 +29,7 @@ std::string problem_of(const Part& part) {
 }  // namespace
 
 bool Rank::sound() const {
-  const bool skipping = skipped_in_row_ > 0 && memory_.record.read_control().loss_scale <= 1;
+  const bool skipping = skipped_.in_row > 0 && memory_.record.read_control().loss_scale <= 1;
   return finite_loss_ && !skipping && all_finite(memory_.weights);
 }
 
@@ -118,7 +118,8 @@ void Rank::publish(const CheckpointStore& store, int64_t keep, const std::vector
   manifest.values.set("loss_scale", static_cast<double>(control.loss_scale));
   manifest.values.set("good_steps", static_cast<int64_t>(control.good_steps));
   manifest.values.set("skipped", control.skip != 0);
-  manifest.values.set("skipped_in_row", skipped_in_row_);
+  manifest.values.set(kSkippedInRow, skipped_.in_row);
+  if (config_.exchange.every_steps > 1) manifest.values.set(kSkippedExchanges, skipped_.exchanges);
   manifest.values.set(kSound, sound());
   manifest.values.set("wall_seconds", wall_seconds());
   manifest.values.set("plateau_best", plateau_.best);

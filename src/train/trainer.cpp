@@ -85,7 +85,7 @@ void train_rank(const Config& config, const RunDirectory& run, const DataView& d
     while (const std::optional<StepMetrics> metrics = rank.next_metrics()) {
       if (reporter) reporter->step(*metrics, seconds_since(told));
       told = Clock::now();
-      require_progress(config, store, {metrics->step, rank.skipped_in_row()});  // throws at the same step on all ranks
+      require_progress(config, store, rank.skipped());  // throws at the same step on all ranks
     }
   };
   std::optional<EvalMetrics> eval;
@@ -155,14 +155,15 @@ void train_rank(const Config& config, const RunDirectory& run, const DataView& d
                      .hidden_share = time.hidden / time.seconds});
   }
   if (!unsaved.empty()) throw_unsaved(store, rank.step(), unsaved);
-  if (!rank.sound()) throw_diverged(store, {rank.step(), rank.skipped_in_row()});
+  if (!rank.sound()) throw_diverged(store, rank.skipped());
 }
 
 // Says that an earlier attempt has trained to the end; throws when that attempt diverged.
 void tell_finished(const RunDirectory& run, bool first) {
   const Manifest& end = run.resumed_from()->manifest();
   if (!end.values.boolean(kSound).value_or(true)) {
-    throw_diverged(CheckpointStore(run.path()), {end.step, end.values.integer("skipped_in_row").value_or(0)});
+    throw_diverged(CheckpointStore(run.path()),
+                   {.step = end.step, .in_row = end.values.integer(kSkippedInRow).value_or(0)});
   }
   if (first) {
     spdlog::info("{} is finished: all its {} steps are done, and it stays as it is", run.path().string(), end.step);

@@ -148,6 +148,24 @@ TEST_CASE("rounds that are skipped are told by their steps, and so many exchange
   CHECK_THAT(log, Contains("steps 1 to 6, 6 in all, were skipped, as"));
 }
 
+TEST_CASE("a round that the end of an epoch cuts short counts as one skipped exchange, also after a resume") {
+  const TempRun temp;
+  const auto overrides = [](int64_t most) {  // epochs of 6 steps, so rounds of 4 and 2 steps
+    return tiny_config(diverging({kDgc, "exchange.every_steps=4", fmt::format("optimizer.max_skipped_steps={}", most),
+                                  "training.epochs=8", "checkpoint.every_steps=3", "checkpoint.keep=100"}));
+  };
+  refusal(overrides(100), {.out = temp.path() / "whole"});
+  const std::vector<bool> truth = skipped(temp.path() / "whole");
+  const size_t first = first_of_last_skipped(truth), last = first + 2;  // the rounds of the limited run, from 1
+  REQUIRE(last < truth.size());
+  const auto steps = [](size_t rounds) { return rounds / 2 * 6 + rounds % 2 * 4; };
+  const std::string all = fmt::format("steps {} to {} were all skipped", steps(first - 1) + 1, steps(last));
+  for (const bool resume : {false, true}) {
+    CHECK_THAT(refusal(overrides(3), {.out = temp.path() / "run", .resume = resume}), Contains(all));
+    CHECK(skipped(temp.path() / "run").size() == last);
+  }
+}
+
 TEST_CASE("skipped steps are said when they begin and when they end") {
   const TempRun run;
   {
