@@ -1,12 +1,24 @@
-"""What kill_resume and flip_bytes know of a run directory."""
+"""What the programs in bench/ know of a run directory."""
 
+import array
 import json
 import pathlib
+import struct
+import subprocess
+import sys
 
 
 def checkpoints(run):
     """Finished ones, oldest first: RUN/checkpoints/step-000001200/."""
     return sorted(pathlib.Path(run, "checkpoints").glob("step-*"))
+
+
+def train(dgc, config, out, sets, *more):
+    """Runs `dgc train` with these settings. Where it fails, this program ends with what it said."""
+    words = ["train", config, "--out", out, *(word for one in sets for word in ("--set", one)), *more]
+    done = subprocess.run(list(map(str, [dgc, *words])), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{pathlib.Path(sys.argv[0]).name}: dgc train ended with exit code {done.returncode}\n{done.stderr[-3000:]}")
 
 
 def final_hash(run):
@@ -15,3 +27,28 @@ def final_hash(run):
     for line in pathlib.Path(run, "metrics.jsonl").read_text().splitlines():
         found = json.loads(line).get("weights_xxh64", found)
     return found
+
+
+def kept(numel, sparsity):
+    """As kept_elements in src/optim/dgc/layout.cpp."""
+    return max(1, int((1 - sparsity) * numel + 0.5))
+
+
+def sent_entries(worker_file):
+    """Of a worker's file in a checkpoint, by tensor of two or more dimensions: its elements, and which of them have a v
+    of zero. An entry that the checkpoint's last step has sent leaves v at exactly zero; elements whose gradients were
+    all zero look the same."""
+    data = worker_file.read_bytes()
+    start = 8 + struct.unpack("<Q", data[:8])[0]
+    found = {}
+    for name, entry in json.loads(data[8:start]).items():
+        if not name.startswith("v.") or len(entry["shape"]) < 2:
+            continue
+        begin, end = entry["data_offsets"]
+        values = array.array("f", data[start + begin:start + end])
+        found[name.removeprefix("v.")] = (len(values), {at for at, value in enumerate(values) if value == 0})
+    return found
+
+
+def sent_by_workers(checkpoint):
+    return [sent_entries(file) for file in sorted(checkpoint.glob("worker-*.safetensors"))]

@@ -71,14 +71,20 @@ catch_discover_tests(test_cuda ${but_trainings} EXTRA_ARGS ${catch_no_tests} TES
   PROPERTIES TIMEOUT ${DGC_TEST_SECONDS} LABELS cuda ENVIRONMENT ${openmp})
 
 if(NOT DGC_SANITIZE)
-  # dgc itself on the fake, which the test of scripts/gpu_check puts into the place of one on a GPU.
-  add_executable(dgc_on_fake_cuda ${CMAKE_SOURCE_DIR}/src/main.cpp $<TARGET_OBJECTS:dgc_fake_cuda>)
+  # dgc itself on the fake, which the test of scripts/gpu_check puts into the place of one on a GPU, and torchrun starts.
+  add_executable(dgc_on_fake_cuda ${CMAKE_SOURCE_DIR}/src/main.cpp ${fake_folder}/program/gpus.cpp
+                                  $<TARGET_OBJECTS:dgc_fake_cuda>)
   target_link_libraries(dgc_on_fake_cuda PRIVATE dgc_emulation dgc_commands)
   target_link_options(dgc_on_fake_cuda PRIVATE -Wl,--as-needed)
   add_dependencies(test_cuda dgc_on_fake_cuda)
   set_source_files_properties(${fake_folder}/gpu_check_test.cpp PROPERTIES
                               COMPILE_DEFINITIONS DGC_ON_FAKE_CUDA="$<TARGET_FILE:dgc_on_fake_cuda>"
                               SKIP_UNITY_BUILD_INCLUSION ON)
+  set(torchrun_test "machines: torchrun, a signal to it, a mistake, and a rank that is killed")
+  add_test(NAME ${torchrun_test} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/machines/torchrun_test.py
+                                         --dgc $<TARGET_FILE:dgc_on_fake_cuda>)
+  set_tests_properties(${torchrun_test} PROPERTIES TIMEOUT ${DGC_TEST_SECONDS} LABELS cuda ENVIRONMENT ${openmp}
+                       SKIP_REGULAR_EXPRESSION "^skipped: ")
 endif()
 
 if(DGC_SANITIZE)

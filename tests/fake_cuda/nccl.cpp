@@ -1,13 +1,13 @@
-// NCCL between ranks that are threads of one process. A rank's sends and receives are work of its stream: a send leaves
-// a copy of the data, and a receive can run once that copy is there. Calls only queue, and are "in progress" for a
-// while.
+// NCCL between ranks that are threads of one process, or processes of one machine. A rank's sends and receives are work
+// of its stream: a send leaves a copy of the data, and a receive can run once that copy is there. Calls only queue, and
+// are "in progress" for a while.
 #include <nccl.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstring>
-#include <deque>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
@@ -15,23 +15,95 @@
 #include "tests/fake_cuda/runtime.h"
 
 namespace dgc::fake_cuda {
-
-// What is on its way between the ranks that share an id. The machine's mutex guards it.
-struct World {
-  int here = 0;
-  std::set<int> devices;  // of the ranks that are here
-  bool broken = false;
-  std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>> boxes;
-};
-
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr int kBusy = 3;  // so often a call is "in progress" when asked
 
-std::map<std::array<char, sizeof(ncclUniqueId)>, std::shared_ptr<World>>& worlds() {
-  static std::map<std::array<char, sizeof(ncclUniqueId)>, std::shared_ptr<World>> all;
-  return all;
+void write_whole(const fs::path& file, const void* data, size_t bytes) {
+  const fs::path beside = file.string() + ".new";
+  std::ofstream(beside, std::ios::binary)
+      .write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes))
+      .flush();
+  fs::rename(beside, file);
 }
+
+}  // namespace
+
+// One rank's view of the ranks that share an id. The id names a folder, where each rank has a file with the number of
+// its device, and a message is a file from its sender's call to its receiver's.
+class World {
+ public:
+  World(const ncclUniqueId& id, int rank, int device) : folder_(id.internal), rank_(rank) {
+    fs::create_directories(folder_);  // it is gone where the other ranks have given up
+    const std::string text = std::to_string(device);
+    write_whole(folder_ / fmt::format("rank-{}", rank), text.data(), text.size());
+  }
+
+  static ncclUniqueId make_id() {
+    ncclUniqueId id{};
+    const std::string folder = (fs::temp_directory_path() / "fake_nccl_XXXXXX").string();
+    if (folder.size() >= sizeof(id.internal)) refuse(0, "the fake has no room for an id of {}", folder);
+    std::ranges::copy(folder, id.internal);
+    if (mkdtemp(id.internal) == nullptr) refuse(0, "the fake cannot make {}", folder);
+    return id;
+  }
+
+  // Of all ranks that have come, also of those that have left.
+  std::vector<int> devices() const {
+    std::vector<int> all;
+    for (const fs::path& file : files("rank-")) {
+      if (int device = 0; std::ifstream(file) >> device) all.push_back(device);
+    }
+    return all;
+  }
+  bool share_a_device() const {
+    const std::vector<int> all = devices();
+    return std::set<int>(all.begin(), all.end()).size() < all.size();
+  }
+  // Work may still be queued when all ranks have left.
+  bool broken() const { return !fs::exists(folder_) || fs::exists(folder_ / "broken"); }
+  void break_off() const { write_whole(folder_ / "broken", "", 0); }
+  // The last rank that leaves takes the folder away.
+  void leave() const {
+    write_whole(folder_ / fmt::format("left-{}", rank_), "", 0);
+    std::error_code gone;
+    if (files("left-").size() >= files("rank-").size()) fs::remove_all(folder_, gone);
+  }
+
+  void send(int peer, const void* data, size_t bytes) { write_whole(message(rank_, peer, sent_[peer]++), data, bytes); }
+  // Whether so many messages of a peer have arrived and wait.
+  bool has(int peer, int64_t count) {
+    return count == 0 || fs::exists(message(peer, rank_, received_[peer] + count - 1));
+  }
+  void receive(int peer, void* data, size_t bytes) {
+    const fs::path file = message(peer, rank_, received_[peer]++);
+    if (fs::file_size(file) != bytes) refuse(0, "a rank receives {} of {} bytes", bytes, fs::file_size(file));
+    std::ifstream(file, std::ios::binary).read(static_cast<char*>(data), static_cast<std::streamsize>(bytes));
+    fs::remove(file);
+  }
+
+ private:
+  std::vector<fs::path> files(const std::string& begin) const {
+    std::vector<fs::path> all;
+    std::error_code gone;
+    for (const auto& entry : fs::directory_iterator(folder_, gone)) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with(begin) && !name.ends_with(".new")) all.push_back(entry.path());
+    }
+    return all;
+  }
+  fs::path message(int from, int to, int64_t number) const {
+    return folder_ / fmt::format("from-{}-to-{}-{}", from, to, number);
+  }
+
+  fs::path folder_;
+  int rank_;
+  std::map<int, int64_t> sent_, received_;  // by peer
+};
+
+namespace {
 
 struct Transfer {
   bool sends;
@@ -69,7 +141,7 @@ size_t bytes_of(size_t count, ncclDataType_t type) {
 }  // namespace dgc::fake_cuda
 
 struct ncclComm {
-  std::shared_ptr<dgc::fake_cuda::World> world;
+  std::shared_ptr<dgc::fake_cuda::World> world;  // shared with queued work
   int rank = 0, ranks = 1, busy = dgc::fake_cuda::kBusy;
 };
 
@@ -96,29 +168,22 @@ ncclResult_t queue_group() {
   const std::vector<Transfer> all = std::exchange(transfers, {});
   if (comm == nullptr) return ncclSuccess;
   const auto world = comm->world;
-  const int rank = comm->rank;
   Work send{.name = "ncclSend", .owner = comm};
-  send.run = [all, world, rank] {
+  send.run = [all, world] {
     for (const Transfer& t : all) {
-      const auto* const from = static_cast<const std::byte*>(t.from);
-      if (t.sends) world->boxes[{rank, t.peer}].emplace_back(from, from + t.bytes);
+      if (t.sends && !world->broken()) world->send(t.peer, t.from, t.bytes);
     }
   };
   Work receive{.name = "ncclRecv", .owner = comm};
-  receive.can_run = [all, world, rank] {
-    std::map<int, size_t> expected;
+  receive.can_run = [all, world] {
+    std::map<int, int64_t> expected;
     for (const Transfer& t : all) expected[t.peer] += t.sends ? 0 : 1;
-    return world->broken || std::ranges::all_of(expected, [&](const auto& from) {
-             return world->boxes[{from.first, rank}].size() >= from.second;
-           });
+    return world->broken() ||
+           std::ranges::all_of(expected, [&](const auto& from) { return world->has(from.first, from.second); });
   };
-  receive.run = [all, world, rank] {
+  receive.run = [all, world] {
     for (const Transfer& t : all) {
-      if (t.sends || world->broken) continue;
-      auto& box = world->boxes[{t.peer, rank}];
-      if (box.front().size() != t.bytes) refuse(0, "a rank receives {} of {} bytes", t.bytes, box.front().size());
-      std::memcpy(t.to, box.front().data(), t.bytes);
-      box.pop_front();
+      if (!t.sends && !world->broken()) world->receive(t.peer, t.to, t.bytes);
     }
   };
   machine().enqueue(group_stream, std::move(send));
@@ -126,8 +191,6 @@ ncclResult_t queue_group() {
   comm->busy = kBusy;
   return ncclInProgress;
 }
-
-bool share_a_device(const World& world) { return world.devices.size() < static_cast<size_t>(world.here); }
 
 bool is_recorded(const void* comm) {
   const auto holds = [comm](const auto* graph) {
@@ -147,22 +210,13 @@ ncclResult_t ncclGetVersion(int* version) {
 }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
-  return nccl_call("ncclGetUniqueId", [&] {
-    static int made = 0;
-    *id = {};
-    const int next = ++made;
-    std::memcpy(id->internal, &next, sizeof(next));
-  });
+  return nccl_call("ncclGetUniqueId", [&] { *id = World::make_id(); });
 }
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
   const ncclResult_t result = nccl_call("ncclCommInitRankConfig", [&] {
     if (config->blocking != 0) refuse(ncclInvalidUsage, "the fake does not block");
-    auto& world = worlds()[std::to_array(id.internal)];
-    if (world == nullptr) world = std::make_shared<World>();
-    ++world->here;
-    world->devices.insert(current_device());
-    *comm = new ncclComm{world, rank, ranks};
+    *comm = new ncclComm{std::make_shared<World>(id, rank, current_device()), rank, ranks};
     machine().library_objects.insert(*comm);
   });
   return result == ncclSuccess ? ncclInProgress : result;
@@ -171,12 +225,12 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
   return nccl_call("ncclCommGetAsyncError", [&] {
     require_comm(comm);
-    const bool starts = comm->world->here < comm->ranks;
+    const bool starts = comm->world->devices().size() < static_cast<size_t>(comm->ranks);
     const bool in_progress = starts || comm->busy > 0;
     if (in_progress && comm->busy > 0) --comm->busy;
-    const bool ill = comm->world->broken || comm->rank == machine().options.ill_rank;
+    const bool ill = comm->world->broken() || comm->rank == machine().options.ill_rank;
     *state = ill ? ncclRemoteError : in_progress ? ncclInProgress : ncclSuccess;
-    if (!starts && share_a_device(*comm->world)) *state = ncclInvalidUsage;
+    if (!starts && comm->world->share_a_device()) *state = ncclInvalidUsage;
   });
 }
 
@@ -192,6 +246,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     require_comm(comm);
     if (is_recorded(comm)) refuse(ncclInvalidUsage, "a graph that holds the communicator's work must go first");
     machine().library_objects.erase(comm);
+    comm->world->leave();
     delete comm;
   });
 }
@@ -200,11 +255,12 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   return nccl_end("ncclCommAbort", [&] {
     require_comm(comm);
-    comm->world->broken = true;
+    comm->world->break_off();
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (is_recorded(comm) && std::chrono::steady_clock::now() < deadline) machine().wait_for_others();
     const bool hangs = is_recorded(comm);
     machine().library_objects.erase(comm);
+    comm->world->leave();
     delete comm;
     if (hangs) refuse(ncclInvalidUsage, "the call would wait for ever, as a graph holds the communicator's work");
   });
@@ -215,7 +271,7 @@ const char* ncclGetErrorString(ncclResult_t result) {
 }
 
 const char* ncclGetLastError(ncclComm_t comm) {
-  const bool shared = comm != nullptr && share_a_device(*comm->world);
+  const bool shared = comm != nullptr && comm->world->share_a_device();
   return shared ? "Duplicate GPU detected : rank 1 and rank 0" : machine().complaint.c_str();
 }
 

@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -21,7 +20,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "bench"))
 import netns  # noqa: E402
 import run_files  # noqa: E402
-from processes import processes_of, rank_of  # noqa: E402
+from processes import end_all, processes_of, rank_of, wait_for  # noqa: E402
 
 CONFIG = ROOT / "bench" / "tiny.json"
 MACHINES = 3
@@ -54,24 +53,8 @@ class Mpirun(unittest.TestCase):
         process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                    env=os.environ | {"TMPDIR": str(netns.FOLDER)})
         self.addCleanup(process.stdout.close)
-        self.addCleanup(self.end_all, process, run)
+        self.addCleanup(end_all, process, run)
         return process, run
-
-    @staticmethod
-    def end_all(process, run):
-        process.kill()
-        for pid in processes_of(run):
-            os.kill(pid, signal.SIGKILL)
-        process.wait()
-
-    def wait_for(self, what, condition, seconds=60):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            found = condition()
-            if found:
-                return found
-            time.sleep(0.05)
-        self.fail(f"{what}: not within {seconds} s")
 
     def ranks(self, run):
         return {rank_of(pid): pid for pid in processes_of(run) if rank_of(pid) is not None}
@@ -87,27 +70,27 @@ class Mpirun(unittest.TestCase):
 
     def test_a_rank_that_dies_is_named_with_its_machine(self):
         process, run = self.start("killed", *ENDLESS)
-        self.wait_for("a checkpoint", lambda: run_files.checkpoints(run))
+        wait_for("a checkpoint", lambda: run_files.checkpoints(run))
         pid = self.ranks(run)[2]
         os.kill(pid, signal.SIGKILL)
         said = process.communicate()[0]
         self.assertNotEqual(process.returncode, 0)
         self.assertRegex(said + (run / "log.txt").read_text(),
                          rf"rank 2 \(rank2, pid {pid}\) has died|process rank 2 with PID {pid} on node rank2 exited")
-        self.wait_for("no process is left", lambda: not processes_of(run))
+        wait_for("no process is left", lambda: not processes_of(run))
 
     def test_a_machine_that_is_cut_off_ends_all_ranks(self):
         process, run = self.start("cut", *ENDLESS, "--set", "exchange.failure_timeout_s=4")
-        self.wait_for("a checkpoint", lambda: run_files.checkpoints(run))
+        wait_for("a checkpoint", lambda: run_files.checkpoints(run))
         self.links.cut(1)
         self.addCleanup(self.links.join, 1)
-        self.wait_for("all ranks have ended", lambda: not self.ranks(run))
+        wait_for("all ranks have ended", lambda: not self.ranks(run))
         self.links.join(1)
         said = process.communicate()[0]
         self.assertNotEqual(process.returncode, 0)
         self.assertRegex(said + (run / "log.txt").read_text(),
                          r"rank \d \(rank\d, pid \d+\) has not answered for 3.2 s")
-        self.wait_for("no process is left", lambda: not processes_of(run))
+        wait_for("no process is left", lambda: not processes_of(run))
 
 
 if __name__ == "__main__":
