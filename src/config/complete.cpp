@@ -121,6 +121,17 @@ void check_exchange(const Config& c, const Origin& origin) {
                   fmt::format("\"{}\" is for messages, which optimizer.type \"dgc\" alone sends; leave it out",
                               kExchangeAlgorithmNames[static_cast<size_t>(algorithm)]));
   }
+  const DgcOptions& dgc = c.optimizer.dgc;
+  if (dgc.masked_momentum == MaskedMomentum::sent) {
+    const auto refuse = [&](const char* reason) { origin.refuse("optimizer.masked_momentum", reason); };
+    if (!dgc.momentum_correction || !dgc.factor_masking) {
+      refuse(
+          "\"sent\" is for momentum that is masked; leave it out, or leave momentum_correction and factor_masking on");
+    }
+    if (algorithm == ExchangeAlgorithm::split_reduce) {
+      refuse("\"sent\" needs exchange.algorithm \"all_gather\", because \"split_reduce\" masks only what came back");
+    }
+  }
   if (algorithm == ExchangeAlgorithm::split_reduce && c.optimizer.dgc.wire != kCanonicalWire) {
     origin.refuse("exchange.wire",
                   "\"split_reduce\" sends \"fp32\" values with its own indices; leave it out, or set "

@@ -29,6 +29,8 @@ inline constexpr auto kEnumNames<WireValues> = kWireValueNames;
 template <>
 inline constexpr auto kEnumNames<WireIndices> = kWireIndexNames;
 template <>
+inline constexpr auto kEnumNames<MaskedMomentum> = std::to_array<std::string_view>({"dropped", "sent"});
+template <>
 inline constexpr auto kEnumNames<SmallTensors> = std::to_array<std::string_view>({"dense", "dense_fp16", "sparse"});
 
 }  // namespace dgc

@@ -53,6 +53,11 @@ void add_optimizer_keys(Keys& keys) {
       .add("factor_masking", &DgcOptions::factor_masking,
            "Clear the local momentum where a value was sent; means nothing without `momentum_correction`")
       .only(dgc);
+  options
+      .add("masked_momentum", &DgcOptions::masked_momentum,
+           "What becomes of the momentum that is cleared: `dropped`, as in the paper; `sent`: what it would still have "
+           "added goes with the value, for models whose entries are often sent (docs/algorithm.md)")
+      .only(dgc);
   optimizer.add("flush_at_end", &OptimizerOptions::flush_at_end, "Send every residual before the final evaluation")
       .only(dgc);
 }

@@ -80,7 +80,7 @@ struct DgcDense {
 //   momentum correction:  u = momentum * u + g';   v = v + u
 //             (Nesterov:  u = momentum * (u + g'); v = (v + u) + g')
 //   without it:           v = v + g'; u is neither read nor written
-//   the k largest |v| go to the payload, ties to the lower index;
+//   the k largest |v| are chosen, ties to the lower index, and go to the payload as fma(u_share, u, v);
 //   there v = 0 and, with momentum correction and factor masking, u = 0
 //   the header is written in front of the payload, with control->step and the checksum (tensor/wire_types.h)
 // When control->skip is set, the op changes nothing.
@@ -103,6 +103,7 @@ struct DgcCompressArgs {
   bool nesterov = false;
   bool momentum_correction = true;
   bool factor_masking = true;
+  float u_share = 0;             // for momentum correction with factor masking; 0: v itself is sent
   WireHeader header;             // all but step and checksum
   std::byte* message = nullptr;  // aligned to 16; gaps between the payload's arrays are not written, but hashed
 };

@@ -61,6 +61,10 @@ TEST_CASE("keys that contradict one another are refused", "[config]") {
              Catch::Contains("exchange.algorithm") && Catch::Contains("\"dgc\" alone sends"));
   CHECK_THAT(said_of_overrides({split, "exchange.wire.values=fp16"}),
              Catch::Contains("exchange.wire") && Catch::Contains("leave it out"));
+  const std::string sent = "optimizer.masked_momentum=sent";
+  CHECK(said_of_overrides({sent}).empty());
+  CHECK_THAT(said_of_overrides({sent, split}), Catch::Contains("optimizer.masked_momentum: \"sent\" needs"));
+  CHECK_THAT(said_of_overrides({sent, "optimizer.factor_masking=false"}), Catch::Contains("momentum that is masked"));
   CHECK_THAT(said_of_overrides({"exchange.workers_per_group=2", sgd}), Catch::Contains("exchange.workers_per_group"));
   CHECK_THAT(said_of_overrides({"exchange.overlap=on", "optimizer={\"type\": \"sgd\"}"}),
              Catch::Contains("for optimizer.type \"dgc\""));

@@ -28,6 +28,7 @@ struct Rule {
   bool nesterov = false;
   bool momentum_correction = true;
   bool factor_masking = true;
+  float u_share = 0;
 };
 
 inline std::vector<uint32_t> bits_of(std::span<const float> values) {
@@ -132,6 +133,7 @@ inline void compress(Backend& backend, DgcCase& c, const Rule& rule, const Start
   args.nesterov = rule.nesterov;
   args.momentum_correction = rule.momentum_correction;
   args.factor_masking = rule.factor_masking;
+  args.u_share = rule.u_share;
   args.header = c.header;
   args.message = message.data();
   backend.dgc_compress(args);
@@ -230,7 +232,8 @@ inline void reference_compress(DgcCase& c, const Rule& rule) {
       const int64_t i = order[e];
       const auto offset = static_cast<uint16_t>(i % 65536);
       std::memcpy(payload + s.offsets_at + 2 * e, &offset, 2);
-      std::memcpy(payload + s.values_at + 4 * e, &v[i], 4);
+      const float value = rule.u_share == 0 ? v[i] : std::fma(rule.u_share, u[i], v[i]);
+      std::memcpy(payload + s.values_at + 4 * e, &value, 4);
       v[i] = 0;
       if (rule.momentum_correction && rule.factor_masking) u[i] = 0;
     }

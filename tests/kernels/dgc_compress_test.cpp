@@ -55,6 +55,18 @@ TEST_CASE("dgc_compress knows every switch", "[dgc]") {
   check_steps(*backend, c, rule_of(correction, nesterov, masking), 4, 3);
 }
 
+TEST_CASE("dgc_compress sends what masked momentum would still have added") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const bool nesterov = GENERATE(true, false);
+  CAPTURE(backend->name(), nesterov);
+  DgcCase c({{5000, 5}, {1, 1}, {67000, 70}, {333, 333}});
+  fill_normal(c, c.u, 1);
+  fill_normal(c, c.v, 2);
+  Rule rule = rule_of(true, nesterov, true);
+  rule.u_share = 9;
+  check_steps(*backend, c, rule, 4, 3);
+}
+
 TEST_CASE("a step from other arenas leaves them as they are and gives the same bits", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const bool correction = GENERATE(true, false), nesterov = GENERATE(true, false);

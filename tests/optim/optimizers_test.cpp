@@ -28,6 +28,7 @@ ClusterOptions cluster_of(const Reference& r) {
   dgc.sgd = sgd;
   dgc.momentum_correction = r.correction;
   dgc.factor_masking = r.masking;
+  dgc.masked_momentum = r.momentum_sent ? MaskedMomentum::sent : MaskedMomentum::dropped;
   if (r.small_tensors_sparsity) {
     dgc.small_tensors = SmallTensors::sparse;
     dgc.small_tensors_sparsity = *r.small_tensors_sparsity;
@@ -68,6 +69,7 @@ TEST_CASE("dgc is the paper's algorithm, with every switch", "[optim]") {
   r.nesterov = GENERATE(true, false);
   r.correction = GENERATE(true, false);
   r.masking = GENERATE(true, false);
+  r.momentum_sent = r.correction && r.masking && GENERATE(true, false);
   r.weight_decay = GENERATE(0.0, 0.01);
   if (GENERATE(true, false)) r.small_tensors_sparsity = 0.9;
   CAPTURE(r.workers, r.nesterov, r.correction, r.masking, r.weight_decay, r.small_tensors_sparsity.has_value());
@@ -82,12 +84,29 @@ TEST_CASE("every backend gives the processor's bits, with every switch", "[optim
   r.nesterov = GENERATE(true, false);
   r.correction = GENERATE(true, false);
   r.masking = GENERATE(true, false);
+  r.momentum_sent = r.correction && r.masking && GENERATE(true, false);
   if (GENERATE(true, false)) r.small_tensors_sparsity = 0.9;
   CAPTURE(backend.name, r.nesterov, r.correction, r.masking, r.small_tensors_sparsity.has_value());
   ClusterOptions options = cluster_of(r);
   options.ranks = 2;
   options.steps = 6;
   CHECK((run_cluster(on(backend, options)) == run_cluster(options)));
+}
+
+TEST_CASE("where all is sent in every step, masked momentum that is sent makes plain steps at lr / (1 - momentum)") {
+  Reference r = full();
+  r.nesterov = false;
+  r.weight_decay = 0;
+  r.lr = 0.01;
+  r.small_tensors_sparsity = 0;
+  r.momentum_sent = true;
+  const auto everything = [](uint64_t) { return 0.0; };
+  ClusterOptions options = cluster_of(r);
+  options.sparsity = everything;
+  Reference plain = r;
+  plain.lr = r.lr / (1 - r.momentum);
+  plain.momentum = 0;
+  CHECK(worst_difference(run_cluster(options), plain.run(kSteps, everything)) < kTolerance);
 }
 
 TEST_CASE("each part of dgc matters: without it the result is another", "[optim]") {
@@ -99,6 +118,7 @@ TEST_CASE("each part of dgc matters: without it the result is another", "[optim]
   SECTION("Nesterov") { r.nesterov = false; }
   SECTION("momentum correction") { r.correction = false; }
   SECTION("factor masking") { r.masking = false; }
+  SECTION("dropping what is masked") { r.momentum_sent = true; }
   SECTION("clipping") { r.clip_norm.reset(); }
   SECTION("weight decay") { r.weight_decay = 0; }
   SECTION("compression") { r.compress = false; }

@@ -18,6 +18,7 @@ struct Reference {
   bool nesterov = false;
   std::optional<double> clip_norm;
   bool compress = true, correction = true, masking = true;
+  bool momentum_sent = false;  // with correction and masking: what the masked momentum would still have added
   std::optional<double> small_tensors_sparsity;  // small tensors are one compressed tensor; none: they travel dense
 
   std::vector<double> run(int steps, const std::function<double(uint64_t)>& sparsity) {
@@ -114,7 +115,7 @@ struct Reference {
                      [&](size_t a, size_t b) { return std::fabs(own_v[a]) > std::fabs(own_v[b]); });
     order.resize(static_cast<size_t>(std::max(1.0, std::round((1 - sparsity) * static_cast<double>(order.size())))));
     for (const size_t i : order) {
-      sum[i] += own_v[i];
+      sum[i] += own_v[i] + (momentum_sent ? momentum / (1 - momentum) * own_u[i] : 0);
       own_v[i] = 0;
       if (masking && correction) own_u[i] = 0;
     }

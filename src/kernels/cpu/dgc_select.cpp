@@ -18,6 +18,7 @@ std::ptrdiff_t list_length(int64_t k) {
 
 DgcEmitter::DgcEmitter(const DgcCompressArgs& args, const DgcSegment& segment)
     : u_(args.momentum_correction && args.factor_masking ? args.u + segment.offset : nullptr),
+      u_share_(args.u_share),
       v_(args.v + segment.offset),
       block_ends_(reinterpret_cast<uint32_t*>(args.message + kWireHeaderBytes + segment.block_ends_at)),
       offsets_(reinterpret_cast<uint16_t*>(args.message + kWireHeaderBytes + segment.offsets_at)),
@@ -26,7 +27,7 @@ DgcEmitter::DgcEmitter(const DgcCompressArgs& args, const DgcSegment& segment)
 void DgcEmitter::emit(int64_t entry, int64_t index) const {
   float& v = v_[index];
   offsets_[entry] = static_cast<uint16_t>(index % kDgcBlock);
-  values_[entry] = v;
+  values_[entry] = u_share_ == 0 ? v : std::fma(u_share_, u_[index], v);
   v = 0;
   if (u_ != nullptr) u_[index] = 0;
 }

@@ -21,6 +21,7 @@ class DgcEmitter {
 
  private:
   float* u_;  // null where momentum is not masked
+  float u_share_;
   float* v_;
   uint32_t* block_ends_;
   uint16_t* offsets_;

@@ -8,7 +8,9 @@ namespace dgc::cuda {
 class DgcEmitter {
  public:
   __device__ DgcEmitter(const DgcCompressArgs& a, const DgcSegment& s)
-      : u_(a.momentum_correction && a.factor_masking ? a.u + s.offset : nullptr), v_(a.v + s.offset) {
+      : u_(a.momentum_correction && a.factor_masking ? a.u + s.offset : nullptr),
+        u_share_(a.u_share),
+        v_(a.v + s.offset) {
     std::byte* payload = a.message + kWireHeaderBytes;
     block_ends_ = reinterpret_cast<unsigned*>(payload + s.block_ends_at);
     offsets_ = reinterpret_cast<uint16_t*>(payload + s.offsets_at);
@@ -17,7 +19,7 @@ class DgcEmitter {
 
   // Writes the segment's element `index` as the segment's entry number `entry`.
   __device__ void emit(unsigned entry, unsigned index) const {
-    const float v = v_[index];
+    const float v = u_share_ == 0 ? v_[index] : fmaf(u_share_, u_[index], v_[index]);
     offsets_[entry] = static_cast<uint16_t>(index % kDgcBlock);
     // GPUs and CPUs make different NaNs, so every NaN travels as this one.
     values_[entry] = v == v ? v : __uint_as_float(0x7fc00000u);
@@ -29,6 +31,7 @@ class DgcEmitter {
 
  private:
   float* u_;  // null: momentum is not masked
+  float u_share_;
   float* v_;
   unsigned* block_ends_;
   uint16_t* offsets_;

@@ -172,6 +172,9 @@ DgcCompressArgs Dgc::rule_for(int local, const StepArgs& args) const {
   rule.nesterov = options_.sgd.nesterov;
   rule.momentum_correction = options_.momentum_correction;
   rule.factor_masking = options_.factor_masking;
+  if (options_.masked_momentum == MaskedMomentum::sent) {
+    rule.u_share = static_cast<float>(options_.sgd.momentum / (1 - options_.sgd.momentum));
+  }
   return rule;
 }
 

@@ -8,10 +8,15 @@
 
 namespace dgc {
 
+// What becomes of the momentum that factor masking clears. dropped: as in the paper. sent: all that it would still have
+// added to v, momentum / (1 - momentum) times u, is sent with v.
+enum class MaskedMomentum { dropped, sent };
+
 struct DgcOptions {
   SgdOptions sgd{};                 // clip_norm: each worker clips its gradient / N to clip_norm / sqrt(N)
   bool momentum_correction = true;  // false: Gradient Dropping, momentum after the exchange
   bool factor_masking = true;
+  MaskedMomentum masked_momentum = MaskedMomentum::dropped;  // sent: needs all_gather
   WireFormat wire{};  // how messages are coded; what the coding rounds away stays in v
   Transport transport = Transport::automatic;
   ExchangeAlgorithm algorithm = ExchangeAlgorithm::all_gather;  // split_reduce needs the canonical wire format
