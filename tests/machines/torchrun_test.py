@@ -33,8 +33,11 @@ def why_not():
     """What keeps torchrun from being tried, or None."""
     if shutil.which(TORCHRUN) is None:
         return f"{TORCHRUN} is not on this machine"
-    tried = subprocess.run([TORCHRUN, "--nproc_per_node", "1", "--master_port", str(free_port()), "--no_python", "true"],
-                           capture_output=True, text=True)
+    command = [TORCHRUN, "--nproc_per_node", "1", "--master_port", str(free_port()), "--no_python", "true"]
+    try:
+        tried = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except subprocess.TimeoutExpired:
+        return f"{TORCHRUN} does not end within 60 s, whatever it starts"
     return None if tried.returncode == 0 else f"{TORCHRUN} fails: {(tried.stderr.strip() or '?').splitlines()[-1]}"
 
 
