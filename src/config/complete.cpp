@@ -83,6 +83,13 @@ void check_images(const DataOptions& data, const Origin& origin) {
   }
 }
 
+void check_batches(const TrainingOptions& training, const Origin& origin) {
+  if (training.batch_per_worker % training.accumulate == 0) return;
+  origin.refuse("training.accumulate",
+                fmt::format("{} does not divide training.batch_per_worker, which is {}; set it to a divisor",
+                            training.accumulate, training.batch_per_worker));
+}
+
 void check_optimization(const Config& c, const Origin& origin) {
   if (c.optimizer.dgc.sgd.nesterov && c.optimizer.dgc.sgd.momentum == 0) {
     origin.refuse("optimizer.nesterov", "needs an optimizer.momentum above 0");
@@ -208,6 +215,7 @@ void complete(Config& config, const Origin& origin) {
   check_recordings(config.data.speech, origin);
   check_classes(config, origin);
   check_images(config.data, origin);
+  check_batches(config.training, origin);
   check_optimization(config, origin);
   check_validation(config, origin);
   check_exchange(config, origin);

@@ -104,10 +104,12 @@ struct DataOptions {
 struct TrainingOptions {
   int64_t epochs = 1;
   int64_t batch_per_worker = 32;      // images, streams of text, or utterances
+  int64_t accumulate = 1;             // micro-batches of a worker's batch, computed one after the other
   std::optional<int64_t> max_steps;   // stop after so many steps, whatever `epochs` says
   int64_t eval_every_epochs = 1;      // 0: only at the end
   int64_t eval_batch = 256;           // images, words of each stream, or utterances
   std::optional<int64_t> stop_after;  // the run ends after so many evaluations without a lower validation loss
+  int64_t micro_batch() const { return batch_per_worker / accumulate; }
   bool operator==(const TrainingOptions&) const = default;
 };
 

@@ -13,7 +13,7 @@ int64_t Sampling::steps_per_epoch() const {
   const int64_t steps = samples / global_batch();
   if (steps == 0) {
     throw_user_error(
-        "training.batch_per_worker: one step of {} workers with {} examples each needs {} examples, but the training "
+        "training.batch_per_worker: one step of {} batches with {} examples each needs {} examples, but the training "
         "set has only {}",
         workers, batch_per_worker, global_batch(), samples);
   }

@@ -10,10 +10,10 @@
 
 namespace dgc {
 
-// Which worker trains on which samples. The order of an epoch is one permutation by (seed, epoch); a step takes the
-// next workers * batch_per_worker samples of it, and worker w takes the w-th slice of these. So the global batch
-// depends on the number of workers times their batch alone, and the position in the data is one counter, the global
-// step.
+// Which worker trains on which samples; each micro-batch of a worker counts as a worker here. The order of an epoch is
+// one permutation by (seed, epoch); a step takes the next workers * batch_per_worker samples of it, and worker w takes
+// the w-th slice of these. So the global batch depends on the number of workers times their batch alone, and the
+// position in the data is one counter, the global step.
 struct Sampling {
   int64_t samples = 0, workers = 1, batch_per_worker = 1;
   uint64_t seed = 0;

@@ -43,7 +43,7 @@ class ImageTask : public Task {
 
   Shape sample(const Config& config, Split) const override { return data_type(config.data).sample(config.data.images); }
   int64_t most_rows(const Config& config, Split split) const override {
-    if (split == Split::train) return config.training.batch_per_worker;
+    if (split == Split::train) return config.training.micro_batch();
     if (split == Split::valid) return config.training.eval_batch;
     // The config only tells an upper limit for the number of images.
     int64_t images = config.data.test_limit.value_or(std::numeric_limits<int64_t>::max());

@@ -53,7 +53,7 @@ std::unique_ptr<Speech> make_speech(const Config& config, Split split) {
                                .augment = training ? o.augment : SpeechAugmentOptions{}},
                     .buckets = o.buckets,
                     .on_bad_example = o.on_bad_example,
-                    .streams = training ? config.training.batch_per_worker : config.training.eval_batch});
+                    .streams = training ? config.training.micro_batch() : config.training.eval_batch});
 }
 
 Shape speech_sample(const Config& config, int64_t streams) {

@@ -22,7 +22,7 @@ class SpeechTask : public Task {
 
   Shape sample(const Config& config, Split split) const override {
     const TrainingOptions& o = config.training;
-    return speech_sample(config, split == Split::train ? o.batch_per_worker : o.eval_batch);
+    return speech_sample(config, split == Split::train ? o.micro_batch() : o.eval_batch);
   }
   int64_t most_rows(const Config& config, Split split) const override { return most_frames(config, split); }
   // Frames lie 10 ms apart unless the config says otherwise, and English has some 15 letters a second.

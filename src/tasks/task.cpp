@@ -37,13 +37,26 @@ int64_t global_batch(const Config& config) {
   return config.ranks * config.workers_per_rank * task_of(config).samples_per_step(config);
 }
 
+Sampling sampling_of(const Config& config, const Dataset& train, int64_t workers) {
+  return {train.size(), workers * config.training.accumulate, task_of(config).rows_per_micro_batch(config),
+          config.seed};
+}
+
 Sampling sampling_of(const Config& config, const Dataset& train) {
-  return {train.size(), config.ranks * config.workers_per_rank, task_of(config).rows_per_step(config), config.seed};
+  return sampling_of(config, train, config.ranks * config.workers_per_rank);
+}
+
+WorkerBatches worker_batches(const Config& config, const Dataset& train, int64_t first_worker, int64_t start_step) {
+  const int64_t each = config.training.accumulate;
+  return {.sampling = sampling_of(config, train),
+          .first_worker = static_cast<int>(first_worker * each),
+          .local_workers = static_cast<int>(config.workers_per_rank * each),
+          .start_step = start_step};
 }
 
 std::vector<int64_t> batch_rows(const Config& config, const Dataset& train) {
   if (train.most_labels() > 0) return padded_lengths(train.rows());
-  return {task_of(config).rows_per_step(config)};
+  return {task_of(config).rows_per_micro_batch(config)};
 }
 
 void require_alike(const Dataset& train, const Dataset& other, const char* name, const char* key) {

@@ -82,8 +82,8 @@ class Task {
   // Dataset::most_labels(). Only the data knows it, so this is a number to plan with.
   virtual int64_t most_labels(const Config&) const { return 0; }
   virtual int64_t evaluated_sets() const { return 1; }
-  // What a worker takes from the data in a step: rows, as Sampling counts them, and samples.
-  virtual int64_t rows_per_step(const Config& config) const { return config.training.batch_per_worker; }
+  // Rows of a micro-batch, as Sampling counts them, and samples that a worker takes from the data in a step.
+  virtual int64_t rows_per_micro_batch(const Config& config) const { return config.training.micro_batch(); }
   virtual int64_t samples_per_step(const Config& config) const { return config.training.batch_per_worker; }
   // A clause about an epoch that goes on with another number of workers, where `repeated` samples come again.
   virtual std::string after_redistribution(int64_t repeated) const;
@@ -114,9 +114,14 @@ inline Datasets open_sets(const Config& config) { return task_of(config).open(co
 
 // Samples of a step of all workers together.
 int64_t global_batch(const Config&);
-// Which worker trains on which samples of the training set.
+// Which micro-batch has which samples of the training set, in a run of so many workers. To the data each micro-batch is
+// that of a worker of its own: a worker's come one after the other.
+Sampling sampling_of(const Config&, const Dataset& train, int64_t workers);
+// The same for a run as the config says.
 Sampling sampling_of(const Config&, const Dataset& train);
-// All numbers of rows that a worker's batch may have.
+// The micro-batches of a rank's workers, the first of which is number `first_worker` of all.
+WorkerBatches worker_batches(const Config&, const Dataset& train, int64_t first_worker, int64_t start_step);
+// All numbers of rows that a micro-batch may have.
 std::vector<int64_t> batch_rows(const Config&, const Dataset& train);
 
 // Throws UserError that names the key unless all traits of both sets are equal, because a model of the training set

@@ -47,7 +47,7 @@ class TextTask final : public Task {
     sets.vocabulary = o.vocabulary.empty() ? build_vocabulary({o.train, "data.train"}, o.vocabulary_size)
                                            : read_vocabulary({o.vocabulary, "data.vocabulary"});
     sets.train = std::make_unique<Text>(TextOptions{.file = {o.train, "data.train"},
-                                                    .streams = config.training.batch_per_worker,
+                                                    .streams = config.training.micro_batch(),
                                                     .limit = config.data.train_limit},
                                         *sets.vocabulary);
     open_evaluated(config, sets);
@@ -72,14 +72,14 @@ class TextTask final : public Task {
   }
 
   Shape sample(const Config& config, Split split) const override {
-    return {split == Split::train ? config.training.batch_per_worker : config.data.text.eval_streams};
+    return {split == Split::train ? config.training.micro_batch() : config.data.text.eval_streams};
   }
   int64_t most_rows(const Config& config, Split split) const override {
-    if (split == Split::train) return rows_per_step(config);
+    if (split == Split::train) return rows_per_micro_batch(config);
     return std::min(config.training.eval_batch, config.data.test_limit.value_or(std::numeric_limits<int64_t>::max()));
   }
   int64_t evaluated_sets() const override { return 2; }
-  int64_t rows_per_step(const Config& config) const override { return config.data.text.bptt; }
+  int64_t rows_per_micro_batch(const Config& config) const override { return config.data.text.bptt; }
   int64_t samples_per_step(const Config& config) const override {
     return config.training.batch_per_worker * config.data.text.bptt;
   }

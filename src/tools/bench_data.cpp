@@ -19,10 +19,9 @@ DataBench bench_data(const Config& given, double seconds) {
   DataBench bench;
   bench.samples = task.samples();
   bench.threads = static_cast<int>(config.data.threads);
-  const auto local = static_cast<int>(config.workers_per_rank);
-  const auto batches = sets.train->training_batches(
-      {.sampling = sampling_of(config, *sets.train), .first_worker = 0, .local_workers = local, .start_step = 0},
-      {.threads = bench.threads, .ahead = 2 * local});
+  const WorkerBatches mine = worker_batches(config, *sets.train, 0, 0);
+  const auto batches =
+      sets.train->training_batches(mine, {.threads = bench.threads, .ahead = 2 * mine.local_workers});
   for (int i = 0; i < bench.threads; ++i) batches->next();
   const Clock::time_point start = Clock::now();
   const double cpu_start = processor_seconds();

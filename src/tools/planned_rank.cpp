@@ -70,10 +70,10 @@ std::vector<OpCost> PlannedRank::step() {
   memory_.optimizer->prepare(sparsity);  // so that what a new layout takes is not counted
   const Batch batch = empty_batch(network_, memory_.executors.most_rows(), task_of(config_).most_labels(config_));
   backend_.take_calls();
-  for (RankMemory::Worker& worker : memory_.workers) {
-    worker.input.stage(batch);
-    worker.input.arrive();
-  }
+  memory_.for_each_micro_batch([&](RankMemory::MicroBatch& part) {
+    part.input.stage(batch);
+    part.input.arrive();
+  });
   const int64_t before = device_->moved();
   computation_->queue({.input = {}, .sparsity = sparsity});
   std::vector<OpCost> costs = backend_.take_calls();

@@ -89,7 +89,9 @@ std::vector<NamedState> LocalSteps::state() const {
     if (taken_ == 0) continue;  // the next round begins with what is kept anyway
     all.push_back({"local_weights", local, &mine.own.weights()});
     all.push_back({"local_statistics", local, &worker(local).next_statistics});
-    all.push_back({"local_state", local, &worker(local).next_state});
+    for (size_t part = 0; part < worker(local).micro_batches.size(); ++part) {
+      all.push_back({part_name("local_state", part), local, &worker(local).micro_batches[part].next_state});
+    }
     all.push_back({"local_loss", local, &mine.loss});
   }
   return all;

@@ -63,13 +63,11 @@ Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communi
 // One step: batches -> gradients -> the decision whether to skip -> the exchange -> weights.
 void Rank::train_step() {
   if (!batches_) stage_batches();
-  if (position_ % steps_per_epoch_ == 0) {  // a new epoch: each stream of a text begins again
-    for (Worker& worker : memory_.workers) device_->zero(worker.state.data(), worker.state.bytes());
-  }
+  if (position_ % steps_per_epoch_ == 0) zero_states();  // a new epoch: each stream of a text begins again
   StepMetrics metrics;
   metrics.learning_rate = learning_rate_at(lr_, epoch(), plateau_);
   if (config_.optimizer.type == OptimizerType::dgc) metrics.sparsity = sparsity_at(sparsity_, epoch());
-  for (Worker& worker : memory_.workers) worker.input.arrive();
+  memory_.for_each_micro_batch([](RankMemory::MicroBatch& part) { part.input.arrive(); });
   exchanged_ = computation_->queue(
       {.input = {static_cast<uint64_t>(step_), static_cast<float>(metrics.learning_rate), interrupted()},
        .sparsity = metrics.sparsity,
@@ -79,6 +77,11 @@ void Rank::train_step() {
   ++position_;
   if (exchanged_ > 0) report_later(metrics);
   stage_batches();
+}
+
+void Rank::zero_states() {
+  memory_.for_each_micro_batch(
+      [&](RankMemory::MicroBatch& part) { device_->zero(part.state.data(), part.state.bytes()); });
 }
 
 void Rank::report_later(StepMetrics metrics) {
@@ -97,18 +100,15 @@ void Rank::report_later(StepMetrics metrics) {
 // Uploads the next step's batches while the device computes.
 void Rank::stage_batches() {
   if (!batches_) {
-    const auto local = static_cast<int>(memory_.workers.size());
-    batches_ = data_.train.training_batches({.sampling = sampling_of(config_, data_.train),
-                                             .first_worker = first_worker(),
-                                             .local_workers = local,
-                                             .start_step = position_},
-                                            {.threads = static_cast<int>(config_.data.threads), .ahead = 2 * local});
+    const WorkerBatches mine = worker_batches(config_, data_.train, first_worker(), position_);
+    batches_ = data_.train.training_batches(
+        mine, {.threads = static_cast<int>(config_.data.threads), .ahead = 2 * mine.local_workers});
   }
-  for (Worker& worker : memory_.workers) {
+  memory_.for_each_micro_batch([&](RankMemory::MicroBatch& part) {
     const Batch& batch = *batches_->next();
     tell_bad_examples(batch);
-    worker.input.stage(batch);
-  }
+    part.input.stage(batch);
+  });
 }
 
 // Warns about each bad example once, however often batches contain it.

@@ -114,6 +114,7 @@ class Rank {
   void move_position(const Checkpoint&, int64_t saved_workers);
   void report_later(StepMetrics);
   void stage_batches();
+  void zero_states();
   void tell_bad_examples(const Batch&);
   int workers() const { return communicator_.size() * static_cast<int>(memory_.workers.size()); }
   int first_worker() const { return communicator_.rank() * static_cast<int>(memory_.workers.size()); }

@@ -1,5 +1,7 @@
 #include "train/rank_memory.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "tasks/make.h"
@@ -13,6 +15,8 @@ EvaluatorMemory::EvaluatorMemory(const Network& network, Backend& backend, std::
       state_layout(network.state()),
       state(backend.device(), state_layout),
       stats(backend.device(), sizeof(LossStats)) {}
+
+std::string part_name(const char* what, size_t part) { return part == 0 ? what : fmt::format("{}{}", what, part); }
 
 RankMemory::RankMemory(const Config& config, const Network& network, std::vector<int64_t> rows, int64_t most_labels,
                        Backend& backend, Communicator& communicator)
@@ -30,9 +34,12 @@ RankMemory::RankMemory(const Config& config, const Network& network, std::vector
   const auto& device = device_;
   const BatchInput::Sizes sizes{executors.most_rows(), most_labels};
   for (int64_t i = 0; i < config.workers_per_rank; ++i) {
-    workers.push_back({Arena(device, params, MemoryUse::gradients), Arena(device, statistics),
-                       Arena(device, statistics), Arena(device, state), Arena(device, state),
-                       BatchInput(backend, network, sizes, activation_type(config, backend))});
+    Worker& worker = workers.emplace_back(
+        Worker{Arena(device, params, MemoryUse::gradients), Arena(device, statistics), Arena(device, statistics), {}});
+    for (int64_t part = 0; part < config.training.accumulate; ++part) {
+      worker.micro_batches.push_back({Arena(device, state), Arena(device, state),
+                                      BatchInput(backend, network, sizes, activation_type(config, backend))});
+    }
   }
   optimizer = make_optimizer(config, {.backend = backend,
                                       .communicator = communicator,
@@ -50,6 +57,10 @@ void RankMemory::share_activations(std::initializer_list<EvaluatorMemory*> evalu
   for (EvaluatorMemory* evaluation : evaluations) {
     if (evaluation != nullptr) evaluation->executors.attach(activations_.data());
   }
+}
+
+void RankMemory::for_each_micro_batch(const std::function<void(MicroBatch&)>& call) {
+  for (Worker& worker : workers) std::ranges::for_each(worker.micro_batches, call);
 }
 
 }  // namespace dgc

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "config/options.h"
@@ -23,25 +25,33 @@ struct EvaluatorMemory {
   Buffer stats;  // LossStats
 };
 
+// The name in a checkpoint of what each micro-batch of a worker has: "state", "state1", "state2", ...
+std::string part_name(const char* what, size_t part);
+
 // The device memory of a rank, except for what the backend keeps for its ops. Each member allocates its own part and
 // says what that part is for, so dgc plan makes a RankMemory on a device that only counts. The config, the network, the
 // backend and the communicator must outlive it.
 class RankMemory {
  public:
+  struct MicroBatch {
+    Arena state;  // carried along its streams of text
+    Arena next_state;
+    BatchInput input;
+  };
   // What one worker has for itself besides the optimizer's u and v.
   struct Worker {
     Arena gradient;
     Arena statistics;
-    Arena next_statistics;  // result of the current step; a skipped step drops it and next_state
-    Arena state;            // carried along the worker's streams of text
-    Arena next_state;
-    BatchInput input;
+    Arena next_statistics;  // result of the current step; a skipped step drops it and each next_state
+    std::vector<MicroBatch> micro_batches;
   };
 
   // rows, most_labels: those of training batches, as for Executors and BatchInput. Everything is zero at first.
   RankMemory(const Config&, const Network&, std::vector<int64_t> rows, int64_t most_labels, Backend&, Communicator&);
   // Makes the memory for activations, which training and evaluations use in turn. To be called once.
   void share_activations(std::initializer_list<EvaluatorMemory*> evaluations);  // null pointers are skipped
+  // In the order of workers, and each worker's one after the other.
+  void for_each_micro_batch(const std::function<void(MicroBatch&)>&);
 
   ParamLayout params;
   ParamLayout trained;  // what the optimizer knows: the front of `params`, without what is frozen

@@ -107,7 +107,7 @@ void Rank::restore(const Checkpoint& checkpoint) {
 // Compares the data only by the length of an epoch.
 void Rank::require_same_data(const Checkpoint& checkpoint, int64_t saved_workers) const {
   const int64_t saved = checkpoint.manifest().values.integer("steps_per_epoch").value_or(0);
-  const Sampling sampling{data_.train.size(), saved_workers, task_.rows_per_step(config_), config_.seed};
+  const Sampling sampling = sampling_of(config_, data_.train, saved_workers);
   if (saved >= 1 && saved_workers >= 1 && data_.train.steps_per_epoch(sampling) == saved) return;
   throw_user_error(
       "checkpoint {} is of {} workers and epochs of {} steps, but the training set has {} {}: resume with the same "
@@ -120,7 +120,8 @@ void Rank::restore_workers(const Checkpoint& checkpoint) {
     const int64_t worker = first_worker() + static_cast<int64_t>(w), group = group_of(static_cast<int64_t>(w));
     const SafetensorsFile own = checkpoint.open(worker_file(worker));
     load_tensors(own, memory_.workers[w].statistics);
-    load_tensors(own, memory_.workers[w].state, "state.");
+    const std::vector<RankMemory::MicroBatch>& parts = memory_.workers[w].micro_batches;
+    for (size_t p = 0; p < parts.size(); ++p) load_tensors(own, parts[p].state, part_name("state", p) + ".");
     for (const NamedState& state : computation_->state()) {
       if (state.worker == static_cast<int>(w)) load_tensors(own, *state.arena, state.name + ".");
     }
@@ -154,8 +155,8 @@ void Rank::share_out(const Checkpoint& checkpoint, int64_t saved_workers) {
   }
   for (Worker& worker : memory_.workers) {
     device_->copy(worker.statistics.data(), memory_.mean_statistics.data(), memory_.mean_statistics.bytes());
-    device_->zero(worker.state.data(), worker.state.bytes());  // the new streams begin at other places of the text
   }
+  zero_states();  // the new streams begin at other places of the text
 }
 
 // An epoch's order of images does not depend on the workers, so a position in it is a number of samples. Where the new

@@ -78,7 +78,8 @@ std::vector<ManifestFile> Rank::save_workers(const CheckpointStore& store) {
   for (size_t w = 0; w < memory_.workers.size(); ++w) {
     std::vector<TensorSource> tensors;
     append_tensors(tensors, memory_.workers[w].statistics);
-    append_tensors(tensors, memory_.workers[w].state, "state.");
+    const std::vector<RankMemory::MicroBatch>& parts = memory_.workers[w].micro_batches;
+    for (size_t p = 0; p < parts.size(); ++p) append_tensors(tensors, parts[p].state, part_name("state", p) + ".");
     const bool is_first = group_of(static_cast<int64_t>(w)) == first_worker() + static_cast<int64_t>(w);
     for (const NamedState& state : memory_.optimizer->state()) {
       if (is_first && state.worker == static_cast<int>(w)) append_tensors(tensors, *state.arena, state.name + ".");

@@ -9,41 +9,59 @@ namespace dgc {
 
 StepComputation::StepComputation(const StepContext& context)
     : context_(context),
-      terms_(context.network.loss().terms(
-          context.network.shape(context.network.output(), context.memory.executors.most_rows()))) {}
+      terms_(context.config.training.accumulate * context.network.loss().terms(context.network.shape(
+                                                      context.network.output(), context.memory.executors.most_rows()))),
+      part_loss_(context.backend.device(), context.config.training.accumulate > 1 ? sizeof(LossStats) : 0) {}
 
 void StepComputation::begin_with_kept(int local) {
   const RankMemory::Worker& w = worker(local);
   Device& device = *context_.backend.device();
   device.copy(w.next_statistics.data(), w.statistics.data(), w.statistics.bytes());
-  device.copy(w.next_state.data(), w.state.data(), w.state.bytes());
+  for (const RankMemory::MicroBatch& part : w.micro_batches) {
+    device.copy(part.next_state.data(), part.state.data(), part.state.bytes());
+  }
 }
 
 void StepComputation::run_worker(int local, const Pass& pass) {
-  RankMemory& memory = context_.memory;
   RankMemory::Worker& w = worker(local);
   const Range range(context_.backend, "worker");
   context_.backend.device()->zero(w.gradient.data(), w.gradient.bytes());
+  run_micro_batch(local, 0, pass);
+  auto* part_loss = static_cast<LossStats*>(part_loss_.data());
+  for (int64_t part = 1; part < context_.config.training.accumulate; ++part) {
+    Pass next = pass;
+    next.loss = part_loss;
+    run_micro_batch(local, part, next);
+    context_.backend.add_loss(part_loss, pass.loss);
+  }
+}
 
-  const int64_t rows = memory.executors.most_rows();
-  const auto rank = static_cast<uint64_t>(context_.communicator.rank()), workers = memory.workers.size();
+// The passes of a worker add up in its gradient, so the gradients of parameters are complete only in the last one.
+void StepComputation::run_micro_batch(int local, int64_t part, const Pass& pass) {
+  RankMemory& memory = context_.memory;
+  RankMemory::Worker& w = worker(local);
+  RankMemory::MicroBatch& own = w.micro_batches[static_cast<size_t>(part)];
+  const int64_t rows = memory.executors.most_rows(), parts = context_.config.training.accumulate;
+  const int64_t number = context_.communicator.rank() * std::ssize(memory.workers) + local;
   const RunContext run{.training = true,
                        .seed = context_.config.seed,
                        .control = pass.control,
-                       .samples_per_step = static_cast<uint64_t>(rows * memory.record.workers()),
-                       .first_sample = (rank * workers + static_cast<uint64_t>(local)) * static_cast<uint64_t>(rows),
-                       .state = &w.next_state,
-                       .lengths = w.input.lengths()};
-  Executor& executor = memory.executors.for_rows(w.input.rows());
-  const View x = w.input.x(executor.batch());
+                       .samples_per_step = static_cast<uint64_t>(rows * parts * memory.record.workers()),
+                       .first_sample = static_cast<uint64_t>((number * parts + part) * rows),
+                       .state = &own.next_state,
+                       .lengths = own.input.lengths()};
+  Executor& executor = memory.executors.for_rows(own.input.rows());
+  const View x = own.input.x(executor.batch());
   executor.forward(pass.weights, w.next_statistics, x, run);
   executor.loss(pass.weights, w.gradient,
-                {.labels = w.input.labels(),
+                {.labels = own.input.labels(),
                  .stats = &pass.loss->loss,
                  .gradient_scale = 1.f / static_cast<float>(terms_ * context_.config.exchange.workers_per_group),
                  .control = pass.control,
                  .lengths = run.lengths});
-  executor.backward(pass.weights, w.gradient, x, run, [&](int first, int) { pass.ready(trained_before(first)); });
+  executor.backward(pass.weights, w.gradient, x, run, [&](int first, int) {
+    if (part == parts - 1) pass.ready(trained_before(first));
+  });
 }
 
 void StepComputation::exchange(std::span<float* const> gradients) {
@@ -61,7 +79,7 @@ void StepComputation::exchange(std::span<float* const> gradients) {
   for (const RankMemory::Worker& w : memory.workers) {
     keep_unless_skipped(w.next_statistics, w.statistics);
     // The values that made a gradient infinite may be in the state too, and would stay there.
-    keep_unless_skipped(w.next_state, w.state);
+    for (const RankMemory::MicroBatch& part : w.micro_batches) keep_unless_skipped(part.next_state, part.state);
   }
 }
 

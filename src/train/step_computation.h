@@ -50,7 +50,7 @@ class StepComputation {
   virtual void resume(int64_t /*unexchanged*/) {}
 
  protected:
-  // What the forward and the backward pass of a worker use besides the worker's own memory.
+  // What the forward and the backward passes of a worker use besides the worker's own memory.
   struct Pass {
     const Arena& weights;
     const StepControl* control = nullptr;
@@ -63,10 +63,10 @@ class StepComputation {
 
   // The next pass of a worker begins with the statistics and the state that are kept.
   void begin_with_kept(int local);
-  // Writes a worker's gradient and its loss, and moves its next statistics and next state on.
+  // Writes a worker's gradient and its loss, and moves its next statistics and next states on.
   void run_worker(int local, const Pass&);
   // Judges the gradients, exchanges them and changes the shared weights. If the step is not skipped, every worker keeps
-  // its next statistics and its next state.
+  // its next statistics and its next states.
   void exchange(std::span<float* const> gradients);
   // Whether what all workers compute for a step is the same work in every step, so that it may be recorded.
   bool passes_are_alike() const;
@@ -76,10 +76,12 @@ class StepComputation {
   const StepContext context_;
 
  private:
+  void run_micro_batch(int local, int64_t part, const Pass&);
   int trained_before(int param) const;  // the number of the first trained parameter from this one on, for the optimizer
   void keep_unless_skipped(const Arena& next, const Arena& arena);
 
   int64_t terms_;
+  Buffer part_loss_;  // LossStats of a micro-batch after the first one
 };
 
 std::unique_ptr<StepComputation> make_step_computation(const StepContext&);

@@ -73,7 +73,7 @@ TEST_CASE("sampler: looking back and forth between epochs gives the same, and th
 
 TEST_CASE("sampler: too few samples for one step") {
   CHECK_THAT(user_error([] { Sampler({.samples = 127, .workers = 4, .batch_per_worker = 32, .seed = 1}); }),
-             Catch::Contains("4 workers with 32 examples each needs 128 examples") && Catch::Contains("only 127"));
+             Catch::Contains("4 batches with 32 examples each needs 128 examples") && Catch::Contains("only 127"));
   CHECK(Sampler({.samples = 128, .workers = 4, .batch_per_worker = 32, .seed = 1}).steps_per_epoch() == 1);
 }
 

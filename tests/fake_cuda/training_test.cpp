@@ -70,7 +70,7 @@ void check_training(const std::function<Config(const std::string&)>& make, bool 
 TEST_CASE("layers trained on the GPU end in the CPU's weights but for rounding, and recording changes no bit") {
   const std::string optimizer = GENERATE(kSgd, kDgc);
   const std::string also = GENERATE("exchange.overlap=\"off\"", "exchange.overlap=\"on\"", "optimizer.clip_norm=0.25",
-                                    "exchange.every_steps=2");
+                                    "exchange.every_steps=2", "training.accumulate=2");
   if (also == "exchange.overlap=\"on\"" && optimizer == kSgd) return;
   CAPTURE(optimizer, also);
   check_training([&](const std::string& device) { return tiny_config({optimizer, kTwoWorkers, device, also}); });

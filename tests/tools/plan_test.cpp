@@ -213,6 +213,7 @@ TEST_CASE("the planned memory is what a rank allocates") {
                std::vector<std::string>{test::kDgc, "exchange.workers_per_group=2", "ranks=2", "workers_per_rank=2"},
                std::vector<std::string>{test::kDgc, "exchange.every_steps=2", "ranks=2", "workers_per_rank=2"},
                std::vector<std::string>{test::kSgd, "exchange.every_steps=3"},
+               std::vector<std::string>{test::kDgc, "training.accumulate=2", "ranks=2", "workers_per_rank=2"},
                std::vector<std::string>{test::kDgc, "exchange.workers_per_group=2", "ranks=4", "workers_per_rank=1"},
                std::vector<std::string>{test::kDgc, "exchange.algorithm=split_reduce", "exchange.transport=sparse"},
                std::vector<std::string>{test::kDgc, "exchange.algorithm=split_reduce", "ranks=2", "workers_per_rank=2"},
@@ -235,6 +236,7 @@ TEST_CASE("the planned memory of a language model is what a rank allocates") {
   text.write("valid.txt", test::tiny_text(200));
   text.write("test.txt", test::tiny_text(200));
   const auto variant = GENERATE(std::vector<std::string>{}, std::vector<std::string>{"ranks=2", "workers_per_rank=2"},
+                                std::vector<std::string>{"training.accumulate=2", "exchange.every_steps=2"},
                                 std::vector<std::string>{"optimizer={\"type\": \"sgd\"}", "model.tied=false"});
   auto overrides = variant;
   overrides.insert(overrides.end(), {"model.vocabulary=400", "model.hidden=40"});
@@ -245,6 +247,7 @@ TEST_CASE("the planned memory of a language model is what a rank allocates") {
 TEST_CASE("the planned memory of a speech model is what a rank allocates") {
   const test::TinySpeech speech;
   const auto variant = GENERATE(std::vector<std::string>{}, std::vector<std::string>{"ranks=2", "workers_per_rank=2"},
+                                std::vector<std::string>{"training.accumulate=2"},
                                 std::vector<std::string>{"optimizer={\"type\": \"sgd\"}", "model.bidirectional=false"});
   // As long as the longest recording, where the planned steps and the real ones are the same.
   const auto longest = [&] {

@@ -137,7 +137,7 @@ TEST_CASE("language model: what does not fit is said before anything is made") {
     }
     return std::string();
   };
-  CHECK_THAT(refused({"data.bptt=1000"}), Catch::Contains("train.txt: one step of 4 workers with 2 streams of 1000"));
+  CHECK_THAT(refused({"data.bptt=1000"}), Catch::Contains("train.txt: one step of 4 batches with 2 streams of 1000"));
   CHECK_THAT(refused({"model.vocabulary=11"}), Catch::Contains("model.vocabulary: 11, but the data has 12 words"));
   CHECK_THAT(refused({"data.eval_streams=1000"}), Catch::Contains("valid.txt") && Catch::Contains("data.eval_streams"));
   CHECK(refused({"model.vocabulary=20", "training.max_steps=1"}).empty());  // room for more is fine

@@ -57,6 +57,7 @@ TEST_CASE("a run that is killed after any step and resumed ends as one that was 
                                         "exchange.small_tensors=\"dense_fp16\"", "exchange.overlap=on",
                                         "exchange.bucket_mb=0.0001", "optimizer.flush_at_end=true"},
                std::vector<std::string>{kSgd, kPlateau},
+               std::vector<std::string>{kDgc, "ranks=2", "workers_per_rank=2", "training.accumulate=2"},
                std::vector<std::string>{kDgc, "ranks=2", "workers_per_rank=2", R"(model.freeze=["0", "1.bias"])"},
                std::vector<std::string>{kSgd, "ranks=2", "workers_per_rank=2", "exchange.dense_values=fp16"},
                std::vector<std::string>{kDropping});

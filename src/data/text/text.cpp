@@ -100,9 +100,8 @@ int64_t Text::steps_per_epoch(const Sampling& sampling) const {
   const int64_t steps = rows() / sampling.workers / sampling.batch_per_worker;
   if (steps > 0) return steps;
   throw_user_error(
-      "{}: one step of {} workers with {} streams of {} words each needs {} words, and the one after them, but the "
-      "text "
-      "has {}; take a longer one, or lower training.batch_per_worker or data.bptt",
+      "{}: one step of {} batches with {} streams of {} words each needs {} words, and the one after them, but the "
+      "text has {}; take a longer one, or lower training.batch_per_worker or data.bptt",
       file_.path, sampling.workers, streams_, sampling.batch_per_worker,
       sampling.workers * streams_ * sampling.batch_per_worker, words_.size());
 }

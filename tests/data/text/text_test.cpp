@@ -217,7 +217,7 @@ TEST_CASE("text: too short for its streams, or for one step of all workers") {
   CHECK(text.steps_per_epoch(workers(1, 5).sampling) == 1);
   CHECK(user_error([&] { (void)text.steps_per_epoch(workers(2, 3).sampling); }) ==
         f.folder.path() +
-            "/text.txt: one step of 2 workers with 4 streams of 3 words each needs 24 words, and the one "
+            "/text.txt: one step of 2 batches with 4 streams of 3 words each needs 24 words, and the one "
             "after them, but the text has 24; take a longer one, or lower training.batch_per_worker or "
             "data.bptt");
   CHECK(open(25, "data.train").steps_per_epoch(workers(2, 3).sampling) == 1);
