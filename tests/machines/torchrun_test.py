@@ -34,11 +34,16 @@ def why_not():
     if shutil.which(TORCHRUN) is None:
         return f"{TORCHRUN} is not on this machine"
     command = [TORCHRUN, "--nproc_per_node", "1", "--master_port", str(free_port()), "--no_python", "true"]
-    try:
-        tried = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    except subprocess.TimeoutExpired:
-        return f"{TORCHRUN} does not end within 60 s, whatever it starts"
-    return None if tried.returncode == 0 else f"{TORCHRUN} fails: {(tried.stderr.strip() or '?').splitlines()[-1]}"
+    with tempfile.TemporaryFile("w+") as said:  # a pipe would stay open for as long as any process that torchrun started
+        tried = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True)
+        try:
+            code = tried.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            os.killpg(tried.pid, signal.SIGKILL)
+            tried.wait()
+            return f"{TORCHRUN} does not end within 60 s, whatever it starts"
+        said.seek(0)
+        return None if code == 0 else f"{TORCHRUN} fails: {(said.read().strip() or '?').splitlines()[-1]}"
 
 
 def free_port():
