@@ -101,7 +101,7 @@ def main():
     torch_speed.add_options(parser)
     options = parser.parse_args()
 
-    device = torch_speed.start(options)
+    device = torch_speed.start(options.device, options.threads, options.tf32)
     model = DeepSpeech(options.layers, options.hidden, options.channels).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9, nesterov=True)
     batches = make_batches(options.manifest, options.batch)

@@ -100,7 +100,7 @@ def main():
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     options = parser.parse_args()
 
-    device = torch_speed.start(options)
+    device = torch_speed.start(options.device, options.threads)
     shapes = SHAPES[options.model]()
     parameters = sum(torch.Size(shape).numel() for shape in shapes)
     gradients = [[torch.randn(shape, device=device) for shape in shapes] for _ in range(GRADIENTS)]

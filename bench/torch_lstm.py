@@ -49,7 +49,7 @@ def main():
     torch_speed.add_options(parser)
     options = parser.parse_args()
 
-    device = torch_speed.start(options)
+    device = torch_speed.start(options.device, options.threads, options.tf32)
     model = WithDropout(options).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
     texts = [torch.randint(options.vocabulary, (options.bptt + 1, options.batch)) for _ in range(BATCHES)]

@@ -32,7 +32,7 @@ def main():
     parser.add_argument("--compile", action="store_true", help="torch.compile the model (PyTorch 2)")
     options = parser.parse_args()
 
-    device = torch_speed.start(options)
+    device = torch_speed.start(options.device, options.threads, options.tf32)
     on_gpu = device.type == "cuda"
     imagenet = options.model == "resnet50"
     side, classes = (224, 1000) if imagenet else (32, 10)

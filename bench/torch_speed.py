@@ -16,13 +16,13 @@ def add_options(parser):
     parser.add_argument("--warmup", type=int, default=5, help="steps before the first stretch")
 
 
-def start(options):
+def start(device, threads, tf32=False):
     """Returns the device."""
-    torch.set_num_threads(options.threads)
+    torch.set_num_threads(threads)
     torch.manual_seed(1)
     # PyTorch's default is TF32 for convolutions and not for matrix products; dgc's fp32 has it nowhere.
-    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = options.tf32
-    return torch.device(options.device)
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = tf32
+    return torch.device(device)
 
 
 def run(program, train, samples, options, **details):
