@@ -1,9 +1,11 @@
 // Convolutions by oneDNN. Weights change every step, so each call copies the weights into the layout that the primitive
 // prefers. Weights are small next to the images, and the copy lies in the shared scratch memory, where the primitive
 // finds it in the cache.
+#include "kernels/cpu/conv2d_products.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/dnnl_cache.h"
 #include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/product.h"
 
 namespace dgc {
 
@@ -33,6 +35,10 @@ void CpuBackend::conv2d_forward(const Conv2dArgs& args, ConstView x, ConstView w
 
 void CpuBackend::conv2d_backward_data(const Conv2dArgs& args, ConstView dy, ConstView w, View dx) {
   const PreparedConv& conv = dnnl_->convolution({ConvPass::backward_data, args});
+  if (conv.as_products) {
+    const ConvProducts products(args);
+    return products.backward_data(dy.f32(), w.f32(), dx.f32(), scratch_floats(products.room_floats()));
+  }
   std::byte* const room = dnnl_->read_images(conv.result, dy, load_weights(conv, w));
   set_data(conv.scratchpad, dnnl_->place_images(conv.image, dx, room));
   dnnl_->run(conv.convolution,
@@ -43,6 +49,12 @@ void CpuBackend::conv2d_backward_data(const Conv2dArgs& args, ConstView dy, Cons
 
 void CpuBackend::conv2d_backward_weights(const Conv2dArgs& args, ConstView x, ConstView dy, View dw, View db) {
   const PreparedConv& conv = dnnl_->convolution({ConvPass::backward_weights, args, static_cast<bool>(db)});
+  if (conv.as_products) {
+    const ConvProducts products(args);
+    if (dw) products.backward_weights(x.f32(), dy.f32(), dw.f32(), scratch_floats(products.room_floats()));
+    if (db) add_column_sums({dy.f32(), args.out_c}, args.batch * args.out_h() * args.out_w(), args.out_c, db.f32());
+    return;
+  }
   const size_t weights_bytes = round_up(conv.weights_bytes);
   const size_t bias_bytes = db ? round_up(static_cast<size_t>(args.out_c) * sizeof(float)) : 0;
   std::byte* const memory = scratch(weights_bytes + bias_bytes + conv.room_bytes());

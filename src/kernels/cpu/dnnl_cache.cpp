@@ -1,6 +1,6 @@
 #include "kernels/cpu/dnnl_cache.h"
 
-#include <string_view>
+#include <string>
 
 #include "kernels/cpu/dnnl_descriptors.h"
 
@@ -46,7 +46,13 @@ ConvShapes shapes(const ConvKey& key, ConvPass pass, Type factors, memory::forma
 struct Choice {
   dnnl::primitive convolution;
   memory::desc image, result, weights, scratchpad;
-  bool reference = false;
+  std::string name;
+
+  // For large windows over few images, as in speech, oneDNN has only its reference code for NHWC, which is a hundred
+  // times slower than others.
+  bool is_reference() const { return name.starts_with("ref"); }
+  // oneDNN writes out each window and multiplies, for NHWC with a fifth of the speed of its own products.
+  bool writes_windows() const { return name.find("gemm") != std::string::npos; }
 };
 
 Choice choose(const ConvKey& key, Type factors, memory::format_tag images, const dnnl::engine& engine) {
@@ -54,10 +60,9 @@ Choice choose(const ConvKey& key, Type factors, memory::format_tag images, const
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // ours, shared by all: a step must not allocate
   const auto forward = describe_forward(shapes(key, ConvPass::forward, factors, images), attributes, engine);
-  const auto is_reference = [](const auto& pass) { return std::string_view(pass.impl_info_str()).starts_with("ref"); };
   if (key.pass == ConvPass::forward) {
-    return {dnnl::convolution_forward(forward), forward.src_desc(),   forward.dst_desc(), forward.weights_desc(),
-            forward.scratchpad_desc(),          is_reference(forward)};
+    return {dnnl::convolution_forward(forward), forward.src_desc(),     forward.dst_desc(), forward.weights_desc(),
+            forward.scratchpad_desc(),          forward.impl_info_str()};
   }
   if (key.pass == ConvPass::backward_data) {
     const auto pass = describe_backward_data(s, attributes, engine, forward);
@@ -66,7 +71,7 @@ Choice choose(const ConvKey& key, Type factors, memory::format_tag images, const
             pass.diff_dst_desc(),
             pass.weights_desc(),
             pass.scratchpad_desc(),
-            is_reference(pass)};
+            pass.impl_info_str()};
   }
   const auto pass = describe_backward_weights(s, attributes, engine, forward);
   return {dnnl::convolution_backward_weights(pass),
@@ -74,7 +79,7 @@ Choice choose(const ConvKey& key, Type factors, memory::format_tag images, const
           pass.diff_dst_desc(),
           pass.diff_weights_desc(),
           pass.scratchpad_desc(),
-          is_reference(pass)};
+          pass.impl_info_str()};
 }
 
 enum class Access { read, write };
@@ -89,12 +94,17 @@ ConvImages images(const memory::desc& own, const memory::desc& nhwc, Access acce
   return made;
 }
 
-// Plain NHWC was measured as fast as oneDNN's blocked layouts, and needs no conversion between layers. But for large
-// windows over few images, as in speech, oneDNN has only its reference code for NHWC, which is a hundred times slower;
-// there oneDNN chooses the layout too.
+// Plain NHWC was measured as fast as oneDNN's blocked layouts, and needs no conversion between layers. Where oneDNN is
+// slow with it and ConvProducts cannot take its place, oneDNN chooses the layout too.
 PreparedConv prepare_conv(const ConvKey& key, Type factors, const dnnl::engine& engine) {
   Choice choice = choose(key, factors, memory::format_tag::nhwc, engine);
-  if (choice.reference) choice = choose(key, factors, memory::format_tag::any, engine);
+  const bool may_be_products = key.pass != ConvPass::forward && key.args.groups == 1 && factors == kFloat;
+  if (may_be_products && (choice.is_reference() || choice.writes_windows())) {
+    PreparedConv products;
+    products.as_products = true;
+    return products;
+  }
+  if (choice.is_reference()) choice = choose(key, factors, memory::format_tag::any, engine);
 
   dnnl::primitive_attr copy;
   copy.set_scratchpad_mode(dnnl::scratchpad_mode::user);

@@ -43,6 +43,7 @@ struct PreparedConv : WeightsCopy {
   ConvImages image, result;  // image: x or dx; result: y or dy
   dnnl::memory bias, scratchpad;
   size_t weights_bytes = 0, scratchpad_bytes = 0;
+  bool as_products = false;  // oneDNN has no code of its own for it, and nothing else here is set: see ConvProducts
 
   size_t room_bytes() const { return round_up(image.bytes) + round_up(result.bytes) + scratchpad_bytes; }
 };
