@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <catch.hpp>
+#include <cmath>
 
+#include "kernels/cpu/conv2d_products.h"
 #include "tests/kernels/on_device.h"
 #include "tests/support/backends.h"
 
@@ -18,6 +21,15 @@ const Conv2dArgs kCases[] = {
     {2, 6, 6, 4, 6, 3, 3, 1, 1, 1, 1, 2},      {1, 5, 5, 32, 32, 3, 3, 1, 1, 1, 1, 2},
     {2, 6, 6, 16, 16, 3, 3, 1, 1, 1, 1, 16},   {1, 5, 5, 3, 3, 3, 3, 1, 1, 1, 1, 3},
     {1, 64, 64, 2, 3, 15, 15, 2, 2, 7, 0, 1},  // so large a window over one image that oneDNN does not take NHWC
+};
+
+// More, for ConvProducts: rows of the input that no window reads, windows that are mostly padding, and so many images
+// that one strip cannot have them all.
+const Conv2dArgs kProductCases[] = {
+    {2, 9, 9, 3, 4, 2, 2, 3, 3, 0, 0, 1},
+    {3, 2, 3, 2, 5, 5, 5, 1, 1, 3, 3, 1},
+    {2, 12, 40, 1, 4, 5, 21, 2, 2, 2, 0, 1},
+    {7, 5, 90, 2, 3, 3, 9, 2, 1, 1, 4, 1},
 };
 
 // Calls visit(index in x, index in w, index in y) for every product of the convolution: its definition.
@@ -129,4 +141,32 @@ TEST_CASE("a convolution gives the same bits every time", "[kernels][libraries]"
   const auto first = run();
   CHECK(run() == first);
   CHECK(run() == first);
+}
+
+TEST_CASE("convolutions' gradients as matrix products are the sums over the window, with any number of threads") {
+  std::vector<Conv2dArgs> cases(std::begin(kProductCases), std::end(kProductCases));
+  std::ranges::copy_if(kCases, std::back_inserter(cases), [](const Conv2dArgs& a) { return a.groups == 1; });
+  const auto args = GENERATE_COPY(from_range(cases));
+  CAPTURE(args.batch, args.in_h, args.in_w, args.in_c, args.out_c, args.kernel_h, args.kernel_w, args.stride_h);
+  const auto backend = make_cpu_backend();
+  const Data data(args, *backend);
+  std::vector<double> expected_dx(data.x.size()), expected_dw = doubles(data.w);
+  for_products(args, [&](size_t xi, size_t wi, size_t yi) {
+    expected_dx[xi] += static_cast<double>(data.dy[yi]) * data.w[wi];
+    expected_dw[wi] += static_cast<double>(data.dy[yi]) * data.x[xi];
+  });
+
+  const ConvProducts products(args);
+  const auto gradients = [&](int threads) {
+    const auto sets_threads = make_cpu_backend(threads);
+    std::vector<float> room(static_cast<size_t>(products.room_floats()), NAN);  // old values must not matter
+    std::vector<float> dx(data.x.size(), NAN), dw = data.w;
+    products.backward_data(data.dy.data(), data.w.data(), dx.data(), room.data());
+    products.backward_weights(data.x.data(), data.dy.data(), dw.data(), room.data());
+    return std::pair(dx, dw);
+  };
+  const auto [dx, dw] = gradients(1);
+  CHECK(worst_error(dx, expected_dx) < 1e-5);
+  CHECK(worst_error(dw, expected_dw) < 1e-5);
+  CHECK(gradients(3) == std::pair(dx, dw));
 }
