@@ -22,7 +22,7 @@ void add_training_keys(Keys& keys) {
       .add("accumulate", &TrainingOptions::accumulate,
            "Gradient accumulation: a worker computes its batch in so many micro-batches of equal size, one after the "
            "other, and adds up their gradients, which takes memory for the activations of one of them. Changes what "
-           "batch norm sees; of all else only the rounding")
+           "batch norm sees, and little else (docs/fine_tuning.md)")
       .at_least(1)
       .at_most(1000000);
   training.add("max_steps", &TrainingOptions::max_steps, "Stop after so many steps, however many epochs that is")
