@@ -61,7 +61,7 @@ TEST_CASE("the last row is that of a reader from the start, however long the fil
   }
   const TemporaryFile damaged(line(1, 100000) + "none\n" + line(2, 0));
   CHECK_THAT(refusal([&] { last_json_row(damaged.path()); }),
-             Catch::Matchers::Contains("a line near its end") && Catch::Matchers::StartsWith(damaged.path()));
+             Catch::Contains("a line near its end") && Catch::StartsWith(damaged.path()));
 }
 
 TEST_CASE("numbers come back bit for bit", "[config]") {
