@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "kernels/op_args.h"
+#include "kernels/backend.h"
 
 namespace dgc {
 
