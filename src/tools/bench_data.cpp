@@ -20,8 +20,7 @@ DataBench bench_data(const Config& given, double seconds) {
   bench.samples = task.samples();
   bench.threads = static_cast<int>(config.data.threads);
   const WorkerBatches mine = worker_batches(config, *sets.train, 0, 0);
-  const auto batches =
-      sets.train->training_batches(mine, {.threads = bench.threads, .ahead = 2 * mine.local_workers});
+  const auto batches = sets.train->training_batches(mine, {.threads = bench.threads, .ahead = 2 * mine.local_workers});
   for (int i = 0; i < bench.threads; ++i) batches->next();
   const Clock::time_point start = Clock::now();
   const double cpu_start = processor_seconds();
