@@ -23,6 +23,21 @@ inline StepMetrics step(Rank& rank) {
   return rank.next_metrics().value();
 }
 
+// Makes the steps and returns the metrics of the exchanges among them.
+inline std::vector<StepMetrics> make_steps(Rank& rank, int steps) {
+  std::vector<StepMetrics> rows;
+  const auto take = [&] {
+    while (const auto metrics = rank.next_metrics()) rows.push_back(*metrics);
+  };
+  for (int i = 0; i < steps; ++i) {
+    rank.train_step();
+    take();
+  }
+  rank.finish_steps();
+  take();
+  return rows;
+}
+
 inline std::vector<float> loaded(const Checkpoint& checkpoint, const std::string& file, const std::string& tensor,
                                  const Shape& shape) {
   std::vector<float> values(static_cast<size_t>(shape.numel()));

@@ -28,16 +28,7 @@ struct Outcome {
 Outcome after_steps(const Config& config, int steps) {
   Outcome outcome;
   on_ranks_of(config, [&](Rank& rank, Communicator& communicator) {
-    std::vector<StepMetrics> rows;
-    const auto take = [&] {
-      while (const auto row = rank.next_metrics()) rows.push_back(*row);
-    };
-    for (int i = 0; i < steps; ++i) {
-      rank.train_step();
-      take();
-    }
-    rank.finish_steps();
-    take();
+    const std::vector<StepMetrics> rows = make_steps(rank, steps);
     rank.check_replicas();
     if (communicator.rank() != 0) return;
     outcome.weights.assign(rank.weights().data(), rank.weights().data() + rank.weights().extent());

@@ -31,21 +31,6 @@ std::vector<std::string> operator+(std::vector<std::string> a, const std::vector
   return a;
 }
 
-// Makes the steps and returns the metrics of the exchanges among them.
-std::vector<StepMetrics> make_steps(Rank& rank, int steps) {
-  std::vector<StepMetrics> rows;
-  const auto take = [&] {
-    while (const auto metrics = rank.next_metrics()) rows.push_back(*metrics);
-  };
-  for (int i = 0; i < steps; ++i) {
-    rank.train_step();
-    take();
-  }
-  rank.finish_steps();
-  take();
-  return rows;
-}
-
 // The checksums of all that is saved, but for the manifest.
 std::vector<std::string> save_and_hash(Rank& rank, const TempRun& run) {
   const std::string problem = rank.save(CheckpointStore(run.path()), 1);

@@ -26,12 +26,12 @@ int64_t ConvProducts::room_floats() const { return pieces_ * (weights_ + factors
 
 ConvProducts::WindowRows ConvProducts::window_rows(int64_t input_row) const {
   const int64_t padded = input_row + a_.pad_h, first = padded % a_.stride_h;
-  return {first, std::max<int64_t>(rows_in_class(first), 0), padded / a_.stride_h};
+  return {first, rows_in_class(first), padded / a_.stride_h};
 }
 
 int64_t ConvProducts::class_offset(int64_t first) const {
   int64_t rows = 0;
-  for (int64_t before = 0; before < first; ++before) rows += std::max<int64_t>(rows_in_class(before), 0);
+  for (int64_t before = 0; before < first; ++before) rows += rows_in_class(before);
   return rows * window_ * a_.out_c;
 }
 
