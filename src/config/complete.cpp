@@ -150,13 +150,37 @@ void check_exchange(const Config& c, const Origin& origin) {
   }
 }
 
+void check_wait(const Config& c, const Origin& origin) {
+  if (!c.exchange.wait) return;
+  const auto refuse = [&](const std::string& because) {
+    origin.refuse("exchange.wait", because + "; leave it out, so that all ranks wait for all");
+  };
+  const DgcOptions& dgc = c.optimizer.dgc;
+  if (c.optimizer.type != OptimizerType::dgc) refuse("is for the messages of optimizer.type \"dgc\"");
+  if (dgc.transport == Transport::dense) refuse("exchange.transport \"dense\" sums what all ranks send on its way");
+  if (dgc.algorithm != ExchangeAlgorithm::all_gather)
+    refuse("exchange.algorithm \"split_reduce\" needs all ranks at once");
+  if (dgc.small_tensors == SmallTensors::dense_fp16) {
+    refuse("is for exchange.small_tensors \"dense\" or \"sparse\"");
+  }
+  if (c.exchange.communicator == CommunicatorType::nccl) {
+    refuse("exchange.communicator \"nccl\" has all ranks in every exchange, and \"mpi\" has not");
+  }
+}
+
 void check_local_steps(const Config& c, const Origin& origin) {
   if (c.exchange.every_steps == 1) {
+    if (c.exchange.wait) {
+      origin.refuse("exchange.wait",
+                    "is for ranks that take steps of their own between exchanges; leave it out, or set "
+                    "exchange.every_steps above 1");
+    }
     if (c.exchange.outer == OuterOptions{}) return;
     origin.refuse("exchange.outer",
                   "is for workers that take steps of their own between exchanges; leave it out, or set "
                   "exchange.every_steps above 1");
   }
+  check_wait(c, origin);
   if (c.exchange.outer.nesterov && c.exchange.outer.momentum == 0) {
     origin.refuse("exchange.outer.nesterov", "needs an exchange.outer.momentum above 0");
   }

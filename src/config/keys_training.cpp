@@ -83,6 +83,15 @@ void add_exchange_keys(Keys& keys) {
       .less_than(1);
   outer.add("nesterov", &OuterOptions::nesterov, "Nesterov's momentum in that step");
   exchange
+      .add("wait", &ExchangeOptions::wait,
+           "With `every_steps` above 1 and `\"type\": \"dgc\"`: seconds for which an exchange waits for slower ranks "
+           "once "
+           "half of all ranks are there. A rank that comes later is in the next exchange, with all that it has "
+           "(docs/exchange.md); null: all wait for all")
+      .at_least(0)
+      .at_most(86400)
+      .free_on_resume();
+  exchange
       .add("workers_per_group", &ExchangeOptions::workers_per_group,
            "With `\"type\": \"dgc\"`: so many consecutive workers, as those of one machine, add up their gradients "
            "and compress them as one worker (docs/exchange.md); 1: no groups")

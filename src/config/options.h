@@ -139,6 +139,7 @@ struct ExchangeOptions {
   CommunicatorType communicator = CommunicatorType::automatic;
   int64_t every_steps = 1;        // above 1: each worker takes the steps in between on weights of its own
   OuterOptions outer;             // every_steps above 1
+  std::optional<double> wait;     // every_steps above 1: seconds; unset: ranks wait for all
   int64_t workers_per_group = 1;  // dgc
   DenseValues dense_values = DenseValues::fp32;  // sgd
   Overlap overlap = Overlap::automatic;          // dgc

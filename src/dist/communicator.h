@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "dist/mail.h"
 #include "dist/rendezvous.h"
 #include "tensor/device.h"
 
@@ -36,8 +37,8 @@ struct Ranks {
 };
 
 // How the ranks of a run talk. One object per rank, used by one thread. Every call but rank(), size(), recordable(),
-// between_processes(), split(), check() and abort() is a collective: all ranks make the same calls in the same order
-// with the same sizes. Throws PeerFailed as soon as any rank has called abort().
+// between_processes(), split(), mail(), check() and abort() is a collective: all ranks make the same calls in the same
+// order with the same sizes. Throws PeerFailed as soon as any rank has called abort().
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -64,6 +65,8 @@ class Communicator {
   // ranks alone. This communicator must outlive the new one, and one thread uses both. A failure of either fails both,
   // on all ranks.
   virtual std::unique_ptr<Communicator> split(const Ranks&) = 0;
+
+  virtual Mail* mail() { return nullptr; }  // null: this communicator carries no letters
 
   // Throws PeerFailed when a failure is known. To be called while waiting for results of queued collectives.
   virtual void check() {}

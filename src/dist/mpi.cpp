@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <functional>
+#include <list>
 #include <span>
 #include <utility>
 
@@ -69,6 +71,104 @@ class Session {
   bool finalizes_ = false;
 };
 
+constexpr int kCalls = 0, kData = 1, kSizes = 2, kLetters = 3;  // tags
+
+MPI_Request& add(std::vector<MPI_Request>& requests) { return requests.emplace_back(MPI_REQUEST_NULL); }
+
+bool all_done(std::vector<MPI_Request>& requests) {
+  int done = 0;
+  check_mpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
+  return done != 0;
+}
+
+// A letter travels as its size and then its bytes. MPI keeps the order of messages with the same tag.
+class MpiMail final : public Mail {
+ public:
+  // piece_bytes: longer letters travel in pieces. check: throws when a rank has failed.
+  MpiMail(int ranks, size_t piece_bytes, std::function<void()> check)
+      : piece_bytes_(piece_bytes), check_(std::move(check)), incoming_(static_cast<size_t>(ranks)) {}
+
+  void use(MPI_Comm comm) { comm_ = comm; }
+  // Waits until all letters have left. To be called before MPI ends, unless a rank has failed.
+  void finish() {
+    for (Outgoing& letter : outgoing_) {
+      MPI_Waitall(static_cast<int>(letter.requests.size()), letter.requests.data(), MPI_STATUSES_IGNORE);
+    }
+  }
+
+  void post(int to, Letter letter) override {
+    check_();
+    Outgoing& out = outgoing_.emplace_back(Outgoing{to, letter->size(), std::move(letter), {}});
+    check_mpi(MPI_Isend(&out.bytes, sizeof(out.bytes), MPI_BYTE, to, kSizes, comm_, &add(out.requests)), "MPI_Isend");
+    const std::byte* const from = out.letter->data();
+    each_piece(out.bytes, [&](size_t at, int bytes) {
+      check_mpi(MPI_Isend(from + at, bytes, MPI_BYTE, to, kLetters, comm_, &add(out.requests)), "MPI_Isend");
+    });
+  }
+
+  std::optional<std::vector<std::byte>> take(int from) override {
+    check_();
+    send_on();
+    Incoming& in = incoming_[static_cast<size_t>(from)];
+    if (!in.under_way && !begin(from, in)) return std::nullopt;
+    if (!all_done(in.requests)) return std::nullopt;
+    in.under_way = false;
+    in.requests.clear();
+    return std::move(in.letter);
+  }
+
+  size_t unsent(int to) override {
+    send_on();
+    size_t bytes = 0;
+    for (const Outgoing& letter : outgoing_) bytes += letter.to == to ? letter.bytes : 0;
+    return bytes;
+  }
+
+ private:
+  struct Outgoing {  // MPI reads all members but `to` until the requests are done
+    int to = 0;
+    uint64_t bytes = 0;
+    Letter letter;
+    std::vector<MPI_Request> requests;
+  };
+  struct Incoming {
+    bool under_way = false;
+    std::vector<std::byte> letter;
+    std::vector<MPI_Request> requests;
+  };
+
+  template <typename Post>
+  void each_piece(size_t bytes, const Post& post) const {
+    for (size_t at = 0; at < bytes; at += piece_bytes_) post(at, static_cast<int>(std::min(piece_bytes_, bytes - at)));
+  }
+
+  void send_on() {
+    std::erase_if(outgoing_, [](Outgoing& letter) { return all_done(letter.requests); });
+  }
+
+  // False: no letter is there to be received.
+  bool begin(int from, Incoming& in) const {
+    int there = 0;
+    check_mpi(MPI_Iprobe(from, kSizes, comm_, &there, MPI_STATUS_IGNORE), "MPI_Iprobe");
+    if (there == 0) return false;
+    uint64_t bytes = 0;
+    check_mpi(MPI_Recv(&bytes, sizeof(bytes), MPI_BYTE, from, kSizes, comm_, MPI_STATUS_IGNORE), "MPI_Recv");
+    in.letter.resize(bytes);
+    in.under_way = true;
+    each_piece(bytes, [&](size_t at, int piece) {
+      check_mpi(MPI_Irecv(in.letter.data() + at, piece, MPI_BYTE, from, kLetters, comm_, &add(in.requests)),
+                "MPI_Irecv");
+    });
+    return true;
+  }
+
+  size_t piece_bytes_;
+  std::function<void()> check_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::list<Outgoing> outgoing_;
+  std::vector<Incoming> incoming_;  // by sender
+};
+
 class MpiCommunicator final : public WholeCommunicator {
  public:
   MpiCommunicator(const Launch& launch, MpiOptions options)
@@ -76,7 +176,8 @@ class MpiCommunicator final : public WholeCommunicator {
         options_(std::move(options)),
         rank_(launch.rank),
         size_(launch.size),
-        calls_(static_cast<size_t>(launch.size)) {
+        calls_(static_cast<size_t>(launch.size)),
+        mail_(launch.size, options_.piece_bytes, [this] { check(); }) {
     int rank = 0, size = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -90,12 +191,14 @@ class MpiCommunicator final : public WholeCommunicator {
       check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, comm), "MPI_Comm_dup");
       MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN);
     }
+    mail_.use(data_);
     telling_.reserve(calls_.size());
     check_mpi(MPI_Irecv(&heard_, sizeof(heard_), MPI_BYTE, MPI_ANY_SOURCE, 0, notices_, &listening_), "MPI_Irecv");
   }
 
   ~MpiCommunicator() override {
     if (failure_ != nullptr) return;  // MPI may still write to memory that is gone, so it must not be called any more
+    mail_.finish();
     MPI_Cancel(&listening_);
     MPI_Wait(&listening_, MPI_STATUS_IGNORE);
     MPI_Comm_free(&data_);
@@ -142,6 +245,8 @@ class MpiCommunicator final : public WholeCommunicator {
     device.synchronize();
     exchange(ranks, {.kind = Call::Kind::barrier}, {});
   }
+
+  Mail* mail() override { return &mail_; }
 
   void check() override {
     if (failure_ != nullptr) std::rethrow_exception(failure_);
@@ -227,8 +332,6 @@ class MpiCommunicator final : public WholeCommunicator {
     });
   }
 
-  static MPI_Request& add(std::vector<MPI_Request>& requests) { return requests.emplace_back(MPI_REQUEST_NULL); }
-
   template <typename Memory, typename Post>
   void in_pieces(Memory* memory, size_t bytes, const Post& post) const {
     using Byte = std::conditional_t<std::is_const_v<Memory>, const std::byte, std::byte>;
@@ -239,11 +342,7 @@ class MpiCommunicator final : public WholeCommunicator {
 
   void wait_for(std::vector<MPI_Request>& requests) {
     const BackOff back_off;
-    while (true) {
-      int done = 0;
-      check_mpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
-                "MPI_Testall");
-      if (done != 0) return;
+    while (!all_done(requests)) {
       check();
       back_off.pause();
     }
@@ -264,8 +363,6 @@ class MpiCommunicator final : public WholeCommunicator {
     session_->give_up();
   }
 
-  static constexpr int kCalls = 0, kData = 1;  // tags
-
   std::shared_ptr<Session> session_;
   MpiOptions options_;
   int rank_, size_;
@@ -277,6 +374,7 @@ class MpiCommunicator final : public WholeCommunicator {
   std::vector<MPI_Request> telling_, calls_under_way_, under_way_;
   HostStage stage_;
   std::exception_ptr failure_;
+  MpiMail mail_;
 };
 
 }  // namespace

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <condition_variable>
+#include <deque>
 #include <exception>
 #include <map>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "dist/whole_communicator.h"
 #include "tensor/errors.h"
@@ -102,17 +104,60 @@ class Crew {
     for (const auto& [ranks, group] : groups_) group->abort(failure_);
   }
 
+  void check() {
+    const std::lock_guard lock(mutex_);
+    if (!failure_.empty()) throw PeerFailed(failure_);
+  }
+
+  void post(int from, int to, Mail::Letter letter) {
+    check();
+    const std::lock_guard lock(mutex_);
+    letters_[{from, to}].push_back(std::move(letter));
+  }
+  Mail::Letter take(int from, int to) {
+    check();
+    const std::lock_guard lock(mutex_);
+    std::deque<Mail::Letter>& waiting = letters_[{from, to}];
+    if (waiting.empty()) return nullptr;
+    Mail::Letter oldest = std::move(waiting.front());
+    waiting.pop_front();
+    return oldest;
+  }
+  // Bytes of letters that the receiver has not taken.
+  size_t untaken(int from, int to) {
+    const std::lock_guard lock(mutex_);
+    size_t bytes = 0;
+    for (const Mail::Letter& letter : letters_[{from, to}]) bytes += letter->size();
+    return bytes;
+  }
+
   const int size;
 
  private:
   std::mutex mutex_;
   std::map<Ranks, std::unique_ptr<Group>> groups_;
+  std::map<std::pair<int, int>, std::deque<Mail::Letter>> letters_;  // by sender and receiver
   std::string failure_;
+};
+
+class ThreadMail final : public Mail {
+ public:
+  ThreadMail(Crew& crew, int rank) : crew_(crew), rank_(rank) {}
+  void post(int to, Letter letter) override { crew_.post(rank_, to, std::move(letter)); }
+  std::optional<std::vector<std::byte>> take(int from) override {
+    const Letter letter = crew_.take(from, rank_);
+    return letter == nullptr ? std::nullopt : std::optional(*letter);
+  }
+  size_t unsent(int to) override { return crew_.untaken(rank_, to); }
+
+ private:
+  Crew& crew_;
+  int rank_;
 };
 
 class ThreadCommunicator final : public WholeCommunicator {
  public:
-  ThreadCommunicator(std::shared_ptr<Crew> crew, int rank) : crew_(std::move(crew)), rank_(rank) {}
+  ThreadCommunicator(std::shared_ptr<Crew> crew, int rank) : crew_(std::move(crew)), rank_(rank), mail_(*crew_, rank) {}
 
   std::string name() const override { return "threads"; }
   int rank() const override { return rank_; }
@@ -151,6 +196,7 @@ class ThreadCommunicator final : public WholeCommunicator {
     device.synchronize();
     crew_->group(ranks).wait();
   }
+  Mail* mail() override { return &mail_; }
   void abort(const std::string& reason) noexcept override { crew_->abort(rank_, reason); }
 
  private:
@@ -177,6 +223,7 @@ class ThreadCommunicator final : public WholeCommunicator {
 
   std::shared_ptr<Crew> crew_;
   int rank_;
+  ThreadMail mail_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "dist/communicator.h"
 #include "kernels/backend.h"
+#include "optim/carried_step.h"
 #include "optim/step_record.h"
 #include "tensor/params.h"
 
@@ -73,6 +74,8 @@ class Optimizer {
 
   // Collective; queued. StepRecord::take() reports what went wrong. A step that the record skips changes nothing.
   virtual void step(const StepArgs&) = 0;
+  // The same step in two halves; null: this optimizer, as it was made, has none.
+  virtual CarriedStep* carried() { return nullptr; }
   virtual StepBytes bytes() const = 0;  // for a step as prepared
 
   // Collective; queued. Sends everything that workers still hold back, once, before the final evaluation, and applies

@@ -1,5 +1,6 @@
 #include "optim/step_record.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -39,6 +40,20 @@ void StepRecord::measure(std::span<float* const> gradients, int64_t n) {
 void StepRecord::judge() {
   communicator_.all_gather(*backend_.device(), local_.data(), all(), local_.bytes());
   backend_.judge_step({all(), all_count_}, control());
+}
+
+void StepRecord::judge(std::span<const WorkerShare> present) {
+  DGC_CHECK(present.size() <= all_count_, "more workers than there are");
+  std::vector<WorkerShare> shares(all_count_);  // those of absent workers add nothing to the report
+  std::ranges::copy(present, shares.begin());
+  backend_.device()->copy_in(all(), shares.data(), all_count_ * sizeof(WorkerShare));
+  backend_.judge_step({all(), present.size()}, control());
+}
+
+std::vector<WorkerShare> StepRecord::read_local() const {
+  std::vector<WorkerShare> shares(local_count_);
+  backend_.device()->copy_out(shares.data(), local_.data(), local_.bytes());
+  return shares;
 }
 
 void StepRecord::finish() {

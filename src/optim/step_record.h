@@ -39,6 +39,10 @@ class StepRecord {
   // Collective. Brings the shares of all workers to every rank, before the step changes anything for good, and decides
   // whether all workers skip the step.
   void judge();
+  // The same with the shares of those workers that are there, in worker order, which the caller has brought from
+  // read_local() of each rank. Queued.
+  void judge(std::span<const WorkerShare> present);
+  std::vector<WorkerShare> read_local() const;  // waits for the device
 
   // Queues the report of this step. At most kQueued reports wait to be taken.
   void finish();

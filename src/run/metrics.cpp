@@ -1,6 +1,10 @@
 #include "run/metrics.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
+#include <iterator>
+#include <sstream>
 #include <system_error>
 
 #include "tensor/errors.h"
@@ -15,6 +19,12 @@ double number(const Row& row, const std::string& key, const std::string& where) 
   if (!number)
     throw_user_error("{}: \"{}\" is missing or not a number; was this file written by dgc train?", where, key);
   return *number;
+}
+
+// The numbers in "1 3".
+std::vector<int> ranks_in(const std::string& text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<int>(words), {}};
 }
 
 int64_t integer(const Row& row, const std::string& key, const std::string& where) {
@@ -82,6 +92,7 @@ Row to_row(const StepMetrics& step) {
   if (step.local_steps > 1) row.set("local_steps", step.local_steps);
   if (step.group_bytes > 0) row.set("group_bytes", step.group_bytes);
   if (step.left_out > 0) row.set("left_out", step.left_out);
+  if (!step.absent_ranks.empty()) row.set("absent_ranks", fmt::format("{}", fmt::join(step.absent_ranks, " ")));
   return row;
 }
 
@@ -116,6 +127,7 @@ StepMetrics step_from_row(const Row& row, const std::string& where) {
   step.dense_bytes = integer(row, "dense_bytes", where);
   step.group_bytes = row.integer("group_bytes").value_or(0);
   step.left_out = row.integer("left_out").value_or(0);
+  step.absent_ranks = ranks_in(row.text("absent_ranks").value_or(""));
   step.samples_per_s = number(row, "samples_per_s", where);
   step.grad_norm = number(row, "grad_norm", where);
   step.skipped = row.boolean("skipped").value_or(false);

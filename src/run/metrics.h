@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "json/lines.h"
 #include "run/metric.h"
@@ -28,7 +29,9 @@ struct StepMetrics {
   int64_t group_bytes = 0;           // bytes that each worker also sent in its group; 0, not written: no groups
   double samples_per_s = kNoNumber;  // samples of text are words
   double grad_norm = kNoNumber;
-  bool skipped = false;  // a gradient was not finite, and no worker moved
+  bool skipped = false;             // a gradient was not finite, and no worker moved
+  std::vector<int> absent_ranks{};  // ranks that were late for the exchange (exchange.wait); not written when all came
+  double present = 1;               // share of the workers that trained on these steps; not written
   // The step's utterances that are too short for their transcripts, and so teach nothing; not written when 0.
   int64_t left_out = 0;
 

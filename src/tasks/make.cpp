@@ -49,6 +49,10 @@ DgcOptions make_dgc_options(const Config& config) {
   const ExchangeOptions& o = config.exchange;
   DgcOptions dgc = config.optimizer.dgc;
   if (o.every_steps > 1) dgc.sgd = {.momentum = o.outer.momentum, .nesterov = o.outer.nesterov};
+  if (o.wait) {
+    dgc.transport = Transport::sparse;
+    dgc.carried = config.ranks > 1;
+  }
   if (o.overlap == Overlap::on) dgc.bucket_bytes = bucket_bytes(o.bucket_mb);
   return dgc;
 }

@@ -1,7 +1,5 @@
 #include "train/local_steps.h"
 
-#include <utility>
-
 namespace dgc {
 namespace {
 
@@ -26,21 +24,24 @@ LocalSteps::LocalSteps(const StepContext& context)
 }
 
 int64_t LocalSteps::queue(const NextStep& next) {
-  RankMemory& memory = context_.memory;
   context_.communicator.check();  // a collective, which would notice that another rank is gone, may be many steps away
   if (taken_ == 0) begin_round();
   context_.backend.begin_step(next.input, control(), {});
   queue_recorded(passes_are_alike(), kOwnSteps, [this] { take_steps(); });
   ++taken_;
   if (taken_ < options_.every_steps && !next.must_share) return 0;
+  return end_round(next);
+}
 
+int64_t LocalSteps::end_round(const NextStep& next) {
+  RankMemory& memory = context_.memory;
   StepInput input = next.input;
-  input.lr = static_cast<float>(options_.outer.learning_rate);
+  input.lr = outer_rate();
   const uint64_t key = memory.optimizer->prepare(next.sparsity);
   memory.record.begin(input);
   queue_recorded(context_.communicator.recordable(), key, [this] { exchange_moved(); });
   memory.record.finish();
-  return std::exchange(taken_, 0);
+  return end_count();
 }
 
 void LocalSteps::begin_round() {
@@ -63,6 +64,11 @@ void LocalSteps::take_steps() {
 }
 
 void LocalSteps::exchange_moved() {
+  exchange(write_moved());
+  settle_moved();
+}
+
+std::vector<float*> LocalSteps::write_moved() {
   RankMemory& memory = context_.memory;
   Device& device = *context_.backend.device();
   std::vector<float*> moved;
@@ -73,11 +79,15 @@ void LocalSteps::exchange_moved() {
     mine.own.write_moved(memory.weights, moved.back());
     device.copy(&memory.record.local(local)->loss, round_loss(mine), sizeof(LossStats));
   }
-  exchange(moved);
+  return moved;
+}
+
+void LocalSteps::settle_moved() {
+  Device& device = *context_.backend.device();
   for (int local = 0; local < local_workers(); ++local) {
     const Arena& gradient = worker(local).gradient;
     device.zero(gradient.data(), gradient.bytes());
-    workers_[static_cast<size_t>(local)].own.settle(memory.record.control(), gradient.data());
+    workers_[static_cast<size_t>(local)].own.settle(context_.memory.record.control(), gradient.data());
   }
 }
 

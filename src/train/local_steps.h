@@ -1,5 +1,6 @@
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "optim/local_weights.h"
@@ -11,7 +12,7 @@ namespace dgc {
 // exchange.every_steps steps, as gradients are (docs/exchange.md). The steps from one exchange to the next are a round.
 // A round that is skipped leaves nothing behind: the shared weights, the workers' statistics and state are those from
 // before it, and momentum begins again at 0.
-class LocalSteps final : public StepComputation {
+class LocalSteps : public StepComputation {
  public:
   explicit LocalSteps(const StepContext&);
 
@@ -20,6 +21,18 @@ class LocalSteps final : public StepComputation {
   double exchange_rate(double) const override { return options_.outer.learning_rate; }
   std::vector<NamedState> state() const override;
   void resume(int64_t unexchanged) override { taken_ = unexchanged; }
+
+ protected:
+  // Exchanges what the workers have moved by. Returns end_count().
+  virtual int64_t end_round(const NextStep&);
+  // Writes what each local worker's weights have moved by in the place of its gradient, and the worker's losses into
+  // the record. Returns the gradients.
+  std::vector<float*> write_moved();
+  // What is needed before the next round, once the moved has been compressed or the round is skipped.
+  void settle_moved();
+  // The number of steps of the round, which has ended.
+  int64_t end_count() { return std::exchange(taken_, 0); }
+  float outer_rate() const { return static_cast<float>(options_.outer.learning_rate); }
 
  private:
   struct Worker {

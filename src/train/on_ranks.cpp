@@ -134,7 +134,9 @@ void on_device(const Config& config, const Launch& launch, Communicator& peers, 
   };
   const CommunicatorType wanted = config.exchange.communicator;
   const bool automatic = wanted == CommunicatorType::automatic;
-  if (wanted == CommunicatorType::mpi || (automatic && !each_has_own_gpu(peers, *backend->device()))) return run(peers);
+  // NCCL has all ranks in every exchange.
+  const bool takes_mpi = config.exchange.wait || !each_has_own_gpu(peers, *backend->device());
+  if (wanted == CommunicatorType::mpi || (automatic && takes_mpi)) return run(peers);
   nccl = make_nccl_communicator(launch, backend->device(), options);
   as_rank(*nccl, [&] { with_cause(watch, [&] { run(*nccl); }); });
 }
@@ -250,6 +252,12 @@ Config connected(Config config, const Launch& launch) {
         started);
   }
   communicator = CommunicatorType::nccl;
+  if (config.exchange.wait) {
+    throw_user_error(
+        "exchange.wait: {} and without MPI only NCCL can connect them, which has all ranks in every exchange; leave it "
+        "out, or start them with mpirun",
+        started);
+  }
   return config;
 }
 

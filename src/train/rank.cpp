@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "config/model_types.h"
 #include "tensor/errors.h"
@@ -62,21 +63,49 @@ Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communi
 
 // One step: batches -> gradients -> the decision whether to skip -> the exchange -> weights.
 void Rank::train_step() {
-  if (!batches_) stage_batches();
-  if (position_ % steps_per_epoch_ == 0) zero_states();  // a new epoch: each stream of a text begins again
-  StepMetrics metrics;
-  metrics.learning_rate = learning_rate_at(lr_, epoch(), plateau_);
-  if (config_.optimizer.type == OptimizerType::dgc) metrics.sparsity = sparsity_at(sparsity_, epoch());
-  memory_.for_each_micro_batch([](RankMemory::MicroBatch& part) { part.input.arrive(); });
-  exchanged_ = computation_->queue(
-      {.input = {static_cast<uint64_t>(step_), static_cast<float>(metrics.learning_rate), interrupted()},
-       .sparsity = metrics.sparsity,
-       .must_share = (position_ + 1) % steps_per_epoch_ == 0 || config_.training.max_steps == step_ + 1});
+  const bool own = !computation_->behind();
+  if (own) begin_own_step();
+  const Rates rates = rates_at(position_);
+  const int64_t exchanged = computation_->queue(
+      {.input = {static_cast<uint64_t>(step_), static_cast<float>(rates.learning_rate), interrupted()},
+       .sparsity = rates.sparsity,
+       .must_share = (position_ + 1) % steps_per_epoch_ == 0 || config_.training.max_steps == step_ + 1,
+       .everyone = own && everyone_must_come()});
 
-  ++step_;
-  ++position_;
-  if (exchanged_ > 0) report_later(metrics);
-  stage_batches();
+  const int64_t made = own ? 1 : exchanged;
+  step_ += made;
+  position_ += made;
+  unmet_ += made;
+  left_out_steps_ = !own;
+  met_ = exchanged > 0 && computation_->attendance().everyone ? std::exchange(unmet_, 0) : 0;
+  if (exchanged > 0) report_later(exchanged);
+  if (computation_->behind()) {
+    batches_.reset();
+  } else {
+    stage_batches();
+  }
+}
+
+Rank::Rates Rank::rates_at(int64_t position) const {
+  const double epoch = epoch_at(position);
+  const bool compresses = config_.optimizer.type == OptimizerType::dgc;
+  return {learning_rate_at(lr_, epoch, plateau_), compresses ? sparsity_at(sparsity_, epoch) : 0};
+}
+
+void Rank::begin_own_step() {
+  if (!batches_) stage_batches();
+  // In a new epoch each stream of a text begins again, and so it does behind words that were left out.
+  if (position_ % steps_per_epoch_ == 0 || left_out_steps_) zero_states();
+  memory_.for_each_micro_batch([](RankMemory::MicroBatch& part) { part.input.arrive(); });
+}
+
+// Where ranks may be late, none may be so in an exchange behind which all do something together, nor where the next
+// round has another sparsity, as the messages of the late would have another size.
+bool Rank::everyone_must_come() const {
+  const int64_t steps = computation_->unexchanged() + 1;
+  return (position_ + 1) % steps_per_epoch_ == 0 || config_.training.max_steps == step_ + 1 ||
+         due(step_ + 1, config_.checkpoint.every_steps.value_or(0), steps) ||
+         rates_at(position_).sparsity != rates_at(position_ + config_.exchange.every_steps).sparsity;
 }
 
 void Rank::zero_states() {
@@ -84,17 +113,25 @@ void Rank::zero_states() {
       [&](RankMemory::MicroBatch& part) { device_->zero(part.state.data(), part.state.bytes()); });
 }
 
-void Rank::report_later(StepMetrics metrics) {
+void Rank::report_later(int64_t local_steps) {
+  const Attendance attendance = computation_->attendance();
+  const Rates rates = rates_at(position_ - 1);
+  StepMetrics metrics;
+  metrics.learning_rate = rates.learning_rate;
+  metrics.sparsity = rates.sparsity;
   metrics.step = step_;
   metrics.epoch = epoch();
   const StepBytes bytes = memory_.optimizer->bytes();
   metrics.transport = travel_name(bytes.travel);
   metrics.sent_bytes = bytes.sent;
-  metrics.local_steps = exchanged_;
-  metrics.dense_bytes = exchanged_ * bytes.dense;
+  metrics.local_steps = local_steps;
+  metrics.dense_bytes = local_steps * bytes.dense;
   metrics.group_bytes = bytes.in_group;
-  untold_.push_back(metrics);
-  lag_ = device_->queues() ? StepRecord::kQueued - 1 : 0;
+  metrics.absent_ranks = attendance.absent;
+  metrics.present = static_cast<double>(attendance.workers) / workers();
+  untold_.push_back({metrics, attendance.workers});
+  // Ranks that may be late read in each report whether they have to stop together.
+  lag_ = device_->queues() && !config_.exchange.wait ? StepRecord::kQueued - 1 : 0;
 }
 
 // Uploads the next step's batches while the device computes.
@@ -121,9 +158,9 @@ void Rank::tell_bad_examples(const Batch& batch) {
 std::optional<StepMetrics> Rank::next_metrics() {
   if (untold_.size() <= lag_) return std::nullopt;
   const StepResult result = memory_.record.take();
-  StepMetrics metrics = untold_.front();
+  auto [metrics, workers] = untold_.front();
   untold_.pop_front();
-  metrics.loss = result.loss.loss / static_cast<double>(metrics.local_steps * computation_->terms() * workers());
+  metrics.loss = result.loss.loss / static_cast<double>(metrics.local_steps * computation_->terms() * workers);
   metrics.grad_norm = result.grad_norm;
   metrics.skipped = result.skipped;
   metrics.left_out = static_cast<int64_t>(network_.loss().left_out(result.loss));

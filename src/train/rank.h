@@ -25,6 +25,11 @@ namespace dgc {
 // worker.
 void check_fits(const Config&, const Network&, const Dataset& train);
 
+// Whether what is due every so many steps (0: never) has become due in the last `steps` steps.
+constexpr bool due(int64_t step, int64_t every, int64_t steps = 1) {
+  return every > 0 && step / every > (step - steps) / every;
+}
+
 // One rank of a run: the weights, the rank's workers, which run one after another on one device, and the optimizer. All
 // ranks make the same calls in the same order. A call returns the same on every rank unless its comment says otherwise.
 class Rank {
@@ -37,12 +42,14 @@ class Rank {
   // run was resumed with another number of workers, which changes how long an epoch is.
   int64_t position() const { return position_; }
   int64_t steps_per_epoch() const { return steps_per_epoch_; }
-  double epoch() const { return static_cast<double>(position_) / static_cast<double>(steps_per_epoch_); }
+  double epoch() const { return epoch_at(position_); }
 
-  // Queues one step of all workers. Before the next call, next_metrics() must be called until it returns nothing.
+  // Queues one step of all workers, or, if this rank was late (exchange.wait), takes over the next exchange of the
+  // others, and step() becomes theirs. Before the next call, next_metrics() must be called until it returns nothing.
   void train_step();
-  // How many steps the exchange at the end of the last step was for; 0 if the step ended without one.
-  int64_t exchanged() const { return exchanged_; }
+  // How many steps behind the last such exchange there were up to the exchange at the end of the last step, in which
+  // all ranks have waited for each other; 0 if the step did not end so.
+  int64_t met() const { return met_; }
   // Steps behind the last exchange, in which each worker has weights of its own.
   int64_t unexchanged() const { return computation_->unexchanged(); }
   // The metrics of the oldest exchange not returned yet, which is the same one on every rank at this point of the
@@ -112,7 +119,17 @@ class Rank {
   void restore_workers(const Checkpoint&);
   void share_out(const Checkpoint&, int64_t saved_workers);
   void move_position(const Checkpoint&, int64_t saved_workers);
-  void report_later(StepMetrics);
+  void begin_own_step();
+  bool everyone_must_come() const;
+  void report_later(int64_t local_steps);
+  double epoch_at(int64_t position) const {
+    return static_cast<double>(position) / static_cast<double>(steps_per_epoch_);
+  }
+  struct Rates {
+    double learning_rate = 0;
+    double sparsity = 0;  // 0 with sgd
+  };
+  Rates rates_at(int64_t position) const;  // of the step that begins there
   void stage_batches();
   void zero_states();
   void tell_bad_examples(const Batch&);
@@ -145,12 +162,18 @@ class Rank {
   int64_t steps_per_epoch_ = 0;
   int64_t step_ = 0;
   int64_t position_ = 0;
-  int64_t exchanged_ = 0;
+  int64_t met_ = 0;
+  int64_t unmet_ = 0;  // steps behind the last exchange in which all ranks have waited for each other
   bool flushed_ = false;
-  std::unique_ptr<Batches> batches_;  // made at the first step; one step ahead
+  std::unique_ptr<Batches> batches_;  // made at the first step, and behind steps that are left out; one step ahead
   std::set<std::string> told_;        // bad examples in the log already
-  std::deque<StepMetrics> untold_;    // of queued steps that end with an exchange, the oldest first
-  size_t lag_ = 0;                    // how many of untold_ the device may be busy with
+  bool left_out_steps_ = false;       // the last steps were not trained on, as this rank was late
+  struct Untold {
+    StepMetrics metrics;
+    int workers = 0;  // whose losses are in the report
+  };
+  std::deque<Untold> untold_;  // of queued steps that end with an exchange, the oldest first
+  size_t lag_ = 0;             // how many of untold_ the device may be busy with
   Skipped skipped_;
   bool asked_to_stop_ = false;
   bool finite_loss_ = true;  // whether the newest evaluation's loss is finite

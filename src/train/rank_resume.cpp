@@ -90,6 +90,7 @@ void Rank::restore(const Checkpoint& checkpoint) {
         checkpoint.path().string(), position_, config_.training.epochs, epoch_steps);
   }
   computation_->resume(whole_number(checkpoint, kUnexchanged, 0, {0, config_.exchange.every_steps - 1}));
+  unmet_ = computation_->unexchanged();
   if (unexchanged() > 0 && saved_workers != workers()) {
     throw_user_error(
         "checkpoint {} lies between two exchanges (exchange.every_steps), when each of its {} workers had weights of "

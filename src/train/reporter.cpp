@@ -19,12 +19,16 @@ bool is_told(const Metric* metric, const Task& task) {
 Reporter::Reporter(const Config& config, const std::filesystem::path& run, int64_t step, int64_t steps, int64_t batch)
     : config_(config), task_(task_of(config)), metrics_(run, step), events_(run, step), steps_(steps), batch_(batch) {}
 
-Reporter::~Reporter() { sum_up_skipped(); }
+Reporter::~Reporter() {
+  sum_up_skipped();
+  sum_up_absent();
+}
 
 void Reporter::step(StepMetrics m, double seconds) {
-  m.samples_per_s = static_cast<double>(m.local_steps * batch_) / seconds;
+  const double samples = m.present * static_cast<double>(m.local_steps * batch_);
+  m.samples_per_s = samples / seconds;
   train_seconds_ += seconds;
-  train_steps_ += m.local_steps;
+  train_samples_ += samples;
   left_out_ += m.left_out;
   metrics_.write(m);
   events_.scalar("train/loss", m.step, m.loss);
@@ -33,6 +37,7 @@ void Reporter::step(StepMetrics m, double seconds) {
   events_.scalar("exchange/sparsity", m.step, m.sparsity);
   events_.scalar("exchange/sent_bytes", m.step, static_cast<double>(m.sent_bytes));
   tell_skipped(m);
+  tell_absent(m);
   progress_.update({.step = m.step,
                     .steps = steps_,
                     .epoch = std::min(static_cast<int64_t>(m.epoch) + 1, config_.training.epochs),
@@ -53,6 +58,24 @@ void Reporter::tell_skipped(const StepMetrics& m) {
                  one ? "this step" : "these steps");
   }
   last_skipped_ = m.step;
+}
+
+// Logs who is late when somebody else was late than for the exchange before, because a slow rank is late again and
+// again.
+void Reporter::tell_absent(const StepMetrics& m) {
+  ++exchanges_;
+  for (const int rank : m.absent_ranks) ++absences_[rank];
+  if (m.absent_ranks == absent_) return;
+  absent_ = m.absent_ranks;
+  if (absent_.empty()) return spdlog::info("step {}: all ranks are in time for the exchange again", m.step);
+  spdlog::warn("step {}: rank{} {} {} late for the exchange and will be in a later one", m.step,
+               absent_.size() == 1 ? "" : "s", fmt::join(absent_, ", "), absent_.size() == 1 ? "is" : "are");
+}
+
+void Reporter::sum_up_absent() {
+  for (const auto& [rank, times] : absences_) {
+    spdlog::info("rank {} was late for {} of {} exchanges (exchange.wait)", rank, times, exchanges_);
+  }
 }
 
 void Reporter::sum_up_skipped() {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <vector>
 
 #include "config/options.h"
 #include "run/metrics.h"
@@ -16,16 +18,18 @@ class Reporter {
   // step: finished steps of earlier attempts. batch: samples in a step of all workers.
   Reporter(const Config&, const std::filesystem::path& run, int64_t step, int64_t steps, int64_t batch);
 
-  ~Reporter();  // logs the end of the last skipped steps
+  ~Reporter();  // logs the end of the last skipped steps, and how often ranks were late
 
   void step(StepMetrics, double seconds);
   void eval(const EvalMetrics&);
   void final(FinalMetrics);
 
  private:
-  double samples_per_s() const { return static_cast<double>(train_steps_ * batch_) / train_seconds_; }
+  double samples_per_s() const { return train_samples_ / train_seconds_; }
   void tell_skipped(const StepMetrics&);
   void sum_up_skipped();
+  void tell_absent(const StepMetrics&);
+  void sum_up_absent();
 
   const Config& config_;
   const Task& task_;
@@ -34,8 +38,11 @@ class Reporter {
   Progress progress_;
   int64_t steps_, batch_;
   double train_seconds_ = 0;
-  int64_t train_steps_ = 0;
+  double train_samples_ = 0;
   int64_t first_skipped_ = 0, last_skipped_ = 0;  // while steps are being skipped, else 0
+  std::vector<int> absent_;                       // ranks that were late for the last exchange
+  std::map<int, int64_t> absences_;               // how often each rank was late
+  int64_t exchanges_ = 0;
   int64_t left_out_ = 0;  // utterances too short for their transcripts, since the last evaluation
 };
 

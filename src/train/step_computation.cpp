@@ -4,6 +4,7 @@
 
 #include "train/local_steps.h"
 #include "train/synchronous_steps.h"
+#include "train/uneven_steps.h"
 
 namespace dgc {
 
@@ -76,7 +77,11 @@ void StepComputation::exchange(std::span<float* const> gradients) {
     memory.record.judge();
   }
   memory.optimizer->step({.gradients = gradients, .weights = memory.weights, .record = memory.record});
-  for (const RankMemory::Worker& w : memory.workers) {
+  keep_results();
+}
+
+void StepComputation::keep_results() {
+  for (const RankMemory::Worker& w : context_.memory.workers) {
     keep_unless_skipped(w.next_statistics, w.statistics);
     // The values that made a gradient infinite may be in the state too, and would stay there.
     for (const RankMemory::MicroBatch& part : w.micro_batches) keep_unless_skipped(part.next_state, part.state);
@@ -102,7 +107,9 @@ int StepComputation::trained_before(int param) const {
 }
 
 std::unique_ptr<StepComputation> make_step_computation(const StepContext& context) {
-  if (context.config.exchange.every_steps > 1) return std::make_unique<LocalSteps>(context);
+  const ExchangeOptions& exchange = context.config.exchange;
+  if (exchange.wait && context.communicator.mail() != nullptr) return std::make_unique<UnevenSteps>(context);
+  if (exchange.every_steps > 1) return std::make_unique<LocalSteps>(context);
   return std::make_unique<SynchronousSteps>(context);
 }
 

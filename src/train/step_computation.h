@@ -19,11 +19,19 @@ struct StepContext {
   const Network& network;
 };
 
+// Who took part in an exchange.
+struct Attendance {
+  int workers = 0;            // whose losses are in its report
+  bool everyone = false;      // all ranks have waited for each other
+  std::vector<int> absent{};  // ranks whose messages did not come in time; they are in a later exchange
+};
+
 // The step that is to be queued.
 struct NextStep {
   StepInput input;         // with the learning rate that the schedule has for the step
   double sparsity = 0;     // of an exchange at its end
   bool must_share = true;  // whether an exchange has to end it, because the epoch ends with it, or the run
+  bool everyone = true;    // whether all ranks have to take part in an exchange at its end, however late some are
 };
 
 // What a rank's backend computes in a step, from batches that have arrived to new weights: for each of the rank's
@@ -39,6 +47,11 @@ class StepComputation {
   // Queues a step. Returns the number of steps since the last exchange if an exchange ends this one, whose report
   // (RankMemory::record) is queued then, and else 0. A backend may have recordings of what this call queues.
   virtual int64_t queue(const NextStep&) = 0;
+  // Whether this rank has come too late for the last exchange. The next call of queue() then takes no step of its own,
+  // looks at nothing in NextStep, and returns the number of steps that the other ranks made up to their next exchange.
+  virtual bool behind() const { return false; }
+  // Of the last exchange.
+  virtual Attendance attendance() const { return {.workers = context_.memory.record.workers(), .everyone = true}; }
   // Steps behind the last exchange.
   virtual int64_t unexchanged() const { return 0; }
   // The learning rate at which an exchange changes the weights, where the schedule says `scheduled`.
@@ -68,6 +81,8 @@ class StepComputation {
   // Judges the gradients, exchanges them and changes the shared weights. If the step is not skipped, every worker keeps
   // its next statistics and its next states.
   void exchange(std::span<float* const> gradients);
+  // If the step is not skipped, every worker keeps its next statistics and its next states.
+  void keep_results();
   // Whether what all workers compute for a step is the same work in every step, so that it may be recorded.
   bool passes_are_alike() const;
   // Calls `body`, or replays a recording of it if `alike` says that every call with this key queues the same work.

@@ -31,9 +31,6 @@ int64_t total_steps(const Config& config, const Rank& rank) {
   return config.training.max_steps ? std::min(*config.training.max_steps, all) : all;
 }
 
-// Whether what is due every so many steps has become due in the last `steps` steps.
-bool due(int64_t step, int64_t every, int64_t steps = 1) { return every > 0 && step / every > (step - steps) / every; }
-
 std::string newest(const CheckpointStore& store) {
   const auto all = store.list();
   return all.empty() ? "there is no checkpoint yet" : "the newest checkpoint is " + all.front().string();
@@ -89,7 +86,8 @@ void train_rank(const Config& config, const RunDirectory& run, const DataView& d
     }
   };
   std::optional<EvalMetrics> eval;
-  std::string unsaved;  // why the newest save failed
+  std::string unsaved;                                        // why the newest save failed
+  const bool may_be_late = config.exchange.wait.has_value();  // then only where all have met can all do something
   while (rank.step() < steps) {
     rank.train_step();
     tell();
@@ -98,8 +96,8 @@ void train_rank(const Config& config, const RunDirectory& run, const DataView& d
     const bool planned_end = rank.step() == steps;
     const bool evaluates = due(rank.position(), config.training.eval_every_epochs * epoch_steps);
     const bool saves = due(rank.position(), config.checkpoint.every_epochs * epoch_steps) ||
-                       due(rank.step(), config.checkpoint.every_steps.value_or(0));
-    const bool checks = communicator.size() > 1 && due(rank.step(), config.check_replicas_every, rank.exchanged());
+                       due(rank.step(), config.checkpoint.every_steps.value_or(0), may_be_late ? rank.met() : 1);
+    const bool checks = communicator.size() > 1 && due(rank.step(), config.check_replicas_every, rank.met());
     const bool stop = rank.asked_to_stop();
     if (!(planned_end || evaluates || saves || checks || stop)) continue;
 

@@ -38,6 +38,8 @@ class DenseSum {
     const StepControl* control = nullptr;
   };
   void pack(int local_worker, const DgcDense&, const Source&);  // queued
+  // What pack() made of tensors that travel in fp32: device memory [numel]; null if numel is 0.
+  const float* packed(int local_worker) const { return sum_ ? rows_[static_cast<size_t>(local_worker)] : nullptr; }
   // Collective; queued. Returns device memory [numel], valid until the next call; null if numel is 0.
   const float* run();
 

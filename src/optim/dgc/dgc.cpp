@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "optim/dgc/carried.h"
 #include "optim/dgc/dense_sum.h"
 #include "optim/dgc/exchange.h"
 #include "tensor/errors.h"
@@ -10,7 +11,7 @@
 namespace dgc {
 namespace {
 
-class Dgc final : public Optimizer {
+class Dgc final : public Optimizer, private CarriedStep {
  public:
   Dgc(const OptimizerContext& context, const DgcOptions& options);
 
@@ -22,6 +23,7 @@ class Dgc final : public Optimizer {
   void step(const StepArgs&) override;
   void prepare_flush() override;
   void flush(const StepArgs&) override;
+  CarriedStep* carried() override { return carried_ ? this : nullptr; }
   StepBytes bytes() const override;
   std::vector<NamedState> state() const override;
 
@@ -32,6 +34,10 @@ class Dgc final : public Optimizer {
     Buffer guesses;          // one DgcGuess per segment
   };
 
+  size_t message_bytes() const override;
+  void send(const StepArgs&, std::span<std::byte> messages) override;
+  void receive(const StepArgs&, std::span<const std::byte* const> from) override;
+
   int workers() const { return context_.communicator.size() * context_.local_workers; }
   std::vector<Worker> make_workers() const;
   std::vector<HeldBack> held_back();
@@ -40,7 +46,7 @@ class Dgc final : public Optimizer {
   DgcCompressArgs rule_for(int local, const StepArgs&) const;
   void find_scales(const StepArgs&);
   void pack_dense(const StepArgs&);
-  void sum_dense(DgcApplyArgs&);
+  void add_dense(DgcApplyArgs&, const float* sum) const;
   DgcApplyArgs plain_step(const StepArgs&) const;
   const float* scale(int local) const { return scales_.f32() + local; }
 
@@ -55,6 +61,7 @@ class Dgc final : public Optimizer {
   uint64_t generation_ = 0;         // counts changes of the layout
   Buffer scales_;                   // a float per local worker
   DenseSum dense_;
+  std::optional<Carried> carried_;
   Exchanges exchanges_;  // declared last, so destroyed first: its lane may use the members above
 };
 
@@ -69,6 +76,11 @@ Dgc::Dgc(const OptimizerContext& context, const DgcOptions& options)
       dense_(context, layout_.dense_numel, options.small_tensors == SmallTensors::dense_fp16),
       exchanges_(context, options.bucket_bytes ? held_back() : std::vector<HeldBack>()) {
   DGC_CHECK(!options.bucket_bytes || !options.sgd.clip_norm, "the norm over all gradients is known after the last");
+  if (!options.carried) return;
+  DGC_CHECK(
+      layout_.travel == Travel::sparse && !options.bucket_bytes && options.small_tensors != SmallTensors::dense_fp16,
+      "messages that are carried have all that a worker sends");
+  carried_.emplace(context, layout_.segments.size() + 1, layout_.dense_numel);
 }
 
 std::vector<Dgc::Worker> Dgc::make_workers() const {
@@ -128,7 +140,7 @@ void Dgc::step(const StepArgs& args) {
   {
     const Range range(context_.backend, "exchange");
     exchange.run(args, apply);
-    sum_dense(apply);
+    add_dense(apply, dense_.run());
   }
   const Range range(context_.backend, "apply");
   exchange.apply(apply);
@@ -142,9 +154,9 @@ void Dgc::pack_dense(const StepArgs& args) {
 }
 
 // What is not compressed takes an ordinary momentum step on the ordered sum of the workers' gradients.
-void Dgc::sum_dense(DgcApplyArgs& apply) {
+void Dgc::add_dense(DgcApplyArgs& apply, const float* sum) const {
   apply.dense = tables_.dense();
-  apply.dense_sum = dense_.run();
+  apply.dense_sum = sum;
   apply.m = momentum_.data();
   apply.momentum = static_cast<float>(options_.sgd.momentum);
   apply.weight_decay = static_cast<float>(options_.sgd.weight_decay);
@@ -195,7 +207,31 @@ void Dgc::find_scales(const StepArgs& args) {
                                 .scales = scales_.f32()});
 }
 
-// The arguments of a step of plain SGD on what all workers sent, to which sum_dense() adds momentum.
+size_t Dgc::message_bytes() const { return layout_.wire.message_bytes() + carried_->dense_bytes(); }
+
+void Dgc::send(const StepArgs& args, std::span<std::byte> messages) {
+  {
+    const Range range(context_.backend, "compress");
+    exchanges_.current().compress([&] { return rules(args); });
+    pack_dense(args);
+  }
+  std::byte* to = messages.data();
+  for (int local = 0; local < context_.local_workers; ++local, to += message_bytes()) {
+    exchanges_.buckets().all().front().copy_out(local, to);
+    const size_t dense = carried_->dense_bytes();
+    if (dense > 0) context_.backend.device()->copy_out(to + layout_.wire.message_bytes(), dense_.packed(local), dense);
+  }
+}
+
+void Dgc::receive(const StepArgs& args, std::span<const std::byte* const> from) {
+  DgcApplyArgs apply = plain_step(args);
+  Bucket& bucket = exchanges_.buckets().all().front();
+  add_dense(apply, carried_->place(bucket, from, args.record.control(), sum_.data()));
+  const Range range(context_.backend, "apply");
+  exchanges_.current().apply(apply);
+}
+
+// The arguments of a step of plain SGD on what all workers sent, to which add_dense() adds momentum.
 DgcApplyArgs Dgc::plain_step(const StepArgs& args) const {
   DgcApplyArgs apply;
   apply.table = tables_.table();

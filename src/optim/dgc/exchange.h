@@ -55,6 +55,7 @@ class Exchanges {
 
   void lay_out(const DgcLayout&);  // called between steps; the layout need not outlive the call
   Exchange& current() const { return *current_; }
+  Buckets& buckets() { return buckets_; }
 
   std::optional<ExchangeTime> time() const;  // see Optimizer::exchange_time()
 

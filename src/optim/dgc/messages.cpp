@@ -29,12 +29,17 @@ void Bucket::make_room(Messages& messages, size_t bytes) const {
   context_.backend.device()->zero(messages.mine.data(), messages.mine.bytes());
 }
 
-void Bucket::compress(int local_worker, DgcCompressArgs rule) const {
+DgcCompressArgs Bucket::complete(DgcCompressArgs rule, int worker, std::byte* message) const {
   rule.table = tables_.table();
   rule.guesses += first_guess_;
-  const int worker = context_.communicator.rank() * context_.local_workers + local_worker;
   rule.header = layout().header(static_cast<uint32_t>(worker));
-  rule.message = message(local_worker);
+  rule.message = message;
+  return rule;
+}
+
+void Bucket::compress(int local_worker, DgcCompressArgs rule) const {
+  const int worker = context_.communicator.rank() * context_.local_workers + local_worker;
+  rule = complete(rule, worker, message(local_worker));
   context_.backend.dgc_compress(rule);
   if (!layout().is_coded()) return;
   DgcEncodeArgs encode;
@@ -54,25 +59,45 @@ const std::byte* Bucket::gather(const Messages& messages) const {
   return static_cast<const std::byte*>(messages.all.data());
 }
 
-void Bucket::exchange(const StepControl* control) {
-  if (context_.communicator.size() == 1) {
-    messages_ = message(0);  // dgc_encode has rounded the values, so decoding would give the same message
-    return;
-  }
-  if (!layout().is_coded()) {
-    messages_ = gather(canonical_);
-    return;
-  }
+const std::byte* Bucket::decode(const std::byte* coded, const StepControl* control) const {
   DgcDecodeArgs decode;
   decode.table = tables_.table();
   decode.codes = tables_.codes();
   decode.control = control;
   decode.payload_bytes = canonical_.bytes - kWireHeaderBytes;
   decode.workers = context_.communicator.size() * context_.local_workers;
-  decode.coded = gather(coded_);
+  decode.coded = coded;
   decode.messages = static_cast<std::byte*>(canonical_.all.data());
   context_.backend.dgc_decode(decode);
-  messages_ = decode.messages;
+  return decode.messages;
+}
+
+void Bucket::exchange(const StepControl* control) {
+  if (context_.communicator.size() == 1) {
+    messages_ = message(0);  // dgc_encode has rounded the values, so decoding would give the same message
+    return;
+  }
+  const std::byte* const all = gather(travelling());
+  messages_ = layout().is_coded() ? decode(all, control) : all;
+}
+
+void Bucket::copy_out(int local_worker, std::byte* message) const {
+  context_.backend.device()->copy_out(message, travelling().of(local_worker), travelling().bytes);
+}
+
+void Bucket::place(std::span<const std::byte* const> from, const DgcCompressArgs& nothing) {
+  const Messages& arrived = travelling();
+  auto* const all = static_cast<std::byte*>(arrived.all.data());
+  for (size_t worker = 0; worker < from.size(); ++worker) {
+    if (from[worker] == nullptr) continue;
+    context_.backend.device()->copy_in(all + worker * arrived.bytes, from[worker], arrived.bytes);
+  }
+  messages_ = layout().is_coded() ? decode(all, nothing.control) : all;
+  for (size_t worker = 0; worker < from.size(); ++worker) {
+    if (from[worker] != nullptr) continue;
+    std::byte* const message = static_cast<std::byte*>(canonical_.all.data()) + worker * canonical_.bytes;
+    context_.backend.dgc_compress(complete(nothing, static_cast<int>(worker), message));
+  }
 }
 
 void Bucket::apply(Backend& backend, DgcApplyArgs args) const {

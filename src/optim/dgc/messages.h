@@ -26,6 +26,11 @@ class Bucket {
 
   // Collective; queued. Brings all workers' messages to every rank.
   void exchange(const StepControl*);
+  // Two calls in the place of exchange(), for a caller that carries messages itself, in host memory and as they travel.
+  // copy_out() waits for the device. place() takes those of all workers; in the place of a null it puts the message of
+  // a worker that compresses by the rule `nothing`.
+  void copy_out(int local_worker, std::byte* message) const;
+  void place(std::span<const std::byte* const> from, const DgcCompressArgs& nothing);
   // Queued on the given backend. Applies the messages that exchange() has brought; `args` has all fields but the table,
   // the header and the messages.
   void apply(Backend&, DgcApplyArgs args) const;
@@ -42,6 +47,9 @@ class Bucket {
   };
   void make_room(Messages&, size_t bytes) const;
   const std::byte* gather(const Messages&) const;
+  const Messages& travelling() const { return layout().is_coded() ? coded_ : canonical_; }
+  const std::byte* decode(const std::byte* coded, const StepControl*) const;
+  DgcCompressArgs complete(DgcCompressArgs rule, int worker, std::byte* message) const;
 
   OptimizerContext context_;
   DgcBucketLayout layout_;

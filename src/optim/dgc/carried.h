@@ -1,0 +1,35 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "optim/dgc/messages.h"
+
+namespace dgc {
+
+// What a rank needs to apply messages that its caller has carried (optim/carried_step.h), where those of some workers
+// may be missing. A worker without a message counts as one that had nothing to send: its message has values of +0, and
+// its small tensors are +0.
+class Carried {
+ public:
+  // most_segments: of any layout. dense: elements that travel beside a message.
+  Carried(const OptimizerContext&, size_t most_segments, int64_t dense);
+
+  size_t dense_bytes() const { return static_cast<size_t>(dense_) * sizeof(float); }
+
+  // Queued. from: for each of all workers in host memory its message as it travels, with the dense elements behind it,
+  // or null. zeros: an arena. Makes `bucket` ready for apply(), and returns the sum of the dense elements in worker
+  // order: device memory, valid until the next call; null if there are none.
+  const float* place(Bucket& bucket, std::span<const std::byte* const> from, const StepControl*, const float* zeros);
+
+ private:
+  OptimizerContext context_;
+  int64_t dense_;
+  Arena nothing_;   // the v of a worker that has nothing to send
+  Buffer guesses_;  // a DgcGuess for each of that worker's segments
+  Buffer rows_;     // the dense elements of every worker, one worker after the other
+  Buffer sum_;
+  std::vector<const float*> row_pointers_;
+};
+
+}  // namespace dgc

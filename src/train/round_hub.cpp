@@ -1,0 +1,153 @@
+#include "train/round_hub.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "tensor/errors.h"
+
+namespace dgc {
+
+RoundHub::RoundHub(const Options& options, Send send, Unread unread)
+    : options_(options),
+      send_(std::move(send)),
+      unread_(std::move(unread)),
+      guests_(static_cast<size_t>(options.ranks)) {}
+
+void RoundHub::receive(int rank, RoundLetter letter) {
+  Guest& guest = guests_.at(static_cast<size_t>(rank));
+  if (auto* arrival = std::get_if<Arrival>(&letter)) {
+    DGC_CHECK(guest.place == Place::away, "a rank arrives once in a round");
+    guest.arrival = std::move(*arrival);
+    guest.place = Place::arrived;
+    return;
+  }
+  auto* messages = std::get_if<Messages>(&letter);
+  DGC_CHECK(messages != nullptr && !guest.messages, "ranks write of their arrival and then their messages");
+  DGC_CHECK(guest.place == Place::present || guest.place == Place::late, "messages of a rank that is not present");
+  guest.messages = std::move(*messages);
+}
+
+void RoundHub::look_around(Clock::time_point now) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    if (!round_) {
+      const auto in_time = [&](const Guest& g) { return g.place == Place::arrived && g.arrival.step > last_step_; };
+      if (std::ranges::none_of(guests_, in_time)) return;  // what the round is, a rank that is not behind must say
+      const auto there = std::ranges::count_if(
+          guests_, [](const Guest& g) { return g.place == Place::arrived || (g.place == Place::late && g.messages); });
+      if (!over(static_cast<int>(there), options_.ranks, waits_for_all(), now)) return;
+      deliver_late();
+      judge();
+      changed = true;
+    } else {
+      const std::vector<int32_t> present = at(Place::present);
+      const auto there =
+          std::ranges::count_if(guests_, [](const Guest& g) { return g.place == Place::present && g.messages; });
+      if (!over(static_cast<int>(there), static_cast<int>(present.size()), round_->everyone, now)) return;
+      deliver();
+      changed = true;
+    }
+  }
+}
+
+const char* RoundHub::waits_for(int rank) const {
+  const Guest& guest = guests_.at(static_cast<size_t>(rank));
+  if (!round_ && guest.place == Place::away) return "the end of its round";
+  return guest.place == Place::present && !guest.messages ? "its messages" : "";
+}
+
+bool RoundHub::over(int there, int wanted, bool everyone, Clock::time_point now) {
+  if (2 * there < wanted) return false;
+  if (!since_) since_ = now;
+  if (there < wanted && (everyone || now - *since_ < options_.wait)) return false;
+  since_.reset();
+  return true;
+}
+
+bool RoundHub::waits_for_all() const {
+  for (int rank = 0; rank < options_.ranks; ++rank) {
+    const Guest& guest = guests_[static_cast<size_t>(rank)];
+    if (unread_(rank) > options_.most_unread) return true;
+    if (guest.place != Place::arrived) continue;
+    if (guest.arrival.everyone && guest.arrival.step > last_step_) return true;
+    if (std::ranges::any_of(guest.arrival.shares, [](const WorkerShare& s) { return s.stop != 0; })) return true;
+  }
+  return false;
+}
+
+void RoundHub::deliver_late() {
+  std::map<int64_t, Delivery> by_step;
+  for (size_t rank = 0; rank < guests_.size(); ++rank) {
+    Guest& guest = guests_[rank];
+    if (guest.place != Place::late || !guest.messages) continue;
+    Delivery& delivery = by_step[guest.step];
+    delivery.step = guest.step;
+    delivery.late = true;
+    delivery.ranks.push_back(static_cast<int32_t>(rank));
+    delivery.messages.insert(delivery.messages.end(), guest.messages->bytes.begin(), guest.messages->bytes.end());
+    guest.messages.reset();
+    guest.place = Place::away;
+  }
+  for (const auto& [step, delivery] : by_step) send_all(delivery);
+}
+
+void RoundHub::judge() {
+  Verdict verdict;
+  verdict.everyone = waits_for_all();
+  double squares = 0;
+  for (size_t rank = 0; rank < guests_.size(); ++rank) {
+    Guest& guest = guests_[rank];
+    if (guest.place != Place::arrived) continue;
+    if (guest.arrival.step > last_step_)
+      std::tie(verdict.step, verdict.steps) = {guest.arrival.step, guest.arrival.steps};
+    verdict.ranks.push_back(static_cast<int32_t>(rank));
+    for (const WorkerShare& share : guest.arrival.shares) {
+      verdict.shares.push_back(share);
+      squares += share.square;
+    }
+  }
+  verdict.skipped = !std::isfinite(squares);  // what Backend::judge_step finds too
+  for (const int32_t rank : verdict.ranks) {
+    Guest& guest = guests_[static_cast<size_t>(rank)];
+    guest.place = verdict.skipped ? Place::away : Place::present;
+    guest.step = verdict.step;
+  }
+  send_all(verdict);
+  if (verdict.skipped) {
+    last_step_ = verdict.step;
+  } else {
+    round_ = std::move(verdict);
+  }
+}
+
+void RoundHub::deliver() {
+  Delivery delivery{.step = round_->step};
+  for (const int32_t rank : round_->ranks) {
+    Guest& guest = guests_[static_cast<size_t>(rank)];
+    guest.place = guest.messages ? Place::away : Place::late;
+    if (!guest.messages) continue;
+    delivery.ranks.push_back(rank);
+    delivery.messages.insert(delivery.messages.end(), guest.messages->bytes.begin(), guest.messages->bytes.end());
+    guest.messages.reset();
+  }
+  send_all(delivery);
+  last_step_ = round_->step;
+  round_.reset();
+}
+
+void RoundHub::send_all(const RoundLetter& letter) {
+  const Mail::Letter shared = to_letter(letter);
+  for (int rank = 0; rank < options_.ranks; ++rank) send_(rank, shared);
+}
+
+std::vector<int32_t> RoundHub::at(Place place) const {
+  std::vector<int32_t> ranks;
+  for (size_t rank = 0; rank < guests_.size(); ++rank) {
+    if (guests_[rank].place == place) ranks.push_back(static_cast<int32_t>(rank));
+  }
+  return ranks;
+}
+
+}  // namespace dgc

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "train/round_letters.h"
+
+namespace dgc {
+
+// Decides who takes part in the exchange behind each round, where ranks may be late (exchange.wait). Rank 0 has one,
+// and all ranks, rank 0 too, write to it. It tells every rank the same in the same order, so that a rank that lags
+// behind has the same weights once it has read all.
+//
+// A round ends in two phases. In the first the hub waits for arrivals, and then says in a Verdict who is present. The
+// present ranks send their messages. In the second phase the hub waits for these, and then delivers those that have
+// come to all ranks. Messages that come later are delivered by themselves, in front of the next Verdict. A phase is
+// over when nothing is missing, or when `wait` has passed since half of what it waits for was there. A phase waits for
+// all, however long that takes, where an Arrival says so, where a rank was asked to stop, or where a rank has more than
+// `most_unread` bytes of letters left to read.
+class RoundHub {
+ public:
+  using Clock = std::chrono::steady_clock;
+  struct Options {
+    int ranks = 1;
+    std::chrono::duration<double> wait{};
+    size_t most_unread = 0;
+  };
+  using Send = std::function<void(int rank, const Mail::Letter&)>;
+  using Unread = std::function<size_t(int rank)>;
+
+  RoundHub(const Options&, Send, Unread);
+
+  void receive(int rank, RoundLetter);      // an Arrival or Messages of that rank
+  void look_around(Clock::time_point now);  // ends the phases that are over
+  const char* waits_for(int rank) const;    // what the current phase lacks of that rank, for people; "" if nothing
+
+ private:
+  // Every rank goes from one of these states to the next, or from `present` to `away` where its messages come in time
+  // or the round is skipped.
+  enum class Place { away, arrived, present, late };
+  struct Guest {
+    Place place = Place::away;  // present: counted, its messages under way. late: the round went on without these
+    Arrival arrival;
+    std::optional<Messages> messages;
+    int64_t step = 0;  // that `messages` are for
+  };
+
+  bool over(int there, int wanted, bool everyone, Clock::time_point now);
+  bool waits_for_all() const;
+  void judge();
+  void deliver_late();
+  void deliver();
+  void send_all(const RoundLetter&);
+  std::vector<int32_t> at(Place) const;
+
+  Options options_;
+  Send send_;
+  Unread unread_;
+  std::vector<Guest> guests_;               // by rank
+  std::optional<Verdict> round_;            // set in the second phase
+  int64_t last_step_ = -1;                  // of the last round that has ended
+  std::optional<Clock::time_point> since_;  // when half of what the phase waits for was there
+};
+
+}  // namespace dgc
