@@ -60,22 +60,22 @@ void Reporter::tell_skipped(const StepMetrics& m) {
   last_skipped_ = m.step;
 }
 
-// Logs who is late when somebody else was late than for the exchange before, because a slow rank is late again and
-// again.
+// Warns when a rank is late for the first time, because a slow one is late again and again.
 void Reporter::tell_absent(const StepMetrics& m) {
   ++exchanges_;
-  for (const int rank : m.absent_ranks) ++absences_[rank];
-  if (m.absent_ranks == absent_) return;
-  absent_ = m.absent_ranks;
-  if (absent_.empty()) return spdlog::info("step {}: all ranks are in time for the exchange again", m.step);
-  spdlog::warn("step {}: rank{} {} {} late for the exchange and will be in a later one", m.step,
-               absent_.size() == 1 ? "" : "s", fmt::join(absent_, ", "), absent_.size() == 1 ? "is" : "are");
+  for (const int rank : m.absent_ranks) {
+    ++absences_[rank];
+    if (!known_as_late_.insert(rank).second) continue;
+    spdlog::warn("step {}: rank {} is late for the exchange and will be in a later one (exchange.wait)", m.step, rank);
+  }
 }
 
 void Reporter::sum_up_absent() {
   for (const auto& [rank, times] : absences_) {
-    spdlog::info("rank {} was late for {} of {} exchanges (exchange.wait)", rank, times, exchanges_);
+    spdlog::info("rank {} was late for {} of the last {} exchanges", rank, times, exchanges_);
   }
+  absences_.clear();
+  exchanges_ = 0;
 }
 
 void Reporter::sum_up_skipped() {
@@ -95,6 +95,7 @@ void Reporter::eval(const EvalMetrics& m) {
     if (is_told(metric, task_)) line += fmt::format("  {} {}", metric->name, metric->text(value));
   }
   spdlog::info(line);
+  sum_up_absent();
   if (left_out_ > 0) {
     spdlog::warn("{} utterances since the last evaluation were too short for their transcripts, and taught nothing",
                  left_out_);

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 #include <map>
-#include <vector>
+#include <set>
 
 #include "config/options.h"
 #include "run/metrics.h"
@@ -40,9 +40,9 @@ class Reporter {
   double train_seconds_ = 0;
   double train_samples_ = 0;
   int64_t first_skipped_ = 0, last_skipped_ = 0;  // while steps are being skipped, else 0
-  std::vector<int> absent_;                       // ranks that were late for the last exchange
-  std::map<int, int64_t> absences_;               // how often each rank was late
-  int64_t exchanges_ = 0;
+  std::set<int> known_as_late_;                   // ranks that were late before
+  std::map<int, int64_t> absences_;               // by rank, since the last evaluation
+  int64_t exchanges_ = 0;                         // since the last evaluation
   int64_t left_out_ = 0;  // utterances too short for their transcripts, since the last evaluation
 };
 

@@ -94,31 +94,30 @@ void RoundHub::deliver_late() {
 }
 
 void RoundHub::judge() {
-  Verdict verdict;
-  verdict.everyone = waits_for_all();
+  RollCall roll;
+  roll.everyone = waits_for_all();
   double squares = 0;
   for (size_t rank = 0; rank < guests_.size(); ++rank) {
     Guest& guest = guests_[rank];
     if (guest.place != Place::arrived) continue;
-    if (guest.arrival.step > last_step_)
-      std::tie(verdict.step, verdict.steps) = {guest.arrival.step, guest.arrival.steps};
-    verdict.ranks.push_back(static_cast<int32_t>(rank));
+    if (guest.arrival.step > last_step_) std::tie(roll.step, roll.steps) = {guest.arrival.step, guest.arrival.steps};
+    roll.ranks.push_back(static_cast<int32_t>(rank));
     for (const WorkerShare& share : guest.arrival.shares) {
-      verdict.shares.push_back(share);
+      roll.shares.push_back(share);
       squares += share.square;
     }
   }
-  verdict.skipped = !std::isfinite(squares);  // what Backend::judge_step finds too
-  for (const int32_t rank : verdict.ranks) {
+  roll.skipped = !std::isfinite(squares);  // what Backend::judge_step finds too
+  for (const int32_t rank : roll.ranks) {
     Guest& guest = guests_[static_cast<size_t>(rank)];
-    guest.place = verdict.skipped ? Place::away : Place::present;
-    guest.step = verdict.step;
+    guest.place = roll.skipped ? Place::away : Place::present;
+    guest.step = roll.step;
   }
-  send_all(verdict);
-  if (verdict.skipped) {
-    last_step_ = verdict.step;
+  send_all(roll);
+  if (roll.skipped) {
+    last_step_ = roll.step;
   } else {
-    round_ = std::move(verdict);
+    round_ = std::move(roll);
   }
 }
 

@@ -14,9 +14,9 @@ namespace dgc {
 // and all ranks, rank 0 too, write to it. It tells every rank the same in the same order, so that a rank that lags
 // behind has the same weights once it has read all.
 //
-// A round ends in two phases. In the first the hub waits for arrivals, and then says in a Verdict who is present. The
+// A round ends in two phases. In the first the hub waits for arrivals, and then says in a RollCall who is present. The
 // present ranks send their messages. In the second phase the hub waits for these, and then delivers those that have
-// come to all ranks. Messages that come later are delivered by themselves, in front of the next Verdict. A phase is
+// come to all ranks. Messages that come later are delivered by themselves, in front of the next RollCall. A phase is
 // over when nothing is missing, or when `wait` has passed since half of what it waits for was there. A phase waits for
 // all, however long that takes, where an Arrival says so, where a rank was asked to stop, or where a rank has more than
 // `most_unread` bytes of letters left to read.
@@ -60,7 +60,7 @@ class RoundHub {
   Send send_;
   Unread unread_;
   std::vector<Guest> guests_;               // by rank
-  std::optional<Verdict> round_;            // set in the second phase
+  std::optional<RollCall> round_;           // set in the second phase
   int64_t last_step_ = -1;                  // of the last round that has ended
   std::optional<Clock::time_point> since_;  // when half of what the phase waits for was there
 };

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "dist/mail.h"
-#include "kernels/step_control.h"
+#include "kernels/backend.h"
 
 // What ranks and the RoundHub write to each other (exchange.wait). Steps are counted from 0, and that of a round is its
 // last one. All ranks of a run have the same program and number formats, so numbers travel as they lie in memory.
@@ -21,13 +21,13 @@ struct Arrival {
   std::vector<WorkerShare> shares{};
 };
 
-// A rank's workers' messages, one after the other, once a Verdict has counted that rank among the present ones.
+// A rank's workers' messages, one after the other, once a RollCall has counted that rank among the present ones.
 struct Messages {
   std::vector<std::byte> bytes{};
 };
 
 // Who was present when a round ended, and whether all of them skip it.
-struct Verdict {
+struct RollCall {
   int64_t step = 0;
   int64_t steps = 0;
   bool everyone = false;  // all ranks take part
@@ -38,13 +38,13 @@ struct Verdict {
 
 // Messages for all ranks to apply.
 struct Delivery {
-  int64_t step = 0;            // the one that the messages were made for
-  bool late = false;           // they were too late for the delivery that ended the round of that step
+  int64_t step = 0;              // the one that the messages were made for
+  bool late = false;             // they were too late for the delivery that ended the round of that step
   std::vector<int32_t> ranks{};  // whose messages these are
   std::vector<std::byte> messages{};
 };
 
-using RoundLetter = std::variant<Arrival, Messages, Verdict, Delivery>;
+using RoundLetter = std::variant<Arrival, Messages, RollCall, Delivery>;
 
 Mail::Letter to_letter(const RoundLetter&);
 // Throws InternalError for bytes that are no whole letter.

@@ -11,8 +11,9 @@ namespace {
 
 using Clock = RoundHub::Clock;
 
-// A rank that lags so far behind would sooner have loaded all weights, and the letters lie in rank 0's memory.
-constexpr int64_t kMostUnreadWeights = 2;
+// What a rank may have left to read lies in rank 0's memory: as much as the weights take twice, or this many bytes
+// where the model is small.
+constexpr size_t kUnread = size_t{1} << 24;
 
 Mail& mail_of(Communicator& communicator) {
   DGC_CHECK(communicator.mail() != nullptr, "this communicator carries no letters");
@@ -31,7 +32,7 @@ UnevenSteps::UnevenSteps(const StepContext& context)
     rank == 0 ? own_letters_.push_back(letter) : mail_.post(rank, letter);
   };
   const auto unread = [this](int rank) { return rank == 0 ? 0 : mail_.unsent(rank); };
-  hub_.emplace(RoundHub::Options{context.communicator.size(), wait_, kMostUnreadWeights * weights}, send, unread);
+  hub_.emplace(RoundHub::Options{context.communicator.size(), wait_, std::max(kUnread, 2 * weights)}, send, unread);
 }
 
 int64_t UnevenSteps::queue(const NextStep& next) {
@@ -61,12 +62,12 @@ int64_t UnevenSteps::take_over_round() {
     const BackOff back_off;
     std::optional<RoundLetter> letter;
     for (look_around(); !(letter = next_letter()); look_around()) back_off.pause();
-    if (const auto* verdict = std::get_if<Verdict>(&*letter)) {
-      read(*verdict);
+    if (const auto* roll = std::get_if<RollCall>(&*letter)) {
+      read(*roll);
     } else if (const auto* delivery = std::get_if<Delivery>(&*letter)) {
       read(*delivery);
     } else {
-      throw InternalError("rank 0 writes of verdicts and deliveries alone");
+      throw InternalError("rank 0 writes of roll calls and deliveries alone");
     }
   }
   context_.memory.record.finish();
@@ -75,20 +76,20 @@ int64_t UnevenSteps::take_over_round() {
   return steps_;
 }
 
-void UnevenSteps::read(const Verdict& verdict) {
+void UnevenSteps::read(const RollCall& roll) {
   RankMemory& memory = context_.memory;
-  steps_ = verdict.steps;
-  attendance_ = {.workers = static_cast<int>(verdict.shares.size()), .everyone = verdict.everyone};
-  begin_at(verdict.step);
-  memory.record.judge(verdict.shares);
-  if (has(verdict.ranks)) {
+  steps_ = roll.steps;
+  attendance_ = {.workers = static_cast<int>(roll.shares.size()), .everyone = roll.everyone};
+  begin_at(roll.step);
+  memory.record.judge(roll.shares);
+  if (has(roll.ranks)) {
     keep_results();
-    if (!verdict.skipped) send_messages();
+    if (!roll.skipped) send_messages();
     settle_moved();
-    included_ = verdict.skipped;
+    included_ = roll.skipped;
   }
-  if (!verdict.skipped) return;
-  tell_absent(verdict.ranks);
+  if (!roll.skipped) return;
+  tell_absent(roll.ranks);
   over_ = true;
 }
 

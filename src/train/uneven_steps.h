@@ -26,7 +26,7 @@ class UnevenSteps final : public LocalSteps {
  private:
   int64_t end_round(const NextStep&) override;
   int64_t take_over_round();
-  void read(const Verdict&);
+  void read(const RollCall&);
   void read(const Delivery&);
   std::optional<RoundLetter> next_letter();
   void write(RoundLetter);

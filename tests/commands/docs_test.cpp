@@ -339,6 +339,7 @@ TEST_CASE("docs/metrics.md has every field of metrics.jsonl, and no other") {
   StepMetrics step;
   step.group_bytes = step.left_out = 1;
   step.local_steps = 2;
+  step.absent_ranks = {1, 3};
   EvalMetrics eval;
   for (const Metric* metric : all_metrics()) eval.measures.set(*metric, 1);
   FinalMetrics final;

@@ -94,6 +94,23 @@ TEST_CASE("steps of workers' own exclude what needs all workers in every step", 
   CHECK_THAT(said_of_overrides({four, "precision=fp16"}), Catch::Contains("has a loss scale"));
 }
 
+TEST_CASE("ranks may be late for messages alone, which a worker has made by itself", "[config]") {
+  const std::string four = "exchange.every_steps=4", wait = "exchange.wait=2";
+  CHECK(said_of_overrides({four, wait, "ranks=2"}).empty());
+  CHECK(said_of_overrides({four, "exchange.wait=0.5", "exchange.small_tensors=sparse"}).empty());
+  CHECK(said_of_overrides({four, "exchange.wait=null"}).empty());
+  CHECK_THAT(said_of_overrides({wait}),
+             Catch::Contains("exchange.wait") && Catch::Contains("exchange.every_steps above 1"));
+  CHECK_THAT(said_of_overrides({four, "exchange.wait=-1"}), Catch::Contains("exchange.wait"));
+  for (const std::string other :
+       {"optimizer={\"type\": \"sgd\"}", "exchange.transport=dense", "exchange.algorithm=split_reduce",
+        "exchange.small_tensors=dense_fp16", "exchange.communicator=nccl"}) {
+    CAPTURE(other);
+    CHECK_THAT(said_of_overrides({four, wait, other}),
+               Catch::Contains("exchange.wait: ") && Catch::Contains("leave it out, so that all ranks wait for all"));
+  }
+}
+
 TEST_CASE("chosen classes decide how many a model needs", "[config]") {
   const std::string cifar = R"(data={"type": "cifar10", "path": "x", "only_classes": [7, 3]})";
   CHECK_NOTHROW(with({cifar, "model.classes=2"}));

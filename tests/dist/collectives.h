@@ -1,7 +1,10 @@
 #pragma once
 
+#include <array>
 #include <memory>
+#include <optional>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "dist/communicator.h"
@@ -108,6 +111,37 @@ inline int wrong_in_parts(Communicator& c, const std::shared_ptr<Device>& device
       wrong += parts.back() != -1 || rows.back() != -1;
     }
   }
+  return wrong;
+}
+
+// Letters of several sizes from every rank to every other one, which takes them one sender after another.
+inline int wrong_in_mail(Communicator& c, const std::shared_ptr<Device>& device) {
+  constexpr std::array<size_t, 4> kSizes = {0, 1, 1000, 300'000};
+  const auto letter = [&](int from, int to, size_t size) {
+    return std::vector<std::byte>(size, static_cast<std::byte>(1 + 16 * from + to));
+  };
+  Mail* const mail = c.mail();
+  if (mail == nullptr) return 1;
+  for (const size_t size : kSizes) {
+    for (int to = 0; to < c.size(); ++to) {
+      if (to == c.rank()) continue;
+      mail->post(to, std::make_shared<const std::vector<std::byte>>(letter(c.rank(), to, size)));
+    }
+  }
+  int wrong = 0;
+  for (int from = c.size(); from-- > 0;) {
+    if (from == c.rank()) continue;
+    for (const size_t size : kSizes) {
+      std::optional<std::vector<std::byte>> got;
+      while (!(got = mail->take(from))) std::this_thread::yield();
+      wrong += *got != letter(from, c.rank(), size);
+    }
+    wrong += mail->take(from).has_value();
+  }
+  for (int to = 0; to < c.size(); ++to) {
+    while (to != c.rank() && mail->unsent(to) > 0) std::this_thread::yield();
+  }
+  c.barrier(*device);
   return wrong;
 }
 

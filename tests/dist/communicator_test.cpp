@@ -102,6 +102,32 @@ TEST_CASE("ranks split off talk among themselves", "[communicator]") {
   }
 }
 
+TEST_CASE("letters come whole, in order and from whom they say", "[communicator]") {
+  const int ranks = GENERATE(1, 2, 5);
+  const auto group = make_thread_communicators(ranks);
+  std::atomic<int> wrong = 0;
+  run_ranks(group, [&](Communicator& c) { wrong += wrong_in_mail(c, make_cpu_device()); });
+  CHECK(wrong == 0);
+  CHECK(make_single_communicator()->mail() == nullptr);
+}
+
+TEST_CASE("a rank that fails ends those that wait for its letters", "[communicator]") {
+  const auto group = make_thread_communicators(3);
+  std::atomic<int> told = 0;
+  const auto body = [&](Communicator& c) {
+    if (c.rank() == 1) throw_user_error("the disk is full");
+    try {
+      while (!c.mail()->take(1)) std::this_thread::yield();
+    } catch (const PeerFailed& error) {
+      told += error.what() == std::string("rank 1 failed: the disk is full");
+      CHECK_THROWS_AS(c.mail()->post(1, std::make_shared<const std::vector<std::byte>>()), PeerFailed);
+      throw;
+    }
+  };
+  CHECK_THROWS_WITH(run_ranks(group, body), "the disk is full");
+  CHECK(told == 2);
+}
+
 TEST_CASE("a rank that fails ends those that wait in a part, its own or another", "[communicator]") {
   const auto group = make_thread_communicators(4);
   const int failing = GENERATE(0, 3);

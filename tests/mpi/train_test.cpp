@@ -56,7 +56,8 @@ TEST_CASE("four workers give the same bits in one process, as threads, and as pr
   const Strings extra = {
       "optimizer.clip_norm=0.5",
       std::string(GENERATE("exchange.wire.values=fp32", "exchange.wire.values=fp16", "exchange.workers_per_group=2",
-                           "exchange.algorithm=split_reduce", "exchange.every_steps=4"))};
+                           "exchange.algorithm=split_reduce", "exchange.every_steps=4",
+                           R"(exchange={"every_steps": 4, "wait": 1000})"))};
   const auto settings = [&](int ranks, int workers) {
     return extra + Strings{fmt::format("workers_per_rank={}", workers), fmt::format("ranks={}", ranks)};
   };
@@ -125,6 +126,37 @@ TEST_CASE("SIGUSR1 to mpirun saves on all ranks, exit code 130, and the resumed 
 
   REQUIRE(mpirun(dgc, Strings{"-n", "2"} + train("stopped", settings) + Strings{"--resume"}).code == 0);
   CHECK(dgc.final_hash("stopped") == dgc.final_hash("whole"));
+}
+
+TEST_CASE("others go on while a rank is stopped, which then takes over what they did") {
+  if (!have_mpirun()) return;
+  const Program dgc;
+  const Strings settings = {"exchange.every_steps=4",        "exchange.wait=0.02",    "training.epochs=3",
+                            "data.train_samples=20000",      "workers_per_rank=1",    "training.eval_every_epochs=0",
+                            "exchange.failure_timeout_s=60", "check_replicas_every=1"};
+  Mpirun run(dgc.folder(), Strings{"-n", "3"} + train("run", settings));
+  REQUIRE(has_steps(dgc, "run", 10));
+  const std::vector<pid_t> ranks = run.ranks();
+  REQUIRE(ranks.size() == 3);
+  kill(ranks[2], SIGSTOP);
+  const size_t rows = dgc.rows("run").size();
+  CHECK(has_steps(dgc, "run", rows + 20));
+  kill(ranks[2], SIGCONT);
+  // Then all are stopped by a signal, and have the same weights, or --resume would say so.
+  REQUIRE(has_steps(dgc, "run", rows + 60));
+  run.send(SIGUSR1);
+  const Result stopped = run.wait();
+  INFO(stopped.err);
+  check_code(stopped, 130);
+  CHECK_THAT(stopped.err, Contains("rank 2 is late for the exchange and will be in a later one"));
+  size_t absences = 0;
+  for (const Row& row : dgc.rows("run"))
+    absences += row.text("absent_ranks").value_or("").find('2') != std::string::npos;
+  CHECK(absences >= 15);
+  const Result resumed = mpirun(dgc, Strings{"-n", "3"} + train("run", settings) + Strings{"--resume"});
+  INFO(resumed.err);
+  CHECK(resumed.code == 0);
+  CHECK(dgc.final_hash("run").size() == 16);
 }
 
 TEST_CASE("of all ranks rank 0 holds the run, and a finished one is left alone by all") {

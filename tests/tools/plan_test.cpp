@@ -212,6 +212,8 @@ TEST_CASE("the planned memory is what a rank allocates") {
                                         "exchange.wire.indices=rice", "exchange.small_tensors=dense_fp16"},
                std::vector<std::string>{test::kDgc, "exchange.workers_per_group=2", "ranks=2", "workers_per_rank=2"},
                std::vector<std::string>{test::kDgc, "exchange.every_steps=2", "ranks=2", "workers_per_rank=2"},
+               std::vector<std::string>{test::kDgc, "exchange.every_steps=2", "exchange.wait=1000", "ranks=2",
+                                        "workers_per_rank=2", "exchange.wire.values=fp16"},
                std::vector<std::string>{test::kSgd, "exchange.every_steps=3"},
                std::vector<std::string>{test::kDgc, "training.accumulate=2", "ranks=2", "workers_per_rank=2"},
                std::vector<std::string>{test::kDgc, "exchange.workers_per_group=2", "ranks=4", "workers_per_rank=1"},

@@ -29,6 +29,7 @@ int all_wrong(Communicator& c, const std::shared_ptr<Device>& device) {
     c.barrier(*device);
   }
   wrong += wrong_in_parts(c, device);
+  wrong += wrong_in_mail(c, device);
   return wrong;
 }
 

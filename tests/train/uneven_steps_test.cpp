@@ -1,0 +1,230 @@
+#include "train/uneven_steps.h"
+
+#include <catch.hpp>
+#include <chrono>
+#include <csignal>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "tests/support/poisoned.h"
+#include "tests/support/rank_steps.h"
+#include "tests/support/run_files.h"
+#include "tests/support/tiny.h"
+#include "tests/support/tiny_text.h"
+#include "train/interrupt.h"
+
+// Rounds for which nobody waits for ever (exchange.wait).
+namespace dgc {
+namespace {
+
+using namespace test;
+using Strings = std::vector<std::string>;
+
+// 25 steps an epoch: twelve rounds of two and one of one.
+Strings long_epochs(const Strings& more) {
+  Strings all = {"exchange.every_steps=2", "data.train_samples=400"};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+// What is saved behind these steps, but for the manifest, and every row of metrics on the way.
+struct SavedRounds {
+  std::vector<std::string> files;
+  std::vector<double> losses;
+  std::vector<bool> skipped;
+  bool operator==(const SavedRounds&) const = default;
+};
+
+std::vector<StepMetrics> steps_up_to(Rank& rank, int64_t step) {
+  std::vector<StepMetrics> rows;
+  while (rank.step() < step) {
+    rank.train_step();
+    while (const auto metrics = rank.next_metrics()) rows.push_back(*metrics);
+  }
+  rank.finish_steps();
+  while (const auto metrics = rank.next_metrics()) rows.push_back(*metrics);
+  return rows;
+}
+
+std::vector<std::string> saved_by(Rank& rank, const TempRun& run) {
+  CHECK(rank.save(CheckpointStore(run.path()), 1).empty());
+  std::vector<std::string> hashes;
+  const auto checkpoint = newest_checkpoint(run.path());
+  for (const ManifestFile& file : checkpoint->manifest().files) hashes.push_back(file.xxh64);
+  return hashes;
+}
+
+SavedRounds rounds_of(const Config& written, int64_t step, const std::optional<int32_t>& poisoned = {}) {
+  SavedRounds saved;
+  const TempRun run;
+  const Datasets sets = open_sets(written);
+  const Config config = task_of(written).completed(written, sets);
+  std::unique_ptr<ImageDataset> images;
+  std::optional<Poisoned> bad;
+  if (poisoned) bad.emplace(*(images = make_images(config, Split::train)), *poisoned);
+  const DataView good = sets.view();
+  on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+    DataView view = good;
+    const DataView with_bad{bad ? static_cast<const Dataset&>(*bad) : good.train, good.test};
+    Rank rank(config, bad ? with_bad : view, backend, communicator);
+    const std::vector<StepMetrics> rows = steps_up_to(rank, step);
+    const std::vector<std::string> files = saved_by(rank, run);
+    rank.check_replicas();
+    if (communicator.rank() != 0) return;
+    saved.files = files;
+    for (const StepMetrics& row : rows) {
+      CHECK(row.absent_ranks.empty());
+      saved.losses.push_back(row.loss);
+      saved.skipped.push_back(row.skipped);
+    }
+  });
+  return saved;
+}
+
+// A training set from which a sample takes its time.
+class Slow final : public ImageDataset {
+ public:
+  explicit Slow(const ImageDataset& good) : good_(good) {}
+  int64_t size() const override { return good_.size(); }
+  ImageShape shape() const override { return good_.shape(); }
+  int64_t classes() const override { return good_.classes(); }
+  int32_t read(int64_t i, const Draw* draw, float* out) const override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return good_.read(i, draw, out);
+  }
+
+ private:
+  const ImageDataset& good_;
+};
+
+}  // namespace
+
+TEST_CASE("a run in which nobody is late has the bits of one in which all wait for all") {
+  const Strings variant = GENERATE(
+      Strings{}, Strings{R"(exchange.outer={"learning_rate": 0.75, "momentum": 0.5, "nesterov": true})"},
+      Strings{"exchange.wire={\"values\": \"fp16\", \"indices\": \"rice\"}", "exchange.small_tensors=\"sparse\""});
+  CAPTURE(variant);
+  const auto config = [&](int ranks, int workers, const Strings& more) {
+    Strings all = long_epochs(variant);
+    all.insert(all.end(), more.begin(), more.end());
+    all.push_back(fmt::format("ranks={}", ranks));
+    all.push_back(fmt::format("workers_per_rank={}", workers));
+    return tiny_config(all);
+  };
+  const SavedRounds all_wait = rounds_of(config(1, 4, {}), 35);
+  CHECK(all_wait.losses.size() == 18);
+  CHECK(rounds_of(config(4, 1, {"exchange.wait=1000"}), 35) == all_wait);
+  CHECK(rounds_of(config(2, 2, {"exchange.wait=1000"}), 35) == all_wait);
+  CHECK(rounds_of(config(1, 4, {"exchange.wait=0"}), 35) == all_wait);  // one rank is never late
+}
+
+TEST_CASE("all who are there skip a round with a gradient that is not finite, as where all wait") {
+  const Strings two = {"exchange.every_steps=2", "ranks=4", "workers_per_rank=1"};
+  Strings waiting = two;
+  waiting.push_back("exchange.wait=1000");
+  // The first sample of the second worker in the third step, which begins the second round.
+  std::vector<int32_t> samples;
+  Sampler({100, 4, 4, 3}).indices(2, 1, samples);
+  const SavedRounds truth = rounds_of(tiny_config(two), 6, samples[0]);
+  CHECK(truth.skipped == std::vector<bool>{false, true, false});
+  CHECK(rounds_of(tiny_config(waiting), 6, samples[0]).files == truth.files);
+}
+
+TEST_CASE("a rank that is late takes over what the others did, and all end with the same weights") {
+  const Config config =
+      tiny_config(long_epochs({"ranks=3", "workers_per_rank=1", "exchange.wait=0.01", "optimizer.warmup.epochs=1"}));
+  const auto train = make_images(config, Split::train), test = make_images(config, Split::test);
+  const Slow slow(*train);
+  const int slow_rank = GENERATE(2, 0);
+  CAPTURE(slow_rank);
+  std::mutex one_at_a_time;
+  std::map<int, std::vector<StepMetrics>> rows;
+  std::set<std::string> weights;
+  const int64_t epoch = 33;  // steps
+  on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+    const bool is_slow = communicator.rank() == slow_rank;
+    Rank rank(config, {is_slow ? static_cast<const ImageDataset&>(slow) : *train, *test}, backend, communicator);
+    REQUIRE(rank.steps_per_epoch() == epoch);
+    const std::vector<StepMetrics> own = steps_up_to(rank, 3 * epoch);
+    CHECK(rank.step() == 3 * epoch);
+    rank.check_replicas();
+    const EvalMetrics eval = rank.evaluate();
+    CHECK(std::isfinite(eval.measures[kTestLoss]));
+    const std::lock_guard lock(one_at_a_time);
+    rows[communicator.rank()] = own;
+    weights.insert(rank.weights_xxh64());
+  });
+  CHECK(weights.size() == 1);
+  int64_t absences = 0;
+  for (size_t i = 0; i < rows[0].size(); ++i) {
+    for (int rank = 0; rank < 3; ++rank) {
+      const StepMetrics& row = rows[rank].at(i);
+      CHECK(row.step == rows[0][i].step);
+      CHECK(row.loss == rows[0][i].loss);
+      CHECK(row.absent_ranks == rows[0][i].absent_ranks);
+    }
+    const std::vector<int>& absent = rows[0][i].absent_ranks;
+    absences += std::ranges::count(absent, slow_rank);
+    if (rows[0][i].step % epoch == 0) CHECK(absent.empty());  // then all waited
+  }
+  CHECK(rows[0].size() == 3 * 17);
+  CHECK(absences > 0);
+}
+
+TEST_CASE("a text's streams begin again behind words that a late rank has left out") {
+  const TinyText text;
+  const Config config =
+      text.config({"exchange.every_steps=2", "exchange.wait=0", "ranks=4", "workers_per_rank=1", "training.epochs=4"});
+  const TempRun run;
+  train(config, {.out = run.path() / "run"});
+  CHECK(metrics_of(run.path() / "run").back().text("kind") == "final");
+}
+
+TEST_CASE("a signal stops all ranks behind the same exchange, however late some are, and the run goes on from there") {
+  const Config config = tiny_config(long_epochs({"ranks=4", "workers_per_rank=1", "exchange.wait=0"}));
+  const TempRun run;
+  std::mutex one_at_a_time;
+  std::set<int64_t> stopped_at;
+  {
+    const InterruptGuard guard;
+    on_ranks_of(config, [&](Rank& rank, Communicator& communicator) {
+      while (!rank.asked_to_stop()) {
+        rank.train_step();
+        while (rank.next_metrics()) {
+        }
+        if (communicator.rank() == 3 && rank.step() >= 9) std::raise(SIGTERM);
+      }
+      CHECK(rank.met() > 0);
+      saved_by(rank, run);
+      const std::lock_guard lock(one_at_a_time);
+      stopped_at.insert(rank.step());
+    });
+  }
+  REQUIRE(stopped_at.size() == 1);
+  const InterruptGuard forgets;  // the signal, as every guard does when it begins
+  on_ranks_of(config, [&](Rank& rank, Communicator&) {
+    rank.restore(*newest_checkpoint(run.path()));
+    CHECK(rank.step() == *stopped_at.begin());
+    steps_up_to(rank, 50);
+    rank.check_replicas();
+  });
+}
+
+TEST_CASE("checkpoints between epochs and the flush at the end have all ranks, and a killed run goes on") {
+  const Strings settings = long_epochs({"ranks=4", "workers_per_rank=1", "exchange.wait=0", "checkpoint.every_steps=7",
+                                        "checkpoint.keep=100", "optimizer.flush_at_end=true"});
+  const TempRun run;
+  const auto out = run.path() / "run";
+  train(tiny_config(settings), {.out = out});
+  std::vector<int64_t> saved;
+  for (const auto& checkpoint : CheckpointStore(out).list()) saved.push_back(Checkpoint(checkpoint).manifest().step);
+  std::ranges::sort(saved);
+  CHECK(saved == std::vector<int64_t>{8, 14, 22, 25, 29, 35, 43, 49, 50, 56, 64, 70, 75});
+  kill_after(out, 29);
+  train(tiny_config(settings), {.out = out, .resume = true});
+  CHECK(metrics_of(out).back().text("kind") == "final");
+}
+
+}  // namespace dgc
