@@ -30,35 +30,31 @@ void RoundHub::receive(int rank, RoundLetter letter) {
 }
 
 void RoundHub::look_around(Clock::time_point now) {
-  for (bool changed = true; changed;) {
-    changed = false;
-    if (!round_) {
-      const auto in_time = [&](const Guest& g) { return g.place == Place::arrived && g.arrival.step > last_step_; };
-      if (std::ranges::none_of(guests_, in_time)) return;  // what the round is, a rank that is not behind must say
-      const auto there = std::ranges::count_if(
-          guests_, [](const Guest& g) { return g.place == Place::arrived || (g.place == Place::late && g.messages); });
-      if (!over(static_cast<int>(there), options_.ranks, waits_for_all(), now)) return;
-      deliver_late();
-      judge();
-      changed = true;
-    } else {
-      const std::vector<int32_t> present = at(Place::present);
-      const auto there =
-          std::ranges::count_if(guests_, [](const Guest& g) { return g.place == Place::present && g.messages; });
-      if (!over(static_cast<int>(there), static_cast<int>(present.size()), round_->everyone, now)) return;
-      deliver();
-      changed = true;
-    }
+  while (round_ ? ends_round(now) : ends_arrivals(now)) {
   }
 }
 
-const char* RoundHub::waits_for(int rank) const {
-  const Guest& guest = guests_.at(static_cast<size_t>(rank));
-  if (!round_ && guest.place == Place::away) return "the end of its round";
-  return guest.place == Place::present && !guest.messages ? "its messages" : "";
+bool RoundHub::ends_arrivals(Clock::time_point now) {
+  const auto in_time = [&](const Guest& g) { return g.place == Place::arrived && g.arrival.step > last_step_; };
+  if (std::ranges::none_of(guests_, in_time)) return false;  // what the round is, a rank that is not behind must say
+  const auto there = std::ranges::count_if(
+      guests_, [](const Guest& g) { return g.place == Place::arrived || (g.place == Place::late && g.messages); });
+  const bool everyone = waits_for_all();
+  if (!over(there, options_.ranks, everyone, now)) return false;
+  deliver_late();
+  call_roll(everyone);
+  return true;
 }
 
-bool RoundHub::over(int there, int wanted, bool everyone, Clock::time_point now) {
+bool RoundHub::ends_round(Clock::time_point now) {
+  const auto there =
+      std::ranges::count_if(guests_, [](const Guest& g) { return g.place == Place::present && g.messages; });
+  if (!over(there, std::ssize(round_->ranks), round_->everyone, now)) return false;
+  deliver();
+  return true;
+}
+
+bool RoundHub::over(int64_t there, int64_t wanted, bool everyone, Clock::time_point now) {
   if (2 * there < wanted) return false;
   if (!since_) since_ = now;
   if (there < wanted && (everyone || now - *since_ < options_.wait)) return false;
@@ -93,9 +89,9 @@ void RoundHub::deliver_late() {
   for (const auto& [step, delivery] : by_step) send_all(delivery);
 }
 
-void RoundHub::judge() {
+void RoundHub::call_roll(bool everyone) {
   RollCall roll;
-  roll.everyone = waits_for_all();
+  roll.everyone = everyone;
   double squares = 0;
   for (size_t rank = 0; rank < guests_.size(); ++rank) {
     Guest& guest = guests_[rank];
@@ -139,14 +135,6 @@ void RoundHub::deliver() {
 void RoundHub::send_all(const RoundLetter& letter) {
   const Mail::Letter shared = to_letter(letter);
   for (int rank = 0; rank < options_.ranks; ++rank) send_(rank, shared);
-}
-
-std::vector<int32_t> RoundHub::at(Place place) const {
-  std::vector<int32_t> ranks;
-  for (size_t rank = 0; rank < guests_.size(); ++rank) {
-    if (guests_[rank].place == place) ranks.push_back(static_cast<int32_t>(rank));
-  }
-  return ranks;
 }
 
 }  // namespace dgc

@@ -35,7 +35,6 @@ class RoundHub {
 
   void receive(int rank, RoundLetter);      // an Arrival or Messages of that rank
   void look_around(Clock::time_point now);  // ends the phases that are over
-  const char* waits_for(int rank) const;    // what the current phase lacks of that rank, for people; "" if nothing
 
  private:
   // Every rank goes from one of these states to the next, or from `present` to `away` where its messages come in time
@@ -48,13 +47,15 @@ class RoundHub {
     int64_t step = 0;  // that `messages` are for
   };
 
-  bool over(int there, int wanted, bool everyone, Clock::time_point now);
+  // Each ends one of the phases if that is over, and returns whether it was.
+  bool ends_arrivals(Clock::time_point now);
+  bool ends_round(Clock::time_point now);
+  bool over(int64_t there, int64_t wanted, bool everyone, Clock::time_point now);
   bool waits_for_all() const;
-  void judge();
+  void call_roll(bool everyone);
   void deliver_late();
   void deliver();
   void send_all(const RoundLetter&);
-  std::vector<int32_t> at(Place) const;
 
   Options options_;
   Send send_;

@@ -1,6 +1,7 @@
 #include "train/uneven_steps.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "dist/back_off.h"
@@ -31,7 +32,10 @@ UnevenSteps::UnevenSteps(const StepContext& context)
   const auto send = [this](int rank, const Mail::Letter& letter) {
     rank == 0 ? own_letters_.push_back(letter) : mail_.post(rank, letter);
   };
-  const auto unread = [this](int rank) { return rank == 0 ? 0 : mail_.unsent(rank); };
+  const auto unread = [this](int rank) {
+    const auto add = [](size_t bytes, const Mail::Letter& letter) { return bytes + letter->size(); };
+    return rank == 0 ? std::accumulate(own_letters_.begin(), own_letters_.end(), size_t{0}, add) : mail_.unsent(rank);
+  };
   hub_.emplace(RoundHub::Options{context.communicator.size(), wait_, std::max(kUnread, 2 * weights)}, send, unread);
 }
 
