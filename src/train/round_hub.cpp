@@ -37,27 +37,35 @@ void RoundHub::look_around(Clock::time_point now) {
 bool RoundHub::ends_arrivals(Clock::time_point now) {
   const auto in_time = [&](const Guest& g) { return g.place == Place::arrived && g.arrival.step > last_step_; };
   if (std::ranges::none_of(guests_, in_time)) return false;  // what the round is, a rank that is not behind must say
-  const auto there = std::ranges::count_if(
-      guests_, [](const Guest& g) { return g.place == Place::arrived || (g.place == Place::late && g.messages); });
   const bool everyone = waits_for_all();
-  if (!over(there, options_.ranks, everyone, now)) return false;
+  const auto is_there = [](const Guest& g) {
+    return g.place == Place::arrived || (g.place == Place::late && g.messages);
+  };
+  const auto is_missing = [&](const Guest& g) { return !is_there(g) && (everyone || !g.was_absent); };
+  const Phase phase{.there = std::ranges::count_if(guests_, is_there),
+                    .missing = std::ranges::count_if(guests_, is_missing),
+                    .all = options_.ranks,
+                    .everyone = everyone};
+  if (!is_over(phase, now)) return false;
+  for (Guest& guest : guests_) guest.was_absent = !is_there(guest);
   deliver_late();
   call_roll(everyone);
   return true;
 }
 
 bool RoundHub::ends_round(Clock::time_point now) {
-  const auto there =
-      std::ranges::count_if(guests_, [](const Guest& g) { return g.place == Place::present && g.messages; });
-  if (!over(there, std::ssize(round_->ranks), round_->everyone, now)) return false;
+  const auto has_come = [](const Guest& g) { return g.place == Place::present && g.messages; };
+  const auto there = std::ranges::count_if(guests_, has_come);
+  const auto all = std::ssize(round_->ranks);
+  if (!is_over({.there = there, .missing = all - there, .all = all, .everyone = round_->everyone}, now)) return false;
   deliver();
   return true;
 }
 
-bool RoundHub::over(int64_t there, int64_t wanted, bool everyone, Clock::time_point now) {
-  if (2 * there < wanted) return false;
+bool RoundHub::is_over(const Phase& phase, Clock::time_point now) {
+  if (2 * phase.there < phase.all) return false;
   if (!since_) since_ = now;
-  if (there < wanted && (everyone || now - *since_ < options_.wait)) return false;
+  if (phase.missing > 0 && (phase.everyone || now - *since_ < options_.wait)) return false;
   since_.reset();
   return true;
 }
@@ -121,8 +129,9 @@ void RoundHub::deliver() {
   Delivery delivery{.step = round_->step};
   for (const int32_t rank : round_->ranks) {
     Guest& guest = guests_[static_cast<size_t>(rank)];
-    guest.place = guest.messages ? Place::away : Place::late;
-    if (!guest.messages) continue;
+    guest.was_absent = !guest.messages;
+    guest.place = guest.was_absent ? Place::late : Place::away;
+    if (guest.was_absent) continue;
     delivery.ranks.push_back(rank);
     delivery.messages.insert(delivery.messages.end(), guest.messages->bytes.begin(), guest.messages->bytes.end());
     guest.messages.reset();

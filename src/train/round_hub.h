@@ -17,9 +17,10 @@ namespace dgc {
 // A round ends in two phases. In the first the hub waits for arrivals, and then says in a RollCall who is present. The
 // present ranks send their messages. In the second phase the hub waits for these, and then delivers those that have
 // come to all ranks. Messages that come later are delivered by themselves, in front of the next RollCall. A phase is
-// over when nothing is missing, or when `wait` has passed since half of what it waits for was there. A phase waits for
-// all, however long that takes, where an Arrival says so, where a rank was asked to stop, or where a rank has more than
-// `most_unread` bytes of letters left to read.
+// over when half of the ranks are there, and `wait` has passed since then or nothing is missing; the first phase
+// does not wait for ranks that missed the exchange before, too, as these might hold up every round by `wait`. A phase
+// waits for all, however long that takes, where an Arrival says so, where a rank was asked to stop, or where a rank has
+// more than `most_unread` bytes of letters left to read.
 class RoundHub {
  public:
   using Clock = std::chrono::steady_clock;
@@ -44,13 +45,21 @@ class RoundHub {
     Place place = Place::away;  // present: counted, its messages under way. late: the round went on without these
     Arrival arrival;
     std::optional<Messages> messages;
-    int64_t step = 0;  // that `messages` are for
+    int64_t step = 0;         // that `messages` are for
+    bool was_absent = false;  // it was missing when the last phase ended that waited for it
+  };
+  // What a phase waits for, in ranks.
+  struct Phase {
+    int64_t there = 0;
+    int64_t missing = 0;  // of those that are waited for
+    int64_t all = 0;
+    bool everyone = false;  // however long that takes
   };
 
   // Each ends one of the phases if that is over, and returns whether it was.
   bool ends_arrivals(Clock::time_point now);
   bool ends_round(Clock::time_point now);
-  bool over(int64_t there, int64_t wanted, bool everyone, Clock::time_point now);
+  bool is_over(const Phase&, Clock::time_point now);
   bool waits_for_all() const;
   void call_roll(bool everyone);
   void deliver_late();
