@@ -4,9 +4,9 @@
 // have been told of the same messages in the same order, and of each that was sent exactly once.
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <deque>
 #include <map>
-#include <utility>
 
 #include "tests/fuzz/input.h"
 #include "train/round_hub.h"
@@ -29,7 +29,10 @@ void read_any(const uint8_t* data, size_t size) {
   }
 }
 
-using Sent = std::pair<int64_t, int32_t>;  // step and rank
+struct Sent {
+  int64_t step = 0, rank = 0;
+  auto operator<=>(const Sent&) const = default;
+};
 
 class Ranks {
  public:
@@ -102,7 +105,7 @@ class Ranks {
   void send(int rank) {
     Rank& r = of(rank);
     r.owes = false;
-    const Sent sent(r.sends, rank);
+    const Sent sent{r.sends, rank};
     sent_.push_back(sent);
     const auto* first = reinterpret_cast<const std::byte*>(&sent);
     hub_.receive(rank, Messages{{first, first + sizeof(sent)}});
@@ -131,7 +134,7 @@ class Ranks {
     for (size_t i = 0; i < delivery.ranks.size(); ++i) {
       Sent sent;
       std::memcpy(&sent, delivery.messages.data() + i * sizeof(sent), sizeof(sent));
-      fuzz::require(sent == Sent(delivery.step, delivery.ranks[i]));
+      fuzz::require(sent == Sent{delivery.step, delivery.ranks[i]});
       r.applied.push_back(sent);
     }
     r.included = r.included || has(delivery.ranks, rank);
