@@ -85,8 +85,7 @@ void add_exchange_keys(Keys& keys) {
   exchange
       .add("wait", &ExchangeOptions::wait,
            "With `every_steps` above 1 and `\"type\": \"dgc\"`: seconds for which an exchange waits for slower ranks "
-           "once "
-           "half of all ranks are there. A rank that comes later is in the next exchange, with all that it has "
+           "once half of all ranks are there. A rank that comes later is in the next exchange, with all that it has "
            "(docs/exchange.md); null: all wait for all")
       .at_least(0)
       .at_most(86400)

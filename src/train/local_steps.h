@@ -28,7 +28,7 @@ class LocalSteps : public StepComputation {
   // Writes what each local worker's weights have moved by in the place of its gradient, and the worker's losses into
   // the record. Returns the gradients.
   std::vector<float*> write_moved();
-  // What is needed before the next round, once the moved has been compressed or the round is skipped.
+  // To be called before the next round, once what write_moved() wrote is compressed, or the round is skipped.
   void settle_moved();
   // The number of steps of the round, which has ended.
   int64_t end_count() { return std::exchange(taken_, 0); }

@@ -77,6 +77,7 @@ Dgc::Dgc(const OptimizerContext& context, const DgcOptions& options)
       exchanges_(context, options.bucket_bytes ? held_back() : std::vector<HeldBack>()) {
   DGC_CHECK(!options.bucket_bytes || !options.sgd.clip_norm, "the norm over all gradients is known after the last");
   if (!options.carried) return;
+  DGC_CHECK(context.communicator.size() > 1, "a single rank has nobody to carry messages to");
   DGC_CHECK(
       layout_.travel == Travel::sparse && !options.bucket_bytes && options.small_tensors != SmallTensors::dense_fp16,
       "messages that are carried have all that a worker sends");

@@ -26,8 +26,8 @@ struct DgcOptions {
   // not, they follow it. Not allowed with clip_norm. While the selection travels as a dense sum, or is split and
   // reduced, compression and exchange follow the backward pass in any case.
   std::optional<int64_t> bucket_bytes{};
-  // Steps may also be taken by halves (CarriedStep). Needs messages that travel sparse, as one bucket, and no
-  // dense_fp16.
+  // Steps may also be taken by halves (CarriedStep). Needs several ranks, messages that travel sparse, as one bucket,
+  // and no dense_fp16.
   bool carried = false;
   bool operator==(const DgcOptions&) const = default;
 };
