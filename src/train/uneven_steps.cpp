@@ -12,7 +12,7 @@ namespace {
 
 using Clock = RoundHub::Clock;
 
-// What a rank may have left to read lies in rank 0's memory: as much as the weights take twice, or this many bytes
+// What a rank has left to read lies in rank 0's memory: at most twice as much as the weights take, or this many bytes
 // where the model is small.
 constexpr size_t kUnread = size_t{1} << 24;
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include "tasks/task.h"
+#include "tensor/errors.h"
+#include "tests/support/run_files.h"
 #include "train/on_ranks.h"
 #include "train/rank.h"
 
@@ -36,6 +38,16 @@ inline std::vector<StepMetrics> make_steps(Rank& rank, int steps) {
   rank.finish_steps();
   take();
   return rows;
+}
+
+// The checksums of all that is saved, but for the manifest.
+inline std::vector<std::string> save_and_hash(Rank& rank, const TempRun& run) {
+  const std::string problem = rank.save(CheckpointStore(run.path()), 1);
+  DGC_CHECK(problem.empty(), problem);
+  std::vector<std::string> hashes;
+  const auto checkpoint = newest_checkpoint(run.path());
+  for (const ManifestFile& file : checkpoint->manifest().files) hashes.push_back(file.xxh64);
+  return hashes;
 }
 
 inline std::vector<float> loaded(const Checkpoint& checkpoint, const std::string& file, const std::string& tensor,

@@ -31,16 +31,6 @@ std::vector<std::string> operator+(std::vector<std::string> a, const std::vector
   return a;
 }
 
-// The checksums of all that is saved, but for the manifest.
-std::vector<std::string> save_and_hash(Rank& rank, const TempRun& run) {
-  const std::string problem = rank.save(CheckpointStore(run.path()), 1);
-  DGC_CHECK(problem.empty(), problem);
-  std::vector<std::string> hashes;
-  const auto checkpoint = newest_checkpoint(run.path());
-  for (const ManifestFile& file : checkpoint->manifest().files) hashes.push_back(file.xxh64);
-  return hashes;
-}
-
 std::vector<float> all_weights(const Rank& rank) {
   const Arena& weights = rank.weights();
   return {weights.data(), weights.data() + weights.extent()};

@@ -49,15 +49,6 @@ std::vector<StepMetrics> steps_up_to(Rank& rank, int64_t step) {
   return rows;
 }
 
-std::vector<std::string> saved_by(Rank& rank, const TempRun& run) {
-  const std::string problem = rank.save(CheckpointStore(run.path()), 1);
-  DGC_CHECK(problem.empty(), problem);
-  std::vector<std::string> hashes;
-  const auto checkpoint = newest_checkpoint(run.path());
-  for (const ManifestFile& file : checkpoint->manifest().files) hashes.push_back(file.xxh64);
-  return hashes;
-}
-
 SavedRounds rounds_of(const Config& written, int64_t step, const std::optional<int32_t>& poisoned = {}) {
   SavedRounds saved;
   const TempRun run;
@@ -66,13 +57,11 @@ SavedRounds rounds_of(const Config& written, int64_t step, const std::optional<i
   std::unique_ptr<ImageDataset> images;
   std::optional<Poisoned> bad;
   if (poisoned) bad.emplace(*(images = make_images(config, Split::train)), *poisoned);
-  const DataView good = sets.view();
+  const DataView good = sets.view(), view{bad ? static_cast<const Dataset&>(*bad) : good.train, good.test};
   on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
-    DataView view = good;
-    const DataView with_bad{bad ? static_cast<const Dataset&>(*bad) : good.train, good.test};
-    Rank rank(config, bad ? with_bad : view, backend, communicator);
+    Rank rank(config, view, backend, communicator);
     const std::vector<StepMetrics> rows = steps_up_to(rank, step);
-    const std::vector<std::string> files = saved_by(rank, run);
+    const std::vector<std::string> files = save_and_hash(rank, run);
     rank.check_replicas();
     if (communicator.rank() != 0) return;
     saved.files = files;
@@ -203,7 +192,7 @@ TEST_CASE("a signal stops all ranks behind the same exchange, however late some 
         }
       }
       DGC_CHECK(rank.met() > 0, "all ranks stop together");
-      saved_by(rank, run);
+      save_and_hash(rank, run);
       const std::lock_guard lock(one_at_a_time);
       stopped_at.insert(rank.step());
     });
