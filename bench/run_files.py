@@ -21,12 +21,18 @@ def train(dgc, config, out, sets, *more):
         sys.exit(f"{pathlib.Path(sys.argv[0]).name}: dgc train ended with exit code {done.returncode}\n{done.stderr[-3000:]}")
 
 
+def rows_of(run, kind=None):
+    """Of metrics.jsonl, those of one kind or all: also of a run that is being trained, which may be writing its last."""
+    path = pathlib.Path(run, "metrics.jsonl")
+    lines = path.read_text().splitlines() if path.exists() else []
+    rows = [json.loads(line) for line in lines if line.endswith("}")]
+    return [row for row in rows if kind in (None, row["kind"])]
+
+
 def final_hash(run):
     """weights_xxh64 of the last row of metrics.jsonl that has one."""
-    found = None
-    for line in pathlib.Path(run, "metrics.jsonl").read_text().splitlines():
-        found = json.loads(line).get("weights_xxh64", found)
-    return found
+    found = [row["weights_xxh64"] for row in rows_of(run) if "weights_xxh64" in row]
+    return found[-1] if found else None
 
 
 def kept(numel, sparsity):

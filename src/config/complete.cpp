@@ -155,6 +155,11 @@ void check_wait(const Config& c, const Origin& origin) {
   const auto refuse = [&](const std::string& because) {
     origin.refuse("exchange.wait", because + "; leave it out, so that all ranks wait for all");
   };
+  if (c.exchange.every_steps == 1) {
+    origin.refuse("exchange.wait",
+                  "is for ranks that take steps of their own between exchanges; leave it out, or set "
+                  "exchange.every_steps above 1");
+  }
   const DgcOptions& dgc = c.optimizer.dgc;
   if (c.optimizer.type != OptimizerType::dgc) refuse("is for the messages of optimizer.type \"dgc\"");
   if (dgc.transport == Transport::dense) refuse("exchange.transport \"dense\" sums what all ranks send on its way");
@@ -170,17 +175,11 @@ void check_wait(const Config& c, const Origin& origin) {
 
 void check_local_steps(const Config& c, const Origin& origin) {
   if (c.exchange.every_steps == 1) {
-    if (c.exchange.wait) {
-      origin.refuse("exchange.wait",
-                    "is for ranks that take steps of their own between exchanges; leave it out, or set "
-                    "exchange.every_steps above 1");
-    }
     if (c.exchange.outer == OuterOptions{}) return;
     origin.refuse("exchange.outer",
                   "is for workers that take steps of their own between exchanges; leave it out, or set "
                   "exchange.every_steps above 1");
   }
-  check_wait(c, origin);
   if (c.exchange.outer.nesterov && c.exchange.outer.momentum == 0) {
     origin.refuse("exchange.outer.nesterov", "needs an exchange.outer.momentum above 0");
   }
@@ -243,6 +242,7 @@ void complete(Config& config, const Origin& origin) {
   check_optimization(config, origin);
   check_validation(config, origin);
   check_exchange(config, origin);
+  check_wait(config, origin);
   check_local_steps(config, origin);
   check_overlap(config, origin);
   check_ranks(config, origin);

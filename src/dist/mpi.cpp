@@ -81,6 +81,15 @@ bool all_done(std::vector<MPI_Request>& requests) {
   return done != 0;
 }
 
+// Calls post(pointer, count) for each piece of the memory: MPI counts the bytes of a message with an int.
+template <typename Memory, typename Post>
+void in_pieces(Memory* memory, size_t bytes, size_t piece_bytes, const Post& post) {
+  using Byte = std::conditional_t<std::is_const_v<Memory>, const std::byte, std::byte>;
+  for (size_t at = 0; at < bytes; at += piece_bytes) {
+    post(static_cast<Byte*>(memory) + at, static_cast<int>(std::min(piece_bytes, bytes - at)));
+  }
+}
+
 // A letter travels as its size and then its bytes. MPI keeps the order of messages with the same tag.
 class MpiMail final : public Mail {
  public:
@@ -100,9 +109,8 @@ class MpiMail final : public Mail {
     check_();
     Outgoing& out = outgoing_.emplace_back(Outgoing{to, letter->size(), std::move(letter), {}});
     check_mpi(MPI_Isend(&out.bytes, sizeof(out.bytes), MPI_BYTE, to, kSizes, comm_, &add(out.requests)), "MPI_Isend");
-    const std::byte* const from = out.letter->data();
-    each_piece(out.bytes, [&](size_t at, int bytes) {
-      check_mpi(MPI_Isend(from + at, bytes, MPI_BYTE, to, kLetters, comm_, &add(out.requests)), "MPI_Isend");
+    in_pieces(out.letter->data(), out.bytes, piece_bytes_, [&](const std::byte* piece, int bytes) {
+      check_mpi(MPI_Isend(piece, bytes, MPI_BYTE, to, kLetters, comm_, &add(out.requests)), "MPI_Isend");
     });
   }
 
@@ -137,11 +145,6 @@ class MpiMail final : public Mail {
     std::vector<MPI_Request> requests;
   };
 
-  template <typename Post>
-  void each_piece(size_t bytes, const Post& post) const {
-    for (size_t at = 0; at < bytes; at += piece_bytes_) post(at, static_cast<int>(std::min(piece_bytes_, bytes - at)));
-  }
-
   void send_on() {
     std::erase_if(outgoing_, [](Outgoing& letter) { return all_done(letter.requests); });
   }
@@ -155,9 +158,8 @@ class MpiMail final : public Mail {
     check_mpi(MPI_Recv(&bytes, sizeof(bytes), MPI_BYTE, from, kSizes, comm_, MPI_STATUS_IGNORE), "MPI_Recv");
     in.letter.resize(bytes);
     in.under_way = true;
-    each_piece(bytes, [&](size_t at, int piece) {
-      check_mpi(MPI_Irecv(in.letter.data() + at, piece, MPI_BYTE, from, kLetters, comm_, &add(in.requests)),
-                "MPI_Irecv");
+    in_pieces(in.letter.data(), bytes, piece_bytes_, [&](std::byte* piece, int count) {
+      check_mpi(MPI_Irecv(piece, count, MPI_BYTE, from, kLetters, comm_, &add(in.requests)), "MPI_Irecv");
     });
     return true;
   }
@@ -324,20 +326,12 @@ class MpiCommunicator final : public WholeCommunicator {
   }
 
   void start(const Transfer& t) {
-    in_pieces(t.to, t.in, [&](std::byte* piece, int bytes) {
+    in_pieces(t.to, t.in, options_.piece_bytes, [&](std::byte* piece, int bytes) {
       check_mpi(MPI_Irecv(piece, bytes, MPI_BYTE, t.peer, kData, data_, &add(under_way_)), "MPI_Irecv");
     });
-    in_pieces(t.from, t.out, [&](const std::byte* piece, int bytes) {
+    in_pieces(t.from, t.out, options_.piece_bytes, [&](const std::byte* piece, int bytes) {
       check_mpi(MPI_Isend(piece, bytes, MPI_BYTE, t.peer, kData, data_, &add(under_way_)), "MPI_Isend");
     });
-  }
-
-  template <typename Memory, typename Post>
-  void in_pieces(Memory* memory, size_t bytes, const Post& post) const {
-    using Byte = std::conditional_t<std::is_const_v<Memory>, const std::byte, std::byte>;
-    for (size_t at = 0; at < bytes; at += options_.piece_bytes) {
-      post(static_cast<Byte*>(memory) + at, static_cast<int>(std::min(options_.piece_bytes, bytes - at)));
-    }
   }
 
   void wait_for(std::vector<MPI_Request>& requests) {

@@ -69,7 +69,7 @@ void Rank::train_step() {
   const int64_t exchanged = computation_->queue(
       {.input = {static_cast<uint64_t>(step_), static_cast<float>(rates.learning_rate), interrupted()},
        .sparsity = rates.sparsity,
-       .must_share = (position_ + 1) % steps_per_epoch_ == 0 || config_.training.max_steps == step_ + 1,
+       .must_share = next_step_ends_part(),
        .everyone = own && everyone_must_come()});
 
   const int64_t made = own ? 1 : exchanged;
@@ -99,12 +99,16 @@ void Rank::begin_own_step() {
   memory_.for_each_micro_batch([](RankMemory::MicroBatch& part) { part.input.arrive(); });
 }
 
+// An epoch, or all that is to be trained.
+bool Rank::next_step_ends_part() const {
+  return (position_ + 1) % steps_per_epoch_ == 0 || config_.training.max_steps == step_ + 1;
+}
+
 // Where ranks may be late, none may be so in an exchange behind which all do something together, nor where the next
 // round has another sparsity, as the messages of the late would have another size.
 bool Rank::everyone_must_come() const {
   const int64_t steps = computation_->unexchanged() + 1;
-  return (position_ + 1) % steps_per_epoch_ == 0 || config_.training.max_steps == step_ + 1 ||
-         due(step_ + 1, config_.checkpoint.every_steps.value_or(0), steps) ||
+  return next_step_ends_part() || due(step_ + 1, config_.checkpoint.every_steps.value_or(0), steps) ||
          rates_at(position_).sparsity != rates_at(position_ + config_.exchange.every_steps).sparsity;
 }
 

@@ -120,6 +120,7 @@ class Rank {
   void share_out(const Checkpoint&, int64_t saved_workers);
   void move_position(const Checkpoint&, int64_t saved_workers);
   void begin_own_step();
+  bool next_step_ends_part() const;
   bool everyone_must_come() const;
   void report_later(int64_t local_steps);
   double epoch_at(int64_t position) const {

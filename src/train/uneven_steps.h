@@ -1,8 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "train/local_steps.h"

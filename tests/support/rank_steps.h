@@ -25,13 +25,13 @@ inline StepMetrics step(Rank& rank) {
   return rank.next_metrics().value();
 }
 
-// Makes the steps and returns the metrics of the exchanges among them.
-inline std::vector<StepMetrics> make_steps(Rank& rank, int steps) {
+// Trains until the rank is at the step and returns the metrics of the exchanges on the way.
+inline std::vector<StepMetrics> steps_up_to(Rank& rank, int64_t step) {
   std::vector<StepMetrics> rows;
   const auto take = [&] {
     while (const auto metrics = rank.next_metrics()) rows.push_back(*metrics);
   };
-  for (int i = 0; i < steps; ++i) {
+  while (rank.step() < step) {
     rank.train_step();
     take();
   }
@@ -39,6 +39,8 @@ inline std::vector<StepMetrics> make_steps(Rank& rank, int steps) {
   take();
   return rows;
 }
+
+inline std::vector<StepMetrics> make_steps(Rank& rank, int steps) { return steps_up_to(rank, rank.step() + steps); }
 
 // The checksums of all that is saved, but for the manifest.
 inline std::vector<std::string> save_and_hash(Rank& rank, const TempRun& run) {

@@ -38,17 +38,6 @@ struct SavedRounds {
   bool operator==(const SavedRounds&) const = default;
 };
 
-std::vector<StepMetrics> steps_up_to(Rank& rank, int64_t step) {
-  std::vector<StepMetrics> rows;
-  while (rank.step() < step) {
-    rank.train_step();
-    while (const auto metrics = rank.next_metrics()) rows.push_back(*metrics);
-  }
-  rank.finish_steps();
-  while (const auto metrics = rank.next_metrics()) rows.push_back(*metrics);
-  return rows;
-}
-
 SavedRounds rounds_of(const Config& written, int64_t step, const std::optional<int32_t>& poisoned = {}) {
   SavedRounds saved;
   const TempRun run;
