@@ -192,7 +192,7 @@ TEST_CASE("the architecture check sees what it looks for") {
       {"kernels/cuda/add.cu", "#include <cuda_runtime.h>", false},
       {"train/trainer.cpp", "#ifdef DGC_WITH_CUDA", true},
       {"dist/threads.cpp", "#if defined(USE_MPI)", true},
-      {"kernels/cpu/simd.h", "#if defined(__x86_64__)\n#pragma once", false},
+      {"tensor/simd.h", "#if defined(__x86_64__)\n#pragma once", false},
       {"layers/new.h", "struct New {};", true},
       {"layers/new.h", "#pragma once", false},
   }));

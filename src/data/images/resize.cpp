@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "tensor/errors.h"
+#include "tensor/simd.h"
 
 namespace dgc {
 
@@ -62,42 +63,77 @@ void make_taps(const ResizeAxis& a, ResizeTaps& out) {
 
 namespace {
 
-// The channels of a pixel and the first one of the next, which nobody looks at: four numbers are one vector.
-using Channels = float __attribute__((vector_size(4 * sizeof(float))));
+// Rows are narrowed kRows at a time: a vector holds a pixel of each, which is its three channels and one number that
+// nobody looks at. The compiler splits such vectors where registers are shorter.
+constexpr int64_t kRows = 4, kPixel = 4;
+using Channels = float __attribute__((vector_size(kPixel * sizeof(float))));
+using Numbers = float __attribute__((vector_size(kRows * kPixel * sizeof(float))));
+constexpr auto kNumbers = static_cast<int64_t>(sizeof(Numbers) / sizeof(float));
 
-// line: [in, 3] and one number more. out: [count, 3] and one number more.
-void narrow_row(const float* line, const ResizeTaps& columns, float* out) {
+// rows: [pixels, 3] each. out: [pixels] vectors.
+DGC_MULTIVERSION
+void interleave(const uint8_t* const* rows, int64_t pixels, float* out) {
+  using Integers = int32_t __attribute__((vector_size(kPixel * sizeof(int32_t))));
+  const int64_t last = pixels - 1;
+  for (int64_t x = 0; x < last; ++x) {
+    for (int64_t r = 0; r < kRows; ++r, out += kPixel) {
+      const uint8_t* from = rows[r] + x * 3;
+      const Integers integers = {from[0], from[1], from[2], from[3]};
+      const Channels channels = __builtin_convertvector(integers, Channels);
+      std::memcpy(out, &channels, sizeof(channels));
+    }
+  }
+  for (int64_t r = 0; r < kRows; ++r, out += kPixel) {  // the byte behind the last pixel may be behind the image
+    for (int64_t c = 0; c < 3; ++c) out[c] = rows[r][last * 3 + c];
+    out[3] = 0;
+  }
+}
+
+// line: vectors, the first one of source column `first`. out: kRows rows of [count, 3], `stride` numbers apart; the
+// number behind each row is overwritten.
+DGC_MULTIVERSION
+void narrow_rows(const float* line, int64_t first, const ResizeTaps& columns, int64_t stride, float* out) {
   const float* weight = columns.weight.data();
   for (const int64_t begin : columns.begin) {
-    const float* pixel = line + begin * 3;
-    Channels sum{};
-    for (int64_t t = 0; t < columns.taps; ++t, pixel += 3) {
-      Channels channels;
-      std::memcpy(&channels, pixel, sizeof(channels));
-      sum += weight[t] * channels;
+    const float* pixel = line + (begin - first) * kNumbers;
+    Numbers sum{};
+    for (int64_t t = 0; t < columns.taps; ++t, pixel += kNumbers) {
+      Numbers numbers;
+      std::memcpy(&numbers, pixel, sizeof(numbers));
+      sum += weight[t] * numbers;
     }
-    std::memcpy(out, &sum, sizeof(sum));
+    for (int64_t r = 0; r < kRows; ++r) {
+      std::memcpy(out + r * stride, reinterpret_cast<const float*>(&sum) + r * kPixel, kPixel * sizeof(float));
+    }
     weight += columns.taps;
     out += 3;
   }
 }
 
-// One output row: the weighted sum of `taps` rows of `width` numbers. Sums stay in registers, some columns at a time.
-void add_rows(const float* rows, const float* weight, int64_t taps, int64_t width, float* out) {
-  constexpr int64_t kTogether = 16;
+// One output row: the weighted sum of `taps` rows of `width` numbers, `stride` apart.
+DGC_MULTIVERSION
+void add_rows(const float* rows, int64_t stride, const float* weight, int64_t taps, int64_t width, float* out) {
   int64_t x = 0;
-  for (; x + kTogether <= width; x += kTogether) {
-    float sum[kTogether] = {};
+  for (; x + kNumbers <= width; x += kNumbers) {
+    Numbers sum{};
     for (int64_t t = 0; t < taps; ++t) {
-      for (int64_t i = 0; i < kTogether; ++i) sum[i] += weight[t] * rows[t * width + x + i];
+      Numbers numbers;
+      std::memcpy(&numbers, rows + t * stride + x, sizeof(numbers));
+      sum += weight[t] * numbers;
     }
-    std::copy_n(sum, kTogether, out + x);
+    std::memcpy(out + x, &sum, sizeof(sum));
   }
   for (; x < width; ++x) {
     float sum = 0;
-    for (int64_t t = 0; t < taps; ++t) sum += weight[t] * rows[t * width + x];
+    for (int64_t t = 0; t < taps; ++t) sum += weight[t] * rows[t * stride + x];
     out[x] = sum;
   }
+}
+
+// Room for so many numbers. Memory that shrinks and grows again would be zeroed each time.
+float* at_least(int64_t numbers, std::vector<float>& memory) {
+  if (std::ssize(memory) < numbers) memory.resize(static_cast<size_t>(numbers));
+  return memory.data();
 }
 
 }  // namespace
@@ -107,21 +143,23 @@ void resize_rgb(const uint8_t* in, int64_t stride, const ResizeAxis& rows, const
   make_taps(rows, scratch.rows);
   make_taps(columns, scratch.columns);
   if (rows.count == 0 || columns.count == 0) return;
-  const int64_t taps = scratch.rows.taps, width = columns.count * 3;
-  const int64_t first = scratch.rows.begin.front(), end = scratch.rows.begin.back() + taps;
-  scratch.narrowed.resize(static_cast<size_t>((end - first) * width + 1));
-  const int64_t begin = scratch.columns.begin.front() * 3;
-  const int64_t past = (scratch.columns.begin.back() + scratch.columns.taps) * 3;
-  scratch.line.resize(static_cast<size_t>(past + 1));
-  float* line = scratch.line.data();
-  for (int64_t y = first; y < end; ++y) {
-    const uint8_t* bytes = in + y * stride;
-    for (int64_t i = begin; i < past; ++i) line[i] = static_cast<float>(bytes[i]);
-    narrow_row(line, scratch.columns, scratch.narrowed.data() + (y - first) * width);
-  }
-  for (int64_t y = 0; y < rows.count; ++y, out += width) {
-    const float* top = scratch.narrowed.data() + (scratch.rows.begin[static_cast<size_t>(y)] - first) * width;
-    add_rows(top, scratch.rows.weight.data() + y * taps, taps, width, out);
+  const int64_t taps = scratch.rows.taps, width = columns.count * 3, apart = width + 1;
+  const int64_t first = scratch.rows.begin.front(), last = scratch.rows.begin.back() + taps - 1;
+  const int64_t left = scratch.columns.begin.front();
+  const int64_t pixels = scratch.columns.begin.back() + scratch.columns.taps - left;
+  float* const line = at_least(pixels * kNumbers, scratch.line);
+  float* const narrowed = at_least((last - first + kRows) * apart, scratch.narrowed);
+  int64_t done = 0;  // output rows
+  for (int64_t y = first; y <= last; y += kRows) {
+    const uint8_t* together[kRows];
+    for (int64_t r = 0; r < kRows; ++r) together[r] = in + std::min(y + r, last) * stride + left * 3;
+    interleave(together, pixels, line);
+    narrow_rows(line, left, scratch.columns, apart, narrowed + (y - first) * apart);
+    // An output row comes as soon as it can, while its source rows are in the cache.
+    for (; done < rows.count && scratch.rows.begin[static_cast<size_t>(done)] + taps <= y + kRows; ++done) {
+      const float* top = narrowed + (scratch.rows.begin[static_cast<size_t>(done)] - first) * apart;
+      add_rows(top, apart, scratch.rows.weight.data() + done * taps, taps, width, out + done * width);
+    }
   }
 }
 

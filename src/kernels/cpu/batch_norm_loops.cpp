@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernels/cpu/simd.h"
+#include "tensor/simd.h"
 
 namespace dgc::bn {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/cpu/simd.h"
+#include "tensor/simd.h"
 
 // The one pass over memory. Groups of 64 elements are accumulated without a branch, and the largest magnitude of each
 // group is kept. Only a group whose largest magnitude reaches the guess, about one in fifteen, is looked at element by

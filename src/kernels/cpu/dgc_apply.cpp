@@ -4,7 +4,7 @@
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/dgc_scratch.h"
 #include "kernels/cpu/sgd.h"
-#include "kernels/cpu/simd.h"
+#include "tensor/simd.h"
 #include "kernels/cpu/wire_message.h"
 
 // There is one task per block of a segment. It adds up all workers' entries of the block in worker order, without

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "kernels/cpu/dgc_select.h"
-#include "kernels/cpu/simd.h"
+#include "tensor/simd.h"
 
 // Exact selection over v. The k-th largest magnitude is found by counting its digits of 11, 10 and 10 bits. Then every
 // block counts what it will send, and these counts say where in the message each block writes.

@@ -3,7 +3,7 @@
 
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/simd.h"
+#include "tensor/simd.h"
 
 namespace dgc {
 namespace {

@@ -3,7 +3,7 @@
 #include <dnnl.hpp>
 
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/simd.h"
+#include "tensor/simd.h"
 
 namespace dgc {
 namespace {

@@ -1,6 +1,6 @@
 #include "kernels/cpu/rnn_cells.h"
 
-#include "kernels/cpu/simd.h"
+#include "tensor/simd.h"
 #include "kernels/cpu/vector_math.h"
 
 namespace dgc {

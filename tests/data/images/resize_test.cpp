@@ -102,5 +102,38 @@ TEST_CASE("resize: no tap is 0 for all output pixels") {
   CHECK(taps.taps == 1);
 }
 
+// Rows come several at a time and channels as parts of vectors, which must not show.
+TEST_CASE("resize: every number is the sum over its columns, and then over its rows, in their order") {
+  const auto [height, width, out_height, out_width] =
+      GENERATE(table<int64_t, int64_t, int64_t, int64_t>({{1, 1, 3, 2}, {5, 9, 4, 7}, {11, 6, 3, 6}, {8, 40, 9, 17}}));
+  const Bytes pixels = counting(static_cast<size_t>(height * width * 3));
+  ResizeTaps rows, columns;
+  make_taps(whole(height, out_height), rows);
+  make_taps(whole(width, out_width), columns);
+  const auto narrowed = [&, width = width](int64_t y, size_t x, int64_t c) {
+    float sum = 0;
+    for (int64_t t = 0; t < columns.taps; ++t) {
+      const int64_t from = (y * width + columns.begin[x] + t) * 3 + c;
+      sum += columns.weight[x * static_cast<size_t>(columns.taps) + static_cast<size_t>(t)] *
+             static_cast<float>(pixels[static_cast<size_t>(from)]);
+    }
+    return sum;
+  };
+  std::vector<float> want;
+  for (size_t y = 0; y < rows.begin.size(); ++y) {
+    for (size_t x = 0; x < columns.begin.size(); ++x) {
+      for (int64_t c = 0; c < 3; ++c) {
+        float sum = 0;
+        for (int64_t t = 0; t < rows.taps; ++t) {
+          sum += rows.weight[y * static_cast<size_t>(rows.taps) + static_cast<size_t>(t)] *
+                 narrowed(rows.begin[y] + t, x, c);
+        }
+        want.push_back(sum);
+      }
+    }
+  }
+  CHECK(resize(pixels, whole(height, out_height), whole(width, out_width)) == want);
+}
+
 }  // namespace
 }  // namespace dgc
