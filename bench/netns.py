@@ -61,15 +61,27 @@ else:
 """
 
 
-def require_tools(*programs):
-    """Ends with a sentence that says what is missing, before anything is made."""
+def lacking(*programs):
+    """What keeps this machine from playing several with these programs, and what would help; or None."""
     if os.geteuid() != 0:
-        sys.exit(f"{PROGRAM}: making network namespaces needs root: run it with sudo")
+        return "making network namespaces needs root: run it with sudo"
     packages = {"ip": "iproute2", "tc": "iproute2", "mpirun": "openmpi-bin", "unshare": "util-linux", "mount": "mount"}
-    for program in [*packages, *programs]:
-        if shutil.which(program) is None:
-            fix = f"apt-get install {packages[program]}" if program in packages else "scripts/build, or --dgc"
-            sys.exit(f"{PROGRAM}: there is no program {program}: {fix}")
+    for program in ["ip", "tc", "unshare", "mount", *programs]:
+        if shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None:
+            fix = f": apt-get install {packages[program]}" if program in packages else ""
+            return f"there is no program {program}{fix}"
+    if subprocess.run(["unshare", "-n", "-m", "-u", "true"], capture_output=True).returncode != 0:
+        return "this machine allows no networks of one's own"
+    return None
+
+
+def require_tools(dgc):
+    """Ends with a sentence that says what is missing, before anything is made."""
+    found = lacking("mpirun")
+    if found is None and shutil.which(dgc) is None:
+        found = f"there is no program {dgc}: scripts/build, or --dgc"
+    if found is not None:
+        sys.exit(f"{PROGRAM}: {found}")
 
 
 def hide():
@@ -174,10 +186,11 @@ class Links:
         return ["ip", "netns", "exec", self.space(rank), "unshare", "--uts", "env", *variables, "sh", "-c",
                 'hostname "$0" && exec "$@"', self.space(rank), *map(str, command)]
 
-    def launcher(self):
-        """Words of an mpirun on the first machine that starts one rank on each."""
-        settings = {"plm_rsh_agent": self.agent, "pml": "ob1", "btl": "tcp,self", "btl_tcp_if_include": "10.77.0.0/24",
-                    "oob_tcp_if_include": "10.77.0.0/24"}
+    def launcher(self, network="10.77.0.0/24"):
+        """Words of an mpirun on the first machine that starts one rank on each; they talk over this network, or over
+        the interface of this name."""
+        settings = {"plm_rsh_agent": self.agent, "pml": "ob1", "btl": "tcp,self", "btl_tcp_if_include": network,
+                    "oob_tcp_if_include": network}
         mca = [word for key, value in settings.items() for word in ("--mca", key, value)]
         hosts = ",".join(map(self.address, range(self.ranks)))
         return ["mpirun", "--allow-run-as-root", "--bind-to", "none", "--host", hosts, "-n", self.ranks, *mca]

@@ -28,18 +28,6 @@ ENDLESS = ["--set", "training.max_steps=1000000", "--set", "training.epochs=1000
            "checkpoint.every_steps=10"]
 
 
-def why_not():
-    """What this machine lacks, or None."""
-    if os.geteuid() != 0:
-        return "only root may make networks"
-    for tool in ("mpirun", "ip", "tc"):
-        if shutil.which(tool) is None and not os.path.exists(f"/usr/sbin/{tool}"):
-            return f"{tool} is not on this machine"
-    if subprocess.run(["unshare", "-n", "-m", "-u", "true"], capture_output=True).returncode != 0:
-        return "this machine allows no networks of one's own"
-    return None
-
-
 class Mpirun(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -98,7 +86,7 @@ if __name__ == "__main__":
     parser.add_argument("--dgc", required=True, help="the program")
     options, rest = parser.parse_known_args()
     DGC = os.path.abspath(options.dgc)
-    lacking = why_not()
+    lacking = netns.lacking("mpirun")
     if lacking is not None:
         print(f"skipped: {lacking}")
         sys.exit(0)

@@ -20,8 +20,13 @@ import tempfile
 import time
 import unittest
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "bench"))
+import netns  # noqa: E402
+
 NODES = 3
-JOB = pathlib.Path(__file__).parents[2] / "docs" / "slurm_job.sh"
+JOB = ROOT / "docs" / "slurm_job.sh"
 CONFIG = {
     "seed": 1,
     "name": "small",
@@ -57,18 +62,6 @@ SlurmdParameters=config_overrides
 {nodes}
 PartitionName=all Nodes=ALL Default=YES State=UP
 """
-
-
-def why_not():
-    """What this machine lacks, or None."""
-    if os.geteuid() != 0:
-        return "only root may make networks"
-    for tool in ("slurmctld", "slurmd", "srun", "munged", "ip", "unshare"):
-        if shutil.which(tool) is None and not os.path.exists(f"/usr/sbin/{tool}"):
-            return f"{tool} is not on this machine"
-    if subprocess.run(["unshare", "-n", "-m", "-u", "true"], capture_output=True).returncode != 0:
-        return "this machine allows no networks of one's own"
-    return None
 
 
 def sh(*words, **options):
@@ -286,7 +279,7 @@ if __name__ == "__main__":
     parser.add_argument("--long", action="store_true", help="with the test that waits for a time limit")
     options, rest = parser.parse_known_args()
     DGC, LONG = os.path.abspath(options.dgc), options.long
-    lacking = why_not()
+    lacking = netns.lacking("slurmctld", "slurmd", "srun", "munged")
     if lacking is not None:
         print(f"skipped: {lacking}")
         sys.exit(0)
