@@ -61,7 +61,7 @@ class Grid {
     give_way();
   }
 
-  const std::array<uint64_t, 32>& wait_for_warp(const Place& place, unsigned mask, uint64_t value) {
+  std::array<uint64_t, 32> wait_for_warp(const Place& place, unsigned mask, uint64_t value) {
     Thread& me = *now_;
     std::vector<Thread>& threads = me.block->threads;
     const unsigned first = me.index / 32 * 32;
@@ -71,13 +71,14 @@ class Grid {
     if (static_cast<size_t>(std::bit_width(mask)) > threads.size() - first) {
       throw EmulationError(fmt::format("{}: the mask names lanes that the block does not have", place.what));
     }
-    std::array<uint64_t, 32> values{};
+    std::array<uint64_t, 32> values;  // which the lane that comes last sets
     me.wait = {place, mask, value};
     me.warp_values = &values;
     const auto in_mask = [&](unsigned lane) { return (mask >> lane & 1) != 0; };
     unsigned& waiting = me.block->waiting_in_warp[first / 32];
     const auto expected = static_cast<unsigned>(std::popcount(mask));
     bool complete = ++waiting >= expected;  // worth a closer look
+    if (complete) values.fill(0);
     for (unsigned lane = 0; complete && lane < 32; ++lane) {
       if (!in_mask(lane)) continue;
       const Wait& wait = threads[first + lane].wait;
@@ -91,8 +92,7 @@ class Grid {
       release(threads[first + lane]);
     }
     give_way();
-    brought_ = values;
-    return brought_;
+    return values;
   }
 
   void let_others_run() {
@@ -192,7 +192,6 @@ class Grid {
   Thread* now_ = nullptr;        // the current thread; null: none has been chosen
   std::unique_ptr<Fiber> free_;  // of threads that have all returned, until it has been left
   std::exception_ptr error_;
-  std::array<uint64_t, 32> brought_{};  // by the lanes for which the current thread has waited
 };
 
 thread_local Grid* running = nullptr;
@@ -201,7 +200,7 @@ thread_local Grid* running = nullptr;
 
 void wait_for_block(const Place& place) { running->wait_for_block(place); }
 void wait_for_grid(const Place& place) { running->wait_for_grid(place); }
-const std::array<uint64_t, 32>& wait_for_warp(const Place& place, unsigned mask, uint64_t value) {
+std::array<uint64_t, 32> wait_for_warp(const Place& place, unsigned mask, uint64_t value) {
   return running->wait_for_warp(place, mask, value);
 }
 void let_others_run() { running->let_others_run(); }

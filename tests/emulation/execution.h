@@ -24,8 +24,8 @@ struct Place {
 
 void wait_for_block(const Place& place);
 void wait_for_grid(const Place& place);
-// Waits for the lanes of the mask; returns what each of them brought, until the thread waits again.
-const std::array<uint64_t, 32>& wait_for_warp(const Place& place, unsigned mask, uint64_t value);
+// Waits for the lanes of the mask; returns what each of them brought.
+std::array<uint64_t, 32> wait_for_warp(const Place& place, unsigned mask, uint64_t value);
 // Another thread may come first here: called where threads meet without waiting, in atomics.
 void let_others_run();
 

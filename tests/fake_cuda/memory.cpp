@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kReserved = size_t{1} << 38, kPage = 4096, kAlignment = 256;
 constexpr size_t kFilled = size_t{1} << 15;  // at most so many bytes at either end are filled
+constexpr size_t kLarge = size_t{1} << 20;   // see fill()
 constexpr uint64_t kProtected = 32;          // memory is protected after one of so many pieces of work
 constexpr unsigned char kSlack = 0xa5;       // behind an allocation, up to the next multiple of kAlignment
 
@@ -59,6 +60,20 @@ auto find(const std::map<uintptr_t, Allocation>& memory, const void* pointer) {
 bool holds(const std::map<uintptr_t, Allocation>& memory, const void* pointer, size_t bytes) {
   const auto it = find(memory, pointer);
   return it != memory.end() && reinterpret_cast<uintptr_t>(pointer) + bytes <= it->first + it->second.bytes;
+}
+
+// Large zeroed memory, such as workspaces that small networks hardly use, is given back to the system, which hands out
+// zeros in the place of what is used.
+void fill(std::byte* memory, int value, size_t bytes) {
+  if (value != 0 || bytes < kLarge) {
+    std::memset(memory, value, bytes);
+    return;
+  }
+  const size_t before = (kPage - reinterpret_cast<uintptr_t>(memory) % kPage) % kPage;
+  const size_t pages = (bytes - before) / kPage * kPage;
+  std::memset(memory, 0, before);
+  madvise(memory + before, pages, MADV_DONTNEED);
+  std::memset(memory + before + pages, 0, bytes - before - pages);
 }
 
 size_t slack(size_t bytes) { return (kAlignment - bytes % kAlignment) % kAlignment; }
@@ -213,6 +228,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
 cudaError_t cudaMemsetAsync(void* memory, int value, size_t bytes, cudaStream_t stream) {
   return runtime_call("cudaMemsetAsync", WhileCapturing::allowed, [&] {
     require_device(cudaErrorInvalidValue, "the target", memory, bytes, 1);
-    machine().enqueue(stream, "cudaMemsetAsync", [memory, value, bytes] { std::memset(memory, value, bytes); });
+    machine().enqueue(stream, "cudaMemsetAsync",
+                      [memory, value, bytes] { fill(static_cast<std::byte*>(memory), value, bytes); });
   });
 }
