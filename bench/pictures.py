@@ -54,8 +54,19 @@ class LogAxis:
         share = (math.log10(value) - self.low) / (self.high - self.low)
         return self.begin + share * (self.end - self.begin)
 
-    def decades(self):
+    def ticks(self):
         return [10.0**e for e in range(math.ceil(self.low - 1e-9), math.floor(self.high + 1e-9) + 1)]
+
+
+class LinearAxis:
+    def __init__(self, low, high, begin, end):
+        self.low, self.high, self.begin, self.end = low, high, begin, end
+
+    def at(self, value):
+        return self.begin + (value - self.low) / (self.high - self.low) * (self.end - self.begin)
+
+    def ticks(self):
+        return range(math.ceil(self.low), math.floor(self.high) + 1)
 
 
 def number_text(value):
@@ -65,7 +76,7 @@ def number_text(value):
 def frame(drawing, left, title, x, y, x_ticks):
     drawing.text(left + LEFT, TOP - 12, title, class_="title")
     bottom, right = TOP + HEIGHT, x.end
-    for value in y.decades():
+    for value in y.ticks():
         at = y.at(value)
         drawing.add("path", d=f"M{left + LEFT:g} {at:.1f}H{right:g}", class_="grid")
         drawing.text(left + LEFT - 6, at + 4, number_text(value), "end")
@@ -98,7 +109,7 @@ def comparison(path, title, series, span, band, labels):
     drawing = Drawing(LEFT + 1.4 * WIDTH + 2 * RIGHT, TOP + HEIGHT + 78, title)
     bottom = TOP + HEIGHT
     x, y = LogAxis(*span, LEFT, LEFT + 1.4 * WIDTH), LogAxis(*span, bottom, TOP)
-    frame(drawing, 0, title, x, y, x.decades())
+    frame(drawing, 0, title, x, y, x.ticks())
     low, high = span
     corners = [(low, low), (low, low * (1 + band)), (high / (1 + band), high), (high, high), (high, high * (1 - band)),
                (low / (1 - band), low)]
@@ -108,6 +119,29 @@ def comparison(path, title, series, span, band, labels):
         for a, b in points:
             drawing.add("circle", cx=x.at(a), cy=y.at(b), r=3.5, class_=f"f{index}")
     drawing.text(LEFT + 0.7 * WIDTH, bottom + 32, labels[0], "middle")
+    drawing.text(14, TOP + HEIGHT / 2, labels[1], "middle", transform=f"rotate(-90 14 {TOP + HEIGHT / 2:g})")
+    drawing.legend(bottom + 52, list(series))
+    drawing.write(path)
+
+
+def labelled_points(path, title, series, x_range, y_range, labels):
+    """series: {name: [(x, [y, ...], label)]}: the mean of the ys, a line from the least to the greatest, and a line from
+    point to point, or across where there is one point. Labels of one series stand to the left, of the next to the
+    right. y is linear."""
+    drawing = Drawing(LEFT + 2 * WIDTH + 4 * RIGHT, TOP + HEIGHT + 78, title)
+    bottom = TOP + HEIGHT
+    x, y = LogAxis(*x_range, LEFT, LEFT + 2 * WIDTH), LinearAxis(*y_range, bottom, TOP)
+    frame(drawing, 0, title, x, y, x.ticks())
+    for index, points in enumerate(series.values()):
+        middles = [(x.at(a), y.at(sum(ys) / len(ys))) for a, ys, _ in points]
+        if len(middles) == 1:
+            drawing.add("path", d=f"M{x.begin:g} {middles[0][1]:.1f}H{x.end:g}", class_=f"s{index} dashed")
+        drawing.add("path", d="M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in middles), class_=f"s{index}")
+        for (a, b), (_, ys, label) in zip(middles, points):
+            drawing.add("path", d=f"M{a:.1f} {y.at(min(ys)):.1f}V{y.at(max(ys)):.1f}", class_=f"s{index}")
+            drawing.add("circle", cx=a, cy=b, r=3.5, class_=f"f{index}")
+            drawing.text(*((a - 7, b - 7, label, "end") if index % 2 else (a + 7, b + 13, label)))
+    drawing.text(LEFT + WIDTH, bottom + 32, labels[0], "middle")
     drawing.text(14, TOP + HEIGHT / 2, labels[1], "middle", transform=f"rotate(-90 14 {TOP + HEIGHT / 2:g})")
     drawing.legend(bottom + 52, list(series))
     drawing.write(path)
