@@ -4,8 +4,8 @@
 
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/parallel.h"
-#include "tensor/simd.h"
 #include "kernels/cpu/vector_math.h"
+#include "tensor/simd.h"
 
 namespace dgc {
 namespace {

@@ -4,8 +4,8 @@
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/dgc_scratch.h"
 #include "kernels/cpu/sgd.h"
-#include "tensor/simd.h"
 #include "kernels/cpu/wire_message.h"
+#include "tensor/simd.h"
 
 // There is one task per block of a segment. It adds up all workers' entries of the block in worker order, without
 // atomics, while the block's part of the sum lies in the cache; then the block's weights take the step. Without weight

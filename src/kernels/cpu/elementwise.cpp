@@ -4,8 +4,8 @@
 
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/parallel.h"
-#include "tensor/simd.h"
 #include "tensor/rng.h"
+#include "tensor/simd.h"
 
 namespace dgc {
 

@@ -1,7 +1,7 @@
 #include "kernels/cpu/rnn_cells.h"
 
-#include "tensor/simd.h"
 #include "kernels/cpu/vector_math.h"
+#include "tensor/simd.h"
 
 namespace dgc {
 namespace {

@@ -5,8 +5,8 @@
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/parallel.h"
-#include "tensor/simd.h"
 #include "kernels/sum_order.h"
+#include "tensor/simd.h"
 
 namespace dgc {
 namespace {
