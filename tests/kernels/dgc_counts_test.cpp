@@ -117,45 +117,45 @@ TEST_CASE("dgc_compress executes and moves no more than it did, with a good gues
   ptx::CountedLaunch launch;
   if (!count_compress(kLarge, {}, launch)) return;
   check_phases(launch, {{"accumulate", 709281, 410737, 267828, 2728},
-                        {"sort out", 48259, 19966, 23, 7},
-                        {"emit", 46152, 5182, 2417, 4},
-                        {"seal", 3394, 403, 523, 4}});
+                        {"sort out", 14244, 9575, 23, 7},
+                        {"emit", 19161, 6670, 2417, 4},
+                        {"seal", 7467, 234, 528, 4}});
   REQUIRE(count_compress(kLarge, {.nesterov = true}, launch));
   check_phases(launch, {{"accumulate", 774833, 410737, 267831, 2728},
-                        {"sort out", 48252, 19982, 22, 6},
-                        {"emit", 46066, 5198, 2417, 4},
-                        {"seal", 3394, 403, 523, 4}});
+                        {"sort out", 14216, 9591, 22, 6},
+                        {"emit", 17693, 6654, 2417, 4},
+                        {"seal", 7467, 234, 528, 4}});
   REQUIRE(count_compress(kLarge, {.correction = false}, launch));
   check_phases(launch, {{"accumulate", 643607, 279665, 136753, 2728},
-                        {"sort out", 48271, 19981, 23, 7},
-                        {"emit", 45993, 5197, 1371, 4},
-                        {"seal", 3394, 403, 523, 4}});
+                        {"sort out", 14232, 9590, 23, 7},
+                        {"emit", 19113, 6685, 1371, 4},
+                        {"seal", 7467, 234, 528, 4}});
   REQUIRE(count_compress(kSmall, {}, launch));
   check_phases(launch, {{"accumulate", 9152, 2670, 1574, 20},
-                        {"sort out", 3869, 1129, 6, 5},
-                        {"emit", 5058, 147, 17, 4},
-                        {"seal", 3119, 7, 522, 4}});
+                        {"sort out", 1573, 295, 6, 5},
+                        {"emit", 3125, 59, 17, 4},
+                        {"seal", 3847, 6, 522, 4}});
 }
 
 TEST_CASE("dgc_compress executes and moves no more than it did, without a guess", "[dgc]") {
   ptx::CountedLaunch launch;
   if (!count_compress(kLarge, {.guess_is_good = false}, launch)) return;
   check_phases(launch, {{"accumulate", 457893, 403488, 266240, 4},
-                        {"sort out", 7935, 520, 4, 4},
+                        {"sort out", 2125, 65, 4, 4},
                         {"digits 1", 606826, 131588, 0, 1050533},
                         {"digits 2", 417354, 139904, 0, 1426},
                         {"digits 3", 421700, 141952, 0, 8},
                         {"count", 499118, 149760, 4128, 4},
-                        {"emit", 565394, 85163, 4176, 4},
-                        {"seal", 4706, 403, 1035, 4}});
+                        {"emit", 587531, 85179, 4176, 4},
+                        {"seal", 8779, 234, 1040, 4}});
 }
 
 TEST_CASE("dgc_apply executes and moves no more than it did", "[dgc]") {
   ptx::CountedLaunch launch;
   if (!count_apply(0, launch)) return;
-  check_phases(launch, {{"check", 12628, 2530, 7, 4}, {"step what was sent", 35010, 11673, 8350, 4196}});
+  check_phases(launch, {{"check", 13236, 2530, 7, 4}, {"step what was sent", 35010, 11673, 8350, 4196}});
   REQUIRE(count_apply(1e-4f, launch));
-  check_phases(launch, {{"check", 12628, 2530, 7, 4}, {"step all", 580469, 400231, 270444, 4}});
+  check_phases(launch, {{"check", 13236, 2530, 7, 4}, {"step all", 580469, 400231, 270444, 4}});
   CHECK(launch.phases.back().loads_128 >= kLarge * 12 / 512);
   CHECK(launch.phases.back().stores_128 >= kLarge * 8 / 512);
 }

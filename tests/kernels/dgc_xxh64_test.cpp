@@ -24,9 +24,19 @@ TEST_CASE("our XXH64 is XXH64", "[dgc]") {
           cuda::xxh64_by_four(length(group), seed, [&](int64_t i) { return words[static_cast<size_t>(i)]; });
       if (threadIdx.x % 4 == static_cast<unsigned>(group) % 4) hashes[static_cast<size_t>(group)] = hash;
     });
+    std::vector<uint64_t> by_warp(8);
+    emulate({.block = 32, .seed = seed + static_cast<uint64_t>(first)}, [&] {
+      for (int64_t group = 0; group < 8; ++group) {
+        const uint64_t hash =
+            cuda::xxh64_by_warp(length(group), seed, [&](int64_t i) { return words[static_cast<size_t>(i)]; });
+        if (threadIdx.x == static_cast<unsigned>(group)) by_warp[static_cast<size_t>(group)] = hash;
+      }
+    });
     for (int64_t group = 0; group < 8; ++group) {
       CAPTURE(length(group), seed);
-      REQUIRE(hashes[static_cast<size_t>(group)] == XXH64(words.data(), static_cast<size_t>(length(group)) * 8, seed));
+      const uint64_t expected = XXH64(words.data(), static_cast<size_t>(length(group)) * 8, seed);
+      REQUIRE(hashes[static_cast<size_t>(group)] == expected);
+      REQUIRE(by_warp[static_cast<size_t>(group)] == expected);
     }
   }
 }

@@ -111,14 +111,7 @@ __device__ inline DgcStripRecord collect(unsigned hits, const float (&v)[16], un
   unsigned mine = 0;
 #pragma unroll
   for (int i = 0; i < 4; ++i) mine |= static_cast<unsigned>(__popc(hits >> 4 * i & 15u)) << 8 * i;
-  unsigned sum = mine;
-#pragma unroll
-  for (int d = 1; d < 32; d *= 2) {
-    const unsigned below = __shfl_up_sync(kAllLanes, sum, static_cast<unsigned>(d));
-    if (lane() >= d) sum += below;
-  }
-  const unsigned rows = __shfl_sync(kAllLanes, sum, 31);
-  const unsigned before = sum - mine;
+  const auto [before, rows] = warp_scan(mine);
   const unsigned total = (rows & 255u) + (rows >> 8 & 255u) + (rows >> 16 & 255u) + (rows >> 24);
   unsigned first = 0;
   if (lane() == 0) first = atomicAdd(collected, total);

@@ -1,4 +1,5 @@
-// What the DGC kernels have in common, for the most part what the kDgcThreads threads of a block compute together.
+// What the DGC kernels have in common, for the most part what the 32 lanes of a warp or the kDgcThreads threads of a
+// block compute together.
 #pragma once
 
 #include "kernels/cuda/dgc_scratch.h"
@@ -43,16 +44,21 @@ __device__ inline uint64_t selection_key(unsigned magnitude, unsigned index) {
 __device__ inline unsigned key_magnitude(uint64_t key) { return static_cast<unsigned>(key >> 32); }
 __device__ inline unsigned key_index(uint64_t key) { return ~static_cast<unsigned>(key); }
 
+// Of each strip of a wire block: where its candidates start in the list, and how many the strips up to it have.
+struct DgcStrips {
+  unsigned first[kDgcStrips];
+  unsigned end[kDgcStrips];
+};
+
 struct DgcShared {
   unsigned warp_sums[kDgcWarps];
   unsigned bin, above;  // find_bin's result
   unsigned strip_first[kDgcStrips];
   unsigned strip_end[kDgcStrips];
-  unsigned long long word;  // one number for all threads
   bool is_last;
   union {
     unsigned histogram[2048];
-    uint64_t ties[kDgcTies];
+    DgcStrips strips[kDgcWarps];  // one for each warp
   };
 };
 
@@ -61,17 +67,28 @@ struct DgcScan {
   unsigned total;
 };
 
-__device__ inline DgcScan block_scan(unsigned value, DgcShared& shared) {
+__device__ inline DgcScan warp_scan(unsigned value) {
   unsigned sum = value;
 #pragma unroll
   for (int d = 1; d < 32; d *= 2) {
     const unsigned below = __shfl_up_sync(kAllLanes, sum, static_cast<unsigned>(d));
     if (lane() >= d) sum += below;
   }
+  return {sum - value, __shfl_sync(kAllLanes, sum, 31)};
+}
+
+__device__ inline unsigned warp_sum(unsigned value) {
+#pragma unroll
+  for (int d = 16; d > 0; d /= 2) value += __shfl_xor_sync(kAllLanes, value, d);
+  return value;
+}
+
+__device__ inline DgcScan block_scan(unsigned value, DgcShared& shared) {
+  const DgcScan inner = warp_scan(value);
   __syncthreads();  // waits for threads that still read the previous call's sums
-  if (lane() == 31) shared.warp_sums[warp()] = sum;
+  if (lane() == 31) shared.warp_sums[warp()] = inner.total;
   __syncthreads();
-  DgcScan scan{sum - value, 0};
+  DgcScan scan{inner.before, 0};
 #pragma unroll
   for (int w = 0; w < kDgcWarps; ++w) {
     if (w < warp()) scan.before += shared.warp_sums[w];

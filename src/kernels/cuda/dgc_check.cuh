@@ -40,6 +40,25 @@ struct DgcEntries {
   }
 };
 
+inline constexpr int kHashesPerWarp = 8;
+
+// hashes[i] = the XXH64 of piece i of the payloads of all messages, with the step of the message's header as seed.
+__device__ inline void hash_messages(const DgcApplyArgs& a, uint64_t* hashes) {
+  const DgcMessages messages{a};
+  const int64_t pieces = wire_pieces(a.header.payload_bytes), all = a.workers * pieces;
+  const int64_t step = int64_t{gridDim.x} * kDgcWarps * kHashesPerWarp;
+  for (int64_t first = (int64_t{blockIdx.x} * kDgcWarps + warp()) * kHashesPerWarp; first < all; first += step) {
+    const int64_t i = first + lane() / 4;
+    const bool inside = i < all;
+    const int worker = inside ? static_cast<int>(i / pieces) : 0;
+    const int64_t piece = inside ? i % pieces : 0;
+    const auto* words = reinterpret_cast<const uint64_t*>(messages.payload(worker)) + piece * int64_t{kWirePiece / 8};
+    const uint64_t hash = xxh64_by_four(inside ? words_of_piece(a.header.payload_bytes, piece) : 0,
+                                        messages.header(worker)[2], [&](int64_t w) { return words[w]; });
+    if (inside && lane() % 4 == 0) hashes[i] = hash;
+  }
+}
+
 // Checks the indices of each block of each message on their own; together these are all indices. A warp takes one block
 // of one message, or where there are fewer of these than warps, as many warps as there are to each share it.
 __device__ inline void check_indices(const DgcApplyArgs& a, unsigned long long* fault) {
@@ -77,8 +96,9 @@ __device__ inline WireFaultKind check_header(const DgcApplyArgs& a, int worker, 
   const bool inside = worker < a.workers;
   const int64_t pieces = wire_pieces(a.header.payload_bytes);
   const uint64_t* words = DgcMessages{a}.header(inside ? worker : 0);
-  const uint64_t checksum =
-      message_checksum(words, hashes + (inside ? worker : 0) * pieces, inside ? pieces : int64_t{-1});
+  const uint64_t* mine = hashes + (inside ? worker : 0) * pieces;
+  const uint64_t checksum = xxh64_by_four(inside ? kHeaderWords - 1 + pieces : 0, words[2],
+                                          [&](int64_t i) { return checked_word(words, mine, i); });
   if (!inside) return WireFaultKind::none;
   const WireHeader got = read_header(words);
   const WireHeader& want = a.header;
@@ -134,8 +154,7 @@ template <typename Use>
 __device__ inline void use_if_sound(const DgcApplyArgs& a, const DgcApplyScratch& scratch, DgcCheckShared& shared,
                                     const Use& use) {
   if (a.control->skip != 0 || a.control->fault.kind != WireFaultKind::none) return;
-  hash_pieces(a.messages, a.workers, a.header.payload_bytes, scratch.hashes,
-              [&](int worker) { return DgcMessages{a}.header(worker)[2]; });
+  hash_messages(a, scratch.hashes);
   check_indices(a, scratch.fault);
   grid_sync();
   const unsigned long long fault = find_fault(a, scratch, shared.fault);

@@ -40,7 +40,7 @@ struct DgcCompress {
       accumulate<DgcRule::momentum>(a, scratch);
     }
     grid_sync();
-    dgc_sort_out(a, scratch, shared);
+    dgc_sort_out(a, scratch, shared.strips[warp()]);
     grid_sync();
     const bool listed = all_are_listed(a.table, scratch, shared);  // the same on every block
     if (!listed) {
@@ -51,20 +51,14 @@ struct DgcCompress {
       count_unlisted(a, scratch, shared);
       grid_sync();
     }
-    for (int64_t block = blockIdx.x; block < a.table.blocks; block += gridDim.x) {
-      const int segment = segment_of(a.table, block);
-      if (is_listed(scratch, segment)) {
-        emit_listed_block(a, scratch, segment, block, shared);
-      } else {
-        emit_unlisted_block(a, scratch, segment, block, shared);
-      }
-    }
+    emit_listed(a, scratch, shared.strips[warp()]);
+    if (!listed) emit_unlisted(a, scratch, shared);
     grid_sync();
     zero_all(scratch.collected, a.table.count);
     zero_all(scratch.ties, a.table.count);
     zero_all(scratch.guess_histogram, int64_t{a.table.count} * kDgcGuessBins);
     if (!listed) zero_all(scratch.radix_histogram, int64_t{a.table.count} * kDgcRadixBins);
-    hash_pieces(a.message, 1, a.header.payload_bytes, scratch.hashes, [&](int) { return a.control->step; });
+    hash_payload(a.message, a.header.payload_bytes, a.control->step, scratch.hashes);
     if (last_block(scratch.ticket, gridDim.x, shared.is_last) && warp() == 0) {
       write_header(a.header, a.control->step, scratch.hashes, a.message, nullptr);
     }

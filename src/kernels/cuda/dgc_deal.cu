@@ -101,7 +101,7 @@ struct DgcSumDealt {
 
 struct DgcUndeal {
   static constexpr const char* kName = "dgc_undeal";
-  static constexpr int kBlock = kDgcThreads;
+  static constexpr int kBlock = kDgcThreads, kBlocksAtOnce = 4;
   struct Args {
     DgcUndealArgs a;
     DgcApplyScratch scratch;

@@ -17,12 +17,16 @@ class DgcEmitter {
     values_ = reinterpret_cast<float*>(payload + s.values_at);
   }
 
-  // Writes the segment's element `index` as the segment's entry number `entry`.
-  __device__ void emit(unsigned entry, unsigned index) const {
-    const float v = u_share_ == 0 ? v_[index] : fmaf(u_share_, u_[index], v_[index]);
+  // What is sent of the segment's element `index`.
+  __device__ float value(unsigned index) const {
+    return u_share_ == 0 ? v_[index] : fmaf(u_share_, u_[index], v_[index]);
+  }
+
+  // Writes the segment's element `index`, of which `value` is sent, as the segment's entry number `entry`.
+  __device__ void write(unsigned entry, unsigned index, float value) const {
     offsets_[entry] = static_cast<uint16_t>(index % kDgcBlock);
     // GPUs and CPUs make different NaNs, so every NaN travels as this one.
-    values_[entry] = v == v ? v : __uint_as_float(0x7fc00000u);
+    values_[entry] = value == value ? value : __uint_as_float(0x7fc00000u);
     v_[index] = 0;
     if (u_ != nullptr) u_[index] = 0;
   }

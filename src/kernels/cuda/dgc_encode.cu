@@ -166,7 +166,7 @@ struct DgcEncode {
     }
     grid_sync();
     zero_all(scratch.largest, a.table.count);
-    hash_pieces(a.message, 1, a.header.payload_bytes, scratch.hashes, [&](int) { return a.control->step; });
+    hash_payload(a.message, a.header.payload_bytes, a.control->step, scratch.hashes);
     if (last_block(scratch.ticket, gridDim.x, shared.is_last) && warp() == 0) {
       write_header(a.header, a.control->step, scratch.hashes, a.message, a.coded);
     }

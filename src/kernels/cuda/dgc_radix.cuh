@@ -92,8 +92,7 @@ __device__ inline DgcStripRecord count_strip(const float* v, int numel, unsigned
     const unsigned magnitude = magnitude_bits(v[i]);
     counts += (magnitude > cut ? 1u : 0u) + (magnitude == cut ? 0x10000u : 0u);
   }
-#pragma unroll
-  for (int d = 16; d > 0; d /= 2) counts += __shfl_xor_sync(kAllLanes, counts, d);
+  counts = warp_sum(counts);
   return {counts & 0xffffu, counts >> 16};
 }
 
@@ -115,9 +114,8 @@ __device__ inline void count_unlisted(const DgcCompressArgs& a, const DgcCompres
   });
 }
 
-__device__ inline void emit_unlisted_block(const DgcCompressArgs& a, const DgcCompressScratch& scratch, int segment,
-                                           int64_t block, DgcShared& shared) {
-  const DgcSegment& s = a.table.segments[segment];
+__device__ inline void emit_unlisted_block(const DgcCompressArgs& a, const DgcCompressScratch& scratch,
+                                           const DgcSegment& s, int segment, int64_t block, DgcShared& shared) {
   const int64_t local = block - s.first_block;
   const DgcCut cut = radix_cut(scratch.radix_histogram + segment * int64_t{kDgcRadixBins}, s.k, 3, shared);
   DgcBlockRecord before{0, 0};
@@ -155,8 +153,8 @@ __device__ inline void emit_unlisted_block(const DgcCompressArgs& a, const DgcCo
       const bool is_sent = magnitude > cut.magnitude || (is_tie && my_tie < cut.ties);
       const unsigned sent = __ballot_sync(kAllLanes, is_sent);
       if (is_sent) {
-        emitter.emit(entry + static_cast<unsigned>(__popc(sent & lanes_before())),
-                     static_cast<unsigned>(first) + static_cast<unsigned>(i));
+        const unsigned index = static_cast<unsigned>(first) + static_cast<unsigned>(i);
+        emitter.write(entry + static_cast<unsigned>(__popc(sent & lanes_before())), index, emitter.value(index));
       }
       tie += static_cast<unsigned>(__popc(ties));
       entry += static_cast<unsigned>(__popc(sent));
@@ -168,6 +166,12 @@ __device__ inline void emit_unlisted_block(const DgcCompressArgs& a, const DgcCo
     if (local == 0) remember(a.guesses[segment], s, __uint_as_float(cut.magnitude), DgcGuess{}.tail, false);
   }
   // strip_first and strip_end are not written again before the next block's scans have synchronized.
+}
+
+__device__ inline void emit_unlisted(const DgcCompressArgs& a, const DgcCompressScratch& scratch, DgcShared& shared) {
+  each_unlisted_block(a.table, scratch, [&](const DgcSegment& s, int segment, int64_t block) {
+    emit_unlisted_block(a, scratch, s, segment, block, shared);
+  });
 }
 
 }  // namespace dgc::cuda

@@ -1,6 +1,6 @@
-// XXH64 of whole 64-bit words, as the specification of XXH64 defines it, computed by four neighbouring threads. XXH64
-// keeps four sums that are joined only at the end, so each thread carries one sum. A warp computes eight hashes at
-// once.
+// XXH64 of whole 64-bit words, as the specification of XXH64 defines it. XXH64 keeps four sums that are joined only at
+// the end, so four neighbouring threads carry one sum each. A warp computes eight hashes at once, or one hash in less
+// time, because the 28 other lanes help to load.
 #pragma once
 
 #include "kernels/cuda/model.h"
@@ -17,16 +17,13 @@ __device__ inline uint64_t xxh64_round(uint64_t sum, uint64_t word) {
   return rotate_left(sum + word * kXxhPrime2, 31) * kXxhPrime1;
 }
 
-// word(i) gives the i-th of `words` words. All threads of a warp call this together, the four of a group with the same
-// arguments; each gets its group's hash. A group without data passes 0 words.
+// What is left to do when each thread of a group of four has its sum of the words up to the last multiple of four.
 template <typename Word>
-__device__ inline uint64_t xxh64_by_four(int64_t words, uint64_t seed, const Word& word) {
-  const int me = static_cast<int>(threadIdx.x % 4);
-  uint64_t sum = seed + (me == 0 ? kXxhPrime1 + kXxhPrime2 : me == 1 ? kXxhPrime2 : me == 2 ? 0 : 0 - kXxhPrime1);
+__device__ inline uint64_t xxh64_join(uint64_t sum, int64_t words, uint64_t seed, const Word& word) {
   const int64_t whole = words / 4 * 4;
-#pragma unroll 8
-  for (int64_t i = 0; i < whole; i += 4) sum = xxh64_round(sum, word(i + me));
-
+  uint64_t rest[3];
+#pragma unroll
+  for (int j = 0; j < 3; ++j) rest[j] = whole + j < words ? word(whole + j) : 0;
   uint64_t sums[4];
 #pragma unroll
   for (int j = 0; j < 4; ++j) sums[j] = __shfl_sync(0xffffffffu, sum, j, 4);
@@ -37,12 +34,60 @@ __device__ inline uint64_t xxh64_by_four(int64_t words, uint64_t seed, const Wor
     for (int j = 0; j < 4; ++j) hash = (hash ^ xxh64_round(0, sums[j])) * kXxhPrime1 + kXxhPrime4;
   }
   hash += static_cast<uint64_t>(words) * 8;
-  for (int64_t i = whole; i < words; ++i) {
-    hash = rotate_left(hash ^ xxh64_round(0, word(i)), 27) * kXxhPrime1 + kXxhPrime4;
+#pragma unroll
+  for (int j = 0; j < 3; ++j) {
+    if (whole + j < words) hash = rotate_left(hash ^ xxh64_round(0, rest[j]), 27) * kXxhPrime1 + kXxhPrime4;
   }
   hash = (hash ^ hash >> 33) * kXxhPrime2;
   hash = (hash ^ hash >> 29) * kXxhPrime3;
   return hash ^ hash >> 32;
+}
+
+__device__ inline uint64_t xxh64_first_sum(int me, uint64_t seed) {
+  return seed + (me == 0 ? kXxhPrime1 + kXxhPrime2 : me == 1 ? kXxhPrime2 : me == 2 ? 0 : 0 - kXxhPrime1);
+}
+
+// word(i) gives the i-th of `words` words. All threads of a warp call this together, the four of a group with the same
+// arguments; each gets its group's hash. A group without data passes 0 words.
+template <typename Word>
+__device__ inline uint64_t xxh64_by_four(int64_t words, uint64_t seed, const Word& word) {
+  const int me = static_cast<int>(threadIdx.x % 4);
+  const int64_t whole = words / 4 * 4;
+  uint64_t sum = xxh64_first_sum(me, seed);
+  constexpr int kAtOnce = 8;  // loads that are under way at once
+  for (int64_t first = me; first < whole; first += 4 * kAtOnce) {
+    uint64_t some[kAtOnce];
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) some[j] = first + 4 * j < whole ? word(first + 4 * j) : 0;
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      if (first + 4 * j < whole) sum = xxh64_round(sum, some[j]);
+    }
+  }
+  return xxh64_join(sum, words, seed, word);
+}
+
+// The same for a whole warp: all lanes have the same arguments, and each gets the hash.
+template <typename Word>
+__device__ inline uint64_t xxh64_by_warp(int64_t words, uint64_t seed, const Word& word) {
+  const int lane = static_cast<int>(threadIdx.x % 32), me = lane % 4;
+  const int64_t whole = words / 4 * 4;
+  uint64_t sum = xxh64_first_sum(me, seed);
+  constexpr int kAtOnce = 4;  // loads that are under way at once
+  for (int64_t first = 0; first < whole; first += 32 * kAtOnce) {
+    uint64_t some[kAtOnce];
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      const int64_t i = first + 32 * j + lane;
+      some[j] = i < whole ? word(i) : 0;
+    }
+#pragma unroll
+    for (int j = 0; j < 8 * kAtOnce; ++j) {
+      const uint64_t mine = __shfl_sync(0xffffffffu, some[j / 8], j % 8 * 4 + me);
+      if (first + 4 * j < whole) sum = xxh64_round(sum, mine);
+    }
+  }
+  return xxh64_join(sum, words, seed, word);
 }
 
 }  // namespace dgc::cuda
