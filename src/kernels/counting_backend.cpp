@@ -295,13 +295,12 @@ void CountingBackend::dgc_encode(const DgcEncodeArgs& a) {
 void CountingBackend::dgc_decode(const DgcDecodeArgs& a) {
   count("dgc_decode", a.workers * static_cast<int64_t>(a.codes.payload_bytes + a.payload_bytes));
 }
-// Messages are read twice, to be checked and to be added. With weight decay all weights and their momentum move, and
-// without only what was sent.
+// Messages are read twice, to be checked and to be added, in shared memory. With weight decay all weights and their
+// momentum move, and without only what was sent.
 void CountingBackend::dgc_apply(const DgcApplyArgs& a) {
   const int64_t sent = a.workers * sent_entries(a.header);
-  const int64_t weights = a.weight_decay != 0 || !a.momentum_correction
-                              ? 4 * a.table.numel * kFloat + 2 * kSector * sent
-                              : 4 * kSector * sent;
+  const int64_t weights =
+      a.weight_decay != 0 || !a.momentum_correction ? 4 * a.table.numel * kFloat : 2 * kSector * sent;
   count("dgc_apply", int64_t{2} * a.workers * canonical_bytes(a.header) + weights + 5 * a.dense.numel * kFloat);
 }
 void CountingBackend::dgc_scatter(const DgcScatterArgs& a) { count("dgc_scatter", a.table.numel * kFloat); }

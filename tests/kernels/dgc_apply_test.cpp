@@ -6,30 +6,23 @@
 using namespace dgc;
 using namespace dgc::test;
 
-TEST_CASE("dgc_apply is its definition: every switch, several workers", "[dgc]") {
-  const auto backend = GENERATE(from_range(kernel_backends())).make();
-  const bool correction = GENERATE(true, false), nesterov = GENERATE(true, false);
-  const float weight_decay = GENERATE(0.f, 1e-2f);
-  const int workers = GENERATE(1, 3);
-  CAPTURE(backend->name(), correction, nesterov, weight_decay, workers);
+namespace {
 
-  ApplyCase c({{1, 1}, {17, 5}, {65537, 700}, {4099, 40}, {513, 513}}, workers);
+// Two steps by the same messages, beside the definition of a step.
+void check_steps(Backend& backend, const std::vector<Size>& sizes, int workers, const DgcApplyArgs& rule) {
+  ApplyCase c(sizes, workers);
   const std::vector<float> total = c.expected_sum();
   auto want_w = c.w, want_m = c.m;
-  DgcApplyArgs rule;
-  rule.momentum = 0.9f;
-  rule.weight_decay = weight_decay;
-  rule.nesterov = nesterov;
-  rule.momentum_correction = correction;
   for (int step = 0; step < 2; ++step) {
     CAPTURE(step);
-    apply(*backend, c, rule);
+    apply(backend, c, rule);
     for (const DgcSegment& s : c.workers[0].segments) {
       for (auto i = static_cast<size_t>(s.offset); i < static_cast<size_t>(s.offset + s.numel); ++i) {
-        const float d = correction ? weight_decay * want_w[i] : std::fma(weight_decay, want_w[i], total[i]);
-        want_m[i] = std::fma(0.9f, want_m[i], d);
-        const float stepped = nesterov ? std::fma(0.9f, want_m[i], d) : want_m[i];
-        want_w[i] = std::fma(-0.1f, correction ? total[i] + stepped : stepped, want_w[i]);
+        const float d =
+            rule.momentum_correction ? rule.weight_decay * want_w[i] : std::fma(rule.weight_decay, want_w[i], total[i]);
+        want_m[i] = std::fma(rule.momentum, want_m[i], d);
+        const float stepped = rule.nesterov ? std::fma(rule.momentum, want_m[i], d) : want_m[i];
+        want_w[i] = std::fma(-0.1f, rule.momentum_correction ? total[i] + stepped : stepped, want_w[i]);
       }
     }
     REQUIRE(bits_of(c.w) == bits_of(want_w));
@@ -37,6 +30,30 @@ TEST_CASE("dgc_apply is its definition: every switch, several workers", "[dgc]")
     REQUIRE(std::ranges::all_of(c.sum, [](float x) { return std::bit_cast<uint32_t>(x) == 0; }));
     REQUIRE(c.control.fault.kind == WireFaultKind::none);
   }
+}
+
+}  // namespace
+
+TEST_CASE("dgc_apply is its definition: every switch, several workers", "[dgc]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  DgcApplyArgs rule;
+  rule.momentum = 0.9f;
+  rule.momentum_correction = GENERATE(true, false);
+  rule.nesterov = GENERATE(true, false);
+  rule.weight_decay = GENERATE(0.f, 1e-2f);
+  const int workers = GENERATE(1, 3);
+  CAPTURE(backend->name(), rule.momentum_correction, rule.nesterov, rule.weight_decay, workers);
+  check_steps(*backend, {{1, 1}, {17, 5}, {65537, 700}, {4099, 40}, {513, 513}}, workers, rule);
+}
+
+TEST_CASE("dgc_apply adds up any number of entries of a block", "[dgc]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  DgcApplyArgs rule;
+  rule.momentum = 0.9f;
+  rule.weight_decay = GENERATE(0.f, 1e-2f);
+  const int64_t entries = GENERATE(4096, 4097, 30000);  // the CUDA backend has room for 8,192 in shared memory
+  CAPTURE(backend->name(), rule.weight_decay, entries);
+  check_steps(*backend, {{600, 6}, {30001, entries}, {65536 + 600, 66}}, 2, rule);
 }
 
 TEST_CASE("workers are added in worker order", "[dgc]") {

@@ -55,6 +55,16 @@ TEST_CASE("dgc_compress knows every switch", "[dgc]") {
   check_steps(*backend, c, rule_of(correction, nesterov, masking), 4, 3);
 }
 
+TEST_CASE("dgc_compress works on more blocks than there are warps", "[dgc]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  CAPTURE(backend->name());
+  std::vector<Size> sizes;
+  for (int64_t i = 0; i < 70; ++i) sizes.push_back({1500 + 7 * i, 8 + i % 5});
+  DgcCase c(sizes);
+  fill_normal(c, c.v, 1);
+  check_steps(*backend, c, rule_of(true, false, true), 3, 3);
+}
+
 TEST_CASE("dgc_compress sends what masked momentum would still have added") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const bool nesterov = GENERATE(true, false);

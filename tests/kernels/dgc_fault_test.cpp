@@ -102,3 +102,18 @@ TEST_CASE("of several faults the lowest worker's is reported, and its first kind
   apply(*backend, c, {});
   CHECK((c.control.fault.kind == Kind::stale && c.control.fault.worker == 1 && c.control.fault.found == 3));
 }
+
+TEST_CASE("a message that cannot be used is found among many", "[dgc]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  CAPTURE(backend->name());
+  const ApplyCase good(kFaultSizes, 40);
+  for (const size_t worker : {size_t{0}, size_t{17}, size_t{39}}) {
+    CAPTURE(worker);
+    ApplyCase c = good;
+    DgcCase& broken = c.workers[worker];
+    put_payload(broken, broken.segments[0].offsets_at + 10, uint16_t{600});
+    apply(*backend, c, {});
+    CHECK((c.control.fault.kind == Kind::indices && c.control.fault.worker == worker && c.control.fault.found == 0));
+    CHECK(bits_of(c.w) == bits_of(good.w));
+  }
+}

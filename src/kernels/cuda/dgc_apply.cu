@@ -1,37 +1,17 @@
 // Steps the weights by all workers' messages (kernels/dgc_args.h), in ONE cooperative launch. First every message is
-// checked. Then every block of 65,536 elements adds up what was sent, worker after worker and without atomics, and
+// checked. Then every block of 65,536 elements adds up what was sent, worker after worker, in shared memory, and
 // steps its weights. The result has the CPU's bits. With momentum correction and without weight decay, only what was
-// sent is touched; else every element is, 20 bytes each. The tensors that travel dense take their step here too.
+// sent is touched; else every element is, 16 bytes each. The tensors that travel dense take their step here too.
 // DgcStep takes the same step by a sum that came as dense numbers: 12 bytes per element with momentum correction and
 // without weight decay, else 20.
 #include <algorithm>
 
-#include "kernels/cuda/dgc_check.cuh"
 #include "kernels/cuda/dgc_dense.cuh"
 #include "kernels/cuda/dgc_memory.h"
+#include "kernels/cuda/dgc_sums.cuh"
 #include "kernels/cuda/queue.h"
 
 namespace dgc::cuda {
-
-struct DgcApplyShared {
-  DgcCheckShared check;
-  unsigned begin[kDgcThreads], end[kDgcThreads];  // of one block's entries in the messages of as many workers
-};
-
-// Reads where the block's entries lie in the messages of the workers from `first` on, at most kDgcThreads of them, all
-// at once. Returns how many workers these are. Before the next call all threads must have waited for each other.
-__device__ inline int find_entries(const DgcApplyArgs& a, const DgcSegment& s, int64_t local, int first,
-                                   DgcApplyShared& shared) {
-  const auto some = static_cast<int>(smaller(a.workers - first, kDgcThreads));
-  const int mine = static_cast<int>(threadIdx.x);
-  if (mine < some) {
-    const DgcEntries e(DgcMessages{a}.payload(first + mine), s, local);
-    shared.begin[mine] = e.begin;
-    shared.end[mine] = e.end;
-  }
-  __syncthreads();
-  return some;
-}
 
 struct DgcEntry {
   unsigned at;  // kDgcBlock: there is none
@@ -39,29 +19,39 @@ struct DgcEntry {
 };
 
 // One worker's entries are different elements, so threads may add them in any order. Between two workers all threads
-// wait; meanwhile the next worker's entries are on their way.
-__device__ inline void add_messages(const DgcApplyArgs& a, const DgcSegment& s, int64_t local, float* sum,
+// wait; meanwhile the entries of the next workers are on their way.
+template <typename Sums>
+__device__ inline void add_messages(const DgcApplyArgs& a, const DgcSegment& s, int64_t local, const Sums& sums,
                                     DgcApplyShared& shared) {
+  constexpr int kAhead = 4;
   for (int first = 0; first < a.workers; first += kDgcThreads) {
     const int some = find_entries(a, s, local, first, shared);
-    const auto entry = [&](int worker, unsigned i) {
+    const auto entry = [&](int worker, unsigned number) {
       DgcEntry e{static_cast<unsigned>(kDgcBlock), 0};
-      if (worker >= some || i >= shared.end[worker]) return e;
+      if (worker >= some) return e;
+      const unsigned i = shared.begin[worker] + number;
+      if (i >= shared.end[worker]) return e;
       const std::byte* payload = DgcMessages{a}.payload(first + worker);
       e.at = reinterpret_cast<const uint16_t*>(payload + s.offsets_at)[i];
       e.value = reinterpret_cast<const float*>(payload + s.values_at)[i];
       return e;
     };
-    DgcEntry next = entry(0, shared.begin[0] + threadIdx.x);
-    for (int worker = 0; worker < some; ++worker) {
-      DgcEntry e = next;
-      if (worker + 1 < some) next = entry(worker + 1, shared.begin[worker + 1] + threadIdx.x);
-      for (unsigned i = shared.begin[worker] + threadIdx.x; e.at < kDgcBlock;) {
-        sum[e.at] += e.value;
-        i += kDgcThreads;
-        e = entry(worker, i);
+    DgcEntry ahead[kAhead];
+#pragma unroll
+    for (int j = 0; j < kAhead; ++j) ahead[j] = entry(j, threadIdx.x);
+    for (int from = 0; from < some; from += kAhead) {
+#pragma unroll
+      for (int j = 0; j < kAhead; ++j) {
+        if (from + j >= some) break;
+        DgcEntry e = ahead[j];
+        ahead[j] = entry(from + j + kAhead, threadIdx.x);
+        for (unsigned number = threadIdx.x; e.at < kDgcBlock;) {
+          sums.add(e.at, e.value);
+          number += kDgcThreads;
+          e = entry(from + j, number);
+        }
+        __syncthreads();
       }
-      __syncthreads();
     }
   }
 }
@@ -69,7 +59,8 @@ __device__ inline void add_messages(const DgcApplyArgs& a, const DgcSegment& s, 
 // An element that several workers sent is visited several times, by any threads in any order. The first visit takes the
 // sum away, and a visit that finds a sum of zero leaves the weight as it is. A sum of zero would change no weight: sums
 // start at +0, so none is -0.
-__device__ inline void step_sent(const DgcApplyArgs& a, const DgcSegment& s, int64_t local, float lr, float* sum,
+template <typename Sums>
+__device__ inline void step_sent(const DgcApplyArgs& a, const DgcSegment& s, int64_t local, float lr, const Sums& sums,
                                  float* w, DgcApplyShared& shared) {
   constexpr int kAtOnce = 4;  // entries of a thread that are under way at once
   for (int first = 0; first < a.workers; first += kDgcThreads) {
@@ -85,7 +76,7 @@ __device__ inline void step_sent(const DgcApplyArgs& a, const DgcSegment& s, int
 #pragma unroll
         for (unsigned j = 0; j < kAtOnce; ++j) {
           taken[j] = 0;
-          if (i + 32 * j < end) taken[j] = __uint_as_float(atomicExch(reinterpret_cast<unsigned*>(sum + at[j]), 0u));
+          if (i + 32 * j < end) taken[j] = sums.take(at[j]);
         }
 #pragma unroll
         for (unsigned j = 0; j < kAtOnce; ++j) {
@@ -111,8 +102,8 @@ __device__ inline void step_four(const DgcStepArgs& a, float lr, const float4& s
   step_element(a, lr, sum.w, m.w, w.w);
 }
 
-__device__ inline void step_all(const DgcStepArgs& a, float lr, int numel, float* sum, float* m, float* w) {
-  auto* sum4 = reinterpret_cast<float4*>(sum);
+template <typename Sums>
+__device__ inline void step_all(const DgcStepArgs& a, float lr, int numel, const Sums& sums, float* m, float* w) {
   auto* m4 = reinterpret_cast<float4*>(m);
   auto* w4 = reinterpret_cast<float4*>(w);
   constexpr int kAtOnce = 2;  // loads of each array that are under way at once
@@ -122,7 +113,7 @@ __device__ inline void step_all(const DgcStepArgs& a, float lr, int numel, float
 #pragma unroll
     for (int j = 0; j < kAtOnce; ++j) {
       const int i = first + j * kDgcThreads;
-      if (i < fours) s[j] = sum4[i], d[j] = m4[i], x[j] = w4[i];
+      if (i < fours) s[j] = sums.get_four(i), d[j] = m4[i], x[j] = w4[i];
     }
 #pragma unroll
     for (int j = 0; j < kAtOnce; ++j) {
@@ -131,16 +122,12 @@ __device__ inline void step_all(const DgcStepArgs& a, float lr, int numel, float
       step_four(a, lr, s[j], d[j], x[j]);
       m4[i] = d[j];
       w4[i] = x[j];
-      // Nearly all sums are zero already and need no store. Their bits are compared, because a sum of -0 must become 0.
-      if ((__float_as_uint(s[j].x) | __float_as_uint(s[j].y) | __float_as_uint(s[j].z) | __float_as_uint(s[j].w)) !=
-          0) {
-        sum4[i] = make_float4(0, 0, 0, 0);
-      }
+      sums.clear_four(i, s[j]);
     }
   }
   for (int i = fours * 4 + static_cast<int>(threadIdx.x); i < numel; i += kDgcThreads) {
-    step_element(a, lr, sum[i], m[i], w[i]);
-    sum[i] = 0;
+    step_element(a, lr, sums.get(i), m[i], w[i]);
+    sums.clear(i);
   }
 }
 
@@ -163,16 +150,28 @@ struct DgcApply {
   __device__ static void apply(const DgcApplyArgs& a, Shared& shared) {
     const float lr = a.control->lr;
     for (int64_t block = blockIdx.x; block < a.table.blocks; block += gridDim.x) {
-      const DgcSegment& s = a.table.segments[segment_of(a.table, block)];
-      const int64_t local = block - s.first_block, first = local * kDgcBlock, at = s.offset + first;
-      add_messages(a, s, local, a.sum + at, shared);
-      if (only_sent_moves(a)) {
-        step_sent(a, s, local, lr, a.sum + at, a.w + at, shared);
+      const DgcSegment s = a.table.segments[segment_of(a.table, block)];  // a copy: what is written may not change it
+      const int64_t local = block - s.first_block;
+      if (DgcSharedSums::have_room(a, s, local, shared)) {
+        apply_block(a, s, local, lr, DgcSharedSums(a, s, shared), shared);
       } else {
-        step_all(a, lr, static_cast<int>(smaller(kDgcBlock, s.numel - first)), a.sum + at, a.m + at, a.w + at);
+        apply_block(a, s, local, lr, DgcArenaSums(a.sum + s.offset + local * kDgcBlock), shared);
       }
     }
     step_dense(a, lr);
+  }
+
+  template <typename Sums>
+  __device__ static void apply_block(const DgcApplyArgs& a, const DgcSegment& s, int64_t local, float lr,
+                                     const Sums& sums, Shared& shared) {
+    const int64_t first = local * kDgcBlock, at = s.offset + first;
+    add_messages(a, s, local, sums, shared);
+    if (only_sent_moves(a)) {
+      step_sent(a, s, local, lr, sums, a.w + at, shared);
+    } else {
+      step_all(a, lr, static_cast<int>(smaller(kDgcBlock, s.numel - first)), sums, a.m + at, a.w + at);
+      __syncthreads();  // the next block's sums take the place of these
+    }
   }
 };
 
@@ -192,7 +191,7 @@ struct DgcStep {
       if (only_sent_moves(a)) {
         for (int64_t i = at + threadIdx.x; i < at + numel; i += kDgcThreads) a.w[i] = fmaf(-lr, a.sum[i], a.w[i]);
       } else {
-        step_all(a, lr, numel, a.sum + at, a.m + at, a.w + at);
+        step_all(a, lr, numel, DgcArenaSums(a.sum + at), a.m + at, a.w + at);
       }
     }
     step_dense(a, lr);

@@ -83,7 +83,9 @@ __device__ inline unsigned warp_sum(unsigned value) {
   return value;
 }
 
-__device__ inline DgcScan block_scan(unsigned value, DgcShared& shared) {
+// `shared` has an array warp_sums.
+template <typename Shared>
+__device__ inline DgcScan block_scan(unsigned value, Shared& shared) {
   const DgcScan inner = warp_scan(value);
   __syncthreads();  // waits for threads that still read the previous call's sums
   if (lane() == 31) shared.warp_sums[warp()] = inner.total;
@@ -97,7 +99,10 @@ __device__ inline DgcScan block_scan(unsigned value, DgcShared& shared) {
   return scan;
 }
 
-__device__ inline unsigned block_sum(unsigned value, DgcShared& shared) { return block_scan(value, shared).total; }
+template <typename Shared>
+__device__ inline unsigned block_sum(unsigned value, Shared& shared) {
+  return block_scan(value, shared).total;
+}
 
 struct DgcBin {
   unsigned bin;    // the bin that holds the want-th largest element

@@ -59,29 +59,52 @@ __device__ inline void hash_messages(const DgcApplyArgs& a, uint64_t* hashes) {
   }
 }
 
+// True if of the entries first, first + step, and so on each offset lies below `limit` and above the one before it.
+__device__ inline bool are_sound(const uint16_t* offsets, unsigned begin, unsigned end, int limit, unsigned first,
+                                 unsigned step) {
+  constexpr unsigned kAtOnce = 4;  // loads that are under way at once
+  bool sound = true;
+  for (unsigned at = first; at < end; at += kAtOnce * step) {
+    int here[kAtOnce], before[kAtOnce];
+#pragma unroll
+    for (unsigned j = 0; j < kAtOnce; ++j) {
+      const unsigned i = at + j * step;
+      here[j] = i < end ? offsets[i] : 0;
+      before[j] = i < end && i > begin ? offsets[i - 1] : -1;
+    }
+#pragma unroll
+    for (unsigned j = 0; j < kAtOnce; ++j)
+      sound = sound && (at + j * step >= end || (before[j] < here[j] && here[j] < limit));
+  }
+  return sound;
+}
+
 // Checks the indices of each block of each message on their own; together these are all indices. A warp takes one block
-// of one message, or where there are fewer of these than warps, as many warps as there are to each share it.
+// of as many messages as are its share, or where there are fewer blocks than warps, as many warps as there are to each
+// share one.
 __device__ inline void check_indices(const DgcApplyArgs& a, unsigned long long* fault) {
-  const int64_t all = a.table.blocks * a.workers, warps = int64_t{gridDim.x} * kDgcWarps;
-  const int64_t sharing = warps > all ? warps / all : 1;
+  const int64_t warps = int64_t{gridDim.x} * kDgcWarps;
+  const auto workers = static_cast<unsigned>(a.workers);
+  const auto share = static_cast<unsigned>(smaller((a.table.blocks * workers + warps - 1) / warps, 32));
+  const unsigned shares = (workers + share - 1) / share;
+  const int64_t all = a.table.blocks * shares, sharing = warps > all ? warps / all : 1;
   for (int64_t i = int64_t{blockIdx.x} * kDgcWarps + warp(); i < all * sharing; i += warps) {
-    const int64_t part = i / sharing;
-    const int worker = static_cast<int>(part / a.table.blocks);
-    const int64_t block = part % a.table.blocks;
+    const int64_t block = i / sharing / shares;
+    const auto from = static_cast<int>(i / sharing % shares * share);
+    const auto some = static_cast<int>(smaller(a.workers - from, share));
     const int segment = segment_of(a.table, block);
     const DgcSegment& s = a.table.segments[segment];
     const int64_t local = block - s.first_block, left = s.numel - local * kDgcBlock;
-    const DgcEntries e(DgcMessages{a}.payload(worker), s, local);
-    bool sound = e.begin <= e.end && e.end <= s.k && (left > kDgcBlock || e.end == s.k);
-    if (sound) {
-      const auto step = static_cast<unsigned>(32 * sharing);
-      const unsigned first = e.begin + static_cast<unsigned>(i % sharing * 32 + lane());
-      for (unsigned at = first; at < e.end; at += step) {
-        sound =
-            sound && e.offsets[at] < smaller(left, kDgcBlock) && (at == e.begin || e.offsets[at - 1] < e.offsets[at]);
-      }
+    const DgcEntries mine(DgcMessages{a}.payload(from + (lane() < some ? lane() : 0)), s, local);
+    for (int j = 0; j < some; ++j) {
+      const unsigned begin = __shfl_sync(kAllLanes, mine.begin, j), end = __shfl_sync(kAllLanes, mine.end, j);
+      const auto* offsets = reinterpret_cast<const uint16_t*>(DgcMessages{a}.payload(from + j) + s.offsets_at);
+      const bool sound =
+          begin <= end && end <= s.k && (left > kDgcBlock || end == s.k) &&
+          are_sound(offsets, begin, end, static_cast<int>(smaller(left, kDgcBlock)),
+                    begin + static_cast<unsigned>(i % sharing * 32 + lane()), static_cast<unsigned>(32 * sharing));
+      if (!sound) atomicMax(fault, fault_code(from + j, WireFaultKind::indices, segment));
     }
-    if (!sound) atomicMax(fault, fault_code(worker, WireFaultKind::indices, segment));
   }
 }
 

@@ -1,0 +1,128 @@
+// Where a block of threads adds up what all workers sent of one wire block: in shared memory, in a place for each
+// element that is sent, or, where these are too many for that, in the arena `sum`. Both begin and end with sums of +0,
+// and give the same bits.
+#pragma once
+
+#include "kernels/cuda/dgc_check.cuh"
+
+namespace dgc::cuda {
+
+struct DgcSumsShared {
+  static constexpr unsigned kMost = 8192;
+  unsigned sent[kDgcBlock / 32];    // a bit for each element: some worker sent it
+  uint16_t before[kDgcBlock / 32];  // elements that are sent, in the words before this one
+  float sums[kMost];                // of the elements that are sent, in their order
+};
+
+struct DgcApplyShared {
+  DgcCheckShared check;
+  unsigned begin[kDgcThreads], end[kDgcThreads];  // of one block's entries in the messages of as many workers
+  unsigned warp_sums[kDgcWarps];
+  DgcSumsShared sums;
+};
+
+// Reads where the block's entries lie in the messages of the workers from `first` on, at most kDgcThreads of them, all
+// at once. Returns how many workers these are. Before the next call all threads must have waited for each other.
+__device__ inline int find_entries(const DgcApplyArgs& a, const DgcSegment& s, int64_t local, int first,
+                                   DgcApplyShared& shared) {
+  const auto some = static_cast<int>(smaller(a.workers - first, kDgcThreads));
+  const int mine = static_cast<int>(threadIdx.x);
+  if (mine < some) {
+    const DgcEntries e(DgcMessages{a}.payload(first + mine), s, local);
+    shared.begin[mine] = e.begin;
+    shared.end[mine] = e.end;
+  }
+  __syncthreads();
+  return some;
+}
+
+class DgcArenaSums {
+ public:
+  // The sums of the elements of one wire block start at `sums`.
+  __device__ explicit DgcArenaSums(float* sums) : sums_(sums) {}
+
+  __device__ void add(unsigned at, float value) const { sums_[at] += value; }
+  // Returns the sum, and leaves zero.
+  __device__ float take(unsigned at) const {
+    return __uint_as_float(atomicExch(reinterpret_cast<unsigned*>(sums_ + at), 0u));
+  }
+  __device__ float get(int at) const { return sums_[at]; }
+  __device__ float4 get_four(int i) const { return reinterpret_cast<const float4*>(sums_)[i]; }
+  __device__ void clear(int at) const { sums_[at] = 0; }
+  // Nearly all sums are zero already and need no store. Their bits are compared, because a sum of -0 must become 0.
+  __device__ void clear_four(int i, const float4& were) const {
+    if ((__float_as_uint(were.x) | __float_as_uint(were.y) | __float_as_uint(were.z) | __float_as_uint(were.w)) != 0) {
+      reinterpret_cast<float4*>(sums_)[i] = make_float4(0, 0, 0, 0);
+    }
+  }
+
+ private:
+  float* sums_;
+};
+
+class DgcSharedSums {
+ public:
+  // True if what all workers sent of a block has room here. Then find_entries has found it. All threads get the same.
+  __device__ static bool have_room(const DgcApplyArgs& a, const DgcSegment& s, int64_t local, DgcApplyShared& shared) {
+    if (a.workers > kDgcThreads) return false;
+    const int some = find_entries(a, s, local, 0, shared), mine = static_cast<int>(threadIdx.x);
+    const unsigned entries = mine < some ? shared.end[mine] - shared.begin[mine] : 0;
+    return block_sum(entries, shared) <= DgcSumsShared::kMost;
+  }
+
+  // Makes a sum of zero for each element that a worker sent. All threads call this, when there is room.
+  __device__ DgcSharedSums(const DgcApplyArgs& a, const DgcSegment& s, DgcApplyShared& shared) : in_(shared.sums) {
+    constexpr int kWords = static_cast<int>(kDgcBlock) / 32, kEach = kWords / kDgcThreads;
+    constexpr int kAtOnce = 4;  // entries of a thread that are under way at once
+    for (int i = static_cast<int>(threadIdx.x); i < kWords; i += kDgcThreads) in_.sent[i] = 0;
+    __syncthreads();
+    for (int worker = warp(); worker < a.workers; worker += kDgcWarps) {
+      const auto* offsets = reinterpret_cast<const uint16_t*>(DgcMessages{a}.payload(worker) + s.offsets_at);
+      const unsigned end = shared.end[worker];
+      for (unsigned i = shared.begin[worker] + static_cast<unsigned>(lane()); i < end; i += 32 * kAtOnce) {
+        unsigned at[kAtOnce];
+#pragma unroll
+        for (unsigned j = 0; j < kAtOnce; ++j) at[j] = i + 32 * j < end ? offsets[i + 32 * j] : offsets[i];
+#pragma unroll
+        for (unsigned j = 0; j < kAtOnce; ++j) atomicOr(&in_.sent[at[j] / 32], 1u << at[j] % 32);
+      }
+    }
+    __syncthreads();
+    const int first = static_cast<int>(threadIdx.x) * kEach;
+    unsigned count = 0;
+#pragma unroll
+    for (int j = 0; j < kEach; ++j) count += static_cast<unsigned>(__popc(in_.sent[first + j]));
+    const DgcScan scan = block_scan(count, shared);
+    unsigned before = scan.before;
+#pragma unroll
+    for (int j = 0; j < kEach; ++j) {
+      in_.before[first + j] = static_cast<uint16_t>(before);
+      before += static_cast<unsigned>(__popc(in_.sent[first + j]));
+    }
+    for (unsigned i = threadIdx.x; i < scan.total; i += kDgcThreads) in_.sums[i] = 0;
+    __syncthreads();
+  }
+
+  __device__ void add(unsigned at, float value) const { in_.sums[place(at)] += value; }
+  __device__ float take(unsigned at) const {
+    return __uint_as_float(atomicExch(reinterpret_cast<unsigned*>(&in_.sums[place(at)]), 0u));
+  }
+  __device__ float get(int at) const {
+    return (in_.sent[at / 32] >> at % 32 & 1u) != 0 ? in_.sums[place(static_cast<unsigned>(at))] : 0.f;
+  }
+  __device__ float4 get_four(int i) const {
+    if ((in_.sent[i / 8] >> 4 * (i % 8) & 15u) == 0) return make_float4(0, 0, 0, 0);
+    return make_float4(get(4 * i), get(4 * i + 1), get(4 * i + 2), get(4 * i + 3));
+  }
+  __device__ void clear(int) const {}
+  __device__ void clear_four(int, const float4&) const {}
+
+ private:
+  __device__ unsigned place(unsigned at) const {
+    return in_.before[at / 32] + static_cast<unsigned>(__popc(in_.sent[at / 32] & ((1u << at % 32) - 1)));
+  }
+
+  DgcSumsShared& in_;
+};
+
+}  // namespace dgc::cuda
