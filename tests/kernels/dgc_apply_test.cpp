@@ -53,7 +53,9 @@ TEST_CASE("dgc_apply adds up any number of entries of a block", "[dgc]") {
   rule.weight_decay = GENERATE(0.f, 1e-2f);
   const int64_t entries = GENERATE(4096, 4097, 30000);  // the CUDA backend has room for 8,192 in shared memory
   CAPTURE(backend->name(), rule.weight_decay, entries);
-  check_steps(*backend, {{600, 6}, {30001, entries}, {65536 + 600, 66}}, 2, rule);
+  check_steps(*backend,
+              {{600, 6}, {30001, entries}, {65536 + 600, 66}, {700, 7}, {30001, entries}, {600, 60}, {65536 + 600, 70}},
+              2, rule);
 }
 
 TEST_CASE("workers are added in worker order", "[dgc]") {
