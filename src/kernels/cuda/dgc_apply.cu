@@ -62,28 +62,17 @@ __device__ inline void add_messages(const DgcApplyArgs& a, const DgcSegment& s, 
 template <typename Sums>
 __device__ inline void step_sent(const DgcApplyArgs& a, const DgcSegment& s, int64_t local, float lr, const Sums& sums,
                                  float* w, DgcApplyShared& shared) {
-  constexpr int kAtOnce = 4;  // entries of a thread that are under way at once
   for (int first = 0; first < a.workers; first += kDgcThreads) {
     const int some = find_entries(a, s, local, first, shared);
-    for (int worker = warp(); worker < some; worker += kDgcWarps) {
-      const auto* offsets = reinterpret_cast<const uint16_t*>(DgcMessages{a}.payload(first + worker) + s.offsets_at);
-      const unsigned end = shared.end[worker];
-      for (unsigned i = shared.begin[worker] + static_cast<unsigned>(lane()); i < end; i += 32 * kAtOnce) {
-        unsigned at[kAtOnce];
-        float taken[kAtOnce];
+    each_sent(a, s, first, some, shared, [&](const unsigned(&at)[kDgcSentAtOnce]) {
+      float taken[kDgcSentAtOnce];
 #pragma unroll
-        for (unsigned j = 0; j < kAtOnce; ++j) at[j] = i + 32 * j < end ? offsets[i + 32 * j] : 0;
+      for (int j = 0; j < kDgcSentAtOnce; ++j) taken[j] = at[j] < kDgcBlock ? sums.take(at[j]) : 0;
 #pragma unroll
-        for (unsigned j = 0; j < kAtOnce; ++j) {
-          taken[j] = 0;
-          if (i + 32 * j < end) taken[j] = sums.take(at[j]);
-        }
-#pragma unroll
-        for (unsigned j = 0; j < kAtOnce; ++j) {
-          if (__float_as_uint(taken[j]) != 0) w[at[j]] = fmaf(-lr, taken[j], w[at[j]]);
-        }
+      for (int j = 0; j < kDgcSentAtOnce; ++j) {
+        if (__float_as_uint(taken[j]) != 0) w[at[j]] = fmaf(-lr, taken[j], w[at[j]]);
       }
-    }
+    });
     __syncthreads();
   }
 }

@@ -30,6 +30,13 @@ __device__ inline int segment_of(const DgcTable& table, int64_t block) {
   return low;
 }
 
+// Calls body(i) for every i below `count`, on all lanes of one warp. Neighbours go to different multiprocessors.
+template <typename Body>
+__device__ inline void each_by_warp(int64_t count, const Body& body) {
+  const int64_t warps = int64_t{gridDim.x} * kDgcWarps;
+  for (int64_t i = int64_t{warp()} * gridDim.x + blockIdx.x; i < count; i += warps) body(i);
+}
+
 __device__ inline void zero_all(unsigned* counters, int64_t count) {
   const int64_t step = int64_t{gridDim.x} * kDgcThreads;
   for (int64_t i = int64_t{blockIdx.x} * kDgcThreads + threadIdx.x; i < count; i += step) counters[i] = 0;
@@ -80,6 +87,12 @@ __device__ inline DgcScan warp_scan(unsigned value) {
 __device__ inline unsigned warp_sum(unsigned value) {
 #pragma unroll
   for (int d = 16; d > 0; d /= 2) value += __shfl_xor_sync(kAllLanes, value, d);
+  return value;
+}
+
+__device__ inline uint64_t warp_or(uint64_t value) {
+#pragma unroll
+  for (int d = 16; d > 0; d /= 2) value |= __shfl_xor_sync(kAllLanes, value, d);
   return value;
 }
 

@@ -10,14 +10,10 @@
 
 namespace dgc::cuda {
 
-// Calls body(block, segment) for every block of the table, on all lanes of one warp. Neighbouring blocks go to
-// different multiprocessors.
+// Calls body(block, segment) for every block of the table, on all lanes of one warp.
 template <typename Body>
 __device__ inline void each_block_by_warp(const DgcTable& table, const Body& body) {
-  const int64_t warps = int64_t{gridDim.x} * kDgcWarps;
-  for (int64_t block = int64_t{warp()} * gridDim.x + blockIdx.x; block < table.blocks; block += warps) {
-    body(block, segment_of(table, block));
-  }
+  each_by_warp(table.blocks, [&](int64_t block) { body(block, segment_of(table, block)); });
 }
 
 // Finds the bin of the want-th largest of the `collected` elements that `histogram` has counted; want is at least 1 and
@@ -152,12 +148,6 @@ __device__ inline bool all_are_listed(const DgcTable& table, const DgcCompressSc
   unsigned missing = 0;
   for (int i = static_cast<int>(threadIdx.x); i < table.count; i += kDgcThreads) missing += !is_listed(scratch, i);
   return block_sum(missing, shared) == 0;
-}
-
-__device__ inline uint64_t warp_or(uint64_t value) {
-#pragma unroll
-  for (int d = 16; d > 0; d /= 2) value |= __shfl_xor_sync(kAllLanes, value, d);
-  return value;
 }
 
 // Returns the need-th largest of `count` keys, which all differ. Its bits are found from the highest that is not the

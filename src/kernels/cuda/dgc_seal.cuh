@@ -16,12 +16,11 @@ __device__ inline int64_t words_of_piece(uint64_t payload_bytes, int64_t piece) 
 
 // hashes[i] = the XXH64 of piece i of the message's payload, with the seed `step`.
 __device__ inline void hash_payload(const std::byte* message, uint64_t payload_bytes, uint64_t step, uint64_t* hashes) {
-  const int64_t pieces = wire_pieces(payload_bytes), warps = int64_t{gridDim.x} * kDgcWarps;
-  for (int64_t i = int64_t{warp()} * gridDim.x + blockIdx.x; i < pieces; i += warps) {
+  each_by_warp(wire_pieces(payload_bytes), [&](int64_t i) {
     const auto* words = reinterpret_cast<const uint64_t*>(message + kWireHeaderBytes) + i * int64_t{kWirePiece / 8};
     const uint64_t hash = xxh64_by_warp(words_of_piece(payload_bytes, i), step, [&](int64_t w) { return words[w]; });
     if (lane() == 0) hashes[i] = hash;
-  }
+  });
 }
 
 // Word i of what the checksum is the hash of.

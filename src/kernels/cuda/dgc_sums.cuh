@@ -36,6 +36,27 @@ __device__ inline int find_entries(const DgcApplyArgs& a, const DgcSegment& s, i
   return some;
 }
 
+// Calls body(at) with the elements that the workers from `first` on sent, of which find_entries has found `some`, a
+// warp for each worker, and kDgcSentAtOnce elements for each lane. An element of kDgcBlock stands for none.
+inline constexpr int kDgcSentAtOnce = 4;
+template <typename Body>
+__device__ inline void each_sent(const DgcApplyArgs& a, const DgcSegment& s, int first, int some,
+                                 const DgcApplyShared& shared, const Body& body) {
+  for (int worker = warp(); worker < some; worker += kDgcWarps) {
+    const auto* offsets = reinterpret_cast<const uint16_t*>(DgcMessages{a}.payload(first + worker) + s.offsets_at);
+    const unsigned end = shared.end[worker];
+    for (unsigned i = shared.begin[worker]; i < end; i += 32 * kDgcSentAtOnce) {
+      unsigned at[kDgcSentAtOnce];
+#pragma unroll
+      for (unsigned j = 0; j < kDgcSentAtOnce; ++j) {
+        const unsigned entry = i + 32 * j + static_cast<unsigned>(lane());
+        at[j] = entry < end ? offsets[entry] : static_cast<unsigned>(kDgcBlock);
+      }
+      body(at);
+    }
+  }
+}
+
 class DgcArenaSums {
  public:
   // The sums of the elements of one wire block start at `sums`.
@@ -73,20 +94,14 @@ class DgcSharedSums {
   // Makes a sum of zero for each element that a worker sent. All threads call this, when there is room.
   __device__ DgcSharedSums(const DgcApplyArgs& a, const DgcSegment& s, DgcApplyShared& shared) : in_(shared.sums) {
     constexpr int kWords = static_cast<int>(kDgcBlock) / 32, kEach = kWords / kDgcThreads;
-    constexpr int kAtOnce = 4;  // entries of a thread that are under way at once
     for (int i = static_cast<int>(threadIdx.x); i < kWords; i += kDgcThreads) in_.sent[i] = 0;
     __syncthreads();
-    for (int worker = warp(); worker < a.workers; worker += kDgcWarps) {
-      const auto* offsets = reinterpret_cast<const uint16_t*>(DgcMessages{a}.payload(worker) + s.offsets_at);
-      const unsigned end = shared.end[worker];
-      for (unsigned i = shared.begin[worker] + static_cast<unsigned>(lane()); i < end; i += 32 * kAtOnce) {
-        unsigned at[kAtOnce];
+    each_sent(a, s, 0, a.workers, shared, [&](const unsigned(&at)[kDgcSentAtOnce]) {
 #pragma unroll
-        for (unsigned j = 0; j < kAtOnce; ++j) at[j] = i + 32 * j < end ? offsets[i + 32 * j] : offsets[i];
-#pragma unroll
-        for (unsigned j = 0; j < kAtOnce; ++j) atomicOr(&in_.sent[at[j] / 32], 1u << at[j] % 32);
+      for (const unsigned element : at) {
+        if (element < kDgcBlock) atomicOr(&in_.sent[element / 32], 1u << element % 32);
       }
-    }
+    });
     __syncthreads();
     const int first = static_cast<int>(threadIdx.x) * kEach;
     unsigned count = 0;
