@@ -1,6 +1,6 @@
 // CTC loss and gradient in four launches: the norm of each step's logits, which is the log of the sum of their exp (one
-// thread per step); all paths of a stream, step after step, forward and backward (one block per stream); the gradient
-// (one thread per logit); the sums over streams. States and arithmetic are those of kernels/cpu/ctc.cpp: logarithms of
+// thread per step); all paths of a stream, step after step (one block per stream and direction); the gradient (one
+// thread per logit); the sums over streams. States and arithmetic are those of kernels/cpu/ctc.cpp: logarithms of
 // probabilities in fp32, where the largest number of each step is subtracted and added up in double. Sums run in a
 // fixed order. A step whose logits have no finite norm, or a label that is no class, makes the loss and the stream's
 // gradient NaN, so that the step is skipped and reported, because the host cannot look at logits and labels without
@@ -50,11 +50,16 @@ struct CtcGradient {
     if (kind == kCtcBroken) return NAN;
     if (kind != kCtcCounted) return 0;
     const int32_t* const labels = a.labels_of(at.stream);
-    const float* const share = a.memory.occupied + (at.stream * a.sequences.steps + at.step) * a.most_states();
+    const int64_t step = a.step_of(at.stream, at.step);
+    const float* const from_first = a.row_of(kCtcFromFirst, at.stream, at.step);
+    const float* const from_last = a.row_of(kCtcFromLast, at.stream, at.step);
+    const double taken = a.memory.sweeps[kCtcFromFirst].taken[step] + a.memory.sweeps[kCtcFromLast].taken[step];
+    const auto out = static_cast<float>(taken + a.memory.losses[at.stream]);
+    const auto share = [&](int64_t state) { return expf(from_first[state] + from_last[state] + out); };
     float d = expf(to_float(a.logits[frame * a.sequences.width + c]) - a.memory.norms[frame]);
     for (int64_t i = 0; i <= labels[0]; ++i) {
-      if (c == 0) d -= share[2 * i];
-      if (c != 0 && i > 0 && labels[i] == c) d -= share[2 * i - 1];
+      if (c == 0) d -= share(2 * i);
+      if (c != 0 && i > 0 && labels[i] == c) d -= share(2 * i - 1);
     }
     return d * scale;
   }
@@ -92,15 +97,19 @@ struct CtcStats {
   }
 };
 
-inline CtcMemory ctc_memory(Queue queue, const CtcArgs& args) {
+inline CtcMemory ctc_memory(Queue queue, const CtcArgs& args, int directions) {
   const auto frames = static_cast<size_t>(args.steps * args.streams), streams = static_cast<size_t>(args.streams);
   const auto states = static_cast<size_t>(2 * args.most_labels + 1);
-  const size_t doubles = frames + streams, floats = frames + frames * states + 2 * streams * states;
+  const auto sweeps = static_cast<size_t>(directions);
+  const size_t doubles = streams + sweeps * frames, floats = frames + sweeps * frames * states;
   std::byte* const memory = queue.scratch(doubles * sizeof(double) + floats * sizeof(float) + streams * sizeof(int));
-  auto* const taken = reinterpret_cast<double*>(memory);
-  auto* const norms = reinterpret_cast<float*>(taken + doubles);
-  float *const occupied = norms + frames, *const rows = occupied + frames * states;
-  return {taken, taken + frames, norms, occupied, rows, reinterpret_cast<int*>(norms + floats)};
+  auto* const losses = reinterpret_cast<double*>(memory);
+  auto* const norms = reinterpret_cast<float*>(losses + doubles);
+  CtcMemory made{{}, losses, norms, reinterpret_cast<int*>(norms + floats)};
+  for (size_t i = 0; i < sweeps; ++i) {
+    made.sweeps[i] = {norms + frames + i * frames * states, losses + streams + i * frames};
+  }
+  return made;
 }
 
 }  // namespace dgc::cuda
@@ -112,7 +121,8 @@ using namespace cuda;
 void KernelBackend::ctc_loss(const CtcArgs& args, ConstView logits, ConstView lengths, ConstView labels, View dlogits,
                              double* stats) {
   Queue queue(*this);
-  const CtcMemory memory = ctc_memory(queue, args);
+  const int directions = dlogits ? 2 : 1;
+  const CtcMemory memory = ctc_memory(queue, args, directions);
   const SequenceArgs sequences{.order = SequenceOrder::steps_first,
                                .steps = args.steps,
                                .streams = args.streams,
@@ -120,10 +130,11 @@ void KernelBackend::ctc_loss(const CtcArgs& args, ConstView logits, ConstView le
                                .frames_per_step = args.frames_per_step};
   const int64_t frames = args.steps * args.streams;
   dispatch(logits.dtype, [&]<typename T>() {
-    const CtcData<T> data{sequences, args.most_labels, pointer<T>(logits), lengths.i32(), labels.i32(), memory};
+    const CtcData<T> data{sequences,     args.most_labels, directions, pointer<T>(logits),
+                          lengths.i32(), labels.i32(),     memory};
     constexpr int64_t kRows = CtcNorms<T>::kBlock;
     queue.run<CtcNorms<T>>((frames + kRows - 1) / kRows, data);
-    queue.run<CtcPaths<T>>(args.streams, data);
+    queue.run<CtcPaths<T>>(args.streams * directions, data);
     if (dlogits) {
       queue.run<CtcGradient<T>>(elementwise_blocks(frames * args.classes, 1),
                                 {data, args.gradient_scale, args.control, pointer<T>(dlogits)});

@@ -1,4 +1,5 @@
-// The forward-backward algorithm over the states of a stream's labels (ctc.cu), with one block per stream.
+// The forward-backward algorithm over the states of a stream's labels (ctc.cu). One block goes over the steps from the
+// first to the last and another one, where a gradient is wanted, from the last to the first, both at the same time.
 #pragma once
 
 #include "kernels/cuda/dispatch.h"
@@ -10,25 +11,38 @@ namespace dgc::cuda {
 // a label or a norm that is not valid (broken).
 enum CtcKind : int { kCtcAbsent, kCtcCounted, kCtcLeftOut, kCtcBroken };
 
+// What one direction finds: for each state of each step the log of the probability of all beginnings of paths that end
+// there (from the first step), or of all continuations from there (from the last), less what was taken.
+struct CtcSweep {
+  float* rows;    // [streams, steps, states]
+  double* taken;  // [streams, steps]: the sum of what was subtracted from the rows up to here
+};
+
+enum CtcDirection : int { kCtcFromFirst, kCtcFromLast };
+
 struct CtcMemory {
-  double* taken;    // [streams, steps]: the sum of what was subtracted from alpha's rows so far
-  double* losses;   // [streams]
-  float* norms;     // [steps, streams]
-  float* occupied;  // [streams, steps, states]: alpha, then the share of all paths
-  float* rows;      // [streams, 2, states]
-  int* kinds;       // [streams]
+  CtcSweep sweeps[2];  // of each CtcDirection
+  double* losses;      // [streams]
+  float* norms;        // [steps, streams]
+  int* kinds;          // [streams]
 };
 
 template <typename T>
 struct CtcData {
   SequenceArgs sequences;  // width is the number of classes
   int64_t most_labels;
+  int directions;  // 1, from the first step, or 2
   const T* logits;
   const int32_t* lengths;
   const int32_t* labels;
   CtcMemory memory;
 
   __device__ int64_t most_states() const { return 2 * most_labels + 1; }
+  // Where a sweep's numbers of a step begin.
+  __device__ int64_t step_of(int64_t stream, int64_t t) const { return stream * sequences.steps + t; }
+  __device__ float* row_of(CtcDirection d, int64_t stream, int64_t t) const {
+    return memory.sweeps[d].rows + step_of(stream, t) * most_states();
+  }
   __device__ const int32_t* labels_of(int64_t stream) const { return labels + stream * (1 + most_labels); }
 };
 
@@ -63,9 +77,8 @@ struct CtcPaths {
       const int64_t row = t * a.sequences.streams + stream;
       return to_float(a.logits[row * a.sequences.width + label(state)]) - a.memory.norms[row];
     }
-    __device__ float* occupied(int64_t t) const {
-      return a.memory.occupied + (stream * a.sequences.steps + t) * a.most_states();
-    }
+    __device__ float* row(CtcDirection d, int64_t t) const { return a.row_of(d, stream, t); }
+    __device__ double& taken(CtcDirection d, int64_t t) const { return a.memory.sweeps[d].taken[a.step_of(stream, t)]; }
     __device__ int kind() const {
       if (steps == 0) return kCtcAbsent;
       if (labels[0] < 0 || labels[0] > a.most_labels) return kCtcBroken;
@@ -99,12 +112,13 @@ struct CtcPaths {
     return top;
   }
 
-  __device__ static double forward(const Paths& p, Shared& shared) {
+  // Returns the log of the probability of all paths.
+  __device__ static double from_first(const Paths& p, Shared& shared) {
     const int64_t states = p.states();
     double taken = 0;
     for (int64_t t = 0; t < p.steps; ++t) {
-      float* const row = p.occupied(t);
-      const float* const before = t == 0 ? row : p.occupied(t - 1);
+      float* const row = p.row(kCtcFromFirst, t);
+      const float* const before = t == 0 ? row : p.row(kCtcFromFirst, t - 1);
       const int64_t first = states - 2 * (p.steps - t), end = 2 * (t + 1);
       float top = -INFINITY;
       for (int64_t s = threadIdx.x; s < states; s += kBlock) {
@@ -119,20 +133,20 @@ struct CtcPaths {
         top = here > top ? here : top;
       }
       taken += static_cast<double>(take_largest(shared, row, states, top));
-      if (threadIdx.x == 0) p.a.memory.taken[p.stream * p.a.sequences.steps + t] = taken;
+      if (threadIdx.x == 0) p.taken(kCtcFromFirst, t) = taken;
       __syncthreads();
     }
-    const float* const last = p.occupied(p.steps - 1);
+    const float* const last = p.row(kCtcFromFirst, p.steps - 1);
     const float ends = states == 1 ? last[0] : log_add(last[states - 1], last[states - 2]);
     return taken + static_cast<double>(ends);
   }
 
-  __device__ static void backward(const Paths& p, Shared& shared, double total) {
+  __device__ static void from_last(const Paths& p, Shared& shared) {
     const int64_t states = p.states();
-    float* next = p.a.memory.rows + p.stream * 2 * p.a.most_states();
-    float* row = next + p.a.most_states();
     double taken = 0;
     for (int64_t t = p.steps - 1; t >= 0; --t) {
+      float* const row = p.row(kCtcFromLast, t);
+      const float* const next = t == p.steps - 1 ? row : p.row(kCtcFromLast, t + 1);
       float top = -INFINITY;
       for (int64_t s = threadIdx.x; s < states; s += kBlock) {
         float to = s >= states - 2 ? 0.f : -INFINITY;
@@ -147,14 +161,8 @@ struct CtcPaths {
         top = to > top ? to : top;
       }
       taken += static_cast<double>(take_largest(shared, row, states, top));
-      float* const share = p.occupied(t);
-      const double before = p.a.memory.taken[p.stream * p.a.sequences.steps + t];
-      const auto out = static_cast<float>(before + taken - total);
-      for (int64_t s = threadIdx.x; s < states; s += kBlock) share[s] = expf(share[s] + row[s] + out);
+      if (threadIdx.x == 0) p.taken(kCtcFromLast, t) = taken;
       __syncthreads();
-      float* const swapped = next;
-      next = row;
-      row = swapped;
     }
   }
 
@@ -172,20 +180,17 @@ struct CtcPaths {
   }
 
   __device__ static void run(const Args& a, Shared& shared) {
-    const int64_t stream = blockIdx.x;
+    const int64_t stream = blockIdx.x / a.directions;
     const Paths p{a, stream, valid_steps(a.sequences, a.lengths[stream]), a.labels_of(stream)};
     if (threadIdx.x == 0) shared.kind = p.kind();
     __syncthreads();
     int kind = shared.kind;
-    double total = 0;
-    if (kind == kCtcCounted) {
-      if (all_finite(p, shared)) {
-        total = forward(p, shared);
-        backward(p, shared, total);
-      } else {
-        kind = kCtcBroken;
-      }
+    if (kind == kCtcCounted && !all_finite(p, shared)) kind = kCtcBroken;
+    if (blockIdx.x % a.directions == kCtcFromLast) {
+      if (kind == kCtcCounted) from_last(p, shared);
+      return;
     }
+    const double total = kind == kCtcCounted ? from_first(p, shared) : 0;
     if (threadIdx.x != 0) return;
     a.memory.kinds[stream] = kind;
     a.memory.losses[stream] = kind == kCtcBroken ? static_cast<double>(NAN) : -total;
