@@ -219,6 +219,15 @@ void check_overlap(const Config& c, const Origin& origin) {
   }
 }
 
+void complete_workers(Config& c, const Origin& origin) {
+  c.workers_at_once = std::min(c.workers_at_once, c.workers_per_rank);
+  if (c.workers_at_once > 1 && c.exchange.overlap == Overlap::on) {
+    origin.refuse(
+        "workers_at_once",
+        "exchange.overlap \"on\" is for workers that compute one after another; set it to 1, or use \"auto\"");
+  }
+}
+
 void check_ranks(const Config& c, const Origin& origin) {
   if (c.ranks > 1 && c.exchange.communicator == CommunicatorType::single) {
     origin.refuse("exchange.communicator",
@@ -245,6 +254,7 @@ void complete(Config& config, const Origin& origin) {
   check_wait(config, origin);
   check_local_steps(config, origin);
   check_overlap(config, origin);
+  complete_workers(config, origin);
   check_ranks(config, origin);
 }
 

@@ -63,7 +63,15 @@ const Keys& config_keys() {
         "with AVX-512 BF16 or AMX, which keeps activations in fp32 and rounds what convolutions and matrix products "
         "read");
     top.add("workers_per_rank", &Config::workers_per_rank,
-            "Workers that a rank runs one after another, sharing its weights. Workers = ranks x this")
+            "Workers that a rank runs, sharing its weights, one after another unless `workers_at_once` says otherwise. "
+            "Workers = ranks x this")
+        .at_least(1)
+        .at_most(4096)
+        .free_on_resume();
+    top.add("workers_at_once", &Config::workers_at_once,
+            "So many of a rank's workers compute at the same time, each with activations of its own: the same bits, "
+            "more "
+            "memory. On a processor each of them takes `threads`, so set that to fewer")
         .at_least(1)
         .at_most(4096)
         .free_on_resume();

@@ -129,11 +129,11 @@ void add_exchange_keys(Keys& keys) {
       .at_least(0)
       .less_than(1);
   exchange
-      .add(
-          "overlap", &ExchangeOptions::overlap,
-          "With `\"type\": \"dgc\"`: compress and exchange gradients while those of earlier layers are still being "
-          "computed. `auto`: between processes on CPUs, where there is more than one bucket; on a GPU it has yet to be "
-          "measured (docs/exchange.md). Changes no result")
+      .add("overlap", &ExchangeOptions::overlap,
+           "With `\"type\": \"dgc\"`: compress and exchange gradients while those of earlier layers are still being "
+           "computed. `auto`: between processes on CPUs, where there is more than one bucket and `workers_at_once` is "
+           "1; "
+           "on a GPU it has yet to be measured (docs/exchange.md). Changes no result")
       .free_on_resume();
   exchange
       .add("bucket_mb", &ExchangeOptions::bucket_mb,

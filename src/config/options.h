@@ -163,8 +163,9 @@ struct Config {
   std::string device = "auto";  // "auto", "cpu" or "cuda:N"
   Precision precision = Precision::fp32;
   int64_t workers_per_rank = 1;
-  int64_t ranks = 1;    // threads of this process; under a launcher the processes that it started
-  int64_t threads = 0;  // compute threads per rank; 0: the machine's cores shared by its ranks
+  int64_t workers_at_once = 1;  // of a rank; once loaded, at most workers_per_rank
+  int64_t ranks = 1;            // threads of this process; under a launcher the processes that it started
+  int64_t threads = 0;          // compute threads per rank; 0: the machine's cores shared by its ranks
   ModelOptions model;
   DataOptions data;
   TrainingOptions training;

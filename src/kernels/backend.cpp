@@ -20,6 +20,12 @@ int cuda_index(std::string_view device) {
 
 }  // namespace
 
+std::vector<std::unique_ptr<Lane>> Backend::make_lanes(int count) {
+  std::vector<std::unique_ptr<Lane>> lanes;
+  for (int i = 0; i < count; ++i) lanes.push_back(make_lane());
+  return lanes;
+}
+
 std::unique_ptr<Backend> make_backend(const std::string& device, int threads, Fp32Math math) {
   if (device == "cpu" || (device == "auto" && cuda_devices() == 0)) return make_cpu_backend(threads, math);
   const int index = device == "auto" ? 0 : cuda_index(device);

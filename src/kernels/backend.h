@@ -47,6 +47,8 @@ class Backend {
   virtual bool supports(DType activations) const = 0;
   // Makes a lane of which this backend is the owner. The owner must outlive the lane.
   virtual std::unique_ptr<Lane> make_lane() = 0;
+  // Makes so many lanes for work that the owner waits for. None goes first, and each has the bits that the owner has.
+  virtual std::vector<std::unique_ptr<Lane>> make_lanes(int count);
 
   // Give profilers a name for the work that is queued between the two calls (Range). `name` need not outlive the call.
   virtual void begin_range(const char* name) = 0;

@@ -45,13 +45,14 @@ constexpr int64_t kSector = 32;
 // Its tasks are done at once, and counted with the owner's work.
 class CountingLane final : public Lane {
  public:
-  explicit CountingLane(CountingBackend& owner) : owner_(owner) {}
+  CountingLane(CountingBackend& owner, int number) : owner_(owner), number_(number) {}
   Backend& backend() const override { return owner_; }
-  void post(std::function<void()> task) override { owner_.outside_ranges(task); }
+  void post(std::function<void()> task) override { owner_.in_lane(number_, task); }
   void drain() override {}
 
  private:
   CountingBackend& owner_;
+  int number_;
 };
 
 }  // namespace
@@ -61,22 +62,30 @@ CountingBackend::CountingBackend(std::unique_ptr<Backend> of, std::shared_ptr<Co
 
 std::vector<OpCost> CountingBackend::take_calls() { return std::exchange(calls_, {}); }
 
-std::unique_ptr<Lane> CountingBackend::make_lane() { return std::make_unique<CountingLane>(*this); }
+std::unique_ptr<Lane> CountingBackend::make_lane() { return std::make_unique<CountingLane>(*this, 0); }
+
+std::vector<std::unique_ptr<Lane>> CountingBackend::make_lanes(int count) {
+  std::vector<std::unique_ptr<Lane>> lanes;
+  for (int i = 1; i <= count; ++i) lanes.push_back(std::make_unique<CountingLane>(*this, i));
+  return lanes;
+}
 
 void CountingBackend::begin_range(const char* name) {
   if (depth_++ == 0) phase_ = name;
 }
 
-void CountingBackend::outside_ranges(const std::function<void()>& body) {
-  const int depth = std::exchange(depth_, 0);
+void CountingBackend::in_lane(int lane, const std::function<void()>& body) {
+  const int depth = std::exchange(depth_, 0), before = std::exchange(lane_, lane);
   const std::string phase = phase_;
   body();
   depth_ = depth;
+  lane_ = before;
   phase_ = phase;
 }
 
 void CountingBackend::count(OpCost cost) {
   if (depth_ > 0) cost.phase = phase_;
+  cost.lane = lane_;
   calls_.push_back(std::move(cost));
 }
 

@@ -18,6 +18,7 @@ struct OpCost {
   bool half = false;         // whether the products are of 16-bit numbers
   int64_t launches = 1;      // of our kernels; a call of a library counts as one
   int64_t serial_steps = 0;  // of a recurrent layer: each waits for the step before it
+  int lane = 0;              // of make_lanes(), from 1; 0: what runs beside nothing else
 };
 
 // A backend that computes nothing. It says what ops of `of` need, and keeps a list of what was called. Its device only
@@ -28,13 +29,14 @@ class CountingBackend final : public Backend {
 
   // The calls since the last take_calls(), in their order.
   std::vector<OpCost> take_calls();
-  // Calls `body` as if it were outside of all ranges, as the work of a lane is.
-  void outside_ranges(const std::function<void()>& body);
+  // Calls `body` as the work of this lane (OpCost::lane), which is outside of all ranges.
+  void in_lane(int lane, const std::function<void()>& body);
 
   std::string name() const override { return of_->name(); }
   const std::shared_ptr<Device>& device() const override { return device_; }
   bool supports(DType) const override { return true; }  // of_ need not be what a run computes with
   std::unique_ptr<Lane> make_lane() override;           // does its tasks at once, on this backend
+  std::vector<std::unique_ptr<Lane>> make_lanes(int count) override;
   void begin_range(const char* name) override;
   void end_range() override { --depth_; }
   void run_recorded(uint64_t, const std::function<void()>& body) override { body(); }
@@ -50,7 +52,7 @@ class CountingBackend final : public Backend {
   std::shared_ptr<Device> device_;
   std::vector<OpCost> calls_;
   std::string phase_;
-  int depth_ = 0;
+  int depth_ = 0, lane_ = 0;
 };
 
 }  // namespace dgc

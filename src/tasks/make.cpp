@@ -61,7 +61,7 @@ std::unique_ptr<Optimizer> make_optimizer(const Config& config, const OptimizerC
   const ExchangeOptions& o = config.exchange;
   DgcOptions dgc = make_dgc_options(config);
   if (config.optimizer.type == OptimizerType::sgd) return make_sgd(context, dgc.sgd, o.dense_values);
-  if (o.overlap == Overlap::automatic && o.every_steps == 1) {
+  if (o.overlap == Overlap::automatic && o.every_steps == 1 && config.workers_at_once == 1) {
     const OverlapChoice choice = choose_overlap(dgc, o.bucket_mb, context, o.workers_per_group);
     dgc.bucket_bytes = choice.bucket_bytes;
     if (context.communicator.rank() == 0 && !choice.text.empty()) spdlog::info(choice.text);

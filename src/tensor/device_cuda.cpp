@@ -103,9 +103,10 @@ CudaDevice::CudaDevice(int index, std::shared_ptr<Memory> memory, int priority) 
   check_cuda(cudaEventCreateWithFlags(&reached_, cudaEventDisableTiming), "cudaEventCreateWithFlags");
 }
 
-// First, so that what other ranks wait for is on its way early.
-std::shared_ptr<CudaDevice> CudaDevice::make_beside() const {
+// Priority over this stream is for what other ranks wait for.
+std::shared_ptr<CudaDevice> CudaDevice::make_beside(Priority priority) const {
   use();
+  if (priority == Priority::same) return std::shared_ptr<CudaDevice>(new CudaDevice(index_, memory_, kOrdinary));
   int least = 0, most = 0;
   check_cuda(cudaDeviceGetStreamPriorityRange(&least, &most), "cudaDeviceGetStreamPriorityRange");
   return std::shared_ptr<CudaDevice>(new CudaDevice(index_, memory_, most));

@@ -23,8 +23,9 @@ class CudaDevice final : public Device {
   ~CudaDevice() override;
 
   // Returns the same GPU with another stream. Work on that stream runs beside this stream's work, and has priority over
-  // it. Both devices may use each other's memory, and count it together.
-  std::shared_ptr<CudaDevice> make_beside() const;
+  // it, or the same priority. Both devices may use each other's memory, and count it together.
+  enum class Priority { over_this, same };
+  std::shared_ptr<CudaDevice> make_beside(Priority = Priority::over_this) const;
   bool is_same_gpu(const CudaDevice& other) const { return index_ == other.index_; }
   // All work that is queued on this stream from now on waits for the work that is queued on the other stream so far.
   // The call may be recorded in a CUDA graph.

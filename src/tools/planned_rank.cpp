@@ -68,7 +68,7 @@ PlannedRank::PlannedRank(const Config& config, const Network& network)
 std::vector<OpCost> PlannedRank::step() {
   const double sparsity = config_.optimizer.sparsity.final;
   memory_.optimizer->prepare(sparsity);  // so that what a new layout takes is not counted
-  const Batch batch = empty_batch(network_, memory_.executors.most_rows(), task_of(config_).most_labels(config_));
+  const Batch batch = empty_batch(network_, memory_.most_rows(), task_of(config_).most_labels(config_));
   backend_.take_calls();
   memory_.for_each_micro_batch([&](RankMemory::MicroBatch& part) {
     part.input.stage(batch);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "config/model_types.h"
 #include "tasks/make.h"
@@ -22,13 +23,35 @@ constexpr DeviceModel kModels[] = {modelled("a100", 2.039e12, 312e12, 156e12, 19
                                    modelled("h100", 3.35e12, 989e12, 494e12, 67e12),
                                    modelled("h200", 4.8e12, 989e12, 494e12, 67e12)};
 
-double seconds_of(const OpCost& cost, const DeviceModel& device, Precision precision) {
+// What a call takes, and for how much of that no other lane could use the device.
+struct Seconds {
+  double alone, busy;
+};
+
+Seconds seconds_of(const OpCost& cost, const DeviceModel& device, Precision precision) {
   const double speed = cost.half                      ? device.half_flops
                        : precision == Precision::tf32 ? device.tf32_flops
                                                       : device.fp32_flops;
-  return std::max({static_cast<double>(cost.bytes) / device.bytes_per_second, cost.flops / speed,
-                   static_cast<double>(cost.serial_steps) * device.serial_step_seconds,
-                   static_cast<double>(cost.launches) * device.launch_seconds});
+  const double busy = std::max(static_cast<double>(cost.bytes) / device.bytes_per_second, cost.flops / speed);
+  return {std::max({busy, static_cast<double>(cost.serial_steps) * device.serial_step_seconds,
+                    static_cast<double>(cost.launches) * device.launch_seconds}),
+          busy};
+}
+
+// The part of the time of lanes alone that they take beside each other.
+double share_beside(const std::vector<OpCost>& costs, const DeviceModel& device, Precision precision) {
+  std::map<int, double> lanes;
+  double busy = 0, alone = 0;
+  for (const OpCost& cost : costs) {
+    if (cost.lane == 0) continue;
+    const Seconds seconds = seconds_of(cost, device, precision);
+    lanes[cost.lane] += seconds.alone;
+    alone += seconds.alone;
+    busy += seconds.busy;
+  }
+  double longest = 0;
+  for (const auto& [lane, seconds] : lanes) longest = std::max(longest, seconds);
+  return alone > 0 ? std::max(longest, busy) / alone : 1;
 }
 
 void add(ModelledPart& part, const OpCost& cost, double seconds) {
@@ -63,8 +86,10 @@ StepModel model_step(const Config& config, const DeviceModel& device) {
   StepModel model;
   model.total.name = "step";
   double dgc = 0;
-  for (const OpCost& cost : PlannedRank(config, network).step()) {
-    const double seconds = seconds_of(cost, device, config.precision);
+  const std::vector<OpCost> costs = PlannedRank(config, network).step();
+  const double beside = share_beside(costs, device, config.precision);
+  for (const OpCost& cost : costs) {
+    const double seconds = seconds_of(cost, device, config.precision).alone * (cost.lane > 0 ? beside : 1);
     const std::string phase = cost.phase.empty() ? "other" : cost.phase;
     add(model.total, cost, seconds);
     add(part_named(model.phases, phase), cost, seconds);

@@ -38,7 +38,8 @@ struct StepModel {
 };
 
 // A call of an op takes the longer of its bytes' time and its products' time, or what steps that wait for each other
-// take, and not less than its launches.
+// take, and not less than its launches. Lanes beside each other take as long as the longest of them alone, or as the
+// bytes and products of all, whichever is longer; of that time each of their calls has its share.
 StepModel model_step(const Config&, const DeviceModel&);
 
 }  // namespace dgc

@@ -11,15 +11,14 @@ LocalSteps::LocalSteps(const StepContext& context)
     : StepComputation(context),
       options_(context.config.exchange),
       loss_layout_(std::vector<ParamSpec>{{.name = "stats", .shape = {sizeof(LossStats) / sizeof(float)}, .init = {}}}),
-      control_(context.backend.device(), sizeof(StepControl)),
-      step_loss_(context.backend.device(), sizeof(LossStats)) {
+      control_(context.backend.device(), sizeof(StepControl)) {
   const auto& device = context.backend.device();
   const StepControl control;
   device->copy_in(control_.data(), &control, sizeof(control));
   for (int local = 0; local < local_workers(); ++local) {
     workers_.push_back(
         {LocalWeights(context.backend, context.memory.params, context.memory.trained, context.config.optimizer.dgc.sgd),
-         Arena(device, loss_layout_)});
+         Arena(device, loss_layout_), Buffer(device, sizeof(LossStats))});
   }
 }
 
@@ -54,12 +53,15 @@ void LocalSteps::begin_round() {
 }
 
 void LocalSteps::take_steps() {
+  run_workers([&](int local) {
+    const Worker& mine = workers_[static_cast<size_t>(local)];
+    return Pass{.weights = mine.own.weights(), .control = control(), .loss = step_loss(mine), .ready = [](int) {}};
+  });
   for (int local = 0; local < local_workers(); ++local) {
     Worker& mine = workers_[static_cast<size_t>(local)];
-    run_worker(local, {.weights = mine.own.weights(), .control = control(), .loss = step_loss(), .ready = [](int) {}});
     const Range range(context_.backend, "apply");
     mine.own.step(worker(local).gradient.data(), control());
-    context_.backend.add_loss(step_loss(), round_loss(mine));
+    context_.backend.add_loss(step_loss(mine), round_loss(mine));
   }
 }
 

@@ -37,21 +37,21 @@ class LocalSteps : public StepComputation {
  private:
   struct Worker {
     LocalWeights own;
-    Arena loss;  // the LossStats of the round: three doubles, which a checkpoint keeps as six numbers of 32 bits
+    Arena loss;        // the LossStats of the round: three doubles, which a checkpoint keeps as six numbers of 32 bits
+    Buffer step_loss;  // the LossStats of a step
   };
 
   void begin_round();
   void take_steps();
   void exchange_moved();
   StepControl* control() const { return static_cast<StepControl*>(control_.data()); }
-  LossStats* step_loss() const { return static_cast<LossStats*>(step_loss_.data()); }
+  static LossStats* step_loss(const Worker& w) { return static_cast<LossStats*>(w.step_loss.data()); }
   static LossStats* round_loss(const Worker& w) { return reinterpret_cast<LossStats*>(w.loss.data()); }
 
   const ExchangeOptions& options_;
   ParamLayout loss_layout_;
   std::vector<Worker> workers_;
   Buffer control_;     // the StepControl of the workers' own steps
-  Buffer step_loss_;   // the LossStats of a worker's batch
   int64_t taken_ = 0;  // steps of the current round
 };
 

@@ -46,12 +46,23 @@ class RankMemory {
     std::vector<MicroBatch> micro_batches;
   };
 
+  // Where workers compute, one after another. What is computed in several places goes on at the same time.
+  struct Place {
+    std::unique_ptr<Lane> lane;  // null: the workers compute on the rank's own backend
+    Backend& backend;
+    std::unique_ptr<Executors> executors;
+    Buffer part_loss;  // LossStats of a micro-batch after the first one
+  };
+
   // rows, most_labels: those of training batches, as for Executors and BatchInput. Everything is zero at first.
-  RankMemory(const Config&, const Network&, std::vector<int64_t> rows, int64_t most_labels, Backend&, Communicator&);
-  // Makes the memory for activations, which training and evaluations use in turn. To be called once.
+  RankMemory(const Config&, const Network&, const std::vector<int64_t>& rows, int64_t most_labels, Backend&,
+             Communicator&);
+  // Makes the memory for activations, which training and evaluations use in turn: that of each place. To be called
+  // once.
   void share_activations(std::initializer_list<EvaluatorMemory*> evaluations);  // null pointers are skipped
   // In the order of workers, and each worker's one after the other.
   void for_each_micro_batch(const std::function<void(MicroBatch&)>&);
+  int64_t most_rows() const { return places.front().executors->most_rows(); }  // of a training batch
 
   ParamLayout params;
   ParamLayout trained;  // what the optimizer knows: the front of `params`, without what is frozen
@@ -60,14 +71,14 @@ class RankMemory {
   Arena weights;
   Arena mean_statistics;  // mean over all workers; filled by Rank::average_statistics()
   std::vector<Worker> workers;
-  Executors executors;
+  std::vector<Place> places;  // at least one
   StepRecord record;
   OrderedReduce statistics_sum;
   std::unique_ptr<Optimizer> optimizer;
 
  private:
   std::shared_ptr<Device> device_;
-  Buffer activations_;
+  std::vector<Buffer> activations_;
 };
 
 }  // namespace dgc

@@ -1,18 +1,35 @@
 #include "train/step_computation.h"
 
 #include <algorithm>
+#include <exception>
 
 #include "train/local_steps.h"
 #include "train/synchronous_steps.h"
 #include "train/uneven_steps.h"
 
 namespace dgc {
+namespace {
+
+// Waits for the lanes of all places, whatever happens in one of them, because tasks use memory of the caller's. Then
+// throws what the first failed one threw.
+void drain(const std::vector<RankMemory::Place>& places) {
+  std::exception_ptr failure;
+  for (const RankMemory::Place& place : places) {
+    try {
+      place.lane->drain();
+    } catch (...) {
+      if (failure == nullptr) failure = std::current_exception();
+    }
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+}  // namespace
 
 StepComputation::StepComputation(const StepContext& context)
     : context_(context),
       terms_(context.config.training.accumulate * context.network.loss().terms(context.network.shape(
-                                                      context.network.output(), context.memory.executors.most_rows()))),
-      part_loss_(context.backend.device(), context.config.training.accumulate > 1 ? sizeof(LossStats) : 0) {}
+                                                      context.network.output(), context.memory.most_rows()))) {}
 
 void StepComputation::begin_with_kept(int local) {
   const RankMemory::Worker& w = worker(local);
@@ -23,26 +40,40 @@ void StepComputation::begin_with_kept(int local) {
   }
 }
 
-void StepComputation::run_worker(int local, const Pass& pass) {
+void StepComputation::run_workers(const std::function<Pass(int local)>& pass_of) {
+  std::vector<RankMemory::Place>& places = context_.memory.places;
+  if (places.size() == 1) {
+    for (int local = 0; local < local_workers(); ++local) run_worker(places.front(), local, pass_of(local));
+    return;
+  }
+  const Range range(context_.backend, "worker");  // nobody observes the lanes' backends
+  for (int local = 0; local < local_workers(); ++local) {
+    RankMemory::Place& place = places[static_cast<size_t>(local) % places.size()];
+    place.lane->post([this, &place, local, pass = pass_of(local)] { run_worker(place, local, pass); });
+  }
+  drain(places);
+}
+
+void StepComputation::run_worker(RankMemory::Place& place, int local, const Pass& pass) {
   RankMemory::Worker& w = worker(local);
-  const Range range(context_.backend, "worker");
-  context_.backend.device()->zero(w.gradient.data(), w.gradient.bytes());
-  run_micro_batch(local, 0, pass);
-  auto* part_loss = static_cast<LossStats*>(part_loss_.data());
+  const Range range(place.backend, "worker");
+  place.backend.device()->zero(w.gradient.data(), w.gradient.bytes());
+  run_micro_batch(place, local, 0, pass);
+  auto* part_loss = static_cast<LossStats*>(place.part_loss.data());
   for (int64_t part = 1; part < context_.config.training.accumulate; ++part) {
     Pass next = pass;
     next.loss = part_loss;
-    run_micro_batch(local, part, next);
-    context_.backend.add_loss(part_loss, pass.loss);
+    run_micro_batch(place, local, part, next);
+    place.backend.add_loss(part_loss, pass.loss);
   }
 }
 
 // The passes of a worker add up in its gradient, so the gradients of parameters are complete only in the last one.
-void StepComputation::run_micro_batch(int local, int64_t part, const Pass& pass) {
+void StepComputation::run_micro_batch(RankMemory::Place& place, int local, int64_t part, const Pass& pass) {
   RankMemory& memory = context_.memory;
   RankMemory::Worker& w = worker(local);
   RankMemory::MicroBatch& own = w.micro_batches[static_cast<size_t>(part)];
-  const int64_t rows = memory.executors.most_rows(), parts = context_.config.training.accumulate;
+  const int64_t rows = memory.most_rows(), parts = context_.config.training.accumulate;
   const int64_t number = context_.communicator.rank() * std::ssize(memory.workers) + local;
   const RunContext run{.training = true,
                        .seed = context_.config.seed,
@@ -51,7 +82,7 @@ void StepComputation::run_micro_batch(int local, int64_t part, const Pass& pass)
                        .first_sample = static_cast<uint64_t>((number * parts + part) * rows),
                        .state = &own.next_state,
                        .lengths = own.input.lengths()};
-  Executor& executor = memory.executors.for_rows(own.input.rows());
+  Executor& executor = place.executors->for_rows(own.input.rows());
   const View x = own.input.x(executor.batch());
   executor.forward(pass.weights, w.next_statistics, x, run);
   executor.loss(pass.weights, w.gradient,
@@ -94,7 +125,7 @@ void StepComputation::keep_unless_skipped(const Arena& next, const Arena& arena)
 }
 
 // With executors for several lengths, each step differs, and records of all these steps would fill the memory.
-bool StepComputation::passes_are_alike() const { return context_.memory.executors.are_one(); }
+bool StepComputation::passes_are_alike() const { return context_.memory.places.front().executors->are_one(); }
 
 void StepComputation::queue_recorded(bool alike, uint64_t key, const std::function<void()>& body) {
   if (alike && context_.backend.observer == nullptr) return context_.backend.run_recorded(key, body);

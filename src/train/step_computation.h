@@ -76,8 +76,9 @@ class StepComputation {
 
   // The next pass of a worker begins with the statistics and the state that are kept.
   void begin_with_kept(int local);
-  // Writes a worker's gradient and its loss, and moves its next statistics and next states on.
-  void run_worker(int local, const Pass&);
+  // Writes all workers' gradients and losses, and moves their next statistics and next states on. Where the memory has
+  // several places, workers compute at the same time, and so `ready` of several workers may be called at the same time.
+  void run_workers(const std::function<Pass(int local)>& pass_of);
   // Judges the gradients, exchanges them and changes the shared weights. If the step is not skipped, every worker keeps
   // its next statistics and its next states.
   void exchange(std::span<float* const> gradients);
@@ -91,12 +92,12 @@ class StepComputation {
   const StepContext context_;
 
  private:
-  void run_micro_batch(int local, int64_t part, const Pass&);
+  void run_worker(RankMemory::Place&, int local, const Pass&);
+  void run_micro_batch(RankMemory::Place&, int local, int64_t part, const Pass&);
   int trained_before(int param) const;  // the number of the first trained parameter from this one on, for the optimizer
   void keep_unless_skipped(const Arena& next, const Arena& arena);
 
   int64_t terms_;
-  Buffer part_loss_;  // LossStats of a micro-batch after the first one
 };
 
 std::unique_ptr<StepComputation> make_step_computation(const StepContext&);

@@ -18,13 +18,13 @@ void SynchronousSteps::compute_and_exchange() {
   std::vector<float*> own;
   for (const RankMemory::Worker& w : memory.workers) own.push_back(w.gradient.data());
   memory.optimizer->begin({.gradients = own, .weights = memory.weights, .record = memory.record});
-  for (int local = 0; local < local_workers(); ++local) {
-    begin_with_kept(local);
-    run_worker(local, {.weights = memory.weights,
-                       .control = memory.record.control(),
-                       .loss = &memory.record.local(local)->loss,
-                       .ready = [&](int first_param) { memory.optimizer->ready(local, first_param); }});
-  }
+  for (int local = 0; local < local_workers(); ++local) begin_with_kept(local);
+  run_workers([&](int local) {
+    return Pass{.weights = memory.weights,
+                .control = memory.record.control(),
+                .loss = &memory.record.local(local)->loss,
+                .ready = [&memory, local](int first_param) { memory.optimizer->ready(local, first_param); }};
+  });
   exchange(memory.optimizer->combine(own));
 }
 

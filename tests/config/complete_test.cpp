@@ -75,6 +75,9 @@ TEST_CASE("keys that contradict one another are refused", "[config]") {
   CHECK_THAT(said_of_overrides({"exchange.overlap=on", split}), Catch::Contains("is for exchange.algorithm"));
   CHECK_THAT(said_of_overrides({"exchange.overlap=on", "exchange.workers_per_group=2"}),
              Catch::Contains("workers_per_group exclude"));
+  CHECK_THAT(said_of_overrides({"exchange.overlap=on", "workers_per_rank=2", "workers_at_once=2"}),
+             Catch::Contains("exchange.overlap \"on\" is for workers that compute one after"));
+  CHECK(said_of_overrides({"exchange.overlap=on", "workers_per_rank=1", "workers_at_once=2"}).empty());
   CHECK(said_of_overrides({"exchange.overlap=on"}).empty());
   CHECK(said_of_overrides({"exchange.overlap=auto", "optimizer.clip_norm=1"}).empty());
   CHECK(said_of_overrides({"ranks=2"}).empty());

@@ -140,6 +140,13 @@ TEST_CASE("each call of CUDA in a training may fail: one sentence, the right exi
   CHECK(tried.size() > 150);
 }
 
+TEST_CASE("each call of CUDA may fail where workers compute at the same time") {
+  std::vector<std::string> at_once = short_run(kShortDgc);
+  at_once.insert(at_once.end(), {"workers_per_rank=2", "workers_at_once=2"});
+  std::vector<fake_cuda::CallSite> tried;
+  check_faults(tiny_config(at_once), tried);
+}
+
 TEST_CASE("a rank that fails in any call of a training ends all ranks that NCCL connects, each in one sentence") {
   const Gpu gpu(kSmallGpus);
   const Config written = tiny_config({kShortDgc, "device=cuda:0", "workers_per_rank=1", "exchange.overlap=\"on\""});

@@ -70,14 +70,17 @@ void check_training(const std::function<Config(const std::string&)>& make, bool 
 TEST_CASE("layers trained on the GPU end in the CPU's weights but for rounding, and recording changes no bit") {
   const std::string optimizer = GENERATE(kSgd, kDgc);
   const std::string also = GENERATE("exchange.overlap=\"off\"", "exchange.overlap=\"on\"", "optimizer.clip_norm=0.25",
-                                    "exchange.every_steps=2", "training.accumulate=2");
+                                    "exchange.every_steps=2", "training.accumulate=2", "workers_at_once=2");
   if (also == "exchange.overlap=\"on\"" && optimizer == kSgd) return;
   CAPTURE(optimizer, also);
   check_training([&](const std::string& device) { return tiny_config({optimizer, kTwoWorkers, device, also}); });
 }
 
 TEST_CASE("a ResNet trained on the GPU ends in the CPU's weights but for rounding, and recording changes no bit") {
-  check_training([](const std::string& device) { return tiny_config({kDgc, kTwoWorkers, device, kSmallResNet}); });
+  const std::string at_once = GENERATE("workers_at_once=1", "workers_at_once=2");
+  check_training([&](const std::string& device) {
+    return tiny_config({kDgc, kTwoWorkers, device, kSmallResNet, at_once});
+  });
 }
 
 TEST_CASE("an LSTM trained on the GPU ends in the CPU's weights but for rounding, and recording changes no bit") {
@@ -90,7 +93,22 @@ TEST_CASE("an LSTM trained on the GPU ends in the CPU's weights but for rounding
 // Utterances of several lengths are not recorded.
 TEST_CASE("Deep Speech trained on the GPU ends in the CPU's weights but for rounding") {
   const TinySpeech speech;
-  check_training([&](const std::string& device) { return speech.config({kDgc, kTwoWorkers, device}); }, false);
+  const std::string at_once = GENERATE("workers_at_once=1", "workers_at_once=2");
+  check_training([&](const std::string& device) { return speech.config({kDgc, kTwoWorkers, device, at_once}); }, false);
+}
+
+TEST_CASE("workers that compute at the same time on the GPU end in the bits of workers one after another") {
+  const TinyText text;
+  const Gpu gpu({.seed = GENERATE(range<uint64_t>(1, 5)), .multiprocessors = 1});
+  const bool is_text = GENERATE(false, true);
+  const auto of = [&](int at_once) {
+    const std::vector<std::string> all = {kDgc, "workers_per_rank=3", "device=cuda:0",
+                                          fmt::format("workers_at_once={}", at_once)};
+    return trained(is_text ? text.config(all) : tiny_config(all), 6);
+  };
+  const Trained truth = of(1), found = of(GENERATE(2, 3));
+  CHECK(found.weights == truth.weights);
+  CHECK(found.losses == truth.losses);
 }
 
 TEST_CASE("a training whose convolutions cuDNN cannot all do ends in the CPU's weights but for rounding") {

@@ -1,6 +1,7 @@
 #include "tools/plan.h"
 
 #include <catch.hpp>
+#include <mutex>
 
 #include "data/speech/speech.h"
 #include "kernels/cpu/cpu_backend.h"
@@ -26,11 +27,15 @@ double mib(int64_t bytes) { return static_cast<double>(bytes) / 1048576; }
 // The processor, which counts what its memory is for.
 class CountingCpu final : public test::WrappedDevice {
  public:
-  void count(MemoryUse use, int64_t bytes) noexcept override { counted_.add(use, bytes); }
+  void count(MemoryUse use, int64_t bytes) noexcept override {
+    const std::lock_guard lock(mutex_);  // lanes allocate too
+    counted_.add(use, bytes);
+  }
   std::unique_ptr<Upload> make_upload(size_t bytes) override { return std::make_unique<DirectUpload>(*this, bytes); }
   const MemoryCount& counted() const { return counted_; }
 
  private:
+  std::mutex mutex_;
   MemoryCount counted_;
 };
 
@@ -215,6 +220,7 @@ TEST_CASE("the planned memory is what a rank allocates") {
                std::vector<std::string>{test::kDgc, "exchange.every_steps=2", "exchange.wait=1000", "ranks=2",
                                         "workers_per_rank=2", "exchange.wire.values=fp16"},
                std::vector<std::string>{test::kSgd, "exchange.every_steps=3"},
+               std::vector<std::string>{test::kDgc, "workers_per_rank=3", "workers_at_once=2"},
                std::vector<std::string>{test::kDgc, "training.accumulate=2", "ranks=2", "workers_per_rank=2"},
                std::vector<std::string>{test::kDgc, "exchange.workers_per_group=2", "ranks=4", "workers_per_rank=1"},
                std::vector<std::string>{test::kDgc, "exchange.algorithm=split_reduce", "exchange.transport=sparse"},
@@ -293,6 +299,21 @@ TEST_CASE("the modelled steps of the paper's models stay what they are") {
   CHECK(static_cast<double>(step.launches) == Approx(static_cast<double>(launches)).epsilon(0.05));
   CHECK(static_cast<double>(step.bytes) / 1e6 == Approx(megabytes).epsilon(0.05));
   CHECK(1e3 * step.seconds == Approx(milliseconds).epsilon(0.05));
+}
+
+TEST_CASE("workers at the same time are modelled as long as the longest of them, or as what they move together") {
+  Config config = load_config(DGC_SOURCE_DIR "/configs/paper/resnet110_cifar10_dgc.json");
+  config.precision = Precision::bf16;  // so that nearly all is launches
+  const ModelledPart alone = model_step(config, device_model("h200")).total;
+  config.workers_at_once = config.workers_per_rank;
+  const StepModel model = model_step(config, device_model("h200"));
+  CHECK(model.total.launches == alone.launches);
+  CHECK(model.total.bytes == alone.bytes);
+  CHECK(model.total.seconds < 0.5 * alone.seconds);
+  CHECK(model.total.seconds >= static_cast<double>(alone.bytes) / device_model("h200").bytes_per_second);
+  double seconds = 0;
+  for (const ModelledPart& op : model.ops) seconds += op.seconds;
+  CHECK(seconds == Approx(model.total.seconds));
 }
 
 TEST_CASE("every shipped config has a modelled step, in 16 bits and on a machine without a GPU too") {

@@ -30,7 +30,18 @@ CudaBackend::CudaBackend(std::shared_ptr<CudaDevice> device, Fp32Math math, int6
 
 CudaBackend::~CudaBackend() = default;
 
-std::unique_ptr<Lane> CudaBackend::make_lane() { return std::make_unique<cuda::StreamLane>(cuda_device_, math_); }
+std::unique_ptr<Lane> CudaBackend::make_lane() {
+  return std::make_unique<cuda::StreamLane>(cuda_device_, cuda_device_->make_beside(), math_);
+}
+
+std::vector<std::unique_ptr<Lane>> CudaBackend::make_lanes(int count) {
+  std::vector<std::unique_ptr<Lane>> lanes;
+  for (int i = 0; i < count; ++i) {
+    auto beside = cuda_device_->make_beside(CudaDevice::Priority::same);
+    lanes.push_back(std::make_unique<cuda::StreamLane>(cuda_device_, std::move(beside), math_));
+  }
+  return lanes;
+}
 
 std::byte* CudaBackend::workspace(size_t bytes) {
   if (bytes > workspace_.bytes()) {

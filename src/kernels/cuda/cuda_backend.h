@@ -31,7 +31,8 @@ class CudaBackend final : public Backend {
   std::string name() const override { return "cuda"; }
   const std::shared_ptr<Device>& device() const override { return device_; }
   bool supports(DType activations) const override { return activations != DType::i32; }
-  std::unique_ptr<Lane> make_lane() override;
+  std::unique_ptr<Lane> make_lane() override;  // its work goes first
+  std::vector<std::unique_ptr<Lane>> make_lanes(int count) override;
 
   void begin_range(const char* name) override;
   void end_range() override;

@@ -10,9 +10,9 @@ namespace dgc::cuda {
 // draws on the whole GPU's bandwidth. Such a launch does not wait for ever. The kernels on the GPU end by themselves,
 // except for NCCL's. At most one NCCL kernel is on the GPU, and it waits for the compression of the other ranks, not of
 // this rank. The best number of blocks has yet to be measured.
-StreamLane::StreamLane(std::shared_ptr<CudaDevice> owners, Fp32Math math)
+StreamLane::StreamLane(std::shared_ptr<CudaDevice> owners, std::shared_ptr<CudaDevice> device, Fp32Math math)
     : owners_(std::move(owners)),
-      device_(owners_->make_beside()),
+      device_(std::move(device)),
       backend_(std::make_unique<CudaBackend>(device_, math, device_->multiprocessors())) {}
 
 void StreamLane::post(std::function<void()> task) {

@@ -12,7 +12,8 @@ namespace dgc::cuda {
 // make one stream wait for the other; where a step is recorded, they become edges of the graph.
 class StreamLane final : public Lane {
  public:
-  StreamLane(std::shared_ptr<CudaDevice> owners, Fp32Math math);
+  // `device` is the owner's GPU with the lane's stream.
+  StreamLane(std::shared_ptr<CudaDevice> owners, std::shared_ptr<CudaDevice> device, Fp32Math math);
 
   Backend& backend() const override { return *backend_; }
   void post(std::function<void()> task) override;
