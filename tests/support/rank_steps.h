@@ -42,6 +42,27 @@ inline std::vector<StepMetrics> steps_up_to(Rank& rank, int64_t step) {
 
 inline std::vector<StepMetrics> make_steps(Rank& rank, int steps) { return steps_up_to(rank, rank.step() + steps); }
 
+// The values of one parameter, which may lie on a device whose memory the host cannot read.
+inline std::vector<float> numbers(const Arena& arena, int parameter) {
+  std::vector<float> values(static_cast<size_t>(arena.layout().numel(parameter)));
+  arena.device().copy_out(values.data(), arena.view(parameter).data, values.size() * sizeof(float));
+  return values;
+}
+
+// The values of all parameters, in turn.
+inline std::vector<float> numbers(const Arena& arena) {
+  std::vector<float> all;
+  for (int i = 0; i < arena.layout().size(); ++i) {
+    const std::vector<float> one = numbers(arena, i);
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  return all;
+}
+
+inline void set_number(const Arena& arena, int parameter, size_t element, float value) {
+  arena.device().copy_in(arena.view(parameter).f32() + element, &value, sizeof value);
+}
+
 // The checksums of all that is saved, but for the manifest.
 inline std::vector<std::string> save_and_hash(Rank& rank, const TempRun& run) {
   const std::string problem = rank.save(CheckpointStore(run.path()), 1);

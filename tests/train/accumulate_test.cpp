@@ -31,7 +31,7 @@ Outcome after_steps(const Config& config, int steps) {
     const std::vector<StepMetrics> rows = make_steps(rank, steps);
     rank.check_replicas();
     if (communicator.rank() != 0) return;
-    outcome.weights.assign(rank.weights().data(), rank.weights().data() + rank.weights().extent());
+    outcome.weights = numbers(rank.weights());
     outcome.rows = rows;
   });
   return outcome;

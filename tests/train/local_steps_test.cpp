@@ -31,11 +31,6 @@ std::vector<std::string> operator+(std::vector<std::string> a, const std::vector
   return a;
 }
 
-std::vector<float> all_weights(const Rank& rank) {
-  const Arena& weights = rank.weights();
-  return {weights.data(), weights.data() + weights.extent()};
-}
-
 // Counts the collectives of a rank on its own.
 class CountingCommunicator final : public Communicator {
  public:
@@ -131,7 +126,7 @@ TEST_CASE("one worker's dense rounds are its own momentum SGD, but for the round
     on_ranks_of(tiny_config(std::vector<std::string>{kSgd, "workers_per_rank=1", "optimizer.clip_norm=0.5"} + more),
                 [&](Rank& rank, Communicator&) {
                   make_steps(rank, 12);
-                  all = all_weights(rank);
+                  all = numbers(rank.weights());
                 });
     return all;
   };
