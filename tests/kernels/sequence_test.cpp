@@ -181,7 +181,7 @@ TEST_CASE("sequence norm of streams without a valid step leaves the statistics a
 
 TEST_CASE("lookahead by its formula", "[kernels]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
-  const int64_t steps = GENERATE(1, 6), streams = GENERATE(1, 3), channels = GENERATE(1, 20),
+  const int64_t steps = GENERATE(1, 6), streams = GENERATE(1, 3), channels = GENERATE(1, 20, 40),
                 context = GENERATE(1, 3, 9);
   CAPTURE(backend->name(), steps, streams, channels, context);
   const int64_t n = steps * streams * channels;

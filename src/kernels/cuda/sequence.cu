@@ -101,30 +101,36 @@ struct LookaheadSum {
   }
 };
 
-// There is one thread per weight, which walks over all steps. Neighbouring threads have neighbouring channels, so that
-// a warp reads whole lines.
+// A block sums one weight of 32 neighbouring channels, so that a warp reads whole lines. Each of its warps takes every
+// kWarps-th row, and the first adds up what they found, always in the same order.
 template <typename T>
 struct LookaheadWeights {
   static constexpr const char* kName = "lookahead_backward_weights";
-  static constexpr int kBlock = 128;
+  static constexpr int kBlock = 256, kChannels = 32, kWarps = kBlock / kChannels;
   struct Args {
     LookaheadArgs size;
     const T* x;
     const T* dy;
     float* dw;
   };
-  using Shared = NoShared;
+  struct Shared {
+    double sums[kWarps][kChannels];
+  };
 
-  __device__ static void run(const Args& a, Shared&) {
+  __device__ static void run(const Args& a, Shared& shared) {
     const LookaheadArgs& s = a.size;
-    const int64_t i = int64_t{blockIdx.x} * kBlock + threadIdx.x;
-    if (i >= s.context * s.channels) return;
-    const int64_t k = i / s.channels, channel = i % s.channels, ahead = k * s.streams * s.channels;
+    const int lane = static_cast<int>(threadIdx.x) % kChannels, warp = static_cast<int>(threadIdx.x) / kChannels;
+    const int64_t k = blockIdx.x % s.context, channel = blockIdx.x / s.context * kChannels + lane;
+    const int64_t rows = (s.steps - k) * s.streams, ahead = k * s.streams * s.channels;
     double sum = 0;
-    for (int64_t r = 0; r < (s.steps - k) * s.streams; ++r) {
+    for (int64_t r = warp; channel < s.channels && r < rows; r += kWarps) {
       const int64_t at = r * s.channels + channel;
       sum += static_cast<double>(to_float(a.dy[at]) * to_float(a.x[at + ahead]));
     }
+    shared.sums[warp][lane] = sum;
+    __syncthreads();
+    if (warp != 0 || channel >= s.channels) return;
+    for (int w = 1; w < kWarps; ++w) sum += shared.sums[w][lane];
     a.dw[channel * s.context + k] += static_cast<float>(sum);
   }
 };
@@ -178,10 +184,10 @@ void KernelBackend::lookahead_backward(const LookaheadArgs& args, ConstView x, C
                                        View dw) {
   Queue queue(*this);
   if (dx) lookahead_sum<kEarlier>(queue, args, dy, w, dx);
-  const int64_t weights = args.context * args.channels;
   dispatch(dy.dtype, [&]<typename T>() {
-    constexpr int64_t kBlock = LookaheadWeights<T>::kBlock;
-    queue.run<LookaheadWeights<T>>((weights + kBlock - 1) / kBlock, {args, pointer<T>(x), pointer<T>(dy), dw.f32()});
+    constexpr int64_t kChannels = LookaheadWeights<T>::kChannels;
+    queue.run<LookaheadWeights<T>>((args.channels + kChannels - 1) / kChannels * args.context,
+                                   {args, pointer<T>(x), pointer<T>(dy), dw.f32()});
   });
 }
 
