@@ -68,10 +68,7 @@ using namespace dgc::fake_cuda;
 
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   return blas_call("cublasCreate", [&] {
-    for (const auto& capture : machine().captures) {
-      machine().invalidate(*capture);
-      refuse(CUBLAS_STATUS_ALLOC_FAILED, "a handle allocates memory, which a capture does not allow");
-    }
+    refuse_while_capturing(CUBLAS_STATUS_ALLOC_FAILED, "a handle allocates memory, which a capture does not allow");
     *handle = new cublasContext;
     machine().library_objects.insert(*handle);
   });

@@ -31,10 +31,7 @@ void cudnnGetLastErrorString(char* message, size_t size) { std::snprintf(message
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   return dnn_call("cudnnCreate", [&] {
-    for (const auto& capture : machine().captures) {
-      machine().invalidate(*capture);
-      refuse(CUDNN_STATUS_ALLOC_FAILED, "a handle allocates memory, which a capture does not allow");
-    }
+    refuse_while_capturing(CUDNN_STATUS_ALLOC_FAILED, "a handle allocates memory, which a capture does not allow");
     *handle = new cudnnContext;
     machine().library_objects.insert(*handle);
   });

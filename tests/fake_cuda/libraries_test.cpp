@@ -1,7 +1,10 @@
 // How the backend asks cuBLAS and cuDNN, where their answers can be other ones than usual.
+#include "kernels/cuda/libraries.h"
+
 #include <cuda_runtime_api.h>
 
 #include <catch.hpp>
+#include <thread>
 
 #include "tensor/errors.h"
 #include "tests/fake_cuda/support.h"
@@ -49,6 +52,28 @@ LayerRun run_layer(int64_t gap) {
 }
 
 }  // namespace
+
+TEST_CASE("a library that is set up ends a capture of its own thread, and none of another rank's") {
+  const Gpu gpu;
+  const auto device = std::make_shared<CudaDevice>(0), others = device->make_beside();
+  const bool same_thread = GENERATE(true, false);
+  const bool blas = GENERATE(true, false);
+  REQUIRE(cudaStreamBeginCapture(device->stream(), cudaStreamCaptureModeThreadLocal) == cudaSuccess);
+  bool made = false;
+  const auto set_up = [&] {
+    try {
+      cuda::Libraries libraries(others);
+      blas ? static_cast<void>(libraries.blas()) : static_cast<void>(libraries.dnn());
+      made = true;
+    } catch (const InternalError&) {
+    }
+  };
+  same_thread ? set_up() : std::thread(set_up).join();
+  CHECK(made == !same_thread);
+  cudaGraph_t graph = nullptr;
+  CHECK(cudaStreamEndCapture(device->stream(), &graph) == (made ? cudaSuccess : cudaErrorStreamCaptureInvalidated));
+  if (made) CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+}
 
 TEST_CASE("a recurrent layer computes on its parameters where they lie as cuDNN wants them, and on a copy elsewhere") {
   const Gpu gpu;

@@ -182,14 +182,14 @@ cudaError_t failure_of(const std::string& call) {
   return allocates && !machine().fail_forever ? cudaErrorMemoryAllocation : cudaErrorUnknown;
 }
 
-void refuse_while_capturing() {
+void refuse_while_capturing(int code, const char* why) {
   for (const auto& capture : machine().captures) {
     const bool concerns =
         capture->mode == cudaStreamCaptureModeGlobal ||
         (capture->mode == cudaStreamCaptureModeThreadLocal && capture->thread == this_thread_number());
     if (!concerns) continue;
     machine().invalidate(*capture);
-    refuse(cudaErrorStreamCaptureUnsupported, "the call is not allowed while a stream is captured");
+    refuse(code, "{}", why);
   }
 }
 

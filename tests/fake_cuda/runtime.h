@@ -173,8 +173,10 @@ bool touches_device(const void* pointer);
 void require_device(int code, const char* what, const void* pointer, size_t bytes, size_t alignment = 4);
 
 enum class WhileCapturing { allowed, refused };
-// Throws Refused, and makes the capture invalid, where the calling thread captures a stream.
-void refuse_while_capturing();
+// Throws Refused, and makes the capture invalid, where the calling thread captures a stream, or any thread in the mode
+// cudaStreamCaptureModeGlobal.
+void refuse_while_capturing(int code = cudaErrorStreamCaptureUnsupported,
+                            const char* why = "the call is not allowed while a stream is captured");
 
 // What every call of the CUDA runtime does: one at a time, it counts, may be made to fail, and remembers its error.
 // `from` is where the function that calls this one returns to, in the code that is tested.
