@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "kernels/dgc_args.h"
 #include "kernels/dgc_deal.h"
@@ -38,6 +39,9 @@ class RangeObserver {
 
 class Lane;
 
+// Which of all works a recording is of: calls whose numbers are all equal queue the same work.
+using RecordKey = std::vector<uint64_t>;
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -57,7 +61,7 @@ class Backend {
   // Runs `body`, which must call the same ops in every call with this key. A backend may record the work that `body`
   // queues, and replay the recording in later calls: so `body` must not read results, and must do nothing on the host
   // that every step needs.
-  virtual void run_recorded(uint64_t key, const std::function<void()>& body) = 0;
+  virtual void run_recorded(const RecordKey& key, const std::function<void()>& body) = 0;
 
   virtual void conv2d_forward(const Conv2dArgs&, ConstView x, ConstView w, ConstView b, View y) = 0;  // b may be null
   virtual void conv2d_backward_data(const Conv2dArgs&, ConstView dy, ConstView w, View dx) = 0;

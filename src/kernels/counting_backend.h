@@ -39,7 +39,7 @@ class CountingBackend final : public Backend {
   std::vector<std::unique_ptr<Lane>> make_lanes(int count) override;
   void begin_range(const char* name) override;
   void end_range() override { --depth_; }
-  void run_recorded(uint64_t, const std::function<void()>& body) override { body(); }
+  void run_recorded(const RecordKey&, const std::function<void()>& body) override { body(); }
 
 #include "kernels/kernel_ops.inc"
 #include "kernels/library_ops.inc"

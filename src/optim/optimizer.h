@@ -66,6 +66,7 @@ class Optimizer {
   virtual void begin(const StepArgs&) {}
   virtual void ready(int /*local_worker*/, int /*first_param*/) {}  // gradients from first_param on are complete
   virtual void settle() {}  // waits for all work that has been started; throws what that work threw
+  virtual bool overlaps() const { return false; }  // whether a step as prepared queues such work
   virtual std::optional<ExchangeTime> exchange_time() const { return std::nullopt; }
 
   // Collective; queued. gradients: an arena per local worker, each with the mean over the worker's own batch. Returns

@@ -1,11 +1,6 @@
 #include "train/local_steps.h"
 
 namespace dgc {
-namespace {
-
-constexpr uint64_t kOwnSteps = ~uint64_t{0};  // the key of a recording; optimizers count theirs from 0
-
-}  // namespace
 
 LocalSteps::LocalSteps(const StepContext& context)
     : StepComputation(context),
@@ -26,7 +21,11 @@ int64_t LocalSteps::queue(const NextStep& next) {
   context_.communicator.check();  // a collective, which would notice that another rank is gone, may be many steps away
   if (taken_ == 0) begin_round();
   context_.backend.begin_step(next.input, control(), {});
-  queue_recorded(passes_are_alike(), kOwnSteps, [this] { take_steps(); });
+  if (passes_are_alike()) {
+    queue_recorded(true, {kOwnSteps}, [this] { take_steps(false); });
+  } else {
+    take_steps(true);
+  }
   ++taken_;
   if (taken_ < options_.every_steps && !next.must_share) return 0;
   return end_round(next);
@@ -38,7 +37,7 @@ int64_t LocalSteps::end_round(const NextStep& next) {
   input.lr = outer_rate();
   const uint64_t key = memory.optimizer->prepare(next.sparsity);
   memory.record.begin(input);
-  queue_recorded(context_.communicator.recordable(), key, [this] { exchange_moved(); });
+  queue_recorded(context_.communicator.recordable(), {kExchange, key}, [this] { exchange_moved(); });
   memory.record.finish();
   return end_count();
 }
@@ -52,8 +51,8 @@ void LocalSteps::begin_round() {
   }
 }
 
-void LocalSteps::take_steps() {
-  run_workers([&](int local) {
+void LocalSteps::take_steps(bool recorded) {
+  run_workers(recorded, [&](int local) {
     const Worker& mine = workers_[static_cast<size_t>(local)];
     return Pass{.weights = mine.own.weights(), .control = control(), .loss = step_loss(mine), .ready = [](int) {}};
   });

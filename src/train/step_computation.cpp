@@ -40,16 +40,22 @@ void StepComputation::begin_with_kept(int local) {
   }
 }
 
-void StepComputation::run_workers(const std::function<Pass(int local)>& pass_of) {
+void StepComputation::run_workers(bool recorded, const std::function<Pass(int local)>& pass_of) {
   std::vector<RankMemory::Place>& places = context_.memory.places;
+  const auto run = [this, recorded](RankMemory::Place& place, int local, const Pass& pass) {
+    if (!recorded || is_observed()) return run_worker(place, local, pass);
+    RecordKey key = {kPasses, static_cast<uint64_t>(local)};
+    add_lengths(local, key);
+    place.backend.run_recorded(key, [&] { run_worker(place, local, pass); });
+  };
   if (places.size() == 1) {
-    for (int local = 0; local < local_workers(); ++local) run_worker(places.front(), local, pass_of(local));
+    for (int local = 0; local < local_workers(); ++local) run(places.front(), local, pass_of(local));
     return;
   }
   const Range range(context_.backend, "worker");  // nobody observes the lanes' backends
   for (int local = 0; local < local_workers(); ++local) {
     RankMemory::Place& place = places[static_cast<size_t>(local) % places.size()];
-    place.lane->post([this, &place, local, pass = pass_of(local)] { run_worker(place, local, pass); });
+    place.lane->post([run, &place, local, pass = pass_of(local)] { run(place, local, pass); });
   }
   drain(places);
 }
@@ -124,11 +130,17 @@ void StepComputation::keep_unless_skipped(const Arena& next, const Arena& arena)
   context_.backend.copy_unless_skipped(context_.memory.record.control(), {next.data(), all}, {arena.data(), all});
 }
 
-// With executors for several lengths, each step differs, and records of all these steps would fill the memory.
 bool StepComputation::passes_are_alike() const { return context_.memory.places.front().executors->are_one(); }
 
-void StepComputation::queue_recorded(bool alike, uint64_t key, const std::function<void()>& body) {
-  if (alike && context_.backend.observer == nullptr) return context_.backend.run_recorded(key, body);
+void StepComputation::add_lengths(int local, RecordKey& key) const {
+  Executors& executors = *context_.memory.places.front().executors;
+  for (const RankMemory::MicroBatch& part : worker(local).micro_batches) {
+    key.push_back(static_cast<uint64_t>(executors.for_rows(part.input.rows()).batch()));
+  }
+}
+
+void StepComputation::queue_recorded(bool may, const RecordKey& key, const std::function<void()>& body) {
+  if (may && !is_observed()) return context_.backend.run_recorded(key, body);
   body();
 }
 

@@ -78,20 +78,27 @@ class StepComputation {
   void begin_with_kept(int local);
   // Writes all workers' gradients and losses, and moves their next statistics and next states on. Where the memory has
   // several places, workers compute at the same time, and so `ready` of several workers may be called at the same time.
-  void run_workers(const std::function<Pass(int local)>& pass_of);
+  // recorded: each worker's passes may be replayed from a recording of their own. The caller then records nothing of
+  // what this call queues, and `ready` queues nothing.
+  void run_workers(bool recorded, const std::function<Pass(int local)>& pass_of);
   // Judges the gradients, exchanges them and changes the shared weights. If the step is not skipped, every worker keeps
   // its next statistics and its next states.
   void exchange(std::span<float* const> gradients);
   // If the step is not skipped, every worker keeps its next statistics and its next states.
   void keep_results();
-  // Whether what all workers compute for a step is the same work in every step, so that it may be recorded.
+  // What a recording holds: the first number of its key.
+  enum Recorded : uint64_t { kStep, kOwnSteps, kPasses, kExchange };
+  // Whether the passes of all workers are the same work in every step. Otherwise they depend on how long the executors
+  // of the micro-batches are, and workers meet in too many combinations of lengths for recordings of whole steps.
   bool passes_are_alike() const;
-  // Calls `body`, or replays a recording of it if `alike` says that every call with this key queues the same work.
-  void queue_recorded(bool alike, uint64_t key, const std::function<void()>& body);
+  void add_lengths(int local, RecordKey& key) const;  // those lengths, of one worker
+  // Calls `body`, or replays a recording of it if it may be recorded. A step that is observed is not recorded.
+  void queue_recorded(bool may, const RecordKey&, const std::function<void()>& body);
 
   const StepContext context_;
 
  private:
+  bool is_observed() const { return context_.backend.observer != nullptr; }  // lanes' backends never are
   void run_worker(RankMemory::Place&, int local, const Pass&);
   void run_micro_batch(RankMemory::Place&, int local, int64_t part, const Pass&);
   int trained_before(int param) const;  // the number of the first trained parameter from this one on, for the optimizer

@@ -1,31 +1,43 @@
 #include "train/synchronous_steps.h"
 
-#include <vector>
-
 namespace dgc {
+
+SynchronousSteps::SynchronousSteps(const StepContext& context) : StepComputation(context) {
+  for (const RankMemory::Worker& w : context.memory.workers) gradients_.push_back(w.gradient.data());
+}
 
 int64_t SynchronousSteps::queue(const NextStep& next) {
   RankMemory& memory = context_.memory;
-  const uint64_t key = memory.optimizer->prepare(next.sparsity);
+  const uint64_t number = memory.optimizer->prepare(next.sparsity);
+  const bool overlaps = memory.optimizer->overlaps(), is_recorded = context_.communicator.recordable();
   memory.record.begin(next.input);
-  queue_recorded(passes_are_alike() && context_.communicator.recordable(), key, [this] { compute_and_exchange(); });
+  if (overlaps || (is_recorded && passes_are_alike())) {
+    RecordKey key = {kStep, number};
+    for (int local = 0; local < local_workers(); ++local) add_lengths(local, key);
+    queue_recorded(is_recorded, key, [this] {
+      compute(false);
+      exchange_gradients();
+    });
+  } else {
+    compute(true);
+    queue_recorded(is_recorded, {kExchange, number}, [this] { exchange_gradients(); });
+  }
   memory.record.finish();
   return 1;
 }
 
-void SynchronousSteps::compute_and_exchange() {
+void SynchronousSteps::compute(bool recorded) {
   RankMemory& memory = context_.memory;
-  std::vector<float*> own;
-  for (const RankMemory::Worker& w : memory.workers) own.push_back(w.gradient.data());
-  memory.optimizer->begin({.gradients = own, .weights = memory.weights, .record = memory.record});
+  memory.optimizer->begin({.gradients = gradients_, .weights = memory.weights, .record = memory.record});
   for (int local = 0; local < local_workers(); ++local) begin_with_kept(local);
-  run_workers([&](int local) {
+  run_workers(recorded, [&](int local) {
     return Pass{.weights = memory.weights,
                 .control = memory.record.control(),
                 .loss = &memory.record.local(local)->loss,
                 .ready = [&memory, local](int first_param) { memory.optimizer->ready(local, first_param); }};
   });
-  exchange(memory.optimizer->combine(own));
 }
+
+void SynchronousSteps::exchange_gradients() { exchange(context_.memory.optimizer->combine(gradients_)); }
 
 }  // namespace dgc

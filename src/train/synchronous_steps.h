@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "train/step_computation.h"
 
 namespace dgc {
@@ -7,12 +9,15 @@ namespace dgc {
 // All workers compute with the weights that they share, and an exchange of their gradients ends every step.
 class SynchronousSteps final : public StepComputation {
  public:
-  using StepComputation::StepComputation;
+  explicit SynchronousSteps(const StepContext&);
 
   int64_t queue(const NextStep&) override;
 
  private:
-  void compute_and_exchange();
+  void compute(bool recorded);  // as for run_workers()
+  void exchange_gradients();
+
+  std::vector<float*> gradients_;  // of the rank's workers
 };
 
 }  // namespace dgc

@@ -115,7 +115,7 @@ TEST_CASE("a convolution by matrix products gives the same bits every time, reco
     const ConvolutionRun run({2, 9, 6, 4, 6, 3, 2, 2, 1, 1, 0, 2}, *backend);
     const size_t launched = fake_cuda::executed("cudaGraphLaunch");
     for (int step = 0; step < 5; ++step) {  // dw and db add up
-      recorded ? backend->run_recorded(1, [&] { run.queue(*backend); }) : run.queue(*backend);
+      recorded ? backend->run_recorded({1}, [&] { run.queue(*backend); }) : run.queue(*backend);
     }
     auto results = run.results();
     CHECK((fake_cuda::executed("cudaGraphLaunch") > launched) == recorded);

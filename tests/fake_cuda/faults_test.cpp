@@ -109,7 +109,7 @@ void use_recordings() {
   const auto lane = backend->make_lane();
   const OnDevice x(*backend, {1}), y(*backend, {0});
   for (int step = 0; step < 5; ++step) {
-    backend->run_recorded(1, [&] {
+    backend->run_recorded({1}, [&] {
       backend->add(x, y);
       lane->post([&] { lane->backend().add(x, y); });
       lane->drain();

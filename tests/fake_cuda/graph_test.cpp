@@ -1,6 +1,7 @@
 // src/kernels/cuda/graph.cpp: steps that are recorded and replayed.
 #include <catch.hpp>
 
+#include "kernels/cuda/graphs.h"
 #include "tensor/errors.h"
 #include "tests/fake_cuda/support.h"
 #include "tests/kernels/on_device.h"
@@ -20,7 +21,7 @@ TEST_CASE("a recorded body runs twice, is called once more to be recorded, and i
   const OnDevice x(*backend, {1, 2, 3}), y(*backend, {0, 0, 0});
   int calls = 0;
   for (int step = 1; step <= 8; ++step) {
-    backend->run_recorded(1, [&] {
+    backend->run_recorded({1}, [&] {
       ++calls;
       backend->add(x, y);
     });
@@ -28,7 +29,7 @@ TEST_CASE("a recorded body runs twice, is called once more to be recorded, and i
     CHECK(y.host() == std::vector<float>{n, 2 * n, 3 * n});
     CHECK(calls == std::min(step, 3));
   }
-  backend->run_recorded(2, [&] { ++calls; });
+  backend->run_recorded({2}, [&] { ++calls; });
   CHECK(calls == 4);
 }
 
@@ -38,7 +39,7 @@ TEST_CASE("a step is recorded again after an allocation") {
   const OnDevice x(*backend, {1}), y(*backend, {0});
   int calls = 0;
   const auto step = [&] {
-    backend->run_recorded(1, [&] {
+    backend->run_recorded({1}, [&] {
       ++calls;
       backend->add(x, y);
     });
@@ -53,26 +54,47 @@ TEST_CASE("a step is recorded again after an allocation") {
   CHECK(y.host() == std::vector<float>{6});
 }
 
-TEST_CASE("the recordings that were used last are kept") {
+TEST_CASE("all numbers of a key tell recordings apart") {
+  const Gpu gpu;
+  const auto backend = gpu_backend();
+  const OnDevice one(*backend, {1}), ten(*backend, {10}), y(*backend, {0});
+  for (int i = 0; i < 5; ++i) {
+    backend->run_recorded({1, 2}, [&] { backend->add(one, y); });
+    backend->run_recorded({1, 3}, [&] { backend->add(ten, y); });
+  }
+  CHECK(y.host() == std::vector<float>{55});
+}
+
+TEST_CASE("recordings in use are kept, and where there are as many as may be, further bodies run as they are") {
   const Gpu gpu;
   const auto backend = gpu_backend();
   const OnDevice x(*backend, {1}), y(*backend, {0});
-  int calls = 0;
+  int calls = 0, steps = 0;
   const auto step = [&](uint64_t key) {
-    backend->run_recorded(key, [&] {
+    backend->run_recorded({key}, [&] {
       ++calls;
       backend->add(x, y);
     });
+    ++steps;
   };
-  for (uint64_t key = 0; key < 9; ++key) {
+  constexpr auto kMost = static_cast<uint64_t>(cuda::Graphs::kMost);
+  for (uint64_t key = 0; key < kMost; ++key) {
     for (int i = 0; i < 4; ++i) step(key);
   }
-  CHECK(calls == 9 * 3);
-  step(8);
-  CHECK(calls == 9 * 3);
-  step(0);  // the oldest is forgotten
-  CHECK(calls == 9 * 3 + 1);
-  CHECK(y.host() == std::vector<float>{38});
+  CHECK(calls == 3 * static_cast<int>(kMost));
+  calls = 0;
+  for (int i = 0; i < 6; ++i) step(kMost);
+  CHECK(calls == 6);
+  for (uint64_t key = 0; key < kMost; ++key) step(key);
+  CHECK(calls == 6);
+  // All but one fall out of use, so the new one is recorded.
+  for (uint64_t i = 0; i < cuda::Graphs::kInUse; ++i) step(0);
+  CHECK(calls == 6);
+  for (int i = 0; i < 4; ++i) step(kMost);
+  CHECK(calls == 6 + 1);
+  step(1);  // forgotten
+  CHECK(calls == 6 + 1 + 1);
+  CHECK(y.host() == std::vector<float>{static_cast<float>(steps)});
 }
 
 TEST_CASE("a body that fails while it is recorded leaves a backend that goes on") {
@@ -81,7 +103,7 @@ TEST_CASE("a body that fails while it is recorded leaves a backend that goes on"
   const OnDevice x(*backend, {1}), y(*backend, {0});
   int calls = 0;
   const auto step = [&] {
-    backend->run_recorded(1, [&] {
+    backend->run_recorded({1}, [&] {
       backend->add(x, y);
       if (++calls == 3) throw InternalError("in the third call");
     });
@@ -101,7 +123,7 @@ TEST_CASE("what allocates or waits while it is recorded fails and says where") {
   int calls = 0;
   const auto steps = [&](const std::function<void()>& third) {
     for (int i = 0; i < 3; ++i) {
-      backend->run_recorded(1, [&] {
+      backend->run_recorded({1}, [&] {
         if (++calls == 3) third();
       });
     }
@@ -124,7 +146,7 @@ TEST_CASE("work of a lane is recorded with the step that posts it") {
   const auto lane = backend->make_lane();
   const OnDevice x(*backend, {1, 2}), y(*backend, {0, 0}), z(*backend, {0, 0});
   for (int step = 1; step <= 6; ++step) {
-    backend->run_recorded(1, [&] {
+    backend->run_recorded({1}, [&] {
       backend->add(x, y);
       lane->post([&] { lane->backend().add(y, z); });
       lane->drain();
@@ -144,7 +166,7 @@ TEST_CASE("a lane's task that fails while a step is recorded is the step's failu
     const auto lane = backend->make_lane();
     int calls = 0;
     const auto step = [&] {
-      backend->run_recorded(1, [&] {
+      backend->run_recorded({1}, [&] {
         lane->post([&] {
           lane->backend().add(x, y);
           if (++calls == 3) throw InternalError("a broken task");

@@ -74,7 +74,7 @@ History train(Backend& backend, const DgcOptions& options) {
     }
     history.keys.push_back(optimizer->prepare(sparsity_at_step(step)));
     record.begin({step, 0.1f, false});
-    backend.run_recorded(history.keys.back(), body);
+    backend.run_recorded({history.keys.back()}, body);
     record.finish();
     history.skipped += record.take().skipped ? 1 : 0;
     history.after.push_back(read(weights));

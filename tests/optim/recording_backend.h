@@ -20,7 +20,7 @@ class Tape {
     recording_ = to;
     if (to != nullptr) to->push_back(std::move(op));
   }
-  void play(uint64_t key, const std::function<void()>& body) {
+  void play(const RecordKey& key, const std::function<void()>& body) {
     const auto [known, is_new] = recordings_.try_emplace(key);
     if (is_new) {
       recording_ = &known->second;
@@ -32,7 +32,7 @@ class Tape {
   }
 
  private:
-  std::map<uint64_t, std::vector<std::function<void()>>> recordings_;
+  std::map<RecordKey, std::vector<std::function<void()>>> recordings_;
   std::vector<std::function<void()>>* recording_ = nullptr;
 };
 
@@ -59,7 +59,7 @@ class RecordingBackend final : public CpuBackend {
  public:
   explicit RecordingBackend(LaneOrder order) : RecordingBackend(order, std::make_shared<Tape>()) {}
   std::unique_ptr<Lane> make_lane() override;
-  void run_recorded(uint64_t key, const std::function<void()>& body) override { tape_->play(key, body); }
+  void run_recorded(const RecordKey& key, const std::function<void()>& body) override { tape_->play(key, body); }
 
   void judge_step(std::span<const WorkerShare> all, StepControl* control) override {
     tape_->run([=, this] { CpuBackend::judge_step(all, control); });

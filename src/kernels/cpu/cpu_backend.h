@@ -27,7 +27,7 @@ class CpuBackend : public Backend {
   std::unique_ptr<Lane> make_lane() override;
   void begin_range(const char*) override {}
   void end_range() override {}
-  void run_recorded(uint64_t, const std::function<void()>& body) override { body(); }
+  void run_recorded(const RecordKey&, const std::function<void()>& body) override { body(); }
   int threads() const { return threads_; }
 
 #include "kernels/kernel_ops.inc"

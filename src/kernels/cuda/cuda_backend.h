@@ -36,7 +36,7 @@ class CudaBackend final : public Backend {
 
   void begin_range(const char* name) override;
   void end_range() override;
-  void run_recorded(uint64_t key, const std::function<void()>& body) override;
+  void run_recorded(const RecordKey& key, const std::function<void()>& body) override;
 
 #include "kernels/kernel_ops.inc"
 #include "kernels/library_ops.inc"

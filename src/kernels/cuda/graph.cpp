@@ -8,29 +8,16 @@ namespace dgc {
 namespace cuda {
 namespace {
 
-constexpr int kRunsBefore = 2;     // the first run allocates and sets libraries up, the second is a reserve
-constexpr size_t kMostGraphs = 8;  // training uses one or two keys for each sparsity
+constexpr int kRunsBefore = 2;  // the first run allocates and sets libraries up, the second is a reserve
 
 }  // namespace
 
-Graphs::~Graphs() {
-  for (const Recording& recording : recordings_) {
-    if (recording.graph != nullptr) cudaGraphExecDestroy(recording.graph);
-  }
+void Graphs::forget_unused() {
+  std::erase_if(recordings_, [&](const auto& one) { return calls_ - one.second.used > kInUse; });
 }
 
-Graphs::Recording& Graphs::find(uint64_t key) {
-  const auto known = std::ranges::find(recordings_, key, &Recording::key);
-  if (known != recordings_.end()) {
-    std::rotate(known, known + 1, recordings_.end());
-  } else {
-    if (recordings_.size() == kMostGraphs) {
-      if (recordings_.front().graph != nullptr) cudaGraphExecDestroy(recordings_.front().graph);
-      recordings_.erase(recordings_.begin());
-    }
-    recordings_.push_back({.key = key});
-  }
-  return recordings_.back();
+bool Graphs::all_in_use() const {
+  return std::ranges::count_if(recordings_, [](const auto& one) { return one.second.graph != nullptr; }) >= kMost;
 }
 
 // Other threads may go on calling CUDA while this one records.
@@ -51,26 +38,29 @@ void Graphs::record(Recording& recording, const std::function<void()>& body) {
   const cudaError_t error = cudaGraphInstantiate(&made, graph, cudaGraphInstantiateFlagUseNodePriority);
   cudaGraphDestroy(graph);
   check(error, "cudaGraphInstantiate");
-  if (recording.graph != nullptr) cudaGraphExecDestroy(recording.graph);
-  recording.graph = made;
+  recording.graph.reset(made);
   recording.allocations = device_.allocations();
 }
 
-void Graphs::run(uint64_t key, const std::function<void()>& body) {
-  Recording& recording = find(key);
-  if (recording.runs < kRunsBefore) {
-    body();
-    ++recording.runs;
-    return;
+void Graphs::run(const RecordKey& key, const std::function<void()>& body) {
+  Recording& recording = recordings_[key];
+  recording.used = ++calls_;
+  if (recording.graph == nullptr) {
+    forget_unused();
+    if (recording.runs < kRunsBefore || all_in_use()) {
+      body();
+      ++recording.runs;
+      return;
+    }
   }
   // An allocation since the recording may have moved scratch memory, whose old address the graph holds.
   if (recording.graph == nullptr || recording.allocations != device_.allocations()) record(recording, body);
   const NvtxRange range("recorded");
-  check(cudaGraphLaunch(recording.graph, device_.stream()), "cudaGraphLaunch");
+  check(cudaGraphLaunch(recording.graph.get(), device_.stream()), "cudaGraphLaunch");
 }
 
 }  // namespace cuda
 
-void CudaBackend::run_recorded(uint64_t key, const std::function<void()>& body) { graphs_->run(key, body); }
+void CudaBackend::run_recorded(const RecordKey& key, const std::function<void()>& body) { graphs_->run(key, body); }
 
 }  // namespace dgc

@@ -19,6 +19,7 @@ class Dgc final : public Optimizer, private CarriedStep {
   void begin(const StepArgs&) override;
   void ready(int local_worker, int first_param) override;
   void settle() override;
+  bool overlaps() const override { return exchanges_.current().overlaps(); }
   std::optional<ExchangeTime> exchange_time() const override;
   void step(const StepArgs&) override;
   void prepare_flush() override;

@@ -34,6 +34,7 @@ class Exchange {
   virtual void begin(const MakeRules&) {}
   virtual void ready(int /*local_worker*/, int /*first_param*/) {}
   virtual void settle() {}
+  virtual bool overlaps() const { return false; }
 
   virtual void compress(const MakeRules&) = 0;  // queued; makes messages of the local gradients
   // Collective; queued. `apply` has all fields but the header and the messages, and apply.sum is an arena of zeros.

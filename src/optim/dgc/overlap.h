@@ -42,6 +42,7 @@ class OverlappedGather final : public Exchange {
   void begin(const MakeRules&) override;
   void ready(int local_worker, int first_param) override;
   void settle() override;
+  bool overlaps() const override { return true; }
   // Restores the old u and v if the step is skipped, and in any case the elements of v that are not compressed.
   void compress(const MakeRules&) override;
   // Between run() and apply() the caller exchanges the dense tensors, which nothing hides. That time is measured too.
