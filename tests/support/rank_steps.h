@@ -73,6 +73,30 @@ inline std::vector<std::string> save_and_hash(Rank& rank, const TempRun& run) {
   return hashes;
 }
 
+struct RankOutcome {
+  std::vector<std::string> saved;     // save_and_hash()
+  std::vector<double> losses, norms;  // of each exchange
+  bool operator==(const RankOutcome&) const = default;
+};
+
+// What some steps of a fresh run end in on rank 0, once all replicas have been found to agree.
+inline RankOutcome outcome_after(const Config& config, int steps) {
+  RankOutcome outcome;
+  const TempRun run;
+  on_ranks_of(config, [&](Rank& rank, Communicator& communicator) {
+    const std::vector<StepMetrics> rows = make_steps(rank, steps);
+    const std::vector<std::string> hashes = save_and_hash(rank, run);
+    rank.check_replicas();
+    if (communicator.rank() != 0) return;
+    outcome.saved = hashes;
+    for (const StepMetrics& row : rows) {
+      outcome.losses.push_back(row.loss);
+      outcome.norms.push_back(row.grad_norm);
+    }
+  });
+  return outcome;
+}
+
 inline std::vector<float> loaded(const Checkpoint& checkpoint, const std::string& file, const std::string& tensor,
                                  const Shape& shape) {
   std::vector<float> values(static_cast<size_t>(shape.numel()));

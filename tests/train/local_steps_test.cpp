@@ -60,29 +60,6 @@ class CountingCommunicator final : public Communicator {
   std::unique_ptr<Communicator> alone_ = make_single_communicator();
 };
 
-struct RoundsOutcome {
-  std::vector<std::string> saved;
-  std::vector<double> losses, norms;
-  bool operator==(const RoundsOutcome&) const = default;
-};
-
-RoundsOutcome after_rounds(const Config& config, int steps) {
-  RoundsOutcome outcome;
-  const TempRun run;
-  on_ranks_of(config, [&](Rank& rank, Communicator& communicator) {
-    const std::vector<StepMetrics> rows = make_steps(rank, steps);
-    const std::vector<std::string> hashes = save_and_hash(rank, run);
-    rank.check_replicas();
-    if (communicator.rank() != 0) return;
-    outcome.saved = hashes;
-    for (const StepMetrics& row : rows) {
-      outcome.losses.push_back(row.loss);
-      outcome.norms.push_back(row.grad_norm);
-    }
-  });
-  return outcome;
-}
-
 }  // namespace
 
 TEST_CASE("workers that take steps of their own have the same bits as threads and one after another") {
@@ -94,9 +71,9 @@ TEST_CASE("workers that take steps of their own have the same bits as threads an
   CAPTURE(variant);
   constexpr int kSteps = 9;  // the last three of them without an exchange
   const auto on = [&](int ranks, int workers) {
-    return after_rounds(tiny_config(variant + on_ranks_as(ranks, workers) + std::vector{kFour}), kSteps);
+    return outcome_after(tiny_config(variant + on_ranks_as(ranks, workers) + std::vector{kFour}), kSteps);
   };
-  const RoundsOutcome one = on(1, 4);
+  const RankOutcome one = on(1, 4);
   CHECK(one.losses.size() == 2);
   CHECK(one == on(4, 1));
   CHECK(one == on(2, 2));
@@ -261,7 +238,7 @@ TEST_CASE("a round with a gradient that is not finite leaves nothing behind on a
 
 TEST_CASE("a signal within a round is heard at its end, where the run stops and goes on in the same bits") {
   const Config config = tiny_config({kFour});
-  const std::vector<std::string> truth = after_rounds(config, 12).saved;
+  const std::vector<std::string> truth = outcome_after(config, 12).saved;
   const TempRun run;
   on_ranks_of(config, [&](Rank& rank, Communicator&) {
     const InterruptGuard guard;

@@ -14,31 +14,6 @@ namespace {
 
 using namespace test;
 
-constexpr int kSteps = 5;
-
-struct Outcome {
-  std::vector<std::string> saved;
-  std::vector<double> losses, norms;
-  bool operator==(const Outcome&) const = default;
-};
-
-Outcome after_steps(const Config& config) {
-  Outcome outcome;
-  const TempRun run;
-  on_ranks_of(config, [&](Rank& rank, Communicator& communicator) {
-    const std::vector<StepMetrics> rows = make_steps(rank, kSteps);
-    const std::vector<std::string> hashes = save_and_hash(rank, run);
-    rank.check_replicas();
-    if (communicator.rank() != 0) return;
-    outcome.saved = hashes;
-    for (const StepMetrics& row : rows) {
-      outcome.losses.push_back(row.loss);
-      outcome.norms.push_back(row.grad_norm);
-    }
-  });
-  return outcome;
-}
-
 }  // namespace
 
 TEST_CASE("workers that compute at the same time have the bits of workers one after another") {
@@ -52,10 +27,12 @@ TEST_CASE("workers that compute at the same time have the bits of workers one af
   const std::string also = GENERATE("exchange.every_steps=1", "exchange.every_steps=2", "training.accumulate=2");
   CAPTURE(optimizer, also);
   const auto of = [&](int ranks, int workers, int at_once) {
-    return after_steps(make({optimizer, also, "threads=2", fmt::format("ranks={}", ranks),
-                             fmt::format("workers_per_rank={}", workers), fmt::format("workers_at_once={}", at_once)}));
+    return outcome_after(
+        make({optimizer, also, "threads=2", fmt::format("ranks={}", ranks), fmt::format("workers_per_rank={}", workers),
+              fmt::format("workers_at_once={}", at_once)}),
+        5);
   };
-  const Outcome truth = of(1, 4, 1);
+  const RankOutcome truth = of(1, 4, 1);
   CHECK(truth.losses.size() >= 2);
   CHECK(of(1, 4, 4) == truth);
   CHECK(of(1, 4, 3) == truth);
