@@ -18,7 +18,7 @@ struct Trained {
   std::vector<double> losses;
 };
 
-// The weights after some steps. A step that is observed is not recorded.
+// Rank 0's weights after some steps. A step that is observed is not recorded.
 inline Trained trained(const Config& config, int steps, bool recorded = true) {
   Trained result;
   Silent observer;
@@ -28,7 +28,9 @@ inline Trained trained(const Config& config, int steps, bool recorded = true) {
     if (!recorded) backend.observer = &observer;
     Rank rank(complete, sets.view(), backend, communicator);
     const auto take = [&] {
-      while (const auto metrics = rank.next_metrics()) result.losses.push_back(metrics->loss);
+      while (const auto metrics = rank.next_metrics()) {
+        if (communicator.rank() == 0) result.losses.push_back(metrics->loss);
+      }
     };
     for (int i = 0; i < steps; ++i) {
       rank.train_step();
@@ -36,7 +38,7 @@ inline Trained trained(const Config& config, int steps, bool recorded = true) {
     }
     rank.finish_steps();
     take();
-    result.weights = weights_of(rank);
+    if (communicator.rank() == 0) result.weights = weights_of(rank);
     backend.observer = nullptr;
   });
   return result;

@@ -107,6 +107,10 @@ TEST_CASE("Deep Speech trained on the GPU ends in the CPU's weights but for roun
   if (also != "exchange.overlap=\"on\"") CHECK(replayed > kSteps);  // so not exchanges alone
 }
 
+TEST_CASE("where the exchange cannot be recorded, each worker's passes are") {
+  check_training([](const std::string& device) { return tiny_config({kDgc, kTwoWorkers, "ranks=2", device}); });
+}
+
 TEST_CASE("workers that compute at the same time on the GPU end in the bits of workers one after another") {
   const TinyText text;
   const Gpu gpu({.seed = GENERATE(range<uint64_t>(1, 5)), .multiprocessors = 1});
