@@ -42,7 +42,7 @@ DType activation_type(const Config& config, const Backend& backend) {
     case Precision::fp16:
       return DType::f16;
   }
-  DGC_CHECK(false, "a precision that activation_type does not know");
+  throw InternalError("a precision that activation_type does not know");
 }
 
 DgcOptions make_dgc_options(const Config& config) {

@@ -17,7 +17,7 @@ const Task& task_of(const Config& config) {
     case DataKind::speech:
       return speech_task(config);
   }
-  DGC_CHECK(false, "a kind of data that has no task");
+  throw InternalError("a kind of data that has no task");
 }
 
 std::string Task::batch_text(const Config& config) const {

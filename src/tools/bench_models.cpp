@@ -54,7 +54,7 @@ ParamLayout bench_params(BenchModel model) {
     case BenchModel::deep_speech:
       return ParamLayout(deep_speech());
   }
-  DGC_CHECK(false, "a model that bench_params does not know");
+  throw InternalError("a model that bench_params does not know");
 }
 
 }  // namespace dgc
