@@ -14,7 +14,7 @@
 namespace dgc::cuda {
 
 // The recordings of run_recorded(). A body is called as it is until all that it needs is allocated and set up. The next
-// call records it into a CUDA graph, and later calls replay the graph: one launch for a whole step.
+// call records it into a CUDA graph, and later calls replay the graph: one launch for all that the body queues.
 //
 // There are at most kMost graphs, and what the last kInUse calls have not used is forgotten. Where kMost graphs are in
 // use, another body is called as it is, because bodies that take turns would drive each other's graphs out and be
