@@ -1,7 +1,17 @@
-# Finds what the CUDA backend needs: nvcc, cuDNN 9, cuBLAS and NCCL. Sets DGC_WITH_CUDA, DGC_CUDA_LIBRARIES,
+# Finds what the CUDA backend needs: nvcc, cuDNN 9.8 or newer, cuBLAS and NCCL. Sets DGC_WITH_CUDA, DGC_CUDA_LIBRARIES,
 # CUDNN_INCLUDE, NCCL_INCLUDE, CUDNN_LIBRARY, NCCL_LIBRARY, and says what it decided and why.
 set(DGC_CUDA AUTO CACHE STRING "Build the CUDA backend: AUTO (when all it needs is found), ON or OFF")
 set(DGC_WITH_CUDA OFF)
+
+# Sets `result` to what is wrong with the version of cuDNN's header in a folder; empty: nothing.
+function(dgc_check_cudnn folder result)
+  file(STRINGS ${folder}/cudnn_version.h numbers REGEX "define CUDNN_(MAJOR|MINOR) ")
+  string(REGEX REPLACE ".*MAJOR ([0-9]+).*MINOR ([0-9]+).*" "\\1.\\2" version "${numbers}")
+  set(${result} "" PARENT_SCOPE)
+  if(version VERSION_LESS 9.8)  # the first that plans convolutions for a GPU that it is told of
+    set(${result} "cuDNN in ${folder} is ${version}, and 9.8 or newer is needed" PARENT_SCOPE)
+  endif()
+endfunction()
 
 function(dgc_without_cuda)
   string(CONCAT why ${ARGN})
@@ -54,6 +64,12 @@ foreach(name CUBLAS CUDNN NCCL)
     return()
   endif()
 endforeach()
+
+dgc_check_cudnn(${CUDNN_INCLUDE} too_old)
+if(too_old)
+  dgc_without_cuda(${too_old})
+  return()
+endif()
 
 set(CMAKE_CUDA_COMPILER ${NVCC} CACHE FILEPATH "nvcc")
 if(NOT DEFINED ENV{CUDAARCHS})  # CMake's variable for it

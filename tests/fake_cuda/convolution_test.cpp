@@ -1,10 +1,11 @@
-// Convolutions for which cuDNN has no deterministic algorithm, computed as matrix products.
+// Convolutions by cuDNN, and as matrix products where cuDNN has no plan with the same bits every time.
 #include <catch.hpp>
 #include <cmath>
 #include <memory>
 
 #include "kernels/cuda/conv_columns.h"
 #include "kernels/cuda/cuda_backend.h"
+#include "kernels/cuda/libraries.h"
 #include "tests/fake_cuda/support.h"
 #include "tests/kernels/on_device.h"
 
@@ -60,7 +61,7 @@ struct ConvolutionRun {
 
 }  // namespace
 
-TEST_CASE("a convolution for which cuDNN has no deterministic algorithm gives the CPU's results but for rounding") {
+TEST_CASE("a convolution for which cuDNN has no deterministic plan gives the CPU's results but for rounding") {
   const Gpu gpu(kNoAlgorithm);
   const auto type = GENERATE(DType::f32, DType::f16, DType::bf16);
   const auto math = GENERATE(Fp32Math::exact, Fp32Math::tf32);
@@ -84,7 +85,7 @@ TEST_CASE("a convolution for which cuDNN has no deterministic algorithm gives th
   }
 }
 
-TEST_CASE("each pass of a convolution is cuDNN's where cuDNN has a deterministic algorithm for it") {
+TEST_CASE("each pass of a convolution is cuDNN's where cuDNN has a deterministic plan for it") {
   const int without = GENERATE(range(0, 3));
   CAPTURE(without);
   fake_cuda::Options options;
@@ -92,8 +93,7 @@ TEST_CASE("each pass of a convolution is cuDNN's where cuDNN has a deterministic
    : without == 1 ? options.backward_data
                   : options.backward_filter) = GENERATE(Algorithms::varying, Algorithms::none);
   const Gpu gpu(options);
-  const char* const calls[] = {"cudnnConvolutionForward", "cudnnConvolutionBackwardData",
-                               "cudnnConvolutionBackwardFilter"};
+  const char* const calls[] = {"convolution forward", "convolution backward data", "convolution backward filter"};
   const auto backend = make_cuda_backend(0, Fp32Math::exact);
   const ConvolutionRun run({2, 7, 5, 4, 6, 3, 3, 2, 1, 1, 1, 2}, *backend);
   size_t before[3], products = fake_cuda::executed("cublasGemmEx");
@@ -104,6 +104,42 @@ TEST_CASE("each pass of a convolution is cuDNN's where cuDNN has a deterministic
     CHECK(fake_cuda::executed(calls[pass]) - before[pass] == (pass == without ? 0 : 1));
   }
   CHECK(fake_cuda::executed("cublasGemmEx") - products == 2);  // one for each group
+}
+
+TEST_CASE("images that do not begin at 16 bytes are convolved by matrix products, with the same results") {
+  const Gpu gpu;
+  const auto backend = make_cuda_backend(0, Fp32Math::exact);
+  const Conv2dArgs args{1, 3, 3, 1, 1, 3, 3, 1, 1, 1, 1, 1};
+  const ConvolutionRun truth(args, *backend);
+  truth.queue(*backend);
+  const std::vector<float> x = truth.x.host(), dy = truth.dy.host();
+  const auto one_later = [&](std::vector<float> values) {
+    values.insert(values.begin(), 0.0f);
+    return OnDevice(*backend, values);
+  };
+  const OnDevice late_x = one_later(x), late_dy = one_later(dy), y = one_later(x), dx = one_later(x);
+  const OnDevice dw(*backend, truth.w.host()), db(*backend, truth.b.host());
+  const auto view = [](const OnDevice& of) { return View{of.view().f32() + 1, {9}, DType::f32}; };
+  const size_t products = fake_cuda::executed("cublasGemmEx");
+  backend->conv2d_forward(args, view(late_x), truth.w, truth.b, view(y));
+  backend->conv2d_backward_data(args, view(late_dy), truth.w, view(dx));
+  backend->conv2d_backward_weights(args, view(late_x), view(late_dy), dw, db);
+  const auto all_but_first = [](const OnDevice& of) {
+    const std::vector<float> values = of.host();
+    return std::vector<float>(values.begin() + 1, values.end());
+  };
+  CHECK(worst_error(all_but_first(y), truth.y.host()) < 1e-5);
+  CHECK(worst_error(all_but_first(dx), truth.dx.host()) < 1e-5);
+  CHECK(worst_error(dw.host(), truth.dw.host()) < 1e-5);
+  CHECK(fake_cuda::executed("cublasGemmEx") - products == 3);
+}
+
+TEST_CASE("convolutions with a cuDNN that does not describe GPUs end with one sentence") {
+  const Gpu gpu({.cudnn = 90701});
+  const auto backend = make_cuda_backend(0, Fp32Math::exact);
+  const ConvolutionRun run(kConvolutions[0], *backend);
+  CHECK_THROWS_WITH(run.queue(*backend),
+                    "convolutions need cuDNN 9.8 or newer, and this is cuDNN 9.7.1; install a newer one");
 }
 
 TEST_CASE("a convolution by matrix products gives the same bits every time, recorded too") {

@@ -1,49 +1,44 @@
 // Convolutions by plain loops over NHWC images and [out, height, width, in] filters, summed in double.
-#include <algorithm>
+#include <array>
 
-#include "tests/fake_cuda/dnn.h"
-
-struct cudnnConvolutionStruct {
-  bool set = false;
-  int pad_h = 0, pad_w = 0, stride_h = 1, stride_w = 1, groups = 1;
-  cudnnMathType_t math = CUDNN_DEFAULT_MATH;
-};
+#include "tests/fake_cuda/dnn_graph.h"
 
 namespace dgc::fake_cuda {
 namespace {
 
-constexpr size_t kTooLarge = size_t{3} << 30;
+enum class Pass { forward, backward_data, backward_filter };
 
-struct Sizes {
-  size_t n, in_c, in_h, in_w, out_c, out_h, out_w, h, w, group_c;
-  size_t x() const { return n * in_h * in_w * in_c; }
-  size_t y() const { return n * out_h * out_w * out_c; }
-  size_t filter() const { return out_c * h * w * group_c; }
+// A tensor of the operation: its name in the graph, and how much it holds.
+struct Part {
+  int64_t id;
+  const char* what;
+  size_t numel;
+  size_t alignment;
 };
 
 struct Convolution {
-  Sizes sizes;
-  cudnnConvolutionStruct how;
+  Pass pass;
   Element type;
+  size_t n, in_c, in_h, in_w, out_c, out_h, out_w, h, w, group_c, group_out;
+  std::vector<int64_t> pads, strides;
+  Part x, filter, y;
 
   // Calls body(i in x, j in the filter, k in y, channels), for rows of channels that meet, of one group each.
   template <typename Body>
   void each_row(const Body& body) const {
-    const Sizes& s = sizes;
-    const size_t group_out = s.out_c / static_cast<size_t>(how.groups);
-    for (size_t n = 0; n < s.n; ++n) {
-      for (size_t oh = 0; oh < s.out_h; ++oh) {
-        for (size_t ow = 0; ow < s.out_w; ++ow) {
-          for (size_t h = 0; h < s.h; ++h) {
-            const auto ih = static_cast<int64_t>(oh) * how.stride_h + static_cast<int64_t>(h) - how.pad_h;
-            if (ih < 0 || ih >= static_cast<int64_t>(s.in_h)) continue;
-            for (size_t w = 0; w < s.w; ++w) {
-              const auto iw = static_cast<int64_t>(ow) * how.stride_w + static_cast<int64_t>(w) - how.pad_w;
-              if (iw < 0 || iw >= static_cast<int64_t>(s.in_w)) continue;
-              const size_t pixel = (n * s.in_h + static_cast<size_t>(ih)) * s.in_w + static_cast<size_t>(iw);
-              for (size_t k = 0; k < s.out_c; ++k) {
-                body(pixel * s.in_c + k / group_out * s.group_c, ((k * s.h + h) * s.w + w) * s.group_c,
-                     ((n * s.out_h + oh) * s.out_w + ow) * s.out_c + k, s.group_c);
+    for (size_t image = 0; image < n; ++image) {
+      for (size_t oh = 0; oh < out_h; ++oh) {
+        for (size_t ow = 0; ow < out_w; ++ow) {
+          for (size_t fh = 0; fh < h; ++fh) {
+            const auto ih = static_cast<int64_t>(oh) * strides[0] + static_cast<int64_t>(fh) - pads[0];
+            if (ih < 0 || ih >= static_cast<int64_t>(in_h)) continue;
+            for (size_t fw = 0; fw < w; ++fw) {
+              const auto iw = static_cast<int64_t>(ow) * strides[1] + static_cast<int64_t>(fw) - pads[1];
+              if (iw < 0 || iw >= static_cast<int64_t>(in_w)) continue;
+              const size_t pixel = (image * in_h + static_cast<size_t>(ih)) * in_w + static_cast<size_t>(iw);
+              for (size_t k = 0; k < out_c; ++k) {
+                body(pixel * in_c + k / group_out * group_c, ((k * h + fh) * w + fw) * group_c,
+                     ((image * out_h + oh) * out_w + ow) * out_c + k, group_c);
               }
             }
           }
@@ -53,265 +48,187 @@ struct Convolution {
   }
 };
 
-Convolution describe(cudnnHandle_t handle, cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w,
-                     cudnnConvolutionDescriptor_t conv, cudnnTensorDescriptor_t y) {
-  require_dnn(handle);
-  require_set(x, "image's descriptor");
-  require_set(y, "image's descriptor");
-  require_set(w, "filter's descriptor");
-  require_set(conv, "convolution's descriptor");
-  if (x->type != w->type || x->type != y->type) refuse(CUDNN_STATUS_NOT_SUPPORTED, "images and filters of two types");
-  if (!x->nhwc || !y->nhwc || w->format != CUDNN_TENSOR_NHWC) refuse(CUDNN_STATUS_NOT_SUPPORTED, "only NHWC is known");
-  if (x->type == CUDNN_DATA_FLOAT && conv->math == CUDNN_TENSOR_OP_MATH) {
-    refuse(CUDNN_STATUS_NOT_SUPPORTED, "fp32 images are multiplied as fp32 or TF32");
+// What attributes are called in each pass.
+struct Names {
+  Pass pass;
+  cudnnBackendAttributeName_t x, filter, y, convolution, alpha, beta;
+};
+
+Names names_of(const GraphObject& operation) {
+  switch (operation.type) {
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
+      return {Pass::forward,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA};
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+      return {Pass::backward_data,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA};
+    default:
+      return {Pass::backward_filter,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
   }
-  const auto size = [](int n) { return static_cast<size_t>(n); };
-  const Sizes s{size(x->sizes[0]), size(x->sizes[1]), size(x->sizes[2]), size(x->sizes[3]), size(y->sizes[1]),
-                size(y->sizes[2]), size(y->sizes[3]), size(w->h),        size(w->w),        size(w->c)};
-  const auto out = [](int in, int pad, int kernel, int stride) { return (in + 2 * pad - kernel) / stride + 1; };
-  if (y->sizes[0] != x->sizes[0] || w->k != y->sizes[1] || w->c * conv->groups != x->sizes[1] ||
-      w->k % conv->groups != 0 || y->sizes[2] != out(x->sizes[2], conv->pad_h, w->h, conv->stride_h) ||
-      y->sizes[3] != out(x->sizes[3], conv->pad_w, w->w, conv->stride_w)) {
-    refuse(CUDNN_STATUS_BAD_PARAM, "the sizes of a convolution do not agree");
+}
+
+Part part(const GraphObject& tensor, const char* what) {
+  size_t numel = 1;
+  for (const int64_t size : tensor.at(CUDNN_ATTR_TENSOR_DIMENSIONS).numbers) numel *= static_cast<size_t>(size);
+  return {tensor.number(CUDNN_ATTR_TENSOR_UNIQUE_ID), what, numel,
+          static_cast<size_t>(tensor.number(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT))};
+}
+
+Convolution describe(const GraphObject& operation) {
+  const Names names = names_of(operation);
+  const GraphObject &x = operation.object(names.x), &filter = operation.object(names.filter),
+                    &y = operation.object(names.y), &how = operation.object(names.convolution);
+  const auto type = x.number(CUDNN_ATTR_TENSOR_DATA_TYPE);
+  if (filter.number(CUDNN_ATTR_TENSOR_DATA_TYPE) != type || y.number(CUDNN_ATTR_TENSOR_DATA_TYPE) != type) {
+    refuse(CUDNN_STATUS_NOT_SUPPORTED, "images and filters of two types");
   }
-  return {s, *conv, dnn_element(x->type)};
-}
-
-void require(const Convolution& c, const char* what, const void* pointer, size_t numel) {
-  require_device(CUDNN_STATUS_BAD_PARAM, what, pointer, numel * size_of(c.type), size_of(c.type));
-}
-
-size_t workspace_of(const Convolution& c) { return 512 + c.sizes.filter() * sizeof(float); }
-
-void require_workspace(const Convolution& c, const void* workspace, size_t bytes) {
-  if (bytes < workspace_of(c)) refuse(CUDNN_STATUS_BAD_PARAM, "the workspace is too small");
-  require_device(CUDNN_STATUS_BAD_PARAM, "the workspace", workspace, bytes, 16);
-}
-
-void require_plain(const void* alpha, const void* beta) {
-  if (*static_cast<const float*>(alpha) != 1 || *static_cast<const float*>(beta) != 0) {
+  if (operation.at(names.alpha).floats != std::vector{1.0f} || operation.at(names.beta).floats != std::vector{0.0f}) {
     refuse(CUDNN_STATUS_NOT_SUPPORTED, "the fake neither scales nor adds");
   }
+  const auto& in = x.at(CUDNN_ATTR_TENSOR_DIMENSIONS).numbers;
+  const auto& f = filter.at(CUDNN_ATTR_TENSOR_DIMENSIONS).numbers;
+  const auto& out = y.at(CUDNN_ATTR_TENSOR_DIMENSIONS).numbers;
+  const auto& pads = how.at(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS).numbers;
+  const auto& strides = how.at(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES).numbers;
+  const auto fits = [&](size_t side) {
+    return out[2 + side] == (in[2 + side] + 2 * pads.at(side) - f[2 + side]) / strides.at(side) + 1;
+  };
+  const int64_t groups = in[1] / f[1];
+  if (out[0] != in[0] || f[0] != out[1] || in[1] % f[1] != 0 || f[0] % groups != 0 || !fits(0) || !fits(1)) {
+    refuse(CUDNN_STATUS_BAD_PARAM, "the sizes of a convolution do not agree");
+  }
+  const auto size = [](int64_t n) { return static_cast<size_t>(n); };
+  return {.pass = names.pass,
+          .type = dnn_element(static_cast<cudnnDataType_t>(type)),
+          .n = size(in[0]),
+          .in_c = size(in[1]),
+          .in_h = size(in[2]),
+          .in_w = size(in[3]),
+          .out_c = size(out[1]),
+          .out_h = size(out[2]),
+          .out_w = size(out[3]),
+          .h = size(f[2]),
+          .w = size(f[3]),
+          .group_c = size(f[1]),
+          .group_out = size(f[0] / groups),
+          .pads = pads,
+          .strides = strides,
+          .x = part(x, "x, or dx"),
+          .filter = part(filter, "the filter, or its gradient"),
+          .y = part(y, "y, or dy")};
 }
 
-// A list as cuDNN's heuristics give it: what does not work, what is not deterministic and what takes too much memory
-// come before what will do.
-template <typename Perf, typename Algorithm>
-void list(const Convolution& c, Algorithms known, int most, int* found, Perf* results, Algorithm unsupported,
-          Algorithm unsteady, Algorithm large, Algorithm good) {
-  if (known == Algorithms::none) refuse(CUDNN_STATUS_NOT_SUPPORTED, "no algorithm is for this convolution");
-  const bool steady = known == Algorithms::deterministic;
-  const cudnnMathType_t math = c.type == Element::f32 ? CUDNN_DEFAULT_MATH : CUDNN_TENSOR_OP_MATH;
-  const std::array<Perf, 4> all{{
-      {unsupported, CUDNN_STATUS_NOT_SUPPORTED, -1, 0, CUDNN_DETERMINISTIC, math, {}},
-      {unsteady, CUDNN_STATUS_SUCCESS, 1, workspace_of(c), CUDNN_NON_DETERMINISTIC, math, {}},
-      {large, CUDNN_STATUS_SUCCESS, 2, kTooLarge, steady ? CUDNN_DETERMINISTIC : CUDNN_NON_DETERMINISTIC, math, {}},
-      {good,
-       CUDNN_STATUS_SUCCESS,
-       3,
-       workspace_of(c),
-       steady ? CUDNN_DETERMINISTIC : CUDNN_NON_DETERMINISTIC,
-       math,
-       {}},
-  }};
-  *found = std::min<int>(most, static_cast<int>(all.size()));
-  std::copy_n(all.begin(), *found, results);
+Convolution convolution_of(const GraphObject& graph) { return describe(graph.object(CUDNN_ATTR_OPERATIONGRAPH_OPS)); }
+
+constexpr int64_t kDoesNotWork = 0, kUnsteady = 1, kRoundsFactors = 2, kRoundsSums = 3, kTensorCores = 4,
+                  kMuchMemory = 5, kGood = 6;
+constexpr int64_t kMuch = int64_t{3} << 30;
+
+size_t workspace_bytes(const Convolution& c) { return 512 + c.filter.numel * sizeof(float); }
+
+void* pointer_to(const Part& part, Element type, const GraphObject& pointers) {
+  const auto& ids = pointers.at(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS).numbers;
+  const auto found = std::ranges::find(ids, part.id);
+  if (found == ids.end()) refuse(CUDNN_STATUS_BAD_PARAM, "there is no pointer to {}", part.what);
+  const auto& all = pointers.at(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS).pointers;
+  void* const pointer = all[static_cast<size_t>(found - ids.begin())];
+  require_device(CUDNN_STATUS_BAD_PARAM, part.what, pointer, part.numel * size_of(type), part.alignment);
+  return pointer;
 }
 
-template <typename Algorithm>
-void require_good(Algorithm algorithm, Algorithm good) {
-  if (algorithm != good) refuse(CUDNN_STATUS_NOT_SUPPORTED, "the fake does not compute with this algorithm");
+// Each gives one tensor as a function of the two others.
+void forward(const Convolution& c, const void* x, const void* filter, void* y) {
+  const std::vector<float> image = get_all(c.type, x, c.x.numel), weights = get_all(c.type, filter, c.filter.numel);
+  std::vector<double> out(c.y.numel);
+  c.each_row([&](size_t i, size_t j, size_t k, size_t n) {
+    double sum = 0;
+    for (size_t m = 0; m < n; ++m) sum += static_cast<double>(image[i + m]) * static_cast<double>(weights[j + m]);
+    out[k] += sum;
+  });
+  put_all(c.type, y, {out.begin(), out.end()});
 }
 
-constexpr auto kForward = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
-constexpr auto kLargeForward = CUDNN_CONVOLUTION_FWD_ALGO_GEMM;
-constexpr auto kBackwardData = CUDNN_CONVOLUTION_BWD_DATA_ALGO_1;
-constexpr auto kLargeBackwardData = CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD;
-constexpr auto kBackwardFilter = CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1;
-constexpr auto kLargeBackwardFilter = CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED;
+void backward_data(const Convolution& c, void* dx, const void* filter, const void* dy) {
+  const std::vector<float> from = get_all(c.type, dy, c.y.numel), weights = get_all(c.type, filter, c.filter.numel);
+  std::vector<double> out(c.x.numel);
+  c.each_row([&](size_t i, size_t j, size_t k, size_t n) {
+    const auto d = static_cast<double>(from[k]);
+    for (size_t m = 0; m < n; ++m) out[i + m] += d * static_cast<double>(weights[j + m]);
+  });
+  put_all(c.type, dx, {out.begin(), out.end()});
+}
+
+void backward_filter(const Convolution& c, const void* x, void* dfilter, const void* dy) {
+  const std::vector<float> image = get_all(c.type, x, c.x.numel), from = get_all(c.type, dy, c.y.numel);
+  std::vector<double> out(c.filter.numel);
+  c.each_row([&](size_t i, size_t j, size_t k, size_t n) {
+    const auto d = static_cast<double>(from[k]);
+    for (size_t m = 0; m < n; ++m) out[j + m] += d * static_cast<double>(image[i + m]);
+  });
+  put_all(c.type, dfilter, {out.begin(), out.end()});
+}
 
 }  // namespace
+
+void check_convolution(const GraphObject& operation) { describe(operation); }
+
+std::vector<Engine> engines_of(const GraphObject& graph, cudnnBackendHeurMode_t mode) {
+  const Convolution c = convolution_of(graph);
+  const Options& options = machine().options;
+  const Algorithms known = c.pass == Pass::forward         ? options.forward
+                           : c.pass == Pass::backward_data ? options.backward_data
+                                                           : options.backward_filter;
+  if (known == Algorithms::none) refuse(CUDNN_STATUS_NOT_SUPPORTED, "no engine is for this convolution");
+  std::vector<Engine> list = {{kDoesNotWork, {}},
+                              {kUnsteady, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}},
+                              {kRoundsFactors, {CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS}},
+                              {kRoundsSums, {CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION}}};
+  if (known == Algorithms::varying) return list;
+  list.push_back({kMuchMemory, {}});
+  // The gradient of the data is only on the list of last resorts.
+  if (c.pass == Pass::backward_data && mode != CUDNN_HEUR_MODE_FALLBACK) return list;
+  list.push_back({kTensorCores, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}});
+  list.push_back({kGood, {CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP}});
+  return list;
+}
+
+int64_t workspace_of(const GraphObject& graph, int64_t engine) {
+  if (engine == kDoesNotWork) refuse(CUDNN_STATUS_NOT_SUPPORTED, "this engine does not work after all");
+  return engine == kMuchMemory ? kMuch : static_cast<int64_t>(workspace_bytes(convolution_of(graph)));
+}
+
+void execute(cudnnHandle_t handle, const GraphObject& graph, int64_t engine, const GraphObject& pointers) {
+  if (engine != kGood && engine != kTensorCores)
+    refuse(CUDNN_STATUS_NOT_SUPPORTED, "the fake computes with no such engine");
+  const Convolution c = convolution_of(graph);
+  void* const x = pointer_to(c.x, c.type, pointers);
+  void* const filter = pointer_to(c.filter, c.type, pointers);
+  void* const y = pointer_to(c.y, c.type, pointers);
+  void* const workspace = pointers.at(CUDNN_ATTR_VARIANT_PACK_WORKSPACE).pointers.at(0);
+  require_device(CUDNN_STATUS_BAD_PARAM, "the workspace", workspace, workspace_bytes(c), 16);
+  constexpr const char* kNames[] = {"convolution forward", "convolution backward data", "convolution backward filter"};
+  machine().enqueue(handle->stream, kNames[static_cast<int>(c.pass)], [=] {
+    spoil(workspace, workspace_bytes(c));
+    if (c.pass == Pass::forward) return forward(c, x, filter, y);
+    if (c.pass == Pass::backward_data) return backward_data(c, x, filter, y);
+    backward_filter(c, x, filter, y);
+  });
+}
+
 }  // namespace dgc::fake_cuda
-
-using namespace dgc::fake_cuda;
-
-cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t* conv) {
-  return create("cudnnCreateConvolutionDescriptor", conv);
-}
-
-cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t conv) {
-  return destroy("cudnnDestroyConvolutionDescriptor", conv);
-}
-
-cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t conv, int pad_h, int pad_w, int stride_h,
-                                              int stride_w, int dilation_h, int dilation_w, cudnnConvolutionMode_t mode,
-                                              cudnnDataType_t compute) {
-  return dnn_call("cudnnSetConvolution2dDescriptor", [&] {
-    if (pad_h < 0 || pad_w < 0 || stride_h < 1 || stride_w < 1) refuse(CUDNN_STATUS_BAD_PARAM, "bad pads or strides");
-    if (dilation_h != 1 || dilation_w != 1 || mode != CUDNN_CROSS_CORRELATION || compute != CUDNN_DATA_FLOAT) {
-      refuse(CUDNN_STATUS_NOT_SUPPORTED, "the fake has plain cross-correlations in fp32 only");
-    }
-    *conv = {true, pad_h, pad_w, stride_h, stride_w, conv->groups, conv->math};
-  });
-}
-
-cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t conv, int groups) {
-  return dnn_call("cudnnSetConvolutionGroupCount", [&] {
-    if (groups < 1) refuse(CUDNN_STATUS_BAD_PARAM, "{} groups", groups);
-    conv->groups = groups;
-  });
-}
-
-cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t conv, cudnnMathType_t math) {
-  return dnn_call("cudnnSetConvolutionMathType", [&] { conv->math = math; });
-}
-
-cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t handle, const cudnnTensorDescriptor_t x,
-                                                     const cudnnFilterDescriptor_t w,
-                                                     const cudnnConvolutionDescriptor_t conv,
-                                                     const cudnnTensorDescriptor_t y, const int most, int* found,
-                                                     cudnnConvolutionFwdAlgoPerf_t* results) {
-  return dnn_call("cudnnGetConvolutionForwardAlgorithm_v7", [&] {
-    list(describe(handle, x, w, conv, y), machine().options.forward, most, found, results,
-         CUDNN_CONVOLUTION_FWD_ALGO_DIRECT, CUDNN_CONVOLUTION_FWD_ALGO_FFT, kLargeForward, kForward);
-  });
-}
-
-cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t handle, const cudnnTensorDescriptor_t x,
-                                                      const cudnnFilterDescriptor_t w,
-                                                      const cudnnConvolutionDescriptor_t conv,
-                                                      const cudnnTensorDescriptor_t y,
-                                                      cudnnConvolutionFwdAlgo_t algorithm, size_t* bytes) {
-  return dnn_call("cudnnGetConvolutionForwardWorkspaceSize", [&] {
-    const Convolution c = describe(handle, x, w, conv, y);
-    *bytes = algorithm == kLargeForward ? kTooLarge : workspace_of(c);
-  });
-}
-
-cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha, const cudnnTensorDescriptor_t x_desc,
-                                      const void* x, const cudnnFilterDescriptor_t w_desc, const void* w,
-                                      const cudnnConvolutionDescriptor_t conv, cudnnConvolutionFwdAlgo_t algorithm,
-                                      void* workspace, size_t workspace_bytes, const void* beta,
-                                      const cudnnTensorDescriptor_t y_desc, void* y) {
-  return dnn_call("cudnnConvolutionForward", [&] {
-    const Convolution c = describe(handle, x_desc, w_desc, conv, y_desc);
-    require_plain(alpha, beta);
-    require_good(algorithm, kForward);
-    require_workspace(c, workspace, workspace_bytes);
-    require(c, "x", x, c.sizes.x());
-    require(c, "the filter", w, c.sizes.filter());
-    require(c, "y", y, c.sizes.y());
-    machine().enqueue(handle->stream, "cudnnConvolutionForward", [=] {
-      spoil(workspace, workspace_bytes);
-      const std::vector<float> image = get_all(c.type, x, c.sizes.x()), filter = get_all(c.type, w, c.sizes.filter());
-      std::vector<double> out(c.sizes.y());
-      c.each_row([&](size_t i, size_t j, size_t k, size_t n) {
-        double sum = 0;
-        for (size_t m = 0; m < n; ++m) sum += static_cast<double>(image[i + m]) * static_cast<double>(filter[j + m]);
-        out[k] += sum;
-      });
-      put_all(c.type, y, {out.begin(), out.end()});
-    });
-  });
-}
-
-cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(cudnnHandle_t handle, const cudnnFilterDescriptor_t w,
-                                                          const cudnnTensorDescriptor_t dy,
-                                                          const cudnnConvolutionDescriptor_t conv,
-                                                          const cudnnTensorDescriptor_t dx, const int most, int* found,
-                                                          cudnnConvolutionBwdDataAlgoPerf_t* results) {
-  return dnn_call("cudnnGetConvolutionBackwardDataAlgorithm_v7", [&] {
-    list(describe(handle, dx, w, conv, dy), machine().options.backward_data, most, found, results,
-         CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT, CUDNN_CONVOLUTION_BWD_DATA_ALGO_0, kLargeBackwardData, kBackwardData);
-  });
-}
-
-cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(cudnnHandle_t handle, const cudnnFilterDescriptor_t w,
-                                                           const cudnnTensorDescriptor_t dy,
-                                                           const cudnnConvolutionDescriptor_t conv,
-                                                           const cudnnTensorDescriptor_t dx,
-                                                           cudnnConvolutionBwdDataAlgo_t algorithm, size_t* bytes) {
-  return dnn_call("cudnnGetConvolutionBackwardDataWorkspaceSize", [&] {
-    const Convolution c = describe(handle, dx, w, conv, dy);
-    *bytes = algorithm == kLargeBackwardData ? kTooLarge : workspace_of(c);
-  });
-}
-
-cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alpha,
-                                           const cudnnFilterDescriptor_t w_desc, const void* w,
-                                           const cudnnTensorDescriptor_t dy_desc, const void* dy,
-                                           const cudnnConvolutionDescriptor_t conv,
-                                           cudnnConvolutionBwdDataAlgo_t algorithm, void* workspace,
-                                           size_t workspace_bytes, const void* beta,
-                                           const cudnnTensorDescriptor_t dx_desc, void* dx) {
-  return dnn_call("cudnnConvolutionBackwardData", [&] {
-    const Convolution c = describe(handle, dx_desc, w_desc, conv, dy_desc);
-    require_plain(alpha, beta);
-    require_good(algorithm, kBackwardData);
-    require_workspace(c, workspace, workspace_bytes);
-    require(c, "dx", dx, c.sizes.x());
-    require(c, "the filter", w, c.sizes.filter());
-    require(c, "dy", dy, c.sizes.y());
-    machine().enqueue(handle->stream, "cudnnConvolutionBackwardData", [=] {
-      spoil(workspace, workspace_bytes);
-      const std::vector<float> from = get_all(c.type, dy, c.sizes.y()), filter = get_all(c.type, w, c.sizes.filter());
-      std::vector<double> out(c.sizes.x());
-      c.each_row([&](size_t i, size_t j, size_t k, size_t n) {
-        const auto d = static_cast<double>(from[k]);
-        for (size_t m = 0; m < n; ++m) out[i + m] += d * static_cast<double>(filter[j + m]);
-      });
-      put_all(c.type, dx, {out.begin(), out.end()});
-    });
-  });
-}
-
-cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(cudnnHandle_t handle, const cudnnTensorDescriptor_t x,
-                                                            const cudnnTensorDescriptor_t dy,
-                                                            const cudnnConvolutionDescriptor_t conv,
-                                                            const cudnnFilterDescriptor_t dw, const int most,
-                                                            int* found, cudnnConvolutionBwdFilterAlgoPerf_t* results) {
-  return dnn_call("cudnnGetConvolutionBackwardFilterAlgorithm_v7", [&] {
-    list(describe(handle, x, dw, conv, dy), machine().options.backward_filter, most, found, results,
-         CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0, kLargeBackwardFilter,
-         kBackwardFilter);
-  });
-}
-
-cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(cudnnHandle_t handle, const cudnnTensorDescriptor_t x,
-                                                             const cudnnTensorDescriptor_t dy,
-                                                             const cudnnConvolutionDescriptor_t conv,
-                                                             const cudnnFilterDescriptor_t dw,
-                                                             cudnnConvolutionBwdFilterAlgo_t algorithm, size_t* bytes) {
-  return dnn_call("cudnnGetConvolutionBackwardFilterWorkspaceSize", [&] {
-    const Convolution c = describe(handle, x, dw, conv, dy);
-    *bytes = algorithm == kLargeBackwardFilter ? kTooLarge : workspace_of(c);
-  });
-}
-
-cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void* alpha,
-                                             const cudnnTensorDescriptor_t x_desc, const void* x,
-                                             const cudnnTensorDescriptor_t dy_desc, const void* dy,
-                                             const cudnnConvolutionDescriptor_t conv,
-                                             cudnnConvolutionBwdFilterAlgo_t algorithm, void* workspace,
-                                             size_t workspace_bytes, const void* beta,
-                                             const cudnnFilterDescriptor_t dw_desc, void* dw) {
-  return dnn_call("cudnnConvolutionBackwardFilter", [&] {
-    const Convolution c = describe(handle, x_desc, dw_desc, conv, dy_desc);
-    require_plain(alpha, beta);
-    require_good(algorithm, kBackwardFilter);
-    require_workspace(c, workspace, workspace_bytes);
-    require(c, "x", x, c.sizes.x());
-    require(c, "dw", dw, c.sizes.filter());
-    require(c, "dy", dy, c.sizes.y());
-    machine().enqueue(handle->stream, "cudnnConvolutionBackwardFilter", [=] {
-      spoil(workspace, workspace_bytes);
-      const std::vector<float> image = get_all(c.type, x, c.sizes.x()), from = get_all(c.type, dy, c.sizes.y());
-      std::vector<double> out(c.sizes.filter());
-      c.each_row([&](size_t i, size_t j, size_t k, size_t n) {
-        const auto d = static_cast<double>(from[k]);
-        for (size_t m = 0; m < n; ++m) out[j + m] += d * static_cast<double>(image[i + m]);
-      });
-      put_all(c.type, dw, {out.begin(), out.end()});
-    });
-  });
-}

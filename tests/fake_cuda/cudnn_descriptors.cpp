@@ -1,4 +1,4 @@
-// cuDNN's handle, and the descriptors that convolutions and recurrent layers share.
+// cuDNN's handle, and descriptors of recurrent layers.
 #include <algorithm>
 #include <cstdio>
 
@@ -54,20 +54,6 @@ cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensor) {
   return destroy("cudnnDestroyTensorDescriptor", tensor);
 }
 
-cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensor, cudnnTensorFormat_t format,
-                                         cudnnDataType_t type, int n, int c, int h, int w) {
-  return dnn_call("cudnnSetTensor4dDescriptor", [&] {
-    if (std::min({n, c, h, w}) < 1) refuse(CUDNN_STATUS_BAD_PARAM, "a size is not positive: {} {} {} {}", n, c, h, w);
-    dnn_element(type);
-    if (format != CUDNN_TENSOR_NHWC) refuse(CUDNN_STATUS_NOT_SUPPORTED, "the fake knows NHWC only");
-    tensor->set = true;
-    tensor->type = type;
-    tensor->nhwc = true;
-    tensor->sizes = {n, c, h, w};
-    tensor->strides = {c * h * w, 1, w * c, c};
-  });
-}
-
 cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor, cudnnDataType_t type, int rank,
                                          const int sizes[], const int strides[]) {
   return dnn_call("cudnnSetTensorNdDescriptor", [&] {
@@ -78,7 +64,6 @@ cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor, cudnnDa
     }
     tensor->set = true;
     tensor->type = type;
-    tensor->nhwc = false;
     tensor->sizes.assign(sizes, sizes + rank);
     tensor->strides.assign(strides, strides + rank);
   });
@@ -92,23 +77,6 @@ cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensor, i
     *rank = static_cast<int>(tensor->sizes.size());
     std::copy_n(tensor->sizes.begin(), std::min(most, *rank), sizes);
     std::copy_n(tensor->strides.begin(), std::min(most, *rank), strides);
-  });
-}
-
-cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t* filter) {
-  return create("cudnnCreateFilterDescriptor", filter);
-}
-
-cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t filter) {
-  return destroy("cudnnDestroyFilterDescriptor", filter);
-}
-
-cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filter, cudnnDataType_t type,
-                                         cudnnTensorFormat_t format, int k, int c, int h, int w) {
-  return dnn_call("cudnnSetFilter4dDescriptor", [&] {
-    if (std::min({k, c, h, w}) < 1) refuse(CUDNN_STATUS_BAD_PARAM, "a size is not positive: {} {} {} {}", k, c, h, w);
-    dnn_element(type);
-    *filter = {true, type, format, k, c, h, w};
   });
 }
 

@@ -393,7 +393,7 @@ cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t
     }
     const auto n = static_cast<size_t>(number);
     const auto describe = [&](cudnnTensorDescriptor_t tensor, int rows, int columns) {
-      *tensor = {true, rnn->type, false, {1, rows, columns}, {rows * columns, columns, 1}};
+      *tensor = {true, rnn->type, {1, rows, columns}, {rows * columns, columns, 1}};
     };
     const auto address = [&](size_t element) {
       return const_cast<std::byte*>(static_cast<const std::byte*>(space)) + element * size_of(s.type);

@@ -17,15 +17,7 @@ struct cudnnContext {
 struct cudnnTensorStruct {
   bool set = false;
   cudnnDataType_t type{};
-  bool nhwc = false;
   std::vector<int> sizes, strides;
-};
-
-struct cudnnFilterStruct {
-  bool set = false;
-  cudnnDataType_t type{};
-  cudnnTensorFormat_t format{};
-  int k = 0, c = 0, h = 0, w = 0;
 };
 
 struct cudnnDropoutStruct {

@@ -14,7 +14,7 @@ using namespace dgc::test;
 namespace {
 
 bool launches(const std::string& call) {
-  return call == "cudaLaunchKernelExC" || call.starts_with("cublasGemm") || call.starts_with("cudnnConvolution") ||
+  return call == "cudaLaunchKernelExC" || call.starts_with("cublasGemm") || call == "cudnnBackendExecute" ||
          call.starts_with("cudnnRNNForward") || call.starts_with("cudnnRNNBackward");
 }
 

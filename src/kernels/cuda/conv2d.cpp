@@ -1,5 +1,5 @@
-// Convolutions by cuDNN, and as matrix products (conv_columns.h) where cuDNN has no deterministic algorithm. Weights
-// change every step, so each call that reads weights first copies them into the order that the images have and into the
+// Convolutions by cuDNN, and as matrix products (conv_columns.h) where cuDNN has no deterministic plan. Weights change
+// every step, so each call that reads weights first copies them into the order that the images have and into the
 // activations' type; weights are small next to the images. The copy and the scratch memory of what computes lie in the
 // workspace, one behind the other. The gradient of the weights is computed in the workspace and then added to dw.
 #include "kernels/cuda/conv_cache.h"
@@ -10,11 +10,14 @@
 
 namespace dgc {
 
-using cuda::check, cuda::aligned_bytes, cuda::ConvPass;
+using cuda::aligned_bytes, cuda::ConvPass, cuda::ConvPlan;
 
 namespace {
 
-constexpr float kOne = 1, kZero = 0;
+// What plans ask of the memory of images. All buffers begin so, but a part of one need not.
+bool is_aligned(const void* x, const void* y) {
+  return (reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(y)) % ConvPlan::kAlignment == 0;
+}
 
 }  // namespace
 
@@ -22,12 +25,11 @@ void CudaBackend::conv2d_forward(const Conv2dArgs& args, ConstView x, ConstView 
   cudnnHandle_t dnn = libraries_->dnn();
   const cuda::ConvKey key{ConvPass::forward, args, x.dtype};
   const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args, x.dtype));
-  if (const cuda::PreparedConv* const c = convolutions_->find(dnn, key)) {
-    std::byte* const filter = workspace(filter_bytes + c->workspace_bytes);
+  const ConvPlan* const plan = is_aligned(x.data, y.data) ? convolutions_->find(dnn, key) : nullptr;
+  if (plan != nullptr) {
+    std::byte* const filter = workspace(filter_bytes + plan->workspace_bytes());
     cuda::load_filter(*this, args, w, x.dtype, filter);
-    check(cudnnConvolutionForward(dnn, &kOne, c->x, x.data, c->w, filter, c->conv, c->algorithm.forward,
-                                  filter + filter_bytes, c->workspace_bytes, &kZero, c->y, y.data),
-          "cudnnConvolutionForward");
+    plan->run(dnn, x.data, filter, y.data, filter + filter_bytes);
   } else {
     const cuda::ColumnConv conv(key);
     const cuda::Product product{libraries_->blas(), math_, x.dtype};
@@ -42,12 +44,11 @@ void CudaBackend::conv2d_backward_data(const Conv2dArgs& args, ConstView dy, Con
   cudnnHandle_t dnn = libraries_->dnn();
   const cuda::ConvKey key{ConvPass::backward_data, args, dy.dtype};
   const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args, dy.dtype));
-  if (const cuda::PreparedConv* const c = convolutions_->find(dnn, key)) {
-    std::byte* const filter = workspace(filter_bytes + c->workspace_bytes);
+  const ConvPlan* const plan = is_aligned(dx.data, dy.data) ? convolutions_->find(dnn, key) : nullptr;
+  if (plan != nullptr) {
+    std::byte* const filter = workspace(filter_bytes + plan->workspace_bytes());
     cuda::load_filter(*this, args, w, dy.dtype, filter);
-    check(cudnnConvolutionBackwardData(dnn, &kOne, c->w, filter, c->y, dy.data, c->conv, c->algorithm.backward_data,
-                                       filter + filter_bytes, c->workspace_bytes, &kZero, c->x, dx.data),
-          "cudnnConvolutionBackwardData");
+    plan->run(dnn, dx.data, filter, dy.data, filter + filter_bytes);
   } else {
     const cuda::ColumnConv conv(key);
     const cuda::Product product{libraries_->blas(), math_, dy.dtype};
@@ -61,13 +62,11 @@ void CudaBackend::conv2d_backward_weights(const Conv2dArgs& args, ConstView x, C
   if (dw) {
     cudnnHandle_t dnn = libraries_->dnn();
     const cuda::ConvKey key{ConvPass::backward_weights, args, dy.dtype};
-    if (const cuda::PreparedConv* const c = convolutions_->find(dnn, key)) {
+    const ConvPlan* const plan = is_aligned(x.data, dy.data) ? convolutions_->find(dnn, key) : nullptr;
+    if (plan != nullptr) {
       const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args, dy.dtype));
-      std::byte* const filter = workspace(filter_bytes + c->workspace_bytes);
-      check(cudnnConvolutionBackwardFilter(dnn, &kOne, c->x, x.data, c->y, dy.data, c->conv,
-                                           c->algorithm.backward_weights, filter + filter_bytes, c->workspace_bytes,
-                                           &kZero, c->w, filter),
-            "cudnnConvolutionBackwardFilter");
+      std::byte* const filter = workspace(filter_bytes + plan->workspace_bytes());
+      plan->run(dnn, x.data, filter, dy.data, filter + filter_bytes);
       cuda::add_filter(*this, args, dy.dtype, filter, dw);
     } else {
       const cuda::ColumnConv conv(key);

@@ -1,115 +1,173 @@
 #include "kernels/cuda/conv_cache.h"
 
-#include <span>
+#include <algorithm>
+#include <array>
+
+#include "kernels/cuda/libraries.h"
+#include "tensor/errors.h"
 
 namespace dgc::cuda {
 namespace {
 
-constexpr size_t kMostWorkspace = size_t{1} << 30;
+constexpr int64_t kMostWorkspace = int64_t{1} << 30;
 
-void set_image(cudnnTensorDescriptor_t tensor, DType type, int64_t batch, int64_t channels, int64_t h, int64_t w) {
-  check(cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NHWC, dnn_type(type), to_int(batch), to_int(channels),
-                                   to_int(h), to_int(w)),
-        "cudnnSetTensor4dDescriptor");
-}
+// The names of the tensors in a graph.
+enum TensorId : int64_t { kX = 1, kFilter, kY };
 
-// That cuDNN does not do something, or not with these sizes, is an answer; everything else but success is thrown.
-bool does(cudnnStatus_t answer, const char* call) {
-  if (answer < CUDNN_STATUS_BAD_PARAM || answer >= CUDNN_STATUS_INTERNAL_ERROR) check(answer, call);
-  return answer == CUDNN_STATUS_SUCCESS;
-}
+// Names of attributes that differ from pass to pass.
+struct PassNames {
+  cudnnBackendDescriptorType_t operation;
+  cudnnBackendAttributeName_t x, filter, y, convolution, alpha, beta;
+};
 
-// Chooses the first algorithm on the list that is deterministic and whose workspace is at most kMostWorkspace bytes
-// with the arithmetic that it will use. bytes_of(algorithm, bytes) asks cuDNN for the size of the workspace. Returns
-// false where there is none.
-template <typename Result, typename BytesOf>
-bool choose(PreparedConv& conv, const ConvKey& key, Fp32Math math, std::span<const Result> list, auto& algorithm,
-            const BytesOf& bytes_of) {
-  const bool exact = key.type == DType::f32 && math == Fp32Math::exact;
-  for (const Result& result : list) {
-    if (result.status != CUDNN_STATUS_SUCCESS || result.determinism != CUDNN_DETERMINISTIC) continue;
-    const cudnnMathType_t arithmetic = exact ? CUDNN_FMA_MATH : result.mathType;
-    check(cudnnSetConvolutionMathType(conv.conv, arithmetic), "cudnnSetConvolutionMathType");
-    if (!does(bytes_of(result.algo, &conv.workspace_bytes), "cudnnGetConvolution...WorkspaceSize")) continue;
-    if (conv.workspace_bytes > kMostWorkspace) continue;
-    algorithm = result.algo;
-    return true;
+PassNames names_of(ConvPass pass) {
+  switch (pass) {
+    case ConvPass::forward:
+      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA};
+    case ConvPass::backward_data:
+      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA};
+    case ConvPass::backward_weights:
+      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
   }
-  return false;
+  throw InternalError("an unknown pass of a convolution");
 }
 
-constexpr int kMostResults = 16;  // cuDNN has at most 8 algorithms for a pass
-
-bool choose_forward(cudnnHandle_t dnn, const ConvKey& key, Fp32Math math, PreparedConv& c) {
-  cudnnConvolutionFwdAlgoPerf_t list[kMostResults];
-  int found = 0;
-  if (!does(cudnnGetConvolutionForwardAlgorithm_v7(dnn, c.x, c.w, c.conv, c.y, kMostResults, &found, list),
-            "cudnnGetConvolutionForwardAlgorithm_v7"))
-    return false;
-  return choose<cudnnConvolutionFwdAlgoPerf_t>(
-      c, key, math, {list, static_cast<size_t>(found)}, c.algorithm.forward, [&](auto algorithm, size_t* bytes) {
-        return cudnnGetConvolutionForwardWorkspaceSize(dnn, c.x, c.w, c.conv, c.y, algorithm, bytes);
-      });
+// A tensor whose channels lie closest together. cuDNN's order of the sizes is n, c, h, w in any layout.
+std::optional<GraphDescriptor> tensor(TensorId id, DType type, int64_t n, int64_t c, int64_t h, int64_t w) {
+  GraphDescriptor made(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+  made.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, static_cast<int64_t>(id));
+  made.set(CUDNN_ATTR_TENSOR_DATA_TYPE, dnn_type(type));
+  made.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, ConvPlan::kAlignment);
+  made.set_all(CUDNN_ATTR_TENSOR_DIMENSIONS, {n, c, h, w});
+  made.set_all(CUDNN_ATTR_TENSOR_STRIDES, {h * w * c, 1, w * c, c});
+  if (!made.finalize()) return std::nullopt;
+  return made;
 }
 
-bool choose_backward_data(cudnnHandle_t dnn, const ConvKey& key, Fp32Math math, PreparedConv& c) {
-  cudnnConvolutionBwdDataAlgoPerf_t list[kMostResults];
-  int found = 0;
-  if (!does(cudnnGetConvolutionBackwardDataAlgorithm_v7(dnn, c.w, c.y, c.conv, c.x, kMostResults, &found, list),
-            "cudnnGetConvolutionBackwardDataAlgorithm_v7"))
-    return false;
-  return choose<cudnnConvolutionBwdDataAlgoPerf_t>(
-      c, key, math, {list, static_cast<size_t>(found)}, c.algorithm.backward_data, [&](auto algorithm, size_t* bytes) {
-        return cudnnGetConvolutionBackwardDataWorkspaceSize(dnn, c.w, c.y, c.conv, c.x, algorithm, bytes);
-      });
+std::optional<GraphDescriptor> convolution(const Conv2dArgs& a) {
+  GraphDescriptor made(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  made.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
+  made.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_CROSS_CORRELATION);
+  made.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, int64_t{2});
+  made.set_all(CUDNN_ATTR_CONVOLUTION_DILATIONS, {1, 1});
+  made.set_all(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, {a.stride_h, a.stride_w});
+  made.set_all(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, {a.pad_h, a.pad_w});
+  made.set_all(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, {a.pad_h, a.pad_w});
+  if (!made.finalize()) return std::nullopt;
+  return made;
 }
 
-bool choose_backward_weights(cudnnHandle_t dnn, const ConvKey& key, Fp32Math math, PreparedConv& c) {
-  cudnnConvolutionBwdFilterAlgoPerf_t list[kMostResults];
-  int found = 0;
-  if (!does(cudnnGetConvolutionBackwardFilterAlgorithm_v7(dnn, c.x, c.y, c.conv, c.w, kMostResults, &found, list),
-            "cudnnGetConvolutionBackwardFilterAlgorithm_v7"))
-    return false;
-  return choose<cudnnConvolutionBwdFilterAlgoPerf_t>(c, key, math, {list, static_cast<size_t>(found)},
-                                                     c.algorithm.backward_weights, [&](auto algorithm, size_t* bytes) {
-                                                       return cudnnGetConvolutionBackwardFilterWorkspaceSize(
-                                                           dnn, c.x, c.y, c.conv, c.w, algorithm, bytes);
-                                                     });
+// A graph of one operation, the pass. cuDNN reads the number of groups off the channels of x and of the filter.
+std::optional<GraphDescriptor> make_graph(const ConvKey& key) {
+  const Conv2dArgs& a = key.args;
+  const auto x = tensor(kX, key.type, a.batch, a.in_c, a.in_h, a.in_w);
+  const auto filter = tensor(kFilter, key.type, a.out_c, a.in_c / a.groups, a.kernel_h, a.kernel_w);
+  const auto y = tensor(kY, key.type, a.batch, a.out_c, a.out_h(), a.out_w());
+  const auto conv = convolution(a);
+  if (!x || !filter || !y || !conv) return std::nullopt;
+
+  const PassNames names = names_of(key.pass);
+  GraphDescriptor operation(names.operation);
+  operation.set(names.x, *x);
+  operation.set(names.filter, *filter);
+  operation.set(names.y, *y);
+  operation.set(names.convolution, *conv);
+  operation.set(names.alpha, 1.0f);
+  operation.set(names.beta, 0.0f);
+  if (!operation.finalize()) return std::nullopt;
+
+  GraphDescriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
+  if (!graph.finalize()) return std::nullopt;
+  return graph;
+}
+
+// Whether the engine of a configuration gives the same bits every time and rounds no more than it may. `exact` fp32
+// has no tensor cores, which round factors to TF32.
+bool is_good(const GraphDescriptor& config, bool exact) {
+  const auto engines = config.descriptors(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  return std::ranges::none_of(engines.at(0).notes(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE), [&](auto note) {
+    return note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC || note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS ||
+           note == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION ||
+           (exact && note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+  });
+}
+
+// cuDNN's list of configurations, the fastest first as its rules see it.
+std::vector<GraphDescriptor> configurations(const GraphDescriptor& device, const GraphDescriptor& graph,
+                                            cudnnBackendHeurMode_t mode) {
+  GraphDescriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, device);
+  if (!heuristics.finalize()) return {};
+  return heuristics.descriptors(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
 }
 
 }  // namespace
 
-PreparedConv::PreparedConv(const ConvKey& key) {
-  const Conv2dArgs& a = key.args;
-  set_image(x, key.type, a.batch, a.in_c, a.in_h, a.in_w);
-  set_image(y, key.type, a.batch, a.out_c, a.out_h(), a.out_w());
-  check(cudnnSetFilter4dDescriptor(w, dnn_type(key.type), CUDNN_TENSOR_NHWC, to_int(a.out_c), to_int(a.in_c / a.groups),
-                                   to_int(a.kernel_h), to_int(a.kernel_w)),
-        "cudnnSetFilter4dDescriptor");
-  check(cudnnSetConvolution2dDescriptor(conv, to_int(a.pad_h), to_int(a.pad_w), to_int(a.stride_h), to_int(a.stride_w),
-                                        1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
-        "cudnnSetConvolution2dDescriptor");
-  check(cudnnSetConvolutionGroupCount(conv, to_int(a.groups)), "cudnnSetConvolutionGroupCount");
+ConvPlan::ConvPlan(GraphDescriptor plan, GraphDescriptor config, GraphDescriptor graph)
+    : graph_(std::move(graph)),
+      config_(std::move(config)),
+      plan_(std::move(plan)),
+      workspace_bytes_(static_cast<size_t>(plan_.number(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE))) {}
+
+std::unique_ptr<ConvPlan> ConvPlan::find(const GraphDescriptor& device, const ConvKey& key, Fp32Math math) {
+  std::optional<GraphDescriptor> graph = make_graph(key);
+  if (!graph) return nullptr;
+  const bool exact = key.type == DType::f32 && math == Fp32Math::exact;
+  for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
+    for (GraphDescriptor& config : configurations(device, *graph, mode)) {
+      if (!is_good(config, exact)) continue;
+      GraphDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+      plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
+      plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, device);
+      if (!plan.finalize()) continue;
+      if (plan.number(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) > kMostWorkspace) continue;
+      return std::unique_ptr<ConvPlan>(new ConvPlan(std::move(plan), std::move(config), std::move(*graph)));
+    }
+  }
+  return nullptr;
 }
 
-const PreparedConv* ConvCache::find(cudnnHandle_t dnn, const ConvKey& key) {
-  const auto known = prepared_.find(key);
-  if (known != prepared_.end()) return known->second.get();
-  auto made = std::make_unique<PreparedConv>(key);
-  check(cudnnSetConvolutionMathType(made->conv, math_type(key.type, math_)), "cudnnSetConvolutionMathType");
-  const auto choose_algorithm = [&] {
-    switch (key.pass) {
-      case ConvPass::forward:
-        return choose_forward(dnn, key, math_, *made);
-      case ConvPass::backward_data:
-        return choose_backward_data(dnn, key, math_, *made);
-      case ConvPass::backward_weights:
-        break;
-    }
-    return choose_backward_weights(dnn, key, math_, *made);
-  };
-  if (!choose_algorithm()) made.reset();
-  return prepared_.emplace(key, std::move(made)).first->second.get();
+void ConvPlan::run(cudnnHandle_t dnn, const void* x, const void* filter, const void* y, void* workspace) const {
+  GraphDescriptor pointers(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+  const std::array<void*, 3> data{const_cast<void*>(x), const_cast<void*>(filter), const_cast<void*>(y)};
+  pointers.set_all(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, {kX, kFilter, kY});
+  pointers.set_all<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, data);
+  pointers.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace);
+  DGC_CHECK(pointers.finalize(), "cuDNN refuses the memory of a convolution");
+  check(cudnnBackendExecute(dnn, plan_.handle(), pointers.handle()), "cudnnBackendExecute");
+}
+
+int64_t ConvPlan::engine() const {
+  const auto engines = config_.descriptors(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  return engines.at(0).number(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+}
+
+const ConvPlan* ConvCache::find(cudnnHandle_t dnn, const ConvKey& key) {
+  const auto known = plans_.find(key);
+  if (known != plans_.end()) return known->second.get();
+  if (!device_) device_ = device_properties(dnn);
+  return plans_.emplace(key, ConvPlan::find(*device_, key, math_)).first->second.get();
 }
 
 }  // namespace dgc::cuda

@@ -4,9 +4,11 @@
 
 #include <map>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "kernels/backend.h"
-#include "kernels/cuda/libraries.h"
+#include "kernels/cuda/dnn_graph.h"
 
 namespace dgc::cuda {
 
@@ -19,32 +21,42 @@ struct ConvKey {
   auto operator<=>(const ConvKey&) const = default;
 };
 
-// What cuDNN needs to know about one convolution, in one pass. Images are NHWC, filters [out, height, width, in].
-struct PreparedConv {
-  explicit PreparedConv(const ConvKey& key);
+// One convolution in one pass, as cuDNN will compute it. Images are NHWC, filters [out, height, width, in]; all three
+// tensors have the key's type and are aligned to kAlignment bytes. Sums are fp32.
+class ConvPlan {
+ public:
+  static constexpr int64_t kAlignment = 16;
 
-  TensorDescriptor x, y;
-  FilterDescriptor w;
-  ConvolutionDescriptor conv;
-  union {  // the algorithm of the pass
-    cudnnConvolutionFwdAlgo_t forward;
-    cudnnConvolutionBwdDataAlgo_t backward_data;
-    cudnnConvolutionBwdFilterAlgo_t backward_weights;
-  } algorithm{};
-  size_t workspace_bytes = 0;
+  // Finds the first plan on cuDNN's list for such a GPU (device_properties()) that gives the same bits every time, does
+  // not round more than Fp32Math says, and takes at most 1 GiB of workspace. The list comes from rules, not from
+  // measurements, so that every rank on such a GPU and every run has the same plan. Null: there is none.
+  static std::unique_ptr<ConvPlan> find(const GraphDescriptor& device, const ConvKey&, Fp32Math);
+
+  // Queues the pass. What the pass computes (y, dx, or the filter's gradient) is overwritten.
+  void run(cudnnHandle_t, const void* x, const void* filter, const void* y, void* workspace) const;
+
+  size_t workspace_bytes() const { return workspace_bytes_; }
+  int64_t engine() const;  // cuDNN's number of the code that computes it
+
+ private:
+  ConvPlan(GraphDescriptor plan, GraphDescriptor config, GraphDescriptor graph);
+
+  // A plan may look into what it was made of.
+  GraphDescriptor graph_, config_, plan_;
+  size_t workspace_bytes_;
 };
 
-// Prepares each convolution once, at its first use, and keeps it. The algorithm is the first deterministic one on
-// cuDNN's list. The list comes from rules, not from measurements, so that every rank and every run has the same
-// algorithm. Where cuDNN has none, find() returns null.
+// Finds the plan of each convolution once, at its first use, and keeps it.
 class ConvCache {
  public:
   explicit ConvCache(Fp32Math math) : math_(math) {}
-  const PreparedConv* find(cudnnHandle_t, const ConvKey&);
+  // Null: cuDNN has none.
+  const ConvPlan* find(cudnnHandle_t, const ConvKey&);
 
  private:
   Fp32Math math_;
-  std::map<ConvKey, std::unique_ptr<PreparedConv>> prepared_;  // null: cuDNN has none
+  std::optional<GraphDescriptor> device_;
+  std::map<ConvKey, std::unique_ptr<ConvPlan>> plans_;
 };
 
 }  // namespace dgc::cuda

@@ -29,9 +29,6 @@ class Descriptor {
   Handle handle_ = nullptr;
 };
 using TensorDescriptor = Descriptor<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>;
-using FilterDescriptor = Descriptor<cudnnFilterDescriptor_t, cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor>;
-using ConvolutionDescriptor =
-    Descriptor<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor, cudnnDestroyConvolutionDescriptor>;
 using DropoutDescriptor =
     Descriptor<cudnnDropoutDescriptor_t, cudnnCreateDropoutDescriptor, cudnnDestroyDropoutDescriptor>;
 using RnnDescriptor = Descriptor<cudnnRNNDescriptor_t, cudnnCreateRNNDescriptor, cudnnDestroyRNNDescriptor>;
@@ -66,7 +63,7 @@ int to_int(int64_t size);
 constexpr size_t aligned_bytes(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 cudnnDataType_t dnn_type(DType);
-cudnnMathType_t math_type(DType, Fp32Math);  // of convolutions and recurrent layers
+cudnnMathType_t math_type(DType, Fp32Math);  // of recurrent layers
 cudaDataType_t blas_type(DType);
 
 }  // namespace dgc::cuda
