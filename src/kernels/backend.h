@@ -63,6 +63,13 @@ class Backend {
   // that every step needs.
   virtual void run_recorded(const RecordKey& key, const std::function<void()>& body) = 0;
 
+  // Runs `body`, the forward or the backward pass of a network, which reads these weights, does not change them, and
+  // adds to each of these gradients at most once. A backend that wants weights in an order of its own may bring all of
+  // them there at once, and may add all gradients at the end. Several passes over the same weights may lie within
+  // another call, which names no gradients.
+  virtual void with_filters(std::span<const FilterUse>, DType /*activations*/, const std::function<void()>& body) {
+    body();
+  }
   virtual void conv2d_forward(const Conv2dArgs&, ConstView x, ConstView w, ConstView b, View y) = 0;  // b may be null
   virtual void conv2d_backward_data(const Conv2dArgs&, ConstView dy, ConstView w, View dx) = 0;
   virtual void conv2d_backward_weights(const Conv2dArgs&, ConstView x, ConstView dy, View dw, View db) = 0;

@@ -93,32 +93,58 @@ void CountingBackend::count(const char* op, int64_t bytes, int64_t launches) {
   count({.op = op, .bytes = bytes, .launches = launches});
 }
 
-// A convolution's weights change their order and type on the way to cuDNN and from it, in a launch of their own.
+// All filters of a pass, or of several passes, change their order and type in one launch on the way to cuDNN, and the
+// gradients of a pass in one on the way back; outside of a pass each has a launch of its own.
+void CountingBackend::with_filters(std::span<const FilterUse> uses, DType activations,
+                                   const std::function<void()>& body) {
+  std::vector<FilterUse> loaded, added;
+  for (const FilterUse& use : uses) {
+    if (passes_ == 0 && (activations != DType::f32 || !use.filter.is_in_any_order())) loaded.push_back(use);
+    if (use.dw) added.push_back(use);
+  }
+  count_filters("load_filters", loaded, DType::f32, activations);
+  ++passes_;
+  adds_gradients_ = !added.empty();
+  body();
+  adds_gradients_ = false;
+  --passes_;
+  count_filters("add_filters", added, activations, DType::f32);
+}
+
+void CountingBackend::count_filters(const char* op, std::span<const FilterUse> uses, DType from, DType to) {
+  if (uses.empty()) return;
+  int64_t numel = 0;
+  for (const FilterUse& use : uses) numel += use.filter.numel();
+  constexpr int64_t kMostFilters = 64;  // of a launch
+  const auto each = static_cast<int64_t>(dtype_size(from) + dtype_size(to));
+  count(op, numel * each, (std::ssize(uses) + kMostFilters - 1) / kMostFilters);
+}
+
 void CountingBackend::conv2d_forward(const Conv2dArgs& a, ConstView x, ConstView w, ConstView b, View y) {
   count({.op = "conv2d_forward",
-         .bytes = moved(x, w, b, y) + 2 * moved(w),
+         .bytes = moved(x, w, b, y) + (passes_ > 0 ? 0 : 2 * moved(w)),
          .flops = multiply_adds(a),
          .half = is_of_halves(x),
-         .launches = b ? 3 : 2});
+         .launches = (b ? 2 : 1) + (passes_ > 0 ? 0 : 1)});
 }
 
 void CountingBackend::conv2d_backward_data(const Conv2dArgs& a, ConstView dy, ConstView w, View dx) {
   count({.op = "conv2d_backward_data",
-         .bytes = moved(dy, w, dx) + 2 * moved(w),
+         .bytes = moved(dy, w, dx) + (passes_ > 0 ? 0 : 2 * moved(w)),
          .flops = multiply_adds(a),
          .half = is_of_halves(dy),
-         .launches = 2});
+         .launches = passes_ > 0 ? 1 : 2});
 }
 
 void CountingBackend::conv2d_backward_weights(const Conv2dArgs& a, ConstView x, ConstView dy, View dw, View db) {
+  if (db) count("conv2d_backward_weights", moved(dy) + 2 * moved(db));
   if (dw) {
     count({.op = "conv2d_backward_weights",
-           .bytes = moved(x, dy) + 4 * moved(dw),
+           .bytes = moved(x, dy, dw) + (adds_gradients_ ? 0 : 3 * moved(dw)),
            .flops = multiply_adds(a),
            .half = is_of_halves(x),
-           .launches = 2});
+           .launches = adds_gradients_ ? 1 : 2});
   }
-  if (db) count("conv2d_backward_weights", moved(dy) + 2 * moved(db));
 }
 
 void CountingBackend::linear_forward(const LinearArgs& a, ConstView x, ConstView w, ConstView b, View y) {
@@ -154,7 +180,7 @@ void CountingBackend::rnn_forward(const RnnArgs& a, ConstView x, const RnnWeight
 }
 
 // The gradients of the weights are products of whole matrices, with no step waiting for another. cuDNN adds them to
-// ours in place, but where there are biases (rnn_cache.h): there a launch for each matrix and bias adds them.
+// ours in place, but where there are biases (rnn_cache.h): there one more launch adds them.
 void CountingBackend::rnn_backward(const RnnArgs& a, ConstView x, const RnnWeights& w, ConstView y, View saved,
                                    ConstView dy, View dx, const RnnGradients& d) {
   const bool half = is_of_halves(x);
@@ -167,7 +193,7 @@ void CountingBackend::rnn_backward(const RnnArgs& a, ConstView x, const RnnWeigh
          .bytes = moved(x, y, saved) + (a.biases ? 4 : 2) * moved(d.w_ih, d.w_hh, d.b_ih, d.b_hh),
          .flops = multiply_adds(a),
          .half = half,
-         .launches = a.biases ? 5 : 1});
+         .launches = a.biases ? 2 : 1});
 }
 
 size_t CountingBackend::batch_norm_saved_bytes(const BatchNormArgs& a) { return of_->batch_norm_saved_bytes(a); }

@@ -40,6 +40,7 @@ class CountingBackend final : public Backend {
   void begin_range(const char* name) override;
   void end_range() override { --depth_; }
   void run_recorded(const RecordKey&, const std::function<void()>& body) override { body(); }
+  void with_filters(std::span<const FilterUse>, DType activations, const std::function<void()>& body) override;
 
 #include "kernels/kernel_ops.inc"
 #include "kernels/library_ops.inc"
@@ -47,12 +48,16 @@ class CountingBackend final : public Backend {
  private:
   void count(OpCost cost);
   void count(const char* op, int64_t bytes, int64_t launches = 1);
+  // A conversion of filters, or the sums of their gradients, from one type to the other.
+  void count_filters(const char* op, std::span<const FilterUse>, DType from, DType to);
 
   std::unique_ptr<Backend> of_;
   std::shared_ptr<Device> device_;
   std::vector<OpCost> calls_;
   std::string phase_;
   int depth_ = 0, lane_ = 0;
+  int passes_ = 0;               // of with_filters(), one within the other
+  bool adds_gradients_ = false;  // whether the pass adds the filters' gradients at its end
 };
 
 }  // namespace dgc

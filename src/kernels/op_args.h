@@ -9,6 +9,14 @@
 // The arguments of the ops in backend.h: sizes (in elements) and options by name.
 namespace dgc {
 
+// The weights of a convolution: [out, in, taps], where `in` is that of one group, and taps are the filter's pixels.
+struct FilterArgs {
+  int64_t out = 0, in = 0, taps = 1;
+  int64_t numel() const { return out * in * taps; }
+  // Whether [out, taps, in] is the same order.
+  bool is_in_any_order() const { return in == 1 || taps == 1; }
+};
+
 // Cross-correlation, as in PyTorch: x [batch, in_h, in_w, in_c], w [out_c, in_c / groups, kernel_h, kernel_w], b
 // [out_c], y [batch, out_h, out_w, out_c]. stride and pad are counted in pixels.
 struct Conv2dArgs {
@@ -16,7 +24,16 @@ struct Conv2dArgs {
   int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0, groups = 1;
   int64_t out_h() const { return (in_h + 2 * pad_h - kernel_h) / stride_h + 1; }
   int64_t out_w() const { return (in_w + 2 * pad_w - kernel_w) / stride_w + 1; }
+  FilterArgs filter() const { return {out_c, in_c / groups, kernel_h * kernel_w}; }
   auto operator<=>(const Conv2dArgs&) const = default;
+};
+
+// What a pass uses of a convolution's weights. dw is null in a forward pass, and where others look at gradients before
+// the pass has ended.
+struct FilterUse {
+  FilterArgs filter;
+  ConstView w;
+  View dw = {};
 };
 
 // y = x W^T + b with x [batch, in], W [out, in], b [out], y [batch, out].

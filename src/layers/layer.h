@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -60,7 +61,9 @@ class Layer {
   // The first size is the batch: images, or time steps that are [streams, ...] each. Throws UserError with both shapes
   // when the input does not fit.
   virtual Shape output_shape(std::span<const Shape> in) const = 0;
-  virtual std::vector<ParamSpec> params() const { return {}; }   // names within the layer: "weight"
+  virtual std::vector<ParamSpec> params() const { return {}; }  // names within the layer: "weight"
+  // A convolution says what filter its first parameter is (Backend::with_filters).
+  virtual std::optional<FilterArgs> filter() const { return std::nullopt; }
   virtual std::vector<ParamSpec> buffers() const { return {}; }  // per-worker statistics: "running_mean"
   // What a worker carries from one call to the next, 0 at the start: "h". Unlike statistics, state is never averaged.
   virtual std::vector<ParamSpec> state(std::span<const Shape>) const { return {}; }

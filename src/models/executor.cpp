@@ -45,6 +45,19 @@ ViewList<V> arena_views(const Arena& arena, const std::vector<ParamSpec>& specs,
 
 }  // namespace
 
+std::vector<FilterUse> filters_of(const Network& network, const Arena& weights, const Arena* gradients) {
+  std::vector<FilterUse> uses;
+  for (const Network::Node& node : network.nodes()) {
+    const std::optional<FilterArgs> filter = node.layer->filter();
+    if (!filter) continue;
+    FilterUse& use = uses.emplace_back();
+    use.filter = *filter;
+    use.w = arena_view(weights, network.params(), node.first_param);
+    if (gradients != nullptr) use.dw = arena_view(*gradients, network.params(), node.first_param);
+  }
+  return uses;
+}
+
 Executor::Executor(const Network& network, Backend& backend, int64_t batch, Mode mode, DType activations)
     : network_(network),
       backend_(backend),
@@ -151,6 +164,11 @@ View Executor::forward(const Arena& weights, const Arena& buffers, ConstView x, 
   check_input(x);
   DGC_CHECK(run.training == (mode_ == Mode::training), "executor planned for another mode");
   DGC_CHECK(run.state != nullptr || network_.state().empty(), "this network needs a state");
+  backend_.with_filters(filters_of(network_, weights), activations_, [&] { run_forward(weights, buffers, x, run); });
+  return output();
+}
+
+void Executor::run_forward(const Arena& weights, const Arena& buffers, ConstView x, const RunContext& run) {
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Network::Node& node = network_.nodes()[i];
     const Range range(backend_, node.name.c_str());
@@ -169,7 +187,6 @@ View Executor::forward(const Arena& weights, const Arena& buffers, ConstView x, 
                          .y = block_view(activation_[i + 1], shape(static_cast<int>(i) + 1)),
                          .saved = block_view(steps_[i].saved, {})});
   }
-  return output();
 }
 
 View Executor::output() const { return block_view(activation_.back(), shape(network_.output())); }
@@ -216,8 +233,14 @@ void Executor::backward(const Arena& weights, const Arena& gradients, ConstView 
                         const std::function<void(int first, int count)>& ready) {
   DGC_CHECK(mode_ == Mode::training, "executor planned for evaluation");
   check_input(x);
+  backend_.with_filters(filters_of(network_, weights, ready ? nullptr : &gradients), activations_,
+                        [&] { run_backward(weights, gradients, x, run, ready); });
+}
+
+void Executor::run_backward(const Arena& weights, const Arena& gradients, ConstView x, const RunContext& run,
+                            const std::function<void(int first, int count)>& ready) {
   const int loss_params = network_.own_loss_params();
-  if (loss_params > 0) ready(static_cast<int>(network_.params().size()) - loss_params, loss_params);
+  if (ready && loss_params > 0) ready(static_cast<int>(network_.params().size()) - loss_params, loss_params);
   for (size_t i = steps_.size(); i-- > 0;) {
     const Network::Node& node = network_.nodes()[i];
     const Step& step = steps_[i];
@@ -248,7 +271,7 @@ void Executor::backward(const Arena& weights, const Arena& gradients, ConstView 
       if (step.add_to[input] == kNone) continue;
       backend_.add(dx.items[input], block_view(step.add_to[input], dx.items[input].shape));
     }
-    if (node.params > 0) ready(node.first_param, node.params);
+    if (ready && node.params > 0) ready(node.first_param, node.params);
   }
 }
 

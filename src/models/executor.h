@@ -8,6 +8,9 @@
 
 namespace dgc {
 
+// The weights of a network's convolutions, and their gradients unless `gradients` is null, for Backend::with_filters.
+std::vector<FilterUse> filters_of(const Network&, const Arena& weights, const Arena* gradients = nullptr);
+
 // Runs a network at one batch size. The constructor decides which activations live until backward, which memory each
 // gradient gets, and where gradients are added up, so that a step allocates nothing.
 //
@@ -51,7 +54,8 @@ class Executor {
 
   // ADDS the gradients of all trained parameters; those of frozen ones mean nothing. ready(first, count) is called as
   // soon as the gradients of parameters [first, first + count) are complete, last layer first, down to the first
-  // trained parameter. The gradients of parameters that the loss shares are complete with those of their layer.
+  // trained parameter. The gradients of parameters that the loss shares are complete with those of their layer. Where
+  // `ready` is empty, gradients need not be complete before the end, which saves a GPU launches.
   void backward(const Arena& weights, const Arena& gradients, ConstView x, const RunContext&,
                 const std::function<void(int first, int count)>& ready);
 
@@ -67,6 +71,9 @@ class Executor {
 
   void plan_activations();
   void plan_gradients();
+  void run_forward(const Arena& weights, const Arena& buffers, ConstView x, const RunContext&);
+  void run_backward(const Arena& weights, const Arena& gradients, ConstView x, const RunContext&,
+                    const std::function<void(int first, int count)>& ready);
   // Computes the loss alone when dx is null.
   void run_loss(const Arena& weights, const Target&, View dx, std::span<const View> dparams);
   int forward_time(size_t node) const { return static_cast<int>(node); }

@@ -87,13 +87,19 @@ std::vector<DgcLayout> run_layouts(const Config& config, const ParamLayout& para
   return layouts;
 }
 
-// The backend keeps one convolution's weights at a time in an order of its own.
-int64_t largest_convolution(const ParamLayout& params) {
-  int64_t largest = 0;
-  for (int i = 0; i < params.size(); ++i) {
-    if (params.spec(i).shape.rank() == 4) largest = std::max(largest, params.numel(i));
+// A backend keeps convolutions' weights in an order of its own: on a processor those of one at a time, on a GPU those
+// of all of them and their gradients, for each of the workers that compute at the same time.
+int64_t filter_bytes(const Config& config, const Network& network) {
+  int64_t largest = 0, all = 0;
+  for (const Network::Node& node : network.nodes()) {
+    const int64_t numel = node.layer->filter().value_or(FilterArgs{}).numel();
+    largest = std::max(largest, numel);
+    all += numel;
   }
-  return largest * 4;
+  const bool on_gpu = config.device != "cpu" && (config.device != "auto" || cuda_devices() > 0);
+  if (!on_gpu) return largest * static_cast<int64_t>(sizeof(float));
+  const bool half = config.precision == Precision::bf16 || config.precision == Precision::fp16;
+  return 2 * all * (half ? 2 : 4) * config.workers_at_once;
 }
 
 PlanMemory plan_memory(const Config& config, const Network& network) {
@@ -107,7 +113,7 @@ PlanMemory plan_memory(const Config& config, const Network& network) {
           .activations = peak(MemoryUse::activations),
           .batches = peak(MemoryUse::batches),
           .other = peak(MemoryUse::other),
-          .scratch = largest_convolution(ParamLayout(network.params()))};
+          .scratch = filter_bytes(config, network)};
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ void LocalSteps::begin_round() {
 void LocalSteps::take_steps(bool recorded) {
   run_workers(recorded, [&](int local) {
     const Worker& mine = workers_[static_cast<size_t>(local)];
-    return Pass{.weights = mine.own.weights(), .control = control(), .loss = step_loss(mine), .ready = [](int) {}};
+    return Pass{.weights = mine.own.weights(), .control = control(), .loss = step_loss(mine)};
   });
   for (int local = 0; local < local_workers(); ++local) {
     Worker& mine = workers_[static_cast<size_t>(local)];

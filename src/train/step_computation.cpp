@@ -97,9 +97,9 @@ void StepComputation::run_micro_batch(RankMemory::Place& place, int local, int64
                  .gradient_scale = 1.f / static_cast<float>(terms_ * context_.config.exchange.workers_per_group),
                  .control = pass.control,
                  .lengths = run.lengths});
-  executor.backward(pass.weights, w.gradient, x, run, [&](int first, int) {
-    if (part == parts - 1) pass.ready(trained_before(first));
-  });
+  std::function<void(int, int)> ready;
+  if (pass.ready && part == parts - 1) ready = [&](int first, int) { pass.ready(trained_before(first)); };
+  executor.backward(pass.weights, w.gradient, x, run, ready);
 }
 
 void StepComputation::exchange(std::span<float* const> gradients) {

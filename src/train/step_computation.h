@@ -67,8 +67,9 @@ class StepComputation {
   struct Pass {
     const Arena& weights;
     const StepControl* control = nullptr;
-    LossStats* loss = nullptr;                   // device memory; overwritten
-    std::function<void(int first_param)> ready;  // gradients of trained parameters from first_param on are complete
+    LossStats* loss = nullptr;  // device memory; overwritten
+    // Gradients of trained parameters from first_param on are complete. Empty: nobody looks before the pass has ended.
+    std::function<void(int first_param)> ready = {};
   };
 
   int local_workers() const { return static_cast<int>(context_.memory.workers.size()); }

@@ -30,12 +30,18 @@ void SynchronousSteps::compute(bool recorded) {
   RankMemory& memory = context_.memory;
   memory.optimizer->begin({.gradients = gradients_, .weights = memory.weights, .record = memory.record});
   for (int local = 0; local < local_workers(); ++local) begin_with_kept(local);
-  run_workers(recorded, [&](int local) {
-    return Pass{.weights = memory.weights,
-                .control = memory.record.control(),
-                .loss = &memory.record.local(local)->loss,
-                .ready = [&memory, local](int first_param) { memory.optimizer->ready(local, first_param); }};
-  });
+  const auto pass_of = [&](int local) {
+    Pass pass{.weights = memory.weights, .control = memory.record.control(), .loss = &memory.record.local(local)->loss};
+    if (memory.optimizer->overlaps()) {
+      pass.ready = [&memory, local](int first_param) { memory.optimizer->ready(local, first_param); };
+    }
+    return pass;
+  };
+  if (memory.places.size() > 1) return run_workers(recorded, pass_of);
+  // All workers read the same weights, one after another.
+  context_.backend.with_filters(filters_of(context_.network, memory.weights),
+                                activation_type(context_.config, context_.backend),
+                                [&] { run_workers(recorded, pass_of); });
 }
 
 void SynchronousSteps::exchange_gradients() { exchange(context_.memory.optimizer->combine(gradients_)); }

@@ -134,6 +134,52 @@ TEST_CASE("images that do not begin at 16 bytes are convolved by matrix products
   CHECK(fake_cuda::executed("cublasGemmEx") - products == 3);
 }
 
+TEST_CASE(
+    "the filters of a pass are brought to cuDNN at once, and their gradients back, with the bits of single calls") {
+  const auto type = GENERATE(DType::f32, DType::bf16);
+  const bool within = GENERATE(false, true);  // whether passes lie within another call
+  const Gpu gpu;
+  const auto backend = make_cuda_backend(0, Fp32Math::exact);
+  std::vector<ConvolutionRun> single, together;
+  for (const Conv2dArgs& args : kConvolutions) {
+    single.emplace_back(args, *backend, type).queue(*backend);
+    together.emplace_back(args, *backend, type);
+  }
+  std::vector<FilterUse> filters, with_gradients;
+  for (const ConvolutionRun& run : together) {
+    filters.push_back({.filter = run.args.filter(), .w = run.w.view()});
+    with_gradients.push_back({.filter = run.args.filter(), .w = run.w.view(), .dw = run.dw.view()});
+  }
+  backend->device()->synchronize();
+  const size_t loads = fake_cuda::executed("load_filters"), sums = fake_cuda::executed("add_filters");
+  const auto passes = [&] {
+    backend->with_filters(filters, type, [&] {
+      for (const ConvolutionRun& run : together) backend->conv2d_forward(run.args, run.x, run.w, run.b, run.y);
+    });
+    backend->with_filters(with_gradients, type, [&] {
+      for (const ConvolutionRun& run : together) {
+        backend->conv2d_backward_data(run.args, run.dy, run.w, run.dx);
+        backend->conv2d_backward_weights(run.args, run.x, run.dy, run.dw, run.db);
+      }
+    });
+  };
+  within ? backend->with_filters(filters, type, passes) : passes();
+  backend->device()->synchronize();
+  CHECK(fake_cuda::executed("load_filters") - loads == (within ? 1 : 2));
+  CHECK(fake_cuda::executed("add_filters") - sums == 1);
+  for (size_t i = 0; i < single.size(); ++i) CHECK(together[i].results() == single[i].results());
+
+  SECTION("and a pass that fails leaves none behind") {
+    const auto fails = [&] { backend->with_filters(with_gradients, type, [] { throw std::runtime_error("no"); }); };
+    CHECK_THROWS(within ? backend->with_filters(filters, type, fails) : fails());
+    backend->device()->synchronize();
+    const size_t before = fake_cuda::executed("load_filters");
+    together[0].queue(*backend);
+    backend->device()->synchronize();
+    CHECK(fake_cuda::executed("load_filters") - before == 2);
+  }
+}
+
 TEST_CASE("convolutions with a cuDNN that does not describe GPUs end with one sentence") {
   const Gpu gpu({.cudnn = 90701});
   const auto backend = make_cuda_backend(0, Fp32Math::exact);

@@ -43,10 +43,47 @@ TEST_CASE("filters travel from [out, in, taps] to [out, taps, in] and back", "[k
   }
   const OnDevice w(e.backend, ours), filter(e.backend, std::vector<float>(theirs.size(), 7.f), type),
       dw(e.backend, sum);
-  cuda::load_filter(e.queue, shape, w, type, filter.view().data);
+  cuda::load_filters(e.queue, type, {{{.shape = shape, .from = w.view().data, .to = filter.view().data}}});
   CHECK(filter.host() == theirs);
-  cuda::add_filter(e.queue, shape, type, filter.view().data, dw);
+  cuda::add_filters(e.queue, type, {{{.shape = shape, .from = filter.view().data, .to = dw.view().data}}});
   CHECK(dw.host() == both);
+}
+
+TEST_CASE("many filters travel at once, the largest in several blocks", "[kernels]") {
+  Emulated e(GENERATE(from_range(chosen(emulated_backends()))));
+  std::vector<cuda::FilterShape> shapes = {{1, 1, 1}, {3, 1, 2500}, {70, 5, 9}, {2, 2048, 1}, {1, 300, 49}};
+  for (uint32_t i = 0; i < 2 * cuda::kMostFilters - 3; ++i) shapes.push_back({1 + i % 3, 2 + i % 5, 1 + i % 4});
+  std::vector<OnDevice> ours, theirs, sums;
+  std::vector<cuda::FilterMove> loads, adds;
+  unsigned seed = 1;
+  for (const cuda::FilterShape& shape : shapes) {
+    const std::vector<float> values = random_floats(shape.numel(), seed++);
+    ours.emplace_back(e.backend, values);
+    theirs.emplace_back(e.backend, zeros(shape.numel()));
+    sums.emplace_back(e.backend, values);
+  }
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    loads.push_back({.shape = shapes[i], .from = ours[i].view().data, .to = theirs[i].view().data});
+    adds.push_back({.shape = shapes[i], .from = theirs[i].view().data, .to = sums[i].view().data});
+  }
+  cuda::load_filters(e.queue, DType::f32, loads);
+  cuda::add_filters(e.queue, DType::f32, adds);
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const cuda::FilterShape& s = shapes[i];
+    CAPTURE(s.out, s.in, s.taps);
+    const std::vector<float> from = ours[i].host(), to = theirs[i].host(), sum = sums[i].host();
+    size_t wrong = 0;
+    for (uint32_t out = 0; out < s.out; ++out) {
+      for (uint32_t in = 0; in < s.in; ++in) {
+        for (uint32_t tap = 0; tap < s.taps; ++tap) {
+          const float value = from[(out * s.in + in) * s.taps + tap];
+          if (to[(out * s.taps + tap) * s.in + in] != value) ++wrong;
+          if (sum[(out * s.in + in) * s.taps + tap] != 2 * value) ++wrong;
+        }
+      }
+    }
+    CHECK(wrong == 0);
+  }
 }
 
 TEST_CASE("a filter is turned around, group by group, for the gradient of a convolution's data", "[kernels]") {

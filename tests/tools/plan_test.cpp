@@ -287,12 +287,12 @@ TEST_CASE("a modelled step counts each product once forward and twice backward")
 TEST_CASE("the modelled steps of the paper's models stay what they are") {
   // docs/results.md has these numbers. What changes one of them by more than a twentieth changes that table too.
   const auto [file, launches, megabytes, milliseconds] =
-      GENERATE(table<std::string, int64_t, double, double>({{"resnet50_imagenet", 2237, 200'950, 186.0},
-                                                            {"alexnet_imagenet", 353, 23'002, 30.25},
-                                                            {"resnet110_cifar10_dgc", 4637, 9'652, 9.311},
-                                                            {"ptb_lstm1500", 133, 10'505, 7.104},
-                                                            {"an4_lstm800", 557, 18'489, 246.4},
-                                                            {"librispeech_deepspeech", 709, 120'202, 1447.5}}));
+      GENERATE(table<std::string, int64_t, double, double>({{"resnet50_imagenet", 1610, 199'158, 186.2},
+                                                            {"alexnet_imagenet", 302, 22'820, 30.27},
+                                                            {"resnet110_cifar10_dgc", 3343, 9'528, 8.957},
+                                                            {"ptb_lstm1500", 109, 10'492, 7.101},
+                                                            {"an4_lstm800", 542, 18'459, 246.4},
+                                                            {"librispeech_deepspeech", 694, 120'154, 1447.5}}));
   CAPTURE(file);
   const Config config = load_config(DGC_SOURCE_DIR "/configs/paper/" + file + ".json");
   const ModelledPart step = model_step(config, device_model("h200")).total;
@@ -307,8 +307,9 @@ TEST_CASE("workers at the same time are modelled as long as the longest of them,
   const ModelledPart alone = model_step(config, device_model("h200")).total;
   config.workers_at_once = config.workers_per_rank;
   const StepModel model = model_step(config, device_model("h200"));
-  CHECK(model.total.launches == alone.launches);
-  CHECK(model.total.bytes == alone.bytes);
+  // Each worker brings the filters into cuDNN's order for itself, before each pass.
+  CHECK(model.total.launches == alone.launches + 14);
+  CHECK(model.total.bytes > alone.bytes);
   CHECK(model.total.seconds < 0.5 * alone.seconds);
   CHECK(model.total.seconds >= static_cast<double>(alone.bytes) / device_model("h200").bytes_per_second);
   double seconds = 0;

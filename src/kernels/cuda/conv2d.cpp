@@ -1,10 +1,11 @@
-// Convolutions by cuDNN, and as matrix products (conv_columns.h) where cuDNN has no deterministic plan. Weights change
-// every step, so each call that reads weights first copies them into the order that the images have and into the
-// activations' type; weights are small next to the images. The copy and the scratch memory of what computes lie in the
-// workspace, one behind the other. The gradient of the weights is computed in the workspace and then added to dw.
+// Convolutions by cuDNN, and as matrix products (conv_columns.h) where cuDNN has no deterministic plan. Both want
+// weights in the order that the images have and in the activations' type. In the pass of a network they lie so in the
+// filter bank (filter_bank.h), which takes their gradients too. Elsewhere a call copies them to the workspace, behind
+// which lies the scratch memory of what computes, and adds their gradient from there.
 #include "kernels/cuda/conv_cache.h"
 #include "kernels/cuda/conv_columns.h"
 #include "kernels/cuda/cuda_backend.h"
+#include "kernels/cuda/filter_bank.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/weights.h"
 
@@ -21,21 +22,27 @@ bool is_aligned(const void* x, const void* y) {
 
 }  // namespace
 
+CudaBackend::FilterMemory CudaBackend::filter_memory(const Conv2dArgs& args, ConstView w, DType type,
+                                                     size_t scratch_bytes) {
+  if (const void* const banked = filters_->filter(w.data)) return {banked, workspace(scratch_bytes)};
+  const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args.filter(), type));
+  std::byte* const filter = workspace(filter_bytes + scratch_bytes);
+  cuda::load_filters(*this, type, {{{args.filter(), w.data, filter}}});
+  return {filter, filter + filter_bytes};
+}
+
 void CudaBackend::conv2d_forward(const Conv2dArgs& args, ConstView x, ConstView w, ConstView b, View y) {
   cudnnHandle_t dnn = libraries_->dnn();
   const cuda::ConvKey key{ConvPass::forward, args, x.dtype};
-  const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args, x.dtype));
   const ConvPlan* const plan = is_aligned(x.data, y.data) ? convolutions_->find(dnn, key) : nullptr;
   if (plan != nullptr) {
-    std::byte* const filter = workspace(filter_bytes + plan->workspace_bytes());
-    cuda::load_filter(*this, args, w, x.dtype, filter);
-    plan->run(dnn, x.data, filter, y.data, filter + filter_bytes);
+    const auto [filter, scratch] = filter_memory(args, w, x.dtype, plan->workspace_bytes());
+    plan->run(dnn, x.data, filter, y.data, scratch);
   } else {
     const cuda::ColumnConv conv(key);
     const cuda::Product product{libraries_->blas(), math_, x.dtype};
-    std::byte* const filter = workspace(filter_bytes + conv.columns_bytes());
-    cuda::load_filter(*this, args, w, x.dtype, filter);
-    conv.multiply(*this, product, x, filter, y, filter + filter_bytes);
+    const auto [filter, scratch] = filter_memory(args, w, x.dtype, conv.columns_bytes());
+    conv.multiply(*this, product, x, filter, y, scratch);
   }
   if (b) cuda::add_bias(*this, b, y);
 }
@@ -43,15 +50,14 @@ void CudaBackend::conv2d_forward(const Conv2dArgs& args, ConstView x, ConstView 
 void CudaBackend::conv2d_backward_data(const Conv2dArgs& args, ConstView dy, ConstView w, View dx) {
   cudnnHandle_t dnn = libraries_->dnn();
   const cuda::ConvKey key{ConvPass::backward_data, args, dy.dtype};
-  const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args, dy.dtype));
   const ConvPlan* const plan = is_aligned(dx.data, dy.data) ? convolutions_->find(dnn, key) : nullptr;
   if (plan != nullptr) {
-    std::byte* const filter = workspace(filter_bytes + plan->workspace_bytes());
-    cuda::load_filter(*this, args, w, dy.dtype, filter);
-    plan->run(dnn, dx.data, filter, dy.data, filter + filter_bytes);
+    const auto [filter, scratch] = filter_memory(args, w, dy.dtype, plan->workspace_bytes());
+    plan->run(dnn, dx.data, filter, dy.data, scratch);
   } else {
     const cuda::ColumnConv conv(key);
     const cuda::Product product{libraries_->blas(), math_, dy.dtype};
+    const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args.filter(), dy.dtype));
     std::byte* const filter = workspace(filter_bytes + conv.columns_bytes());
     cuda::load_turned_filter(*this, args, w, dy.dtype, filter);
     conv.multiply(*this, product, dy, filter, dx, filter + filter_bytes);
@@ -59,25 +65,27 @@ void CudaBackend::conv2d_backward_data(const Conv2dArgs& args, ConstView dy, Con
 }
 
 void CudaBackend::conv2d_backward_weights(const Conv2dArgs& args, ConstView x, ConstView dy, View dw, View db) {
-  if (dw) {
-    cudnnHandle_t dnn = libraries_->dnn();
-    const cuda::ConvKey key{ConvPass::backward_weights, args, dy.dtype};
-    const ConvPlan* const plan = is_aligned(x.data, dy.data) ? convolutions_->find(dnn, key) : nullptr;
-    if (plan != nullptr) {
-      const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args, dy.dtype));
-      std::byte* const filter = workspace(filter_bytes + plan->workspace_bytes());
-      plan->run(dnn, x.data, filter, dy.data, filter + filter_bytes);
-      cuda::add_filter(*this, args, dy.dtype, filter, dw);
-    } else {
-      const cuda::ColumnConv conv(key);
-      const cuda::Product product{libraries_->blas(), math_, dy.dtype};
-      const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args, DType::f32));
-      std::byte* const filter = workspace(filter_bytes + conv.columns_bytes());
-      conv.multiply_transposed(*this, product, x, dy, reinterpret_cast<float*>(filter), filter + filter_bytes);
-      cuda::add_filter(*this, args, DType::f32, filter, dw);
-    }
-  }
   if (db) cuda::add_column_sums(*this, dy, db);
+  if (!dw) return;
+  cudnnHandle_t dnn = libraries_->dnn();
+  const cuda::ConvKey key{ConvPass::backward_weights, args, dy.dtype};
+  const ConvPlan* const plan = is_aligned(x.data, dy.data) ? convolutions_->find(dnn, key) : nullptr;
+  const DType type = plan != nullptr ? dy.dtype : DType::f32;
+  const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args.filter(), type));
+  if (plan != nullptr) {
+    if (void* const banked = filters_->gradient(dw.data)) {
+      return plan->run(dnn, x.data, banked, dy.data, workspace(plan->workspace_bytes()));
+    }
+    std::byte* const filter = workspace(filter_bytes + plan->workspace_bytes());
+    plan->run(dnn, x.data, filter, dy.data, filter + filter_bytes);
+    cuda::add_filters(*this, type, {{{args.filter(), filter, dw.data}}});
+  } else {
+    const cuda::ColumnConv conv(key);
+    const cuda::Product product{libraries_->blas(), math_, dy.dtype};
+    std::byte* const filter = workspace(filter_bytes + conv.columns_bytes());
+    conv.multiply_transposed(*this, product, x, dy, reinterpret_cast<float*>(filter), filter + filter_bytes);
+    cuda::add_filters(*this, type, {{{args.filter(), filter, dw.data}}});
+  }
 }
 
 }  // namespace dgc

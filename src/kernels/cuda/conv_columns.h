@@ -22,9 +22,9 @@ class ColumnConv {
   size_t columns_bytes() const;
 
   // Passes forward and backward_data. `image` is x, or dy; `out` is y, or dx; `filter` is w in the images' type, from
-  // load_filter(), or from load_turned_filter().
+  // load_filters(), or from load_turned_filter().
   void multiply(CudaBackend&, const Product&, ConstView image, const void* filter, View out, void* columns) const;
-  // Pass backward_weights: dfilter, fp32 and in the order of load_filter(), = the sum over all windows.
+  // Pass backward_weights: dfilter, fp32 and in the order of load_filters(), = the sum over all windows.
   void multiply_transposed(CudaBackend&, const Product&, ConstView x, ConstView dy, float* dfilter,
                            void* columns) const;
 

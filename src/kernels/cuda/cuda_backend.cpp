@@ -7,6 +7,7 @@
 
 #include "kernels/cuda/conv_cache.h"
 #include "kernels/cuda/dgc_memory.h"
+#include "kernels/cuda/filter_bank.h"
 #include "kernels/cuda/graphs.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/rnn_cache.h"
@@ -24,6 +25,7 @@ CudaBackend::CudaBackend(std::shared_ptr<CudaDevice> device, Fp32Math math, int6
       most_cooperative_blocks_(most_cooperative_blocks),
       libraries_(std::make_shared<cuda::Libraries>(cuda_device_)),
       convolutions_(std::make_shared<cuda::ConvCache>(math)),
+      filters_(std::make_shared<cuda::FilterBank>()),
       rnns_(std::make_shared<cuda::RnnCache>(cuda_device_, math)),
       dgc_(std::make_shared<cuda::DgcScratch>(device_)),
       graphs_(std::make_shared<cuda::Graphs>(*cuda_device_)) {}
@@ -49,6 +51,17 @@ std::byte* CudaBackend::workspace(size_t bytes) {
     workspace_ = Buffer(device_, bytes, MemoryUse::scratch);
   }
   return static_cast<std::byte*>(workspace_.data());
+}
+
+void CudaBackend::with_filters(std::span<const FilterUse> uses, DType activations, const std::function<void()>& body) {
+  try {
+    filters_->open(*this, activations, uses);
+    body();
+    filters_->close(*this);
+  } catch (...) {
+    filters_->drop();
+    throw;
+  }
 }
 
 void CudaBackend::begin_range(const char* name) { nvtxRangePushA(name); }

@@ -13,6 +13,7 @@ class ConvCache;   // conv_cache.h
 class Graphs;      // graphs.h
 class Queue;       // queue.h
 class DgcScratch;  // dgc_memory.h
+class FilterBank;  // filter_bank.h
 class Libraries;   // libraries.h
 class RnnCache;    // rnn_cache.h
 }  // namespace cuda
@@ -37,6 +38,7 @@ class CudaBackend final : public Backend {
   void begin_range(const char* name) override;
   void end_range() override;
   void run_recorded(const RecordKey& key, const std::function<void()>& body) override;
+  void with_filters(std::span<const FilterUse>, DType activations, const std::function<void()>& body) override;
 
 #include "kernels/kernel_ops.inc"
 #include "kernels/library_ops.inc"
@@ -50,6 +52,12 @@ class CudaBackend final : public Backend {
   // for all that it needs, because the next op on the stream uses the same memory. The memory grows and never shrinks.
   std::byte* workspace(size_t bytes);
   const void* weights_as(DType, ConstView w);  // w in this type, for matrix products; may use the workspace
+  // The filter of a convolution as cuDNN wants it, and workspace of so many bytes.
+  struct FilterMemory {
+    const void* filter;
+    std::byte* scratch;
+  };
+  FilterMemory filter_memory(const Conv2dArgs&, ConstView w, DType, size_t scratch_bytes);
 
   std::shared_ptr<CudaDevice> cuda_device_;
   std::shared_ptr<Device> device_;  // the same object as cuda_device_
@@ -60,6 +68,7 @@ class CudaBackend final : public Backend {
   // Only the files of the ops that use them include the headers of these types.
   std::shared_ptr<cuda::Libraries> libraries_;
   std::shared_ptr<cuda::ConvCache> convolutions_;
+  std::shared_ptr<cuda::FilterBank> filters_;
   std::shared_ptr<cuda::RnnCache> rnns_;
   std::shared_ptr<cuda::DgcScratch> dgc_;
   std::shared_ptr<cuda::Graphs> graphs_;

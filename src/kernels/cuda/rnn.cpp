@@ -139,11 +139,13 @@ void CudaBackend::rnn_backward(const RnnArgs& a, ConstView x, const RnnWeights& 
                                    rnn.reserve_bytes, reserve),
         "cudnnRNNBackwardWeights_v8");
   if (copy == nullptr) return;
+  std::vector<cuda::FilterCopy> sums;
   for (const PreparedRnn::Piece& piece : rnn.pieces) {
     float* const to = const_cast<float*>(pointers(d)[piece.tensor]) + piece.from;
-    const Conv2dArgs plain{.in_c = piece.numel, .out_c = 1};  // a row of weights has the same order in both layouts
-    cuda::add_filter(*this, plain, type, piece_of(copy, piece, type).data, {to, {piece.numel}});
+    // A row of weights has the same order in both layouts.
+    sums.push_back({{.out = 1, .in = piece.numel}, piece_of(copy, piece, type).data, to});
   }
+  cuda::add_filters(*this, type, sums);
 }
 
 }  // namespace dgc

@@ -1,4 +1,5 @@
 #include <limits>
+#include <vector>
 
 #include "kernels/cuda/im2col.cuh"
 #include "kernels/cuda/queue.h"
@@ -8,29 +9,36 @@
 namespace dgc::cuda {
 namespace {
 
-FilterShape filter_shape(const Conv2dArgs& args) {
-  const int64_t in = args.in_c / args.groups, taps = args.kernel_h * args.kernel_w;
-  DGC_CHECK(args.out_c * in * taps <= std::numeric_limits<int32_t>::max(), "a convolution has 2^31 weights or more");
-  return {static_cast<uint32_t>(args.out_c), static_cast<uint32_t>(in), static_cast<uint32_t>(taps)};
+FilterShape shape_of(const FilterArgs& filter) {
+  DGC_CHECK(filter.numel() <= std::numeric_limits<int32_t>::max(), "a convolution has 2^31 weights or more");
+  return {static_cast<uint32_t>(filter.out), static_cast<uint32_t>(filter.in), static_cast<uint32_t>(filter.taps)};
+}
+
+std::vector<FilterMove> moves_of(std::span<const FilterCopy> copies) {
+  std::vector<FilterMove> moves;
+  for (const FilterCopy& copy : copies) {
+    moves.push_back({.shape = shape_of(copy.filter), .from = copy.from, .to = copy.to});
+  }
+  return moves;
 }
 
 }  // namespace
 
-size_t filter_bytes(const Conv2dArgs& args, DType type) { return filter_shape(args).numel() * dtype_size(type); }
+size_t filter_bytes(const FilterArgs& filter, DType type) { return shape_of(filter).numel() * dtype_size(type); }
 
-void load_filter(CudaBackend& backend, const Conv2dArgs& args, ConstView w, DType type, void* to) {
+void load_filters(CudaBackend& backend, DType type, std::span<const FilterCopy> copies) {
   Queue queue(backend);
-  load_filter(queue, filter_shape(args), w, type, to);
+  load_filters(queue, type, moves_of(copies));
+}
+
+void add_filters(CudaBackend& backend, DType type, std::span<const FilterCopy> copies) {
+  Queue queue(backend);
+  add_filters(queue, type, moves_of(copies));
 }
 
 void load_turned_filter(CudaBackend& backend, const Conv2dArgs& args, ConstView w, DType type, void* to) {
   Queue queue(backend);
-  load_turned_filter(queue, filter_shape(args), static_cast<uint32_t>(args.groups), w, type, to);
-}
-
-void add_filter(CudaBackend& backend, const Conv2dArgs& args, DType type, const void* from, View dw) {
-  Queue queue(backend);
-  add_filter(queue, filter_shape(args), type, from, dw);
+  load_turned_filter(queue, shape_of(args.filter()), static_cast<uint32_t>(args.groups), w, type, to);
 }
 
 void im2col(CudaBackend& backend, const Windows& windows, int64_t first, int64_t count, ConstView image,

@@ -1,15 +1,17 @@
 // Kernels between our parameters, which are fp32 in PyTorch's layout, and cuDNN and cuBLAS.
 //
-// LoadFilter: [out, in, taps] fp32 -> [out, taps, in] in the activations' type; taps = kernel_h * kernel_w. Every
-// weight is read and written once. Neighbouring threads read weights that lie `taps` apart; the cache keeps the weights
-// between them.
+// LoadFilters: [out, in, taps] fp32 -> [out, taps, in] in the activations' type, for several filters; taps = kernel_h *
+// kernel_w. Every weight is read and written once, along rows on both sides: tiles pass through shared memory.
+// AddFilters: the way back, added in fp32: dw[out, in, taps] += [out, taps, in].
 // LoadTurnedFilter: [groups, out, in, taps] fp32 -> [groups, in, taps, out], the taps last to first: the filter of the
 // convolution over dy that is the gradient of a convolution's data.
-// AddFilter: the way back of LoadFilter, added in fp32: dw[out, in, taps] += [out, taps, in].
 // AddBias: y[rows, channels] += b[channels] in place; the sum is fp32 and is rounded once.
 // AddColumnSums: db[channels] += sum of dy over rows; the sum is fp32 in a tile and double over tiles, always in the
 // same order.
 #pragma once
+
+#include <algorithm>
+#include <span>
 
 #include "kernels/cuda/column_tiles.cuh"
 #include "kernels/cuda/dispatch.h"
@@ -21,22 +23,80 @@ struct FilterShape {
   __host__ __device__ uint32_t numel() const { return out * in * taps; }
 };
 
-template <typename T>
-struct LoadFilter {
-  static constexpr const char* kName = "load_filter";
-  static constexpr int kBlock = kElementwiseBlock;
-  struct Args {
-    FilterShape shape;
-    const float* from;
-    T* to;
-  };
-  using Shared = NoShared;
+// A filter's taps for one channel are a unit. A block moves as many units as have kFilterTile numbers, but at least
+// one.
+constexpr uint32_t kFilterTile = 2048;
 
-  __device__ static void run(const Args& a, Shared&) {
-    const uint32_t i = blockIdx.x * kBlock + threadIdx.x, per_out = a.shape.in * a.shape.taps;
-    if (i >= a.shape.numel()) return;
-    const uint32_t within = i % per_out, tap = within / a.shape.in, channel = within % a.shape.in;
-    a.to[i] = from_float<T>(a.from[i - within + channel * a.shape.taps + tap]);
+struct FilterMove {
+  FilterShape shape;
+  uint32_t first_block = 0;  // of the launch, for this filter; load_filters() and add_filters() fill it in
+  const void* from = nullptr;
+  void* to = nullptr;
+
+  __host__ __device__ uint32_t tile_units() const { return shape.taps < kFilterTile ? kFilterTile / shape.taps : 1; }
+  __host__ __device__ uint32_t blocks() const { return (shape.out * shape.in + tile_units() - 1) / tile_units(); }
+  // Where tap `tap` of a unit lies in [out, taps, in].
+  __device__ uint32_t place(uint32_t unit, uint32_t tap) const {
+    return (unit / shape.in * shape.taps + tap) * shape.in + unit % shape.in;
+  }
+};
+
+// The filters of one launch. They travel as a parameter of the kernel, which may have 4 KB.
+constexpr size_t kMostFilters = 64;
+struct FilterMoves {
+  int count = 0;
+  FilterMove moves[kMostFilters];
+
+  __device__ const FilterMove& of_block(uint32_t block) const {
+    int first = 0, last = count - 1;
+    while (first < last) {
+      const int middle = (first + last + 1) / 2;
+      if (moves[middle].first_block <= block) {
+        first = middle;
+      } else {
+        last = middle - 1;
+      }
+    }
+    return moves[first];
+  }
+};
+
+// The units of a block.
+struct FilterTile {
+  uint32_t first, units, numel;
+  __device__ FilterTile(const FilterMove& move, uint32_t block) {
+    const uint32_t all = move.shape.out * move.shape.in, most = move.tile_units();
+    first = (block - move.first_block) * most;
+    units = all - first < most ? all - first : most;
+    numel = units * move.shape.taps;
+  }
+};
+
+template <typename T>
+struct LoadFilters {
+  static constexpr const char* kName = "load_filters";
+  static constexpr int kBlock = kElementwiseBlock;
+  using Args = FilterMoves;
+  struct Shared {
+    float tile[kFilterTile];
+  };
+
+  __device__ static void run(const Args& a, Shared& shared) {
+    const FilterMove& move = a.of_block(blockIdx.x);
+    const FilterTile tile(move, blockIdx.x);
+    const uint32_t taps = move.shape.taps;
+    const float* const from = static_cast<const float*>(move.from) + tile.first * taps;
+    T* const to = static_cast<T*>(move.to);
+    if (tile.numel > kFilterTile) {  // a single unit
+      for (uint32_t i = threadIdx.x; i < taps; i += kBlock) to[move.place(tile.first, i)] = from_float<T>(from[i]);
+      return;
+    }
+    for (uint32_t i = threadIdx.x; i < tile.numel; i += kBlock) shared.tile[i] = from[i];
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < tile.numel; i += kBlock) {
+      const uint32_t unit = i % tile.units, tap = i / tile.units;
+      to[move.place(tile.first + unit, tap)] = from_float<T>(shared.tile[unit * taps + tap]);
+    }
   }
 };
 
@@ -64,21 +124,30 @@ struct LoadTurnedFilter {
 };
 
 template <typename T>
-struct AddFilter {
-  static constexpr const char* kName = "add_filter";
+struct AddFilters {
+  static constexpr const char* kName = "add_filters";
   static constexpr int kBlock = kElementwiseBlock;
-  struct Args {
-    FilterShape shape;
-    const T* from;
-    float* to;
+  using Args = FilterMoves;
+  struct Shared {
+    float tile[kFilterTile];
   };
-  using Shared = NoShared;
 
-  __device__ static void run(const Args& a, Shared&) {
-    const uint32_t i = blockIdx.x * kBlock + threadIdx.x, per_out = a.shape.in * a.shape.taps;
-    if (i >= a.shape.numel()) return;
-    const uint32_t within = i % per_out, channel = within / a.shape.taps, tap = within % a.shape.taps;
-    a.to[i] += to_float(a.from[i - within + tap * a.shape.in + channel]);
+  __device__ static void run(const Args& a, Shared& shared) {
+    const FilterMove& move = a.of_block(blockIdx.x);
+    const FilterTile tile(move, blockIdx.x);
+    const uint32_t taps = move.shape.taps;
+    const T* const from = static_cast<const T*>(move.from);
+    float* const to = static_cast<float*>(move.to) + tile.first * taps;
+    if (tile.numel > kFilterTile) {  // a single unit
+      for (uint32_t i = threadIdx.x; i < taps; i += kBlock) to[i] += to_float(from[move.place(tile.first, i)]);
+      return;
+    }
+    for (uint32_t i = threadIdx.x; i < tile.numel; i += kBlock) {
+      const uint32_t unit = i % tile.units, tap = i / tile.units;
+      shared.tile[unit * taps + tap] = to_float(from[move.place(tile.first + unit, tap)]);
+    }
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < tile.numel; i += kBlock) to[i] += shared.tile[i];
   }
 };
 
@@ -154,11 +223,31 @@ struct AddColumnSums {
   }
 };
 
+// Runs the kernel over all filters, kMostFilters in each launch.
+template <typename Kernel, typename Queue>
+void move_filters(Queue& queue, std::span<const FilterMove> all) {
+  for (size_t first = 0; first < all.size(); first += kMostFilters) {
+    FilterMoves now;
+    uint32_t blocks = 0;
+    for (const FilterMove& move : all.subspan(first, std::min(kMostFilters, all.size() - first))) {
+      FilterMove& made = now.moves[now.count++] = move;
+      made.first_block = blocks;
+      blocks += made.blocks();
+    }
+    queue.template run<Kernel>(blocks, now);
+  }
+}
+
+// Each filter goes from fp32 in our order to `type` in cuDNN's.
 template <typename Queue>
-void load_filter(Queue& queue, const FilterShape& shape, ConstView w, DType type, void* to) {
-  dispatch(type, [&]<typename T>() {
-    queue.template run<LoadFilter<T>>(elementwise_blocks(shape.numel(), 1), {shape, w.f32(), static_cast<T*>(to)});
-  });
+void load_filters(Queue& queue, DType type, std::span<const FilterMove> all) {
+  dispatch(type, [&]<typename T>() { move_filters<LoadFilters<T>>(queue, all); });
+}
+
+// Each gradient comes from `type` in cuDNN's order, and is added to fp32 in ours.
+template <typename Queue>
+void add_filters(Queue& queue, DType type, std::span<const FilterMove> all) {
+  dispatch(type, [&]<typename T>() { move_filters<AddFilters<T>>(queue, all); });
 }
 
 template <typename Queue>
@@ -166,14 +255,6 @@ void load_turned_filter(Queue& queue, const FilterShape& shape, uint32_t groups,
   dispatch(type, [&]<typename T>() {
     queue.template run<LoadTurnedFilter<T>>(elementwise_blocks(shape.numel(), 1),
                                             {shape, groups, w.f32(), static_cast<T*>(to)});
-  });
-}
-
-template <typename Queue>
-void add_filter(Queue& queue, const FilterShape& shape, DType type, const void* from, View dw) {
-  dispatch(type, [&]<typename T>() {
-    queue.template run<AddFilter<T>>(elementwise_blocks(shape.numel(), 1),
-                                     {shape, static_cast<const T*>(from), dw.f32()});
   });
 }
 
