@@ -1,5 +1,7 @@
 #include "train/synchronous_steps.h"
 
+#include "tasks/make.h"
+
 namespace dgc {
 
 SynchronousSteps::SynchronousSteps(const StepContext& context) : StepComputation(context) {

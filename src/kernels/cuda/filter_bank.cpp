@@ -5,6 +5,7 @@
 #include "kernels/cuda/cuda_backend.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/weights.h"
+#include "tensor/errors.h"
 
 namespace dgc::cuda {
 namespace {

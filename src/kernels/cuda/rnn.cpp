@@ -4,6 +4,8 @@
 // Elsewhere, and in 16 bits, each call copies the weights to a weight space and adds the gradients from one. Our state
 // is fp32 and cuDNN's is of the activations' type. The conversion loses nothing, because the numbers come from cuDNN in
 // that type.
+#include <vector>
+
 #include "kernels/cuda/cuda_backend.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/rnn_cache.h"
