@@ -72,14 +72,17 @@ struct FilterTile {
   }
 };
 
-template <typename T>
-struct LoadFilters {
-  static constexpr const char* kName = "load_filters";
+struct FilterKernel {
   static constexpr int kBlock = kElementwiseBlock;
   using Args = FilterMoves;
   struct Shared {
     float tile[kFilterTile];
   };
+};
+
+template <typename T>
+struct LoadFilters : FilterKernel {
+  static constexpr const char* kName = "load_filters";
 
   __device__ static void run(const Args& a, Shared& shared) {
     const FilterMove& move = a.of_block(blockIdx.x);
@@ -124,13 +127,8 @@ struct LoadTurnedFilter {
 };
 
 template <typename T>
-struct AddFilters {
+struct AddFilters : FilterKernel {
   static constexpr const char* kName = "add_filters";
-  static constexpr int kBlock = kElementwiseBlock;
-  using Args = FilterMoves;
-  struct Shared {
-    float tile[kFilterTile];
-  };
 
   __device__ static void run(const Args& a, Shared& shared) {
     const FilterMove& move = a.of_block(blockIdx.x);
