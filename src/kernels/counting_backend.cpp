@@ -125,7 +125,7 @@ void CountingBackend::conv2d_forward(const Conv2dArgs& a, ConstView x, ConstView
          .bytes = moved(x, w, b, y) + (passes_ > 0 ? 0 : 2 * moved(w)),
          .flops = multiply_adds(a),
          .half = is_of_halves(x),
-         .launches = (b ? 2 : 1) + (passes_ > 0 ? 0 : 1)});
+         .launches = 1 + (b && is_of_halves(x) ? 1 : 0) + (passes_ > 0 ? 0 : 1)});
 }
 
 void CountingBackend::conv2d_backward_data(const Conv2dArgs& a, ConstView dy, ConstView w, View dx) {

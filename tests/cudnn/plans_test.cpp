@@ -108,6 +108,7 @@ TEST_CASE("cuDNN has a plan with the same bits every time for each pass of the p
         CHECK(again->engine() == plan->engine());
         CHECK(again->workspace_bytes() == plan->workspace_bytes());
       }
+      CHECK(ConvPlan::find(device, {ConvPass::forward, args, type, true}, math) != nullptr);  // with a bias
     }
   }
 }
@@ -127,7 +128,7 @@ TEST_CASE("cuDNN answers for any sizes of a convolution, and takes what a plan i
         if (plan == nullptr) continue;  // matrix products do it
         int memory = 0;
         // All but the GPU is there.
-        CHECK_THROWS_WITH(plan->run(nullptr, &memory, &memory, &memory, &memory),
+        CHECK_THROWS_WITH(plan->run(nullptr, {&memory, &memory, &memory, &memory, &memory}),
                           Catch::Matchers::StartsWith("cuDNN: cudnnBackendExecute: "));
       }
     }

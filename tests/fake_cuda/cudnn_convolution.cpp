@@ -1,5 +1,6 @@
 // Convolutions by plain loops over NHWC images and [out, height, width, in] filters, summed in double.
 #include <array>
+#include <optional>
 
 #include "tests/fake_cuda/dnn_graph.h"
 
@@ -22,6 +23,7 @@ struct Convolution {
   size_t n, in_c, in_h, in_w, out_c, out_h, out_w, h, w, group_c, group_out;
   std::vector<int64_t> pads, strides;
   Part x, filter, y;
+  std::optional<Part> bias = {};
 
   // Calls body(i in x, j in the filter, k in y, channels), for rows of channels that meet, of one group each.
   template <typename Body>
@@ -95,7 +97,9 @@ Convolution describe(const GraphObject& operation) {
   const GraphObject &x = operation.object(names.x), &filter = operation.object(names.filter),
                     &y = operation.object(names.y), &how = operation.object(names.convolution);
   const auto type = x.number(CUDNN_ATTR_TENSOR_DATA_TYPE);
-  if (filter.number(CUDNN_ATTR_TENSOR_DATA_TYPE) != type || y.number(CUDNN_ATTR_TENSOR_DATA_TYPE) != type) {
+  const bool sums = y.number(CUDNN_ATTR_TENSOR_IS_VIRTUAL) != 0;
+  if (filter.number(CUDNN_ATTR_TENSOR_DATA_TYPE) != type ||
+      y.number(CUDNN_ATTR_TENSOR_DATA_TYPE) != (sums ? int64_t{CUDNN_DATA_FLOAT} : type)) {
     refuse(CUDNN_STATUS_NOT_SUPPORTED, "images and filters of two types");
   }
   if (operation.at(names.alpha).floats != std::vector{1.0f} || operation.at(names.beta).floats != std::vector{0.0f}) {
@@ -134,7 +138,34 @@ Convolution describe(const GraphObject& operation) {
           .y = part(y, "y, or dy")};
 }
 
-Convolution convolution_of(const GraphObject& graph) { return describe(graph.object(CUDNN_ATTR_OPERATIONGRAPH_OPS)); }
+// Sums that have no memory get a bias, in the second operation.
+Convolution convolution_of(const GraphObject& graph) {
+  const auto& operations = graph.at(CUDNN_ATTR_OPERATIONGRAPH_OPS).objects;
+  Convolution c = describe(*operations.at(0));
+  const GraphObject& made = operations[0]->object(names_of(*operations[0]).y);
+  const bool sums = made.number(CUDNN_ATTR_TENSOR_IS_VIRTUAL) != 0;
+  if (operations.size() != (sums ? 2 : 1)) refuse(CUDNN_STATUS_NOT_SUPPORTED, "the fake has no graphs of this kind");
+  if (!sums) return c;
+  const GraphObject& add = *operations[1];
+  if (c.pass != Pass::forward || add.type != CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR) {
+    refuse(CUDNN_STATUS_NOT_SUPPORTED, "the fake adds a bias to what a forward pass gives");
+  }
+  const GraphObject &from = add.object(CUDNN_ATTR_OPERATION_POINTWISE_XDESC),
+                    &bias = add.object(CUDNN_ATTR_OPERATION_POINTWISE_BDESC),
+                    &y = add.object(CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+  const auto type = y.number(CUDNN_ATTR_TENSOR_DATA_TYPE);
+  if (from.number(CUDNN_ATTR_TENSOR_UNIQUE_ID) != made.number(CUDNN_ATTR_TENSOR_UNIQUE_ID) ||
+      y.at(CUDNN_ATTR_TENSOR_DIMENSIONS).numbers != made.at(CUDNN_ATTR_TENSOR_DIMENSIONS).numbers ||
+      bias.at(CUDNN_ATTR_TENSOR_DIMENSIONS).numbers != std::vector<int64_t>{1, static_cast<int64_t>(c.out_c), 1, 1}) {
+    refuse(CUDNN_STATUS_BAD_PARAM, "the tensors of a sum do not agree");
+  }
+  if (dnn_element(static_cast<cudnnDataType_t>(type)) != c.type || bias.number(CUDNN_ATTR_TENSOR_DATA_TYPE) != type) {
+    refuse(CUDNN_STATUS_NOT_SUPPORTED, "images and biases of two types");
+  }
+  c.y = part(y, "y");
+  c.bias = part(bias, "the bias");
+  return c;
+}
 
 constexpr int64_t kDoesNotWork = 0, kUnsteady = 1, kRoundsFactors = 2, kRoundsSums = 3, kTensorCores = 4,
                   kMuchMemory = 5, kGood = 6;
@@ -152,8 +183,8 @@ void* pointer_to(const Part& part, Element type, const GraphObject& pointers) {
   return pointer;
 }
 
-// Each gives one tensor as a function of the two others.
-void forward(const Convolution& c, const void* x, const void* filter, void* y) {
+// Each gives one tensor as a function of the others.
+void forward(const Convolution& c, const void* x, const void* filter, const void* bias, void* y) {
   const std::vector<float> image = get_all(c.type, x, c.x.numel), weights = get_all(c.type, filter, c.filter.numel);
   std::vector<double> out(c.y.numel);
   c.each_row([&](size_t i, size_t j, size_t k, size_t n) {
@@ -161,6 +192,8 @@ void forward(const Convolution& c, const void* x, const void* filter, void* y) {
     for (size_t m = 0; m < n; ++m) sum += static_cast<double>(image[i + m]) * static_cast<double>(weights[j + m]);
     out[k] += sum;
   });
+  for (size_t k = 0; bias != nullptr && k < out.size(); ++k)
+    out[k] += static_cast<double>(get(c.type, bias, k % c.out_c));
   put_all(c.type, y, {out.begin(), out.end()});
 }
 
@@ -187,6 +220,7 @@ void backward_filter(const Convolution& c, const void* x, void* dfilter, const v
 }  // namespace
 
 void check_convolution(const GraphObject& operation) { describe(operation); }
+void check_graph(const GraphObject& graph) { convolution_of(graph); }
 
 std::vector<Engine> engines_of(const GraphObject& graph, cudnnBackendHeurMode_t mode) {
   const Convolution c = convolution_of(graph);
@@ -220,12 +254,13 @@ void execute(cudnnHandle_t handle, const GraphObject& graph, int64_t engine, con
   void* const x = pointer_to(c.x, c.type, pointers);
   void* const filter = pointer_to(c.filter, c.type, pointers);
   void* const y = pointer_to(c.y, c.type, pointers);
+  void* const bias = c.bias ? pointer_to(*c.bias, c.type, pointers) : nullptr;
   void* const workspace = pointers.at(CUDNN_ATTR_VARIANT_PACK_WORKSPACE).pointers.at(0);
   require_device(CUDNN_STATUS_BAD_PARAM, "the workspace", workspace, workspace_bytes(c), 16);
   constexpr const char* kNames[] = {"convolution forward", "convolution backward data", "convolution backward filter"};
   machine().enqueue(handle->stream, kNames[static_cast<int>(c.pass)], [=] {
     spoil(workspace, workspace_bytes(c));
-    if (c.pass == Pass::forward) return forward(c, x, filter, y);
+    if (c.pass == Pass::forward) return forward(c, x, filter, bias, y);
     if (c.pass == Pass::backward_data) return backward_data(c, x, filter, y);
     backward_filter(c, x, filter, y);
   });

@@ -22,7 +22,7 @@ const GraphObject& finalized(cudnnBackendDescriptor_t handle, cudnnBackendDescri
 
 template <typename T>
 std::vector<T> copied(const void* values, int64_t count) {
-  return {static_cast<const T*>(values), static_cast<const T*>(values) + count};
+  return std::vector<T>(static_cast<const T*>(values), static_cast<const T*>(values) + count);
 }
 
 GraphAttribute read_attribute(cudnnBackendAttributeType_t type, int64_t count, const void* values) {
@@ -34,7 +34,11 @@ GraphAttribute read_attribute(cudnnBackendAttributeType_t type, int64_t count, c
     case CUDNN_TYPE_DATA_TYPE:
     case CUDNN_TYPE_CONVOLUTION_MODE:
     case CUDNN_TYPE_HEUR_MODE:
+    case CUDNN_TYPE_POINTWISE_MODE:
       for (const int number : copied<int>(values, count)) read.numbers.push_back(number);
+      break;
+    case CUDNN_TYPE_BOOLEAN:
+      for (const bool flag : copied<bool>(values, count)) read.numbers.push_back(flag ? 1 : 0);
       break;
     case CUDNN_TYPE_FLOAT:
       read.floats = copied<float>(values, count);
@@ -63,6 +67,7 @@ void check_tensor(const GraphObject& tensor) {
   dnn_element(static_cast<cudnnDataType_t>(tensor.number(CUDNN_ATTR_TENSOR_DATA_TYPE)));
   tensor.number(CUDNN_ATTR_TENSOR_UNIQUE_ID);
   tensor.number(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT);
+  tensor.number(CUDNN_ATTR_TENSOR_IS_VIRTUAL);
   const std::vector<int64_t>& sizes = tensor.at(CUDNN_ATTR_TENSOR_DIMENSIONS).numbers;
   if (sizes.size() != 4) refuse(CUDNN_STATUS_NOT_SUPPORTED, "the fake knows tensors of 4 dimensions");
   if (std::ranges::min(sizes) < 1) refuse(CUDNN_STATUS_BAD_PARAM, "a size is not positive");
@@ -113,11 +118,20 @@ void finish(GraphObject& object) {
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
       return check_convolution(object);
-    case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
-      if (object.at(CUDNN_ATTR_OPERATIONGRAPH_OPS).objects.size() != 1) {
-        refuse(CUDNN_STATUS_NOT_SUPPORTED, "the fake has graphs of one operation only");
+    case CUDNN_BACKEND_POINTWISE_DESCRIPTOR:
+      if (object.number(CUDNN_ATTR_POINTWISE_MODE) != CUDNN_POINTWISE_ADD ||
+          object.number(CUDNN_ATTR_POINTWISE_MATH_PREC) != CUDNN_DATA_FLOAT) {
+        refuse(CUDNN_STATUS_NOT_SUPPORTED, "the fake adds in fp32 only");
       }
       return;
+    case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
+      for (const auto name : {CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_ATTR_OPERATION_POINTWISE_XDESC,
+                              CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_ATTR_OPERATION_POINTWISE_YDESC}) {
+        object.object(name);
+      }
+      return;
+    case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
+      return check_graph(object);
     case CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR:
       return require_dnn(static_cast<cudnnHandle_t>(object.at(CUDNN_ATTR_DEVICEPROP_HANDLE).pointers.at(0)));
     case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:

@@ -32,8 +32,10 @@ struct GraphObject {
   const GraphObject& object(cudnnBackendAttributeName_t name) const { return *at(name).objects.at(0); }
 };
 
-// A convolution that a graph consists of (cudnn_convolution.cpp). The first refuses what is wrong with it.
+// A graph is a convolution, and perhaps the sum with its bias (cudnn_convolution.cpp). These refuse what is wrong with
+// them.
 void check_convolution(const GraphObject& operation);
+void check_graph(const GraphObject& graph);
 
 struct Engine {
   int64_t index;

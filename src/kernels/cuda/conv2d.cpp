@@ -34,10 +34,24 @@ CudaBackend::FilterMemory CudaBackend::filter_memory(const Conv2dArgs& args, Con
 void CudaBackend::conv2d_forward(const Conv2dArgs& args, ConstView x, ConstView w, ConstView b, View y) {
   cudnnHandle_t dnn = libraries_->dnn();
   const cuda::ConvKey key{ConvPass::forward, args, x.dtype};
-  const ConvPlan* const plan = is_aligned(x.data, y.data) ? convolutions_->find(dnn, key) : nullptr;
-  if (plan != nullptr) {
+  const auto find = [&](bool bias) -> const ConvPlan* {
+    return is_aligned(x.data, y.data) ? convolutions_->find(dnn, {key.pass, args, x.dtype, bias}) : nullptr;
+  };
+  if (b) {
+    if (const ConvPlan* const plan = find(true)) {
+      const size_t bias_bytes = aligned_bytes(static_cast<size_t>(b.numel()) * dtype_size(x.dtype));
+      const auto [filter, scratch] = filter_memory(args, w, x.dtype, bias_bytes + plan->workspace_bytes());
+      const void* bias = b.data;
+      if (x.dtype != DType::f32) {
+        convert(b, {scratch, b.shape, x.dtype});
+        bias = scratch;
+      }
+      return plan->run(dnn, {x.data, filter, y.data, scratch + bias_bytes, bias});
+    }
+  }
+  if (const ConvPlan* const plan = find(false)) {
     const auto [filter, scratch] = filter_memory(args, w, x.dtype, plan->workspace_bytes());
-    plan->run(dnn, x.data, filter, y.data, scratch);
+    plan->run(dnn, {x.data, filter, y.data, scratch});
   } else {
     const cuda::ColumnConv conv(key);
     const cuda::Product product{libraries_->blas(), math_, x.dtype};
@@ -53,7 +67,7 @@ void CudaBackend::conv2d_backward_data(const Conv2dArgs& args, ConstView dy, Con
   const ConvPlan* const plan = is_aligned(dx.data, dy.data) ? convolutions_->find(dnn, key) : nullptr;
   if (plan != nullptr) {
     const auto [filter, scratch] = filter_memory(args, w, dy.dtype, plan->workspace_bytes());
-    plan->run(dnn, dx.data, filter, dy.data, scratch);
+    plan->run(dnn, {dx.data, filter, dy.data, scratch});
   } else {
     const cuda::ColumnConv conv(key);
     const cuda::Product product{libraries_->blas(), math_, dy.dtype};
@@ -74,10 +88,10 @@ void CudaBackend::conv2d_backward_weights(const Conv2dArgs& args, ConstView x, C
   const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args.filter(), type));
   if (plan != nullptr) {
     if (void* const banked = filters_->gradient(dw.data)) {
-      return plan->run(dnn, x.data, banked, dy.data, workspace(plan->workspace_bytes()));
+      return plan->run(dnn, {x.data, banked, dy.data, workspace(plan->workspace_bytes())});
     }
     std::byte* const filter = workspace(filter_bytes + plan->workspace_bytes());
-    plan->run(dnn, x.data, filter, dy.data, filter + filter_bytes);
+    plan->run(dnn, {x.data, filter, dy.data, filter + filter_bytes});
     cuda::add_filters(*this, type, {{{args.filter(), filter, dw.data}}});
   } else {
     const cuda::ColumnConv conv(key);

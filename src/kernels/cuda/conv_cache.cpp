@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kMostWorkspace = int64_t{1} << 30;
 
 // The names of the tensors in a graph.
-enum TensorId : int64_t { kX = 1, kFilter, kY };
+enum TensorId : int64_t { kX = 1, kFilter, kY, kBias, kSums };
 
 // Names of attributes that differ from pass to pass.
 struct PassNames {
@@ -50,14 +50,17 @@ PassNames names_of(ConvPass pass) {
   throw InternalError("an unknown pass of a convolution");
 }
 
-// A tensor whose channels lie closest together. cuDNN's order of the sizes is n, c, h, w in any layout.
-std::optional<GraphDescriptor> tensor(TensorId id, DType type, int64_t n, int64_t c, int64_t h, int64_t w) {
+// A tensor whose channels lie closest together. cuDNN's order of the sizes is n, c, h, w in any layout. A virtual one
+// has no memory.
+std::optional<GraphDescriptor> tensor(TensorId id, DType type, int64_t n, int64_t c, int64_t h, int64_t w,
+                                      bool is_virtual = false) {
   GraphDescriptor made(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   made.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, static_cast<int64_t>(id));
   made.set(CUDNN_ATTR_TENSOR_DATA_TYPE, dnn_type(type));
   made.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, ConvPlan::kAlignment);
   made.set_all(CUDNN_ATTR_TENSOR_DIMENSIONS, {n, c, h, w});
   made.set_all(CUDNN_ATTR_TENSOR_STRIDES, {h * w * c, 1, w * c, c});
+  made.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, is_virtual);
   if (!made.finalize()) return std::nullopt;
   return made;
 }
@@ -75,27 +78,52 @@ std::optional<GraphDescriptor> convolution(const Conv2dArgs& a) {
   return made;
 }
 
-// A graph of one operation, the pass. cuDNN reads the number of groups off the channels of x and of the filter.
+// y = sums + bias
+std::optional<GraphDescriptor> addition(const GraphDescriptor& sums, const GraphDescriptor& bias,
+                                        const GraphDescriptor& y) {
+  GraphDescriptor add(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  add.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_POINTWISE_ADD);
+  add.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
+  if (!add.finalize()) return std::nullopt;
+  GraphDescriptor made(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  made.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, add);
+  made.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, sums);
+  made.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, bias);
+  made.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
+  if (!made.finalize()) return std::nullopt;
+  return made;
+}
+
+// A graph of the pass and, if there is a bias, of an addition behind it, of sums that stay in registers. cuDNN reads
+// the number of groups off the channels of x and of the filter.
 std::optional<GraphDescriptor> make_graph(const ConvKey& key) {
   const Conv2dArgs& a = key.args;
   const auto x = tensor(kX, key.type, a.batch, a.in_c, a.in_h, a.in_w);
   const auto filter = tensor(kFilter, key.type, a.out_c, a.in_c / a.groups, a.kernel_h, a.kernel_w);
   const auto y = tensor(kY, key.type, a.batch, a.out_c, a.out_h(), a.out_w());
+  const auto sums = tensor(kSums, DType::f32, a.batch, a.out_c, a.out_h(), a.out_w(), true);
+  const auto bias = tensor(kBias, key.type, 1, a.out_c, 1, 1);
   const auto conv = convolution(a);
-  if (!x || !filter || !y || !conv) return std::nullopt;
+  if (!x || !filter || !y || !sums || !bias || !conv) return std::nullopt;
 
   const PassNames names = names_of(key.pass);
-  GraphDescriptor operation(names.operation);
-  operation.set(names.x, *x);
-  operation.set(names.filter, *filter);
-  operation.set(names.y, *y);
-  operation.set(names.convolution, *conv);
-  operation.set(names.alpha, 1.0f);
-  operation.set(names.beta, 0.0f);
-  if (!operation.finalize()) return std::nullopt;
+  std::vector<GraphDescriptor> operations;
+  GraphDescriptor& pass = operations.emplace_back(names.operation);
+  pass.set(names.x, *x);
+  pass.set(names.filter, *filter);
+  pass.set(names.y, key.bias ? *sums : *y);
+  pass.set(names.convolution, *conv);
+  pass.set(names.alpha, 1.0f);
+  pass.set(names.beta, 0.0f);
+  if (!pass.finalize()) return std::nullopt;
+  if (key.bias) {
+    std::optional<GraphDescriptor> add = addition(*sums, *bias, *y);
+    if (!add) return std::nullopt;
+    operations.push_back(std::move(*add));
+  }
 
   GraphDescriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
+  graph.set_all(CUDNN_ATTR_OPERATIONGRAPH_OPS, operations);
   if (!graph.finalize()) return std::nullopt;
   return graph;
 }
@@ -124,11 +152,12 @@ std::vector<GraphDescriptor> configurations(const GraphDescriptor& device, const
 
 }  // namespace
 
-ConvPlan::ConvPlan(GraphDescriptor plan, GraphDescriptor config, GraphDescriptor graph)
+ConvPlan::ConvPlan(GraphDescriptor plan, GraphDescriptor config, GraphDescriptor graph, bool bias)
     : graph_(std::move(graph)),
       config_(std::move(config)),
       plan_(std::move(plan)),
-      workspace_bytes_(static_cast<size_t>(plan_.number(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE))) {}
+      workspace_bytes_(static_cast<size_t>(plan_.number(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE))),
+      bias_(bias) {}
 
 std::unique_ptr<ConvPlan> ConvPlan::find(const GraphDescriptor& device, const ConvKey& key, Fp32Math math) {
   std::optional<GraphDescriptor> graph = make_graph(key);
@@ -142,18 +171,21 @@ std::unique_ptr<ConvPlan> ConvPlan::find(const GraphDescriptor& device, const Co
       plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, device);
       if (!plan.finalize()) continue;
       if (plan.number(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) > kMostWorkspace) continue;
-      return std::unique_ptr<ConvPlan>(new ConvPlan(std::move(plan), std::move(config), std::move(*graph)));
+      return std::unique_ptr<ConvPlan>(new ConvPlan(std::move(plan), std::move(config), std::move(*graph), key.bias));
     }
   }
   return nullptr;
 }
 
-void ConvPlan::run(cudnnHandle_t dnn, const void* x, const void* filter, const void* y, void* workspace) const {
+void ConvPlan::run(cudnnHandle_t dnn, const Memory& memory) const {
+  const std::array<int64_t, 4> ids{kX, kFilter, kY, kBias};
+  const std::array<void*, 4> data{const_cast<void*>(memory.x), const_cast<void*>(memory.filter),
+                                  const_cast<void*>(memory.y), const_cast<void*>(memory.bias)};
+  const size_t count = bias_ ? 4 : 3;
   GraphDescriptor pointers(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-  const std::array<void*, 3> data{const_cast<void*>(x), const_cast<void*>(filter), const_cast<void*>(y)};
-  pointers.set_all(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, {kX, kFilter, kY});
-  pointers.set_all<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, data);
-  pointers.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace);
+  pointers.set_all(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, std::span(ids).first(count));
+  pointers.set_all(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, std::span(data).first(count));
+  pointers.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, memory.workspace);
   DGC_CHECK(pointers.finalize(), "cuDNN refuses the memory of a convolution");
   check(cudnnBackendExecute(dnn, plan_.handle(), pointers.handle()), "cudnnBackendExecute");
 }

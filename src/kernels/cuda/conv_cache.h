@@ -18,11 +18,12 @@ struct ConvKey {
   ConvPass pass;
   Conv2dArgs args;
   DType type;
+  bool bias = false;  // whether a forward pass adds one
   auto operator<=>(const ConvKey&) const = default;
 };
 
-// One convolution in one pass, as cuDNN will compute it. Images are NHWC, filters [out, height, width, in]; all three
-// tensors have the key's type and are aligned to kAlignment bytes. Sums are fp32.
+// One convolution in one pass, as cuDNN will compute it. Images are NHWC, filters [out, height, width, in], the bias is
+// [out]; all have the key's type and are aligned to kAlignment bytes. Sums are fp32, that with the bias too.
 class ConvPlan {
  public:
   static constexpr int64_t kAlignment = 16;
@@ -32,18 +33,24 @@ class ConvPlan {
   // measurements, so that every rank on such a GPU and every run has the same plan. Null: there is none.
   static std::unique_ptr<ConvPlan> find(const GraphDescriptor& device, const ConvKey&, Fp32Math);
 
-  // Queues the pass. What the pass computes (y, dx, or the filter's gradient) is overwritten.
-  void run(cudnnHandle_t, const void* x, const void* filter, const void* y, void* workspace) const;
+  // What the pass computes (y, dx, or the filter's gradient) is overwritten.
+  struct Memory {
+    const void *x, *filter, *y;
+    void* workspace;
+    const void* bias = nullptr;  // only looked at where the key has one
+  };
+  void run(cudnnHandle_t, const Memory&) const;  // queues the pass
 
   size_t workspace_bytes() const { return workspace_bytes_; }
   int64_t engine() const;  // cuDNN's number of the code that computes it
 
  private:
-  ConvPlan(GraphDescriptor plan, GraphDescriptor config, GraphDescriptor graph);
+  ConvPlan(GraphDescriptor plan, GraphDescriptor config, GraphDescriptor graph, bool bias);
 
   // A plan may look into what it was made of.
   GraphDescriptor graph_, config_, plan_;
   size_t workspace_bytes_;
+  bool bias_;
 };
 
 // Finds the plan of each convolution once, at its first use, and keeps it.

@@ -25,6 +25,12 @@ void GraphDescriptor::set_array(cudnnBackendAttributeName_t name, cudnnBackendAt
   check(cudnnBackendSetAttribute(handle_, name, type, count, values), "cudnnBackendSetAttribute");
 }
 
+void GraphDescriptor::set_all(cudnnBackendAttributeName_t name, std::span<const GraphDescriptor> values) {
+  std::vector<cudnnBackendDescriptor_t> handles;
+  for (const GraphDescriptor& value : values) handles.push_back(value.handle_);
+  set_array(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, std::ssize(handles), handles.data());
+}
+
 int64_t GraphDescriptor::get_array(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t most,
                                    void* values) const {
   int64_t count = 0;

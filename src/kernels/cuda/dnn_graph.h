@@ -39,6 +39,7 @@ class GraphDescriptor {
   void set_all(cudnnBackendAttributeName_t name, std::initializer_list<int64_t> values) {
     set_all(name, std::span<const int64_t>(values.begin(), values.size()));
   }
+  void set_all(cudnnBackendAttributeName_t name, std::span<const GraphDescriptor> values);
 
   // False where cuDNN does not do what the attributes ask for, or not with these sizes. Other failures are thrown as
   // InternalError.
@@ -50,6 +51,7 @@ class GraphDescriptor {
   std::vector<GraphDescriptor> descriptors(cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type) const;
 
  private:
+  static cudnnBackendAttributeType_t type_of(bool) { return CUDNN_TYPE_BOOLEAN; }
   static cudnnBackendAttributeType_t type_of(int64_t) { return CUDNN_TYPE_INT64; }
   static cudnnBackendAttributeType_t type_of(float) { return CUDNN_TYPE_FLOAT; }
   static cudnnBackendAttributeType_t type_of(char) { return CUDNN_TYPE_CHAR; }
@@ -58,6 +60,7 @@ class GraphDescriptor {
   static cudnnBackendAttributeType_t type_of(cudnnDataType_t) { return CUDNN_TYPE_DATA_TYPE; }
   static cudnnBackendAttributeType_t type_of(cudnnConvolutionMode_t) { return CUDNN_TYPE_CONVOLUTION_MODE; }
   static cudnnBackendAttributeType_t type_of(cudnnBackendHeurMode_t) { return CUDNN_TYPE_HEUR_MODE; }
+  static cudnnBackendAttributeType_t type_of(cudnnPointwiseMode_t) { return CUDNN_TYPE_POINTWISE_MODE; }
 
   void set_array(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count, const void* values);
   // Returns how many there are, and writes at most `most` of them.
