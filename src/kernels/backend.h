@@ -72,6 +72,11 @@ class Backend {
   }
   virtual void conv2d_forward(const Conv2dArgs&, ConstView x, ConstView w, ConstView b, View y) = 0;  // b may be null
   virtual void conv2d_backward_data(const Conv2dArgs&, ConstView dy, ConstView w, View dx) = 0;
+  // Adds the gradient to dx. `spare`, of dx's shape, may be written over.
+  virtual void conv2d_add_backward_data(const Conv2dArgs& args, ConstView dy, ConstView w, View spare, View dx) {
+    conv2d_backward_data(args, dy, w, spare);
+    add(spare, dx);
+  }
   virtual void conv2d_backward_weights(const Conv2dArgs&, ConstView x, ConstView dy, View dw, View db) = 0;
 
   virtual void linear_forward(const LinearArgs&, ConstView x, ConstView w, ConstView b, View y) = 0;  // b may be null

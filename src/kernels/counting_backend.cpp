@@ -136,6 +136,11 @@ void CountingBackend::conv2d_backward_data(const Conv2dArgs& a, ConstView dy, Co
          .launches = passes_ > 0 ? 1 : 2});
 }
 
+void CountingBackend::conv2d_add_backward_data(const Conv2dArgs& a, ConstView dy, ConstView w, View, View dx) {
+  conv2d_backward_data(a, dy, w, dx);
+  calls_.back().bytes += moved(dx);
+}
+
 void CountingBackend::conv2d_backward_weights(const Conv2dArgs& a, ConstView x, ConstView dy, View dw, View db) {
   if (db) count("conv2d_backward_weights", moved(dy) + 2 * moved(db));
   if (dw) {

@@ -41,6 +41,7 @@ class CountingBackend final : public Backend {
   void end_range() override { --depth_; }
   void run_recorded(const RecordKey&, const std::function<void()>& body) override { body(); }
   void with_filters(std::span<const FilterUse>, DType activations, const std::function<void()>& body) override;
+  void conv2d_add_backward_data(const Conv2dArgs&, ConstView dy, ConstView w, View spare, View dx) override;
 
 #include "kernels/kernel_ops.inc"
 #include "kernels/library_ops.inc"

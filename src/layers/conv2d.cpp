@@ -71,7 +71,12 @@ void Conv2d::forward(const ForwardArgs& f) const {
 void Conv2d::backward(const BackwardArgs& b) const {
   const Conv2dArgs a = args(b.x[0].shape);
   b.backend.conv2d_backward_weights(a, b.x[0], b.dy, b.dparams[0], options_.bias ? b.dparams[1] : View());
-  if (b.dx[0]) b.backend.conv2d_backward_data(a, b.dy, b.params[0], b.dx[0]);
+  if (!b.dx[0]) return;
+  if (!b.add_to.empty() && b.add_to[0]) {
+    b.backend.conv2d_add_backward_data(a, b.dy, b.params[0], b.dx[0], b.add_to[0]);
+  } else {
+    b.backend.conv2d_backward_data(a, b.dy, b.params[0], b.dx[0]);
+  }
 }
 
 }  // namespace dgc

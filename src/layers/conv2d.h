@@ -31,6 +31,7 @@ class Conv2d final : public Layer {
   std::vector<ParamSpec> params() const override;  // He et al. 2015's normal initialisation over fan-out; bias 0
   std::optional<FilterArgs> filter() const override { return args({0, 0, 0, options_.in}).filter(); }
   bool keeps_input() const override { return true; }
+  bool adds_gradient() const override { return true; }
   void forward(const ForwardArgs&) const override;
   void backward(const BackwardArgs&) const override;
 

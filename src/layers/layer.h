@@ -44,10 +44,12 @@ struct BackwardArgs {
   const RunContext& run;
   std::span<const ConstView> x;  // data is null unless keeps_input()
   std::span<const ConstView> params;
-  ConstView y;                    // data is null unless keeps_output()
-  View saved;                     // may be written over
-  View dy;                        // may be written over
-  std::span<const View> dx;       // a null view: not wanted
+  ConstView y;               // data is null unless keeps_output()
+  View saved;                // may be written over
+  View dy;                   // may be written over
+  std::span<const View> dx;  // a null view: not wanted
+  // Layer::adds_gradient(): where a view is not null, dx is added there, and the memory of dx may hold anything.
+  std::span<const View> add_to = {};
   std::span<const View> dparams;  // gradients are ADDED here
 };
 
@@ -75,6 +77,8 @@ class Layer {
   virtual size_t saved_bytes(Backend&, std::span<const Shape>, DType) const { return 0; }
   // True: dx[input] may share the memory of dy, where backward then leaves the gradient.
   virtual bool gradient_in_place(int) const { return false; }
+  // Whether backward adds dx to the other gradients of its input itself (BackwardArgs::add_to).
+  virtual bool adds_gradient() const { return false; }
 
   virtual void forward(const ForwardArgs&) const = 0;
   virtual void backward(const BackwardArgs&) const = 0;

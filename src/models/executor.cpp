@@ -247,12 +247,13 @@ void Executor::run_backward(const Arena& weights, const Arena& gradients, ConstV
     if (step.dx.empty()) continue;  // no trained parameter in this node nor before it
     const Range range(backend_, node.name.c_str());
     ViewList<ConstView> in;
-    ViewList<View> dx;
+    ViewList<View> dx, add_to;
     for (size_t input = 0; input < node.inputs.size(); ++input) {
       ConstView view = tensor_view(node.inputs[input], x);
       if (!node.layer->keeps_input()) view.data = nullptr;
       in.push(view);
       dx.push(block_view(step.dx[input], view.shape));
+      add_to.push(block_view(step.add_to[input], view.shape));
     }
     ConstView y = tensor_view(static_cast<int>(i) + 1, x);
     if (!node.layer->keeps_output()) y.data = nullptr;
@@ -266,10 +267,11 @@ void Executor::run_backward(const Arena& weights, const Arena& gradients, ConstV
                           .saved = block_view(step.saved, {}),
                           .dy = block_view(gradient_[i + 1], y.shape),
                           .dx = dx.span(),
+                          .add_to = add_to.span(),
                           .dparams = dparams.span()});
     for (size_t input = 0; input < node.inputs.size(); ++input) {
-      if (step.add_to[input] == kNone) continue;
-      backend_.add(dx.items[input], block_view(step.add_to[input], dx.items[input].shape));
+      if (step.add_to[input] == kNone || node.layer->adds_gradient()) continue;
+      backend_.add(dx.items[input], add_to.items[input]);
     }
     if (ready && node.params > 0) ready(node.first_param, node.params);
   }

@@ -108,7 +108,8 @@ TEST_CASE("cuDNN has a plan with the same bits every time for each pass of the p
         CHECK(again->engine() == plan->engine());
         CHECK(again->workspace_bytes() == plan->workspace_bytes());
       }
-      CHECK(ConvPlan::find(device, {ConvPass::forward, args, type, true}, math) != nullptr);  // with a bias
+      CHECK(ConvPlan::find(device, {ConvPass::forward, args, type, true}, math) != nullptr);        // with a bias
+      CHECK(ConvPlan::find(device, {ConvPass::backward_data, args, type, true}, math) != nullptr);  // added to dx
     }
   }
 }

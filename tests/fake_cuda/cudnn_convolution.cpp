@@ -24,6 +24,7 @@ struct Convolution {
   std::vector<int64_t> pads, strides;
   Part x, filter, y;
   std::optional<Part> bias = {};
+  bool adds = false;  // to dx
 
   // Calls body(i in x, j in the filter, k in y, channels), for rows of channels that meet, of one group each.
   template <typename Body>
@@ -102,8 +103,11 @@ Convolution describe(const GraphObject& operation) {
       y.number(CUDNN_ATTR_TENSOR_DATA_TYPE) != (sums ? int64_t{CUDNN_DATA_FLOAT} : type)) {
     refuse(CUDNN_STATUS_NOT_SUPPORTED, "images and filters of two types");
   }
-  if (operation.at(names.alpha).floats != std::vector{1.0f} || operation.at(names.beta).floats != std::vector{0.0f}) {
-    refuse(CUDNN_STATUS_NOT_SUPPORTED, "the fake neither scales nor adds");
+  const bool adds = operation.at(names.beta).floats.at(0) == 1;
+  if (operation.at(names.alpha).floats != std::vector{1.0f} ||
+      operation.at(names.beta).floats != std::vector{adds ? 1.0f : 0.0f} ||
+      (adds && names.pass != Pass::backward_data)) {
+    refuse(CUDNN_STATUS_NOT_SUPPORTED, "the fake scales nothing, and adds to dx alone");
   }
   const auto& in = x.at(CUDNN_ATTR_TENSOR_DIMENSIONS).numbers;
   const auto& f = filter.at(CUDNN_ATTR_TENSOR_DIMENSIONS).numbers;
@@ -135,7 +139,8 @@ Convolution describe(const GraphObject& operation) {
           .strides = strides,
           .x = part(x, "x, or dx"),
           .filter = part(filter, "the filter, or its gradient"),
-          .y = part(y, "y, or dy")};
+          .y = part(y, "y, or dy"),
+          .adds = adds};
 }
 
 // Sums that have no memory get a bias, in the second operation.
@@ -200,6 +205,7 @@ void forward(const Convolution& c, const void* x, const void* filter, const void
 void backward_data(const Convolution& c, void* dx, const void* filter, const void* dy) {
   const std::vector<float> from = get_all(c.type, dy, c.y.numel), weights = get_all(c.type, filter, c.filter.numel);
   std::vector<double> out(c.x.numel);
+  for (size_t i = 0; c.adds && i < out.size(); ++i) out[i] = static_cast<double>(get(c.type, dx, i));
   c.each_row([&](size_t i, size_t j, size_t k, size_t n) {
     const auto d = static_cast<double>(from[k]);
     for (size_t m = 0; m < n; ++m) out[i + m] += d * static_cast<double>(weights[j + m]);

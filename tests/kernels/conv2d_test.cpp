@@ -104,6 +104,11 @@ TEST_CASE("the gradient of a convolution's input", "[kernels][libraries]") {
 
   backend->conv2d_backward_data(args, dy, w, dx);
   CHECK(worst_error(dx.host(), expected) < tolerance(type));
+
+  const OnDevice sum(*backend, data.x, type), spare(*backend, data.x, type);
+  backend->conv2d_add_backward_data(args, dy, w, spare, sum);
+  for (size_t i = 0; i < expected.size(); ++i) expected[i] += data.x[i];
+  CHECK(worst_error(sum.host(), expected) < tolerance(type));
 }
 
 TEST_CASE("the gradients of a convolution's weights and bias are added to what is there", "[kernels][libraries]") {

@@ -78,6 +78,15 @@ void CudaBackend::conv2d_backward_data(const Conv2dArgs& args, ConstView dy, Con
   }
 }
 
+void CudaBackend::conv2d_add_backward_data(const Conv2dArgs& args, ConstView dy, ConstView w, View spare, View dx) {
+  cudnnHandle_t dnn = libraries_->dnn();
+  const cuda::ConvKey key{ConvPass::backward_data, args, dy.dtype, true};
+  const ConvPlan* const plan = is_aligned(dx.data, dy.data) ? convolutions_->find(dnn, key) : nullptr;
+  if (plan == nullptr) return Backend::conv2d_add_backward_data(args, dy, w, spare, dx);
+  const auto [filter, scratch] = filter_memory(args, w, dy.dtype, plan->workspace_bytes());
+  plan->run(dnn, {dx.data, filter, dy.data, scratch});
+}
+
 void CudaBackend::conv2d_backward_weights(const Conv2dArgs& args, ConstView x, ConstView dy, View dw, View db) {
   if (db) cuda::add_column_sums(*this, dy, db);
   if (!dw) return;

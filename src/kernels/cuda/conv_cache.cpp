@@ -94,6 +94,8 @@ std::optional<GraphDescriptor> addition(const GraphDescriptor& sums, const Graph
   return made;
 }
 
+bool has_bias(const ConvKey& key) { return key.pass == ConvPass::forward && key.adds; }
+
 // A graph of the pass and, if there is a bias, of an addition behind it, of sums that stay in registers. cuDNN reads
 // the number of groups off the channels of x and of the filter.
 std::optional<GraphDescriptor> make_graph(const ConvKey& key) {
@@ -111,12 +113,12 @@ std::optional<GraphDescriptor> make_graph(const ConvKey& key) {
   GraphDescriptor& pass = operations.emplace_back(names.operation);
   pass.set(names.x, *x);
   pass.set(names.filter, *filter);
-  pass.set(names.y, key.bias ? *sums : *y);
+  pass.set(names.y, has_bias(key) ? *sums : *y);
   pass.set(names.convolution, *conv);
   pass.set(names.alpha, 1.0f);
-  pass.set(names.beta, 0.0f);
+  pass.set(names.beta, key.pass == ConvPass::backward_data && key.adds ? 1.0f : 0.0f);
   if (!pass.finalize()) return std::nullopt;
-  if (key.bias) {
+  if (has_bias(key)) {
     std::optional<GraphDescriptor> add = addition(*sums, *bias, *y);
     if (!add) return std::nullopt;
     operations.push_back(std::move(*add));
@@ -171,7 +173,8 @@ std::unique_ptr<ConvPlan> ConvPlan::find(const GraphDescriptor& device, const Co
       plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, device);
       if (!plan.finalize()) continue;
       if (plan.number(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) > kMostWorkspace) continue;
-      return std::unique_ptr<ConvPlan>(new ConvPlan(std::move(plan), std::move(config), std::move(*graph), key.bias));
+      return std::unique_ptr<ConvPlan>(
+          new ConvPlan(std::move(plan), std::move(config), std::move(*graph), has_bias(key)));
     }
   }
   return nullptr;

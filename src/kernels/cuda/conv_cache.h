@@ -18,7 +18,7 @@ struct ConvKey {
   ConvPass pass;
   Conv2dArgs args;
   DType type;
-  bool bias = false;  // whether a forward pass adds one
+  bool adds = false;  // forward: a bias; backward_data: to what dx holds
   auto operator<=>(const ConvKey&) const = default;
 };
 
@@ -33,11 +33,11 @@ class ConvPlan {
   // measurements, so that every rank on such a GPU and every run has the same plan. Null: there is none.
   static std::unique_ptr<ConvPlan> find(const GraphDescriptor& device, const ConvKey&, Fp32Math);
 
-  // What the pass computes (y, dx, or the filter's gradient) is overwritten.
+  // What the pass computes (y, dx, or the filter's gradient) is overwritten, unless the key says that dx is added to.
   struct Memory {
     const void *x, *filter, *y;
     void* workspace;
-    const void* bias = nullptr;  // only looked at where the key has one
+    const void* bias = nullptr;  // only looked at where the pass adds one
   };
   void run(cudnnHandle_t, const Memory&) const;  // queues the pass
 
