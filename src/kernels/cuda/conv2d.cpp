@@ -11,13 +11,15 @@
 
 namespace dgc {
 
-using cuda::aligned_bytes, cuda::ConvPass, cuda::ConvPlan;
+using cuda::aligned_bytes, cuda::ConvKey, cuda::ConvPass, cuda::ConvPlan;
 
 namespace {
 
-// What plans ask of the memory of images. All buffers begin so, but a part of one need not.
-bool is_aligned(const void* x, const void* y) {
-  return (reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(y)) % ConvPlan::kAlignment == 0;
+// The plan for images at x and y; null where cuDNN has none, or where an image does not begin as plans ask. All buffers
+// begin so, but a part of one need not.
+const ConvPlan* find_plan(cuda::ConvCache& plans, cudnnHandle_t dnn, const ConvKey& key, const void* x, const void* y) {
+  const auto bits = reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(y);
+  return bits % ConvPlan::kAlignment == 0 ? plans.find(dnn, key) : nullptr;
 }
 
 }  // namespace
@@ -33,12 +35,9 @@ CudaBackend::FilterMemory CudaBackend::filter_memory(const Conv2dArgs& args, Con
 
 void CudaBackend::conv2d_forward(const Conv2dArgs& args, ConstView x, ConstView w, ConstView b, View y) {
   cudnnHandle_t dnn = libraries_->dnn();
-  const cuda::ConvKey key{ConvPass::forward, args, x.dtype};
-  const auto find = [&](bool bias) -> const ConvPlan* {
-    return is_aligned(x.data, y.data) ? convolutions_->find(dnn, {key.pass, args, x.dtype, bias}) : nullptr;
-  };
   if (b) {
-    if (const ConvPlan* const plan = find(true)) {
+    const ConvKey with_bias{ConvPass::forward, args, x.dtype, true};
+    if (const ConvPlan* const plan = find_plan(*convolutions_, dnn, with_bias, x.data, y.data)) {
       const size_t bias_bytes = aligned_bytes(static_cast<size_t>(b.numel()) * dtype_size(x.dtype));
       const auto [filter, scratch] = filter_memory(args, w, x.dtype, bias_bytes + plan->workspace_bytes());
       const void* bias = b.data;
@@ -49,7 +48,8 @@ void CudaBackend::conv2d_forward(const Conv2dArgs& args, ConstView x, ConstView 
       return plan->run(dnn, {x.data, filter, y.data, scratch + bias_bytes, bias});
     }
   }
-  if (const ConvPlan* const plan = find(false)) {
+  const ConvKey key{ConvPass::forward, args, x.dtype};
+  if (const ConvPlan* const plan = find_plan(*convolutions_, dnn, key, x.data, y.data)) {
     const auto [filter, scratch] = filter_memory(args, w, x.dtype, plan->workspace_bytes());
     plan->run(dnn, {x.data, filter, y.data, scratch});
   } else {
@@ -63,8 +63,8 @@ void CudaBackend::conv2d_forward(const Conv2dArgs& args, ConstView x, ConstView 
 
 void CudaBackend::conv2d_backward_data(const Conv2dArgs& args, ConstView dy, ConstView w, View dx) {
   cudnnHandle_t dnn = libraries_->dnn();
-  const cuda::ConvKey key{ConvPass::backward_data, args, dy.dtype};
-  const ConvPlan* const plan = is_aligned(dx.data, dy.data) ? convolutions_->find(dnn, key) : nullptr;
+  const ConvKey key{ConvPass::backward_data, args, dy.dtype};
+  const ConvPlan* const plan = find_plan(*convolutions_, dnn, key, dx.data, dy.data);
   if (plan != nullptr) {
     const auto [filter, scratch] = filter_memory(args, w, dy.dtype, plan->workspace_bytes());
     plan->run(dnn, {dx.data, filter, dy.data, scratch});
@@ -80,8 +80,8 @@ void CudaBackend::conv2d_backward_data(const Conv2dArgs& args, ConstView dy, Con
 
 void CudaBackend::conv2d_add_backward_data(const Conv2dArgs& args, ConstView dy, ConstView w, View spare, View dx) {
   cudnnHandle_t dnn = libraries_->dnn();
-  const cuda::ConvKey key{ConvPass::backward_data, args, dy.dtype, true};
-  const ConvPlan* const plan = is_aligned(dx.data, dy.data) ? convolutions_->find(dnn, key) : nullptr;
+  const ConvKey key{ConvPass::backward_data, args, dy.dtype, true};
+  const ConvPlan* const plan = find_plan(*convolutions_, dnn, key, dx.data, dy.data);
   if (plan == nullptr) return Backend::conv2d_add_backward_data(args, dy, w, spare, dx);
   const auto [filter, scratch] = filter_memory(args, w, dy.dtype, plan->workspace_bytes());
   plan->run(dnn, {dx.data, filter, dy.data, scratch});
@@ -91,24 +91,26 @@ void CudaBackend::conv2d_backward_weights(const Conv2dArgs& args, ConstView x, C
   if (db) cuda::add_column_sums(*this, dy, db);
   if (!dw) return;
   cudnnHandle_t dnn = libraries_->dnn();
-  const cuda::ConvKey key{ConvPass::backward_weights, args, dy.dtype};
-  const ConvPlan* const plan = is_aligned(x.data, dy.data) ? convolutions_->find(dnn, key) : nullptr;
-  const DType type = plan != nullptr ? dy.dtype : DType::f32;
-  const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args.filter(), type));
+  const ConvKey key{ConvPass::backward_weights, args, dy.dtype};
+  const ConvPlan* const plan = find_plan(*convolutions_, dnn, key, x.data, dy.data);
   if (plan != nullptr) {
     if (void* const banked = filters_->gradient(dw.data)) {
       return plan->run(dnn, {x.data, banked, dy.data, workspace(plan->workspace_bytes())});
     }
-    std::byte* const filter = workspace(filter_bytes + plan->workspace_bytes());
+  }
+  const DType type = plan != nullptr ? dy.dtype : DType::f32;
+  const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args.filter(), type));
+  std::byte* filter = nullptr;
+  if (plan != nullptr) {
+    filter = workspace(filter_bytes + plan->workspace_bytes());
     plan->run(dnn, {x.data, filter, dy.data, filter + filter_bytes});
-    cuda::add_filters(*this, type, {{{args.filter(), filter, dw.data}}});
   } else {
     const cuda::ColumnConv conv(key);
     const cuda::Product product{libraries_->blas(), math_, dy.dtype};
-    std::byte* const filter = workspace(filter_bytes + conv.columns_bytes());
+    filter = workspace(filter_bytes + conv.columns_bytes());
     conv.multiply_transposed(*this, product, x, dy, reinterpret_cast<float*>(filter), filter + filter_bytes);
-    cuda::add_filters(*this, type, {{{args.filter(), filter, dw.data}}});
   }
+  cuda::add_filters(*this, type, {{{args.filter(), filter, dw.data}}});
 }
 
 }  // namespace dgc
