@@ -115,9 +115,8 @@ void CountingBackend::count_filters(const char* op, std::span<const FilterUse> u
   if (uses.empty()) return;
   int64_t numel = 0;
   for (const FilterUse& use : uses) numel += use.filter.numel();
-  constexpr int64_t kMostFilters = 64;  // of a launch
   const auto each = static_cast<int64_t>(dtype_size(from) + dtype_size(to));
-  count(op, numel * each, (std::ssize(uses) + kMostFilters - 1) / kMostFilters);
+  count(op, numel * each, static_cast<int64_t>((uses.size() + kMostFilters - 1) / kMostFilters));
 }
 
 void CountingBackend::conv2d_forward(const Conv2dArgs& a, ConstView x, ConstView w, ConstView b, View y) {

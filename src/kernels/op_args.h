@@ -16,6 +16,8 @@ struct FilterArgs {
   // Whether [out, taps, in] is the same order.
   bool is_in_any_order() const { return in == 1 || taps == 1; }
 };
+// How many filters one launch on a GPU moves at most: they travel as a parameter of the kernel, which may have 4 KB.
+inline constexpr size_t kMostFilters = 64;
 
 // Cross-correlation, as in PyTorch: x [batch, in_h, in_w, in_c], w [out_c, in_c / groups, kernel_h, kernel_w], b
 // [out_c], y [batch, out_h, out_w, out_c]. stride and pad are counted in pixels.

@@ -52,7 +52,7 @@ TEST_CASE("filters travel from [out, in, taps] to [out, taps, in] and back", "[k
 TEST_CASE("many filters travel at once, the largest in several blocks", "[kernels]") {
   Emulated e(GENERATE(from_range(chosen(emulated_backends()))));
   std::vector<cuda::FilterShape> shapes = {{1, 1, 1}, {3, 1, 2500}, {70, 5, 9}, {2, 2048, 1}, {1, 300, 49}};
-  for (uint32_t i = 0; i < 2 * cuda::kMostFilters - 3; ++i) shapes.push_back({1 + i % 3, 2 + i % 5, 1 + i % 4});
+  for (uint32_t i = 0; i < 2 * kMostFilters - 3; ++i) shapes.push_back({1 + i % 3, 2 + i % 5, 1 + i % 4});
   std::vector<OnDevice> ours, theirs, sums;
   std::vector<cuda::FilterMove> loads, adds;
   unsigned seed = 1;

@@ -2,6 +2,7 @@
 // weights in the order that the images have and in the activations' type. In the pass of a network they lie so in the
 // filter bank (filter_bank.h), which takes their gradients too. Elsewhere a call copies them to the workspace, behind
 // which lies the scratch memory of what computes, and adds their gradient from there.
+#include "kernels/cuda/alignment.h"
 #include "kernels/cuda/conv_cache.h"
 #include "kernels/cuda/conv_columns.h"
 #include "kernels/cuda/cuda_backend.h"
@@ -15,11 +16,9 @@ using cuda::aligned_bytes, cuda::ConvKey, cuda::ConvPass, cuda::ConvPlan;
 
 namespace {
 
-// The plan for images at x and y; null where cuDNN has none, or where an image does not begin as plans ask. All buffers
-// begin so, but a part of one need not.
+// The plan for images at x and y; null where cuDNN has none, or where an image does not begin as plans ask.
 const ConvPlan* find_plan(cuda::ConvCache& plans, cudnnHandle_t dnn, const ConvKey& key, const void* x, const void* y) {
-  const auto bits = reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(y);
-  return bits % ConvPlan::kAlignment == 0 ? plans.find(dnn, key) : nullptr;
+  return cuda::aligned(x, y) ? plans.find(dnn, key) : nullptr;
 }
 
 }  // namespace

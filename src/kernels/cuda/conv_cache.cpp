@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/cuda/alignment.h"
 #include "kernels/cuda/libraries.h"
 #include "tensor/errors.h"
 
@@ -57,7 +58,7 @@ std::optional<GraphDescriptor> tensor(TensorId id, DType type, int64_t n, int64_
   GraphDescriptor made(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   made.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, static_cast<int64_t>(id));
   made.set(CUDNN_ATTR_TENSOR_DATA_TYPE, dnn_type(type));
-  made.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, ConvPlan::kAlignment);
+  made.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kAlignment);
   made.set_all(CUDNN_ATTR_TENSOR_DIMENSIONS, {n, c, h, w});
   made.set_all(CUDNN_ATTR_TENSOR_STRIDES, {h * w * c, 1, w * c, c});
   made.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, is_virtual);

@@ -23,11 +23,9 @@ struct ConvKey {
 };
 
 // One convolution in one pass, as cuDNN will compute it. Images are NHWC, filters [out, height, width, in], the bias is
-// [out]; all have the key's type and are aligned to kAlignment bytes. Sums are fp32, that with the bias too.
+// [out]; all have the key's type and are aligned to kAlignment. Sums are fp32, that with the bias too.
 class ConvPlan {
  public:
-  static constexpr int64_t kAlignment = 16;
-
   // Finds the first plan on cuDNN's list for such a GPU (device_properties()) that gives the same bits every time, does
   // not round more than Fp32Math says, and takes at most 1 GiB of workspace. The list comes from rules, not from
   // measurements, so that every rank on such a GPU and every run has the same plan. Null: there is none.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/alignment.h"
 #include "kernels/cuda/pack.cuh"
 #include "tensor/errors.h"
 #include "tensor/view.h"
@@ -31,14 +32,8 @@ void dispatch_size(DType type, const Body& body) {
   body.template operator()<uint32_t>();
 }
 
-// True if all pointers are aligned to 16 bytes. Null pointers count as aligned.
-template <typename... Pointers>
-bool aligned(Pointers... pointers) {
-  return ((reinterpret_cast<uintptr_t>(pointers) % 16 == 0) && ...);
-}
-
-// Calls body.operator()<V>(), where V is the number of elements that a thread takes at a time: kPack<T> (16 bytes) if
-// all pointers are aligned to 16 bytes and kPack<T> divides `run`, else 1. `run` is the number of elements that lie in
+// Calls body.operator()<V>(), where V is the number of elements that a thread takes at a time: kPack<T> if all pointers
+// are aligned to kAlignment and kPack<T> divides `run`, else 1. `run` is the number of elements that lie in
 // a row; the bitwise or of several such numbers stands for all of them, and 0 for any number.
 template <typename T, typename Body, typename... Pointers>
 void dispatch_packs(int64_t run, const Body& body, Pointers... pointers) {

@@ -1,14 +1,15 @@
 #pragma once
 
+#include "kernels/cuda/alignment.h"
 #include "kernels/cuda/model.h"
 
 namespace dgc::cuda {
 
-// The number of elements in a load or store of 16 bytes, which is the widest access. Kernel bodies take V elements at a
-// time, where V is 1 or a pack of at most kPack<T> elements. The memory of a pack must be aligned to the size of the
-// pack, which the host side checks (aligned() in dispatch.h).
+// The number of elements in the widest load or store. Kernel bodies take V elements at a time, where V is 1 or a pack
+// of at most kPack<T> elements. The memory of a pack must be aligned to the size of the pack, which the host side
+// checks.
 template <typename T>
-inline constexpr int kPack = static_cast<int>(16 / sizeof(T));
+inline constexpr int kPack = static_cast<int>(kAlignment / sizeof(T));
 
 // A pack is stored as whole words, so that it stays in registers and the compiler makes one access.
 template <int kBytes>

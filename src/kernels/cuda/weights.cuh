@@ -41,8 +41,7 @@ struct FilterMove {
   }
 };
 
-// The filters of one launch. They travel as a parameter of the kernel, which may have 4 KB.
-constexpr size_t kMostFilters = 64;
+// The filters of one launch.
 struct FilterMoves {
   int count = 0;
   FilterMove moves[kMostFilters];
