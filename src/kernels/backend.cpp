@@ -26,8 +26,10 @@ std::vector<std::unique_ptr<Lane>> Backend::make_lanes(int count) {
   return lanes;
 }
 
+bool is_cpu(const std::string& device) { return device == "cpu" || (device == "auto" && cuda_devices() == 0); }
+
 std::unique_ptr<Backend> make_backend(const std::string& device, int threads, Fp32Math math) {
-  if (device == "cpu" || (device == "auto" && cuda_devices() == 0)) return make_cpu_backend(threads, math);
+  if (is_cpu(device)) return make_cpu_backend(threads, math);
   const int index = device == "auto" ? 0 : cuda_index(device);
   if (index < 0) throw_user_error("device: '{}' is none of \"auto\", \"cpu\" and \"cuda:N\"", device);
   return make_cuda_backend(index, math == Fp32Math::bf16 ? Fp32Math::exact : math);

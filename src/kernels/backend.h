@@ -243,6 +243,8 @@ std::unique_ptr<Backend> make_cuda_backend(int index, Fp32Math math);
 int cuda_devices();
 std::string cuda_description();
 
+// Whether a device is the processor, by its name. "auto" depends on this machine.
+bool is_cpu(const std::string& device);
 // Makes the backend of a device by its name: "auto" (cuda:0 where there is a GPU, else cpu), "cpu" or "cuda:N". Throws
 // UserError when the name is none of these, or when the machine lacks the device.
 std::unique_ptr<Backend> make_backend(const std::string& device, int threads, Fp32Math math = Fp32Math::exact);

@@ -1,7 +1,5 @@
 #include "run/resumable.h"
 
-#include <string_view>
-
 #include "config/config.h"
 #include "kernels/backend.h"
 #include "tensor/errors.h"
@@ -9,18 +7,12 @@
 namespace dgc {
 namespace {
 
-// The kind of a device decides how results round; the number of a GPU does not. "auto" depends on this machine.
-std::string_view kind_of(const std::string& device) {
-  if (device == "auto") return cuda_devices() > 0 ? "cuda" : "cpu";
-  return device.starts_with("cuda") ? "cuda" : "cpu";
-}
-
 // Why results depend on a key that people expect to be free to change, or that is free with other settings; empty: no
 // such reason.
 std::string why_not(const std::string& key, const Config& made_with, const Config& now) {
   if (key == "threads") return "as another number of threads splits sums in other places, and rounds them otherwise";
-  if (key == "device" && kind_of(made_with.device) != kind_of(now.device))
-    return "as a GPU rounds otherwise than a CPU";
+  // The number of a GPU does not matter.
+  if (key == "device" && is_cpu(made_with.device) != is_cpu(now.device)) return "as a GPU rounds otherwise than a CPU";
   // The loss of an evaluation depends on its batches in the last digits: products of other sizes round otherwise.
   if (key == "training.eval_batch" && now.learning_rate.type == LrSchedule::Type::plateau) {
     return "as the last digits of an evaluation's loss depend on it, and learning_rate.type \"plateau\" on that loss";

@@ -89,17 +89,15 @@ std::vector<DgcLayout> run_layouts(const Config& config, const ParamLayout& para
 
 // A backend keeps convolutions' weights in an order of its own: on a processor those of one at a time, on a GPU those
 // of all of them and their gradients, for each of the workers that compute at the same time.
-int64_t filter_bytes(const Config& config, const Network& network) {
+int64_t filter_bytes(const Config& config, const Network& network, DType activations) {
   int64_t largest = 0, all = 0;
   for (const Network::Node& node : network.nodes()) {
     const int64_t numel = node.layer->filter().value_or(FilterArgs{}).numel();
     largest = std::max(largest, numel);
     all += numel;
   }
-  const bool on_gpu = config.device != "cpu" && (config.device != "auto" || cuda_devices() > 0);
-  if (!on_gpu) return largest * static_cast<int64_t>(sizeof(float));
-  const bool half = config.precision == Precision::bf16 || config.precision == Precision::fp16;
-  return 2 * all * (half ? 2 : 4) * config.workers_at_once;
+  if (is_cpu(config.device)) return largest * static_cast<int64_t>(sizeof(float));
+  return 2 * all * static_cast<int64_t>(dtype_size(activations)) * config.workers_at_once;
 }
 
 PlanMemory plan_memory(const Config& config, const Network& network) {
@@ -113,7 +111,7 @@ PlanMemory plan_memory(const Config& config, const Network& network) {
           .activations = peak(MemoryUse::activations),
           .batches = peak(MemoryUse::batches),
           .other = peak(MemoryUse::other),
-          .scratch = filter_bytes(config, network)};
+          .scratch = filter_bytes(config, network, rank.activations())};
 }
 
 }  // namespace

@@ -65,6 +65,8 @@ PlannedRank::PlannedRank(const Config& config, const Network& network)
   }
 }
 
+DType PlannedRank::activations() const { return activation_type(config_, backend_); }
+
 std::vector<OpCost> PlannedRank::step() {
   const double sparsity = config_.optimizer.sparsity.final;
   memory_.optimizer->prepare(sparsity);  // so that what a new layout takes is not counted

@@ -14,6 +14,7 @@ class PlannedRank {
   PlannedRank(const Config&, const Network&);
 
   const CountingDevice& device() const { return *device_; }
+  DType activations() const;
   // What each op of one training step at the final sparsity would cost, from the arrival of the batches to new weights.
   std::vector<OpCost> step();
 
