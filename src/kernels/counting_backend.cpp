@@ -99,7 +99,7 @@ void CountingBackend::with_filters(std::span<const FilterUse> uses, DType activa
                                    const std::function<void()>& body) {
   std::vector<FilterUse> loaded, added;
   for (const FilterUse& use : uses) {
-    if (passes_ == 0 && (activations != DType::f32 || !use.filter.is_in_any_order())) loaded.push_back(use);
+    if (passes_ == 0 && !use.filter.stays_as_it_is(activations)) loaded.push_back(use);
     if (use.dw) added.push_back(use);
   }
   count_filters("load_filters", loaded, DType::f32, activations);

@@ -152,4 +152,12 @@ Buffer::~Buffer() {
   device_->free(data_, bytes_);
 }
 
+std::byte* at_least(size_t bytes, Buffer& buffer, const std::shared_ptr<Device>& device, MemoryUse use) {
+  if (bytes > buffer.bytes()) {
+    buffer = Buffer();
+    buffer = Buffer(device, bytes, use);
+  }
+  return static_cast<std::byte*>(buffer.data());
+}
+
 }  // namespace dgc

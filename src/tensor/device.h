@@ -121,4 +121,8 @@ class Buffer {
   MemoryUse use_ = MemoryUse::other;
 };
 
+// Returns the memory of `buffer`, which is replaced if it has fewer bytes. The old memory, and what is in it, is given
+// back before the new memory is asked for, as both might not fit at once.
+std::byte* at_least(size_t bytes, Buffer& buffer, const std::shared_ptr<Device>&, MemoryUse);
+
 }  // namespace dgc

@@ -8,17 +8,6 @@
 #include "kernels/cpu/thread_lane.h"
 
 namespace dgc {
-namespace {
-
-std::byte* at_least(size_t bytes, const std::shared_ptr<Device>& device, Buffer& buffer) {
-  if (bytes > buffer.bytes()) {
-    buffer = Buffer();  // give the old memory back before asking for more
-    buffer = Buffer(device, bytes, MemoryUse::scratch);
-  }
-  return static_cast<std::byte*>(buffer.data());
-}
-
-}  // namespace
 
 CpuBackend::CpuBackend(int threads, Fp32Math math, std::shared_ptr<Device> device)
     : threads_(threads > 0 ? threads : omp_get_num_procs()),
@@ -36,7 +25,7 @@ std::unique_ptr<Lane> CpuBackend::make_lane() {
   return std::make_unique<ThreadLane>([this] { return std::make_unique<CpuBackend>(threads_, math_, device_); });
 }
 
-std::byte* CpuBackend::scratch(size_t bytes) { return at_least(bytes, device_, scratch_); }
+std::byte* CpuBackend::scratch(size_t bytes) { return at_least(bytes, scratch_, device_, MemoryUse::scratch); }
 
 float* CpuBackend::scratch_floats(int64_t count) {
   return reinterpret_cast<float*>(scratch(static_cast<size_t>(count) * sizeof(float)));
@@ -45,7 +34,8 @@ float* CpuBackend::scratch_floats(int64_t count) {
 void CpuBackend::product(int64_t m, int64_t n, int64_t k, const Factor& a, const Factor& b, bool add, float* c) {
   if (math_ == Fp32Math::exact) return multiply_exactly(m, n, k, a, b, add, c);
   const RoundedProduct& rounded = dnnl_->rounded_product({m, n, k, FactorShape(a), FactorShape(b), add});
-  dnnl_->multiply_rounded(rounded, a.data, b.data, c, at_least(rounded.room_bytes(), device_, rounded_));
+  dnnl_->multiply_rounded(rounded, a.data, b.data, c,
+                          at_least(rounded.room_bytes(), rounded_, device_, MemoryUse::scratch));
 }
 
 std::unique_ptr<Backend> make_cpu_backend(int threads, Fp32Math math) {

@@ -14,14 +14,10 @@ namespace dgc {
 
 using cuda::aligned_bytes, cuda::ConvKey, cuda::ConvPass, cuda::ConvPlan;
 
-namespace {
-
 // The plan for images at x and y; null where cuDNN has none, or where an image does not begin as plans ask.
-const ConvPlan* find_plan(cuda::ConvCache& plans, cudnnHandle_t dnn, const ConvKey& key, const void* x, const void* y) {
-  return cuda::aligned(x, y) ? plans.find(dnn, key) : nullptr;
+const ConvPlan* CudaBackend::find_plan(const ConvKey& key, const void* x, const void* y) {
+  return cuda::aligned(x, y) ? convolutions_->find(libraries_->dnn(), key) : nullptr;
 }
-
-}  // namespace
 
 CudaBackend::FilterMemory CudaBackend::filter_memory(const Conv2dArgs& args, ConstView w, DType type,
                                                      size_t scratch_bytes) {
@@ -32,26 +28,32 @@ CudaBackend::FilterMemory CudaBackend::filter_memory(const Conv2dArgs& args, Con
   return {filter, filter + filter_bytes};
 }
 
-void CudaBackend::conv2d_forward(const Conv2dArgs& args, ConstView x, ConstView w, ConstView b, View y) {
-  cudnnHandle_t dnn = libraries_->dnn();
-  if (b) {
-    const ConvKey with_bias{ConvPass::forward, args, x.dtype, true};
-    if (const ConvPlan* const plan = find_plan(*convolutions_, dnn, with_bias, x.data, y.data)) {
-      const size_t bias_bytes = aligned_bytes(static_cast<size_t>(b.numel()) * dtype_size(x.dtype));
-      const auto [filter, scratch] = filter_memory(args, w, x.dtype, bias_bytes + plan->workspace_bytes());
-      const void* bias = b.data;
-      if (x.dtype != DType::f32) {
-        convert(b, {scratch, b.shape, x.dtype});
-        bias = scratch;
-      }
-      return plan->run(dnn, {x.data, filter, y.data, scratch + bias_bytes, bias});
-    }
+bool CudaBackend::run_plan(const ConvKey& key, const void* x, ConstView w, const void* y) {
+  const ConvPlan* const plan = find_plan(key, x, y);
+  if (plan == nullptr) return false;
+  const auto [filter, scratch] = filter_memory(key.args, w, key.type, plan->workspace_bytes());
+  plan->run(libraries_->dnn(), {x, filter, y, scratch});
+  return true;
+}
+
+bool CudaBackend::run_plan_with_bias(const Conv2dArgs& args, ConstView x, ConstView w, ConstView b, View y) {
+  const ConvPlan* const plan = find_plan({ConvPass::forward, args, x.dtype, true}, x.data, y.data);
+  if (plan == nullptr) return false;
+  const size_t bias_bytes = aligned_bytes(static_cast<size_t>(b.numel()) * dtype_size(x.dtype));
+  const auto [filter, scratch] = filter_memory(args, w, x.dtype, bias_bytes + plan->workspace_bytes());
+  const void* bias = b.data;
+  if (x.dtype != DType::f32) {
+    convert(b, {scratch, b.shape, x.dtype});
+    bias = scratch;
   }
+  plan->run(libraries_->dnn(), {x.data, filter, y.data, scratch + bias_bytes, bias});
+  return true;
+}
+
+void CudaBackend::conv2d_forward(const Conv2dArgs& args, ConstView x, ConstView w, ConstView b, View y) {
+  if (b && run_plan_with_bias(args, x, w, b, y)) return;
   const ConvKey key{ConvPass::forward, args, x.dtype};
-  if (const ConvPlan* const plan = find_plan(*convolutions_, dnn, key, x.data, y.data)) {
-    const auto [filter, scratch] = filter_memory(args, w, x.dtype, plan->workspace_bytes());
-    plan->run(dnn, {x.data, filter, y.data, scratch});
-  } else {
+  if (!run_plan(key, x.data, w, y.data)) {
     const cuda::ColumnConv conv(key);
     const cuda::Product product{libraries_->blas(), math_, x.dtype};
     const auto [filter, scratch] = filter_memory(args, w, x.dtype, conv.columns_bytes());
@@ -61,55 +63,40 @@ void CudaBackend::conv2d_forward(const Conv2dArgs& args, ConstView x, ConstView 
 }
 
 void CudaBackend::conv2d_backward_data(const Conv2dArgs& args, ConstView dy, ConstView w, View dx) {
-  cudnnHandle_t dnn = libraries_->dnn();
   const ConvKey key{ConvPass::backward_data, args, dy.dtype};
-  const ConvPlan* const plan = find_plan(*convolutions_, dnn, key, dx.data, dy.data);
-  if (plan != nullptr) {
-    const auto [filter, scratch] = filter_memory(args, w, dy.dtype, plan->workspace_bytes());
-    plan->run(dnn, {dx.data, filter, dy.data, scratch});
-  } else {
-    const cuda::ColumnConv conv(key);
-    const cuda::Product product{libraries_->blas(), math_, dy.dtype};
-    const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args.filter(), dy.dtype));
-    std::byte* const filter = workspace(filter_bytes + conv.columns_bytes());
-    cuda::load_turned_filter(*this, args, w, dy.dtype, filter);
-    conv.multiply(*this, product, dy, filter, dx, filter + filter_bytes);
-  }
+  if (run_plan(key, dx.data, w, dy.data)) return;
+  const cuda::ColumnConv conv(key);
+  const cuda::Product product{libraries_->blas(), math_, dy.dtype};
+  const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args.filter(), dy.dtype));
+  std::byte* const filter = workspace(filter_bytes + conv.columns_bytes());
+  cuda::load_turned_filter(*this, args, w, dy.dtype, filter);
+  conv.multiply(*this, product, dy, filter, dx, filter + filter_bytes);
 }
 
 void CudaBackend::conv2d_add_backward_data(const Conv2dArgs& args, ConstView dy, ConstView w, View spare, View dx) {
-  cudnnHandle_t dnn = libraries_->dnn();
-  const ConvKey key{ConvPass::backward_data, args, dy.dtype, true};
-  const ConvPlan* const plan = find_plan(*convolutions_, dnn, key, dx.data, dy.data);
-  if (plan == nullptr) return Backend::conv2d_add_backward_data(args, dy, w, spare, dx);
-  const auto [filter, scratch] = filter_memory(args, w, dy.dtype, plan->workspace_bytes());
-  plan->run(dnn, {dx.data, filter, dy.data, scratch});
+  if (run_plan({ConvPass::backward_data, args, dy.dtype, true}, dx.data, w, dy.data)) return;
+  Backend::conv2d_add_backward_data(args, dy, w, spare, dx);
 }
 
 void CudaBackend::conv2d_backward_weights(const Conv2dArgs& args, ConstView x, ConstView dy, View dw, View db) {
   if (db) cuda::add_column_sums(*this, dy, db);
   if (!dw) return;
-  cudnnHandle_t dnn = libraries_->dnn();
   const ConvKey key{ConvPass::backward_weights, args, dy.dtype};
-  const ConvPlan* const plan = find_plan(*convolutions_, dnn, key, x.data, dy.data);
-  if (plan != nullptr) {
+  if (const ConvPlan* const plan = find_plan(key, x.data, dy.data)) {
     if (void* const banked = filters_->gradient(dw.data)) {
-      return plan->run(dnn, {x.data, banked, dy.data, workspace(plan->workspace_bytes())});
+      return plan->run(libraries_->dnn(), {x.data, banked, dy.data, workspace(plan->workspace_bytes())});
     }
+    const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args.filter(), dy.dtype));
+    std::byte* const filter = workspace(filter_bytes + plan->workspace_bytes());
+    plan->run(libraries_->dnn(), {x.data, filter, dy.data, filter + filter_bytes});
+    return cuda::add_filters(*this, dy.dtype, {{{args.filter(), filter, dw.data}}});
   }
-  const DType type = plan != nullptr ? dy.dtype : DType::f32;
-  const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args.filter(), type));
-  std::byte* filter = nullptr;
-  if (plan != nullptr) {
-    filter = workspace(filter_bytes + plan->workspace_bytes());
-    plan->run(dnn, {x.data, filter, dy.data, filter + filter_bytes});
-  } else {
-    const cuda::ColumnConv conv(key);
-    const cuda::Product product{libraries_->blas(), math_, dy.dtype};
-    filter = workspace(filter_bytes + conv.columns_bytes());
-    conv.multiply_transposed(*this, product, x, dy, reinterpret_cast<float*>(filter), filter + filter_bytes);
-  }
-  cuda::add_filters(*this, type, {{{args.filter(), filter, dw.data}}});
+  const cuda::ColumnConv conv(key);
+  const cuda::Product product{libraries_->blas(), math_, dy.dtype};
+  const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args.filter(), DType::f32));
+  std::byte* const filter = workspace(filter_bytes + conv.columns_bytes());
+  conv.multiply_transposed(*this, product, x, dy, reinterpret_cast<float*>(filter), filter + filter_bytes);
+  cuda::add_filters(*this, DType::f32, {{{args.filter(), filter, dw.data}}});
 }
 
 }  // namespace dgc

@@ -45,13 +45,7 @@ std::vector<std::unique_ptr<Lane>> CudaBackend::make_lanes(int count) {
   return lanes;
 }
 
-std::byte* CudaBackend::workspace(size_t bytes) {
-  if (bytes > workspace_.bytes()) {
-    workspace_ = Buffer();  // give the old memory back before asking for more
-    workspace_ = Buffer(device_, bytes, MemoryUse::scratch);
-  }
-  return static_cast<std::byte*>(workspace_.data());
-}
+std::byte* CudaBackend::workspace(size_t bytes) { return at_least(bytes, workspace_, device_, MemoryUse::scratch); }
 
 void CudaBackend::with_filters(std::span<const FilterUse> uses, DType activations, const std::function<void()>& body) {
   try {

@@ -10,6 +10,8 @@ namespace dgc {
 
 namespace cuda {
 class ConvCache;   // conv_cache.h
+class ConvPlan;    // conv_cache.h
+struct ConvKey;    // conv_cache.h
 class Graphs;      // graphs.h
 class Queue;       // queue.h
 class DgcScratch;  // dgc_memory.h
@@ -59,6 +61,10 @@ class CudaBackend final : public Backend {
     std::byte* scratch;
   };
   FilterMemory filter_memory(const Conv2dArgs&, ConstView w, DType, size_t scratch_bytes);
+  const cuda::ConvPlan* find_plan(const cuda::ConvKey&, const void* x, const void* y);
+  // A pass that reads a filter, by cuDNN, with w as the filter. False: cuDNN does not do it, and nothing is queued.
+  bool run_plan(const cuda::ConvKey&, const void* x, ConstView w, const void* y);
+  bool run_plan_with_bias(const Conv2dArgs&, ConstView x, ConstView w, ConstView b, View y);
 
   std::shared_ptr<CudaDevice> cuda_device_;
   std::shared_ptr<Device> device_;  // the same object as cuda_device_

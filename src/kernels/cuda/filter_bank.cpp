@@ -12,12 +12,6 @@ namespace {
 
 std::byte* at(const Buffer& memory, size_t offset) { return static_cast<std::byte*>(memory.data()) + offset; }
 
-void grow(Buffer& memory, const std::shared_ptr<Device>& device, size_t bytes) {
-  if (bytes <= memory.bytes()) return;
-  memory = Buffer();  // give the old memory back before asking for more
-  memory = Buffer(device, bytes, MemoryUse::scratch);
-}
-
 // Hands out places for filters, one behind the other.
 class Places {
  public:
@@ -43,10 +37,10 @@ void FilterBank::open(CudaBackend& backend, DType type, std::span<const FilterUs
   std::vector<FilterCopy> copies;
   if (depth_++ == 0) {
     for (const FilterUse& use : uses) {
-      const bool as_it_is = type == DType::f32 && use.filter.is_in_any_order();
-      filters_.push_back({use.filter, use.w.data, as_it_is ? kAsItIs : filters.take(use.filter)});
+      const size_t at = use.filter.stays_as_it_is(type) ? kAsItIs : filters.take(use.filter);
+      filters_.push_back({use.filter, use.w.data, at});
     }
-    grow(filter_memory_, backend.device(), filters.bytes());
+    at_least(filters.bytes(), filter_memory_, backend.device(), MemoryUse::scratch);
     for (const Filter& filter : filters_) {
       if (filter.at != kAsItIs) copies.push_back({filter.args, filter.w, at(filter_memory_, filter.at)});
     }
@@ -54,7 +48,7 @@ void FilterBank::open(CudaBackend& backend, DType type, std::span<const FilterUs
   for (const FilterUse& use : uses) {
     if (use.dw) gradients_.push_back({use.filter, use.dw.data, gradients.take(use.filter)});
   }
-  grow(gradient_memory_, backend.device(), gradients.bytes());
+  at_least(gradients.bytes(), gradient_memory_, backend.device(), MemoryUse::scratch);
   load_filters(backend, type, copies);
 }
 

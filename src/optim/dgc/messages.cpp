@@ -18,13 +18,8 @@ void Bucket::make_room(Messages& messages, size_t bytes) const {
   const bool travel = layout().travel == Travel::sparse;
   const size_t mine = bytes * static_cast<size_t>(context_.local_workers);
   const size_t all = ranks > 1 && travel ? mine * ranks : 0;
-  const auto grow = [&](Buffer& buffer, size_t needed) {
-    if (buffer.bytes() >= needed) return;
-    buffer = Buffer();  // frees the old memory first, because both might not fit at once
-    buffer = Buffer(context_.backend.device(), needed, MemoryUse::messages);
-  };
-  grow(messages.mine, mine);
-  grow(messages.all, all);
+  at_least(mine, messages.mine, context_.backend.device(), MemoryUse::messages);
+  at_least(all, messages.all, context_.backend.device(), MemoryUse::messages);
   // The gaps between a message's arrays are never written, are part of the checksum, and lie elsewhere in each layout.
   context_.backend.device()->zero(messages.mine.data(), messages.mine.bytes());
 }
