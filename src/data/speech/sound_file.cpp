@@ -8,83 +8,107 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "data/speech/bad_example.h"
 #include "data/speech/sound_header.h"
 
 namespace dgc {
 
-struct SoundFile::Memory {
-  std::span<const uint8_t> bytes;
+// What libsndfile sees: the head, then the body.
+struct SoundFile::Content {
+  SoundBytes file;
+  SoundParts parts;
   sf_count_t at = 0;
 
-  sf_count_t size() const { return static_cast<sf_count_t>(bytes.size()); }
+  sf_count_t size() const { return std::ssize(parts.head) + static_cast<sf_count_t>(parts.body_bytes); }
+  sf_count_t read(void* to, sf_count_t most);
 };
+
+sf_count_t SoundFile::Content::read(void* to, sf_count_t most) {
+  const auto wanted = static_cast<size_t>(std::clamp<sf_count_t>(most, 0, size() - at));
+  const auto begin = static_cast<size_t>(at), head = parts.head.size();
+  const size_t from_head = begin < head ? std::min(wanted, head - begin) : 0;
+  if (from_head > 0) std::memcpy(to, parts.head.data() + begin, from_head);
+  size_t got = from_head;
+  if (wanted > got) {
+    got += file.read(parts.body + begin + from_head - head, static_cast<char*>(to) + got, wanted - got);
+  }
+  at += static_cast<sf_count_t>(got);
+  return static_cast<sf_count_t>(got);
+}
 
 namespace {
 
-// libsndfile's view of a file in memory. Memory is private to SoundFile, hence the template.
-template <typename Memory>
-SF_VIRTUAL_IO memory_io() {
+// Content is private to SoundFile, hence the template.
+template <typename Content>
+SF_VIRTUAL_IO content_io() {
   SF_VIRTUAL_IO io{};
-  io.get_filelen = [](void* user) { return static_cast<Memory*>(user)->size(); };
-  io.tell = [](void* user) { return static_cast<Memory*>(user)->at; };
+  io.get_filelen = [](void* user) { return static_cast<Content*>(user)->size(); };
+  io.tell = [](void* user) { return static_cast<Content*>(user)->at; };
   io.seek = [](sf_count_t offset, int whence, void* user) {
-    auto& memory = *static_cast<Memory*>(user);
-    const sf_count_t base = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? memory.at : memory.size();
+    auto& content = *static_cast<Content*>(user);
+    const sf_count_t base = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? content.at : content.size();
     sf_count_t to = 0;  // the offset may be any number in a damaged header
-    if (__builtin_add_overflow(base, offset, &to)) to = offset < 0 ? 0 : memory.size();
-    memory.at = std::clamp<sf_count_t>(to, 0, memory.size());
-    return memory.at;
+    if (__builtin_add_overflow(base, offset, &to)) to = offset < 0 ? 0 : content.size();
+    content.at = std::clamp<sf_count_t>(to, 0, content.size());
+    return content.at;
   };
-  io.read = [](void* to, sf_count_t count, void* user) {
-    auto& memory = *static_cast<Memory*>(user);
-    const sf_count_t got = std::clamp<sf_count_t>(count, 0, memory.size() - memory.at);
-    if (got > 0) std::memcpy(to, memory.bytes.data() + memory.at, static_cast<size_t>(got));
-    memory.at += got;
-    return got;
-  };
+  io.read = [](void* to, sf_count_t most, void* user) { return static_cast<Content*>(user)->read(to, most); };
   io.write = [](const void*, sf_count_t, void*) { return sf_count_t{0}; };
   return io;
 }
+
+struct Descriptor {
+  int number = -1;
+  ~Descriptor() {
+    if (number >= 0) close(number);
+  }
+};
 
 bool is_readable_kind(int format) {
   const int kind = format & SF_FORMAT_TYPEMASK;
   return kind == SF_FORMAT_WAV || kind == SF_FORMAT_WAVEX || kind == SF_FORMAT_FLAC || kind == SF_FORMAT_NIST;
 }
 
-[[noreturn]] void refuse_empty(const std::string& name) {
-  throw_bad_example("{}: the file is empty; remove it, or get it again", name);
-}
-
 }  // namespace
 
 SoundFile::SoundFile(const std::string& path) : name_(path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) throw_bad_example("{}: cannot open it: {}", path, std::strerror(errno));
+  const auto descriptor = std::make_shared<Descriptor>();
+  descriptor->number = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat status {};
-  if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0) {
-    close(descriptor);
-    refuse_empty(path);
+  if (descriptor->number < 0 || fstat(descriptor->number, &status) != 0) {
+    throw_bad_example("{}: cannot open it: {}", path, std::strerror(errno));
   }
-  SF_INFO info{};
-  // sf_open_fd closes the descriptor, on an error too.
-  examine(sf_open_fd(descriptor, SFM_READ, &info, SF_TRUE), &info);
+  if (!S_ISREG(status.st_mode)) throw_bad_example("{}: cannot open it: this is not a regular file", path);
+  show({static_cast<uint64_t>(status.st_size), [descriptor](uint64_t at, void* to, size_t count) {
+          const ssize_t got = pread(descriptor->number, to, count, static_cast<off_t>(at));
+          return static_cast<size_t>(std::max<ssize_t>(got, 0));
+        }});
 }
 
-SoundFile::SoundFile(std::span<const uint8_t> bytes, const std::string& name)
-    : name_(name), memory_(std::make_unique<Memory>(Memory{bytes})) {
-  if (bytes.empty()) refuse_empty(name);
-  if (!is_sound(bytes)) {
-    throw_bad_example("{}: this is no WAV, FLAC or SPHERE file; convert it to one of them", name);
+SoundFile::SoundFile(std::span<const uint8_t> bytes, const std::string& name) : name_(name) {
+  show({bytes.size(), [bytes](uint64_t at, void* to, size_t count) {
+          const size_t got = at < bytes.size() ? std::min(count, bytes.size() - static_cast<size_t>(at)) : 0;
+          if (got > 0) std::memcpy(to, bytes.data() + at, got);
+          return got;
+        }});
+}
+
+void SoundFile::show(SoundBytes file) {
+  if (file.size == 0) throw_bad_example("{}: the file is empty; remove it, or get it again", name_);
+  if (!is_sound(file)) {
+    throw_bad_example("{}: this is no WAV, FLAC or SPHERE file; convert it to one of them", name_);
   }
-  if (const uint64_t missing = missing_bytes(bytes); missing > 0) {
-    throw_bad_example("{}: the file is truncated: {} bytes that its header promises are not there; get it again", name,
-                      missing);
+  SoundParts parts = parts_of(file);
+  if (parts.missing > 0) {
+    throw_bad_example("{}: the file is truncated: {} bytes that its header promises are not there; get it again", name_,
+                      parts.missing);
   }
+  content_.reset(new Content{std::move(file), std::move(parts)});
   SF_INFO info{};
-  SF_VIRTUAL_IO io = memory_io<Memory>();
-  examine(sf_open_virtual(&io, SFM_READ, &info, memory_.get()), &info);
+  SF_VIRTUAL_IO io = content_io<Content>();
+  examine(sf_open_virtual(&io, SFM_READ, &info, content_.get()), &info);
 }
 
 SoundFile::~SoundFile() { sf_close(static_cast<SNDFILE*>(handle_)); }

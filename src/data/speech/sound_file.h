@@ -5,15 +5,17 @@
 #include <span>
 #include <string>
 
+#include "data/speech/sound_header.h"
+
 namespace dgc {
 
 // A WAV, FLAC or SPHERE file with one channel, opened with libsndfile. The content tells the format, not the name.
-// Every error is a BadExample whose message begins with the name.
+// Every error is a BadExample whose message begins with the name; that the header promises more bytes than there are is
+// one.
 class SoundFile {
  public:
   explicit SoundFile(const std::string& path);  // reads the header alone
-  // bytes: a whole file in memory that must outlive this object. Also throws when the header promises more bytes than
-  // there are.
+  // bytes: a whole file in memory that must outlive this object.
   SoundFile(std::span<const uint8_t> bytes, const std::string& name);
   ~SoundFile();
   SoundFile(const SoundFile&) = delete;
@@ -28,11 +30,12 @@ class SoundFile {
   int64_t read(float* out, int64_t count);
 
  private:
-  struct Memory;
+  struct Content;
+  void show(SoundBytes file);  // to libsndfile
   void examine(void* handle, const void* info);
 
   std::string name_;
-  std::unique_ptr<Memory> memory_;
+  std::unique_ptr<Content> content_;
   void* handle_ = nullptr;  // SNDFILE
   int rate_ = 0;
   int64_t samples_ = 0;

@@ -1,40 +1,62 @@
 #include "data/speech/sound_header.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace dgc {
 namespace {
 
-std::string_view text_of(std::span<const uint8_t> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+std::string read(const SoundBytes& file, uint64_t at, size_t count) {
+  std::string bytes(count, '\0');
+  bytes.resize(file.read(at, bytes.data(), count));
+  return bytes;
 }
 
-bool is_wav(std::string_view file) { return file.starts_with("RIFF") && file.substr(0, 12).ends_with("WAVE"); }
-bool is_sphere(std::string_view file) { return file.starts_with("NIST_1A\n"); }
+bool is_wav(std::string_view start) { return start.starts_with("RIFF") && start.substr(0, 12).ends_with("WAVE"); }
+bool is_sphere(std::string_view start) { return start.starts_with("NIST_1A\n"); }
 
-uint64_t word_at(std::string_view file, size_t at) {
+uint64_t word_at(std::string_view bytes, size_t at) {
   uint64_t word = 0;
-  for (size_t i = 4; i-- > 0;) word = word << 8 | static_cast<uint8_t>(file[at + i]);
+  for (size_t i = 4; i-- > 0;) word = word << 8 | static_cast<uint8_t>(bytes[at + i]);
   return word;
 }
 
-uint64_t beyond(std::string_view file, uint64_t end) { return end > file.size() ? end - file.size() : 0; }
+uint64_t beyond(uint64_t size, uint64_t end) { return end > size ? end - size : 0; }
 
 // A WAV file is a sequence of chunks up to "data". A chunk is a name, a length and as many bytes, padded to an even
-// number.
-uint64_t wav_missing(std::string_view file) {
-  uint64_t at = 12;
-  while (at + 8 <= file.size()) {
-    const uint64_t length = word_at(file, at + 4);
-    if (file.substr(at, 4) == "data") {
+// number. "fact" is the number of samples of compressed ones.
+SoundParts wav_parts(const SoundBytes& file) {
+  constexpr size_t kChunkHeader = 8;
+  constexpr uint64_t kMostOfFormat = 4096;  // it has at most some 50 bytes, and a few words for compressed samples
+  std::string head = "RIFF....WAVE";
+  SoundParts parts;
+  uint64_t at = head.size();
+  while (at + kChunkHeader <= file.size) {
+    const std::string header = read(file, at, kChunkHeader);
+    if (header.size() < kChunkHeader) break;
+    const std::string_view name = std::string_view(header).substr(0, 4);
+    const uint64_t length = word_at(header, 4), rest = file.size - at - kChunkHeader;
+    if (name == "data") {
       const bool unknown = length == 0 || length >= 0x7fffff00;  // lengths that programs write into a pipe
-      return unknown ? 0 : beyond(file, at + 8 + length);
+      head += header;
+      parts.body = at + kChunkHeader;
+      parts.body_bytes = unknown ? rest : std::min(length, rest);
+      parts.missing = unknown ? 0 : beyond(rest, length);
+      break;
     }
-    at += 8 + length + length % 2;
+    const uint64_t padded = length + length % 2;
+    if ((name == "fmt " || name == "fact") && padded <= std::min(rest, kMostOfFormat)) {
+      head += header + read(file, at + kChunkHeader, padded);
+    }
+    at += kChunkHeader + padded;
   }
-  return 0;
+  const uint64_t riff = head.size() - 8 + parts.body_bytes;
+  for (size_t i = 0; i < 4; ++i) head[4 + i] = static_cast<char>(riff >> (8 * i));
+  parts.head.assign(head.begin(), head.end());
+  return parts;
 }
 
 // A SPHERE header is "NIST_1A\n   1024\n" and lines like "sample_count -i 64000"; the samples begin at byte 1024.
@@ -47,28 +69,28 @@ std::optional<uint64_t> sphere_field(std::string_view header, std::string_view n
   return end.ec == std::errc{} && value <= UINT32_MAX ? std::optional(value) : std::nullopt;
 }
 
-uint64_t sphere_missing(std::string_view file) {
+uint64_t sphere_missing(const SoundBytes& file) {
   constexpr size_t kHeader = 1024;
-  const std::string_view header = file.substr(0, kHeader);
+  const std::string header = read(file, 0, kHeader);
   const auto count = sphere_field(header, "\nsample_count -i ");
   const uint64_t bytes = sphere_field(header, "\nsample_n_bytes -i ").value_or(1);
   const uint64_t channels = sphere_field(header, "\nchannel_count -i ").value_or(1);
   // libsndfile refuses larger numbers, which would overflow here.
   if (!count || bytes > 8 || channels > 1024) return 0;
-  return beyond(file, kHeader + *count * bytes * channels);
+  return beyond(file.size, kHeader + *count * bytes * channels);
 }
 
 }  // namespace
 
-bool is_sound(std::span<const uint8_t> bytes) {
-  const std::string_view file = text_of(bytes);
-  return is_wav(file) || is_sphere(file) || file.starts_with("fLaC");
+bool is_sound(const SoundBytes& file) {
+  const std::string start = read(file, 0, 12);
+  return is_wav(start) || is_sphere(start) || start.starts_with("fLaC");
 }
 
-uint64_t missing_bytes(std::span<const uint8_t> bytes) {
-  const std::string_view file = text_of(bytes);
-  if (is_wav(file)) return wav_missing(file);
-  return is_sphere(file) ? sphere_missing(file) : 0;
+SoundParts parts_of(const SoundBytes& file) {
+  const std::string start = read(file, 0, 12);
+  if (is_wav(start)) return wav_parts(file);
+  return {{}, 0, file.size, is_sphere(start) ? sphere_missing(file) : 0};
 }
 
 }  // namespace dgc

@@ -123,6 +123,41 @@ TEST_CASE("audio: a truncated file is never a shorter one") {
   CHECK_THAT(complaint(path), Catch::Contains("get it again"));
 }
 
+// A chunk of a WAV file.
+Bytes chunk(const std::string& name, uint32_t length, const Bytes& content) {
+  Bytes made(name.begin(), name.end());
+  for (int i = 0; i < 4; ++i) made.push_back(static_cast<uint8_t>(length >> (8 * i)));
+  made.insert(made.end(), content.begin(), content.end());
+  return made;
+}
+
+TEST_CASE("audio: what a WAV says beside its samples is not looked at, however wrong it is") {
+  const TempFolder folder;
+  const std::string path = write_sound(folder, "good.wav", sine(440, 16000, 2000));
+  const std::vector<float> samples = read(path);
+  const Bytes good = bytes_of(path);
+  // An entry of a list whose length takes libsndfile 1.2 back to where the entry began, for ever.
+  Bytes entries = {'a', 'd', 't', 'l', 'a', 'b', 'c', 'd', 0xf8, 0xff, 0xff, 0xff};
+  entries.resize(24);
+  const Bytes list = chunk("LIST", 24, entries);
+  const Bytes no_texts = chunk("bext", 10, Bytes(10, 0xff)), odd = chunk("junk", 3, Bytes(4, 1));
+  for (const Bytes& extra : {list, no_texts, odd, chunk("fact", 5000, Bytes(5000, 0xff))}) {
+    CAPTURE(std::string(extra.begin(), extra.begin() + 4));
+    Bytes before = good, behind = good;
+    before.insert(before.begin() + 12, extra.begin(), extra.end());
+    behind.insert(behind.end(), extra.begin(), extra.end());
+    CHECK(read(folder.write("before.wav", before)) == samples);
+    CHECK(read(folder.write("behind.wav", behind)) == samples);
+    CHECK(SoundFile(folder.path() + "/before.wav").samples() == 2000);
+  }
+  // What a fuzzer found: the list's length is that of no file, so that there are no samples.
+  Bytes endless = {'R', 'I', 'F', 'F', 0x68, 3, 0, 0, 'W', 'A', 'V', 'E'};
+  const Bytes lengths = chunk("LIST", 0xffff725f, Bytes(195, 0xff));
+  endless.insert(endless.end(), lengths.begin(), lengths.end());
+  CHECK_THAT(complaint(folder.write("endless.wav", endless)), Catch::Contains("no WAV, FLAC or SPHERE file"));
+  CHECK_THROWS_AS(SoundFile(folder.path() + "/endless.wav"), BadExample);
+}
+
 TEST_CASE("audio: damaged files end in samples or in a BadExample") {
   const TempFolder folder;
   const int format =
