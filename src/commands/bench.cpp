@@ -11,6 +11,7 @@
 #include "commands/short_spins.h"
 #include "config/config.h"
 #include "json/lines.h"
+#include "run/conv_plans_file.h"
 
 namespace dgc {
 namespace {
@@ -30,6 +31,7 @@ struct BenchArguments {
   std::string config;
   std::vector<std::string> overrides;
   double seconds = 10;
+  std::string out;
   bool json = false;
 };
 
@@ -127,12 +129,40 @@ void run_data(const BenchArguments& options) {
       b.samples_per_cpu_s(), b.samples, 100 * b.busy());
 }
 
+void run_convolutions(const BenchArguments& options) {
+  const ConvTimings timings = bench_convolutions(load_config(options.config, options.overrides));
+  double all = 0, all_first = 0;
+  for (const ConvTimings::Convolution& one : timings.convolutions) {
+    if (one.plans.empty()) continue;
+    const ConvTimings::Plan& fastest = one.fastest();
+    all += fastest.microseconds;
+    all_first += one.plans[0].microseconds;
+    if (options.json) {
+      Row row;
+      row.set("bench", std::string("convolution")).set("convolution", text_of(one.key)).set("gpu", timings.gpu);
+      row.set("cudnn", timings.cudnn).set("plans", std::ssize(one.plans)).set("plan", fastest.name);
+      row.set("us", fastest.microseconds).set("first_us", one.plans[0].microseconds);
+      fmt::print("{}\n", to_json_line(row));
+    } else {
+      fmt::print("{:10.1f} us, {:5.2f}x as fast as the first of {:2} plans  {}\n", fastest.microseconds,
+                 one.plans[0].microseconds / fastest.microseconds, one.plans.size(), text_of(one.key));
+    }
+  }
+  if (!options.json) {
+    fmt::print("{} with cuDNN {}: each once takes {:.1f} us, {:.2f}x as fast as the first plans\n", timings.gpu,
+               timings.cudnn, all, all > 0 ? all_first / all : 1);
+  }
+  if (options.out.empty()) return;
+  write_conv_plans(options.out, timings);
+  if (!options.json) fmt::print("{}: written; train with --set conv_plans={}\n", options.out, options.out);
+}
+
 }  // namespace
 
 void add_bench_command(CLI::App& app) {
   auto options = std::make_shared<BenchArguments>();
   CLI::App* command =
-      app.add_subcommand("bench", "Measure this machine: the DGC step, whole training steps, or data loading");
+      app.add_subcommand("bench", "Measure this machine: the DGC step, training steps, data loading, or convolutions");
   command->require_subcommand(1);
   command->footer(
       "Examples:\n  dgc bench dgc\n  dgc bench train bench/resnet20_batch128.json --json\n"
@@ -171,6 +201,16 @@ void add_bench_command(CLI::App& app) {
   add_json(data, *options);
   data->footer("Example:\n  dgc bench data bench/resnet20_batch128.json --set data.threads=2");
   data->callback([options] { run_data(*options); });
+
+  CLI::App* convolutions = command->add_subcommand(
+      "convolutions", "All of cuDNN's plans for each convolution of a training step, on an idle GPU");
+  add_config(convolutions, *options);
+  convolutions->add_option("--out", options->out, "write the fastest plans to this file, for the key conv_plans");
+  add_json(convolutions, *options);
+  convolutions->footer(
+      "Plans that give other bits each time, or round more than the config's precision, are left out.\n\n"
+      "Example:\n  dgc bench convolutions configs/paper/resnet50_imagenet.json --out h200_plans.json");
+  convolutions->callback([options] { run_convolutions(*options); });
 }
 
 }  // namespace dgc

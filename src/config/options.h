@@ -162,6 +162,7 @@ struct Config {
   uint64_t seed = 1;
   std::string device = "auto";  // "auto", "cpu" or "cuda:N"
   Precision precision = Precision::fp32;
+  std::string conv_plans;  // a file of `dgc bench convolutions`; empty: the first plans of cuDNN's lists
   int64_t workers_per_rank = 1;
   int64_t workers_at_once = 1;  // of a rank; once loaded, at most workers_per_rank
   int64_t ranks = 1;            // threads of this process; under a launcher the processes that it started

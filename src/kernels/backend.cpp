@@ -18,6 +18,16 @@ int cuda_index(std::string_view device) {
   return error == std::errc() && rest == end ? index : -1;
 }
 
+// The number of the GPU that a device is which is no processor.
+int gpu_number(const std::string& device) {
+  const int index = device == "auto" ? 0 : cuda_index(device);
+  if (index < 0) throw_user_error("device: '{}' is none of \"auto\", \"cpu\" and \"cuda:N\"", device);
+  return index;
+}
+
+// Only a processor rounds factors of fp32 to bf16.
+Fp32Math on_gpu(Fp32Math math) { return math == Fp32Math::bf16 ? Fp32Math::exact : math; }
+
 }  // namespace
 
 std::vector<std::unique_ptr<Lane>> Backend::make_lanes(int count) {
@@ -28,11 +38,16 @@ std::vector<std::unique_ptr<Lane>> Backend::make_lanes(int count) {
 
 bool is_cpu(const std::string& device) { return device == "cpu" || (device == "auto" && cuda_devices() == 0); }
 
-std::unique_ptr<Backend> make_backend(const std::string& device, int threads, Fp32Math math) {
+std::unique_ptr<Backend> make_backend(const std::string& device, int threads, Fp32Math math,
+                                      std::shared_ptr<const ConvPlans> plans) {
   if (is_cpu(device)) return make_cpu_backend(threads, math);
-  const int index = device == "auto" ? 0 : cuda_index(device);
-  if (index < 0) throw_user_error("device: '{}' is none of \"auto\", \"cpu\" and \"cuda:N\"", device);
-  return make_cuda_backend(index, math == Fp32Math::bf16 ? Fp32Math::exact : math);
+  return make_cuda_backend(gpu_number(device), on_gpu(math), std::move(plans));
+}
+
+ConvTimings time_convolutions(const std::string& device, Fp32Math math, std::span<const PlannedConv> convolutions) {
+  if (is_cpu(device))
+    throw_user_error("device: only a GPU has several plans for a convolution ({})", cuda_description());
+  return time_convolutions(gpu_number(device), on_gpu(math), convolutions);
 }
 
 }  // namespace dgc

@@ -120,6 +120,7 @@ void CountingBackend::count_filters(const char* op, std::span<const FilterUse> u
 }
 
 void CountingBackend::conv2d_forward(const Conv2dArgs& a, ConstView x, ConstView w, ConstView b, View y) {
+  convolutions_.insert({ConvPass::forward, a, x.dtype, static_cast<bool>(b)});
   count({.op = "conv2d_forward",
          .bytes = moved(x, w, b, y) + (passes_ > 0 ? 0 : 2 * moved(w)),
          .flops = multiply_adds(a),
@@ -127,22 +128,27 @@ void CountingBackend::conv2d_forward(const Conv2dArgs& a, ConstView x, ConstView
          .launches = 1 + (b && is_of_halves(x) ? 1 : 0) + (passes_ > 0 ? 0 : 1)});
 }
 
-void CountingBackend::conv2d_backward_data(const Conv2dArgs& a, ConstView dy, ConstView w, View dx) {
+void CountingBackend::count_backward_data(const PlannedConv& key, ConstView dy, ConstView w, View dx) {
+  convolutions_.insert(key);
   count({.op = "conv2d_backward_data",
-         .bytes = moved(dy, w, dx) + (passes_ > 0 ? 0 : 2 * moved(w)),
-         .flops = multiply_adds(a),
+         .bytes = moved(dy, w, dx) + (passes_ > 0 ? 0 : 2 * moved(w)) + (key.adds ? moved(dx) : 0),
+         .flops = multiply_adds(key.args),
          .half = is_of_halves(dy),
          .launches = passes_ > 0 ? 1 : 2});
 }
 
+void CountingBackend::conv2d_backward_data(const Conv2dArgs& a, ConstView dy, ConstView w, View dx) {
+  count_backward_data({ConvPass::backward_data, a, dy.dtype}, dy, w, dx);
+}
+
 void CountingBackend::conv2d_add_backward_data(const Conv2dArgs& a, ConstView dy, ConstView w, View, View dx) {
-  conv2d_backward_data(a, dy, w, dx);
-  calls_.back().bytes += moved(dx);
+  count_backward_data({ConvPass::backward_data, a, dy.dtype, true}, dy, w, dx);
 }
 
 void CountingBackend::conv2d_backward_weights(const Conv2dArgs& a, ConstView x, ConstView dy, View dw, View db) {
   if (db) count("conv2d_backward_weights", moved(dy) + 2 * moved(db));
   if (dw) {
+    convolutions_.insert({ConvPass::backward_weights, a, dy.dtype});
     count({.op = "conv2d_backward_weights",
            .bytes = moved(x, dy, dw) + (adds_gradients_ ? 0 : 3 * moved(dw)),
            .flops = multiply_adds(a),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ class CountingBackend final : public Backend {
 
   // The calls since the last take_calls(), in their order.
   std::vector<OpCost> take_calls();
+  const std::set<PlannedConv>& convolutions() const { return convolutions_; }  // all that were called
   // Calls `body` as the work of this lane (OpCost::lane), which is outside of all ranges.
   void in_lane(int lane, const std::function<void()>& body);
 
@@ -49,12 +51,14 @@ class CountingBackend final : public Backend {
  private:
   void count(OpCost cost);
   void count(const char* op, int64_t bytes, int64_t launches = 1);
+  void count_backward_data(const PlannedConv&, ConstView dy, ConstView w, View dx);
   // A conversion of filters, or the sums of their gradients, from one type to the other.
   void count_filters(const char* op, std::span<const FilterUse>, DType from, DType to);
 
   std::unique_ptr<Backend> of_;
   std::shared_ptr<Device> device_;
   std::vector<OpCost> calls_;
+  std::set<PlannedConv> convolutions_;
   std::string phase_;
   int depth_ = 0, lane_ = 0;
   int passes_ = 0;               // of with_filters(), one within the other

@@ -4,7 +4,11 @@
 
 namespace dgc {
 
-std::unique_ptr<Backend> make_cuda_backend(int index, Fp32Math) {
+std::unique_ptr<Backend> make_cuda_backend(int index, Fp32Math, std::shared_ptr<const ConvPlans>) {
+  throw_user_error("device: 'cuda:{}' is not available: {}", index, cuda_description());
+}
+
+ConvTimings time_convolutions(int index, Fp32Math, std::span<const PlannedConv>) {
   throw_user_error("device: 'cuda:{}' is not available: {}", index, cuda_description());
 }
 

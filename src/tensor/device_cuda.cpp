@@ -32,9 +32,14 @@ bool is_from_a_kernel(cudaError_t error) {
 
 double gib(size_t bytes) { return static_cast<double>(bytes) / (1u << 30); }
 
-std::string describe(int index) {
+cudaDeviceProp properties_of(int index) {
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
+  return properties;
+}
+
+std::string describe(int index) {
+  const cudaDeviceProp properties = properties_of(index);
   return fmt::format("cuda:{} {}, compute capability {}.{}, {:.1f} GiB", index, properties.name, properties.major,
                      properties.minor, gib(properties.totalGlobalMem));
 }
@@ -126,6 +131,7 @@ CudaDevice::~CudaDevice() {
 
 void CudaDevice::use() const { check_cuda(cudaSetDevice(index_), "cudaSetDevice"); }
 
+std::string CudaDevice::model() const { return properties_of(index_).name; }
 std::string CudaDevice::name() const { return fmt::format("cuda:{}", index_); }
 
 std::string CudaDevice::bus_address() const {

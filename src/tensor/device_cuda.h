@@ -34,6 +34,7 @@ class CudaDevice final : public Device {
   CUstream_st* stream() const { return stream_; }        // a cudaStream_t
   CUstream_st* copy_stream() const { return copying_; }  // likewise
   int multiprocessors() const { return multiprocessors_; }
+  std::string model() const;  // "NVIDIA H200"
   void use() const;  // makes this GPU the calling thread's device
 
   // How often allocate() has been called. While this number stays the same, all addresses stay valid.

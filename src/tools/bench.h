@@ -42,6 +42,10 @@ struct DgcBench {
 };
 DgcBench bench_dgc(const DgcBenchOptions&);
 
+// All plans of each convolution of a config's training step, on its device. Nothing is opened. Throws UserError where
+// the device is no GPU.
+ConvTimings bench_convolutions(Config);
+
 // Training steps of a config, data included.
 struct TrainBench {
   std::string device;

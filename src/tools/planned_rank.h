@@ -17,6 +17,7 @@ class PlannedRank {
   DType activations() const;
   // What each op of one training step at the final sparsity would cost, from the arrival of the batches to new weights.
   std::vector<OpCost> step();
+  const std::set<PlannedConv>& convolutions() const { return backend_.convolutions(); }  // of the steps so far
 
  private:
   Config config_;

@@ -8,6 +8,7 @@
 
 #include "config/config.h"
 #include "config/model_types.h"
+#include "run/conv_plans_file.h"
 #include "run/run_directory.h"
 #include "run/version.h"
 #include "run/vocabulary_file.h"
@@ -25,10 +26,10 @@ struct Fix {
   std::string_view field, text;
 };
 constexpr Fix kFixes[] = {
-    {kInitialWeights, "give all ranks the same file"}, {"config", "give all ranks the same config and --set"},
-    {"option", "give all ranks the same options"},     {"vocabulary", "give all ranks the same data"},
-    {"training set", "give all ranks the same data"},  {"validation set", "give all ranks the same data"},
-    {"test set", "give all ranks the same data"}};
+    {kInitialWeights, "give all ranks the same file"},      {"conv_plans", "give all ranks the same file"},
+    {"config", "give all ranks the same config and --set"}, {"option", "give all ranks the same options"},
+    {"vocabulary", "give all ranks the same data"},         {"training set", "give all ranks the same data"},
+    {"validation set", "give all ranks the same data"},     {"test set", "give all ranks the same data"}};
 
 std::string_view fix_for(std::string_view field) {
   for (const Fix& fix : kFixes) {
@@ -90,6 +91,7 @@ Row start_facts(const StartOf& start) {
   facts.set("option --resume", std::string(start.options.resume ? "given" : "not given"));
   facts.set("option --overwrite", std::string(start.options.overwrite ? "given" : "not given"));
   facts.set("option --out", run_path(start.config, start.options).string());
+  facts.set("conv_plans, its checksum", conv_plans_xxh64(start.config));
   const DataView& data = start.data;
   if (data.vocabulary != nullptr) facts.set("vocabulary, its checksum", vocabulary_xxh64(*data.vocabulary));
   describe(facts, "training set", data.train);

@@ -19,6 +19,7 @@
 #include "dist/open_files.h"
 #include "dist/rendezvous.h"
 #include "dist/watch.h"
+#include "run/conv_plans_file.h"
 #include "tasks/make.h"
 #include "tensor/errors.h"
 #include "train/failure.h"
@@ -269,10 +270,15 @@ Config with_launch(Config config, const Launch& launch) {
   return config;
 }
 
+Fp32Math fp32_math(const Config& config) {
+  if (config.precision == Precision::bf16) return Fp32Math::bf16;
+  return config.precision == Precision::tf32 ? Fp32Math::tf32 : Fp32Math::exact;
+}
+
 std::unique_ptr<Backend> make_backend(const Config& config, const Launch& launch) {
   const bool bf16 = config.precision == Precision::bf16;
-  const Fp32Math math = bf16 ? Fp32Math::bf16 : config.precision == Precision::tf32 ? Fp32Math::tf32 : Fp32Math::exact;
-  auto backend = make_backend(device_for(config, launch), compute_threads(config, launch), math);
+  auto backend = make_backend(device_for(config, launch), compute_threads(config, launch), fp32_math(config),
+                              read_conv_plans(config));
   if (config.precision == Precision::fp32 || backend->supports(DType::bf16)) return backend;
   if (bf16 && cpu_multiplies_bf16()) return backend;
   if (bf16) {

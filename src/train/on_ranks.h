@@ -18,6 +18,7 @@ Config with_launch(Config, const Launch&);
 // Throws UserError when this machine does not have the device, or the device cannot compute in the config's precision.
 // Under a launcher "auto" is the GPU that this rank gets.
 std::unique_ptr<Backend> make_backend(const Config&, const Launch& = {});
+Fp32Math fp32_math(const Config&);
 
 // The communicator of the ranks before they have read anything: MPI where MPI has started them and is in this build,
 // else a group of this process alone. Collective.

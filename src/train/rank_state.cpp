@@ -1,6 +1,7 @@
 // The methods of Rank that save its state, and compare it with other ranks.
 #include <algorithm>
 
+#include "run/conv_plans_file.h"
 #include "run/vocabulary_file.h"
 #include "tensor/errors.h"
 #include "train/rank.h"
@@ -131,6 +132,7 @@ void Rank::publish(const CheckpointStore& store, int64_t keep, const std::vector
     manifest.values.set(kBestStep, best_.step);
     manifest.values.set(kSinceBest, best_.since);
   }
+  if (!config_.conv_plans.empty()) manifest.values.set("conv_plans_xxh64", conv_plans_xxh64(config_));
   if (data_.vocabulary != nullptr) manifest.values.set("vocabulary_xxh64", vocabulary_xxh64(*data_.vocabulary));
   manifest.files.push_back(save_weights(store, {memory_.weights, memory_.mean_statistics, step_, network_.ties()}));
   std::vector<TensorSource> shared;

@@ -65,7 +65,7 @@ TEST_CASE("bash completes commands and options") {
   const auto [words, offered] = GENERATE(table<std::string, std::string>({
       {"dgc tr", "train transcribe\n"},
       {"dgc -", "-h --help --version\n"},
-      {"dgc bench ''", "dgc train data\n"},
+      {"dgc bench ''", "dgc train data convolutions\n"},
       {"dgc bench train --re", "--repeats\n"},
       {"dgc train x.json --max", "--max-restarts\n"},
       {"dgc pr", "predict\n"},

@@ -1,6 +1,7 @@
 // cuDNN itself, which needs no GPU to say how it would compute a convolution on one whose properties it is told.
 #include <catch.hpp>
 #include <cstring>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -8,7 +9,7 @@
 #include "tensor/errors.h"
 
 using namespace dgc;
-using cuda::ConvKey, cuda::ConvPass, cuda::ConvPlan, cuda::GraphDescriptor;
+using cuda::ConvPlan, cuda::GraphDescriptor;
 
 namespace {
 
@@ -101,15 +102,15 @@ TEST_CASE("cuDNN has a plan with the same bits every time for each pass of the p
     for (const Conv2dArgs& args : paper_convolutions()) {
       for (const auto pass : {ConvPass::forward, ConvPass::backward_data, ConvPass::backward_weights}) {
         CAPTURE(gpu.name, type, math, pass, args.in_h, args.in_c, args.out_c, args.kernel_h, args.stride_h);
-        const auto plan = ConvPlan::find(device, {pass, args, type}, math);
+        const auto plan = ConvPlan::first(device, {pass, args, type}, math);
         REQUIRE(plan != nullptr);
         CHECK(plan->workspace_bytes() <= size_t{1} << 30);
-        const auto again = ConvPlan::find(device, {pass, args, type}, math);
-        CHECK(again->engine() == plan->engine());
+        const auto again = ConvPlan::first(device, {pass, args, type}, math);
+        CHECK(again->name() == plan->name());
         CHECK(again->workspace_bytes() == plan->workspace_bytes());
       }
-      CHECK(ConvPlan::find(device, {ConvPass::forward, args, type, true}, math) != nullptr);        // with a bias
-      CHECK(ConvPlan::find(device, {ConvPass::backward_data, args, type, true}, math) != nullptr);  // added to dx
+      CHECK(ConvPlan::first(device, {ConvPass::forward, args, type, true}, math) != nullptr);        // with a bias
+      CHECK(ConvPlan::first(device, {ConvPass::backward_data, args, type, true}, math) != nullptr);  // added to dx
     }
   }
 }
@@ -125,13 +126,37 @@ TEST_CASE("cuDNN answers for any sizes of a convolution, and takes what a plan i
     for (const auto type : {DType::f32, DType::bf16, DType::f16}) {
       for (const auto pass : {ConvPass::forward, ConvPass::backward_data, ConvPass::backward_weights}) {
         CAPTURE(type, pass, args.in_h, args.in_c, args.out_c, args.kernel_h, args.stride_h, args.groups);
-        const auto plan = ConvPlan::find(device, {pass, args, type}, Fp32Math::exact);
+        const auto plan = ConvPlan::first(device, {pass, args, type}, Fp32Math::exact);
         if (plan == nullptr) continue;  // matrix products do it
         int memory = 0;
         // All but the GPU is there.
         CHECK_THROWS_WITH(plan->run(nullptr, {&memory, &memory, &memory, &memory, &memory}),
                           Catch::Matchers::StartsWith("cuDNN: cudnnBackendExecute: "));
       }
+    }
+  }
+}
+
+TEST_CASE("cuDNN's plans have names by which they are found again") {
+  if (!can_be_told()) return;
+  const GraphDescriptor device = properties_of(kGpus[1]);
+  const auto names = [&](const PlannedConv& key) {
+    std::vector<std::string> all;
+    ConvPlan::for_each(device, key, Fp32Math::exact, [&](const std::unique_ptr<ConvPlan>& plan) {
+      all.push_back(plan->name());
+      return false;
+    });
+    return all;
+  };
+  for (const auto pass : {ConvPass::forward, ConvPass::backward_data, ConvPass::backward_weights}) {
+    for (const DType type : {DType::f32, DType::bf16}) {
+      CAPTURE(pass, type);
+      const PlannedConv key{pass, square(128, 32, 16, 16, 3, 1, 1), type};
+      const std::vector<std::string> all = names(key);
+      CHECK(all == names(key));
+      CHECK(all.at(0) == ConvPlan::first(device, key, Fp32Math::exact)->name());
+      CHECK(std::set<std::string>(all.begin(), all.end()).size() > 1);
+      CHECK_THAT(all[0], Catch::Matchers::StartsWith("engine "));
     }
   }
 }

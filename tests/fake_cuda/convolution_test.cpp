@@ -219,9 +219,9 @@ TEST_CASE("columns that are made some windows at a time give the sums of all at 
   truth.queue(*cpu_backend);
   // 7 of the 40 windows over x at a time, 3 of the 70 over dy, and one where none would fit.
   const size_t most = GENERATE(7 * 9 * sizeof(float) + 8, 1);
-  const auto conv = [&](cuda::ConvPass pass) { return cuda::ColumnConv({pass, args, DType::f32}, most); };
+  const auto conv = [&](ConvPass pass) { return cuda::ColumnConv({pass, args, DType::f32}, most); };
   const auto zeros_of = [&](size_t bytes) { return zeros(static_cast<int64_t>(bytes / sizeof(float))); };
-  const auto forward = conv(cuda::ConvPass::forward), data = conv(cuda::ConvPass::backward_data);
+  const auto forward = conv(ConvPass::forward), data = conv(ConvPass::backward_data);
   CHECK(forward.columns_bytes() == (most > 1 ? 7 : 1) * 9 * sizeof(float));
   CHECK(data.columns_bytes() == (most > 1 ? 2 : 1) * 27 * sizeof(float));
   const OnDevice columns(backend, zeros_of(std::max(forward.columns_bytes(), data.columns_bytes())));
@@ -243,7 +243,7 @@ TEST_CASE("columns that are made some windows at a time give the sums of all at 
   CHECK(worst_error(run.dx.host(), truth.dx.host()) < 1e-5);
 
   const OnDevice dfilter(backend, w);  // old values must not matter
-  conv(cuda::ConvPass::backward_weights)
+  conv(ConvPass::backward_weights)
       .multiply_transposed(backend, product, run.x, run.dy, dfilter.view().f32(), columns.view().data);
   std::vector<float> dw = dfilter.host();
   for (size_t i = 0; i < dw.size(); ++i) dw[i] += w[i];

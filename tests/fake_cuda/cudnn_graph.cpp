@@ -87,7 +87,12 @@ std::vector<std::shared_ptr<const GraphObject>> list_configurations(const GraphO
     one.attributes[CUDNN_ATTR_ENGINE_OPERATION_GRAPH] = graph;
     one.attributes[CUDNN_ATTR_ENGINE_GLOBAL_INDEX] = numbers(CUDNN_TYPE_INT64, {engine.index});
     one.attributes[CUDNN_ATTR_ENGINE_NUMERICAL_NOTE] = numbers(CUDNN_TYPE_NUMERICAL_NOTE, engine.notes);
+    GraphObject choice{CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, true, {}};
+    choice.attributes[CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE] = numbers(CUDNN_TYPE_KNOB_TYPE, {CUDNN_KNOB_TYPE_SPLIT_K_BUF});
+    choice.attributes[CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE] = numbers(CUDNN_TYPE_INT64, {1});
     GraphObject config{CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, true, {}};
+    config.attributes[CUDNN_ATTR_ENGINECFG_KNOB_CHOICES] = {.type = CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                                                            .objects = {std::make_shared<const GraphObject>(choice)}};
     config.attributes[CUDNN_ATTR_ENGINECFG_ENGINE] = {.type = CUDNN_TYPE_BACKEND_DESCRIPTOR,
                                                       .objects = {std::make_shared<const GraphObject>(one)}};
     list.push_back(std::make_shared<const GraphObject>(config));

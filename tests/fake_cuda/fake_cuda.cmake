@@ -64,7 +64,7 @@ set_source_files_properties(${fake_folder}/ranges_test.cpp PROPERTIES
                             COMPILE_DEFINITIONS DGC_NVTX_RANGES="$<TARGET_FILE:nvtx_ranges>"
                             SKIP_UNITY_BUILD_INCLUSION ON)
 # cuBLAS's header brings names that tests of other things use as their own.
-set_source_files_properties(${fake_folder}/convolution_test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+set_source_files_properties(${fake_folder}/convolution_test.cpp ${fake_folder}/conv_plans_test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 target_compile_options(test_cuda PRIVATE ${without_some_checks})
 target_precompile_headers(test_cuda REUSE_FROM test_tensor)
 # With sanitizers the trainings would take minutes.

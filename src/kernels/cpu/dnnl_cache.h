@@ -12,8 +12,6 @@ namespace dgc {
 
 constexpr size_t round_up(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-enum class ConvPass { forward, backward_data, backward_weights };
-
 struct ConvKey {
   ConvPass pass;
   Conv2dArgs args;

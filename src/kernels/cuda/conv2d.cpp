@@ -12,10 +12,10 @@
 
 namespace dgc {
 
-using cuda::aligned_bytes, cuda::ConvKey, cuda::ConvPass, cuda::ConvPlan;
+using cuda::aligned_bytes, cuda::ConvPlan;
 
 // The plan for images at x and y; null where cuDNN has none, or where an image does not begin as plans ask.
-const ConvPlan* CudaBackend::find_plan(const ConvKey& key, const void* x, const void* y) {
+const ConvPlan* CudaBackend::find_plan(const PlannedConv& key, const void* x, const void* y) {
   return cuda::aligned(x, y) ? convolutions_->find(libraries_->dnn(), key) : nullptr;
 }
 
@@ -28,7 +28,7 @@ CudaBackend::FilterMemory CudaBackend::filter_memory(const Conv2dArgs& args, Con
   return {filter, filter + filter_bytes};
 }
 
-bool CudaBackend::run_plan(const ConvKey& key, const void* x, ConstView w, const void* y) {
+bool CudaBackend::run_plan(const PlannedConv& key, const void* x, ConstView w, const void* y) {
   const ConvPlan* const plan = find_plan(key, x, y);
   if (plan == nullptr) return false;
   const auto [filter, scratch] = filter_memory(key.args, w, key.type, plan->workspace_bytes());
@@ -52,7 +52,7 @@ bool CudaBackend::run_plan_with_bias(const Conv2dArgs& args, ConstView x, ConstV
 
 void CudaBackend::conv2d_forward(const Conv2dArgs& args, ConstView x, ConstView w, ConstView b, View y) {
   if (b && run_plan_with_bias(args, x, w, b, y)) return;
-  const ConvKey key{ConvPass::forward, args, x.dtype};
+  const PlannedConv key{ConvPass::forward, args, x.dtype};
   if (!run_plan(key, x.data, w, y.data)) {
     const cuda::ColumnConv conv(key);
     const cuda::Product product{libraries_->blas(), math_, x.dtype};
@@ -63,7 +63,7 @@ void CudaBackend::conv2d_forward(const Conv2dArgs& args, ConstView x, ConstView 
 }
 
 void CudaBackend::conv2d_backward_data(const Conv2dArgs& args, ConstView dy, ConstView w, View dx) {
-  const ConvKey key{ConvPass::backward_data, args, dy.dtype};
+  const PlannedConv key{ConvPass::backward_data, args, dy.dtype};
   if (run_plan(key, dx.data, w, dy.data)) return;
   const cuda::ColumnConv conv(key);
   const cuda::Product product{libraries_->blas(), math_, dy.dtype};
@@ -81,7 +81,7 @@ void CudaBackend::conv2d_add_backward_data(const Conv2dArgs& args, ConstView dy,
 void CudaBackend::conv2d_backward_weights(const Conv2dArgs& args, ConstView x, ConstView dy, View dw, View db) {
   if (db) cuda::add_column_sums(*this, dy, db);
   if (!dw) return;
-  const ConvKey key{ConvPass::backward_weights, args, dy.dtype};
+  const PlannedConv key{ConvPass::backward_weights, args, dy.dtype};
   if (const ConvPlan* const plan = find_plan(key, x.data, dy.data)) {
     if (void* const banked = filters_->gradient(dw.data)) {
       return plan->run(libraries_->dnn(), {x.data, banked, dy.data, workspace(plan->workspace_bytes())});

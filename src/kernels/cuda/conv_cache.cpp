@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "kernels/cuda/alignment.h"
 #include "kernels/cuda/libraries.h"
@@ -11,6 +12,7 @@ namespace dgc::cuda {
 namespace {
 
 constexpr int64_t kMostWorkspace = int64_t{1} << 30;
+constexpr const char* kAnew = "make the file anew with dgc bench convolutions";
 
 // The names of the tensors in a graph.
 enum TensorId : int64_t { kX = 1, kFilter, kY, kBias, kSums };
@@ -95,11 +97,11 @@ std::optional<GraphDescriptor> addition(const GraphDescriptor& sums, const Graph
   return made;
 }
 
-bool has_bias(const ConvKey& key) { return key.pass == ConvPass::forward && key.adds; }
+bool has_bias(const PlannedConv& key) { return key.pass == ConvPass::forward && key.adds; }
 
 // A graph of the pass and, if there is a bias, of an addition behind it, of sums that stay in registers. cuDNN reads
 // the number of groups off the channels of x and of the filter.
-std::optional<GraphDescriptor> make_graph(const ConvKey& key) {
+std::optional<GraphDescriptor> make_graph(const PlannedConv& key) {
   const Conv2dArgs& a = key.args;
   const auto x = tensor(kX, key.type, a.batch, a.in_c, a.in_h, a.in_w);
   const auto filter = tensor(kFilter, key.type, a.out_c, a.in_c / a.groups, a.kernel_h, a.kernel_w);
@@ -155,16 +157,19 @@ std::vector<GraphDescriptor> configurations(const GraphDescriptor& device, const
 
 }  // namespace
 
-ConvPlan::ConvPlan(GraphDescriptor plan, GraphDescriptor config, GraphDescriptor graph, bool bias)
+ConvPlan::ConvPlan(GraphDescriptor plan, GraphDescriptor config, std::shared_ptr<const GraphDescriptor> graph,
+                   bool bias)
     : graph_(std::move(graph)),
       config_(std::move(config)),
       plan_(std::move(plan)),
       workspace_bytes_(static_cast<size_t>(plan_.number(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE))),
       bias_(bias) {}
 
-std::unique_ptr<ConvPlan> ConvPlan::find(const GraphDescriptor& device, const ConvKey& key, Fp32Math math) {
-  std::optional<GraphDescriptor> graph = make_graph(key);
-  if (!graph) return nullptr;
+void ConvPlan::for_each(const GraphDescriptor& device, const PlannedConv& key, Fp32Math math,
+                        const std::function<bool(std::unique_ptr<ConvPlan>)>& take) {
+  std::optional<GraphDescriptor> made = make_graph(key);
+  if (!made) return;
+  const auto graph = std::make_shared<const GraphDescriptor>(std::move(*made));
   const bool exact = key.type == DType::f32 && math == Fp32Math::exact;
   for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     for (GraphDescriptor& config : configurations(device, *graph, mode)) {
@@ -174,11 +179,19 @@ std::unique_ptr<ConvPlan> ConvPlan::find(const GraphDescriptor& device, const Co
       plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, device);
       if (!plan.finalize()) continue;
       if (plan.number(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) > kMostWorkspace) continue;
-      return std::unique_ptr<ConvPlan>(
-          new ConvPlan(std::move(plan), std::move(config), std::move(*graph), has_bias(key)));
+      const auto owned = new ConvPlan(std::move(plan), std::move(config), graph, has_bias(key));
+      if (take(std::unique_ptr<ConvPlan>(owned))) return;
     }
   }
-  return nullptr;
+}
+
+std::unique_ptr<ConvPlan> ConvPlan::first(const GraphDescriptor& device, const PlannedConv& key, Fp32Math math) {
+  std::unique_ptr<ConvPlan> found;
+  for_each(device, key, math, [&](std::unique_ptr<ConvPlan> plan) {
+    found = std::move(plan);
+    return true;
+  });
+  return found;
 }
 
 void ConvPlan::run(cudnnHandle_t dnn, const Memory& memory) const {
@@ -194,16 +207,53 @@ void ConvPlan::run(cudnnHandle_t dnn, const Memory& memory) const {
   check(cudnnBackendExecute(dnn, plan_.handle(), pointers.handle()), "cudnnBackendExecute");
 }
 
-int64_t ConvPlan::engine() const {
+std::string ConvPlan::name() const {
   const auto engines = config_.descriptors(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-  return engines.at(0).number(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+  std::map<int, int64_t> settings;
+  for (const GraphDescriptor& choice :
+       config_.descriptors(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR)) {
+    settings[choice.knob(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE)] = choice.number(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE);
+  }
+  std::string name = fmt::format("engine {}", engines.at(0).number(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
+  for (const char* between = ", "; const auto& [knob, value] : settings) {
+    name += fmt::format("{}{}={}", std::exchange(between, " "), knob, value);
+  }
+  return name;
 }
 
-const ConvPlan* ConvCache::find(cudnnHandle_t dnn, const ConvKey& key) {
+std::string cudnn_version() {
+  const size_t version = cudnnGetVersion();
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+ConvCache::ConvCache(Fp32Math math, std::shared_ptr<const ConvPlans> plans, const CudaDevice& device)
+    : math_(math), chosen_(std::move(plans)) {
+  if (chosen_ == nullptr) return;
+  const std::string gpu = device.model();
+  if (chosen_->gpu == gpu && chosen_->cudnn == cudnn_version()) return;
+  throw_user_error("{}: the plans are for {} with cuDNN {}, and this is {} with cuDNN {}; {}", chosen_->origin,
+                   chosen_->gpu, chosen_->cudnn, gpu, cudnn_version(), kAnew);
+}
+
+const ConvPlan* ConvCache::find(cudnnHandle_t dnn, const PlannedConv& key) {
   const auto known = plans_.find(key);
   if (known != plans_.end()) return known->second.get();
   if (!device_) device_ = device_properties(dnn);
-  return plans_.emplace(key, ConvPlan::find(*device_, key, math_)).first->second.get();
+  return plans_.emplace(key, make(key)).first->second.get();
+}
+
+std::unique_ptr<ConvPlan> ConvCache::make(const PlannedConv& key) const {
+  if (chosen_ == nullptr) return ConvPlan::first(*device_, key, math_);
+  const auto chosen = chosen_->plans.find(text_of(key));
+  if (chosen == chosen_->plans.end()) return ConvPlan::first(*device_, key, math_);
+  std::unique_ptr<ConvPlan> found;
+  ConvPlan::for_each(*device_, key, math_, [&](std::unique_ptr<ConvPlan> plan) {
+    if (plan->name() == chosen->second) found = std::move(plan);
+    return found != nullptr;
+  });
+  if (found != nullptr) return found;
+  throw_user_error("{}: cuDNN has no plan \"{}\" for the convolution \"{}\"; {}", chosen_->origin, chosen->second,
+                   chosen->first, kAnew);
 }
 
 }  // namespace dgc::cuda

@@ -2,34 +2,30 @@
 
 #include <cudnn.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "kernels/backend.h"
 #include "kernels/cuda/dnn_graph.h"
+#include "tensor/device_cuda.h"
 
 namespace dgc::cuda {
-
-enum class ConvPass { forward, backward_data, backward_weights };
-
-struct ConvKey {
-  ConvPass pass;
-  Conv2dArgs args;
-  DType type;
-  bool adds = false;  // forward: a bias; backward_data: to what dx holds
-  auto operator<=>(const ConvKey&) const = default;
-};
 
 // One convolution in one pass, as cuDNN will compute it. Images are NHWC, filters [out, height, width, in], the bias is
 // [out]; all have the key's type and are aligned to kAlignment. Sums are fp32, that with the bias too.
 class ConvPlan {
  public:
-  // Finds the first plan on cuDNN's list for such a GPU (device_properties()) that gives the same bits every time, does
-  // not round more than Fp32Math says, and takes at most 1 GiB of workspace. The list comes from rules, not from
-  // measurements, so that every rank on such a GPU and every run has the same plan. Null: there is none.
-  static std::unique_ptr<ConvPlan> find(const GraphDescriptor& device, const ConvKey&, Fp32Math);
+  // Makes the plans on cuDNN's list for such a GPU (device_properties()) that give the same bits every time, do not
+  // round more than Fp32Math says, and take at most 1 GiB of workspace, one after the other, until `take` returns true.
+  // The list comes from rules, not from measurements, so that every rank on such a GPU and every run has the same.
+  // A plan may come twice.
+  static void for_each(const GraphDescriptor& device, const PlannedConv&, Fp32Math,
+                       const std::function<bool(std::unique_ptr<ConvPlan>)>& take);
+  static std::unique_ptr<ConvPlan> first(const GraphDescriptor& device, const PlannedConv&, Fp32Math);  // null: none
 
   // What the pass computes (y, dx, or the filter's gradient) is overwritten, unless the key says that dx is added to.
   struct Memory {
@@ -40,28 +36,36 @@ class ConvPlan {
   void run(cudnnHandle_t, const Memory&) const;  // queues the pass
 
   size_t workspace_bytes() const { return workspace_bytes_; }
-  int64_t engine() const;  // cuDNN's number of the code that computes it
+  // cuDNN's numbers of the code that computes it and of the settings of that code: "engine 12, 2=1 5=0".
+  std::string name() const;
 
  private:
-  ConvPlan(GraphDescriptor plan, GraphDescriptor config, GraphDescriptor graph, bool bias);
+  ConvPlan(GraphDescriptor plan, GraphDescriptor config, std::shared_ptr<const GraphDescriptor> graph, bool bias);
 
   // A plan may look into what it was made of.
-  GraphDescriptor graph_, config_, plan_;
+  std::shared_ptr<const GraphDescriptor> graph_;
+  GraphDescriptor config_, plan_;
   size_t workspace_bytes_;
   bool bias_;
 };
 
+std::string cudnn_version();  // "9.19.0"
+
 // Finds the plan of each convolution once, at its first use, and keeps it.
 class ConvCache {
  public:
-  explicit ConvCache(Fp32Math math) : math_(math) {}
-  // Null: cuDNN has none.
-  const ConvPlan* find(cudnnHandle_t, const ConvKey&);
+  // Throws UserError where `plans`, if not null, are for another GPU or another cuDNN.
+  ConvCache(Fp32Math math, std::shared_ptr<const ConvPlans> plans, const CudaDevice&);
+  // Null: cuDNN has none. Throws UserError where it does not have the one that it should take.
+  const ConvPlan* find(cudnnHandle_t, const PlannedConv&);
 
  private:
+  std::unique_ptr<ConvPlan> make(const PlannedConv&) const;
+
   Fp32Math math_;
+  std::shared_ptr<const ConvPlans> chosen_;
   std::optional<GraphDescriptor> device_;
-  std::map<ConvKey, std::unique_ptr<ConvPlan>> plans_;
+  std::map<PlannedConv, std::unique_ptr<ConvPlan>> plans_;
 };
 
 }  // namespace dgc::cuda

@@ -30,7 +30,7 @@ WindowAxis over_dy(const Axis& a) {
           .spread = to_int(a.stride)};
 }
 
-Windows windows_of(const ConvKey& key) {
+Windows windows_of(const PlannedConv& key) {
   const Conv2dArgs& a = key.args;
   const Axis h{a.in_h, a.out_h(), a.kernel_h, a.stride_h, a.pad_h};
   const Axis w{a.in_w, a.out_w(), a.kernel_w, a.stride_w, a.pad_w};
@@ -49,7 +49,7 @@ void* from(void* data, DType type, int64_t first) {
 
 }  // namespace
 
-ColumnConv::ColumnConv(const ConvKey& key, size_t most_columns)
+ColumnConv::ColumnConv(const PlannedConv& key, size_t most_columns)
     : windows_(windows_of(key)), all_windows_(key.args.batch * windows_.per_image()), type_(key.type) {
   const Conv2dArgs& a = key.args;
   out_channels_ = (key.pass == ConvPass::backward_data ? a.in_c : a.out_c) / a.groups;

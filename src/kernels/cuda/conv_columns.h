@@ -16,7 +16,7 @@ class ColumnConv {
  public:
   static constexpr size_t kMostColumns = size_t{64} << 20;
 
-  explicit ColumnConv(const ConvKey&, size_t most_columns = kMostColumns);
+  explicit ColumnConv(const PlannedConv&, size_t most_columns = kMostColumns);
 
   // Memory for the matrix, aligned to 256 bytes, that multiply() and multiply_transposed() ask for.
   size_t columns_bytes() const;

@@ -15,16 +15,21 @@
 
 namespace dgc {
 
-CudaBackend::CudaBackend(int index, Fp32Math math)
-    : CudaBackend(std::make_shared<CudaDevice>(index), math, std::numeric_limits<int64_t>::max()) {}
+CudaBackend::CudaBackend(std::shared_ptr<CudaDevice> device, Fp32Math math, std::shared_ptr<const ConvPlans> plans)
+    : CudaBackend(device, math, std::numeric_limits<int64_t>::max(),
+                  std::make_shared<cuda::ConvCache>(math, std::move(plans), *device)) {}
 
-CudaBackend::CudaBackend(std::shared_ptr<CudaDevice> device, Fp32Math math, int64_t most_cooperative_blocks)
+CudaBackend::CudaBackend(const CudaBackend& owner, std::shared_ptr<CudaDevice> device, int64_t most_cooperative_blocks)
+    : CudaBackend(std::move(device), owner.math_, most_cooperative_blocks, owner.convolutions_) {}
+
+CudaBackend::CudaBackend(std::shared_ptr<CudaDevice> device, Fp32Math math, int64_t most_cooperative_blocks,
+                         std::shared_ptr<cuda::ConvCache> convolutions)
     : cuda_device_(std::move(device)),
       device_(cuda_device_),
       math_(math),
       most_cooperative_blocks_(most_cooperative_blocks),
       libraries_(std::make_shared<cuda::Libraries>(cuda_device_)),
-      convolutions_(std::make_shared<cuda::ConvCache>(math)),
+      convolutions_(std::move(convolutions)),
       filters_(std::make_shared<cuda::FilterBank>()),
       rnns_(std::make_shared<cuda::RnnCache>(cuda_device_, math)),
       dgc_(std::make_shared<cuda::DgcScratch>(device_)),
@@ -33,14 +38,14 @@ CudaBackend::CudaBackend(std::shared_ptr<CudaDevice> device, Fp32Math math, int6
 CudaBackend::~CudaBackend() = default;
 
 std::unique_ptr<Lane> CudaBackend::make_lane() {
-  return std::make_unique<cuda::StreamLane>(cuda_device_, cuda_device_->make_beside(), math_);
+  return std::make_unique<cuda::StreamLane>(*this, cuda_device_, cuda_device_->make_beside());
 }
 
 std::vector<std::unique_ptr<Lane>> CudaBackend::make_lanes(int count) {
   std::vector<std::unique_ptr<Lane>> lanes;
   for (int i = 0; i < count; ++i) {
     auto beside = cuda_device_->make_beside(CudaDevice::Priority::same);
-    lanes.push_back(std::make_unique<cuda::StreamLane>(cuda_device_, std::move(beside), math_));
+    lanes.push_back(std::make_unique<cuda::StreamLane>(*this, cuda_device_, std::move(beside)));
   }
   return lanes;
 }
@@ -61,8 +66,8 @@ void CudaBackend::with_filters(std::span<const FilterUse> uses, DType activation
 void CudaBackend::begin_range(const char* name) { nvtxRangePushA(name); }
 void CudaBackend::end_range() { nvtxRangePop(); }
 
-std::unique_ptr<Backend> make_cuda_backend(int index, Fp32Math math) {
-  return std::make_unique<CudaBackend>(index, math);
+std::unique_ptr<Backend> make_cuda_backend(int index, Fp32Math math, std::shared_ptr<const ConvPlans> plans) {
+  return std::make_unique<CudaBackend>(std::make_shared<CudaDevice>(index), math, std::move(plans));
 }
 
 int cuda_devices() { return find_cuda_devices().count; }

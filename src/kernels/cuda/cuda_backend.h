@@ -11,7 +11,6 @@ namespace dgc {
 namespace cuda {
 class ConvCache;   // conv_cache.h
 class ConvPlan;    // conv_cache.h
-struct ConvKey;    // conv_cache.h
 class Graphs;      // graphs.h
 class Queue;       // queue.h
 class DgcScratch;  // dgc_memory.h
@@ -25,10 +24,10 @@ class RnnCache;    // rnn_cache.h
 // the work of lanes. Only the thread that made the backend may use it.
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(int index, Fp32Math math);
-  // most_cooperative_blocks bounds the grid of cooperative launches, which begin only when all of their blocks find
-  // room on the GPU at once.
-  CudaBackend(std::shared_ptr<CudaDevice>, Fp32Math, int64_t most_cooperative_blocks);
+  CudaBackend(std::shared_ptr<CudaDevice>, Fp32Math, std::shared_ptr<const ConvPlans>);
+  // A backend on another stream, which takes the same plans. most_cooperative_blocks bounds the grid of cooperative
+  // launches, which begin only when all of their blocks find room on the GPU at once.
+  CudaBackend(const CudaBackend& owner, std::shared_ptr<CudaDevice>, int64_t most_cooperative_blocks);
   ~CudaBackend() override;
 
   std::string name() const override { return "cuda"; }
@@ -61,10 +60,12 @@ class CudaBackend final : public Backend {
     std::byte* scratch;
   };
   FilterMemory filter_memory(const Conv2dArgs&, ConstView w, DType, size_t scratch_bytes);
-  const cuda::ConvPlan* find_plan(const cuda::ConvKey&, const void* x, const void* y);
+  const cuda::ConvPlan* find_plan(const PlannedConv&, const void* x, const void* y);
   // A pass that reads a filter, by cuDNN, with w as the filter. False: cuDNN does not do it, and nothing is queued.
-  bool run_plan(const cuda::ConvKey&, const void* x, ConstView w, const void* y);
+  bool run_plan(const PlannedConv&, const void* x, ConstView w, const void* y);
   bool run_plan_with_bias(const Conv2dArgs&, ConstView x, ConstView w, ConstView b, View y);
+
+  CudaBackend(std::shared_ptr<CudaDevice>, Fp32Math, int64_t most_cooperative_blocks, std::shared_ptr<cuda::ConvCache>);
 
   std::shared_ptr<CudaDevice> cuda_device_;
   std::shared_ptr<Device> device_;  // the same object as cuda_device_
@@ -74,7 +75,7 @@ class CudaBackend final : public Backend {
   Buffer tickets_;  // counters that kernels find at 0 and leave at 0 (last_block.cuh); made when first asked for
   // Only the files of the ops that use them include the headers of these types.
   std::shared_ptr<cuda::Libraries> libraries_;
-  std::shared_ptr<cuda::ConvCache> convolutions_;
+  std::shared_ptr<cuda::ConvCache> convolutions_;  // shared with lanes
   std::shared_ptr<cuda::FilterBank> filters_;
   std::shared_ptr<cuda::RnnCache> rnns_;
   std::shared_ptr<cuda::DgcScratch> dgc_;

@@ -50,6 +50,12 @@ int64_t GraphDescriptor::number(cudnnBackendAttributeName_t name) const {
   return value;
 }
 
+cudnnBackendKnobType_t GraphDescriptor::knob(cudnnBackendAttributeName_t name) const {
+  cudnnBackendKnobType_t value{};
+  get_array(name, CUDNN_TYPE_KNOB_TYPE, 1, &value);
+  return value;
+}
+
 std::vector<cudnnBackendNumericalNote_t> GraphDescriptor::notes(cudnnBackendAttributeName_t name) const {
   std::vector<cudnnBackendNumericalNote_t> notes(CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
   const int64_t count = get_array(name, CUDNN_TYPE_NUMERICAL_NOTE, std::ssize(notes), notes.data());

@@ -46,6 +46,7 @@ class GraphDescriptor {
   bool finalize();
 
   int64_t number(cudnnBackendAttributeName_t name) const;
+  cudnnBackendKnobType_t knob(cudnnBackendAttributeName_t name) const;
   std::vector<cudnnBackendNumericalNote_t> notes(cudnnBackendAttributeName_t name) const;
   // The descriptors that an attribute consists of. The caller says their type.
   std::vector<GraphDescriptor> descriptors(cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type) const;

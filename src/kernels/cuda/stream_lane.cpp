@@ -10,10 +10,10 @@ namespace dgc::cuda {
 // draws on the whole GPU's bandwidth. Such a launch does not wait for ever. The kernels on the GPU end by themselves,
 // except for NCCL's. At most one NCCL kernel is on the GPU, and it waits for the compression of the other ranks, not of
 // this rank. The best number of blocks has yet to be measured.
-StreamLane::StreamLane(std::shared_ptr<CudaDevice> owners, std::shared_ptr<CudaDevice> device, Fp32Math math)
+StreamLane::StreamLane(const CudaBackend& owner, std::shared_ptr<CudaDevice> owners, std::shared_ptr<CudaDevice> device)
     : owners_(std::move(owners)),
       device_(std::move(device)),
-      backend_(std::make_unique<CudaBackend>(device_, math, device_->multiprocessors())) {}
+      backend_(std::make_unique<CudaBackend>(owner, device_, device_->multiprocessors())) {}
 
 void StreamLane::post(std::function<void()> task) {
   if (failure_ != nullptr) return;

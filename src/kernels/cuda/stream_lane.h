@@ -13,7 +13,7 @@ namespace dgc::cuda {
 class StreamLane final : public Lane {
  public:
   // `device` is the owner's GPU with the lane's stream.
-  StreamLane(std::shared_ptr<CudaDevice> owners, std::shared_ptr<CudaDevice> device, Fp32Math math);
+  StreamLane(const CudaBackend& owner, std::shared_ptr<CudaDevice> owners, std::shared_ptr<CudaDevice> device);
 
   Backend& backend() const override { return *backend_; }
   void post(std::function<void()> task) override;

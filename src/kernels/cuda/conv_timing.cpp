@@ -1,0 +1,73 @@
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "kernels/cuda/conv_cache.h"
+#include "kernels/cuda/libraries.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+using cuda::ConvPlan;
+
+constexpr int kWarmUp = 3, kRuns = 10;  // in a row
+constexpr int kStretches = 5;
+
+// The memory of one convolution: zeros.
+class Images {
+ public:
+  Images(const std::shared_ptr<Device>& device, const Conv2dArgs& a, DType type)
+      : x_(device, bytes(a.batch * a.in_h * a.in_w * a.in_c, type)),
+        filter_(device, bytes(a.filter().numel(), type)),
+        y_(device, bytes(a.batch * a.out_h() * a.out_w() * a.out_c, type)),
+        bias_(device, bytes(a.out_c, type)) {}
+
+  ConvPlan::Memory with(const Buffer& workspace) const {
+    return {x_.data(), filter_.data(), y_.data(), workspace.data(), bias_.data()};
+  }
+
+ private:
+  static size_t bytes(int64_t numel, DType type) { return static_cast<size_t>(numel) * dtype_size(type); }
+
+  Buffer x_, filter_, y_, bias_;
+};
+
+double microseconds(const ConvPlan& plan, cudnnHandle_t dnn, const ConvPlan::Memory& memory, Stopwatch& watch) {
+  for (int i = 0; i < kWarmUp; ++i) plan.run(dnn, memory);
+  std::array<double, kStretches> stretches;
+  for (double& stretch : stretches) {
+    watch.start();
+    for (int i = 0; i < kRuns; ++i) plan.run(dnn, memory);
+    watch.stop();
+    stretch = 1000 * watch.milliseconds() / kRuns;
+  }
+  std::ranges::sort(stretches);
+  return stretches[kStretches / 2];
+}
+
+}  // namespace
+
+ConvTimings time_convolutions(int index, Fp32Math math, std::span<const PlannedConv> convolutions) {
+  const auto device = std::make_shared<CudaDevice>(index);
+  cuda::Libraries libraries(device);
+  const cuda::GraphDescriptor properties = cuda::device_properties(libraries.dnn());
+  const auto watch = device->make_stopwatch();
+  ConvTimings timings{device->model(), cuda::cudnn_version(), {}};
+  for (const PlannedConv& key : convolutions) {
+    const Images images(device, key.args, key.type);
+    std::vector<ConvTimings::Plan> plans;
+    std::set<std::string> names;
+    ConvPlan::for_each(properties, key, math, [&](const std::unique_ptr<ConvPlan>& plan) {
+      if (!names.insert(plan->name()).second) return false;
+      const Buffer workspace(device, plan->workspace_bytes());
+      plans.push_back({plan->name(), microseconds(*plan, libraries.dnn(), images.with(workspace), *watch)});
+      device->synchronize();  // the workspace is given back
+      return false;
+    });
+    timings.convolutions.push_back({key, std::move(plans)});
+  }
+  return timings;
+}
+
+}  // namespace dgc

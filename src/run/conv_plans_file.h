@@ -1,0 +1,23 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "config/options.h"
+#include "kernels/backend.h"
+#include "run/checkpoint.h"
+
+// The file of `conv_plans`: {"gpu": "NVIDIA H200", "cudnn": "9.19.0", "convolutions": {text_of(): plan, ...}}.
+// Checkpoints hold its checksum, because a run has other bits with other plans.
+namespace dgc {
+
+// Both throw UserError that names the file and, where there is one, the key. Without a file they return null and "".
+std::shared_ptr<const ConvPlans> read_conv_plans(const Config&);
+std::string conv_plans_xxh64(const Config&);
+
+void write_conv_plans(const std::string& path, const ConvTimings&);  // the fastest ones
+
+// Throws UserError unless the checkpoint was made with the same file, or both without.
+void require_same_conv_plans(const Checkpoint&, const Config&);
+
+}  // namespace dgc

@@ -1,0 +1,20 @@
+#include <vector>
+
+#include "config/model_types.h"
+#include "tasks/task.h"
+#include "tools/bench.h"
+#include "tools/planned_rank.h"
+#include "train/on_ranks.h"
+
+namespace dgc {
+
+ConvTimings bench_convolutions(Config config) {
+  config.conv_plans.clear();  // the file that is about to be made
+  const Network network = make_network(config.model, task_of(config).sample(config, Split::train));
+  PlannedRank rank(config, network);
+  rank.step();
+  const std::vector<PlannedConv> convolutions(rank.convolutions().begin(), rank.convolutions().end());
+  return time_convolutions(config.device, fp32_math(config), convolutions);
+}
+
+}  // namespace dgc
