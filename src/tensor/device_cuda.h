@@ -35,7 +35,7 @@ class CudaDevice final : public Device {
   CUstream_st* copy_stream() const { return copying_; }  // likewise
   int multiprocessors() const { return multiprocessors_; }
   std::string model() const;  // "NVIDIA H200"
-  void use() const;  // makes this GPU the calling thread's device
+  void use() const;           // makes this GPU the calling thread's device
 
   // How often allocate() has been called. While this number stays the same, all addresses stay valid.
   size_t allocations() const { return memory_->allocations; }
