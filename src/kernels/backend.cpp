@@ -39,9 +39,9 @@ std::vector<std::unique_ptr<Lane>> Backend::make_lanes(int count) {
 bool is_cpu(const std::string& device) { return device == "cpu" || (device == "auto" && cuda_devices() == 0); }
 
 std::unique_ptr<Backend> make_backend(const std::string& device, int threads, Fp32Math math,
-                                      std::shared_ptr<const ConvPlans> plans) {
+                                      const std::shared_ptr<const ConvPlans>& plans) {
   if (is_cpu(device)) return make_cpu_backend(threads, math);
-  return make_cuda_backend(gpu_number(device), on_gpu(math), std::move(plans));
+  return make_cuda_backend(gpu_number(device), on_gpu(math), plans);
 }
 
 ConvTimings time_convolutions(const std::string& device, Fp32Math math, std::span<const PlannedConv> convolutions) {

@@ -238,7 +238,8 @@ bool cpu_multiplies_bf16();  // whether the processor has instructions for it: A
 
 // Makes the backend of GPU number `index`. Throws UserError when the build has no CUDA, when the machine has no driver
 // or no such GPU, or when `plans`, if not null, are not for this GPU and its cuDNN.
-std::unique_ptr<Backend> make_cuda_backend(int index, Fp32Math math, std::shared_ptr<const ConvPlans> plans = nullptr);
+std::unique_ptr<Backend> make_cuda_backend(int index, Fp32Math math,
+                                           const std::shared_ptr<const ConvPlans>& plans = nullptr);
 ConvTimings time_convolutions(int index, Fp32Math math, std::span<const PlannedConv>);  // throws UserError likewise
 // cuda_devices() is the number of GPUs that make_cuda_backend can use, 0 without a driver. cuda_description() names
 // them, or says why there are none, in one line.
@@ -250,7 +251,7 @@ bool is_cpu(const std::string& device);
 // Makes the backend of a device by its name: "auto" (cuda:0 where there is a GPU, else cpu), "cpu" or "cuda:N". Throws
 // UserError when the name is none of these, or when the machine lacks the device. Only a GPU looks at the plans.
 std::unique_ptr<Backend> make_backend(const std::string& device, int threads, Fp32Math math = Fp32Math::exact,
-                                      std::shared_ptr<const ConvPlans> plans = nullptr);
+                                      const std::shared_ptr<const ConvPlans>& plans = nullptr);
 // Times all plans of each convolution on an idle GPU, on images and filters of zeros. Throws UserError for a processor.
 ConvTimings time_convolutions(const std::string& device, Fp32Math math, std::span<const PlannedConv>);
 

@@ -4,7 +4,7 @@
 
 namespace dgc {
 
-std::unique_ptr<Backend> make_cuda_backend(int index, Fp32Math, std::shared_ptr<const ConvPlans>) {
+std::unique_ptr<Backend> make_cuda_backend(int index, Fp32Math, const std::shared_ptr<const ConvPlans>&) {
   throw_user_error("device: 'cuda:{}' is not available: {}", index, cuda_description());
 }
 

@@ -66,8 +66,8 @@ void CudaBackend::with_filters(std::span<const FilterUse> uses, DType activation
 void CudaBackend::begin_range(const char* name) { nvtxRangePushA(name); }
 void CudaBackend::end_range() { nvtxRangePop(); }
 
-std::unique_ptr<Backend> make_cuda_backend(int index, Fp32Math math, std::shared_ptr<const ConvPlans> plans) {
-  return std::make_unique<CudaBackend>(std::make_shared<CudaDevice>(index), math, std::move(plans));
+std::unique_ptr<Backend> make_cuda_backend(int index, Fp32Math math, const std::shared_ptr<const ConvPlans>& plans) {
+  return std::make_unique<CudaBackend>(std::make_shared<CudaDevice>(index), math, plans);
 }
 
 int cuda_devices() { return find_cuda_devices().count; }
