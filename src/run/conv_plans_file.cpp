@@ -59,9 +59,9 @@ void write_conv_plans(const std::string& path, const ConvTimings& timings) {
   write_file(path, json_text(file, 2) + "\n");
 }
 
-void require_same_conv_plans(const Checkpoint& checkpoint, const Config& config) {
+void require_same_conv_plans(const Checkpoint& checkpoint, const Config& config, const std::string& xxh64) {
   const std::string there = checkpoint.manifest().values.text("conv_plans_xxh64").value_or("");
-  if (there == conv_plans_xxh64(config)) return;
+  if (there == xxh64) return;
   throw_user_error("checkpoint {} was trained with {}, and this run has {}; resume with the file that it began with",
                    checkpoint.path().string(), there.empty() ? "no conv_plans" : "other conv_plans",
                    config.conv_plans.empty() ? "none" : config.conv_plans);

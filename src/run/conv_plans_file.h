@@ -17,7 +17,7 @@ std::string conv_plans_xxh64(const Config&);
 
 void write_conv_plans(const std::string& path, const ConvTimings&);  // the fastest ones
 
-// Throws UserError unless the checkpoint was made with the same file, or both without.
-void require_same_conv_plans(const Checkpoint&, const Config&);
+// Throws UserError unless the checkpoint was made with the same file, or both without. xxh64: of the config's file.
+void require_same_conv_plans(const Checkpoint&, const Config&, const std::string& xxh64);
 
 }  // namespace dgc

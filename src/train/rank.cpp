@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "config/model_types.h"
+#include "run/conv_plans_file.h"
 #include "tensor/errors.h"
 #include "train/interrupt.h"
 
@@ -34,6 +35,7 @@ void check_fits(const Config& config, const Network& network, const Dataset& tra
 
 Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communicator& communicator)
     : config_(config),
+      conv_plans_xxh64_(conv_plans_xxh64(config)),
       task_(task_of(config)),
       data_(data),
       communicator_(communicator),

@@ -145,6 +145,7 @@ class Rank {
 
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();  // declared first, so set first
   const Config& config_;
+  const std::string conv_plans_xxh64_;  // read once, as the file may change or go while the run goes on
   const Task& task_;
   DataView data_;
   Communicator& communicator_;

@@ -60,7 +60,7 @@ void Rank::restore(const Checkpoint& checkpoint) {
   const Manifest& manifest = checkpoint.manifest();
   const int64_t saved_workers = whole_number(checkpoint, "workers", 0, {1, kMostWorkers});
   if (data_.vocabulary != nullptr) require_same_vocabulary(checkpoint, *data_.vocabulary);
-  require_same_conv_plans(checkpoint, config_);
+  require_same_conv_plans(checkpoint, config_, conv_plans_xxh64_);
   require_same_data(checkpoint, saved_workers);
   load_weights(checkpoint, memory_.weights, memory_.mean_statistics);
   const SafetensorsFile shared = checkpoint.open(kSharedFile);

@@ -1,7 +1,6 @@
 // The methods of Rank that save its state, and compare it with other ranks.
 #include <algorithm>
 
-#include "run/conv_plans_file.h"
 #include "run/vocabulary_file.h"
 #include "tensor/errors.h"
 #include "train/rank.h"
@@ -132,7 +131,7 @@ void Rank::publish(const CheckpointStore& store, int64_t keep, const std::vector
     manifest.values.set(kBestStep, best_.step);
     manifest.values.set(kSinceBest, best_.since);
   }
-  if (!config_.conv_plans.empty()) manifest.values.set("conv_plans_xxh64", conv_plans_xxh64(config_));
+  if (!conv_plans_xxh64_.empty()) manifest.values.set("conv_plans_xxh64", conv_plans_xxh64_);
   if (data_.vocabulary != nullptr) manifest.values.set("vocabulary_xxh64", vocabulary_xxh64(*data_.vocabulary));
   manifest.files.push_back(save_weights(store, {memory_.weights, memory_.mean_statistics, step_, network_.ties()}));
   std::vector<TensorSource> shared;

@@ -3,6 +3,7 @@
 #include <catch.hpp>
 #include <cmath>
 
+#include "run/file_io.h"
 #include "tensor/errors.h"
 #include "tests/support/poisoned.h"
 #include "tests/support/rank_steps.h"
@@ -205,6 +206,28 @@ TEST_CASE("a checkpoint of other data or another model is refused") {
   const std::string other = R"(model.layers=[{"type": "flatten"}, {"type": "linear", "out": 4}])";
   CHECK_THROWS_WITH(restore(tiny_config({other})),
                     Catch::Contains("weights.safetensors") && Catch::Contains("1.weight"));
+}
+
+TEST_CASE("a rank saves the checksum of the plans that it began with, though their file is gone or another one") {
+  const TempRun run, files;
+  std::filesystem::create_directories(run.path());
+  std::filesystem::create_directories(files.path());
+  const std::string file = (files.path() / "plans.json").string();
+  const std::string text = R"({"gpu": "", "cudnn": "", "convolutions": {}})";
+  write_file(file, text);
+  const Config config = tiny_config({"conv_plans=" + file});
+  const bool gone = GENERATE(true, false);
+  on_ranks_of(config, [&](Rank& rank, Communicator&) {
+    if (gone) {
+      std::filesystem::remove(file);
+    } else {
+      write_file(file, text + " ");
+    }
+    step(rank);
+    save(rank, run);
+  });
+  CHECK(newest_checkpoint(run.path())->manifest().values.text("conv_plans_xxh64") ==
+        xxh64_hex(text.data(), text.size()));
 }
 
 }  // namespace dgc
