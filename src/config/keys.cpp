@@ -64,8 +64,8 @@ const Keys& config_keys() {
         "read");
     top.add("conv_plans", &Config::conv_plans,
             "File of plans that `dgc bench convolutions` has found fastest on this GPU; a convolution that it lacks, "
-            "and "
-            "all without a file, take the first plan of cuDNN's list. Other plans, other last digits: a run is resumed "
+            "and all without a file, take the first plan of cuDNN's list. Other plans, other last digits: a run is "
+            "resumed "
             "with the file that it began with. A processor has no plans to choose from")
         .is_path()
         .free_on_resume();

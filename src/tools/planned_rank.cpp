@@ -8,9 +8,11 @@
 namespace dgc {
 namespace {
 
-// What "auto" becomes depends on how the ranks are connected, which a plan does not know.
-Config without_overlap(Config config) {
+// What "auto" becomes depends on how the ranks are connected, which a plan does not know. Nothing is computed, so no
+// file says how.
+Config to_plan_with(Config config) {
   if (config.exchange.overlap == Overlap::automatic) config.exchange.overlap = Overlap::off;
+  config.conv_plans.clear();
   return config;
 }
 
@@ -42,7 +44,7 @@ std::vector<double> sparsities_of(const Config& config) {
 }
 
 PlannedRank::PlannedRank(const Config& config, const Network& network)
-    : config_(without_overlap(config)),
+    : config_(to_plan_with(config)),
       network_(network),
       device_(std::make_shared<CountingDevice>()),
       backend_(backend_to_plan_with(config_), device_),

@@ -221,11 +221,6 @@ std::string ConvPlan::name() const {
   return name;
 }
 
-std::string cudnn_version() {
-  const size_t version = cudnnGetVersion();
-  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
-}
-
 ConvCache::ConvCache(Fp32Math math, std::shared_ptr<const ConvPlans> plans, const CudaDevice& device)
     : math_(math), chosen_(std::move(plans)) {
   if (chosen_ == nullptr) return;

@@ -49,8 +49,6 @@ class ConvPlan {
   bool bias_;
 };
 
-std::string cudnn_version();  // "9.19.0"
-
 // Finds the plan of each convolution once, at its first use, and keeps it.
 class ConvCache {
  public:

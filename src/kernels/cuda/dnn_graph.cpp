@@ -77,10 +77,9 @@ std::vector<GraphDescriptor> GraphDescriptor::descriptors(cudnnBackendAttributeN
 }
 
 GraphDescriptor device_properties(cudnnHandle_t dnn) {
-  const size_t version = cudnnGetVersion();
-  if (version < kFirstWithProperties) {
-    throw_user_error("convolutions need cuDNN 9.8 or newer, and this is cuDNN {}.{}.{}; install a newer one",
-                     version / 10000, version / 100 % 100, version % 100);
+  if (cudnnGetVersion() < kFirstWithProperties) {
+    throw_user_error("convolutions need cuDNN 9.8 or newer, and this is cuDNN {}; install a newer one",
+                     cudnn_version());
   }
   GraphDescriptor properties(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
   properties.set(CUDNN_ATTR_DEVICEPROP_HANDLE, dnn);

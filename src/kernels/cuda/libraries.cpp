@@ -68,6 +68,11 @@ int to_int(int64_t size) {
   return static_cast<int>(size);
 }
 
+std::string cudnn_version() {
+  const size_t version = cudnnGetVersion();
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
 cudnnDataType_t dnn_type(DType type) {
   DGC_CHECK(type != DType::i32, "cuDNN is for floating-point activations here");
   return type == DType::f16 ? CUDNN_DATA_HALF : type == DType::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;

@@ -62,6 +62,7 @@ int to_int(int64_t size);
 // A part of a workspace in bytes, rounded up so that the next part is aligned as an allocation of its own would be.
 constexpr size_t aligned_bytes(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
+std::string cudnn_version();  // "9.19.0"
 cudnnDataType_t dnn_type(DType);
 cudnnMathType_t math_type(DType, Fp32Math);  // of recurrent layers
 cudaDataType_t blas_type(DType);

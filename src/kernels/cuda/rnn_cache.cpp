@@ -26,12 +26,11 @@ cudnnRNNMode_t cell_mode(RnnCell cell) {
 constexpr size_t kFirstWithBf16 = 91300;  // as cudnnGetVersion() counts
 
 void require_type(DType type) {
-  const size_t version = cudnnGetVersion();
-  if (type != DType::bf16 || version >= kFirstWithBf16) return;
+  if (type != DType::bf16 || cudnnGetVersion() >= kFirstWithBf16) return;
   throw_user_error(
-      "precision: bf16 needs cuDNN 9.13 or newer for recurrent layers, and this is cuDNN {}.{}.{}; install a newer "
+      "precision: bf16 needs cuDNN 9.13 or newer for recurrent layers, and this is cuDNN {}; install a newer "
       "one, or set precision to \"fp16\", \"tf32\" or \"fp32\"",
-      version / 10000, version / 100 % 100, version % 100);
+      cudnn_version());
 }
 
 int64_t numel(cudnnTensorDescriptor_t tensor) {
