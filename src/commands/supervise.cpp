@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
@@ -61,11 +62,19 @@ int gentle(const std::string& program, int signal) {
 }
 
 End wait_for(pid_t child, const std::string& program, const HeldSignals& signals) {
+  constexpr std::chrono::seconds kSameRequest{1};  // as in an InterruptGuard: `timeout` sends its signal twice
   End end;
+  std::chrono::steady_clock::time_point first;
   while (true) {
     const int signal = signals.next();
     if (signal != SIGCHLD) {
-      kill(child, end.stopped ? signal : gentle(program, signal));
+      const auto now = std::chrono::steady_clock::now();
+      if (!end.stopped) {
+        kill(child, gentle(program, signal));
+        first = now;
+      } else if (now - first >= kSameRequest) {
+        kill(child, signal);
+      }
       end.stopped = true;
     } else if (waitpid(child, &end.status, WNOHANG) == child) {
       return end;

@@ -146,6 +146,24 @@ TEST_CASE("a supervisor stops a run under mpirun so that it can save") {
   CHECK_THAT(supervisor.err(), Contains("the state is saved, go on with --resume") && !Contains("restart"));
 }
 
+TEST_CASE("two signals at once, as timeout and a closing terminal send them, stop a run under mpirun gently") {
+  const Program dgc;
+  std::ofstream(dgc.folder() / "mpirun") << "#!/bin/sh\n"
+                                            "trap 'echo gently >> said' USR1\n"
+                                            "trap 'echo at once >> said; exit 1' INT TERM\n"
+                                            "touch started\n"
+                                            "until [ -e said ]; do sleep 0.05; done\n"
+                                            "sleep 0.5\n"
+                                            "exit 130\n";
+  fs::permissions(dgc.folder() / "mpirun", fs::perms::owner_all);
+  Child supervisor(dgc.folder(), train({"--max-restarts", "3", "--launch", "./mpirun"}));
+  REQUIRE(wait_until([&] { return fs::exists(dgc.folder() / "started"); }));
+  supervisor.send(SIGTERM);
+  supervisor.send(SIGINT);
+  CHECK(supervisor.wait() == 130);
+  CHECK(text_of(dgc.folder() / "said") == "gently\n");
+}
+
 TEST_CASE("a training whose supervisor is killed saves and ends") {
   const Program dgc;
   Child supervisor(dgc.folder(), train({"--max-restarts", "3"}));
