@@ -75,7 +75,8 @@ bool is_readable_kind(int format) {
 
 SoundFile::SoundFile(const std::string& path) : name_(path) {
   const auto descriptor = std::make_shared<Descriptor>();
-  descriptor->number = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Does not wait for the writer of a named pipe.
+  descriptor->number = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   struct stat status {};
   if (descriptor->number < 0 || fstat(descriptor->number, &status) != 0) {
     throw_bad_example("{}: cannot open it: {}", path, std::strerror(errno));

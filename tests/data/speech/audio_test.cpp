@@ -1,5 +1,7 @@
 #include "data/speech/audio.h"
 
+#include <sys/stat.h>
+
 #include "data/speech/bad_example.h"
 #include "data/speech/sound_file.h"
 #include "tensor/rng.h"
@@ -77,6 +79,9 @@ TEST_CASE("audio: what cannot be read is named") {
   const TempFolder folder;
   const std::vector<float> samples = sine(440, 16000, 4000);
   CHECK_THAT(complaint(folder.path() + "/no.wav"), Catch::Contains("cannot open it: No such file"));
+  const std::string pipe = folder.path() + "/pipe.wav";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(SoundFile(pipe), Catch::Contains("cannot open it: this is not a regular file"));
   CHECK_THAT(complaint(folder.path()), Catch::Contains("cannot read it"));
   CHECK_THAT(complaint(folder.write("empty.wav", {})), Catch::Contains("the file is empty"));
   CHECK_THAT(complaint(folder.write("text.wav", {'h', 'e', 'l', 'l', 'o'})),
