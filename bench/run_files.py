@@ -21,12 +21,16 @@ def train(dgc, config, out, sets, *more):
         sys.exit(f"{pathlib.Path(sys.argv[0]).name}: dgc train ended with exit code {done.returncode}\n{done.stderr[-3000:]}")
 
 
+def rows_in(file):
+    """Of a file with a JSON object in each line, to which somebody may be writing the last. No file: no rows."""
+    path = pathlib.Path(file)
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("}")]
+
+
 def rows_of(run, kind=None):
-    """Of metrics.jsonl, those of one kind or all: also of a run that is being trained, which may be writing its last."""
-    path = pathlib.Path(run, "metrics.jsonl")
-    lines = path.read_text().splitlines() if path.exists() else []
-    rows = [json.loads(line) for line in lines if line.endswith("}")]
-    return [row for row in rows if kind in (None, row["kind"])]
+    """Of metrics.jsonl, those of one kind or all."""
+    return [row for row in rows_in(pathlib.Path(run, "metrics.jsonl")) if kind in (None, row["kind"])]
 
 
 def final_hash(run):

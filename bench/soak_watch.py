@@ -13,29 +13,29 @@ LOOK, SAMPLE = 0.25, 5  # seconds between two looks at the run, and between two 
 
 
 class Watch(threading.Thread):
-    """Until stop(). `beats` are the times at which rows were added to metrics.jsonl, in seconds since the watch began;
-    `samples` what the processes of the run took, which also go to a file at once."""
+    """Until stop(). `beats` are the times at which rows were added to metrics.jsonl, in seconds; the watch begins at
+    second `first`. What the processes of the run take is added to a file."""
 
-    def __init__(self, run, name_of, file):
+    def __init__(self, run, name_of, file, first=0):
         super().__init__(daemon=True)
         self.metrics = pathlib.Path(run, "metrics.jsonl")
         self.run_folder, self.name_of, self.file = run, name_of, file
-        self.beats, self.samples, self.problems = [], [], []
-        self.begin = time.monotonic()
+        self.beats = []
+        self.first, self.begin = first, time.monotonic()
         self.done = threading.Event()
 
     def now(self):
-        return time.monotonic() - self.begin
+        return self.first + time.monotonic() - self.begin
 
     def silence(self):
-        return self.now() - (self.beats[-1] if self.beats else 0)
+        return self.now() - (self.beats[-1] if self.beats else self.first)
 
     def stop(self):
         self.done.set()
         self.join()
 
     def run(self):
-        size, next_sample = 0, 0
+        size, next_sample = self._size(), 0
         while not self.done.wait(LOOK):
             before, size = size, self._size()
             if size > before:  # a resumed run cuts off what came after its checkpoint
@@ -56,7 +56,6 @@ class Watch(threading.Thread):
                 who = self.name_of(pid, rank_of(pid))
                 if found and who:
                     row = {"t": round(self.now(), 1), "beats": len(self.beats), "who": who, "pid": pid, **found}
-                    self.samples.append(row)
                     file.write(json.dumps(row) + "\n")
 
 

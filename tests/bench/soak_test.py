@@ -1,9 +1,11 @@
 #!/usr/bin/python3
-"""What bench/soak decides without a training: when which fault comes, what counts as a pause, and what as growth.
+"""What bench/soak decides without a training: when which fault comes, what counts as a pause, what as growth, and what
+an interrupted one goes on from.
 
     tests/bench/soak_test.py
 """
 
+import argparse
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -21,6 +23,7 @@ sys.path.insert(0, str(BENCH))
 import soak_faults  # noqa: E402
 import soak_report as report  # noqa: E402
 import soak_watch  # noqa: E402
+from soak_progress import Progress  # noqa: E402
 
 KINDS = list(soak_faults.FAULTS)
 
@@ -143,6 +146,43 @@ class FaultsTest(unittest.TestCase):
     def test_nobody_to_hit(self):
         self.assertIn("no rank lives", soak_faults.kill(self.site, random.Random(1)))
         self.assertIn("no rank lives", soak_faults.stop(self.site, random.Random(1)))
+
+
+class ProgressTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.out = pathlib.Path(folder.name, "out")
+
+    def progress(self, **options):
+        return Progress(argparse.Namespace(**{"out": self.out, "hours": 3, "seed": 1, "faults": ["kill"], **options}))
+
+    def test_goes_on_where_it_was(self):
+        first = self.progress()
+        self.assertEqual((first.seconds, first.problems, first.steps), (0, [], None))
+        first.seconds = 71.5
+        first.problems.append("left over: 7")
+        first.save()
+        second = self.progress()
+        self.assertEqual((second.seconds, second.problems, second.steps), (71.5, ["left over: 7"], None))
+
+    def test_keeps_the_newest_run_alone(self):
+        progress = self.progress()
+        for text in ("first", "second"):
+            run = self.out.parent / text
+            run.mkdir()
+            (run / text).touch()
+            progress.keep(run)
+        self.assertEqual([file.name for file in progress.kept.iterdir()], ["second"])
+        self.assertEqual(sorted(file.name for file in self.out.iterdir()), ["progress.json", "run"])
+
+    def test_refuses_what_is_not_its_own(self):
+        self.progress()
+        with self.assertRaisesRegex(SystemExit, "is of --hours 3 --seed 1 --faults kill; give these, or another --out"):
+            self.progress(seed=2)
+        (self.out / "progress.json").unlink()
+        with self.assertRaisesRegex(SystemExit, "is there already, and not of a soak; give another --out"):
+            self.progress()
 
 
 class OptionsTest(unittest.TestCase):
