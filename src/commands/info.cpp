@@ -7,6 +7,7 @@
 #include "dist/launch.h"
 #include "kernels/backend.h"
 #include "run/version.h"
+#include "tensor/cores.h"
 
 namespace dgc {
 
@@ -33,6 +34,13 @@ std::string launcher() {
                      launch.size, launch.local_rank, launch.local_size, meeting(launch));
 }
 
+// "2", or "2 of 64 to use" where this process is bound to some, or a control group limits it.
+std::string cores() {
+  const unsigned there = std::thread::hardware_concurrency();
+  const auto usable = static_cast<unsigned>(usable_cores());
+  return usable < there ? fmt::format("{} of {} to use", usable, there) : fmt::format("{}", there);
+}
+
 }  // namespace
 
 void add_info_command(CLI::App& app) {
@@ -44,7 +52,7 @@ void add_info_command(CLI::App& app) {
     fmt::print("compiler       {}\n", __VERSION__);
     fmt::print("device         {} (\"device\": \"auto\" uses this one)\n", backend->device()->name());
     fmt::print("GPUs           {}\n", cuda_description());
-    fmt::print("cores          {}\n", std::thread::hardware_concurrency());
+    fmt::print("cores          {}\n", cores());
     fmt::print("communicators  {}\n", communicators());
     fmt::print("launcher       {}\n", launcher());
     // A GPU that takes 16-bit activations multiplies in TF32 as well.

@@ -11,7 +11,6 @@
 #include <map>
 #include <memory>
 #include <regex>
-#include <thread>
 
 #include "commands/children.h"
 #include "commands/commands.h"
@@ -21,6 +20,7 @@
 #include "run/log.h"
 #include "run/number_text.h"
 #include "run/run_directory.h"
+#include "tensor/cores.h"
 #include "tensor/errors.h"
 #include "tensor/printable.h"
 #include "tools/bench.h"
@@ -81,8 +81,7 @@ class StudyRunner {
  public:
   StudyRunner(std::vector<StudyTraining> missing, int jobs)
       : waiting_(missing.begin(), missing.end()), all_(waiting_.size()), jobs_(jobs) {
-    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-    threads_ = std::max(1u, cores / static_cast<unsigned>(jobs));
+    threads_ = std::max(1, usable_cores() / jobs);
     for (const StudyTraining& training : waiting_) to_do_ += epochs_left(training);
   }
 
@@ -185,7 +184,7 @@ class StudyRunner {
   std::vector<std::string> failures_;
   size_t all_ = 0, done_ = 0;
   int jobs_ = 1, exit_code_ = 0;
-  unsigned threads_ = 1;
+  int threads_ = 1;
   double to_do_ = 0;  // epochs, at the start
   bool stopped_ = false;
   Clock::time_point start_ = Clock::now();

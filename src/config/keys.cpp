@@ -88,7 +88,9 @@ const Keys& config_keys() {
         .at_least(1)
         .at_most(65536)
         .free_on_resume();
-    top.add("threads", &Config::threads, "Compute threads per rank; 0: the machine's cores, shared by the ranks")
+    top.add("threads", &Config::threads,
+            "Compute threads per rank; 0: the cores of the machine, or as many as its container may use, shared by the "
+            "ranks")
         .at_least(0)
         .at_most(1024);
     add_model_keys(keys);

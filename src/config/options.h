@@ -166,7 +166,7 @@ struct Config {
   int64_t workers_per_rank = 1;
   int64_t workers_at_once = 1;  // of a rank; once loaded, at most workers_per_rank
   int64_t ranks = 1;            // threads of this process; under a launcher the processes that it started
-  int64_t threads = 0;          // compute threads per rank; 0: the machine's cores shared by its ranks
+  int64_t threads = 0;          // compute threads per rank; 0: usable_cores(), shared by the machine's ranks
   ModelOptions model;
   DataOptions data;
   TrainingOptions training;

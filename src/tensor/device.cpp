@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tensor/control_groups.h"
 #include "tensor/direct_upload.h"
 #include "tensor/errors.h"
 
@@ -18,8 +19,8 @@ namespace {
 
 constexpr size_t kAlignment = 64;  // one cache line, one AVX-512 register
 
-// What the machine can give without taking it from others; nothing where it does not say. Linux promises more, and ends
-// the process, or another one, when it is used.
+// What the machine, or the container, can give without taking it from others; nothing where it does not say. Linux
+// promises more, and ends the process, or another one, when it is used.
 std::optional<size_t> available_bytes() {
   std::ifstream file("/proc/meminfo");
   std::optional<size_t> available;
@@ -28,7 +29,9 @@ std::optional<size_t> available_bytes() {
   while (file >> name >> kibibytes && std::getline(file, unit)) {
     if (name == "MemAvailable:" || name == "SwapFree:") available = available.value_or(0) + kibibytes * 1024;
   }
-  return available;
+  const std::optional<size_t> left = memory_left();
+  if (available && left) return std::min(*available, *left);
+  return available ? available : left;
 }
 
 // Asking takes longer than a small allocation.

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <thread>
 
 #include "optim/dgc/layout.h"
 #include "optim/step_record.h"
+#include "tensor/cores.h"
 #include "tensor/rng.h"
 #include "tools/bench_models.h"
 #include "tools/median.h"
@@ -93,7 +93,7 @@ DgcBench bench_dgc(const DgcBenchOptions& options) {
   const ParamLayout params = bench_params(options.model);
   const auto backend = make_backend(options.device, options.threads);
   const auto& device = backend->device();
-  const int threads = options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
+  const int threads = options.threads > 0 ? options.threads : usable_cores();
   std::vector<Arena> gradients;
   for (int i = 0; i < kGradients; ++i) {
     gradients.emplace_back(device, params);

@@ -1,6 +1,5 @@
 #include "train/on_ranks.h"
 
-#include <sched.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -10,7 +9,6 @@
 #include <functional>
 #include <optional>
 #include <set>
-#include <thread>
 #include <vector>
 
 #include "config/config.h"
@@ -21,6 +19,7 @@
 #include "dist/watch.h"
 #include "run/conv_plans_file.h"
 #include "tasks/make.h"
+#include "tensor/cores.h"
 #include "tensor/errors.h"
 #include "train/failure.h"
 #include "train/interrupt.h"
@@ -189,19 +188,18 @@ void on_this_process(const Config& config, const Launch& launch, Communicator& p
   });
 }
 
-// Without a launcher the ranks of a run are threads of one process. Where a launcher has bound this rank to some cores,
-// more threads than those would only get in each other's way.
+// More threads than cores would only get in each other's way. Without a launcher the ranks of a run are threads of one
+// process; a launcher may have bound each rank to cores of its own.
 int compute_threads(const Config& config, const Launch& launch) {
   if (config.threads > 0) return static_cast<int>(config.threads);
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  const int share = std::max(1, cores / (launch.size > 1 ? launch.local_size : static_cast<int>(config.ranks)));
-  cpu_set_t bound;
-  if (sched_getaffinity(0, sizeof(bound), &bound) != 0 || CPU_COUNT(&bound) >= share) return share;
-  if (launch.launcher == "mpirun" && launch.rank == 0) {
+  const int usable = usable_cores();
+  if (launch.size <= 1) return std::max(1, usable / static_cast<int>(config.ranks));
+  const int cores = machine_cores(), share = std::max(1, cores / launch.local_size);
+  if (usable < share && launch.launcher == "mpirun" && launch.rank == 0) {
     spdlog::warn("mpirun has bound rank 0 to {} of {} cores; mpirun --bind-to none lets ranks share all of them",
-                 CPU_COUNT(&bound), cores);
+                 usable, cores);
   }
-  return CPU_COUNT(&bound);
+  return std::min(usable, share);
 }
 
 std::string device_for(const Config& config, const Launch& launch) {

@@ -6,11 +6,12 @@
 #include "kernels/cpu/dnnl_cache.h"
 #include "kernels/cpu/product.h"
 #include "kernels/cpu/thread_lane.h"
+#include "tensor/cores.h"
 
 namespace dgc {
 
 CpuBackend::CpuBackend(int threads, Fp32Math math, std::shared_ptr<Device> device)
-    : threads_(threads > 0 ? threads : omp_get_num_procs()),
+    : threads_(threads > 0 ? threads : usable_cores()),
       math_(math),
       device_(std::move(device)),
       dnnl_(std::make_unique<DnnlCache>(math)),
