@@ -4,6 +4,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -241,24 +242,32 @@ void run_ranks(std::span<const std::unique_ptr<Communicator>> communicators,
                const std::function<void(Communicator&)>& body) {
   std::mutex mutex;
   std::exception_ptr cause, follow_up;  // PeerFailed only repeats what another rank says better
+  // Ends the others, who would wait for this rank. The exception that is being handled is the cause.
+  const auto fail = [&](Communicator& own, const char* why) {
+    own.abort(why);
+    const std::lock_guard lock(mutex);
+    if (!cause) cause = std::current_exception();
+  };
+  const auto run = [&](Communicator& own) {
+    try {
+      body(own);
+    } catch (const PeerFailed&) {
+      const std::lock_guard lock(mutex);
+      if (!follow_up) follow_up = std::current_exception();
+    } catch (const std::exception& error) {
+      fail(own, error.what());
+    } catch (...) {
+      fail(own, "unknown exception");
+    }
+  };
   std::vector<std::jthread> threads;
   for (const auto& communicator : communicators) {
-    threads.emplace_back([&, &own = *communicator] {
-      try {
-        body(own);
-      } catch (const PeerFailed&) {
-        const std::lock_guard lock(mutex);
-        if (!follow_up) follow_up = std::current_exception();
-      } catch (const std::exception& error) {
-        own.abort(error.what());
-        const std::lock_guard lock(mutex);
-        if (!cause) cause = std::current_exception();
-      } catch (...) {
-        own.abort("unknown exception");
-        const std::lock_guard lock(mutex);
-        if (!cause) cause = std::current_exception();
-      }
-    });
+    try {
+      threads.emplace_back([&, &own = *communicator] { run(own); });
+    } catch (const std::system_error& error) {
+      fail(*communicator, error.what());
+      break;
+    }
   }
   threads.clear();  // joins
   if (cause) std::rethrow_exception(cause);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <new>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -56,6 +57,13 @@ Complaint complaint(const std::exception& error) {
   // else's, a name that is too long.
   if (const auto* files = dynamic_cast<const std::filesystem::filesystem_error*>(&error)) {
     return {fmt::format("{}: {}", files->path1().string(), files->code().message()), true};
+  }
+  const auto* const system = dynamic_cast<const std::system_error*>(&error);
+  if (system != nullptr && system->code() == std::errc::resource_unavailable_try_again) {  // std::thread says so
+    return {
+        "the system lets this process start no more threads: raise the limit of this user (ulimit -u) or of this "
+        "container, or lower ranks, threads and data.threads",
+        true};
   }
   if (dynamic_cast<const PeerFailed*>(&error) != nullptr) return {error.what(), false};
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {

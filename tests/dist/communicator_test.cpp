@@ -1,7 +1,12 @@
 #include "dist/communicator.h"
 
+#include <dlfcn.h>
+#include <pthread.h>
+
 #include <atomic>
 #include <catch.hpp>
+#include <cerrno>
+#include <system_error>
 
 #include "tensor/errors.h"
 #include "tests/dist/collectives.h"
@@ -9,6 +14,22 @@
 using namespace dgc;
 using namespace dgc::test;
 using Catch::Contains;
+
+namespace {
+
+constexpr int kAnyNumber = -1;
+std::atomic<int> threads_to_start = kAnyNumber;  // before the system says that there may be no more
+
+}  // namespace
+
+// In place of the C library's.
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*body)(void*),
+                              void* argument) noexcept {
+  if (threads_to_start == 0) return EAGAIN;
+  if (threads_to_start > 0) --threads_to_start;
+  static const auto create = reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
+  return create(thread, attributes, body, argument);
+}
 
 namespace {
 
@@ -194,6 +215,15 @@ TEST_CASE("a rank that fails ends the others, which say who it was", "[communica
   CHECK_THROWS_WITH(run_ranks(group, body), "the disk is full");
   CHECK(told == 3);
   CHECK(survived == 0);
+}
+
+TEST_CASE("a rank whose thread the system does not start ends those that have started", "[communicator]") {
+  const auto group = make_thread_communicators(3);
+  const auto device = make_cpu_device();
+  threads_to_start = 2;
+  const auto body = [&](Communicator& c) { c.barrier(*device); };
+  CHECK_THROWS_AS(run_ranks(group, body), std::system_error);
+  threads_to_start = kAnyNumber;
 }
 
 TEST_CASE("a device that breaks while it reads from others ends the run and hangs nobody", "[communicator]") {

@@ -2,8 +2,10 @@
 
 #include <atomic>
 #include <catch.hpp>
+#include <cerrno>
 #include <filesystem>
 #include <new>
+#include <system_error>
 
 #include "tensor/errors.h"
 #include "train/interrupt.h"
@@ -16,6 +18,10 @@ TEST_CASE("whose error an exception is, and its words") {
   CHECK(complaint(PeerFailed("rank 2 has died")).text == "rank 2 has died");
   CHECK(complaint(std::bad_alloc()).users);
   CHECK_THAT(complaint(std::bad_alloc()).text, Catch::StartsWith("out of memory: ") && Catch::Contains("data.threads"));
+  const Complaint no_thread = complaint(std::system_error(EAGAIN, std::generic_category()));
+  CHECK(no_thread.users);
+  CHECK_THAT(no_thread.text, Catch::Contains("start no more threads") && Catch::Contains("ulimit -u"));
+  CHECK_FALSE(complaint(std::system_error(EIO, std::generic_category())).users);
   const std::filesystem::filesystem_error closed("status", "/root/x",
                                                  std::make_error_code(std::errc::permission_denied));
   CHECK(complaint(closed).users);
