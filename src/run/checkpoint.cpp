@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "tensor/errors.h"
 
@@ -44,9 +45,11 @@ bool is_sound(const fs::path& checkpoint) {
 
 std::string worker_file(int64_t worker) { return fmt::format("worker-{:04}.safetensors", worker); }
 
-CheckpointStore::CheckpointStore(const fs::path& run) : root_(run / kCheckpoints), saving_(root_ / ".saving") {}
+CheckpointStore::CheckpointStore(const fs::path& run, std::function<void()> before_saving)
+    : before_saving_(std::move(before_saving)), root_(run / kCheckpoints), saving_(root_ / ".saving") {}
 
 void CheckpointStore::begin() const {
+  if (before_saving_) before_saving_();
   remove_folder(saving_);  // left by a save that was killed
   std::error_code error;
   fs::create_directories(saving_, error);

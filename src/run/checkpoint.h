@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,7 +38,8 @@ inline constexpr const char* kSinceBest = "since_best";
 // under its own name it is whole or absent.
 class CheckpointStore {
  public:
-  explicit CheckpointStore(const std::filesystem::path& run);
+  // `before_saving` is called by begin(), and may throw UserError.
+  explicit CheckpointStore(const std::filesystem::path& run, std::function<void()> before_saving = {});
 
   // To save, one rank calls begin(), then any number of ranks call write(), then one rank calls commit(). All three
   // throw UserError. After a failure discard() removes what was written; the earlier checkpoints are untouched.
@@ -54,6 +56,7 @@ class CheckpointStore {
   std::optional<std::filesystem::path> newest_sound() const;  // reads only the manifests
 
  private:
+  std::function<void()> before_saving_;
   std::filesystem::path root_;
   std::filesystem::path saving_;
 };

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include "config/config.h"
 #include "run/class_names.h"
+#include "run/file_io.h"
 #include "run/metrics.h"
 #include "run/resumable.h"
 #include "run/vocabulary_file.h"
@@ -99,12 +101,17 @@ RunDirectory::RunDirectory(Joined, const Config& config, const TrainOptions& opt
   if (!finished_) checkpoint_ = newest_checkpoint(path_);
 }
 
-RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, const Vocabulary* vocabulary)
-    : path_(run_path(config, options)) {
+// Paths are relative to the folder in which dgc was started, and a run may be read from another folder.
+RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, const Vocabulary* vocabulary,
+                           std::vector<std::string> class_names)
+    : path_(run_path(config, options)),
+      config_json_(resolved_json(with_absolute_paths(config))),
+      vocabulary_(vocabulary),
+      class_names_(std::move(class_names)) {
   std::error_code error;
   fs::create_directories(path_, error);
   if (error) throw_user_error("cannot create {}: {}", path_.string(), error.message());
-  lock_.emplace(path_);
+  lock_ = std::make_unique<RunLock>(path_);
   const Held held = held_by(path_);
   if (held == Held::steps && !options.resume && !options.overwrite) {
     throw_user_error(
@@ -127,9 +134,31 @@ RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, co
     spdlog::info("{} has no checkpoint yet: starting from the beginning", path_.string());
   }
   remove_abandoned(path_);
-  if (vocabulary != nullptr) save_vocabulary(path_, *vocabulary);
-  // Paths are relative to the folder in which dgc was started, and a run may be read from another folder.
-  write_if_changed(path_ / kConfig, resolved_json(with_absolute_paths(config)));
+  describe();
+}
+
+void RunDirectory::describe() const {
+  if (vocabulary_ != nullptr) save_vocabulary(path_, *vocabulary_);
+  save_class_names(path_, class_names_);
+  write_if_changed(path_ / kConfig, config_json_);
+}
+
+void RunDirectory::hold() {
+  if (lock_ == nullptr || lock_->holds()) return;
+  std::error_code error;
+  fs::create_directories(path_, error);
+  if (error) throw_user_error("cannot create {}: {}", path_.string(), error.message());
+  auto lock = std::make_unique<RunLock>(path_);
+  if (!is_there(path_ / kConfig)) {
+    spdlog::warn(
+        "{} was moved or removed while it was being trained; it is made again for checkpoints, and {} and log.txt go "
+        "on where they were",
+        path_.string(), kMetricsFile);
+  } else if (read_file(path_ / kConfig) != config_json_) {
+    throw_user_error("{} holds another run by now", path_.string());
+  }
+  describe();
+  lock_ = std::move(lock);
 }
 
 Config run_config(const fs::path& run, const std::vector<std::string>& overrides) {

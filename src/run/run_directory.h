@@ -1,7 +1,10 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "config/options.h"
 #include "data/text/vocabulary.h"
@@ -23,11 +26,12 @@ std::filesystem::path run_path(const Config&, const TrainOptions&);
 // trains into the directory, and messages also go to RUN/log.txt.
 class RunDirectory {
  public:
-  // A fresh run makes the directory and replaces a run that has made no step or, with --overwrite, any run; a directory
-  // that holds another run is refused. A resumed run finds its newest good checkpoint; a config or a vocabulary (null
-  // unless the data is text) that differs in anything that changes results is refused. The directory of a finished run
-  // is left as it is. Throws UserError, and a refusal has changed nothing in the directory.
-  RunDirectory(const Config&, const TrainOptions&, const Vocabulary*);
+  // `vocabulary` is null unless the data is text, and has to outlive the RunDirectory; `class_names` are empty unless
+  // the data names its classes. A fresh run makes the directory and replaces a run that has made no step or, with
+  // --overwrite, any run; a directory that holds another run is refused. A resumed run finds its newest good
+  // checkpoint; a config or a vocabulary that differs in anything that changes results is refused. The directory of a
+  // finished run is left as it is. Throws UserError, and a refusal has changed nothing in the directory.
+  RunDirectory(const Config&, const TrainOptions&, const Vocabulary* vocabulary, std::vector<std::string> class_names);
 
   // Opens, for reading only, the run directory that rank 0, another process, has just made or resumed.
   struct Joined {};
@@ -38,9 +42,19 @@ class RunDirectory {
   // Whether an earlier attempt has made all steps that the config asks for. Then it ended in resumed_from().
   bool finished() const { return finished_; }
 
+  // To be called before a checkpoint is saved. Where somebody has moved or removed the directory since, it is made
+  // again, so that the checkpoint can be resumed, and a warning says so. Throws UserError when another run is there
+  // now. In a process that has Joined it does nothing.
+  void hold();
+
  private:
+  void describe() const;
+
   std::filesystem::path path_;
-  std::optional<RunLock> lock_;
+  std::string config_json_;
+  const Vocabulary* vocabulary_ = nullptr;
+  std::vector<std::string> class_names_;
+  std::unique_ptr<RunLock> lock_;
   std::optional<RunLog> log_;
   std::optional<Checkpoint> checkpoint_;
   bool finished_ = false;

@@ -46,12 +46,12 @@ Holder read_holder(int file) {
   return holder;
 }
 
-// The owner of the lock may have removed the file between open() and flock().
+// Where the system does not tell, because a server is away, the file counts as being there.
 bool is_still_there(int file, const std::filesystem::path& path) {
   struct stat opened {
   }, named{};
-  return ::fstat(file, &opened) == 0 && ::stat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
-         opened.st_dev == named.st_dev;
+  if (::stat(path.c_str(), &named) != 0) return errno != ENOENT && errno != ENOTDIR;
+  return ::fstat(file, &opened) != 0 || (opened.st_ino == named.st_ino && opened.st_dev == named.st_dev);
 }
 
 }  // namespace
@@ -68,6 +68,7 @@ RunLock::RunLock(const std::filesystem::path& run) : path_(run / ".lock") {
       ::close(file_);
       throw_user_error("{} is being trained by {}; wait for it to end, or give another --out", run.string(), who);
     }
+    // The owner of the lock may have removed the file between open() and flock().
   } while (locked && !is_still_there(file_, path_));
 
   const Holder before = read_holder(file_), now = this_process();
@@ -80,8 +81,10 @@ RunLock::RunLock(const std::filesystem::path& run) : path_(run / ".lock") {
   if (!told) spdlog::debug("{}: cannot be written", path_.string());  // a full disk; the lock holds without the text
 }
 
+bool RunLock::holds() const { return is_still_there(file_, path_); }
+
 RunLock::~RunLock() {
-  ::unlink(path_.c_str());
+  if (holds()) ::unlink(path_.c_str());
   ::close(file_);
 }
 

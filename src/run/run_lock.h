@@ -12,6 +12,8 @@ class RunLock {
   // file system cannot tell, there is only a warning.
   explicit RunLock(const std::filesystem::path& run);
   ~RunLock();  // removes the file
+  // False where the file is gone or another one, because somebody has moved or removed the run.
+  bool holds() const;
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;
 

@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 
 #include "config/config.h"
+#include "run/file_io.h"
 #include "run/number_text.h"
 #include "tasks/task.h"
 #include "tensor/errors.h"
@@ -66,8 +65,7 @@ RunData read_run(const std::filesystem::path& directory) {
   RunData run;
   run.directory = directory;
   run.config = load_run_config(config_path.string());
-  std::ifstream file(config_path, std::ios::binary);
-  run.config_json.assign(std::istreambuf_iterator<char>(file), {});
+  run.config_json = read_file(config_path);
 
   TrafficCounter traffic;
   JsonLineReader lines(metrics_path.string());

@@ -61,7 +61,8 @@ std::string Rank::save(const CheckpointStore& store, int64_t keep) {
   std::string problem = together([&] {
     if (first) store.begin();
   });
-  if (problem.empty()) problem = together([&] { own = save_workers(store); });
+  if (!problem.empty()) return problem;
+  problem = together([&] { own = save_workers(store); });
   if (problem.empty()) {
     const std::vector<ManifestFile> all = files_of_all(own);
     problem = together([&] {

@@ -7,7 +7,6 @@
 
 #include "config/config.h"
 #include "config/model_types.h"
-#include "run/class_names.h"
 #include "run/run_directory.h"
 #include "tensor/errors.h"
 #include "train/agreement.h"
@@ -49,11 +48,11 @@ void tell_stalled(const Config& config, const Rank& rank) {
       rank.best().step, *config.training.stop_after);
 }
 
-void train_rank(const Config& config, const RunDirectory& run, const DataView& data, Backend& backend,
+void train_rank(const Config& config, RunDirectory& run, const DataView& data, Backend& backend,
                 Communicator& communicator) {
   Rank rank(config, data, backend, communicator);
   Device& device = *backend.device();
-  const CheckpointStore store(run.path());
+  const CheckpointStore store(run.path(), [&] { run.hold(); });
   int64_t steps = 0;
   in_unison(communicator, device, [&] {
     if (run.resumed_from()) {
@@ -221,11 +220,8 @@ std::filesystem::path train(const Given& given, const Launch& launch, Communicat
     Device& device = *backend.device();
     in_unison(communicator, device, [&] { require_agreement(communicator, device, given.facts); });
     if (communicator.rank() == 0) {
-      run.emplace(config, options, given.sets.view().vocabulary);
-      if (!run->finished()) {
-        save_class_names(run->path(), given.sets.train->class_names());
-        tell_start(given, *run, device.name(), communicator.name());
-      }
+      run.emplace(config, options, given.sets.view().vocabulary, given.sets.train->class_names());
+      if (!run->finished()) tell_start(given, *run, device.name(), communicator.name());
     }
     communicator.barrier(device);  // rank 0 has made the run directory
     if (launch.rank != 0) run.emplace(RunDirectory::Joined{}, config, options);

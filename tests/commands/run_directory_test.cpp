@@ -13,6 +13,16 @@ namespace {
 using namespace test;
 using Catch::Contains;
 
+std::vector<std::string> long_run(const std::string& out, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> words = {"train", "tiny.json",
+                                    "--out", out,
+                                    "--set", fmt::format("training.epochs={}", kLongEpochs),
+                                    "--set", "training.eval_every_epochs=0",
+                                    "--set", "checkpoint.every_steps=10"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 }  // namespace
 
 TEST_CASE("a second training into a run that is being trained is refused, and disturbs nothing") {
@@ -37,6 +47,52 @@ TEST_CASE("a second training into a run that is being trained is refused, and di
   REQUIRE(first.wait() == 0);
   CHECK(dgc.final_hash("run") == dgc.final_hash("whole"));
   CHECK(dgc.rows("run").size() == dgc.rows("whole").size());
+}
+
+TEST_CASE("a run whose directory is moved away while it is trained goes on in a new one, which can be resumed") {
+  const Program dgc;
+  REQUIRE(dgc.run(long_run("whole")).code == 0);
+  Child training(dgc.folder(), long_run("run"));
+  REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
+  training.send(SIGSTOP);
+  std::filesystem::rename(dgc.folder() / "run", dgc.folder() / "moved");
+  training.send(SIGTERM);
+  training.send(SIGCONT);
+  CHECK(training.wait() == 130);
+  CHECK_THAT(training.err(), Contains("run was moved or removed") && Contains("the state is saved"));
+  CHECK(dgc.run(long_run("run", {"--resume"})).code == 0);
+  CHECK(dgc.final_hash("run") == dgc.final_hash("whole"));
+}
+
+TEST_CASE("a run whose directory another run has taken leaves it alone") {
+  const Program dgc;
+  const TempRun elsewhere;
+  Child first(dgc.folder(), long_run("run"));
+  REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
+  first.send(SIGSTOP);
+  std::filesystem::remove_all(dgc.folder() / "run");
+  std::vector<std::string> words = long_run((dgc.folder() / "run").string(), {"--set", "seed=7"});
+  words[1] = (dgc.folder() / "tiny.json").string();
+  Child second(elsewhere.path(), words);
+  const bool is_trained = GENERATE(true, false);
+  if (is_trained) {
+    REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
+    second.send(SIGSTOP);
+  } else {
+    REQUIRE(second.wait() == 0);
+  }
+  first.send(SIGTERM);
+  first.send(SIGCONT);
+  CHECK(first.wait() == 2);
+  CHECK_THAT(first.err(), Contains("could not be saved: run ") &&
+                              Contains(is_trained ? fmt::format("is being trained by process {}", second.pid())
+                                                  : "holds another run by now"));
+  if (is_trained) {
+    second.send(SIGCONT);
+    CHECK(second.wait() == 0);
+  }
+  CHECK_THAT(dgc.read("run/config.json"), Contains("\"seed\": 7"));
+  CHECK(dgc.run({"eval", "run"}).code == 0);
 }
 
 TEST_CASE("a finished run is told and shown once more") {

@@ -215,7 +215,7 @@ TEST_CASE("a run that made no step gives way to the next one, whatever its confi
   const TempRun run;
   const auto out = run.path() / "run";
   {
-    const RunDirectory failed(tiny_config({"seed=5"}), {.out = out}, nullptr);
+    const RunDirectory failed(tiny_config({"seed=5"}), {.out = out}, nullptr, {});
     run.write("run/metrics.jsonl", GENERATE("", "{\"kind\":\"st"));
     run.write("run/vocabulary.txt", "of another model");
     run.write("run/notes.txt", "mine");
