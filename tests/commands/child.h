@@ -52,6 +52,13 @@ class Child {
 
   pid_t pid() const { return process_; }
   void send(int signal) const { kill(process_, signal); }
+  // SIGSTOP; true once all threads have stopped, false where the process has ended before.
+  bool stop() const {
+    kill(process_, SIGSTOP);
+    siginfo_t change{};
+    return waitid(P_PID, static_cast<id_t>(process_), &change, WSTOPPED | WEXITED | WNOWAIT) == 0 &&
+           change.si_code == CLD_STOPPED;
+  }
 
   // The exit code; 128 + the signal that ended it.
   int wait() {

@@ -31,7 +31,7 @@ TEST_CASE("a second training into a run that is being trained is refused, and di
   REQUIRE(whole.code == 0);
   Child first(dgc.folder(), {"train", "tiny.json", "--out", "run", "--set", "training.epochs=60"});
   REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
-  first.send(SIGSTOP);
+  REQUIRE(first.stop());
   const std::string expected = fmt::format("run is being trained by process {} on ", first.pid());
   for (const char* option : {"--resume", "--overwrite", ""}) {
     std::vector<std::string> words = {"train", "tiny.json", "--out", "run", "--set", "training.epochs=60"};
@@ -54,7 +54,7 @@ TEST_CASE("a run whose directory is moved away while it is trained goes on in a 
   REQUIRE(dgc.run(long_run("whole")).code == 0);
   Child training(dgc.folder(), long_run("run"));
   REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
-  training.send(SIGSTOP);
+  REQUIRE(training.stop());
   std::filesystem::rename(dgc.folder() / "run", dgc.folder() / "moved");
   training.send(SIGTERM);
   training.send(SIGCONT);
@@ -69,7 +69,7 @@ TEST_CASE("a run whose directory another run has taken leaves it alone") {
   const TempRun elsewhere;
   Child first(dgc.folder(), long_run("run"));
   REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
-  first.send(SIGSTOP);
+  REQUIRE(first.stop());
   std::filesystem::remove_all(dgc.folder() / "run");
   std::vector<std::string> words = long_run((dgc.folder() / "run").string(), {"--set", "seed=7"});
   words[1] = (dgc.folder() / "tiny.json").string();
@@ -77,7 +77,7 @@ TEST_CASE("a run whose directory another run has taken leaves it alone") {
   const bool is_trained = GENERATE(true, false);
   if (is_trained) {
     REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
-    second.send(SIGSTOP);
+    REQUIRE(second.stop());
   } else {
     REQUIRE(second.wait() == 0);
   }
