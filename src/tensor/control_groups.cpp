@@ -55,13 +55,15 @@ std::optional<double> number_in(const std::vector<std::string>& words, size_t at
 
 std::optional<double> number_in(const fs::path& path) { return number_in(words_of(path), 0); }
 
-double page_cache(const Group& group) {
+// What the system holds of files, and would give back.
+double reclaimable(const Group& group) {
   const std::vector<std::string> words = words_of(group.folder / "memory.stat");
   const std::string prefix = group.version_2 ? "" : "total_";
   double bytes = 0;
   for (size_t i = 0; i + 1 < words.size(); i += 2) {
-    if (words[i] == prefix + "active_file" || words[i] == prefix + "inactive_file")
-      bytes += number_in(words, i + 1).value_or(0);
+    const bool counts = words[i] == prefix + "active_file" || words[i] == prefix + "inactive_file" ||
+                        words[i] == prefix + "slab_reclaimable";  // version 2 alone has it
+    if (counts) bytes += number_in(words, i + 1).value_or(0);
   }
   return bytes;
 }
@@ -92,7 +94,7 @@ std::optional<size_t> memory_left(const fs::path& root) {
   for (const Group& group : groups_of(root, "memory")) {
     const auto limit = number_in(group.folder / (group.version_2 ? "memory.max" : "memory.limit_in_bytes"));
     const auto used = number_in(group.folder / (group.version_2 ? "memory.current" : "memory.usage_in_bytes"));
-    if (limit && used) lower(least, std::max(0.0, *limit - (*used - page_cache(group))));
+    if (limit && used) lower(least, std::max(0.0, *limit - (*used - reclaimable(group))));
   }
   if (!least) return {};
   return static_cast<size_t>(std::min(*least, 0x1p62));

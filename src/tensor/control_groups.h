@@ -14,7 +14,7 @@ namespace dgc {
 // Cores' worth of processor time.
 std::optional<double> processor_limit(const std::filesystem::path& root = "/");
 
-// Bytes that may still be taken; what the page cache holds can be had back, and counts as free.
+// Bytes that may still be taken. What the system holds of files can be had back, and counts as free.
 std::optional<size_t> memory_left(const std::filesystem::path& root = "/");
 
 }  // namespace dgc

@@ -68,7 +68,8 @@ TEST_CASE("control groups: memory in version 2", "[tensor]") {
   CHECK_FALSE(memory_left(root.path()));
   root.write("sys/fs/cgroup/box/memory.max", "800\n");
   CHECK(memory_left(root.path()) == 100);
-  root.write("sys/fs/cgroup/box/memory.stat", "anon 400\nfile 300\nactive_file 50\ninactive_file 150\n");
+  root.write("sys/fs/cgroup/box/memory.stat",
+             "anon 400\nfile 300\nactive_file 50\ninactive_file 120\nslab_reclaimable 30\n");
   CHECK(memory_left(root.path()) == 300);
   root.write("sys/fs/cgroup/box/memory.max", "200\n");
   CHECK(memory_left(root.path()) == 0);
