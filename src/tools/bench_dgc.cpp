@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <thread>
 
 #include "optim/dgc/layout.h"
 #include "optim/step_record.h"
