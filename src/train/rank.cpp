@@ -84,7 +84,11 @@ void Rank::train_step() {
   if (computation_->behind()) {
     batches_.reset();
   } else {
-    stage_batches();
+    try {
+      stage_batches();
+    } catch (...) {
+      lack_ = std::current_exception();
+    }
   }
 }
 
@@ -95,6 +99,7 @@ Rank::Rates Rank::rates_at(int64_t position) const {
 }
 
 void Rank::begin_own_step() {
+  if (lack_) std::rethrow_exception(lack_);
   if (!batches_) stage_batches();
   // In a new epoch each stream of a text begins again, and so it does behind words that were left out.
   if (position_ % steps_per_epoch_ == 0 || left_out_steps_) zero_states();

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <set>
@@ -47,6 +48,9 @@ class Rank {
   // Queues one step of all workers, or, if this rank was late (exchange.wait), takes over the next exchange of the
   // others, and step() becomes theirs. Before the next call, next_metrics() must be called until it returns nothing.
   void train_step();
+  // Why the next step has no batches, so that train_step() will throw this; null where it has. The finished steps are
+  // whole, and can be saved.
+  std::exception_ptr lack() const { return lack_; }
   // How many steps behind the last such exchange there were up to the exchange at the end of the last step, in which
   // all ranks have waited for each other; 0 if the step did not end so.
   int64_t met() const { return met_; }
@@ -167,6 +171,7 @@ class Rank {
   int64_t met_ = 0;
   int64_t unmet_ = 0;  // steps behind the last exchange in which all ranks have waited for each other
   bool flushed_ = false;
+  std::exception_ptr lack_;
   std::unique_ptr<Batches> batches_;  // made at the first step, and behind steps that are left out; one step ahead
   std::set<std::string> told_;        // bad examples in the log already
   bool left_out_steps_ = false;       // the last steps were not trained on, as this rank was late

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 
 #include "config/config.h"
 #include "config/model_types.h"
@@ -40,6 +41,15 @@ std::string newest(const CheckpointStore& store) {
       "the run has ended at step {}, but its state could not be saved: {}; {}: make room and go on from there with "
       "--resume",
       step, why, newest(store));
+}
+
+[[noreturn]] void throw_lack(const Rank& rank) {
+  try {
+    std::rethrow_exception(rank.lack());
+  } catch (const UserError& error) {
+    throw_user_error("{}; the state of step {} is saved: go on with --resume when that is mended", error.what(),
+                     rank.step());
+  }
 }
 
 void tell_stalled(const Config& config, const Rank& rank) {
@@ -97,7 +107,9 @@ void train_rank(const Config& config, RunDirectory& run, const DataView& data, B
     const bool saves = due(rank.position(), config.checkpoint.every_epochs * epoch_steps) ||
                        due(rank.step(), config.checkpoint.every_steps.value_or(0), may_be_late ? rank.met() : 1);
     const bool checks = communicator.size() > 1 && due(rank.step(), config.check_replicas_every, rank.met());
-    const bool stop = rank.asked_to_stop();
+    // Of several ranks the others are in their next step by now, behind which they can save nothing.
+    const bool lacks = communicator.size() == 1 && rank.lack();
+    const bool stop = lacks || rank.asked_to_stop();
     if (!(planned_end || evaluates || saves || checks || stop)) continue;
 
     // The code below looks at the weights, so every queued step has to be done.
@@ -133,6 +145,7 @@ void train_rank(const Config& config, RunDirectory& run, const DataView& data, B
     }
     if (stop && !last) {
       if (!unsaved.empty()) throw_unsaved(store, rank.step(), unsaved);
+      if (lacks) throw_lack(rank);
       if (reporter) {
         spdlog::info("stopped at step {} of {}; the state is saved, go on with --resume", rank.step(), steps);
       }

@@ -4,6 +4,7 @@
 
 #include "config/config.h"
 #include "tests/commands/program.h"
+#include "tests/data/images/images.h"
 #include "tests/support/tiny_text.h"
 
 // What several calls of dgc make of one run directory.
@@ -93,6 +94,50 @@ TEST_CASE("a run whose directory another run has taken leaves it alone") {
   }
   CHECK_THAT(dgc.read("run/config.json"), Contains("\"seed\": 7"));
   CHECK(dgc.run({"eval", "run"}).code == 0);
+}
+
+TEST_CASE("a file that cannot be read ends a run, and costs none of the steps before") {
+  const Program dgc;
+  const auto name_of = [](const std::string& split, int i) {
+    return fmt::format("animals/{}/{}/{}.png", split, i % 2 == 0 ? "ant" : "bee", i);
+  };
+  constexpr int kImages = 8;
+  const auto write_image = [&](const std::string& name, int i) {
+    const auto shade = static_cast<uint8_t>(30 * i);
+    const Bytes bytes = png_bytes(solid(9, 9, shade, 100, shade), 9, 9);
+    std::filesystem::create_directories((dgc.folder() / name).parent_path());
+    dgc.write(name, {bytes.begin(), bytes.end()});
+  };
+  for (const char* split : {"train", "val"}) {
+    for (int i = 0; i < kImages; ++i) write_image(name_of(split, i), i);
+  }
+  const auto words = [](const std::string& out) {
+    return std::vector<std::string>{"train", "tiny.json",
+                                    "--out", out,
+                                    "--set", R"(data={"type": "image_folder", "path": "animals", "image_size": 8})",
+                                    "--set", R"(model={"type": "resnet", "depth": 8, "width": 4, "classes": 2})",
+                                    "--set", "workers_per_rank=2",
+                                    "--set", "training.batch_per_worker=1"};
+  };
+  REQUIRE(dgc.run(words("whole")).code == 0);
+  int saved = 0;
+  for (int i = 1; i < kImages; i += 2) {  // bees: some of the first files are tried before a run begins
+    const std::string run = fmt::format("run{}", i), file = name_of("train", i);
+    dgc.write(file, "no image");
+    const Result broken = dgc.run(words(run));
+    INFO(broken.err);
+    CHECK(broken.code == 2);
+    CHECK_THAT(broken.err, Contains(file));
+    const size_t steps = dgc.rows(run).size();
+    if (steps > 0) CHECK_THAT(broken.err, Contains(fmt::format("; the state of step {} is saved: go on", steps)));
+    saved += steps > 0 ? 1 : 0;
+    write_image(file, i);
+    std::vector<std::string> again = words(run);
+    again.emplace_back("--resume");
+    CHECK(dgc.run(again).code == 0);
+    CHECK(dgc.final_hash(run) == dgc.final_hash("whole"));
+  }
+  CHECK(saved >= kImages / 2 - 2);  // two images are in the first step
 }
 
 TEST_CASE("a finished run is told and shown once more") {
