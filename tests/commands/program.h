@@ -1,6 +1,10 @@
 #pragma once
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "json/lines.h"
 #include "tests/commands/child.h"
@@ -15,6 +19,17 @@ constexpr int kLongEpochs = 15;
 #else
 constexpr int kLongEpochs = 60;
 #endif
+
+// Arguments of a training that saves often, and takes long enough to be disturbed.
+inline std::vector<std::string> long_run(const std::string& out, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> words = {"train", "tiny.json",
+                                    "--out", out,
+                                    "--set", fmt::format("training.epochs={}", kLongEpochs),
+                                    "--set", "training.eval_every_epochs=0",
+                                    "--set", "checkpoint.every_steps=10"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
 
 struct Result {
   int code = 0;

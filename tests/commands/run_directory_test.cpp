@@ -14,16 +14,6 @@ namespace {
 using namespace test;
 using Catch::Contains;
 
-std::vector<std::string> long_run(const std::string& out, const std::vector<std::string>& more = {}) {
-  std::vector<std::string> words = {"train", "tiny.json",
-                                    "--out", out,
-                                    "--set", fmt::format("training.epochs={}", kLongEpochs),
-                                    "--set", "training.eval_every_epochs=0",
-                                    "--set", "checkpoint.every_steps=10"};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 }  // namespace
 
 TEST_CASE("a second training into a run that is being trained is refused, and disturbs nothing") {

@@ -12,15 +12,7 @@ using namespace test;
 namespace fs = std::filesystem;
 using Catch::Contains;
 
-std::vector<std::string> train(const std::vector<std::string>& more) {
-  std::vector<std::string> words = {"train", "tiny.json",
-                                    "--out", "run",
-                                    "--set", fmt::format("training.epochs={}", kLongEpochs),
-                                    "--set", "training.eval_every_epochs=0",
-                                    "--set", "checkpoint.every_steps=10"};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
+std::vector<std::string> train(const std::vector<std::string>& more) { return long_run("run", more); }
 
 bool is_zombie_or_gone(pid_t process) {
   std::ifstream file(fmt::format("/proc/{}/stat", process));
