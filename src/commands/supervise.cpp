@@ -12,6 +12,7 @@
 
 #include "commands/children.h"
 #include "tensor/errors.h"
+#include "train/interrupt.h"
 
 namespace dgc {
 namespace {
@@ -62,7 +63,6 @@ int gentle(const std::string& program, int signal) {
 }
 
 End wait_for(pid_t child, const std::string& program, const HeldSignals& signals) {
-  constexpr std::chrono::seconds kSameRequest{1};  // as in an InterruptGuard: `timeout` sends its signal twice
   End end;
   std::chrono::steady_clock::time_point first;
   while (true) {
@@ -72,7 +72,7 @@ End wait_for(pid_t child, const std::string& program, const HeldSignals& signals
       if (!end.stopped) {
         kill(child, gentle(program, signal));
         first = now;
-      } else if (now - first >= kSameRequest) {
+      } else if (now - first >= std::chrono::seconds(kSameSignal)) {
         kill(child, signal);
       }
       end.stopped = true;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "run/file_io.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -51,9 +52,7 @@ CheckpointStore::CheckpointStore(const fs::path& run, std::function<void()> befo
 void CheckpointStore::begin() const {
   if (before_saving_) before_saving_();
   remove_folder(saving_);  // left by a save that was killed
-  std::error_code error;
-  fs::create_directories(saving_, error);
-  if (error) throw_user_error("cannot create {}: {}", saving_.string(), error.message());
+  make_directory(saving_);
 }
 
 ManifestFile CheckpointStore::write(const std::string& name, const std::vector<TensorSource>& tensors,

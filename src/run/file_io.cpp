@@ -10,6 +10,7 @@
 #include <cstring>
 #include <memory>
 #include <random>
+#include <system_error>
 #include <utility>
 
 #include "tensor/errors.h"
@@ -154,6 +155,12 @@ std::string read_file(const std::filesystem::path& path) {
   }
   bytes.resize(filled);
   return bytes;
+}
+
+void make_directory(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) throw_user_error("cannot create {}: {}", path.string(), error.message());
 }
 
 }  // namespace dgc

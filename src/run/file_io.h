@@ -48,4 +48,7 @@ void remove_abandoned(const std::filesystem::path& folder);
 void sync_directory(const std::filesystem::path& path);  // makes its names survive a power cut
 std::string read_file(const std::filesystem::path& path);
 
+// Makes a directory, and those around it, where there is none. Throws UserError.
+void make_directory(const std::filesystem::path& path);
+
 }  // namespace dgc

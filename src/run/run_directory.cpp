@@ -108,9 +108,7 @@ RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, co
       config_json_(resolved_json(with_absolute_paths(config))),
       vocabulary_(vocabulary),
       class_names_(std::move(class_names)) {
-  std::error_code error;
-  fs::create_directories(path_, error);
-  if (error) throw_user_error("cannot create {}: {}", path_.string(), error.message());
+  make_directory(path_);
   lock_ = std::make_unique<RunLock>(path_);
   const Held held = held_by(path_);
   if (held == Held::steps && !options.resume && !options.overwrite) {
@@ -145,9 +143,7 @@ void RunDirectory::describe() const {
 
 void RunDirectory::hold() {
   if (lock_ == nullptr || lock_->holds()) return;
-  std::error_code error;
-  fs::create_directories(path_, error);
-  if (error) throw_user_error("cannot create {}: {}", path_.string(), error.message());
+  make_directory(path_);
   auto lock = std::make_unique<RunLock>(path_);
   if (!is_there(path_ / kConfig)) {
     spdlog::warn(

@@ -25,7 +25,7 @@ double seconds_now() {
 extern "C" void on_signal(int signal) {
   if (!stop_requested.exchange(true)) {
     requested_at = seconds_now();
-  } else if (seconds_now() - requested_at >= 1) {
+  } else if (seconds_now() - requested_at >= kSameSignal) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }

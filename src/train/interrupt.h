@@ -12,10 +12,13 @@ struct Interrupted : std::runtime_error {
   Interrupted() : std::runtime_error("stopped by a signal") {}
 };
 
+// Seconds after a signal in which another one counts as the same, because a launcher, or timeout, may pass on what its
+// whole process group has already received.
+inline constexpr int kSameSignal = 1;
+
 // While an InterruptGuard lives, SIGINT, SIGTERM, SIGHUP (sent when the terminal closes) and SIGUSR1 (mpirun passes it
-// on, and SLURM can send it some time before the end) only set a flag. A signal that follows a second or more later
-// ends the program at once, as without a guard. A signal that follows earlier counts as the same one, because a
-// launcher may pass on what its whole process group has already received. SIGHUP stays ignored where it was ignored
+// on, and SLURM can send it some time before the end) only set a flag. A signal that follows kSameSignal or more later
+// ends the program at once, as without a guard. SIGHUP stays ignored where it was ignored
 // from the start, as under nohup. When a file grows beyond the process's limit (ulimit -f), write() fails as on a full
 // disk.
 class InterruptGuard {
