@@ -29,6 +29,16 @@ const Batch* Batches::next() {
   return batch;
 }
 
+std::exception_ptr Batches::error_within(int64_t count) {
+  const std::lock_guard lock(mutex_);
+  const int64_t first = current_ + (handed_out_ ? 1 : 0);
+  for (int64_t number = first; number < std::min(first + count, taken_); ++number) {
+    const Slot& s = slot(number);
+    if (s.ready && s.error) return s.error;
+  }
+  return nullptr;
+}
+
 Batch* Batches::wait() {
   std::unique_lock lock(mutex_);
   if (current_ == count_) return nullptr;

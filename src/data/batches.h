@@ -55,6 +55,9 @@ class Batches {
   // Returns the next batch, which is valid until the next call; null past the last one. Throws what filling the batch
   // threw, now and at every later call.
   const Batch* next();
+  // What filling one of the `count` batches that next() returns next threw, as far as they are filled by now; null:
+  // nothing. Does not wait.
+  std::exception_ptr error_within(int64_t count);
 
  private:
   struct Slot {

@@ -69,7 +69,7 @@ void Rank::train_step() {
   if (own) begin_own_step();
   const Rates rates = rates_at(position_);
   const int64_t exchanged = computation_->queue(
-      {.input = {static_cast<uint64_t>(step_), static_cast<float>(rates.learning_rate), interrupted()},
+      {.input = {static_cast<uint64_t>(step_), static_cast<float>(rates.learning_rate), interrupted() || will_lack()},
        .sparsity = rates.sparsity,
        .must_share = next_step_ends_part(),
        .everyone = own && everyone_must_come()});
@@ -141,8 +141,18 @@ void Rank::report_later(int64_t local_steps) {
   metrics.absent_ranks = attendance.absent;
   metrics.present = static_cast<double>(attendance.workers) / workers();
   untold_.push_back({metrics, attendance.workers});
-  // Ranks that may be late read in each report whether they have to stop together.
-  lag_ = device_->queues() && !config_.exchange.wait ? StepRecord::kQueued - 1 : 0;
+  lag_ = most_lag();
+}
+
+// Ranks that may be late read in each report whether they have to stop together.
+size_t Rank::most_lag() const { return device_->queues() && !config_.exchange.wait ? StepRecord::kQueued - 1 : 0; }
+
+// Whether the loader has met an error in the batches up to those of the first step before which the other ranks can
+// still stop when they learn of it with the step that begins now.
+bool Rank::will_lack() const {
+  if (!batches_) return false;
+  const size_t batches_of_step = memory_.workers.size() * memory_.workers.front().micro_batches.size();
+  return batches_->error_within(static_cast<int64_t>((most_lag() + 1) * batches_of_step)) != nullptr;
 }
 
 // Uploads the next step's batches while the device computes.

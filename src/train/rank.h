@@ -66,7 +66,8 @@ class Rank {
   // Whether the run still makes progress: all weights and the loss of the newest evaluation are finite, and steps are
   // skipped for no other reason than a loss scale that has yet to be found.
   bool sound() const;
-  // Whether a signal had reached some rank when the last step that next_metrics() returned began.
+  // Whether all ranks have to stop behind this step: when the last step that next_metrics() returned began, a signal
+  // had reached some rank, or some rank's loader had met a file that it cannot read, which is the rank's lack() now.
   bool asked_to_stop() const { return asked_to_stop_; }
 
   // Evaluates the validation set where there is one, else the test set, with the BatchNorm statistics averaged over all
@@ -136,6 +137,8 @@ class Rank {
   };
   Rates rates_at(int64_t position) const;  // of the step that begins there
   void stage_batches();
+  size_t most_lag() const;
+  bool will_lack() const;
   void zero_states();
   void tell_bad_examples(const Batch&);
   int workers() const { return communicator_.size() * static_cast<int>(memory_.workers.size()); }

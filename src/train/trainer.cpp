@@ -107,9 +107,8 @@ void train_rank(const Config& config, RunDirectory& run, const DataView& data, B
     const bool saves = due(rank.position(), config.checkpoint.every_epochs * epoch_steps) ||
                        due(rank.step(), config.checkpoint.every_steps.value_or(0), may_be_late ? rank.met() : 1);
     const bool checks = communicator.size() > 1 && due(rank.step(), config.check_replicas_every, rank.met());
-    // Of several ranks the others are in their next step by now, behind which they can save nothing.
-    const bool lacks = communicator.size() == 1 && rank.lack();
-    const bool stop = lacks || rank.asked_to_stop();
+    // Where other ranks have not been asked to stop, they are in their next step by now, and cannot save this one.
+    const bool stop = rank.asked_to_stop() || (communicator.size() == 1 && rank.lack());
     if (!(planned_end || evaluates || saves || checks || stop)) continue;
 
     // The code below looks at the weights, so every queued step has to be done.
@@ -145,7 +144,9 @@ void train_rank(const Config& config, RunDirectory& run, const DataView& data, B
     }
     if (stop && !last) {
       if (!unsaved.empty()) throw_unsaved(store, rank.step(), unsaved);
-      if (lacks) throw_lack(rank);
+      in_unison(communicator, device, [&] {
+        if (rank.lack()) throw_lack(rank);
+      });
       if (reporter) {
         spdlog::info("stopped at step {} of {}; the state is saved, go on with --resume", rank.step(), steps);
       }

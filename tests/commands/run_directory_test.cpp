@@ -101,12 +101,13 @@ TEST_CASE("a file that cannot be read ends a run, and costs none of the steps be
   for (const char* split : {"train", "val"}) {
     for (int i = 0; i < kImages; ++i) write_image(name_of(split, i), i);
   }
-  const auto words = [](const std::string& out) {
+  const std::string ranks = GENERATE(as<std::string>{}, "workers_per_rank=2", "ranks=2");
+  const auto words = [&](const std::string& out) {
     return std::vector<std::string>{"train", "tiny.json",
                                     "--out", out,
                                     "--set", R"(data={"type": "image_folder", "path": "animals", "image_size": 8})",
                                     "--set", R"(model={"type": "resnet", "depth": 8, "width": 4, "classes": 2})",
-                                    "--set", "workers_per_rank=2",
+                                    "--set", ranks,
                                     "--set", "training.batch_per_worker=1"};
   };
   REQUIRE(dgc.run(words("whole")).code == 0);
@@ -119,15 +120,18 @@ TEST_CASE("a file that cannot be read ends a run, and costs none of the steps be
     CHECK(broken.code == 2);
     CHECK_THAT(broken.err, Contains(file));
     const size_t steps = dgc.rows(run).size();
-    if (steps > 0) CHECK_THAT(broken.err, Contains(fmt::format("; the state of step {} is saved: go on", steps)));
-    saved += steps > 0 ? 1 : 0;
+    const bool tells =
+        broken.err.find(fmt::format("; the state of step {} is saved: go on", steps)) < broken.err.size();
+    CHECK(tells == !dgc.checkpoints(run).empty());
+    saved += tells ? 1 : 0;
     write_image(file, i);
     std::vector<std::string> again = words(run);
     again.emplace_back("--resume");
     CHECK(dgc.run(again).code == 0);
     CHECK(dgc.final_hash(run) == dgc.final_hash("whole"));
   }
-  CHECK(saved >= kImages / 2 - 2);  // two images are in the first step
+  // Two images are in the first step. Several ranks save where a loader has come far enough ahead.
+  if (ranks != "ranks=2") CHECK(saved >= kImages / 2 - 2);
 }
 
 TEST_CASE("a finished run is told and shown once more") {

@@ -141,6 +141,28 @@ TEST_CASE("batches: an error reaches next() at its batch, and stays") {
   for (int i = 0; i < 3; ++i) CHECK_THROWS_WITH(batches->next(), "x.jpg: corrupt");
 }
 
+TEST_CASE("batches: an error is known before next() comes to its batch") {
+  const Faulty dataset(17);  // in batch 3
+  const auto batches = dataset.evaluation_batches(5, {GENERATE(1, 4), 4});
+  const auto known = [&](int64_t count) {
+    for (int tries = 0; tries < 10'000; ++tries) {  // until a thread has come so far
+      if (batches->error_within(count)) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
+  };
+  CHECK_FALSE(batches->error_within(3));
+  REQUIRE(batches->next() != nullptr);
+  CHECK(known(3));
+  CHECK_FALSE(batches->error_within(2));
+  REQUIRE(batches->next() != nullptr);
+  CHECK(known(2));
+  CHECK_FALSE(batches->error_within(1));
+  REQUIRE(batches->next() != nullptr);
+  CHECK(known(1));
+  CHECK_FALSE(batches->error_within(0));
+}
+
 TEST_CASE("batches: the destructor does not wait for whole batches") {
   const Faulty dataset(-1, 1);
   dataset.evaluation_batches(500'000, {2, 2}).reset();

@@ -1,8 +1,11 @@
 #include "train/rank.h"
 
+#include <atomic>
 #include <catch.hpp>
 #include <cmath>
+#include <thread>
 
+#include "data/images/image_dataset.h"
 #include "run/file_io.h"
 #include "tensor/errors.h"
 #include "tests/support/poisoned.h"
@@ -63,6 +66,34 @@ std::vector<float> loaded(const Checkpoint& checkpoint, const std::string& file,
   checkpoint.open(file).load(tensor, {values.data(), {numel}}, *make_cpu_device());
   return values;
 }
+
+// Images of which one cannot be read.
+class OneUnreadable final : public ImageDataset {
+ public:
+  OneUnreadable(const ImageDataset& images, int32_t unreadable) : images_(images), unreadable_(unreadable) {}
+  int64_t size() const override { return images_.size(); }
+  int64_t classes() const override { return images_.classes(); }
+  ImageShape shape() const override { return images_.shape(); }
+  int32_t read(int64_t i, const Draw* draw, float* out) const override {
+    if (i == unreadable_) {
+      met_by_ = std::this_thread::get_id();
+      throw_user_error("x.png: cannot open it");
+    }
+    if (met_by_.load() == std::this_thread::get_id()) {
+      gone_on_ = true;
+      gone_on_.notify_all();
+    }
+    return images_.read(i, draw, out);
+  }
+  // Until the thread that has met the image reads the batch behind it.
+  void wait_until_gone_on() const { gone_on_.wait(false); }
+
+ private:
+  const ImageDataset& images_;
+  int32_t unreadable_;
+  mutable std::atomic<std::thread::id> met_by_;
+  mutable std::atomic<bool> gone_on_ = false;
+};
 
 }  // namespace
 
@@ -206,6 +237,34 @@ TEST_CASE("a checkpoint of other data or another model is refused") {
   const std::string other = R"(model.layers=[{"type": "flatten"}, {"type": "linear", "out": 4}])";
   CHECK_THROWS_WITH(restore(tiny_config({other})),
                     Catch::Contains("weights.safetensors") && Catch::Contains("1.weight"));
+}
+
+TEST_CASE("all ranks stop behind the same step before one of them lacks an image that its loader has met") {
+  const Config config = tiny_config({"ranks=2", "workers_per_rank=2", "data.threads=1"});
+  const Datasets sets = open_sets(config);
+  const int64_t bad_step = GENERATE(2, 5);
+  const int bad_rank = GENERATE(0, 1);
+  std::vector<int32_t> samples;
+  Sampler(sampling_of(config, *sets.train)).indices(bad_step, 2 * bad_rank, samples);
+  const OneUnreadable images(dynamic_cast<const ImageDataset&>(*sets.train), samples[0]);
+
+  std::vector<int64_t> stopped(2);
+  std::vector<bool> lacks(2), saved(2);
+  const TempRun run;
+  on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+    const auto place = static_cast<size_t>(communicator.rank());
+    Rank rank(config, {images, *sets.test}, backend, communicator);
+    while (!rank.asked_to_stop()) {
+      if (rank.step() + 1 == bad_step) images.wait_until_gone_on();
+      step(rank);
+    }
+    stopped[place] = rank.step();
+    lacks[place] = rank.lack() != nullptr;
+    saved[place] = rank.save(CheckpointStore(run.path()), 1).empty();
+  });
+  CHECK(stopped == std::vector<int64_t>{bad_step, bad_step});
+  CHECK(lacks == std::vector<bool>{bad_rank == 0, bad_rank == 1});
+  CHECK(saved == std::vector<bool>{true, true});
 }
 
 TEST_CASE("a rank saves the checksum of the plans that it began with, though their file is gone or another one") {
