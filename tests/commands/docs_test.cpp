@@ -335,6 +335,22 @@ TEST_CASE("every config, script and source file that the documents name is there
   CHECK(paths > 50);
 }
 
+TEST_CASE("every config reads its data from where data/README.md says that a script leaves them") {
+  static const std::regex kFolder(R"re("(data/[\w.-]+)[^"]*")re");
+  const std::string readme = text_of(kSource / "data" / "README.md");
+  int folders = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(kSource / "configs")) {
+    if (entry.path().extension() != ".json") continue;
+    for (const std::string& folder : matches(text_of(entry.path()), kFolder)) {
+      CAPTURE(entry.path(), folder);
+      CHECK_THAT(readme, Catch::Contains(folder));
+      CHECK_FALSE(fs::is_regular_file(kSource / folder));  // the script
+      ++folders;
+    }
+  }
+  CHECK(folders > 20);
+}
+
 TEST_CASE("docs/metrics.md has every field of metrics.jsonl, and no other") {
   StepMetrics step;
   step.group_bytes = step.left_out = 1;

@@ -15,7 +15,7 @@ namespace dgc::test {
 inline const std::string kExample = R"({
   "name": "example",
   "model": {"type": "resnet", "depth": 20, "classes": 10},
-  "data": {"type": "cifar10", "path": "data/cifar10", "augment": {"pad_crop": 4, "flip": true}},
+  "data": {"type": "cifar10", "path": "data/cifar-10", "augment": {"pad_crop": 4, "flip": true}},
   "training": {"epochs": 30, "batch_per_worker": 32, "max_steps": null},
   "optimizer": {"type": "dgc", "momentum": 0.9, "sparsity": 0.999,
                 "warmup": {"epochs": 4, "sparsity": [0.75, 0.9375]}},
