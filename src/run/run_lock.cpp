@@ -18,6 +18,8 @@
 namespace dgc {
 namespace {
 
+constexpr const char* kName = ".lock";
+
 struct Holder {
   int64_t process = 0;  // 0: not known
   std::string host;
@@ -56,7 +58,7 @@ bool is_still_there(int file, const std::filesystem::path& path) {
 
 }  // namespace
 
-RunLock::RunLock(const std::filesystem::path& run) : path_(run / ".lock") {
+RunLock::RunLock(const std::filesystem::path& run) : path_(run / kName) {
   bool locked = false;
   do {
     if (file_ >= 0) ::close(file_);
@@ -86,6 +88,16 @@ bool RunLock::holds() const { return is_still_there(file_, path_); }
 RunLock::~RunLock() {
   if (holds()) ::unlink(path_.c_str());
   ::close(file_);
+}
+
+std::optional<std::string> lock_text(const std::filesystem::path& run) {
+  const int file = ::open((run / kName).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+  if (file < 0) return std::nullopt;
+  std::array<char, 300> bytes{};
+  const ssize_t got = ::pread(file, bytes.data(), bytes.size(), 0);
+  ::close(file);
+  if (got < 0) return std::nullopt;
+  return std::string(bytes.data(), static_cast<size_t>(got));
 }
 
 }  // namespace dgc

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string>
 
 namespace dgc {
 
@@ -21,5 +23,8 @@ class RunLock {
   std::filesystem::path path_;
   int file_ = -1;
 };
+
+// What RUN/.lock says; nothing where there is no such file, or none that can be read.
+std::optional<std::string> lock_text(const std::filesystem::path& run);
 
 }  // namespace dgc

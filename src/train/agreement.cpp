@@ -3,18 +3,22 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <chrono>
 #include <span>
 #include <string_view>
+#include <thread>
 
 #include "config/config.h"
 #include "config/model_types.h"
 #include "run/conv_plans_file.h"
 #include "run/run_directory.h"
+#include "run/run_lock.h"
 #include "run/version.h"
 #include "run/vocabulary_file.h"
 #include "tasks/make.h"
 #include "tensor/errors.h"
 #include "tensor/params.h"
+#include "train/interrupt.h"
 
 namespace dgc {
 namespace {
@@ -74,6 +78,7 @@ std::vector<std::string> gather_texts(Communicator& communicator, Device& device
   const uint64_t size = mine.size();
   all_gather_host(communicator, device, std::as_bytes(std::span(&size, 1)), std::as_writable_bytes(std::span(sizes)));
   const size_t longest = *std::ranges::max_element(sizes);
+  if (longest == 0) return std::vector<std::string>(sizes.size());
   std::string padded = mine, all(longest * sizes.size(), '\0');
   padded.resize(longest);
   all_gather_host(communicator, device, std::as_bytes(std::span(padded)), std::as_writable_bytes(std::span(all)));
@@ -119,6 +124,24 @@ void require_agreement(Communicator& communicator, Device& device, const Row& fa
     }
   }
   throw InternalError("texts with another checksum differ");
+}
+
+void require_same_directory(Communicator& communicator, Device& device, const std::filesystem::path& run) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kSeenWithin(60);  // NFS asks its server anew after at most a minute
+  const std::string mine = communicator.rank() == 0 ? lock_text(run).value_or("") : "";
+  const std::string lock = gather_texts(communicator, device, mine)[0];
+  const Clock::time_point start = Clock::now();
+  while (lock_text(run).value_or("") != lock) {
+    if (interrupted()) throw Interrupted();
+    if (Clock::now() - start > kSeenWithin) {
+      throw_user_error(
+          "{} is not the folder that rank 0 has made under this name; each rank saves the state of its own workers, so "
+          "give an --out that lies on a file system of all machines",
+          std::filesystem::absolute(run).string());
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
 }
 
 }  // namespace dgc

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <filesystem>
+
 #include "config/options.h"
 #include "dist/communicator.h"
 #include "json/lines.h"
@@ -22,5 +24,10 @@ inline constexpr const char* kInitialWeights = "model.init_from, its checksum"; 
 // Collective. Throws UserError, the same one on every rank, that names the first rank and field that differ from rank
 // 0's.
 void require_agreement(Communicator&, Device&, const Row& facts);
+
+// Collective. Throws UserError on a rank for which `run` is another folder than the one that rank 0's process holds by
+// a RunLock. That takes a minute, as a file system may show late what another machine has made. Throws Interrupted
+// when a signal comes meanwhile.
+void require_same_directory(Communicator&, Device&, const std::filesystem::path& run);
 
 }  // namespace dgc

@@ -237,8 +237,10 @@ std::filesystem::path train(const Given& given, const Launch& launch, Communicat
       run.emplace(config, options, given.sets.view().vocabulary, given.sets.train->class_names());
       if (!run->finished()) tell_start(given, *run, device.name(), communicator.name());
     }
-    communicator.barrier(device);  // rank 0 has made the run directory
-    if (launch.rank != 0) run.emplace(RunDirectory::Joined{}, config, options);
+    in_unison(communicator, device, [&] {
+      require_same_directory(communicator, device, run_path(config, options));  // which rank 0 has made by now
+      if (launch.rank != 0) run.emplace(RunDirectory::Joined{}, config, options);
+    });
     if (run->finished()) return tell_finished(*run, communicator.rank() == 0);
     train_rank(config, *run, given.sets.view(), backend, communicator);
   });

@@ -262,6 +262,24 @@ TEST_CASE("ranks that see other data, or a run that is there, do not start") {
   CHECK_THAT(errors_in(there.err)[0], Contains("rank 0: run already holds checkpoints, but is not a run directory"));
 }
 
+TEST_CASE("ranks that do not see one run directory do not start, as they could not save") {
+  if (!have_mpirun()) return;
+  const Program dgc;
+  const Strings words = train("run", {"workers_per_rank=2"}, (dgc.folder() / "tiny.json").string());
+  const auto in = [&](const char* folder) {
+    std::filesystem::create_directory(dgc.folder() / folder);
+    return Strings{"env", "-C", (dgc.folder() / folder).string()} + words;
+  };
+  const Result result = mpirun(dgc, last_differs(2, in("here"), in("there")));
+  INFO(result.err);
+  check_code(result, 2);
+  REQUIRE(errors_in(result.err).size() == 1);
+  CHECK_THAT(errors_in(result.err)[0],
+             Catch::StartsWith("error: rank 1: ") && Contains("there/run is not the folder that rank 0 has made"));
+  CHECK(std::filesystem::is_empty(dgc.folder() / "there"));
+  CHECK(dgc.rows("here/run").empty());
+}
+
 TEST_CASE("dgc bench train measures steps of all ranks, and rank 0 prints them") {
   if (!have_mpirun()) return;
   const Program dgc;

@@ -28,6 +28,7 @@ TEST_CASE("a run has one writer, who is named, and no trace of it is left") {
   const TempRun run;
   {
     const RunLock lock(run.path());
+    CHECK(lock_text(run.path()) == fmt::format("{} {}\n", getpid(), host()));
     CHECK_THROWS_AS(RunLock(run.path()), UserError);
     CHECK_THROWS_WITH(RunLock(run.path()),
                       fmt::format("{} is being trained by process {} on {}; wait for it to end, or give another --out",
@@ -37,6 +38,7 @@ TEST_CASE("a run has one writer, who is named, and no trace of it is left") {
     CHECK(std::distance(fs::directory_iterator(run.path()), {}) == 1);  // the lock itself
   }
   CHECK(fs::is_empty(run.path()));
+  CHECK_FALSE(lock_text(run.path()));
   CHECK_NOTHROW(RunLock(run.path()));
 }
 
