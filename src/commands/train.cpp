@@ -81,9 +81,8 @@ void add_train_command(CLI::App& app) {
       "Ctrl-C, SIGTERM and a closed terminal (SIGHUP) save a checkpoint first (exit code 130); --resume then goes on\n"
       "as if nothing had happened, and with a larger training.epochs beyond the end of a run.\n"
       "mpirun kills its processes a second after Ctrl-C: send SIGUSR1 to mpirun to save.\n"
-      "Ranks that torchrun, or srun without --mpi=pmix, has started on several machines need a secret: "
-      "DGC_SECRET_FILE\n"
-      "(docs/launch.md). They save into one run directory, on a file system that all machines share.\n"
+      "Ranks that torchrun, or srun without --mpi=pmix, has started on several machines need a secret:\n"
+      "DGC_SECRET_FILE (docs/launch.md). They save into one run directory, on a file system that all machines share.\n"
       "--max-restarts 3 --launch \"mpirun -n 4\" starts four ranks, and starts them again when one dies.");
   command->callback([options] {
     ignore_broken_pipes();
