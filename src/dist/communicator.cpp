@@ -38,14 +38,18 @@ void all_gather_host(Communicator& communicator, Device& device, std::span<const
   const Stage from(device, mine.size()), to(device, all.size());
   device.copy_in(from.data(), mine.data(), mine.size());
   communicator.all_gather(device, from.data(), to.data(), mine.size());
-  if (all.empty()) return;
-  const auto result = device.make_download(all.size());
-  result->start(to.data());
-  while (!result->ready()) {  // without check() a dead rank would be waited for forever
+  copy_out(communicator, device, all, to.data());
+}
+
+void copy_out(Communicator& communicator, Device& device, std::span<std::byte> to, const void* from) {
+  if (to.empty()) return;
+  const auto result = device.make_download(to.size());
+  result->start(from);
+  while (!result->ready()) {
     communicator.check();
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
-  std::memcpy(all.data(), result->wait(), all.size());
+  std::memcpy(to.data(), result->wait(), to.size());
 }
 
 }  // namespace dgc

@@ -82,6 +82,10 @@ size_t shard_size(size_t n, int ranks);
 // all_gather() for host memory. It waits for the device, so it is for small and rare data.
 void all_gather_host(Communicator&, Device&, std::span<const std::byte> mine, std::span<std::byte> all);
 
+// Device::copy_out() of what a collective writes, for small and rare data. Waiting in the driver would not notice that
+// another rank is gone.
+void copy_out(Communicator&, Device&, std::span<std::byte> to, const void* from);
+
 std::unique_ptr<Communicator> make_single_communicator();
 // Rank 0's communicator in a run of `ranks` ranks that are not there: it moves nothing. For planning what a rank needs.
 std::unique_ptr<Communicator> make_planning_communicator(int ranks);

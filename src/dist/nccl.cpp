@@ -5,6 +5,7 @@
 // whichever device makes them. NCCL reports a peer that died behind a network. It may not notice a peer that died on
 // the same machine, or one that is stopped; NcclOptions::while_waiting and the timeout of barriers are for these.
 #include <nccl.h>  // includes cuda_runtime.h
+#include <stdlib.h>
 
 #include <algorithm>
 #include <string_view>
@@ -60,7 +61,13 @@ ncclResult_t outcome(ncclComm_t comm, milliseconds timeout, const WhileWaiting& 
                    launch.size, device.name(), why);
 }
 
+// Keeps NCCL from registering the buffers of what is recorded. Registrations are kept by address, and recordings may
+// outlive buffers. And where the network reads and writes registered memory, a replayed graph of a small and a large
+// all-gather may wait for ever (NVIDIA/nccl, issue 2389; mended behind 2.31). The environment has the last word.
+void register_no_recorded_buffers() { setenv("NCCL_GRAPH_REGISTER", "0", 0); }
+
 ncclComm_t connect(const Launch& launch, const CudaDevice& device, const NcclOptions& options) {
+  register_no_recorded_buffers();
   ncclUniqueId id{};
   if (launch.rank == 0) {
     const ncclResult_t result = ncclGetUniqueId(&id);

@@ -37,7 +37,7 @@ int64_t LocalSteps::end_round(const NextStep& next) {
   input.lr = outer_rate();
   const uint64_t key = memory.optimizer->prepare(next.sparsity);
   memory.record.begin(input);
-  queue_recorded(context_.communicator.recordable(), {kExchange, key}, [this] { exchange_moved(); });
+  queue_recorded(exchanges_are_recordable(), {kExchange, key}, [this] { exchange_moved(); });
   memory.record.finish();
   return end_count();
 }

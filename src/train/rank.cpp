@@ -196,7 +196,7 @@ void Rank::average_statistics() {
   std::vector<const float*> local;
   for (const Worker& worker : memory_.workers) local.push_back(worker.statistics.data());
   std::vector<float> mean(static_cast<size_t>(memory_.statistics.extent()));
-  device_->copy_out(mean.data(), memory_.statistics_sum.run(local), memory_.mean_statistics.bytes());
+  copy_out(communicator_, *device_, std::as_writable_bytes(std::span(mean)), memory_.statistics_sum.run(local));
   for (float& value : mean) value /= static_cast<float>(workers());
   device_->copy_in(memory_.mean_statistics.data(), mean.data(), memory_.mean_statistics.bytes());
 }

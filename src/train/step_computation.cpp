@@ -130,6 +130,11 @@ void StepComputation::keep_unless_skipped(const Arena& next, const Arena& arena)
   context_.backend.copy_unless_skipped(context_.memory.record.control(), {next.data(), all}, {arena.data(), all});
 }
 
+bool StepComputation::exchanges_are_recordable() const {
+  const Communicator& communicator = context_.communicator;
+  return communicator.recordable() && (communicator.size() == 1 || passes_are_alike());
+}
+
 bool StepComputation::passes_are_alike() const { return context_.memory.places.front().executors->are_one(); }
 
 void StepComputation::add_lengths(int local, RecordKey& key) const {

@@ -11,7 +11,7 @@ SynchronousSteps::SynchronousSteps(const StepContext& context) : StepComputation
 int64_t SynchronousSteps::queue(const NextStep& next) {
   RankMemory& memory = context_.memory;
   const uint64_t number = memory.optimizer->prepare(next.sparsity);
-  const bool overlaps = memory.optimizer->overlaps(), is_recorded = context_.communicator.recordable();
+  const bool overlaps = memory.optimizer->overlaps(), is_recorded = exchanges_are_recordable();
   memory.record.begin(next.input);
   if (overlaps || (is_recorded && passes_are_alike())) {
     RecordKey key = {kStep, number};
