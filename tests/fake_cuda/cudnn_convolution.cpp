@@ -173,7 +173,7 @@ Convolution convolution_of(const GraphObject& graph) {
 }
 
 constexpr int64_t kDoesNotWork = 0, kUnsteady = 1, kRoundsFactors = 2, kRoundsSums = 3, kTensorCores = 4,
-                  kMuchMemory = 5, kGood = 6;
+                  kMuchMemory = 5, kGood = 6, kDoesNotCompile = 7;
 constexpr int64_t kMuch = int64_t{3} << 30;
 
 size_t workspace_bytes(const Convolution& c) { return 512 + c.filter.numel * sizeof(float); }
@@ -236,6 +236,7 @@ std::vector<Engine> engines_of(const GraphObject& graph, cudnnBackendHeurMode_t 
                                                            : options.backward_filter;
   if (known == Algorithms::none) refuse(CUDNN_STATUS_NOT_SUPPORTED, "no engine is for this convolution");
   std::vector<Engine> list = {{kDoesNotWork, {}},
+                              {kDoesNotCompile, {}},
                               {kUnsteady, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}},
                               {kRoundsFactors, {CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS}},
                               {kRoundsSums, {CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION}}};
@@ -250,6 +251,7 @@ std::vector<Engine> engines_of(const GraphObject& graph, cudnnBackendHeurMode_t 
 
 int64_t workspace_of(const GraphObject& graph, int64_t engine) {
   if (engine == kDoesNotWork) refuse(CUDNN_STATUS_NOT_SUPPORTED, "this engine does not work after all");
+  if (engine == kDoesNotCompile) refuse(CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED, "this engine does not compile");
   return engine == kMuchMemory ? kMuch : static_cast<int64_t>(workspace_bytes(convolution_of(graph)));
 }
 

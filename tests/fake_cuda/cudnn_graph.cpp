@@ -211,8 +211,10 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t handle) {
       finish(*object_of(handle));
       object_of(handle)->finalized = true;
     } catch (const Refused& refused) {
-      if (refused.code != CUDNN_STATUS_NOT_SUPPORTED) throw;
-      answer = CUDNN_STATUS_NOT_SUPPORTED;  // no mistake, so no complaint
+      const bool mistake =
+          refused.code != CUDNN_STATUS_NOT_SUPPORTED && refused.code != CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED;
+      if (mistake) throw;
+      answer = static_cast<cudnnStatus_t>(refused.code);
     }
   };
   const cudnnStatus_t status = dnn_call("cudnnBackendFinalize", finalize);

@@ -10,6 +10,13 @@ namespace {
 
 constexpr size_t kFirstWithProperties = 90800;  // as cudnnGetVersion() counts
 
+// Whether cuDNN says that it cannot do this one thing: what is asked for does not go, an engine that is compiled when
+// it is first used does not compile here, or the library that has the engine is not installed.
+bool is_refusal(cudnnStatus_t answer) {
+  return (answer >= CUDNN_STATUS_BAD_PARAM && answer < CUDNN_STATUS_INTERNAL_ERROR) ||
+         answer == CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED || answer == CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED;
+}
+
 }  // namespace
 
 GraphDescriptor::GraphDescriptor(cudnnBackendDescriptorType_t type) {
@@ -40,7 +47,7 @@ int64_t GraphDescriptor::get_array(cudnnBackendAttributeName_t name, cudnnBacken
 
 bool GraphDescriptor::finalize() {
   const cudnnStatus_t answer = cudnnBackendFinalize(handle_);
-  if (answer < CUDNN_STATUS_BAD_PARAM || answer >= CUDNN_STATUS_INTERNAL_ERROR) check(answer, "cudnnBackendFinalize");
+  if (!is_refusal(answer)) check(answer, "cudnnBackendFinalize");
   return answer == CUDNN_STATUS_SUCCESS;
 }
 

@@ -41,8 +41,8 @@ class GraphDescriptor {
   }
   void set_all(cudnnBackendAttributeName_t name, std::span<const GraphDescriptor> values);
 
-  // False where cuDNN does not do what the attributes ask for, or not with these sizes. Other failures are thrown as
-  // InternalError.
+  // False where cuDNN does not do what the attributes ask for, or not with these sizes or on this machine. Other
+  // failures are thrown as InternalError.
   bool finalize();
 
   int64_t number(cudnnBackendAttributeName_t name) const;
