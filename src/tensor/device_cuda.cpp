@@ -90,7 +90,8 @@ CudaDevices find_cuda_devices() {
     found.description += describe(found.count) + "; ";
   }
   if (found.count == 0) {
-    return {0, fmt::format("{} is too old: compute capability {}.0 is needed", describe(0), kOldestMajor)};
+    return {0, fmt::format("{} is too old: compute capability {}.0 is needed{}", describe(0), kOldestMajor,
+                           present > 1 ? "; CUDA_VISIBLE_DEVICES chooses another GPU" : "")};
   }
   found.description += fmt::format("driver for CUDA {}, runtime {}", version(driver), version(runtime));
   return found;

@@ -8,7 +8,6 @@
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/thread_lane.h"
 #include "kernels/cuda/dgc_memory.h"
-#include "kernels/cuda/last_block.cuh"
 #include "tests/emulation/kernel_runner.h"
 
 namespace dgc {
@@ -27,7 +26,6 @@ class EmulatedBackend final : public CpuBackend {
       : CpuBackend(1, Fp32Math::exact, std::move(device)),
         runner_(std::move(runner)),
         seed_(seed),
-        tickets_(cuda::kTickets),
         dgc_(std::make_shared<cuda::DgcScratch>(this->device())) {}
 
   std::string name() const override { return runner_->name(); }

@@ -144,6 +144,18 @@ TEST_CASE("windows over images become the rows of a matrix", "[kernels]") {
   CHECK(columns.host() == expected);
 }
 
+TEST_CASE("sums of columns that are more than the counters made at first", "[kernels]") {
+  EmulatedBackend backend;
+  cuda::Queue queue(backend);
+  const int64_t rows = 2, channels = 32 * cuda::kFewestTickets + 5;
+  const OnDevice y(backend, random_floats(rows * channels, 1)), db(backend, std::vector<float>(channels, 1.f));
+  cuda::add_column_sums(queue, {y.view().data, {rows, channels}, DType::f32}, db);
+  const auto before = y.host();
+  std::vector<double> sums(channels, 1.);
+  for (size_t i = 0; i < before.size(); ++i) sums[i % sums.size()] += before[i];
+  CHECK(worst_error(db.host(), sums) < 1e-6);
+}
+
 TEST_CASE("a bias is added to every row, and its gradient sums all rows", "[kernels]") {
   Emulated e(GENERATE(from_range(chosen(emulated_backends()))));
   const int64_t rows = GENERATE(1, 33, 700), channels = GENERATE(1, 3, 8, 40, 300), first = GENERATE(0, 1);

@@ -57,7 +57,7 @@ void KernelBackend::batch_norm_forward(const BatchNormArgs& args, ConstView x, C
                          .x = pointer<T>(x),
                          .keep = {args.eps, args.momentum, shift.f32(), running_mean.f32(), running_var.f32(), keep},
                          .sums = tile_sums(tiles, scratch),
-                         .tickets = queue.tickets()});
+                         .tickets = queue.tickets(tiles.groups)});
     batch_norm_apply<T, V>(queue, args, tiles, views, {.mean = keep, .inverse = keep + args.channels, .var = nullptr});
   });
 }

@@ -195,7 +195,7 @@ void KernelBackend::batch_norm_backward(const BatchNormArgs& args, ConstView x, 
                                                               .dshift = dshift.f32(),
                                                               .sums = tile_sums(tiles, scratch),
                                                               .coefficients = scratch + sums,
-                                                              .tickets = queue.tickets()});
+                                                              .tickets = queue.tickets(tiles.groups)});
       if (!dx) return;
       queue.run<BatchNormInputGradient<T, V>>(tiles.blocks(), {.tiles = tiles,
                                                                .mask = mask,

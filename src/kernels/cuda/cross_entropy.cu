@@ -151,7 +151,7 @@ void KernelBackend::softmax_cross_entropy(const CrossEntropyArgs& args, ConstVie
                                            .ranked = reinterpret_cast<int*>(losses + args.rows),
                                            .before = args.before,
                                            .stats = stats,
-                                           .ticket = queue.tickets()});
+                                           .ticket = queue.tickets(1)});
   });
 }
 

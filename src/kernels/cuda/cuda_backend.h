@@ -72,7 +72,7 @@ class CudaBackend final : public Backend {
   Fp32Math math_;
   int64_t most_cooperative_blocks_;
   Buffer workspace_;
-  Buffer tickets_;  // counters that kernels find at 0 and leave at 0 (last_block.cuh); made when first asked for
+  Buffer tickets_;  // counters that kernels find at 0 and leave at 0 (last_block.cuh); as many as were asked for
   // Only the files of the ops that use them include the headers of these types.
   std::shared_ptr<cuda::Libraries> libraries_;
   std::shared_ptr<cuda::ConvCache> convolutions_;  // shared with lanes

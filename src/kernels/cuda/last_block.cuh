@@ -22,7 +22,7 @@ __device__ inline bool last_block(unsigned* ticket, unsigned blocks, bool& is_la
   return is_last;
 }
 
-// The number of counters that a backend keeps, which is enough for batch normalisation of 32 times as many channels.
-inline constexpr int kTickets = 4096;
+// The number of counters that a backend makes at first, which is enough for 32 times as many columns.
+inline constexpr int64_t kFewestTickets = 4096;
 
 }  // namespace dgc::cuda

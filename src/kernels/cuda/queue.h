@@ -40,11 +40,11 @@ class Queue {
     launch_cooperative({Kernel::kName, backend_.stream(), blocks, Kernel::kBlock}, global<Kernel>, args);
   }
   std::byte* scratch(size_t bytes) { return backend_.workspace(bytes); }  // an op may ask once
-  unsigned* tickets() {
-    Buffer& tickets = backend_.tickets_;  // kTickets counters for last_block()
-    if (tickets.data() == nullptr)
-      tickets = Buffer(backend_.device_, kTickets * sizeof(unsigned), MemoryUse::scratch);  // zeroed
-    return static_cast<unsigned*>(tickets.data());
+  // So many counters for last_block(), which are 0.
+  unsigned* tickets(int64_t count) {
+    const auto counters = static_cast<size_t>(std::max(count, kFewestTickets));
+    return reinterpret_cast<unsigned*>(
+        at_least(counters * sizeof(unsigned), backend_.tickets_, backend_.device_, MemoryUse::scratch));
   }
   int multiprocessors() const { return backend_.cuda_device_->multiprocessors(); }
   Device& device() { return *backend_.device_; }

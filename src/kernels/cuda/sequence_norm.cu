@@ -211,9 +211,10 @@ void KernelBackend::sequence_norm_forward(const SequenceNormArgs& args, ConstVie
     auto* const sums =
         reinterpret_cast<float*>(queue.scratch(2 * static_cast<size_t>(tiles.tiles * tiles.channels) * sizeof(float)));
     const SumOfRows<T> sum{pointer<T>(x), args.momentum, mean, running_mean.f32()};
-    queue.run<SequenceSums<SumOfRows<T>>>(tiles.blocks(), {tiles, rows, sum, sums, queue.tickets()});
+    queue.run<SequenceSums<SumOfRows<T>>>(tiles.blocks(), {tiles, rows, sum, sums, queue.tickets(tiles.groups)});
     const SquaresOfRows<T> squares{pointer<T>(x), mean, args.eps, args.momentum, inverse, running_var.f32()};
-    queue.run<SequenceSums<SquaresOfRows<T>>>(tiles.blocks(), {tiles, rows, squares, sums, queue.tickets()});
+    queue.run<SequenceSums<SquaresOfRows<T>>>(tiles.blocks(),
+                                              {tiles, rows, squares, sums, queue.tickets(tiles.groups)});
     const int64_t n = norm_elements(args);
     queue.run<SequenceNormApply<T>>(elementwise_blocks(n, 1), {rows, n, args.channels, pointer<T>(x), mean, scale.f32(),
                                                                shift.f32(), pointer<T>(y)});
@@ -235,7 +236,8 @@ void KernelBackend::sequence_norm_backward(const SequenceNormArgs& args, ConstVi
     const NormFactors factors{a, a + args.channels, a + 2 * args.channels};
     const GradientsOfRows<T> gradients{pointer<T>(x), pointer<T>(dy), kept,         scale.f32(),
                                        args.channels, dscale.f32(),   dshift.f32(), factors};
-    queue.run<SequenceSums<GradientsOfRows<T>>>(tiles.blocks(), {tiles, rows, gradients, sums, queue.tickets()});
+    queue.run<SequenceSums<GradientsOfRows<T>>>(tiles.blocks(),
+                                                {tiles, rows, gradients, sums, queue.tickets(tiles.groups)});
     if (!dx) return;
     const int64_t n = norm_elements(args);
     queue.run<SequenceNormGradient<T>>(elementwise_blocks(n, 1), {rows, n, args.channels, pointer<T>(x), pointer<T>(dy),

@@ -119,7 +119,7 @@ void KernelBackend::sum_squares(ConstView x, double* out) {
   auto* const sums = reinterpret_cast<double*>(queue.scratch(static_cast<size_t>(chunks) * sizeof(double)));
   // There is at least one block, so that the sum of no elements becomes 0.
   const int64_t blocks = std::max<int64_t>(1, (chunks + SumSquares::kChunksPerBlock - 1) / SumSquares::kChunksPerBlock);
-  queue.run<SumSquares>(blocks, {x.f32(), n, chunks, sums, out, queue.tickets()});
+  queue.run<SumSquares>(blocks, {x.f32(), n, chunks, sums, out, queue.tickets(1)});
 }
 
 // Where there are more summands than one launch takes, the next launch starts from the sum of the previous one.

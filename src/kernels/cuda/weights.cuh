@@ -279,7 +279,7 @@ void add_column_sums(Queue& queue, ConstView dy, View db) {
                                                                .x = pointer<T>(dy),
                                                                .sums = reinterpret_cast<float*>(queue.scratch(bytes)),
                                                                .out = db.f32(),
-                                                               .tickets = queue.tickets()});
+                                                               .tickets = queue.tickets(tiles.groups)});
     };
     dispatch_packs<float>(channels, run, dy.data);
   });

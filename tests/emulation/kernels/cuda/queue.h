@@ -43,7 +43,10 @@ class EmulatedQueue {
     std::memset(memory.data(), 0xff, memory.size() * sizeof(Dirty));
     return memory[0].bytes;
   }
-  unsigned* tickets() { return backend_.tickets_.data(); }
+  unsigned* tickets(int64_t count) {
+    backend_.tickets_.resize(std::max(backend_.tickets_.size(), static_cast<size_t>(count)));
+    return backend_.tickets_.data();
+  }
   int multiprocessors() const { return 3; }
   Device& device() { return *backend_.device(); }
 
