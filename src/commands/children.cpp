@@ -29,8 +29,10 @@ std::optional<int> wait_within(const sigset_t& set, int seconds) {
 
 HeldSignals::HeldSignals() {
   sigemptyset(&set_);
-  for (const int signal : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&set_, signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) sigaddset(&set_, signal);
   if (!is_ignored(SIGHUP)) sigaddset(&set_, SIGHUP);  // sigwait() would return it even where nohup ignores it
+  signal(SIGCHLD,
+         SIG_DFL);  // where it is ignored, as some programs leave it to those they start, no child is waited for
   sigprocmask(SIG_BLOCK, &set_, &old_);
 }
 

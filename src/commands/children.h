@@ -12,7 +12,8 @@
 namespace dgc {
 
 // Holds signals back while it lives, until next(), next_within() or stop_within() asks for them, so that none is lost
-// between a look and a wait: SIGCHLD, and the stops SIGINT, SIGTERM and, unless it is ignored as under nohup, SIGHUP.
+// between a look and a wait: SIGCHLD, and the stops SIGINT, SIGTERM, SIGUSR1 and, unless it is ignored as under nohup,
+// SIGHUP.
 class HeldSignals {
  public:
   HeldSignals();

@@ -91,6 +91,15 @@ TEST_CASE("what the user has to mend is not tried again") {
   CHECK_FALSE(fs::exists(dgc.folder() / "run"));
 }
 
+TEST_CASE("a supervisor sees its training end where it was started with SIGCHLD ignored") {
+  const Program dgc;
+  signal(SIGCHLD, SIG_IGN);
+  Child supervisor(dgc.folder(), train({"--max-restarts", "3", "--set", "training.max_steps=2"}));
+  signal(SIGCHLD, SIG_DFL);
+  CHECK(supervisor.wait() == 0);
+  CHECK(dgc.final_hash("run").size() == 16);
+}
+
 TEST_CASE("a supervisor under a launcher says how to turn them round") {
   const Program dgc;
   for (const char* variable : {"RANK", "WORLD_SIZE", "LOCAL_RANK"}) setenv(variable, "3", 1);
@@ -103,9 +112,9 @@ TEST_CASE("a supervisor under a launcher says how to turn them round") {
   CHECK_THAT(result.err, Contains("torchrun has started this process as one of 3") && Contains("mpirun -n 3"));
 }
 
-TEST_CASE("a supervisor passes SIGINT, SIGTERM and SIGHUP on, and starts nothing after them") {
+TEST_CASE("a supervisor passes SIGINT, SIGTERM, SIGHUP and SIGUSR1 on, and starts nothing after them") {
   const Program dgc;
-  const int signal = GENERATE(SIGINT, SIGTERM, SIGHUP);
+  const int signal = GENERATE(SIGINT, SIGTERM, SIGHUP, SIGUSR1);
   Child supervisor(dgc.folder(), train({"--max-restarts", "3"}));
   REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
   supervisor.send(signal);
