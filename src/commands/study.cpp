@@ -52,6 +52,12 @@ std::string last_words(const fs::path& output) {
   return colon == std::string::npos ? last : last.substr(colon + 7);
 }
 
+double epochs_so_far(const fs::path& run) {
+  if (!has_steps(run)) return 0;
+  const std::optional<Row> last = last_json_row((run / kMetricsFile).string());
+  return last ? last->number("epoch").value_or(0) : 0;
+}
+
 // What keeps a training from going on in its directory, or "".
 std::string other_experiment(const StudyTraining& training) {
   if (!has_steps(training.directory)) return "";
@@ -61,15 +67,19 @@ std::string other_experiment(const StudyTraining& training) {
                        training.directory.string(), difference.path, difference.a.empty() ? "unset" : difference.a,
                        difference.b.empty() ? "nothing" : difference.b);
   }
-  return "";
+  const double epochs = epochs_so_far(training.directory);
+  if (epochs <= static_cast<double>(training.config.training.epochs)) return "";
+  return fmt::format("{} was trained for {:g} epochs, and the study says {}; remove it, or give another --out",
+                     training.directory.string(), epochs, training.config.training.epochs);
 }
 
-bool is_done(const StudyTraining& training) { return final_step(training.directory).has_value(); }
-
-double epochs_so_far(const fs::path& run) {
-  if (!has_steps(run)) return 0;
-  const std::optional<Row> last = last_json_row((run / kMetricsFile).string());
-  return last ? last->number("epoch").value_or(0) : 0;
+// Whether a training has come to the end that the study asks for now.
+bool is_done(const StudyTraining& training) {
+  const std::optional<int64_t> step = final_step(training.directory);
+  if (!step) return false;
+  const auto& asked = training.config.training;
+  return asked.stop_after || (asked.max_steps && *step >= *asked.max_steps) ||
+         epochs_so_far(training.directory) >= static_cast<double>(asked.epochs);
 }
 
 double epochs_left(const StudyTraining& training) {

@@ -52,6 +52,28 @@ TEST_CASE("a study trains each run with each seed, once, and compares them") {
   CHECK(fs::last_write_time(dgc.folder() / "out/dgc/seed2/metrics.jsonl") == written);
 }
 
+TEST_CASE("a study that asks for more epochs trains on, and one that asks for fewer is refused") {
+  const Studied dgc("", "[1]");
+  const std::string study = dgc.read("study.json");
+  const auto with_epochs = [&](int epochs) {
+    const std::string before = R"("checkpoint.every_steps": 5)";
+    std::string text = study;
+    text.replace(text.find(before), before.size(),
+                 fmt::format(R"({}, "training.epochs": {}, "learning_rate": {{"type": "constant", "base": 0.05}})",
+                             before, epochs));
+    dgc.write("study.json", text);
+    return dgc.study();
+  };
+  REQUIRE(with_epochs(3).code == 0);
+  const Result more = with_epochs(4);
+  INFO(more.err);
+  CHECK(more.code == 0);
+  CHECK(dgc.rows("out/dgc/seed1").back().number("epoch") == 4);
+  const Result fewer = with_epochs(2);
+  CHECK(fewer.code == 2);
+  CHECK_THAT(fewer.err, Contains("was trained for 4 epochs, and the study says 2"));
+}
+
 TEST_CASE("a study that is stopped goes on, and ends in the same bits") {
   const Studied dgc;
   const std::vector<std::string> longer = {"study", "study.json", "--out", "out", "--jobs", "2"};
