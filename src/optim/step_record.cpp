@@ -10,6 +10,23 @@
 #include "tensor/errors.h"
 
 namespace dgc {
+namespace {
+
+// What differs between programs or configs is the user's to mend. Everything else was damaged on its way, and a run
+// that is started again may get through.
+[[noreturn]] void throw_fault(const StepControl& control) {
+  const std::string text = describe(control.fault, control.step);
+  switch (control.fault.kind) {
+    case WireFaultKind::version:
+    case WireFaultKind::format:
+    case WireFaultKind::layout:
+      throw UserError(text);
+    default:
+      throw PeerFailed(text);
+  }
+}
+
+}  // namespace
 
 StepRecord::StepRecord(Backend& backend, Communicator& communicator, int local_workers)
     : backend_(backend),
@@ -75,7 +92,7 @@ StepResult StepRecord::take() {
 
   StepControl control;
   std::memcpy(&control, bytes, sizeof(control));
-  if (control.fault.kind != WireFaultKind::none) throw_user_error("{}", describe(control.fault, control.step));
+  if (control.fault.kind != WireFaultKind::none) throw_fault(control);
   StepResult result{.step = control.step, .grad_norm = std::sqrt(control.mean_square), .skipped = control.skip != 0};
   for (size_t i = 0; i < all_count_; ++i) {
     WorkerShare share;

@@ -47,7 +47,7 @@ class StepRecord {
   // Queues the report of this step. At most kQueued reports wait to be taken.
   void finish();
   // Returns the result of the oldest finished step, and waits for that step. Throws UserError when a worker's message
-  // could not be used, PeerFailed when another rank has failed.
+  // comes from another program or config, PeerFailed when it is damaged or when another rank has failed.
   StepResult take();
 
   // What a checkpoint keeps: the loss scale and how long it has held.

@@ -184,7 +184,7 @@ TEST_CASE("a damaged message stops the step, names the worker and is not applied
     try {
       rank.step(6);
       DGC_CHECK(false, "the damage went unnoticed");
-    } catch (const UserError& error) {
+    } catch (const PeerFailed& error) {
       const std::string expected = fmt::format("message of worker {} in step 6", at / 160);
       DGC_CHECK(std::string(error.what()).starts_with(expected), error.what());
     }
@@ -215,7 +215,7 @@ TEST_CASE("stale and reordered messages are told from fresh ones and not applied
     try {
       rank.step(1);
       DGC_CHECK(false, "the confusion went unnoticed");
-    } catch (const UserError& error) {
+    } catch (const PeerFailed& error) {
       DGC_CHECK(error.what() == expected, error.what());
     }
     DGC_CHECK(to_vector(rank.weights) == weights, "a confused message was applied");
