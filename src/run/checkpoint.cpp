@@ -1,8 +1,11 @@
 #include "run/checkpoint.h"
 
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
+#include <stdio.h>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "run/file_io.h"
@@ -15,14 +18,33 @@ namespace fs = std::filesystem;
 
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kManifestHash = "manifest.xxh64";
-constexpr const char* kPrefix = "step-";
+constexpr const char* kSaving = ".saving";
 
-std::string folder_of(int64_t step) { return fmt::format("{}{:09}", kPrefix, step); }
+std::string folder_of(int64_t step) { return fmt::format("step-{:09}", step); }
+
+// The step of a checkpoint's folder. Nothing for any other name: people keep copies and notes beside checkpoints.
+std::optional<int64_t> step_of(const fs::path& folder) {
+  const std::string name = folder.filename().string(), digits = name.substr(std::min(name.size(), name.find('-') + 1));
+  int64_t step = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  if (error != std::errc() || end != digits.data() + digits.size() || name != folder_of(step)) return std::nullopt;
+  return step;
+}
 
 void remove_folder(const fs::path& folder) {
   std::error_code error;
   fs::remove_all(folder, error);
   if (error) throw_user_error("cannot remove {}: {}", folder.string(), error.message());
+}
+
+// Gives a folder a name that another one may have, which is then removed. Where the file system can exchange names, one
+// of the two has the name at any moment.
+void put_in_place(const fs::path& from, const fs::path& to) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) return remove_folder(from);
+  remove_folder(to);
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (error) throw_user_error("cannot rename {} to {}: {}", from.string(), to.string(), error.message());
 }
 
 Manifest read_manifest(const fs::path& checkpoint) {
@@ -47,41 +69,56 @@ bool is_sound(const fs::path& checkpoint) {
 std::string worker_file(int64_t worker) { return fmt::format("worker-{:04}.safetensors", worker); }
 
 CheckpointStore::CheckpointStore(const fs::path& run, std::function<void()> before_saving)
-    : before_saving_(std::move(before_saving)), root_(run / kCheckpoints), saving_(root_ / ".saving") {}
+    : before_saving_(std::move(before_saving)), root_(run / kCheckpoints) {}
 
-void CheckpointStore::begin() const {
+// Each step has a name of its own, because a network file system may take the folder of the last save, renamed since,
+// for the one of this name.
+fs::path CheckpointStore::saving(int64_t step) const { return root_ / fmt::format("{}-{}", kSaving, step); }
+
+void CheckpointStore::begin(int64_t step) const {
   if (before_saving_) before_saving_();
-  remove_folder(saving_);  // left by a save that was killed
-  make_directory(saving_);
+  std::error_code error;
+  std::vector<fs::path> abandoned;  // by saves that were killed
+  for (fs::directory_iterator it(root_, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().filename().string().starts_with(kSaving)) abandoned.push_back(it->path());
+  }
+  std::ranges::for_each(abandoned, remove_folder);
+  make_directory(saving(step));
 }
 
-ManifestFile CheckpointStore::write(const std::string& name, const std::vector<TensorSource>& tensors,
+ManifestFile CheckpointStore::write(int64_t step, const std::string& name, const std::vector<TensorSource>& tensors,
                                     Device& device) const {
-  const FileWriter::Written written = write_safetensors(saving_ / name, tensors, {{"format", "pt"}}, device);
+  const FileWriter::Written written = write_safetensors(saving(step) / name, tensors, {{"format", "pt"}}, device);
   return {name, written.bytes, written.xxh64};
 }
 
 void CheckpointStore::commit(const Manifest& manifest, int64_t keep) const {
+  const fs::path saving = this->saving(manifest.step);
+  std::error_code error;
+  for (const ManifestFile& file : manifest.files) {
+    if (fs::file_size(saving / file.name, error) == file.bytes && !error) continue;
+    throw_user_error("{} is not there as a rank has written it: all machines have to see the same files",
+                     (saving / file.name).string());
+  }
   const std::string text = to_manifest_json(manifest);
-  write_file(saving_ / kManifest, text);
-  write_file(saving_ / kManifestHash, xxh64_hex(text.data(), text.size()));
-  sync_directory(saving_);
+  write_file(saving / kManifest, text);
+  write_file(saving / kManifestHash, xxh64_hex(text.data(), text.size()));
+  sync_directory(saving);
 
   const fs::path target = root_ / folder_of(manifest.step);
   // Checkpoints that are not older than this one were passed over as damaged when the run was resumed. If they counted
   // among the newest, they would push out good ones.
   std::vector<fs::path> all = list();
-  while (!all.empty() && all.front() >= target) {
-    remove_folder(all.front());
+  while (!all.empty() && step_of(all.front()) >= manifest.step) {
+    if (all.front() != target) remove_folder(all.front());
     all.erase(all.begin());
   }
-  std::error_code error;
-  fs::rename(saving_, target, error);
-  if (error) throw_user_error("cannot rename {} to {}: {}", saving_.string(), target.string(), error.message());
+  put_in_place(saving, target);
   sync_directory(root_);
+  sync_directory(root_.parent_path());
   all.insert(all.begin(), target);
   const auto sound = std::ranges::find_if(all, is_sound);
-  const auto best = std::ranges::find(all, root_ / folder_of(manifest.values.integer(kBestStep).value_or(0)));
+  const auto best = std::ranges::find(all, root_ / folder_of(manifest.values.integer(kBestKept).value_or(0)));
   for (auto path = all.begin() + std::min(keep, std::ssize(all)); path != all.end(); ++path) {
     if (path == sound || path == best) continue;
     fs::remove_all(*path, error);
@@ -89,21 +126,21 @@ void CheckpointStore::commit(const Manifest& manifest, int64_t keep) const {
   }
 }
 
-void CheckpointStore::discard() const noexcept {
+void CheckpointStore::discard(int64_t step) const noexcept {
   std::error_code ignored;
-  fs::remove_all(saving_, ignored);
+  fs::remove_all(saving(step), ignored);
 }
 
 std::vector<fs::path> CheckpointStore::list() const {
   std::vector<fs::path> found;
   std::error_code error;
   for (fs::directory_iterator it(root_, error), end; !error && it != end; it.increment(error)) {
-    if (it->path().filename().string().starts_with(kPrefix)) found.push_back(it->path());
+    if (step_of(it->path())) found.push_back(it->path());
   }
   if (error && error != std::errc::no_such_file_or_directory) {
     throw_user_error("{}: cannot list the folder: {}", root_.string(), error.message());
   }
-  std::ranges::sort(found, std::greater<>());
+  std::ranges::sort(found, std::greater<>(), step_of);
   return found;
 }
 
@@ -152,7 +189,8 @@ std::optional<Checkpoint> newest_checkpoint(const fs::path& run) {
 Checkpoint best_checkpoint(const fs::path& run) {
   const std::optional<Checkpoint> newest = newest_checkpoint(run);
   if (!newest) throw_user_error("{} has no checkpoint", run.string());
-  const int64_t step = newest->manifest().values.integer(kBestStep).value_or(0);
+  const Row& values = newest->manifest().values;
+  const int64_t step = values.integer(kBestKept).value_or(values.integer(kBestStep).value_or(0));
   const fs::path path = run / kCheckpoints / folder_of(step);
   const std::vector<fs::path> all = CheckpointStore(run).list();
   if (std::ranges::find(all, path) != all.end()) return Checkpoint(path);

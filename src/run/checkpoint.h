@@ -22,9 +22,16 @@ inline constexpr const char* kUnexchanged = "unexchanged_steps";
 inline constexpr const char* kSkippedInRow = "skipped_in_row";         // steps
 inline constexpr const char* kSkippedExchanges = "skipped_exchanges";  // in a row
 
-// Keys of Manifest::values in runs that look for their best evaluation: its step, which is 0 before the first one, and
-// the number of evaluations after it.
+// A key of Manifest::values: a checksum of what tells the training set from others.
+inline constexpr const char* kTrainingSet = "training_set_xxh64";
+// A key of Manifest::values; true: the evaluation at this step has failed, and has to be made when the run goes on.
+inline constexpr const char* kOwesEvaluation = "owes_evaluation";
+
+// Keys of Manifest::values in runs that look for their best evaluation: its step, which is 0 before the first one; the
+// step of the best one of which there is a checkpoint, as not every save succeeds; and the number of evaluations after
+// the best one.
 inline constexpr const char* kBestStep = "best_step";
+inline constexpr const char* kBestKept = "best_kept";
 inline constexpr const char* kSinceBest = "since_best";
 
 // RUN/checkpoints/step-000001200/
@@ -34,8 +41,8 @@ inline constexpr const char* kSinceBest = "since_best";
 //   manifest.json            step, schedule state, and size and XXH64 of every file
 //   manifest.xxh64           XXH64 of manifest.json, so that no byte of a checkpoint can change unseen
 //
-// Workers are numbered over all ranks. A checkpoint is written to RUN/checkpoints/.saving, synced, and then renamed:
-// under its own name it is whole or absent.
+// Workers are numbered over all ranks. A checkpoint is written to RUN/checkpoints/.saving-1200, synced, and then
+// renamed: under its own name it is whole or absent.
 class CheckpointStore {
  public:
   // `before_saving` is called by begin(), and may throw UserError.
@@ -43,22 +50,24 @@ class CheckpointStore {
 
   // To save, one rank calls begin(), then any number of ranks call write(), then one rank calls commit(). All three
   // throw UserError. After a failure discard() removes what was written; the earlier checkpoints are untouched.
-  void begin() const;
-  ManifestFile write(const std::string& name, const std::vector<TensorSource>& tensors, Device&) const;
-  // Deletes checkpoints of the same or a later step, which a resumed run has passed over, and renames the saved one to
-  // its own name. Then deletes all but the newest `keep` (at least 1), the newest sound one, so that what a run saves
-  // while it diverges displaces no checkpoint worth going back to, and the one that the manifest calls the best.
+  void begin(int64_t step) const;
+  ManifestFile write(int64_t step, const std::string& name, const std::vector<TensorSource>& tensors, Device&) const;
+  // Throws UserError unless this process sees all files. Deletes checkpoints of the same or a later step, which a
+  // resumed run has passed over, and renames the saved one to its own name. Then deletes all but the newest `keep` (at
+  // least 1), the newest sound one, so that what a run saves while it diverges displaces no checkpoint worth going back
+  // to, and the one that the manifest calls the best.
   void commit(const Manifest& manifest, int64_t keep) const;
-  void discard() const noexcept;
+  void discard(int64_t step) const noexcept;
 
   // All checkpoints, newest first. Throws UserError when their folder cannot be read.
   std::vector<std::filesystem::path> list() const;
   std::optional<std::filesystem::path> newest_sound() const;  // reads only the manifests
 
  private:
+  std::filesystem::path saving(int64_t step) const;
+
   std::function<void()> before_saving_;
   std::filesystem::path root_;
-  std::filesystem::path saving_;
 };
 
 // A checkpoint opened for reading.

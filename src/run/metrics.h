@@ -105,6 +105,7 @@ class MetricsWriter {
   void write(const StepMetrics& step);
   void write(const EvalMetrics& eval);
   void write(const FinalMetrics& final);  // adds TrafficMeans to the row
+  void sync() { file_.sync(); }           // so that a power cut leaves the rows
 
  private:
   void append(const Row& row);

@@ -47,6 +47,9 @@ void OutputFile::append(std::string_view record) {
   write();
 }
 
+// A failure of the disk shows in a later write.
+void OutputFile::sync() { ::fdatasync(file_); }
+
 // pwrite() at end_ overwrites what a failed write has left behind end_.
 void OutputFile::write() {
   size_t done = 0;

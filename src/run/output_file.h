@@ -21,6 +21,7 @@ class OutputFile {
   const std::filesystem::path& path() const { return path_; }
   void cut(uint64_t bytes);  // keeps the first `bytes` bytes; throws UserError
   void append(std::string_view record);
+  void sync();  // so that a power cut leaves what is in the file (fdatasync)
 
  private:
   static constexpr size_t kMostWaiting = size_t{16} << 20;  // bytes; further records are dropped

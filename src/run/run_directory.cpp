@@ -43,8 +43,11 @@ Held held_by(const fs::path& run) {
   } catch (const UserError& error) {  // usually another program's config
     throw_user_error("{} is not a run directory of this dgc ({}); give another --out", run.string(), error.what());
   }
-  if (!CheckpointStore(run).list().empty()) return Held::steps;
-  return has_steps(run) ? Held::steps : Held::no_step;
+  if (!CheckpointStore(run).list().empty() || has_steps(run)) return Held::steps;
+  if (read_file(run / kConfig) != resolved_json(run_config(run))) {
+    throw_user_error("{} holds a {} that no run of this dgc has written; give another --out", run.string(), kConfig);
+  }
+  return Held::no_step;
 }
 
 // Removes what a run writes and nothing else, because people keep notes and reports in the same folder. The config is
@@ -94,11 +97,12 @@ fs::path run_path(const Config& config, const TrainOptions& options) {
   return options.out.empty() ? fs::path(config.output) : options.out;
 }
 
-RunDirectory::RunDirectory(Joined, const Config& config, const TrainOptions& options)
-    : path_(run_path(config, options)) {
-  if (!options.resume) return;
-  finished_ = (checkpoint_ = finished_checkpoint(path_, config)).has_value();
-  if (!finished_) checkpoint_ = newest_checkpoint(path_);
+RunDirectory::RunDirectory(const Joined& joined, fs::path run) : path_(std::move(run)), finished_(joined.finished) {
+  if (!joined.checkpoint.empty()) checkpoint_.emplace(path_ / kCheckpoints / joined.checkpoint);
+}
+
+RunDirectory::Joined RunDirectory::for_others() const {
+  return {checkpoint_ ? checkpoint_->path().filename().string() : "", finished_};
 }
 
 // Paths are relative to the folder in which dgc was started, and a run may be read from another folder.

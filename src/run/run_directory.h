@@ -33,9 +33,14 @@ class RunDirectory {
   // finished run is left as it is. Throws UserError, and a refusal has changed nothing in the directory.
   RunDirectory(const Config&, const TrainOptions&, const Vocabulary* vocabulary, std::vector<std::string> class_names);
 
-  // Opens, for reading only, the run directory that rank 0, another process, has just made or resumed.
-  struct Joined {};
-  RunDirectory(Joined, const Config&, const TrainOptions&);
+  // Opens, for reading only, the run directory that rank 0, another process, has just made or resumed, and the very
+  // checkpoint from which rank 0 goes on. Throws UserError when that one is damaged or not there.
+  struct Joined {
+    std::string checkpoint;  // its name; empty: there is none
+    bool finished = false;
+  };
+  RunDirectory(const Joined&, std::filesystem::path run);
+  Joined for_others() const;
 
   const std::filesystem::path& path() const { return path_; }
   const std::optional<Checkpoint>& resumed_from() const { return checkpoint_; }

@@ -21,6 +21,7 @@ struct DataView {
   const Dataset& test;
   const Dataset* valid = nullptr;          // where has_validation_set(); steers a plateau schedule
   const Vocabulary* vocabulary = nullptr;  // only for text
+  std::string train_xxh64 = {};            // of what tells the training set from others; empty: not looked at
 };
 
 struct Datasets {

@@ -24,6 +24,7 @@ namespace dgc {
 namespace {
 
 constexpr const char* kConfig = "config";
+constexpr const char* kTrainingSetFacts = "training set";
 
 // The advice for fields whose names begin with `field`.
 struct Fix {
@@ -32,7 +33,7 @@ struct Fix {
 constexpr Fix kFixes[] = {
     {kInitialWeights, "give all ranks the same file"},      {"conv_plans", "give all ranks the same file"},
     {"config", "give all ranks the same config and --set"}, {"option", "give all ranks the same options"},
-    {"vocabulary", "give all ranks the same data"},         {"training set", "give all ranks the same data"},
+    {"vocabulary", "give all ranks the same data"},         {kTrainingSetFacts, "give all ranks the same data"},
     {"validation set", "give all ranks the same data"},     {"test set", "give all ranks the same data"}};
 
 std::string_view fix_for(std::string_view field) {
@@ -99,7 +100,7 @@ Row start_facts(const StartOf& start) {
   facts.set("conv_plans, its checksum", conv_plans_xxh64(start.config));
   const DataView& data = start.data;
   if (data.vocabulary != nullptr) facts.set("vocabulary, its checksum", vocabulary_xxh64(*data.vocabulary));
-  describe(facts, "training set", data.train);
+  describe(facts, kTrainingSetFacts, data.train);
   if (data.valid != nullptr) describe(facts, "validation set", *data.valid);
   describe(facts, "test set", data.test);
   const ParamLayout params(make_network(start.config.model, data.train.sample()).params());
@@ -108,6 +109,15 @@ Row start_facts(const StartOf& start) {
               fmt::format("{} {} at {}", params.spec(i).name, params.spec(i).shape.str(), params.offset(i)));
   }
   return facts;
+}
+
+std::string training_set_xxh64(const Row& facts) {
+  Row of_set;
+  for (const auto& [field, value] : facts.fields()) {
+    if (field.starts_with(kTrainingSetFacts)) of_set.set(field, facts.text(field).value_or(""));
+  }
+  const std::string text = to_json_line(of_set);
+  return xxh64_hex(text.data(), text.size());
 }
 
 void require_agreement(Communicator& communicator, Device& device, const Row& facts) {
@@ -126,11 +136,13 @@ void require_agreement(Communicator& communicator, Device& device, const Row& fa
   throw InternalError("texts with another checksum differ");
 }
 
-void require_same_directory(Communicator& communicator, Device& device, const std::filesystem::path& run) {
+std::string told_by_first(Communicator& communicator, Device& device, const std::string& mine) {
+  return gather_texts(communicator, device, communicator.rank() == 0 ? mine : "")[0];
+}
+
+void require_same_directory(const std::filesystem::path& run, const std::string& lock) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds kSeenWithin(60);  // NFS asks its server anew after at most a minute
-  const std::string mine = communicator.rank() == 0 ? lock_text(run).value_or("") : "";
-  const std::string lock = gather_texts(communicator, device, mine)[0];
   const Clock::time_point start = Clock::now();
   while (lock_text(run).value_or("") != lock) {
     if (interrupted()) throw Interrupted();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "config/options.h"
 #include "dist/communicator.h"
@@ -19,15 +20,19 @@ struct StartOf {
   DataView data;
 };
 Row start_facts(const StartOf&);
+std::string training_set_xxh64(const Row& facts);                                // a checksum of the facts about it
 inline constexpr const char* kInitialWeights = "model.init_from, its checksum";  // a field for those who read the file
 
 // Collective. Throws UserError, the same one on every rank, that names the first rank and field that differ from rank
 // 0's.
 void require_agreement(Communicator&, Device&, const Row& facts);
 
-// Collective. Throws UserError on a rank for which `run` is another folder than the one that rank 0's process holds by
-// a RunLock. That takes a minute, as a file system may show late what another machine has made. Throws Interrupted
-// when a signal comes meanwhile.
-void require_same_directory(Communicator&, Device&, const std::filesystem::path& run);
+// Collective. Returns rank 0's text on every rank.
+std::string told_by_first(Communicator&, Device&, const std::string& mine);
+
+// Throws UserError unless `run` is the folder in which rank 0's process has a RunLock of this text. That takes a
+// minute, as a file system may show late what another machine has made. Throws Interrupted when a signal comes
+// meanwhile.
+void require_same_directory(const std::filesystem::path& run, const std::string& lock);
 
 }  // namespace dgc

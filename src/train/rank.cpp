@@ -9,6 +9,7 @@
 #include "config/model_types.h"
 #include "run/conv_plans_file.h"
 #include "tensor/errors.h"
+#include "train/failure.h"
 #include "train/interrupt.h"
 
 namespace dgc {
@@ -65,6 +66,7 @@ Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communi
 
 // One step: batches -> gradients -> the decision whether to skip -> the exchange -> weights.
 void Rank::train_step() {
+  owes_evaluation_ = false;
   const bool own = !computation_->behind();
   if (own) begin_own_step();
   const Rates rates = rates_at(position_);
@@ -202,8 +204,10 @@ void Rank::average_statistics() {
 }
 
 Measures Rank::run(Evaluator& evaluator) {
-  Measures measures =
-      communicator_.rank() == 0 ? evaluator.run(memory_.weights, memory_.mean_statistics) : evaluator.measures();
+  Measures measures = evaluator.measures();
+  in_unison(communicator_, *device_, [&] {
+    if (communicator_.rank() == 0) measures = evaluator.run(memory_.weights, memory_.mean_statistics);
+  });
   std::vector<double> mine;
   for (const auto& [metric, value] : measures.all()) mine.push_back(value);
   std::vector<double> all(mine.size() * static_cast<size_t>(communicator_.size()));
@@ -218,6 +222,7 @@ EvalMetrics Rank::evaluate() {
   EvalMetrics metrics{
       .step = step_, .epoch = epoch(), .measures = run(valid_evaluator_ ? *valid_evaluator_ : *test_evaluator_)};
   finite_loss_ = std::isfinite(metrics.steering_loss());
+  owes_evaluation_ = false;
   return metrics;
 }
 

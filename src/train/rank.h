@@ -74,6 +74,10 @@ class Rank {
   // workers.
   EvalMetrics evaluate();
   EvalMetrics evaluate_all();  // evaluate(), and the test set in any case
+  // Whether the evaluation at this step has failed, by owe_evaluation() in this attempt or an earlier one. Ends with
+  // the next evaluation or step.
+  bool owes_evaluation() const { return owes_evaluation_; }
+  void owe_evaluation() { owes_evaluation_ = true; }
   // Tells a plateau schedule the result of an evaluation.
   void adapt_learning_rate(const EvalMetrics&);
   // Compares an evaluation with the best one so far, by the loss that a plateau schedule would go by.
@@ -167,6 +171,7 @@ class Rank {
   LrSchedule lr_;
   PlateauState plateau_;
   BestEvaluation best_;
+  int64_t best_kept_ = 0;  // the step of the best evaluation that is in a checkpoint
   SparsitySchedule sparsity_;
   int64_t steps_per_epoch_ = 0;
   int64_t step_ = 0;
@@ -174,6 +179,7 @@ class Rank {
   int64_t met_ = 0;
   int64_t unmet_ = 0;  // steps behind the last exchange in which all ranks have waited for each other
   bool flushed_ = false;
+  bool owes_evaluation_ = false;
   std::exception_ptr lack_;
   std::unique_ptr<Batches> batches_;  // made at the first step, and behind steps that are left out; one step ahead
   std::set<std::string> told_;        // bad examples in the log already

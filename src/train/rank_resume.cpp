@@ -79,10 +79,14 @@ void Rank::restore(const Checkpoint& checkpoint) {
   best_ = {.loss = manifest.values.number("best_loss").value_or(BestEvaluation{}.loss),
            .step = whole_number(checkpoint, kBestStep, 0),
            .since = whole_number(checkpoint, kSinceBest, 0)};
+  best_kept_ = whole_number(checkpoint, kBestKept, best_.step);
   const int64_t skipped_steps = whole_number(checkpoint, kSkippedInRow, 0);
   skipped_ = {manifest.step, skipped_steps, whole_number(checkpoint, kSkippedExchanges, skipped_steps)};
+  // A run that is not sound skips steps, or its newest evaluation gave no finite loss.
+  finite_loss_ = skipped_.in_row > 0 || manifest.values.boolean(kSound).value_or(true);
   earlier_seconds_ = manifest.values.number("wall_seconds").value_or(0);
   flushed_ = manifest.values.boolean("flushed").value_or(false);
+  owes_evaluation_ = manifest.values.boolean(kOwesEvaluation).value_or(false);
   step_ = require_within(checkpoint, "step", manifest.step, {});
   const int64_t epoch_steps = manifest.values.integer("steps_per_epoch").value_or(0);
   position_ = whole_number(checkpoint, "position", step_);
@@ -107,8 +111,15 @@ void Rank::restore(const Checkpoint& checkpoint) {
   }
 }
 
-// Compares the data only by the length of an epoch.
+// Some samples tell one training set from another, and the length of an epoch tells whether both are of one size.
 void Rank::require_same_data(const Checkpoint& checkpoint, int64_t saved_workers) const {
+  const std::string trained_on = checkpoint.manifest().values.text(kTrainingSet).value_or("");
+  if (!trained_on.empty() && !data_.train_xxh64.empty() && trained_on != data_.train_xxh64) {
+    throw_user_error(
+        "checkpoint {} was trained on other data than the config names now: resume with the same data, or start a new "
+        "run with --out",
+        checkpoint.path().string());
+  }
   const int64_t saved = checkpoint.manifest().values.integer("steps_per_epoch").value_or(0);
   const Sampling sampling = sampling_of(config_, data_.train, saved_workers);
   if (saved >= 1 && saved_workers >= 1 && data_.train.steps_per_epoch(sampling) == saved) return;

@@ -59,7 +59,7 @@ std::string Rank::save(const CheckpointStore& store, int64_t keep) {
   const auto together = [&](const auto& part) { return shared_problem(communicator_, *device_, problem_of(part)); };
   std::vector<ManifestFile> own;
   std::string problem = together([&] {
-    if (first) store.begin();
+    if (first) store.begin(step_);
   });
   if (!problem.empty()) return problem;
   problem = together([&] { own = save_workers(store); });
@@ -69,7 +69,8 @@ std::string Rank::save(const CheckpointStore& store, int64_t keep) {
       if (first) publish(store, keep, all);
     });
   }
-  if (!problem.empty() && first) store.discard();
+  if (!problem.empty() && first) store.discard(step_);
+  if (problem.empty() && at_best()) best_kept_ = step_;
   return problem;
 }
 
@@ -88,7 +89,7 @@ std::vector<ManifestFile> Rank::save_workers(const CheckpointStore& store) {
     for (const NamedState& state : computation_->state()) {
       if (state.worker == static_cast<int>(w)) append_tensors(tensors, *state.arena, state.name + ".");
     }
-    files.push_back(store.write(worker_file(first_worker() + static_cast<int>(w)), tensors, *device_));
+    files.push_back(store.write(step_, worker_file(first_worker() + static_cast<int>(w)), tensors, *device_));
   }
   return files;
 }
@@ -115,6 +116,7 @@ void Rank::publish(const CheckpointStore& store, int64_t keep, const std::vector
   manifest.values.set("steps_per_epoch", steps_per_epoch_);
   manifest.values.set("position", position_);
   manifest.values.set("flushed", flushed_);
+  if (owes_evaluation_) manifest.values.set(kOwesEvaluation, true);
   if (unexchanged() > 0) manifest.values.set(kUnexchanged, unexchanged());
   const StepControl control = memory_.record.read_control();
   manifest.values.set("loss_scale", static_cast<double>(control.loss_scale));
@@ -130,16 +132,18 @@ void Rank::publish(const CheckpointStore& store, int64_t keep, const std::vector
   if (config_.checkpoint.best || config_.training.stop_after) {
     manifest.values.set("best_loss", best_.loss);
     manifest.values.set(kBestStep, best_.step);
+    manifest.values.set(kBestKept, at_best() ? step_ : best_kept_);
     manifest.values.set(kSinceBest, best_.since);
   }
   if (!conv_plans_xxh64_.empty()) manifest.values.set("conv_plans_xxh64", conv_plans_xxh64_);
+  if (!data_.train_xxh64.empty()) manifest.values.set(kTrainingSet, data_.train_xxh64);
   if (data_.vocabulary != nullptr) manifest.values.set("vocabulary_xxh64", vocabulary_xxh64(*data_.vocabulary));
   manifest.files.push_back(save_weights(store, {memory_.weights, memory_.mean_statistics, step_, network_.ties()}));
   std::vector<TensorSource> shared;
   for (const NamedState& state : memory_.optimizer->state()) {
     if (state.worker < 0) append_tensors(shared, *state.arena, state.name + ".");
   }
-  manifest.files.push_back(store.write(kSharedFile, shared, *device_));
+  manifest.files.push_back(store.write(step_, kSharedFile, shared, *device_));
   manifest.files.insert(manifest.files.end(), worker_files.begin(), worker_files.end());
   store.commit(manifest, keep);
 }

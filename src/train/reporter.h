@@ -23,6 +23,7 @@ class Reporter {
   void step(StepMetrics, double seconds);
   void eval(const EvalMetrics&);
   void final(FinalMetrics);
+  void sync() { metrics_.sync(); }  // to be called before a checkpoint is saved, to which the rows belong
 
  private:
   double samples_per_s() const { return train_samples_ / train_seconds_; }

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <utility>
 
 #include "config/config.h"
 #include "config/model_types.h"
 #include "run/run_directory.h"
+#include "run/run_lock.h"
 #include "tensor/errors.h"
 #include "train/agreement.h"
 #include "train/divergence.h"
@@ -43,12 +45,12 @@ std::string newest(const CheckpointStore& store) {
       step, why, newest(store));
 }
 
-[[noreturn]] void throw_lack(const Rank& rank) {
+// Throws what ends a run whose state is saved.
+[[noreturn]] void throw_after_save(const std::exception_ptr& end, int64_t step) {
   try {
-    std::rethrow_exception(rank.lack());
+    std::rethrow_exception(end);
   } catch (const UserError& error) {
-    throw_user_error("{}; the state of step {} is saved: go on with --resume when that is mended", error.what(),
-                     rank.step());
+    throw_user_error("{}; the state of step {} is saved: go on with --resume when that is mended", error.what(), step);
   }
 }
 
@@ -97,9 +99,31 @@ void train_rank(const Config& config, RunDirectory& run, const DataView& data, B
   std::optional<EvalMetrics> eval;
   std::string unsaved;                                        // why the newest save failed
   const bool may_be_late = config.exchange.wait.has_value();  // then only where all have met can all do something
-  while (rank.step() < steps) {
-    rank.train_step();
-    tell();
+  // Saves before a file that cannot be read ends the run. That error is rank 0's, and the others are told.
+  const auto evaluated = [&](EvalMetrics (Rank::*evaluate)()) {
+    std::exception_ptr end;
+    try {
+      return (rank.*evaluate)();
+    } catch (const std::exception& error) {
+      const auto* const by_peer = dynamic_cast<const ToldByPeer*>(&error);
+      if (!(by_peer != nullptr ? by_peer->users : complaint(error).users)) throw;
+      end = std::current_exception();
+    }
+    rank.owe_evaluation();
+    if (!rank.save(store, config.checkpoint.keep).empty()) std::rethrow_exception(end);
+    throw_after_save(end, rank.step());
+  };
+  // What a resumed run finds to do at its step, before it makes another one: an evaluation that has failed, or the
+  // residuals of a step that has become the last one.
+  bool resumes_within =
+      rank.owes_evaluation() || (rank.step() >= steps && config.optimizer.flush_at_end && !rank.flushed());
+  while (rank.step() < steps || resumes_within) {
+    const bool within = std::exchange(resumes_within, false);
+    const bool learns = !within || rank.owes_evaluation();
+    if (!within) {
+      rank.train_step();
+      tell();
+    }
 
     const int64_t epoch_steps = rank.steps_per_epoch();
     const bool planned_end = rank.step() == steps;
@@ -122,7 +146,7 @@ void train_rank(const Config& config, RunDirectory& run, const DataView& data, B
       rank.compare_with_best(*eval);
     };
     if (evaluates && !planned_end) {
-      eval = rank.evaluate();
+      eval = evaluated(&Rank::evaluate);
       learn();
       if (rank.stalled()) {
         steps = rank.step();
@@ -131,12 +155,13 @@ void train_rank(const Config& config, RunDirectory& run, const DataView& data, B
     }
     const bool last = rank.step() == steps;
     if (last) {
-      if (config.optimizer.flush_at_end) rank.flush();
-      eval = rank.evaluate_all();
-      if (evaluates && planned_end) learn();
+      if (config.optimizer.flush_at_end && !rank.flushed()) rank.flush();
+      eval = evaluated(&Rank::evaluate_all);
+      if (evaluates && planned_end && learns) learn();
     }
     if (reporter && (last || evaluates)) reporter->eval(*eval);
-    if (stop || last || saves || (evaluates && config.checkpoint.best && rank.at_best())) {
+    if (within || stop || last || saves || (evaluates && config.checkpoint.best && rank.at_best())) {
+      if (reporter) reporter->sync();
       unsaved = rank.save(store, config.checkpoint.keep);
       if (!unsaved.empty() && !stop && !last && reporter) {
         spdlog::warn("step {} could not be saved: {}; training goes on, and {}", rank.step(), unsaved, newest(store));
@@ -145,7 +170,7 @@ void train_rank(const Config& config, RunDirectory& run, const DataView& data, B
     if (stop && !last) {
       if (!unsaved.empty()) throw_unsaved(store, rank.step(), unsaved);
       in_unison(communicator, device, [&] {
-        if (rank.lack()) throw_lack(rank);
+        if (rank.lack()) throw_after_save(rank.lack(), rank.step());
       });
       if (reporter) {
         spdlog::info("stopped at step {} of {}; the state is saved, go on with --resume", rank.step(), steps);
@@ -201,6 +226,12 @@ struct Given {
     facts.set(kInitialWeights, initial.xxh64());
     initial_remark = initial.remark();
   }
+
+  DataView view() const {
+    DataView view = sets.view();
+    view.train_xxh64 = training_set_xxh64(facts);
+    return view;
+  }
 };
 
 std::string description(const Given& given, const std::string& device) {
@@ -225,6 +256,26 @@ void tell_start(const Given& given, const RunDirectory& run, const std::string& 
   spdlog::info("a worker is a replica with its own share of the data{}", ranks > 1 ? rank : "");
 }
 
+// Opens the run directory that rank 0 has made or resumed in the processes of all other ranks.
+void join(const Given& given, const Launch& launch, Communicator& communicator, Device& device,
+          const TrainOptions& options, std::optional<RunDirectory>& run) {
+  std::string lock;
+  RunDirectory::Joined joined;
+  if (communicator.rank() == 0) {
+    lock = lock_text(run->path()).value_or("");
+    joined = run->for_others();
+  }
+  lock = told_by_first(communicator, device, lock);
+  joined.checkpoint = told_by_first(communicator, device, joined.checkpoint);
+  joined.finished = !told_by_first(communicator, device, joined.finished ? "finished" : "").empty();
+  in_unison(communicator, device, [&] {
+    if (launch.rank == 0) return;
+    const std::filesystem::path path = run_path(given.config, options);
+    require_same_directory(path, lock);
+    run.emplace(joined, path);
+  });
+}
+
 std::filesystem::path train(const Given& given, const Launch& launch, Communicator& peers,
                             const TrainOptions& options) {
   const Config& config = given.config;
@@ -237,12 +288,9 @@ std::filesystem::path train(const Given& given, const Launch& launch, Communicat
       run.emplace(config, options, given.sets.view().vocabulary, given.sets.train->class_names());
       if (!run->finished()) tell_start(given, *run, device.name(), communicator.name());
     }
-    in_unison(communicator, device, [&] {
-      require_same_directory(communicator, device, run_path(config, options));  // which rank 0 has made by now
-      if (launch.rank != 0) run.emplace(RunDirectory::Joined{}, config, options);
-    });
+    join(given, launch, communicator, device, options, run);
     if (run->finished()) return tell_finished(*run, communicator.rank() == 0);
-    train_rank(config, *run, given.sets.view(), backend, communicator);
+    train_rank(config, *run, given.view(), backend, communicator);
   });
   return launch.rank == 0 ? run->path() : std::filesystem::path();
 }

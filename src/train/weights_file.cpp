@@ -55,8 +55,8 @@ ManifestFile save_weights(const CheckpointStore& store, const SavedWeights& save
     tensors.push_back({.name = tie.own, .view = shared->view});
   }
   append_tensors(tensors, saved.statistics);
-  append_batch_counts(tensors, saved.statistics.layout(), saved.batches);
-  return store.write(kWeights, tensors, saved.weights.device());
+  append_batch_counts(tensors, saved.statistics.layout(), saved.step);
+  return store.write(saved.step, kWeights, tensors, saved.weights.device());
 }
 
 void load_weights(const Checkpoint& checkpoint, const Arena& weights, const Arena& statistics) {

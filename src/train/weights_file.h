@@ -17,7 +17,7 @@ namespace dgc {
 struct SavedWeights {
   const Arena& weights;
   const Arena& statistics;
-  int64_t batches = 0;
+  int64_t step = 0;  // of the checkpoint; also PyTorch's num_batches_tracked
   std::span<const Network::Tie> ties = {};
 };
 ManifestFile save_weights(const CheckpointStore&, const SavedWeights&);

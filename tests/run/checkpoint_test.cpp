@@ -22,14 +22,14 @@ Manifest save(const TempRun& run, int64_t step, int64_t keep = 2, const Row& mor
   const CheckpointStore store(run.path());
   const auto device = make_cpu_device();
   std::vector<float> values = numbers(step);
-  store.begin();
+  store.begin(step);
   Manifest manifest{.step = step, .epoch = step / 2, .values = {}, .files = {}};
   manifest.values.set("workers", int64_t{1}).set("plateau_best", 0.1);
   for (const auto& [key, value] : more.fields()) manifest.values.set(key, value);
   manifest.files.push_back(
-      store.write("weights.safetensors", {{.name = "w", .view = {values.data(), {3, 7}}}}, *device));
+      store.write(step, "weights.safetensors", {{.name = "w", .view = {values.data(), {3, 7}}}}, *device));
   manifest.files.push_back(store.write(
-      "worker-0000.safetensors",
+      step, "worker-0000.safetensors",
       {{.name = "v", .view = {values.data(), {5}}}, {.name = "count", .view = {}, .number = step}}, *device));
   store.commit(manifest, keep);
   return manifest;
@@ -158,12 +158,45 @@ TEST_CASE("an empty folder is no checkpoint") {
 
 TEST_CASE("what a killed save left behind does not matter") {
   const TempRun run;
-  fs::create_directories(run.path() / "checkpoints" / ".saving" / "deep");
-  run.write("checkpoints/.saving/weights.safetensors", "half");
+  const std::string saving = GENERATE(".saving-2", ".saving-1", ".saving");
+  fs::create_directories(run.path() / "checkpoints" / saving / "deep");
+  run.write("checkpoints/" + saving + "/weights.safetensors", "half");
   CHECK_FALSE(newest_checkpoint(run.path()));
   save(run, 2);
   CHECK(files_of(folder(run, 2)).size() == 4);
-  CHECK_FALSE(fs::exists(run.path() / "checkpoints" / ".saving"));
+  CHECK_FALSE(fs::exists(run.path() / "checkpoints" / saving));
+}
+
+TEST_CASE("only what has a checkpoint's own name is one, and what people keep beside it stays") {
+  const TempRun run;
+  const std::vector<std::string> others = {
+      "step-notes.txt", "step-best", "step-000000001-published",  "step-",
+      "step-+00000001", "step-1",    "step-99999999999999999999", "step-0000000000001"};
+  for (const std::string& name : others) fs::create_directories(run.path() / "checkpoints" / name);
+  CHECK_FALSE(newest_checkpoint(run.path()));
+  for (const int64_t step : {1, 2, 999'999'999, 1'000'000'000}) save(run, step, 2);
+  CHECK(steps(run) == std::vector<int64_t>{1'000'000'000, 999'999'999});
+  CHECK(newest_checkpoint(run.path())->manifest().step == 1'000'000'000);
+  for (const std::string& name : others) CHECK(fs::exists(run.path() / "checkpoints" / name));
+}
+
+TEST_CASE("no checkpoint is made of files that are not there") {
+  const TempRun run;
+  save(run, 1, 1);
+  const CheckpointStore store(run.path());
+  std::vector<float> values = numbers(2);
+  store.begin(2);
+  Manifest manifest{.step = 2, .epoch = 1, .values = {}, .files = {}};
+  manifest.files.push_back(
+      store.write(2, "weights.safetensors", {{.name = "w", .view = {values.data(), {3, 7}}}}, *make_cpu_device()));
+  ManifestFile& file = manifest.files[0];
+  if (GENERATE(true, false)) {
+    file.bytes += 1;
+  } else {
+    file.name = "worker-0007.safetensors";
+  }
+  CHECK_THROWS_WITH(store.commit(manifest, 1), Catch::Contains("is not there as a rank has written it"));
+  CHECK(steps(run) == std::vector<int64_t>{1});
 }
 
 TEST_CASE("the newest `keep` checkpoints stay") {
@@ -172,6 +205,15 @@ TEST_CASE("the newest `keep` checkpoints stay") {
   CHECK(steps(run) == std::vector<int64_t>{4, 3, 2});
   save(run, 5, 1);
   CHECK(steps(run) == std::vector<int64_t>{5});
+}
+
+TEST_CASE("the best checkpoint that there is stays, where a better one could not be saved") {
+  const TempRun run;
+  save(run, 1, 1, Row().set(kBestStep, int64_t{1}).set(kBestKept, int64_t{1}));
+  const Row unsaved = Row().set(kBestStep, int64_t{2}).set(kBestKept, int64_t{1});
+  for (const int64_t step : {3, 4}) save(run, step, 1, unsaved);
+  CHECK(steps(run) == std::vector<int64_t>{4, 1});
+  CHECK(best_checkpoint(run.path()).manifest().step == 1);
 }
 
 TEST_CASE("a damaged checkpoint that a resumed run has passed over does not push out good ones") {

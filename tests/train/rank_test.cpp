@@ -239,6 +239,24 @@ TEST_CASE("a checkpoint of other data or another model is refused") {
                     Catch::Contains("weights.safetensors") && Catch::Contains("1.weight"));
 }
 
+TEST_CASE("a checkpoint of a training set that some samples tell apart is refused") {
+  const TempRun run;
+  const Config config = tiny_config();
+  const Datasets sets = open_sets(config);
+  const auto on_set = [&](const std::string& xxh64, const std::function<void(Rank&)>& body) {
+    DataView view = sets.view();
+    view.train_xxh64 = xxh64;
+    on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+      Rank rank(config, view, backend, communicator);
+      body(rank);
+    });
+  };
+  on_set("a", [&](Rank& rank) { save(rank, run); });
+  const auto restore = [&](Rank& rank) { rank.restore(*newest_checkpoint(run.path())); };
+  CHECK_NOTHROW(on_set("a", restore));
+  CHECK_THROWS_WITH(on_set("b", restore), Catch::Contains("was trained on other data"));
+}
+
 TEST_CASE("all ranks stop behind the same step before one of them lacks an image that its loader has met") {
   const Config config = tiny_config({"ranks=2", "workers_per_rank=2", "data.threads=1"});
   const Datasets sets = open_sets(config);

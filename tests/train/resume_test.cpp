@@ -258,6 +258,22 @@ TEST_CASE("a folder that is no run directory is never overwritten") {
   CHECK(contents(run.path()) == before);
 }
 
+TEST_CASE("a config that somebody has written into the output folder is not replaced") {
+  const TempRun run;
+  fs::create_directories(run.path() / "run");
+  run.write("run/config.json",
+            R"({"model": {"type": "layers", "layers": [{"type": "flatten"}, {"type": "linear", "out": 4}]},
+    "data": {"type": "synthetic", "height": 8, "width": 8, "channels": 1, "classes": 4, "train_samples": 100,
+             "test_samples": 30},
+    "training": {"epochs": 3, "batch_per_worker": 4}, "optimizer": {"type": "sgd"},
+    "learning_rate": {"type": "constant", "base": 0.05}})");
+  run.write("run/log.txt", "mine");
+  const auto before = contents(run.path());
+  const TrainOptions options{.out = run.path() / "run", .overwrite = GENERATE(false, true)};
+  CHECK_THROWS_WITH(train(tiny_config(), options), Catch::Contains("that no run of this dgc has written"));
+  CHECK(contents(run.path()) == before);
+}
+
 TEST_CASE("where shards are summed, the transport is part of the result and cannot be changed") {
   const TempRun run;
   const auto resume = [&](const std::string& transport) {
@@ -286,6 +302,26 @@ TEST_CASE("a config that cannot be trained leaves no run directory behind") {
                R"(model.layers=[{"type": "conv2d", "out": 4, "kernel": 9}])");
   CHECK_THROWS_AS(train(tiny_config({override}), {.out = run.path() / "run"}), UserError);
   CHECK_FALSE(fs::exists(run.path() / "run"));
+}
+
+TEST_CASE("a run that is resumed where it is to end sends its residuals there") {
+  const TempRun folder;
+  const std::vector<std::string> overrides = {"optimizer.flush_at_end=true", "checkpoint.every_steps=1",
+                                              "checkpoint.keep=100"};
+  const std::string end = "training.max_steps=" + std::string(GENERATE("4", "6"));  // 6: an epoch
+  const auto plus_end = [&] {
+    std::vector<std::string> all = overrides;
+    all.push_back(end);
+    return tiny_config(all);
+  };
+  const fs::path whole = train(plus_end(), {.out = folder.path() / "whole"});
+  const fs::path stopped = train(tiny_config(overrides), {.out = folder.path() / "stopped"});
+  kill_after(stopped, end.back() - '0');
+  train(plus_end(), {.out = stopped, .resume = true});
+  CHECK(final_hash(stopped) == final_hash(whole));
+  CHECK(rows_of_kind(stopped, "eval").back().number("test_loss") ==
+        rows_of_kind(whole, "eval").back().number("test_loss"));
+  CHECK(newest_checkpoint(stopped)->manifest().values.boolean("flushed") == true);
 }
 
 TEST_CASE("a flushed run cannot go on") {
