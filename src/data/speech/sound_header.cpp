@@ -24,6 +24,12 @@ uint64_t word_at(std::string_view bytes, size_t at) {
   return word;
 }
 
+std::string word_of(uint64_t value) {
+  std::string bytes;
+  for (int i = 0; i < 4; ++i) bytes += static_cast<char>(value >> (8 * i));
+  return bytes;
+}
+
 uint64_t beyond(uint64_t size, uint64_t end) { return end > size ? end - size : 0; }
 
 // A WAV file is a sequence of chunks up to "data". A chunk is a name, a length and as many bytes, padded to an even
@@ -41,9 +47,10 @@ SoundParts wav_parts(const SoundBytes& file) {
     const uint64_t length = word_at(header, 4), rest = file.size - at - kChunkHeader;
     if (name == "data") {
       const bool unknown = length == 0 || length >= 0x7fffff00;  // lengths that programs write into a pipe
-      head += header;
       parts.body = at + kChunkHeader;
       parts.body_bytes = unknown ? rest : std::min(length, rest);
+      // Of an unknown length libsndfile takes the samples for chunks, and reads those as it reads others.
+      head += "data" + word_of(std::min<uint64_t>(parts.body_bytes, UINT32_MAX));
       parts.missing = unknown ? 0 : beyond(rest, length);
       break;
     }
@@ -54,7 +61,7 @@ SoundParts wav_parts(const SoundBytes& file) {
     at += kChunkHeader + padded;
   }
   const uint64_t riff = head.size() - 8 + parts.body_bytes;
-  for (size_t i = 0; i < 4; ++i) head[4 + i] = static_cast<char>(riff >> (8 * i));
+  head.replace(4, 4, word_of(riff));
   parts.head.assign(head.begin(), head.end());
   return parts;
 }

@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "data/speech/bad_example.h"
 #include "data/speech/sound_file.h"
 #include "tensor/rng.h"
@@ -161,6 +163,23 @@ TEST_CASE("audio: what a WAV says beside its samples is not looked at, however w
   endless.insert(endless.end(), lengths.begin(), lengths.end());
   CHECK_THAT(complaint(folder.write("endless.wav", endless)), Catch::Contains("no WAV, FLAC or SPHERE file"));
   CHECK_THROWS_AS(SoundFile(folder.path() + "/endless.wav"), BadExample);
+}
+
+TEST_CASE("audio: a WAV that was written into a pipe has all samples, also where they look like chunks") {
+  const TempFolder folder;
+  const uint32_t length = GENERATE(0u, 0x7fffff00u, 0x7fffffffu, 0xffffffffu);
+  const std::string path = write_sound(folder, "good.wav", sine(440, 16000, 2000));
+  const std::vector<float> samples = read(path);
+  Bytes good = bytes_of(path);
+  const Bytes old_header = chunk("data", 4000, {}), new_header = chunk("data", length, {});
+  const auto at = std::search(good.begin(), good.end(), old_header.begin(), old_header.end());
+  REQUIRE(at != good.end());
+  const auto first = std::copy(new_header.begin(), new_header.end(), at);
+  CHECK(read(folder.write("pipe.wav", good)) == samples);
+  // What a fuzzer found: read as a list, this keeps libsndfile 1.2 busy for ever.
+  const Bytes list = chunk("LIST", 0x4c45725f, Bytes(80, 0xff));
+  std::copy(list.begin(), list.end(), first);
+  CHECK(read(folder.write("list.wav", good)).size() == 2000);
 }
 
 TEST_CASE("audio: damaged files end in samples or in a BadExample") {
