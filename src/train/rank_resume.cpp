@@ -111,14 +111,14 @@ void Rank::restore(const Checkpoint& checkpoint) {
   }
 }
 
-// Some samples tell one training set from another, and the length of an epoch tells whether both are of one size.
+// The length of an epoch has to be the same. Other samples are only told, because a damaged file may have been
+// replaced.
 void Rank::require_same_data(const Checkpoint& checkpoint, int64_t saved_workers) const {
   const std::string trained_on = checkpoint.manifest().values.text(kTrainingSet).value_or("");
-  if (!trained_on.empty() && !data_.train_xxh64.empty() && trained_on != data_.train_xxh64) {
-    throw_user_error(
-        "checkpoint {} was trained on other data than the config names now: resume with the same data, or start a new "
-        "run with --out",
-        checkpoint.path().string());
+  const bool differs = !trained_on.empty() && !data_.train_xxh64.empty() && trained_on != data_.train_xxh64;
+  if (differs && communicator_.rank() == 0) {
+    spdlog::warn("{} was trained on other data than the config names now; the run goes on with these",
+                 checkpoint.path().string());
   }
   const int64_t saved = checkpoint.manifest().values.integer("steps_per_epoch").value_or(0);
   const Sampling sampling = sampling_of(config_, data_.train, saved_workers);

@@ -113,14 +113,14 @@ void train_rank(const Config& config, RunDirectory& run, const DataView& data, B
     if (!rank.save(store, config.checkpoint.keep).empty()) std::rethrow_exception(end);
     throw_after_save(end, rank.step());
   };
-  // What a resumed run finds to do at its step, before it makes another one: an evaluation that has failed, or the
-  // residuals of a step that has become the last one.
-  bool resumes_within =
+  // Whether a resumed run finds something to do at its step before it makes another one: an evaluation that has failed,
+  // or, as the step has become the last one, residuals to send.
+  bool unfinished =
       rank.owes_evaluation() || (rank.step() >= steps && config.optimizer.flush_at_end && !rank.flushed());
-  while (rank.step() < steps || resumes_within) {
-    const bool within = std::exchange(resumes_within, false);
-    const bool learns = !within || rank.owes_evaluation();
-    if (!within) {
+  while (rank.step() < steps || unfinished) {
+    const bool finishes = std::exchange(unfinished, false);
+    const bool learns = !finishes || rank.owes_evaluation();
+    if (!finishes) {
       rank.train_step();
       tell();
     }
@@ -160,7 +160,7 @@ void train_rank(const Config& config, RunDirectory& run, const DataView& data, B
       if (evaluates && planned_end && learns) learn();
     }
     if (reporter && (last || evaluates)) reporter->eval(*eval);
-    if (within || stop || last || saves || (evaluates && config.checkpoint.best && rank.at_best())) {
+    if (finishes || stop || last || saves || (evaluates && config.checkpoint.best && rank.at_best())) {
       if (reporter) reporter->sync();
       unsaved = rank.save(store, config.checkpoint.keep);
       if (!unsaved.empty() && !stop && !last && reporter) {
