@@ -31,8 +31,8 @@ HeldSignals::HeldSignals() {
   sigemptyset(&set_);
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) sigaddset(&set_, signal);
   if (!is_ignored(SIGHUP)) sigaddset(&set_, SIGHUP);  // sigwait() would return it even where nohup ignores it
-  signal(SIGCHLD,
-         SIG_DFL);  // where it is ignored, as some programs leave it to those they start, no child is waited for
+  // Some programs ignore it and leave it so to those they start. Then no child could be waited for.
+  signal(SIGCHLD, SIG_DFL);
   sigprocmask(SIG_BLOCK, &set_, &old_);
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <string_view>
 #include <utility>
 
 #include "run/file_io.h"
@@ -19,16 +20,16 @@ namespace fs = std::filesystem;
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kManifestHash = "manifest.xxh64";
 constexpr const char* kSaving = ".saving";
+constexpr std::string_view kPrefix = "step-";
 
-std::string folder_of(int64_t step) { return fmt::format("step-{:09}", step); }
+std::string folder_of(int64_t step) { return fmt::format("{}{:09}", kPrefix, step); }
 
 // The step of a checkpoint's folder. Nothing for any other name: people keep copies and notes beside checkpoints.
 std::optional<int64_t> step_of(const fs::path& folder) {
-  const std::string name = folder.filename().string(), digits = name.substr(std::min(name.size(), name.find('-') + 1));
+  const std::string name = folder.filename().string();
   int64_t step = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
-  if (error != std::errc() || end != digits.data() + digits.size() || name != folder_of(step)) return std::nullopt;
-  return step;
+  if (name.starts_with(kPrefix)) std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), step);
+  return name == folder_of(step) ? std::optional(step) : std::nullopt;
 }
 
 void remove_folder(const fs::path& folder) {

@@ -20,8 +20,10 @@ struct StartOf {
   DataView data;
 };
 Row start_facts(const StartOf&);
-std::string training_set_xxh64(const Row& facts);                                // a checksum of the facts about it
 inline constexpr const char* kInitialWeights = "model.init_from, its checksum";  // a field for those who read the file
+
+// A checksum of what start_facts() has found of the training set.
+std::string training_set_xxh64(const Row& facts);
 
 // Collective. Throws UserError, the same one on every rank, that names the first rank and field that differ from rank
 // 0's.
