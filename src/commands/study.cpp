@@ -17,6 +17,7 @@
 #include "commands/option_checks.h"
 #include "commands/supervise.h"
 #include "config/config.h"
+#include "run/checkpoint.h"
 #include "run/log.h"
 #include "run/number_text.h"
 #include "run/run_directory.h"
@@ -73,10 +74,17 @@ std::string other_experiment(const StudyTraining& training) {
                      training.directory.string(), epochs, training.config.training.epochs);
 }
 
-// Whether a training has come to the end that the study asks for now.
+bool has_diverged(const fs::path& run) {
+  const CheckpointStore store(run);
+  const std::vector<fs::path> all = store.list();
+  return !all.empty() && store.newest_sound() != all.front();
+}
+
+// Whether a training has come to the end that the study asks for now. One that has diverged is given to dgc train
+// again, which says so.
 bool is_done(const StudyTraining& training) {
   const std::optional<int64_t> step = final_step(training.directory);
-  if (!step) return false;
+  if (!step || has_diverged(training.directory)) return false;
   const auto& asked = training.config.training;
   return asked.stop_after || (asked.max_steps && *step >= *asked.max_steps) ||
          epochs_so_far(training.directory) >= static_cast<double>(asked.epochs);

@@ -118,6 +118,21 @@ TEST_CASE("a training of a study that fails is named, and the others go on") {
   CHECK_THAT(other.out, Contains("was trained with optimizer.momentum 0.9, and the study says 0.8"));
 }
 
+TEST_CASE("a training of a study that has diverged has failed, also when the study is asked again") {
+  const Studied dgc(R"(, "hot": {"set": {
+      "learning_rate": {"type": "constant", "base": 1e6},
+      "model": {"type": "layers", "layers": [{"type": "flatten"}, {"type": "linear", "out": 64},
+                                             {"type": "linear", "out": 64}, {"type": "linear", "out": 4}]}}})",
+                    "[1]");
+  for (int times = 0; times < 2; ++times) {
+    const Result result = dgc.study({"--only", "hot"});
+    INFO(result.err);
+    CHECK(result.code == 2);
+    CHECK_THAT(result.out, Contains("hot seed 1 failed: the run has diverged"));
+  }
+  CHECK(dgc.rows("out/hot/seed1").back().text("kind") == "final");
+}
+
 TEST_CASE("a dry run of a study trains nothing and says how long it will take") {
   const Studied dgc;
   const Result result = dgc.study({"--dry-run", "--only", "seed 2"});
