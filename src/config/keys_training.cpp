@@ -54,8 +54,7 @@ void add_exchange_keys(Keys& keys) {
            "`single`: one rank; `threads`: ranks are threads of this process; `mpi`: ranks are processes that mpirun "
            "or srun has started, on any device; `nccl`: ranks are processes with a GPU each; `auto`: with several "
            "processes that MPI connects `nccl` where each has its own GPU, else `mpi`; with several that torchrun, "
-           "plain "
-           "srun or you have started `nccl`; with one what `ranks` asks for")
+           "plain srun or you have started `nccl`; with one what `ranks` asks for")
       .free_on_resume();
   dgc.add("transport", &DgcOptions::transport,
           "How what is compressed travels: `sparse`: every message to every worker; `dense`: summed on its way, as "

@@ -63,7 +63,8 @@ ncclResult_t outcome(ncclComm_t comm, milliseconds timeout, const WhileWaiting& 
 
 // Keeps NCCL from registering the buffers of what is recorded. Registrations are kept by address, and recordings may
 // outlive buffers. And where the network reads and writes registered memory, a replayed graph of a small and a large
-// all-gather may wait for ever (NVIDIA/nccl, issue 2389; mended behind 2.31). The environment has the last word.
+// all-gather may wait for ever (NVIDIA/nccl, issue 2389; mended in NCCL's sources in September 2026). The environment
+// has the last word.
 void register_no_recorded_buffers() { setenv("NCCL_GRAPH_REGISTER", "0", 0); }
 
 ncclComm_t connect(const Launch& launch, const CudaDevice& device, const NcclOptions& options) {

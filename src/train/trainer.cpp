@@ -99,6 +99,12 @@ void train_rank(const Config& config, RunDirectory& run, const DataView& data, B
   std::optional<EvalMetrics> eval;
   std::string unsaved;                                        // why the newest save failed
   const bool may_be_late = config.exchange.wait.has_value();  // then only where all have met can all do something
+  // Returns why the state could not be saved, or "". Rows of metrics are on the disk before the checkpoint they belong
+  // to.
+  const auto save = [&] {
+    if (reporter) reporter->sync();
+    return rank.save(store, config.checkpoint.keep);
+  };
   // Saves before a file that cannot be read ends the run. That error is rank 0's, and the others are told.
   const auto evaluated = [&](EvalMetrics (Rank::*evaluate)()) {
     std::exception_ptr end;
@@ -110,7 +116,7 @@ void train_rank(const Config& config, RunDirectory& run, const DataView& data, B
       end = std::current_exception();
     }
     rank.owe_evaluation();
-    if (!rank.save(store, config.checkpoint.keep).empty()) std::rethrow_exception(end);
+    if (!save().empty()) std::rethrow_exception(end);
     throw_after_save(end, rank.step());
   };
   // Whether a resumed run finds something to do at its step before it makes another one: an evaluation that has failed,
@@ -161,8 +167,7 @@ void train_rank(const Config& config, RunDirectory& run, const DataView& data, B
     }
     if (reporter && (last || evaluates)) reporter->eval(*eval);
     if (finishes || stop || last || saves || (evaluates && config.checkpoint.best && rank.at_best())) {
-      if (reporter) reporter->sync();
-      unsaved = rank.save(store, config.checkpoint.keep);
+      unsaved = save();
       if (!unsaved.empty() && !stop && !last && reporter) {
         spdlog::warn("step {} could not be saved: {}; training goes on, and {}", rank.step(), unsaved, newest(store));
       }
