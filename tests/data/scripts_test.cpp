@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "paths.h"
 #include "tests/data/fixtures.h"
@@ -120,6 +121,36 @@ TEST_CASE("data/an4: what is missing is named, and nothing is left behind") {
   CHECK_THAT(said(), Catch::Contains("etc/an4_test.transcription has no transcript of an1-x-b"));
   write("etc/an4_test.transcription", "YES (an1-x-b)\n");
   CHECK_THAT(said(), Catch::Contains("etc/an4_test.fileids lists 1 utterances instead of 130"));
+}
+
+TEST_CASE("data/an4: of what lies in the folder it replaces the recordings and lists, and nothing else") {
+  const TempFolder from, out;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    from.write(name, Bytes(text.begin(), text.end()));
+  };
+  std::string ids, texts;
+  for (int i = 0; i < 948; ++i) {
+    const std::string name = "an" + std::to_string(i) + "-x-b";
+    ids += "x/" + name + "\n";
+    texts += "YES (" + name + ")\n";
+    write("wav/x/" + name + ".wav", "sound");
+    if (i == 129) {
+      write("etc/an4_test.fileids", ids);
+      write("etc/an4_test.transcription", texts);
+    }
+  }
+  write("etc/an4_train.fileids", ids);
+  write("etc/an4_train.transcription", texts);
+  out.write("thesis.tex", {1});
+  out.write("wav/x/old.wav", {1});
+  const Run done = run(kScripts + "an4 " + from.path() + " " + out.path());
+  INFO(done.output);
+  CHECK(done.code == 0);
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(out.path())) names.insert(entry.path().filename());
+  CHECK(names == std::set<std::string>{"etc", "thesis.tex", "wav"});
+  CHECK(std::filesystem::exists(out.path() + "/wav/x/an947-x-b.wav"));
+  CHECK(!std::filesystem::exists(out.path() + "/wav/x/old.wav"));
 }
 
 TEST_CASE("data/imagenet: folders by class, from archives") {
