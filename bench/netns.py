@@ -19,6 +19,7 @@ import time
 
 from processes import LIBC, ends_with_this_process
 
+os.environ["PATH"] += ":/usr/sbin:/sbin"  # where ip and tc are, also for root without a login
 CLONE_NEWNS = 0x20000
 PROGRAM = pathlib.Path(sys.argv[0]).name
 FOLDER = pathlib.Path("/run/dgc_machines")  # in memory, and this process's own once it is hidden
@@ -67,7 +68,7 @@ def lacking(*programs):
         return "making network namespaces needs root: run it with sudo"
     packages = {"ip": "iproute2", "tc": "iproute2", "mpirun": "openmpi-bin", "unshare": "util-linux", "mount": "mount"}
     for program in ["ip", "tc", "unshare", "mount", *programs]:
-        if shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None:
+        if shutil.which(program) is None:
             fix = f": apt-get install {packages[program]}" if program in packages else ""
             return f"there is no program {program}{fix}"
     if subprocess.run(["unshare", "-n", "-m", "-u", "true"], capture_output=True).returncode != 0:
