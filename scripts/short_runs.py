@@ -75,7 +75,9 @@ def command(program, path, overrides, device, folder, steps=6):
     config = json.loads(path.read_text())
     batch = min(config["training"]["batch_per_worker"], 16)
     return [program, "train", path, *synthetic(config, folder.with_name(f"{folder.name}-data")), *overrides, "--set", f"device={device}",
-            "--set", f"training.max_steps={steps}", "--set", f"training.batch_per_worker={batch}", "--out", folder]
+            "--set", f"training.max_steps={steps}", "--set", f"training.batch_per_worker={batch}",
+            "--overwrite",  # what is left of a run that was killed
+            "--out", folder]
 
 
 def run(command, folder, seconds):

@@ -130,6 +130,15 @@ TEST_CASE("gpu_check reports what fails, what takes too long and what is missing
   CHECK_THAT(machine.said(), Contains("report.md: 5 failed"));
 }
 
+TEST_CASE("gpu_check leaves a folder alone that holds other files") {
+  const Machine machine;
+  fs::create_directory(machine.path("mine"));
+  machine.program("mine/experiment.log", "dear");
+  CHECK(machine.run({"mine"}) == 2);
+  CHECK_THAT(machine.said(), Contains("/mine holds other files than those of this script; give another FOLDER"));
+  CHECK(text_of(machine.path("mine/experiment.log")) == "dear");
+}
+
 TEST_CASE("gpu_check ends where dgc sees no GPU") {
   const Machine machine;
   machine.program("built/dgc", "#!/bin/bash\necho 'device  cpu'\n");
