@@ -46,6 +46,18 @@ TEST_CASE("dgc_apply is its definition: every switch, several workers", "[dgc]")
   check_steps(*backend, {{1, 1}, {17, 5}, {65537, 700}, {4099, 40}, {513, 513}}, workers, rule);
 }
 
+TEST_CASE("where nothing is compressed, messages are headers alone, and every kernel takes them", "[dgc]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  CAPTURE(backend->name());
+  DgcCase c(std::vector<Size>{});
+  compress(*backend, c, Rule{});
+  DgcCase expected(std::vector<Size>{});
+  expected.step = c.step;
+  reference_compress(expected, Rule{});
+  CHECK(same_state(c, expected));
+  for (const int workers : {1, 3}) check_steps(*backend, {}, workers, DgcApplyArgs{});
+}
+
 TEST_CASE("dgc_apply adds up any number of entries of a block", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   DgcApplyArgs rule;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/backend.h"
+#include "kernels/wire_codes.h"
 
 // A few segments with everything the DGC step needs, in host memory; a backend's step on them; and the step once more,
 // written as its definition says: accumulate in a plain loop, sort everything, take the first k.
@@ -98,7 +99,7 @@ inline DgcTable table_of(const DgcSegment* on_device, const std::vector<DgcSegme
   DgcTable table;
   table.segments = on_device;
   table.count = static_cast<int32_t>(segments.size());
-  table.blocks = segments.back().first_block + segments.back().blocks();
+  table.blocks = segments.empty() ? 0 : segments.back().first_block + segments.back().blocks();
   return table;
 }
 
@@ -232,7 +233,8 @@ inline void reference_compress(DgcCase& c, const Rule& rule) {
       const int64_t i = order[e];
       const auto offset = static_cast<uint16_t>(i % 65536);
       std::memcpy(payload + s.offsets_at + 2 * e, &offset, 2);
-      const float value = rule.u_share == 0 ? v[i] : std::fma(rule.u_share, u[i], v[i]);
+      float value = rule.u_share == 0 ? v[i] : std::fma(rule.u_share, u[i], v[i]);
+      if (std::isnan(value)) value = std::bit_cast<float>(kWireNan);
       std::memcpy(payload + s.values_at + 4 * e, &value, 4);
       v[i] = 0;
       if (rule.momentum_correction && rule.factor_masking) u[i] = 0;

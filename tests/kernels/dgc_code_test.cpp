@@ -83,6 +83,14 @@ TEST_CASE("encoding and decoding are what the specification says, in every forma
   }
 }
 
+TEST_CASE("where nothing is compressed, there is nothing to encode", "[dgc]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  for (const WireFormat format : all_formats()) {
+    CAPTURE(backend->name(), wire_format_name(format));
+    check(*backend, CodeCase({}, format));
+  }
+}
+
 TEST_CASE("every index set comes back: sizes around blocks and chunks", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto indices = GENERATE(WireIndices::block16, WireIndices::int32, WireIndices::run16, WireIndices::rice);

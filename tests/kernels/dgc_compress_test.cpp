@@ -172,7 +172,7 @@ TEST_CASE("ties, zeros and odd values: k stays exact and the lower index goes fi
       if (pattern == 3) v = static_cast<float>(mixed) * 0x1p-149f;        // denormals
       if (pattern == 4) v = static_cast<float>(mixed - 2000) * 0x1p104f;  // near the largest float
       if (pattern == 5) v = i % 1000 == 3 ? (i % 2 ? kInf : -kInf) : static_cast<float>(mixed);
-      if (pattern == 6) v = i % 5000 == 9 ? std::nanf("") : (i % 3 ? 0.f : -0.f);
+      if (pattern == 6) v = i % 5000 == 9 ? -std::nanf("7") : (i % 3 ? 0.f : -0.f);
     }
   }
   DgcCase expected = c;

@@ -51,9 +51,10 @@ template <Rule rule>
     // u and v are copied to where they are worked on next, so that the loop below updates memory in place only.
     if (v_from != v) std::copy_n(v_from + begin, count, v + begin);
     if (rule != Rule::plain && u_from != u) std::copy_n(u_from + begin, count, u + begin);
+    float* const own_u = rule == Rule::plain ? nullptr : u + begin;  // the plain rule has no u
     const int32_t top = count == kAccumulateGroup
-                            ? accumulate_group<rule>(g + begin, u + begin, v + begin, scale, momentum, kAccumulateGroup)
-                            : accumulate_group<rule>(g + begin, u + begin, v + begin, scale, momentum, count);
+                            ? accumulate_group<rule>(g + begin, own_u, v + begin, scale, momentum, kAccumulateGroup)
+                            : accumulate_group<rule>(g + begin, own_u, v + begin, scale, momentum, count);
     if (top < guess || keys == nullptr) continue;
     for (size_t i = begin; i < begin + count; ++i) {
       const int32_t magnitude = magnitude_bits(v[i]);

@@ -83,6 +83,7 @@ __device__ inline bool are_sound(const uint16_t* offsets, unsigned begin, unsign
 // of as many messages as are its share, or where there are fewer blocks than warps, as many warps as there are to each
 // share one.
 __device__ inline void check_indices(const DgcApplyArgs& a, unsigned long long* fault) {
+  if (a.table.blocks == 0) return;  // nothing is compressed
   const int64_t warps = int64_t{gridDim.x} * kDgcWarps;
   const auto workers = static_cast<unsigned>(a.workers);
   const auto share = static_cast<unsigned>(smaller((a.table.blocks * workers + warps - 1) / warps, 32));

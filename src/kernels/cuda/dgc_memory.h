@@ -92,7 +92,8 @@ class DgcScratch {
   }
 
   std::shared_ptr<Device> device_;
-  int64_t blocks_ = 0, count_ = 0, pieces_ = 0, encode_count_ = 0, encode_pieces_ = 0, sums_ = 0, hashes_ = 0;
+  // What the memory is large enough for. There is none at first, and where nothing is compressed it has no byte later.
+  int64_t blocks_ = -1, count_ = -1, pieces_ = -1, encode_count_ = -1, encode_pieces_ = -1, sums_ = -1, hashes_ = -1;
   Buffer compress_memory_, encode_memory_, decode_memory_, apply_memory_;
   DgcCompressScratch compress_{};
   DgcEncodeScratch encode_{};
@@ -102,7 +103,7 @@ class DgcScratch {
 
 inline const DgcCompressScratch& DgcScratch::compress(const DgcTable& table, uint64_t payload_bytes) {
   const int64_t pieces = wire_pieces(payload_bytes);
-  if (table.blocks > blocks_ || table.count > count_ || pieces > pieces_ || compress_memory_.data() == nullptr) {
+  if (table.blocks > blocks_ || table.count > count_ || pieces > pieces_) {
     blocks_ = std::max(blocks_, table.blocks);
     count_ = std::max(count_, int64_t{table.count});
     pieces_ = std::max(pieces_, pieces);
@@ -113,7 +114,7 @@ inline const DgcCompressScratch& DgcScratch::compress(const DgcTable& table, uin
 
 inline const DgcEncodeScratch& DgcScratch::encode(const DgcTable& table, uint64_t payload_bytes) {
   const int64_t pieces = wire_pieces(payload_bytes);
-  if (table.count > encode_count_ || pieces > encode_pieces_ || encode_memory_.data() == nullptr) {
+  if (table.count > encode_count_ || pieces > encode_pieces_) {
     encode_count_ = std::max(encode_count_, int64_t{table.count});
     encode_pieces_ = std::max(encode_pieces_, pieces);
     grow(encode_memory_, [&](void* memory) { return carve(memory, encode_count_, encode_pieces_, encode_); });
@@ -123,7 +124,7 @@ inline const DgcEncodeScratch& DgcScratch::encode(const DgcTable& table, uint64_
 
 inline const DgcDecodeScratch& DgcScratch::decode(int32_t workers, int64_t chunks) {
   const int64_t sums = workers * chunks;
-  if (sums > sums_ || decode_memory_.data() == nullptr) {
+  if (sums > sums_) {
     sums_ = std::max(sums_, sums);
     grow(decode_memory_, [&](void* memory) { return carve(memory, sums_, decode_); });
   }
@@ -132,7 +133,7 @@ inline const DgcDecodeScratch& DgcScratch::decode(int32_t workers, int64_t chunk
 
 inline const DgcApplyScratch& DgcScratch::apply(int32_t workers, uint64_t payload_bytes) {
   const int64_t hashes = workers * wire_pieces(payload_bytes);
-  if (hashes > hashes_ || apply_memory_.data() == nullptr) {
+  if (hashes > hashes_) {
     hashes_ = std::max(hashes_, hashes);
     grow(apply_memory_, [&](void* memory) { return carve(memory, hashes_, apply_); });
   }
