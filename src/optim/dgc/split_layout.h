@@ -24,7 +24,8 @@ struct SplitLayout {
   int64_t memory_bytes(int64_t local_workers) const;
 };
 
-// extent: elements of the arena that are dealt out; entries: k. workers: at least 2.
+// extent: elements of the arena that are dealt out; entries: k. workers: at least 2. Throws UserError where a shard is too
+// large for a message.
 SplitLayout make_split_layout(int64_t extent, int64_t entries, int64_t workers);
 
 }  // namespace dgc
