@@ -67,7 +67,7 @@ inline RendezvousOptions within(milliseconds timeout) {
   return options;
 }
 
-inline constexpr milliseconds kLong(20000), kShort(250);
+inline constexpr milliseconds kLong(20000), kShort(1000);
 
 // What became of one rank: "" when it got rank 0's blob.
 inline std::string outcome(const Launch& launch, const RendezvousOptions& options) {
