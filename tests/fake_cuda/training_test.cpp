@@ -203,8 +203,11 @@ TEST_CASE("ranks that NCCL connects end in the weights of one rank with all thei
 }
 
 TEST_CASE("four ranks that NCCL connects train to the weights of one rank with all their workers, bit for bit") {
-  const std::string exchange = GENERATE(R"({"overlap": "off"})", R"({"algorithm": "split_reduce"})",
-                                        R"({"workers_per_group": 2})", R"({"overlap": "on", "bucket_mb": 0.001})");
+  const std::string coded = R"("wire": {"values": "int8", "indices": "rice"})";
+  const std::string exchange = GENERATE_COPY(
+      as<std::string>(), R"({"overlap": "off"})", R"({"algorithm": "split_reduce"})", R"({"workers_per_group": 2})",
+      R"({"overlap": "on", "bucket_mb": 0.001})", "{" + coded + R"(, "small_tensors": "dense_fp16"})",
+      "{" + coded + R"(, "small_tensors": "sparse"})", "{" + coded + R"(, "every_steps": 2})");
   CAPTURE(exchange);
   const Gpu gpu({.devices = 4, .multiprocessors = 1});
   const auto config = [&](const std::string& workers) {
@@ -214,6 +217,22 @@ TEST_CASE("four ranks that NCCL connects train to the weights of one rank with a
   const Trained truth = trained(config("4"), kSteps);
   const std::vector<Connected> ranks = trained_by_nccl(config("1"), 4, kSteps);
   for (const Connected& rank : ranks) {
+    CHECK(rank.outcome.empty());
+    CHECK(rank.weights == truth.weights);
+  }
+}
+
+TEST_CASE("ranks that NCCL connects take recorded steps of which nothing is compressed") {
+  const std::string exchange = GENERATE(R"({"overlap": "off"})", R"({"wire": {"values": "int8", "indices": "rice"}})");
+  CAPTURE(exchange);
+  const Gpu gpu({.devices = 2, .multiprocessors = 1});
+  const auto config = [&](const std::string& workers) {
+    return tiny_config({kDgc, "device=cuda:0", "workers_per_rank=" + workers, "exchange=" + exchange,
+                        R"(model.freeze=["0.weight", "5.weight"])"});
+  };
+  constexpr int kSteps = 5;
+  const Trained truth = trained(config("2"), kSteps);
+  for (const Connected& rank : trained_by_nccl(config("1"), 2, kSteps)) {
     CHECK(rank.outcome.empty());
     CHECK(rank.weights == truth.weights);
   }

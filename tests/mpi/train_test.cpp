@@ -17,6 +17,8 @@ Strings train(const std::string& run, const Strings& settings, const std::string
   return words;
 }
 
+const std::string kSgd = R"(optimizer={"type": "sgd", "momentum": 0.9})";
+
 Strings operator+(Strings a, const Strings& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
@@ -53,11 +55,17 @@ void write_cifar10(const Program& dgc, const std::string& folder, char pixel) {
 TEST_CASE("four workers give the same bits in one process, as threads, and as processes") {
   if (!have_mpirun()) return;
   const Program dgc;
-  const Strings extra = {
-      "optimizer.clip_norm=0.5",
-      std::string(GENERATE("exchange.wire.values=fp32", "exchange.wire.values=fp16", "exchange.workers_per_group=2",
-                           "exchange.algorithm=split_reduce", "exchange.every_steps=4",
-                           R"(exchange={"every_steps": 4, "wait": 1000})"))};
+  const Strings extra = Strings{"optimizer.clip_norm=0.5"} +
+                        GENERATE(values<Strings>({{"exchange.wire.values=fp32"},
+                                                  {"exchange.wire.values=fp16"},
+                                                  {"exchange.workers_per_group=2"},
+                                                  {"exchange.algorithm=split_reduce"},
+                                                  {"exchange.every_steps=4"},
+                                                  {R"(exchange={"every_steps": 4, "wait": 1000})"},
+                                                  {"exchange.small_tensors=dense_fp16"},
+                                                  {"exchange.small_tensors=sparse", "exchange.wire.indices=rice"},
+                                                  {kSgd},
+                                                  {kSgd, "exchange.dense_values=fp16"}}));
   const auto settings = [&](int ranks, int workers) {
     return extra + Strings{fmt::format("workers_per_rank={}", workers), fmt::format("ranks={}", ranks)};
   };

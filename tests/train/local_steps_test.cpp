@@ -141,6 +141,10 @@ TEST_CASE("each row is of an exchange and tells the steps, the bytes and the los
 TEST_CASE("a run with rounds that is killed after any step and resumed ends as one that was not") {
   const auto variant =
       GENERATE(std::vector<std::string>{kDgc, kOuter, "optimizer.flush_at_end=true"},
+               std::vector<std::string>{kDgc, "exchange.algorithm=split_reduce", "exchange.transport=sparse"},
+               std::vector<std::string>{kDgc, kOuter, R"(exchange.wire={"values": "int8", "indices": "rice"})",
+                                        "exchange.small_tensors=\"dense_fp16\""},
+               std::vector<std::string>{kSgd, kOuter, "exchange.dense_values=fp16"},
                std::vector<std::string>{kSgd, "ranks=2", "workers_per_rank=2", R"(model.freeze=["0", "1.bias"])"});
   CAPTURE(variant);
   const TempRun whole;
