@@ -74,7 +74,9 @@ pid_t start_child(const std::vector<std::string>& command, const HeldSignals& si
   }
   sigprocmask(SIG_SETMASK, &signals.old(), nullptr);
   signal(SIGPIPE, SIG_DFL);  // a launcher expects the default action
-  execv(argv[0], argv.data());
+  // Where the program's file has been replaced meanwhile, as by a build, this very program is still to be had.
+  const bool replaced = command[0].ends_with(" (deleted)") && command[0] == own_program();
+  execv(replaced ? "/proc/self/exe" : argv[0], argv.data());
   _exit(kChildNotStarted);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <optional>
 
 #include "json/nearest.h"
@@ -13,6 +14,7 @@ namespace {
 
 template <class T>
 std::optional<T> parse(const std::string& text) {
+  if (text.size() > 1 && text[0] == '0' && text[1] != '.') return std::nullopt;  // which CLI11 would take as octal
   T value{};
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
@@ -54,6 +56,24 @@ CLI::Validator one_of(const std::vector<std::string>& names) {
                                meant.empty() ? "" : fmt::format("; did you mean \"{}\"?", meant));
           },
           all};
+}
+
+CLI::Validator not_empty() {
+  return {[](const std::string& text) { return text.empty() ? std::string("it is empty") : std::string(); }, ""};
+}
+
+CLI::Validator output_file() {
+  return {[](const std::string& text) -> std::string {
+            if (text.empty()) return "it is empty";
+            const std::filesystem::path file(text), folder = file.parent_path();
+            std::error_code error;
+            const auto is_there = [&](const char* name) { return std::filesystem::exists(folder / name, error); };
+            const std::string name = file.filename();
+            if (!is_there("config.json") || !is_there("metrics.jsonl")) return "";
+            if (name != "config.json" && name != "metrics.jsonl" && name != "log.txt") return "";
+            return fmt::format("{} is the run's own; give another file", text);
+          },
+          ""};
 }
 
 CLI::Validator list_of(const CLI::Validator& entry) {

@@ -11,6 +11,8 @@ CLI::Validator whole_number(int64_t least, int64_t most);
 CLI::Validator number(double least, double most);
 CLI::Validator share();  // at least 0 and less than 1
 CLI::Validator one_of(const std::vector<std::string>& names);
+CLI::Validator not_empty();
+CLI::Validator output_file();  // not empty, and none of the files that a run writes for itself
 // A list of entries with commas in between, each of which must pass `entry`.
 CLI::Validator list_of(const CLI::Validator& entry);
 

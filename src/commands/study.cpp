@@ -8,6 +8,7 @@
 #include <chrono>
 #include <deque>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <regex>
@@ -53,25 +54,51 @@ std::string last_words(const fs::path& output) {
   return colon == std::string::npos ? last : last.substr(colon + 7);
 }
 
-double epochs_so_far(const fs::path& run) {
-  if (!has_steps(run)) return 0;
+struct Progress {
+  double epochs = 0;
+  int64_t steps = 0;
+};
+
+Progress progress_of(const fs::path& run) {
+  if (!has_steps(run)) return {};
   const std::optional<Row> last = last_json_row((run / kMetricsFile).string());
-  return last ? last->number("epoch").value_or(0) : 0;
+  if (!last) return {};
+  return {last->number("epoch").value_or(0), static_cast<int64_t>(last->number("step").value_or(0))};
 }
 
-// What keeps a training from going on in its directory, or "".
-std::string other_experiment(const StudyTraining& training) {
-  if (!has_steps(training.directory)) return "";
-  for (const ConfigDifference& difference : config_differences(run_config(training.directory), training.config)) {
-    if (difference.path == "threads" || is_free_on_resume(difference.path)) continue;
-    return fmt::format("{} was trained with {} {}, and the study says {}; remove it, or give another --out",
-                       training.directory.string(), difference.path, difference.a.empty() ? "unset" : difference.a,
-                       difference.b.empty() ? "nothing" : difference.b);
+int64_t workers_of(const Config& config) { return config.ranks * config.workers_per_rank; }
+
+// Keys that a run may change when it is resumed, and that make it another experiment all the same, are looked at too.
+std::string difference_from_study(const StudyTraining& training) {
+  const Config made = run_config(training.directory), &asked = training.config;
+  for (const ConfigDifference& difference : config_differences(made, asked)) {
+    if (difference.path == "threads") continue;
+    if (is_free_on_resume(difference.path) && difference.path != "model.init_from") continue;
+    return fmt::format("with {} {}, and the study says {}", difference.path,
+                       difference.a.empty() ? "unset" : difference.a, difference.b.empty() ? "nothing" : difference.b);
   }
-  const double epochs = epochs_so_far(training.directory);
-  if (epochs <= static_cast<double>(training.config.training.epochs)) return "";
-  return fmt::format("{} was trained for {:g} epochs, and the study says {}; remove it, or give another --out",
-                     training.directory.string(), epochs, training.config.training.epochs);
+  if (workers_of(made) != workers_of(asked)) {
+    return fmt::format("by {} workers, and the study says {}", workers_of(made), workers_of(asked));
+  }
+  const Progress progress = progress_of(training.directory);
+  if (progress.epochs > static_cast<double>(asked.training.epochs)) {
+    return fmt::format("for {:g} epochs, and the study says {}", progress.epochs, asked.training.epochs);
+  }
+  if (asked.training.max_steps && progress.steps > *asked.training.max_steps) {
+    return fmt::format("for {} steps, and the study says {}", progress.steps, *asked.training.max_steps);
+  }
+  return "";
+}
+
+// What keeps a training from going on in its directory, and what is there from being its result; or "".
+std::string other_experiment(const StudyTraining& training) {
+  try {
+    const std::string difference = has_steps(training.directory) ? difference_from_study(training) : "";
+    if (difference.empty()) return "";
+    return fmt::format("{} was trained {}; remove it, or give another --out", training.directory.string(), difference);
+  } catch (const UserError& damaged) {
+    return damaged.what();
+  }
 }
 
 bool has_diverged(const fs::path& run) {
@@ -87,19 +114,20 @@ bool is_done(const StudyTraining& training) {
   if (!step || has_diverged(training.directory)) return false;
   const auto& asked = training.config.training;
   return asked.stop_after || (asked.max_steps && *step >= *asked.max_steps) ||
-         epochs_so_far(training.directory) >= static_cast<double>(asked.epochs);
+         progress_of(training.directory).epochs >= static_cast<double>(asked.epochs);
 }
 
 double epochs_left(const StudyTraining& training) {
-  return static_cast<double>(training.config.training.epochs) - epochs_so_far(training.directory);
+  return static_cast<double>(training.config.training.epochs) - progress_of(training.directory).epochs;
 }
 
 // Trains what a study lacks, so many trainings at once, each as a child process.
 class StudyRunner {
  public:
   StudyRunner(std::vector<StudyTraining> missing, int jobs)
-      : waiting_(missing.begin(), missing.end()), all_(waiting_.size()), jobs_(jobs) {
-    threads_ = std::max(1, usable_cores() / jobs);
+      : waiting_(missing.begin(), missing.end()),
+        all_(waiting_.size()),
+        jobs_(std::clamp(static_cast<int>(missing.size()), 1, jobs)) {
     for (const StudyTraining& training : waiting_) to_do_ += epochs_left(training);
   }
 
@@ -153,7 +181,8 @@ class StudyRunner {
       command.insert(command.end(),
                      {"--resume", "--set", fmt::format("threads={}", run_config(training.directory).threads)});
     } else if (training.config.threads == 0 && jobs_ > 1) {
-      command.insert(command.end(), {"--set", fmt::format("threads={}", threads_)});
+      const int threads = std::max(1, usable_cores() / (jobs_ * static_cast<int>(training.config.ranks)));
+      command.insert(command.end(), {"--set", fmt::format("threads={}", threads)});
     }
     command.insert(command.end(), {"--out", training.directory.string()});
     fs::create_directories(training.directory.parent_path());
@@ -169,11 +198,20 @@ class StudyRunner {
       const StudyTraining training = found->second;
       running_.erase(found);
       const int code = exit_code_of(status);
-      if (code == kChildInterrupted) stopped_ = true;  // somebody has stopped the child alone
-      if (code == 0) {
+      if (code == kChildInterrupted) {
+        if (!stopped_) spdlog::warn("{} was stopped by itself, and so the study stops", training.name());
+        stopped_ = true;
+      } else if (code == kChildNotStarted) {
+        fail(training,
+             fmt::format("it could not be started: {} is gone or {} cannot be written", own_program(),
+                         output_of(training).string()),
+             kChildUserError);
+      } else if (const std::string other = code == 0 ? other_experiment(training) : ""; !other.empty()) {
+        fail(training, other, kChildUserError);  // the config has changed while others were trained
+      } else if (code == 0) {
         ++done_;
         spdlog::info("{}: done, {} of {}", training.name(), done_, all_);
-      } else if (code != kChildInterrupted) {
+      } else {
         const std::string words = last_words(output_of(training));
         fail(training, code >= kChildSignal || words.empty() ? "it " + end_text(status) : words, code);
       }
@@ -202,7 +240,6 @@ class StudyRunner {
   std::vector<std::string> failures_;
   size_t all_ = 0, done_ = 0;
   int jobs_ = 1, exit_code_ = 0;
-  int threads_ = 1;
   double to_do_ = 0;  // epochs, at the start
   bool stopped_ = false;
   Clock::time_point start_ = Clock::now();
@@ -216,11 +253,26 @@ std::vector<StudyTraining> missing_of(const std::vector<StudyTraining>& training
     throw_user_error("--only {}: this is no regular expression", only);
   }
   std::vector<StudyTraining> missing;
+  bool any = false;
   for (const StudyTraining& training : trainings) {
     if (!std::regex_search(training.name(), wanted)) continue;
-    if (!is_done(training) || !other_experiment(training).empty()) missing.push_back(training);
+    any = true;
+    if (!other_experiment(training).empty() || !is_done(training)) missing.push_back(training);
+  }
+  if (!any) {
+    throw_user_error("--only {}: no training of the study has such a name; the first is {}", only,
+                     trainings.front().name());
   }
   return missing;
+}
+
+// Of what lies in the study's folder, the trainings whose result counts.
+std::vector<StudyTraining> sound_ones(const std::vector<StudyTraining>& trainings) {
+  std::vector<StudyTraining> sound;
+  std::ranges::copy_if(trainings, std::back_inserter(sound), [](const StudyTraining& training) {
+    return other_experiment(training).empty() && !has_diverged(training.directory);
+  });
+  return sound;
 }
 
 // Measures a step of each run that is missing; trainings of one run take equally long.
@@ -237,14 +289,21 @@ void print_plan(const Study& study, const std::vector<StudyTraining>& trainings,
       const TrainBench bench = bench_train(config, kShort);
       double steps = 0;
       for (const StudyTraining& training : missing) {
-        const auto per_epoch = static_cast<double>(bench.steps_per_epoch);
-        if (of_run(training)) steps += epochs_left(training) * per_epoch;
+        if (!of_run(training) || !other_experiment(training).empty()) continue;
+        const double left = epochs_left(training) * static_cast<double>(bench.steps_per_epoch);
+        const std::optional<int64_t> most = config.training.max_steps;
+        const int64_t made = progress_of(training.directory).steps;
+        steps += most ? std::min(left, static_cast<double>(*most - made)) : left;
       }
       const double seconds = steps * bench.ms_per_step / 1000;
       fmt::print(", {} steps of {:.1f} ms: {}", count_text(steps), bench.ms_per_step, duration_text(seconds));
       total += seconds;
     }
     fmt::print("\n");
+  }
+  for (const StudyTraining& training : missing) {
+    const std::string other = other_experiment(training);
+    if (!other.empty()) fmt::print("{} will fail: {}\n", training.name(), printable(other));
   }
   fmt::print("in all, one after another and without evaluations: {}\n", duration_text(total));
 }
@@ -257,11 +316,13 @@ void run_study(const StudyArguments& options) {
   if (options.dry_run) return print_plan(study, trainings, missing);
   StudyRunner runner(missing, options.jobs);
   const std::vector<std::string> failures = runner.run();
-  const std::vector<RunGroup> groups = study_groups(study, trainings);
-  const StudyTable table = study_table(study, groups, failures);
+  const std::vector<RunGroup> groups = study_groups(study, sound_ones(trainings));
+  const StudyTable table = study_table(study, trainings, groups, failures);
+  fmt::print("{}", study_text(table));  // before the report is written, as the disk may be full
+  std::fflush(stdout);
   fs::create_directories(out);
   write_study_report(study, table, groups, out / "report.html");
-  fmt::print("{}report: {}\n", study_text(table), printable((out / "report.html").string()));
+  fmt::print("report: {}\n", printable((out / "report.html").string()));
   if (runner.exit_code() != 0) throw SupervisedEnd{runner.exit_code()};
 }
 
@@ -271,7 +332,8 @@ void add_study_command(CLI::App& app) {
   auto options = std::make_shared<StudyArguments>();
   CLI::App* command = app.add_subcommand("study", "Train runs with several seeds each, and compare them");
   command->add_option("STUDY", options->study, "study file (docs/studies.md lists every key)")->required();
-  command->add_option("--out", options->out, "where the runs go (default: runs/ and the study file's name)");
+  command->add_option("--out", options->out, "where the runs go (default: runs/ and the study file's name)")
+      ->check(not_empty());
   command->add_option("--jobs", options->jobs, "trainings at once, which share the cores out")
       ->check(whole_number(1, 1024))
       ->capture_default_str();

@@ -133,8 +133,10 @@ std::string difference_text(const RunGroup& group, const RunGroup& reference) {
   const Sample sample = sample_of(differences);
   if (sample.count == 0) return "";
   const char* unit = share ? " points" : "";
-  if (sample.count == 1) return fmt::format("{:+.2f}{}", sample.mean, unit);
-  return fmt::format("{:+.2f} ± {:.2f}{}", sample.mean, confidence_95(sample), unit);
+  const std::string pairs =
+      sample.count == group.runs.size() ? "" : fmt::format(" ({} pair{})", sample.count, sample.count == 1 ? "" : "s");
+  if (sample.count == 1) return fmt::format("{:+.2f}{}{}", sample.mean, unit, pairs);
+  return fmt::format("{:+.2f} ± {:.2f}{}{}", sample.mean, confidence_95(sample), unit, pairs);
 }
 
 std::string seeds_text(const StudyRun& run, const RunGroup* group) {
@@ -202,8 +204,8 @@ std::vector<RunGroup> study_groups(const Study& study, const std::vector<StudyTr
   return groups;
 }
 
-StudyTable study_table(const Study& study, const std::vector<RunGroup>& groups,
-                       const std::vector<std::string>& failures) {
+StudyTable study_table(const Study& study, const std::vector<StudyTraining>& trainings,
+                       const std::vector<RunGroup>& groups, const std::vector<std::string>& failures) {
   const auto group_of = [&](const std::string& name) {
     const auto found = std::ranges::find(groups, name, &RunGroup::name);
     return found == groups.end() ? nullptr : &*found;
@@ -229,8 +231,8 @@ StudyTable study_table(const Study& study, const std::vector<RunGroup>& groups,
   for (const StudyRun& run : study.runs) {
     const RunGroup* const group = group_of(run.name);
     TableRow row{run.name, {seeds_text(run, group)}};
-    const Metric* const metric =
-        task_of(load_config(run.config, run.overrides_for(run.seeds.front()))).compared().outcome;
+    const auto any = std::ranges::find(trainings, &run, &StudyTraining::run);
+    const Metric* const metric = task_of(any->config).compared().outcome;
     const auto number = [&](double value) { return metric->text(value); };
     // A training that is still under way is no result.
     const auto outcome = [](const RunData& one) { return one.final ? outcome_of(one) : kNoNumber; };

@@ -55,8 +55,9 @@ struct StudyTable {
 };
 
 // Reads what the trainings have written; `failures` become notes. A run without a finished step is a row of dashes.
-// `groups` are the runs that have something to show, in the order of the study.
-StudyTable study_table(const Study&, const std::vector<RunGroup>& groups, const std::vector<std::string>& failures);
+// `trainings` are all of the study, and `groups` the runs that have something to show, in the order of the study.
+StudyTable study_table(const Study&, const std::vector<StudyTraining>& trainings, const std::vector<RunGroup>& groups,
+                       const std::vector<std::string>& failures);
 std::vector<RunGroup> study_groups(const Study&, const std::vector<StudyTraining>&);
 
 }  // namespace dgc

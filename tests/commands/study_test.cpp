@@ -2,6 +2,7 @@
 
 #include <catch.hpp>
 
+#include "paths.h"
 #include "tests/commands/program.h"
 
 // dgc study: trainings are children of the program that the test starts.
@@ -128,9 +129,70 @@ TEST_CASE("a training of a study that has diverged has failed, also when the stu
     const Result result = dgc.study({"--only", "hot"});
     INFO(result.err);
     CHECK(result.code == 2);
-    CHECK_THAT(result.out, Contains("hot seed 1 failed: the run has diverged"));
+    CHECK_THAT(result.out, Contains("hot seed 1 failed: the run has diverged") && Contains("0 of 1"));
+    CHECK_THAT(result.out, !Contains("% ±"));
   }
   CHECK(dgc.rows("out/hot/seed1").back().text("kind") == "final");
+}
+
+TEST_CASE("what a study's folder holds of another experiment is no result of the study") {
+  const Studied dgc("", "[1, 2]");
+  REQUIRE(dgc.study().code == 0);
+  const std::string study = dgc.read("study.json");
+  const auto with = [&](const std::string& setting) {
+    const std::string before = R"("checkpoint.every_steps": 5)";
+    std::string text = study;
+    dgc.write("study.json", text.replace(text.find(before), before.size(), before + ", " + setting));
+    const Result planned = dgc.study({"--dry-run"}), result = dgc.study();
+    CHECK(planned.code == 0);
+    CHECK(result.code == 2);
+    CHECK_THAT(result.out, Contains("0 of 2") && !Contains("% ±"));
+    CHECK_THAT(planned.out, Contains("dgc seed 2 will fail: out/dgc/seed2 was trained"));
+    return result.out;
+  };
+  CHECK_THAT(with(R"("workers_per_rank": 2)"), Contains("dgc seed 2 failed: out/dgc/seed2 was trained by 4 workers, "
+                                                        "and the study says 2; remove it, or give another --out"));
+  CHECK_THAT(with(R"("training.max_steps": 10)"), Contains("was trained for 18 steps, and the study says 10"));
+  dgc.write("study.json", study);
+  CHECK(dgc.study().code == 0);
+}
+
+TEST_CASE("a study whose config changes while it trains has no result of the other experiment") {
+  const Studied dgc("", "[1, 2]");
+  const std::string config = dgc.read("tiny.json");
+  Child study(dgc.folder(), {"study", "study.json", "--out", "out"});
+  REQUIRE(wait_until([&] { return !dgc.rows("out/dense/seed1").empty(); }));
+  std::string other = config;
+  dgc.write("new.json", other.replace(other.find("0.05"), 4, "0.01"));
+  fs::rename(dgc.folder() / "new.json", dgc.folder() / "tiny.json");
+  CHECK(study.wait() == 2);
+  CHECK_THAT(study.out(), Contains("dgc seed 2 failed: out/dgc/seed2 was trained with learning_rate.base 0.01, and the "
+                                   "study says 0.05"));
+}
+
+TEST_CASE("a study goes on with its own program where that was replaced meanwhile") {
+  const Studied dgc("", "[1, 2]");
+  const fs::path program = dgc.folder() / "dgc";
+  fs::copy_file(DGC_BINARY, program);
+  Child study(dgc.folder(), {"study", "study.json", "--out", "out"}, program.string());
+  REQUIRE(wait_until([&] { return !dgc.rows("out/dense/seed1").empty(); }));
+  dgc.write("new", "no program");
+  fs::rename(dgc.folder() / "new", program);
+  const int code = study.wait();
+  INFO(study.err());
+  CHECK(code == 0);
+  CHECK(dgc.final_hash("out/dgc/seed2").size() == 16);
+}
+
+TEST_CASE("a damaged training of a study is named, and the others count") {
+  const Studied dgc("", "[1, 2]");
+  REQUIRE(dgc.study({"--only", "dense|seed 1"}).code == 0);
+  dgc.write("out/dense/seed1/config.json", "{");
+  const Result result = dgc.study();
+  CHECK(result.code == 2);
+  CHECK_THAT(result.out, Contains("dense seed 1 failed: out/dense/seed1/config.json") && Contains("(1 pair)"));
+  CHECK(dgc.final_hash("out/dgc/seed2").size() == 16);
+  CHECK_THAT(dgc.study({"--only", "dnse"}).err, Contains("--only dnse: no training of the study has such a name"));
 }
 
 TEST_CASE("a dry run of a study trains nothing and says how long it will take") {
