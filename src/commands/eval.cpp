@@ -37,6 +37,7 @@ void add_eval_command(CLI::App& app) {
     size_t show = 0;
     EvaluateOptions evaluate;
     Texts texts;
+    bool json = false;
   };
   auto options = std::make_shared<Options>();
   CLI::App* command =
@@ -45,12 +46,17 @@ void add_eval_command(CLI::App& app) {
   add_overrides(*command, options->evaluate.overrides, "override a key of the run's config: --set data.path=DIR");
   command->add_flag("--best", options->evaluate.best,
                     "the checkpoint with the lowest validation loss, which checkpoint.best keeps, not the newest");
-  command->add_option("--logits", options->evaluate.logits,
-                      "also write the logits of all test images, fp32 [images, classes], as a safetensors file");
+  command
+      ->add_option("--logits", options->evaluate.logits,
+                   "also write the logits of all test images, fp32 [images, classes], as a safetensors file")
+      ->check(output_file());
   add_decoding_options(*command, options->evaluate.scoring.decoding);
   command->add_option("--show", options->show, "of speech: also print so many texts beside what was said")
       ->check(whole_number(0, 1000000));
-  command->footer("Examples:\n  dgc eval runs/quickstart\n  dgc eval runs/quickstart_speech --beam 64 --show 5");
+  command->add_flag("--json", options->json, "print one JSON object, with the names of metrics.jsonl");
+  command->footer(
+      "Examples:\n  dgc eval runs/quickstart\n  dgc eval runs/quickstart_speech --beam 64 --show 5\n"
+      "  dgc eval runs/quickstart --json");
   command->callback([options] {
     restart_with_short_spins();
     if (options->show > 0) {
@@ -59,6 +65,12 @@ void add_eval_command(CLI::App& app) {
       };
     }
     const Evaluation e = evaluate_run(options->run, options->evaluate);
+    if (options->json) {
+      Row row = to_row(e.metrics);
+      row.set("checkpoint", e.checkpoint.string()).set("weights_xxh64", e.weights_xxh64);
+      fmt::print("{}\n", to_json_line(row));
+      return;
+    }
     print("checkpoint", printable(e.checkpoint.string()));
     for (const auto& [metric, value] : e.metrics.measures.all()) {
       if (metric->unit != Metric::Unit::count || value > 0) print(metric->name, metric->text(value));

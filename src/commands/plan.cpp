@@ -22,11 +22,15 @@ namespace {
 
 double mib(int64_t bytes) { return static_cast<double>(bytes) / 1048576; }
 
+// "4432 B", "0.352 MiB"
+std::string size_text(int64_t bytes) {
+  return bytes < 100'000 ? fmt::format("{} B", bytes) : fmt::format("{:.3f} MiB", mib(bytes));
+}
+
 // "0.352 MiB 276.7x"
 std::string message(int64_t bytes, int64_t dense) {
   const double ratio = static_cast<double>(dense) / static_cast<double>(bytes);
-  const std::string size = bytes < 100'000 ? fmt::format("{} B", bytes) : fmt::format("{:.3f} MiB", mib(bytes));
-  return fmt::format("{:>11} {:>6.1f}x", size, ratio);
+  return fmt::format("{:>11} {:>6.1f}x", size_text(bytes), ratio);
 }
 
 void print_row(const PlanRow& row, size_t name_width) {
@@ -141,8 +145,15 @@ void print_projection(const Config& config, const std::string& wire, const std::
 void print_plan(const Plan& plan, const Config& config, const std::string& wire, const std::vector<int64_t>& workers) {
   size_t width = 5;
   for (const PlanRow& row : plan.tensors) width = std::max(width, row.name.size());
-  fmt::print("{} at sparsity {:.4g} %: what each worker sends {}\n\n", config.name, 100 * plan.sparsity,
-             how_often(config));
+  if (config.optimizer.type == OptimizerType::sgd) {
+    const bool half = config.exchange.dense_values == DenseValues::fp16;
+    fmt::print("{} trains with sgd: each worker sends {} {}. With dgc at sparsity {:.4g} % it would send:\n\n",
+               config.name, size_text(plan.total.dense_bytes() / (half ? 2 : 1)), how_often(config),
+               100 * plan.sparsity);
+  } else {
+    fmt::print("{} at sparsity {:.4g} %: what each worker sends {}\n\n", config.name, 100 * plan.sparsity,
+               how_often(config));
+  }
   fmt::print("{:<{}} {:>18} {:>11} {:>10} {:>8} {:>19} {:>19}\n", "tensor", width, "shape", "parameters", "dense MiB",
              "kept", "paper48", wire);
   for (const PlanRow& row : plan.tensors) print_row(row, width);
@@ -199,6 +210,8 @@ void run_plan(const PlanOptions& options) {
     for (const std::string& entry : split_list(list)) workers.push_back(std::stoll(entry));
   }
   if (workers.empty()) workers = {config.workers_per_rank * config.ranks};
+  check_groups(config);
+  for (const int64_t n : workers) compressing_workers(config, n);  // before anything is printed
   const DeviceModel* const device = options.device_model.empty() ? nullptr : &device_model(options.device_model);
   const Plan plan = make_plan(config);
   const std::string wire = std::ranges::find(plan.formats, config.optimizer.dgc.wire, &PlanFormat::format)->name;
@@ -229,8 +242,10 @@ void add_plan_command(CLI::App& app) {
   step->needs(bandwidth);
   command->add_option("--latency", options->latency, "of each of its messages, as in 50us (the default)")
       ->needs(bandwidth);
-  command->add_option("--device-model", options->device_model,
-                      "model a step on such a GPU by what its ops move and compute: a100, h100 or h200");
+  command
+      ->add_option("--device-model", options->device_model,
+                   "model a step on such a GPU by what its ops move and compute")
+      ->check(one_of(device_model_names()));
   command->footer(
       "Example:\n  dgc plan configs/paper/resnet50_imagenet.json\n"
       "  dgc plan configs/paper/resnet50_imagenet.json --workers 8,48 --bandwidth 1Gbps --step-ms 120\n\n"

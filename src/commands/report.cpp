@@ -6,7 +6,9 @@
 #include <memory>
 
 #include "commands/commands.h"
+#include "commands/option_checks.h"
 #include "run/file_io.h"
+#include "run/metrics.h"
 #include "tensor/printable.h"
 #include "tools/follow_report.h"
 #include "tools/report_csv.h"
@@ -20,6 +22,19 @@ void write_csv(const std::vector<std::filesystem::path>& runs, const std::filesy
   write_file(file, csv);
 }
 
+// So that `runs/*` may name other files too, and runs that have only begun. One that is named alone is refused.
+void leave_out_others(std::vector<std::filesystem::path>& runs) {
+  std::vector<std::filesystem::path> shown;
+  for (const auto& run : runs) {
+    if (std::filesystem::exists(run / "config.json") && has_steps(run)) {
+      shown.push_back(run);
+    } else {
+      spdlog::warn("{} is left out: it is no run with a finished step", printable(run.string()));
+    }
+  }
+  if (!shown.empty()) runs = shown;
+}
+
 }  // namespace
 
 void add_report_command(CLI::App& app) {
@@ -31,12 +46,14 @@ void add_report_command(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("report", "Compare runs: a table here, curves in one HTML file");
   command->add_option("RUN", options->runs, "run directories, finished or not")->required();
-  CLI::Option* out = command->add_option("-o,--output", options->out, "the HTML file")->capture_default_str();
+  CLI::Option* out =
+      command->add_option("-o,--output", options->out, "the HTML file")->check(output_file())->capture_default_str();
   CLI::Option* follow = command->add_flag("--follow", options->follow,
                                           "write the page anew as the runs go on, until they have finished or Ctrl-C");
   command
       ->add_option("--csv", options->csv,
                    "write the rows of all runs as one CSV table into this file instead, - for standard output")
+      ->check(output_file())
       ->excludes(out, follow);
   command->footer(
       "Examples:\n  dgc report runs/quickstart runs/quickstart_dense -o report.html\n"
@@ -45,6 +62,7 @@ void add_report_command(CLI::App& app) {
       "stopped "
       "one\ngo on. Ctrl-C ends it with exit code 130, and leaves the page as it is.");
   command->callback([options] {
+    if (options->runs.size() > 1 && !options->follow) leave_out_others(options->runs);
     if (!options->csv.empty()) return write_csv(options->runs, options->csv);
     if (options->follow) {
       spdlog::info("following: open {}", printable(options->out.string()));

@@ -1,3 +1,4 @@
+#include <spdlog/spdlog.h>
 #include <stdio_ext.h>
 
 #include <cerrno>
@@ -13,6 +14,8 @@
 #include "commands/supervise.h"
 #include "config/config.h"
 #include "run/log.h"
+#include "tensor/errors.h"
+#include "tensor/printable.h"
 #include "tools/report.h"
 #include "train/interrupt.h"
 #include "train/trainer.h"
@@ -60,7 +63,8 @@ void add_train_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("train", "Train a model as a config file says");
   command->add_option("CONFIG", options->config, "config file (configs/README.md lists every key)")->required();
   add_overrides(*command, options->overrides, "override one key: --set optimizer.sparsity=0.99 (repeatable)");
-  command->add_option("--out", options->train.out, "run directory (default: the config's \"output\")");
+  command->add_option("--out", options->train.out, "run directory (default: the config's \"output\")")
+      ->check(not_empty());
   CLI::Option* resume = command->add_flag("--resume", options->train.resume,
                                           "go on from the newest good checkpoint in the run directory");
   CLI::Option* restarts =
@@ -97,7 +101,11 @@ void add_train_command(CLI::App& app) {
     const std::filesystem::path run =
         train([&] { return load_config(options->config, options->overrides); }, options->train);
     if (run.empty()) return;
-    print_if_read(final_table({run}));
+    try {
+      print_if_read(final_table({run}));
+    } catch (const UserError& error) {  // the training itself has succeeded, and its checkpoints are saved
+      spdlog::warn("there is no table of the result: {}", printable(error.what()));
+    }
   });
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "json/nearest.h"
 
 namespace dgc {
@@ -13,8 +15,17 @@ std::string lower_first(std::string text) {
   return text;
 }
 
+std::string unknown_option(const CLI::App& app, const std::string& given) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const std::string meant = nearest(given, names);
+  return fmt::format("there is no option \"{}\"{}", given, meant.empty() ? "" : "; did you mean \"" + meant + "\"?");
+}
+
 std::string unknown(CLI::App& app, const std::string& given) {
-  if (given.starts_with("-")) return fmt::format("there is no option \"{}\"", given);
+  if (given.starts_with("-")) return unknown_option(app, given);
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
   const std::string meant = nearest(given, names);
@@ -32,7 +43,14 @@ std::string usage_error(CLI::App& app, const CLI::ParseError& error) {
   }
   const std::vector<std::string> unread = app.remaining(true);
   const bool group = !command->get_subcommands(nullptr).empty();  // true for dgc and dgc bench
-  const std::string what = group && !unread.empty() ? unknown(*command, unread.front()) : lower_first(error.what());
+  const auto is_option = [](const std::string& word) { return word.starts_with("--"); };
+  const auto option = std::ranges::find_if(unread, is_option);
+  std::string what = lower_first(error.what());
+  if (group && !unread.empty()) {
+    what = unknown(*command, unread.front());
+  } else if (option != unread.end()) {
+    what = unknown_option(*command, option->substr(0, option->find('=')));
+  }
   return fmt::format("{}: {} ({} --help tells more)", name, what, name);
 }
 

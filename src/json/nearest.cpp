@@ -1,8 +1,17 @@
 #include "json/nearest.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace dgc {
+namespace {
+
+std::string in_small_letters(std::string word) {
+  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return word;
+}
+
+}  // namespace
 
 size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
@@ -25,7 +34,7 @@ std::string nearest(const std::string& word, const std::vector<std::string>& can
   std::string best;
   size_t least = std::max<size_t>(1, word.size() / 3) + 1;  // up to a third of the letters may be wrong
   for (const std::string& candidate : candidates) {
-    const size_t distance = edit_distance(word, candidate);
+    const size_t distance = edit_distance(in_small_letters(word), in_small_letters(candidate));
     if (distance < least) {
       least = distance;
       best = candidate;

@@ -21,7 +21,16 @@ size_t text_width(const std::string& text) {
 std::string padding(const std::string& text, size_t width) { return std::string(width - text_width(text), ' '); }
 
 // The first row is the table's head. What stands first in a row is aligned to the left, and cells to the right.
-std::string text_table(const std::vector<TableRow>& rows) {
+// Names and texts of others may be anything.
+TableRow printable_row(const TableRow& row) {
+  TableRow shown{printable(row.what), {}};
+  for (const std::string& cell : row.cells) shown.cells.push_back(printable(cell));
+  return shown;
+}
+
+std::string text_table(const std::vector<TableRow>& any) {
+  std::vector<TableRow> rows;
+  for (const TableRow& row : any) rows.push_back(printable_row(row));
   size_t what_width = 0;
   std::vector<size_t> widths(rows.front().cells.size(), 0);
   for (const TableRow& row : rows) {

@@ -70,15 +70,17 @@ ModelledPart& part_named(std::vector<ModelledPart>& parts, const std::string& na
 
 }  // namespace
 
-std::span<const DeviceModel> device_models() { return kModels; }
+std::vector<std::string> device_model_names() {
+  std::vector<std::string> names;
+  for (const DeviceModel& model : kModels) names.emplace_back(model.name);
+  return names;
+}
 
 const DeviceModel& device_model(const std::string& name) {
-  std::string names;
   for (const DeviceModel& model : kModels) {
     if (model.name == name) return model;
-    names += (names.empty() ? "" : ", ") + std::string(model.name);
   }
-  throw_user_error("there is no model of a device '{}'; there are {}", name, names);
+  throw InternalError("a device without a model");
 }
 
 StepModel model_step(const Config& config, const DeviceModel& device) {

@@ -18,8 +18,7 @@ struct DeviceModel {
   double launch_seconds = 2e-6;               // assumed: of a kernel in a graph
   double serial_step_seconds = 5e-6;          // assumed: of a step that waits for the one before it
 };
-std::span<const DeviceModel> device_models();
-// Throws UserError that lists the names when there is no such model.
+std::vector<std::string> device_model_names();
 const DeviceModel& device_model(const std::string& name);
 
 // Some calls of ops together.

@@ -57,7 +57,10 @@ TEST_CASE("a wrong command line is said in one sentence, exit code 2") {
       {{"frobnicate"}, "dgc: there is no command \"frobnicate\""},
       {{"--frob"}, "dgc: there is no option \"--frob\""},
       {{"train"}, "dgc train: CONFIG is required"},
-      {{"train", "tiny.json", "--frob"}, "--frob"},
+      {{"train", "tiny.json", "--frob"}, "dgc train: there is no option \"--frob\""},
+      {{"train", "tiny.json", "--resmue"}, "there is no option \"--resmue\"; did you mean \"--resume\"?"},
+      {{"train", "tiny.json", "--out", ""}, "--out: it is empty"},
+      {{"train", "tiny.json", "--max-restarts", "08"}, "--max-restarts: \"08\" is no whole number"},
       {{"train", "tiny.json", "other.json"}, "other.json"},
       {{"train", "tiny.json", "--out"}, "--out"},
       {{"train", "tiny.json", "--set"}, "--set"},
@@ -81,6 +84,7 @@ TEST_CASE("a wrong command line is said in one sentence, exit code 2") {
       {{"plan", "tiny.json", "--bandwidth", "1Gbps"}, "--step-ms"},
       {{"plan", "tiny.json", "--step-ms", "5"}, "--bandwidth"},
       {{"plan", "tiny.json", "--workers", "4,0"}, "--workers"},
+      {{"plan", "tiny.json", "--device-model", "B200"}, "--device-model: \"B200\" is none of a100, h100, h200"},
       {{"report"}, "dgc report: RUN is required"},
       {{"config"}, "dgc config: name a config file"},
   }));
@@ -109,6 +113,12 @@ TEST_CASE("what is wrong in a config or file is said in one sentence, exit code 
       {{"plan", "nowhere.json"}, "nowhere.json", ""},
       {{"plan", "tiny.json", "--bandwidth", "fast", "--step-ms", "5"}, "--bandwidth", "\"fast\" is no bandwidth"},
       {{"plan", "tiny.json", "--bandwidth", "1Gbps", "--latency", "5", "--step-ms", "5"}, "--latency", "as in 50us"},
+      {{"plan", "tiny.json", "--set", "exchange.workers_per_group=3"},
+       "exchange.workers_per_group: 4 workers",
+       "no whole number of groups of 3"},
+      {{"plan", "tiny.json", "--set", "exchange.workers_per_group=2", "--workers", "4,7"},
+       "exchange.workers_per_group: 7 workers",
+       ""},
       {{"config", "nowhere.json"}, "nowhere.json", ""},
       {{"config", "/dev/zero"}, "/dev/zero: longer than", ""},
       {{"config", "\x1b[2J.json"}, "error: \\x1b[2J.json: cannot open", ""},
@@ -143,6 +153,11 @@ TEST_CASE("train, eval, report: from a config to a page") {
   REQUIRE(evaluated.code == 0);
   CHECK_THAT(evaluated.out, Contains(fmt::format("{:.2f} %", 100 * *final.number("test_accuracy"))));
   CHECK_THAT(evaluated.out, Contains(*final.text("weights_xxh64")));
+  const Row as_json = read_json_line(dgc.run({"eval", "run", "--json"}).out, "eval");
+  CHECK(as_json.number("test_accuracy") == final.number("test_accuracy"));
+  CHECK(as_json.text("weights_xxh64") == final.text("weights_xxh64"));
+  CHECK(dgc.run({"eval", "run", "--logits", "run/metrics.jsonl"}).code == 2);
+  CHECK(dgc.rows("run").back() == final);
   CHECK(dgc.read("logits.safetensors").size() > 30 * 4 * 4);
 
   REQUIRE(dgc.run({"train", "tiny.json", "--out", "dense", "--set", R"(optimizer={"type": "sgd"})"}).code == 0);
@@ -202,6 +217,8 @@ TEST_CASE("plan prints the paper's numbers, info the machine's") {
   REQUIRE(rarely.code == 0);
   CHECK_THAT(rarely.out, Contains("per exchange, after 8 steps") && Contains("that ends with an exchange"));
   CHECK_THAT(rarely.out, Contains("bytes/sample") && Contains("the exchange of 4 workers takes 5 % of the time"));
+  const Result dense = dgc.run({"plan", "tiny.json", "--set", R"(optimizer={"type": "sgd"})"});
+  CHECK_THAT(dense.out, Contains("tiny trains with sgd: each worker sends ") && Contains("it would send"));
   const Result info = dgc.run({"info"});
   REQUIRE(info.code == 0);
   CHECK_THAT(info.out, Contains("cpu") && Contains("threads"));

@@ -23,6 +23,24 @@ TEST_CASE("report writes rows as CSV, to a file or to standard output and nothin
   CHECK(dgc.run({"report", "run", "--csv", "-", "-o", "x.html"}).code == 2);
 }
 
+TEST_CASE("report leaves out what is no run, but for one that is named alone, and replaces no run's own file") {
+  const Program dgc;
+  REQUIRE(dgc.run({"train", "tiny.json", "--out", "runs/a", "--set", "training.max_steps=2"}).code == 0);
+  dgc.write("runs/a.txt", "");
+  std::filesystem::create_directory(dgc.folder() / "runs/begun");
+  const Result shown = dgc.run({"report", "runs/a", "runs/a.txt", "runs/begun"});
+  CHECK(shown.code == 0);
+  CHECK_THAT(shown.err, Contains("runs/a.txt is left out") && Contains("runs/begun is left out"));
+  CHECK_THAT(shown.out, Contains("test accuracy"));
+  CHECK(dgc.run({"report", "runs/begun"}).code == 2);
+  CHECK(dgc.run({"report", "runs/begun", "runs/a.txt"}).code == 2);
+  const std::string rows = dgc.read("runs/a/metrics.jsonl");
+  CHECK_THAT(dgc.run({"report", "runs/a", "--csv", "runs/a/metrics.jsonl"}).err, Contains("is the run's own"));
+  CHECK(dgc.read("runs/a/metrics.jsonl") == rows);
+  dgc.write("runs/a/metrics.jsonl", rows.substr(0, rows.rfind("weights_xxh64")) + "weights_xxh64\":\"\\u001b[31m\"}\n");
+  CHECK_THAT(dgc.run({"report", "runs/a"}).out, Contains("\\x1b[31m"));
+}
+
 TEST_CASE("report follows a run until Ctrl-C, exit code 130, or until it has finished") {
   const Program dgc;
   Child early(dgc.folder(), {"report", "run", "--follow", "-o", "page.html"});

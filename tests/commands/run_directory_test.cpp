@@ -40,6 +40,18 @@ TEST_CASE("a second training into a run that is being trained is refused, and di
   CHECK(dgc.rows("run").size() == dgc.rows("whole").size());
 }
 
+TEST_CASE("a training whose directory is moved away before its end has succeeded") {
+  const Program dgc;
+  Child training(dgc.folder(), {"train", "tiny.json", "--out", "run", "--set", "training.epochs=20", "--set",
+                                "checkpoint.every_epochs=0"});
+  REQUIRE(wait_until([&] { return !dgc.rows("run").empty(); }));
+  std::filesystem::rename(dgc.folder() / "run", dgc.folder() / "moved");
+  const int code = training.wait();
+  INFO(training.err());
+  CHECK(code == 0);
+  CHECK_THAT(training.err(), Contains("warning: there is no table of the result: run: not a run directory"));
+}
+
 TEST_CASE("a run whose directory is moved away while it is trained goes on in a new one, which can be resumed") {
   const Program dgc;
   REQUIRE(dgc.run(long_run("whole")).code == 0);

@@ -16,6 +16,7 @@ TEST_CASE("edit distance by hand", "[config]") {
 TEST_CASE("only a near name is suggested", "[config]") {
   CHECK(nearest("momentun", {"nesterov", "momentum"}) == "momentum");
   CHECK(nearest("p", {"pad", "k"}) == "k");
+  CHECK(nearest("H100", {"a100", "h100"}) == "h100");
   CHECK(nearest("xylophone", {"epochs", "sparsity"}).empty());
   CHECK(nearest("x", {}).empty());
   CHECK(nearest(std::string(1000000, 'a'), {"a"}).empty());
