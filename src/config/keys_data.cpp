@@ -10,7 +10,7 @@ void add_data_keys(Keys& keys) {
   const auto small = types([](const DataType& t) { return t.own_side > 0; });
   const auto any_size = types([](const DataType& t) { return t.any_size; });
   const auto images = types([](const DataType& t) { return t.kind == DataKind::images; });
-  const auto one_size = types([](const DataType& t) { return t.kind == DataKind::images && !t.any_size; });
+  const auto photos = types([](const DataType& t) { return t.kind == DataKind::images && t.is_folder; });
   const auto texts = types([](const DataType& t) { return t.kind == DataKind::text; });
   const auto all_but_text = types([](const DataType& t) { return t.kind != DataKind::text; });
 
@@ -33,10 +33,10 @@ void add_data_keys(Keys& keys) {
   const auto image = data.part(&DataOptions::images);
   const auto augment = image.section("augment", &ImageOptions::augment);
   augment.add("pad_crop", &AugmentOptions::pad_crop, "Zero pixels around the image, then a random crop of its size")
-      .only(one_size)
+      .only(small)
       .at_least(0)
       .at_most(1000);
-  augment.add("flip", &AugmentOptions::flip, "Mirror left to right, every second time").only(images);
+  augment.add("flip", &AugmentOptions::flip, "Mirror left to right, every second time").only(photos);
   augment.add("min_scale", &AugmentOptions::min_scale, "Random-resized-crop: smallest share of the image's area")
       .only(any_size)
       .more_than(0)
@@ -87,9 +87,13 @@ void add_data_keys(Keys& keys) {
       .at_least(1)
       .at_most(1024)
       .free_on_resume();
-  data.add("train_limit", &DataOptions::train_limit, "Use only the first so many training samples; of text, words")
+  data.add("train_limit", &DataOptions::train_limit,
+           "Use only the first so many training samples; of text, words. Of an image_folder, so many at equal "
+           "distances, as "
+           "its images lie class by class")
       .at_least(1);
-  data.add("test_limit", &DataOptions::test_limit, "Use only the first so many test samples; of text, words")
+  data.add("test_limit", &DataOptions::test_limit,
+           "Use only so many test samples, chosen as those of `train_limit`; of text, words")
       .at_least(1);
   data.add("validation_split", &DataOptions::validation_split,
            "Share of the training set, drawn by `seed`, that is held back: evaluations during training are on it, and "

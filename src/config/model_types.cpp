@@ -103,6 +103,12 @@ void lstm_keys(const ModelSection& model) {
   lstm.add("init", &LstmLmOptions::init, "Weights start uniform in +-`init`, the decoder's bias at 0")
       .more_than(0)
       .at_most(100);
+  lstm.add("rnn_init", &LstmLmOptions::rnn_init,
+           "Those of the LSTM layers start in +-`rnn_init` instead; 0: in +-1/sqrt(`hidden`), as PyTorch's nn.LSTM "
+           "does; "
+           "null: in +-`init`")
+      .at_least(0)
+      .at_most(100);
 }
 
 void complete_lstm(Config& config, const Origin& origin) {

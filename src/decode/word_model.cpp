@@ -24,6 +24,11 @@ WordModel::WordModel(const std::string& path) {
   });
 }
 
+bool WordModel::has_word(const std::function<bool(const std::string&)>& fits) const {
+  return std::ranges::any_of(words_,
+                             [&](const auto& word) { return !word.first.starts_with('<') && fits(word.first); });
+}
+
 uint64_t WordModel::key(uint32_t node, int32_t word) {
   return static_cast<uint64_t>(node) << 32 | static_cast<uint32_t>(word);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -18,6 +19,8 @@ class WordModel {
   explicit WordModel(const std::string& path);
 
   int order() const { return order_; }
+  // Whether some word, but for those in angle brackets such as <unk>, fits.
+  bool has_word(const std::function<bool(const std::string&)>& fits) const;
 
   // The words said so far: the last order() - 1 at most.
   using History = std::vector<int32_t>;

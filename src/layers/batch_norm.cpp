@@ -42,6 +42,12 @@ void BatchNorm::forward(const ForwardArgs& f) const {
   const BatchNormArgs a = args(f.x[0].shape);
   const ConstView residual = options_.residual ? f.x[1] : ConstView();
   if (f.run.training) {
+    if (a.rows == 1) {
+      throw_user_error(
+          "a BatchNorm of {} channels has one value of each to normalise, which gives zeros; raise "
+          "training.batch_per_worker, lower training.accumulate, or take larger images",
+          a.channels);
+    }
     f.backend.batch_norm_forward(a, f.x[0], residual, f.params[0], f.params[1], f.buffers[0], f.buffers[1], f.y,
                                  f.saved);
   } else {

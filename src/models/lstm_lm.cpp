@@ -30,7 +30,7 @@ Network make_lstm_lm(const LstmLmOptions& options, int64_t streams) {
                          .in = layer == 0 ? options.embedding : options.hidden,
                          .hidden = options.hidden,
                          .suffix = "_l" + std::to_string(layer),
-                         .init = range,
+                         .init = static_cast<float>(options.rnn_init.value_or(options.init)),
                          .carries_state = true};
     net.append("rnn", std::make_unique<Rnn>(rnn));
     dropout("rnn.drop" + rnn.suffix);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "models/network.h"
 
 namespace dgc {
@@ -7,9 +9,10 @@ namespace dgc {
 struct LstmLmOptions {
   int64_t vocabulary = 0;  // words; 0: not known before the data have been seen
   int64_t embedding = 0, hidden = 0, layers = 2;
-  double dropout = 0;  // after the embedding and after every LSTM layer
-  bool tied = true;    // the decoder's weight is the embedding's
-  double init = 0.1;   // all parameters start uniform in +-init, the decoder's bias at 0
+  double dropout = 0;                // after the embedding and after every LSTM layer
+  bool tied = true;                  // the decoder's weight is the embedding's
+  double init = 0.1;                 // parameters start uniform in +-init, the decoder's bias at 0
+  std::optional<double> rnn_init{};  // those of the LSTM layers; unset: as the others; 0: +-1/sqrt(hidden)
   bool operator==(const LstmLmOptions&) const = default;
 };
 

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "config/data_types.h"
+#include "run/class_names.h"
 #include "tasks/make.h"
 #include "tasks/task.h"
 
@@ -27,6 +28,12 @@ class ImageScorer final : public Scorer {
   LossStats sums_;
 };
 
+// So that an output of the run's network means what it meant in training, whatever other classes there are in the data.
+Config with_classes_of(const std::filesystem::path& run, Config config) {
+  config.data.images.class_names = run_class_names(run);
+  return config;
+}
+
 class ImageTask : public Task {
  public:
   const char* samples() const override { return "images"; }
@@ -35,9 +42,9 @@ class ImageTask : public Task {
     auto train = make_images(config, Split::train);  // the first to complain
     return alike(std::move(train), make_images(config, Split::test));
   }
-  Datasets open_to_evaluate(const Config& config, const std::filesystem::path&) const override {
+  Datasets open_to_evaluate(const Config& config, const std::filesystem::path& run) const override {
     Datasets sets;
-    sets.test = make_images(config, Split::test);
+    sets.test = make_images(with_classes_of(run, config), Split::test);
     return sets;
   }
 
@@ -68,7 +75,7 @@ class ValidatedImageTask final : public ImageTask {
   }
   Datasets open_to_evaluate(const Config& config, const std::filesystem::path& run) const override {
     Datasets sets = ImageTask::open_to_evaluate(config, run);
-    sets.valid = make_validated_images(config).valid;
+    sets.valid = make_validated_images(with_classes_of(run, config)).valid;
     return sets;
   }
   int64_t evaluated_sets() const override { return 2; }

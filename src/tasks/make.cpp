@@ -1,9 +1,9 @@
 #include "tasks/make.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "config/data_types.h"
 #include "data/held_back.h"
@@ -13,16 +13,36 @@
 #include "tensor/errors.h"
 
 namespace dgc {
+namespace {
+
+// "cat, dog, horse, ...", or "without names"
+std::string names_text(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 3;
+  if (names.empty()) return "classes without names";
+  const auto shown = names.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, names.size()));
+  return fmt::format("{}{}", fmt::join(names.begin(), shown, ", "), names.size() > kShown ? ", ..." : "");
+}
+
+}  // namespace
+
 std::unique_ptr<ImageDataset> make_images(const Config& config, Split split) {
   const DataOptions& data = config.data;
   ImageOptions options = data.images;
   options.synthetic.seed = config.seed;
   auto dataset = data_type(data).open(data.path, options, split);
+  if (!options.class_names.empty() && dataset->class_names() != options.class_names) {
+    throw_user_error(
+        "the run has learnt the classes {}, and the data have {}; leave data.type and data.only_classes as "
+        "they are in the run's config",
+        names_text(options.class_names), names_text(dataset->class_names()));
+  }
   const std::optional<int64_t> limit = split == Split::train ? data.train_limit : data.test_limit;
   if (!limit || *limit >= dataset->size()) return dataset;
-  std::vector<int32_t> first(static_cast<size_t>(*limit));
-  std::iota(first.begin(), first.end(), 0);
-  return std::make_unique<ChosenImages>(std::move(dataset), std::move(first));
+  // A folder's images lie class by class, so that the first ones would be of few classes.
+  const int64_t stride = data_type(data).any_size ? dataset->size() / *limit : 1;
+  std::vector<int32_t> chosen(static_cast<size_t>(*limit));
+  for (size_t i = 0; i < chosen.size(); ++i) chosen[i] = static_cast<int32_t>(static_cast<int64_t>(i) * stride);
+  return std::make_unique<ChosenImages>(std::move(dataset), std::move(chosen));
 }
 
 ValidatedImages make_validated_images(const Config& config) {

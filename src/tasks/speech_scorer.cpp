@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/speech/bad_example.h"
 #include "decode/beam.h"
 #include "decode/greedy.h"
 #include "tensor/errors.h"
@@ -30,7 +31,29 @@ std::optional<WordModel> read_words(const Alphabet& alphabet, const DecodingOpti
   if (!alphabet.space()) {
     throw_user_error("--lm: a word model needs words, and the run's data.alphabet has no space between them");
   }
-  return WordModel(o.words.string());
+  WordModel words(o.words.string());
+  const auto can_be_written = [&](const std::string& word) {
+    try {
+      return !alphabet.labels(word, "").empty();
+    } catch (const BadExample&) {
+      return false;
+    }
+  };
+  if (!words.has_word(can_be_written)) {
+    throw_user_error(
+        "--lm {}: none of its words consists of characters of the run's data.alphabet; are its letters "
+        "capitals where the alphabet has small ones, or the other way round?",
+        o.words.string());
+  }
+  return words;
+}
+
+// CTC needs a step for each label, and one between equal ones.
+bool fits(const Speech& speech, int64_t i, int64_t frames_per_step) {
+  const std::span<const int32_t> labels = speech.corpus().labels(i);
+  int64_t needed = std::ssize(labels);
+  for (size_t l = 1; l < labels.size(); ++l) needed += labels[l] == labels[l - 1];
+  return needed <= (speech.frames(i) + frames_per_step - 1) / frames_per_step;
 }
 
 }  // namespace
@@ -73,7 +96,20 @@ SpeechScorer::SpeechScorer(const Speech& speech, const Network& network, Split s
       split_(split),
       frames_per_step_(network.loss().frames_per_step()),
       decoder_(speech.alphabet(), options.decoding),
-      options_(options) {}
+      options_(options) {
+  require_fitting_utterance(speech, network, split == Split::valid ? "validation" : "test");
+}
+
+void require_fitting_utterance(const Speech& speech, const Network& network, const std::string& set) {
+  for (int64_t i = speech.size(); i-- > 0;) {  // the longest first
+    if (fits(speech, i, network.loss().frames_per_step())) return;
+  }
+  throw_user_error(
+      "the {} set: each of its {} utterances is too short for its transcript, as a character takes at least one step "
+      "of "
+      "the network; do the transcripts belong to these recordings? The longest: {}",
+      set, speech.size(), speech.corpus().utterance(speech.size() - 1).name);
+}
 
 void SpeechScorer::start() {
   sums_ = {};

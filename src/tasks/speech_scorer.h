@@ -26,6 +26,10 @@ class SpeechDecoder {
   std::optional<WordModel> words_;
 };
 
+// Throws UserError where no utterance has enough steps of the network for its transcript, so that the loss of the set
+// would be one of nothing. `set` names it: "test".
+void require_fitting_utterance(const Speech&, const Network&, const std::string& set);
+
 // The logits of a batch [steps, streams, classes] on the host, by utterance.
 class HostLogits {
  public:

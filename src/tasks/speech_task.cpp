@@ -20,6 +20,10 @@ class SpeechTask : public Task {
     return sets;
   }
 
+  void require_learnable(const Network& network, const Dataset& train) const override {
+    require_fitting_utterance(dynamic_cast<const Speech&>(train), network, "training");
+  }
+
   Shape sample(const Config& config, Split split) const override {
     const TrainingOptions& o = config.training;
     return speech_sample(config, split == Split::train ? o.micro_batch() : o.eval_batch);

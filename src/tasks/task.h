@@ -77,6 +77,9 @@ class Task {
   // Throws UserError when the data have classes, or words, that a network with so many outputs does not know.
   virtual void require_classes(const Config&, int64_t classes, const Dataset&) const;
 
+  // Throws UserError where the network has nothing to learn from the set.
+  virtual void require_learnable(const Network&, const Dataset&) const {}
+
   // Sizes of batches as far as the config alone tells them.
   virtual Shape sample(const Config&, Split) const = 0;       // Dataset::sample()
   virtual int64_t most_rows(const Config&, Split) const = 0;  // the most that a batch has

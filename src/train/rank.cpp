@@ -31,6 +31,7 @@ StepControl first_control(Precision precision) {
 
 void check_fits(const Config& config, const Network& network, const Dataset& train) {
   task_of(config).require_classes(config, network.classes(), train);
+  task_of(config).require_learnable(network, train);
   static_cast<void>(train.steps_per_epoch(sampling_of(config, train)));  // throws when the set is too small
 }
 

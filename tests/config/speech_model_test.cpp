@@ -45,6 +45,12 @@ TEST_CASE("a speech model's keys, and those that are left to it") {
   CHECK(other.data.speech.features.kind == FeatureKind::log_mel);
   CHECK(other.model.speech.convolutions.channels == std::vector<int64_t>{8});
   CHECK(parse_config(resolved_json(other), "speech.json") == other);
+
+  std::string chinese;  // as many characters as a newspaper has
+  for (int i = 0; i < 3000; ++i) {
+    chinese += {'\xe4', static_cast<char>(0xb8 + i / 64 % 8), static_cast<char>(0x80 + i % 64)};
+  }
+  CHECK_NOTHROW(parse_config(kSpeech, "speech.json", {"data.alphabet=" + chinese}));
 }
 
 TEST_CASE("a speech model's keys that contradict one another are refused, with the fix") {
@@ -64,6 +70,7 @@ TEST_CASE("a speech model's keys that contradict one another are refused, with t
   CHECK(refused("data.augment.min_noise_db=40").find("more than data.augment.max_noise_db") != std::string::npos);
   CHECK(refused("data.max_seconds=0.01").find("data.max_seconds: shorter than one frame") != std::string::npos);
   CHECK(refused("data.on_bad_example=ignore").find("\"refuse\", \"skip\"") != std::string::npos);
+  CHECK(refused("data.path=" + std::string(2000, 'x')).find("longer than 1000 bytes") != std::string::npos);
   CHECK(refused("data.augment.flip=true").find("data.augment.flip") != std::string::npos);
   CHECK(refused("model.dropout=0.5").find("model.dropout: belongs to") != std::string::npos);
 }

@@ -77,7 +77,7 @@ catch_discover_tests(test_cuda ${but_trainings} EXTRA_ARGS ${catch_no_tests} TES
 
 if(NOT DGC_SANITIZE)
   # dgc itself on the fake, which the test of scripts/gpu_check puts into the place of one on a GPU, and torchrun starts.
-  add_executable(dgc_on_fake_cuda ${CMAKE_SOURCE_DIR}/src/main.cpp ${fake_folder}/program/gpus.cpp
+  add_executable(dgc_on_fake_cuda $<TARGET_OBJECTS:dgc> ${fake_folder}/program/gpus.cpp
                                   $<TARGET_OBJECTS:dgc_fake_cuda>)
   target_link_libraries(dgc_on_fake_cuda PRIVATE dgc_emulation dgc_commands)
   target_link_options(dgc_on_fake_cuda PRIVATE -Wl,--as-needed)

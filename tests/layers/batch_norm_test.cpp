@@ -91,6 +91,13 @@ TEST_CASE("batch_norm's ReLU passes half the outputs and masks the shortcut's gr
   CHECK(closed < static_cast<int>(y.size()));
 }
 
+TEST_CASE("batch_norm wants more than one value to normalise", "[layers]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const BatchNorm layer({.channels = 3});
+  LayerRun one(*backend, layer, {{1, 1, 1, 3}});
+  CHECK_THROWS_WITH(one.forward(), Catch::Contains("a BatchNorm of 3 channels has one value of each to normalise"));
+}
+
 TEST_CASE("batch_norm adds to the gradients of its parameters", "[layers]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const BatchNorm layer({.channels = 3});

@@ -6,6 +6,7 @@
 #include "tasks/task.h"
 #include "tensor/errors.h"
 #include "tests/data/fixtures.h"
+#include "tests/data/images/images.h"
 #include "tests/support/tiny_speech.h"
 #include "tests/support/tiny_text.h"
 #include "tools/evaluate.h"
@@ -100,9 +101,9 @@ TEST_CASE("what a model needs alike is compared, whatever it reads", "[datasets]
 
   const TinyText text;
   const TextFile file{text.path("test.txt").string(), "data.test"};
-  const Text two({.file = file, .limit = {}}, build_vocabulary(file, 2)),
-      three({.file = file, .limit = {}}, build_vocabulary(file, 3));
-  CHECK_THAT(difference(three, two), Contains("the vocabulary size is 3 in the training set, but 2"));
+  const Text two({.file = file, .limit = {}}, build_vocabulary(file, 3)),
+      three({.file = file, .limit = {}}, build_vocabulary(file, 4));
+  CHECK_THAT(difference(three, two), Contains("the vocabulary size is 4 in the training set, but 3"));
 
   const TinySpeech speech;
   const Datasets sounds = open_sets(speech.config());
@@ -118,6 +119,86 @@ TEST_CASE("an evaluation by data with more classes than the model has is refused
   CHECK_THROWS_WITH(evaluate_run(path, {.overrides = {"data.classes=400"}}),
                     "the model has 4 classes but the data has 400; set model.classes");
   CHECK_NOTHROW(evaluate_run(path, {.overrides = {"data.classes=3"}}));
+}
+
+// Solid images of class_N's shade of grey, so many of each class, in `classes` below root/part.
+void write_grey(const TempFolder& folder, const std::string& part, const std::vector<std::string>& classes, int each) {
+  for (const std::string& name : classes) {
+    const uint8_t shade = name == "cat" ? 250 : 10;
+    for (int i = 0; i < each; ++i) {
+      folder.write(fmt::format("{}/{}/{}.png", part, name, i), png_bytes(solid(9, 9, shade, shade, shade), 9, 9));
+    }
+  }
+}
+
+Config folder_config(const TempFolder& folder, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> all = {R"(data={"type": "image_folder", "path": "x", "image_size": 4})",
+                                  "data.path=" + folder.path(),
+                                  "training.epochs=20",
+                                  "training.batch_per_worker=2",
+                                  "workers_per_rank=2",
+                                  "learning_rate={\"type\": \"constant\", \"base\": 0.01}",
+                                  R"(model={"type": "layers", "layers": [{"type": "flatten"},
+                                                                         {"type": "linear", "out": 2}]})"};
+  all.insert(all.end(), more.begin(), more.end());
+  return tiny_config(all);
+}
+
+TEST_CASE("of a folder's classes a limit takes images of each", "[datasets]") {
+  const TempFolder folder;
+  write_grey(folder, "train", {"cat", "dog"}, 8);
+  write_grey(folder, "val", {"cat", "dog"}, 5);
+  const Config config = folder_config(folder, {"data.train_limit=4", "data.test_limit=3"});
+  for (const auto& [split, expected] :
+       {std::pair{Split::train, std::vector{0, 0, 1, 1}}, {Split::test, std::vector{0, 0, 1}}}) {
+    const auto images = make_images(config, split);
+    std::vector<int> labels;
+    std::vector<float> pixels(static_cast<size_t>(images->shape().numel()));
+    for (int64_t i = 0; i < images->size(); ++i) labels.push_back(images->read(i, nullptr, pixels.data()));
+    CHECK(labels == expected);
+  }
+}
+
+TEST_CASE("an evaluation numbers classes as the run has learnt them", "[datasets]") {
+  const TempFolder folder, other;
+  write_grey(folder, "train", {"cat", "dog"}, 8);
+  write_grey(folder, "val", {"cat", "dog"}, 2);
+  write_grey(other, "train", {"ant", "dog"}, 1);  // a folder of its own in which a dog would be class 1, and an ant 0
+  write_grey(other, "val", {"dog"}, 3);
+  const TempRun run;
+  const auto path = train(folder_config(folder), {.out = run.path() / "run"});
+  CHECK(evaluate_run(path, {}).metrics.measures[kTestAccuracy] == 1);
+  CHECK(evaluate_run(path, {.overrides = {"data.path=" + other.path()}}).metrics.measures[kTestAccuracy] == 1);
+  write_grey(other, "val", {"ant"}, 3);
+  CHECK_THROWS_WITH(evaluate_run(path, {.overrides = {"data.path=" + other.path()}}),
+                    Contains("/val/ant: there is no class of this name in what the run has learnt"));
+}
+
+TEST_CASE("speech whose transcripts are too long for all recordings is refused before the first step", "[datasets]") {
+  const TinySpeech speech;
+  const std::string part = GENERATE("train", "test");
+  std::string lines;
+  for (int i = 0; i < 12; ++i) lines += speech.line(fmt::format("short{}.wav", i), "A", std::string(200, 'B'));
+  speech.write(part + ".jsonl", lines);
+  const TempRun run;
+  CHECK_THROWS_WITH(train(speech.config(), {.out = run.path() / "run"}),
+                    Contains(fmt::format("the {} set: each of its 12 utterances is too short for its transcript",
+                                         part == "train" ? "training" : part)));
+}
+
+TEST_CASE("a word model without a word that the run could write is refused", "[datasets]") {
+  const TinySpeech speech;
+  const TempRun run;
+  const auto path = train(speech.config({"training.epochs=1"}), {.out = run.path() / "run"});
+  const auto evaluated = [&](const std::string& word) {
+    run.write("lm.arpa", "\\data\\\nngram 1=3\n\n\\1-grams:\n-1 <s>\n-1 </s>\n-1 " + word + "\n\n\\end\\\n");
+    EvaluateOptions options;
+    options.scoring.decoding.beam = 4;
+    options.scoring.decoding.words = run.path() / "lm.arpa";
+    return evaluate_run(path, options);
+  };
+  CHECK_NOTHROW(evaluated("ABBA"));
+  CHECK_THROWS_WITH(evaluated("abba"), Contains("lm.arpa: none of its words consists of characters of the run's"));
 }
 
 TEST_CASE("an evaluation by images of another size than the model's is refused", "[datasets]") {

@@ -42,10 +42,14 @@ bool is_image(const fs::directory_entry& entry) {
   return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
 }
 
-std::string test_folder(const std::string& root, const std::string& fix) {
+bool there_is_folder(const std::string& path) {
   std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+std::string test_folder(const std::string& root, const std::string& fix) {
   for (const char* name : {"/val", "/test"}) {
-    if (fs::is_directory(root + name, error)) return root + name;
+    if (there_is_folder(root + name)) return root + name;
   }
   throw_user_error("{}: there is neither a folder val nor a folder test in it; {}", root, fix);
 }
@@ -71,9 +75,9 @@ void mirror(float* image, int64_t size) {
 
 }  // namespace
 
-ImageFolder::ImageFolder(const std::string& root, Split split, int64_t image_size, const AugmentOptions& augment,
-                         Normalizer normalizer, const std::string& fix)
-    : image_size_(image_size), augment_(augment), normalizer_(std::move(normalizer)) {
+ImageFolder::ImageFolder(const std::string& root, Split split, const ImageOptions& options, Normalizer normalizer,
+                         const std::string& fix)
+    : root_(root), image_size_(options.image_size), augment_(options.augment), normalizer_(std::move(normalizer)) {
   if (image_size_ < 1) throw_user_error("data.image_size: {} is not positive", image_size_);
   if (augment_.pad_crop != 0)
     throw_user_error("data.augment.pad_crop: an image_folder has random-resized-crop instead");
@@ -88,19 +92,25 @@ ImageFolder::ImageFolder(const std::string& root, Split split, int64_t image_siz
 
   require_folder(root, fix);
   const std::string train = root + "/train";
-  require_folder(train, fix);
-  class_names_ = names_in(train, is_folder);
+  if (split == Split::train || options.class_names.empty()) require_folder(train, fix);
+  class_names_ = options.class_names.empty() ? names_in(train, is_folder) : options.class_names;
   if (class_names_.empty()) throw_user_error("{}: there is no class folder in it", train);
   folder_ = split == Split::train ? train : test_folder(root, fix);
-  const std::vector<std::string> found_names = split == Split::train ? class_names_ : names_in(folder_, is_folder);
-  std::ranges::set_difference(class_names_, found_names, std::back_inserter(missing_));
+  const std::vector<std::string> found_names = names_in(folder_, is_folder);
+  std::ranges::copy_if(class_names_, std::back_inserter(missing_),
+                       [&](const std::string& name) { return !std::ranges::binary_search(found_names, name); });
   for (const std::string& name : found_names) {
-    const auto found = std::lower_bound(class_names_.begin(), class_names_.end(), name);
-    if (found == class_names_.end() || *found != name) {
-      throw_user_error("{}/{}: there is no class of this name in {}", folder_, name, train);
+    const auto found = std::ranges::find(class_names_, name);
+    if (found == class_names_.end()) {
+      throw_user_error("{}/{}: there is no class of this name in {}", folder_, name,
+                       options.class_names.empty() ? train : "what the run has learnt");
     }
     std::vector<std::string> files = names_in(folder_ + "/" + name, is_image);
     if (files.empty()) throw_user_error("{}/{}: there is no .jpg, .jpeg or .png file in it", folder_, name);
+    const std::vector<std::string> others =
+        names_in(folder_ + "/" + name, [](const fs::directory_entry& entry) { return !is_image(entry); });
+    if (!others.empty() && not_read_ == 0) first_not_read_ = name + "/" + others.front();
+    not_read_ += std::ssize(others);
     const auto label = static_cast<int32_t>(found - class_names_.begin());
     for (std::string& file : files) files_.push_back({label, std::move(file)});
   }
@@ -108,11 +118,23 @@ ImageFolder::ImageFolder(const std::string& root, Split split, int64_t image_siz
 }
 
 std::vector<std::string> ImageFolder::remarks() const {
-  if (missing_.empty()) return {};
-  return {
-      fmt::format("{}: there is no folder for {} of the {} classes, and so nothing tells how well they are known; "
-                  "the first: {}",
-                  folder_, missing_.size(), class_names_.size(), missing_.front())};
+  std::vector<std::string> remarks;
+  if (!missing_.empty()) {
+    remarks.push_back(
+        fmt::format("{}: there is no folder for {} of the {} classes, and so nothing tells how well they are known; "
+                    "the first: {}",
+                    folder_, missing_.size(), class_names_.size(), missing_.front()));
+  }
+  if (not_read_ > 0) {
+    remarks.push_back(
+        fmt::format("{}: {} entries of class folders are no .jpg, .jpeg or .png files and are not read; "
+                    "the first: {}",
+                    folder_, not_read_, first_not_read_));
+  }
+  if (const std::string test = root_ + "/test"; folder_ == root_ + "/val" && there_is_folder(test)) {
+    remarks.push_back(fmt::format("{} is not read, as there is {} too", test, folder_));
+  }
+  return remarks;
 }
 
 std::string ImageFolder::path(int64_t i) const {

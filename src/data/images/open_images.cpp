@@ -70,7 +70,7 @@ std::unique_ptr<ImageDataset> open_fashion_mnist(const std::string& path, const 
 }
 
 std::unique_ptr<ImageDataset> open_image_folder(const std::string& path, const ImageOptions& o, Split split) {
-  return std::make_unique<ImageFolder>(path, split, o.image_size, o.augment, Normalizer(kImageNet),
+  return std::make_unique<ImageFolder>(path, split, o, Normalizer(kImageNet),
                                        "set data.path to a folder with train/CLASS/*.jpg and val/CLASS/*.jpg "
                                        "(data/imagenet makes one of ImageNet's archives)");
 }

@@ -36,6 +36,8 @@ struct ImageOptions {
   int64_t pad_to = 0;  // mnist, fashion_mnist, cifar10: raw zeros around the image up to this side; 0: no zeros
   std::vector<int64_t> only_classes{};  // the same sets: images of these classes alone, numbered anew; empty: all
   int64_t image_size = 224;             // image_folder: side of the square that read() writes
+  // image_folder: its classes in their order, as a run has learnt them; empty: the folders of ROOT/train
+  std::vector<std::string> class_names{};
   SyntheticOptions synthetic{};
   bool operator==(const ImageOptions&) const = default;
 };

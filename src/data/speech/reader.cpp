@@ -15,9 +15,13 @@ SpeechReader::SpeechReader(const SpeechCorpus& corpus, const SpeechReaderOptions
   check_augment(options.augment);
   const FeatureExtractor extractor(options.features, options.audio.sample_rate);
   features_ = extractor.features();
-  const auto samples =
-      std::llround((corpus.longest_seconds() + kSlack) * static_cast<double>(options.audio.sample_rate));
-  max_frames_ = extractor.frames(samples, options.augment.min_tempo);
+  const auto samples_of = [&](double seconds) {
+    return std::llround(seconds * static_cast<double>(options.audio.sample_rate));
+  };
+  max_frames_ = extractor.frames(samples_of(corpus.longest_seconds() + kSlack), options.augment.min_tempo);
+  for (int64_t i = 0; i < corpus.size(); ++i) {
+    frames_.push_back(extractor.frames(samples_of(corpus.utterance(i).seconds), 1));
+  }
 }
 
 void SpeechReader::read(int64_t i, const SpeechDraw* draw, SpeechScratch& scratch, std::vector<float>& out) const {

@@ -34,6 +34,7 @@ class SpeechReader {
   int64_t features() const { return features_; }
   // The most frames that read() can give, with the slowest tempo: what batches must have room for.
   int64_t max_frames() const { return max_frames_; }
+  int64_t frames(int64_t i) const { return frames_.at(static_cast<size_t>(i)); }  // of an utterance as it is listed
 
   // out: [frames, features()]. The utterance is augmented if there is a draw, and not without one (evaluation). Throws
   // BadExample when the recording cannot be used or is longer than listed.
@@ -43,6 +44,7 @@ class SpeechReader {
   const SpeechCorpus& corpus_;
   SpeechReaderOptions options_;
   int64_t features_, max_frames_;
+  std::vector<int64_t> frames_;
 };
 
 }  // namespace dgc

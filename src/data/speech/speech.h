@@ -44,6 +44,7 @@ class Speech final : public Dataset {
 
   const Alphabet& alphabet() const { return alphabet_; }
   const SpeechCorpus& corpus() const { return *corpus_; }
+  int64_t frames(int64_t i) const { return reader_.frames(i); }
 
  private:
   class Source;

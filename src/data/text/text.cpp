@@ -87,6 +87,22 @@ Text::Text(const TextOptions& options, const Vocabulary& vocabulary)
                      words_.size(), streams_, file_.key,
                      file_.key == "data.train" ? "training.batch_per_worker" : "data.eval_streams");
   }
+  const int32_t unknown = vocabulary.number(kUnknownWord), end = vocabulary.number(kEndOfLine);
+  const auto unknowns = std::ranges::count(words_, unknown);
+  unknown_ = static_cast<double>(unknowns) / static_cast<double>(words_.size());
+  if (unknowns > 0 && unknowns + std::ranges::count(words_, end) == std::ssize(words_)) {
+    throw_user_error(
+        "{}: none of its words is in the vocabulary, which was made of other texts or has too few words; words are "
+        "compared letter by letter, capitals included",
+        file_.path);
+  }
+}
+
+std::vector<std::string> Text::remarks() const {
+  constexpr double kMany = 0.2;  // the usual texts have 2 to 7 %
+  if (unknown_ < kMany) return {};
+  return {fmt::format("{}: {:.0f} % of its words count as {}, which makes the perplexity low and says little",
+                      file_.path, 100 * unknown_, kUnknownWord)};
 }
 
 std::vector<Trait> Text::fingerprint() const {

@@ -22,7 +22,8 @@ struct TextOptions {
 // has `streams` consecutive ones, side by side in a batch, and a step takes the next rows of each.
 class Text final : public Dataset {
  public:
-  // Throws UserError that names the file when it cannot be read, or has no word for some stream to predict.
+  // Throws UserError that names the file when it cannot be read, has no word for some stream to predict, or has no word
+  // of the vocabulary but the ends of its lines.
   Text(const TextOptions&, const Vocabulary&);
 
   int64_t size() const override { return rows() * streams_; }
@@ -30,6 +31,7 @@ class Text final : public Dataset {
   int64_t classes() const override { return classes_; }
   std::vector<Trait> traits() const override { return {{"vocabulary size", std::to_string(classes_)}}; }
   std::vector<Trait> fingerprint() const override;
+  std::vector<std::string> remarks() const override;  // where many words are not in the vocabulary
   int64_t rows() const override { return (static_cast<int64_t>(words_.size()) - 1) / streams_; }
   int64_t steps_per_epoch(const Sampling&) const override;
   std::unique_ptr<Batches> training_batches(const WorkerBatches&, const PrefetchOptions&) const override;
@@ -40,6 +42,7 @@ class Text final : public Dataset {
  private:
   TextFile file_;
   int64_t streams_, classes_;
+  double unknown_ = 0;  // share of words that count as kUnknownWord
   std::vector<int32_t> words_;
 };
 

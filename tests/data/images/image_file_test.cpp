@@ -21,7 +21,7 @@ TEST_CASE("an image file is read as a folder's evaluation reads it") {
   for (int i = 0; i < 31 * 17 * 3; ++i) pixels.push_back(static_cast<uint8_t>(i * 7));
   const std::string file = temp.write("val/cat/a.png", png_bytes(pixels, 31, 17));
   temp.write("train/cat/a.png", png_bytes(pixels, 31, 17));
-  const ImageFolder folder(temp.path(), Split::test, 8, {}, Normalizer(kRgb), "");
+  const ImageFolder folder(temp.path(), Split::test, {.image_size = 8}, Normalizer(kRgb), "");
   std::vector<float> expected(8 * 8 * 3);
   folder.read(0, nullptr, expected.data());
   CHECK(read_with(*make_folder_image_reader(8, Normalizer(kRgb)), file, 8 * 8 * 3) == expected);

@@ -14,6 +14,7 @@ struct Folder {
     std::string path;
     int64_t image_size = 8;
     AugmentOptions augment{};
+    std::vector<std::string> class_names{};
   };
   TempFolder temp;
   Options options{.path = temp.path()};
@@ -30,8 +31,10 @@ struct Folder {
   // With pixels as they are in the file.
   std::unique_ptr<ImageDataset> open(Split split = Split::train) const {
     constexpr float kStep = 1.f / 255.f;
-    return std::make_unique<ImageFolder>(options.path, split, options.image_size, options.augment,
-                                         Normalizer({{0.f, 0.f, 0.f}, {kStep, kStep, kStep}}), "set data.path");
+    const ImageOptions all{
+        .augment = options.augment, .image_size = options.image_size, .class_names = options.class_names};
+    return std::make_unique<ImageFolder>(options.path, split, all, Normalizer({{0.f, 0.f, 0.f}, {kStep, kStep, kStep}}),
+                                         "set data.path");
   }
   std::string error(Split split = Split::train) const {
     return user_error([&] { open(split); });
@@ -140,12 +143,36 @@ TEST_CASE("image folder: a large JPEG may come at a smaller scale in training, a
 
 TEST_CASE("image folder: classes that the test images lack are remarked") {
   Folder folder;
-  CHECK(folder.open()->remarks().empty());
   const std::vector<std::string> remarks = folder.open(Split::test)->remarks();
   REQUIRE(remarks.size() == 1);
   CHECK_THAT(remarks[0], Catch::Contains("/val: there is no folder for 1 of the 2 classes") && Catch::EndsWith("ant"));
   folder.temp.write("val/ant/a.png", png_bytes(solid(9, 9, 1, 2, 3), 9, 9));
   CHECK(folder.open(Split::test)->remarks().empty());
+}
+
+TEST_CASE("image folder: what is not read is remarked") {
+  Folder folder;
+  folder.temp.write("train/cat/more/c.png", {});
+  const std::vector<std::string> remarks = folder.open()->remarks();
+  REQUIRE(remarks.size() == 1);
+  CHECK_THAT(remarks[0], Catch::Contains("/train: 2 entries of class folders are no .jpg, .jpeg or .png files and are "
+                                         "not read; the first: ant/notes.txt"));
+  folder.temp.write("val/ant/a.png", png_bytes(solid(9, 9, 1, 2, 3), 9, 9));
+  folder.temp.write("test/cat/a.png", png_bytes(solid(9, 9, 1, 2, 3), 9, 9));
+  const std::vector<std::string> two = folder.open(Split::test)->remarks();
+  REQUIRE(two.size() == 1);
+  CHECK_THAT(two[0], Catch::Contains("/test is not read, as there is ") && Catch::EndsWith("/val too"));
+}
+
+TEST_CASE("image folder: classes that a run has learnt keep their numbers, and need no training images") {
+  Folder folder;
+  folder.options.class_names = {"zebra", "cat"};
+  std::filesystem::remove_all(folder.temp.path() + "/train");
+  const auto test = folder.open(Split::test);
+  CHECK(test->classes() == 2);
+  CHECK(read(*test, 0, nullptr, 1)[2] == Approx(3).margin(1e-3));
+  folder.temp.write("val/ant/a.png", png_bytes(solid(9, 9, 1, 2, 3), 9, 9));
+  CHECK_THAT(folder.error(Split::test), Catch::Contains("/val/ant: there is no class of this name in what the run"));
 }
 
 TEST_CASE("image folder: an image without an end is refused") {

@@ -83,10 +83,11 @@ TEST_CASE("LibriSpeech: its own layout") {
 
 TEST_CASE("manifest: JSON Lines") {
   const TempFolder folder;
-  const std::string path = write_text(folder, "m/train.jsonl",
-                                      "{\"path\": \"a/x.wav\", \"text\": \"GO\", \"duration\": 1.5, \"speaker\": 3}\n\n"
-                                      "{\"text\": \"caf\\u00e9\", \"path\": \"/b.flac\"}\n"
-                                      "{\"path\": \"c.wav\", \"text\": \"\", \"duration\": null}");
+  const std::string path =
+      write_text(folder, "m/train.jsonl",
+                 "\xef\xbb\xbf{\"path\": \"a/x.wav\", \"text\": \"GO\", \"duration\": 1.5, \"speaker\": [3]}\n\n"
+                 "{\"text\": \"caf\\u00e9\", \"path\": \"/b.flac\"}\n"
+                 "{\"path\": \"c.wav\", \"text\": \"\", \"duration\": null}");
   const std::vector<Utterance> all = read_speech_manifest(path);
   CHECK(texts(all) == Texts{"GO", "caf\xc3\xa9", ""});
   CHECK(all[0].path == folder.path() + "/m/a/x.wav");

@@ -202,6 +202,19 @@ TEST_CASE("text: an evaluation sees every word once, in batches of rows, the las
   CHECK(all == Words(text.words().begin() + 1, text.words().begin() + 1 + text.size()));
 }
 
+TEST_CASE("text: many words that the vocabulary lacks are remarked, and nothing but such words is refused") {
+  const TextFolder f;
+  const Vocabulary some({"<eos>", "<unk>", "the", "cat"}, "here");
+  const auto open = [&](const std::string& text) {
+    return Text({.file = f.file(text), .streams = 1, .limit = {}}, some);
+  };
+  CHECK(open("the cat the cat the cat\nmat\n").remarks().empty());
+  const std::vector<std::string> remarks = open("the cat sat on the mat\n").remarks();
+  REQUIRE(remarks.size() == 1);
+  CHECK_THAT(remarks[0], Catch::Contains("text.txt: 43 % of its words count as <unk>"));
+  CHECK_THAT(user_error([&] { open("THE CAT\nSAT\n"); }), Catch::Contains("text.txt: none of its words is in the voc"));
+}
+
 TEST_CASE("text: too short for its streams, or for one step of all workers") {
   const TextFolder f;
   const auto open = [&](int n, const std::string& key) {
