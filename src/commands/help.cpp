@@ -17,9 +17,7 @@ const CLI::App& subcommand(const CLI::App& command, const std::string& word) {
     if (sub->get_name() == word) return *sub;
     names.push_back(sub->get_name());
   }
-  const std::string meant = nearest(word, names);
-  throw_user_error("dgc help: there is no command \"{}\"{}", printable(word),
-                   meant.empty() ? "" : fmt::format("; did you mean \"{}\"?", meant));
+  throw_user_error("dgc help: there is no command \"{}\"{}", printable(word), did_you_mean(word, names));
 }
 
 }  // namespace

@@ -51,9 +51,7 @@ CLI::Validator one_of(const std::vector<std::string>& names) {
   const std::string all = CLI::detail::join(names, ", ");
   return {[=](const std::string& text) {
             if (std::ranges::find(names, text) != names.end()) return std::string();
-            const std::string meant = nearest(text, names);
-            return fmt::format("\"{}\" is none of {}{}", text, all,
-                               meant.empty() ? "" : fmt::format("; did you mean \"{}\"?", meant));
+            return fmt::format("\"{}\" is none of {}{}", text, all, did_you_mean(text, names));
           },
           all};
 }

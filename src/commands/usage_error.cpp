@@ -20,16 +20,14 @@ std::string unknown_option(const CLI::App& app, const std::string& given) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
-  const std::string meant = nearest(given, names);
-  return fmt::format("there is no option \"{}\"{}", given, meant.empty() ? "" : "; did you mean \"" + meant + "\"?");
+  return fmt::format("there is no option \"{}\"{}", given, did_you_mean(given, names));
 }
 
 std::string unknown(CLI::App& app, const std::string& given) {
   if (given.starts_with("-")) return unknown_option(app, given);
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
-  const std::string meant = nearest(given, names);
-  return fmt::format("there is no command \"{}\"{}", given, meant.empty() ? "" : "; did you mean \"" + meant + "\"?");
+  return fmt::format("there is no command \"{}\"{}", given, did_you_mean(given, names));
 }
 
 }  // namespace

@@ -62,9 +62,8 @@ void check_text(const Key& key, const std::string& value, const std::string& sho
 
 void check_choice(const Key& key, const std::string& value, const std::string& shown, const Origin& origin) {
   if (std::find(key.choices.begin(), key.choices.end(), value) != key.choices.end()) return;
-  const std::string meant = nearest(value, key.choices);
-  origin.refuse(shown, fmt::format("{}, not {}{}", expected_words(key), shortened(value),
-                                   meant.empty() ? "" : fmt::format("; did you mean \"{}\"?", meant)));
+  origin.refuse(shown,
+                fmt::format("{}, not {}{}", expected_words(key), shortened(value), did_you_mean(value, key.choices)));
 }
 
 // Checks one entry of a list of numbers or strings.

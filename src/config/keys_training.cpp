@@ -63,9 +63,8 @@ void add_exchange_keys(Keys& keys) {
       .free_on_resume();
   dgc.add("algorithm", &DgcOptions::algorithm,
           "How messages come together, with `\"type\": \"dgc\"`: `all_gather`: all of them with every worker; "
-          "`split_reduce`: every worker adds up one shard and sends its largest sums to all, so that what a "
-          "worker receives "
-          "does not grow with their number; what is dropped is kept for the next step (docs/exchange.md)");
+          "`split_reduce`: every worker adds up one shard and sends its largest sums to all, so that what a worker "
+          "receives does not grow with their number; what is dropped is kept for the next step (docs/exchange.md)");
   exchange
       .add("every_steps", &ExchangeOptions::every_steps,
            "Steps from one exchange to the next. Above 1 each worker takes them on weights of its own, as `optimizer` "
@@ -132,9 +131,8 @@ void add_exchange_keys(Keys& keys) {
   exchange
       .add("overlap", &ExchangeOptions::overlap,
            "With `\"type\": \"dgc\"`: compress and exchange gradients while those of earlier layers are still being "
-           "computed. `auto`: between processes on CPUs, where there is more than one bucket and `workers_at_once` is "
-           "1; "
-           "on a GPU it has yet to be measured (docs/exchange.md). Changes no result")
+           "computed. `auto`: between processes on CPUs, where there is more than one bucket and `workers_at_once` "
+           "is 1; on a GPU it has yet to be measured (docs/exchange.md). Changes no result")
       .free_on_resume();
   exchange
       .add("bucket_mb", &ExchangeOptions::bucket_mb,

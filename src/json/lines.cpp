@@ -53,6 +53,16 @@ Row read_json_line(const std::string& line, const std::string& where) {
   return row_from_json(parse_json(line, where), where);
 }
 
+Row read_json_line(const std::string& line, const std::string& where, const std::vector<std::string>& keys) {
+  const Json all = parse_json(line, where);
+  if (!all.is_object()) return row_from_json(all, where);  // which says so
+  Json wanted = Json::object();
+  for (const std::string& key : keys) {
+    if (const auto found = all.find(key); found != all.end()) wanted[key] = *found;
+  }
+  return row_from_json(wanted, where);
+}
+
 JsonLineReader::JsonLineReader(const std::string& path, uint64_t skipped)
     : path_(path), file_(path, std::ios::binary), from_start_(skipped == 0) {
   if (!file_) throw_user_error("{}: cannot open this file", path_);

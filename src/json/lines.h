@@ -45,6 +45,8 @@ std::string to_json_line(const Row& row);
 
 // Reads one line of JSON. Throws UserError, which begins with `where`, unless it is a flat object.
 Row read_json_line(const std::string& line, const std::string& where);
+// Of a line whose other keys may hold anything, reads these.
+Row read_json_line(const std::string& line, const std::string& where, const std::vector<std::string>& keys);
 
 // Reads the rows of a file one after another, so that memory does not grow with the file. A last line that a crash cut
 // short or a power cut left without its data is left out: such a line is not JSON, or has NULs. Any other line that is

@@ -43,4 +43,9 @@ std::string nearest(const std::string& word, const std::vector<std::string>& can
   return best;
 }
 
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates) {
+  const std::string meant = nearest(word, candidates);
+  return meant.empty() ? "" : "; did you mean \"" + meant + "\"?";
+}
+
 }  // namespace dgc

@@ -187,10 +187,14 @@ std::optional<Checkpoint> newest_checkpoint(const fs::path& run) {
   return std::nullopt;
 }
 
+Checkpoint require_checkpoint(const fs::path& run) {
+  if (const std::optional<Checkpoint> newest = newest_checkpoint(run)) return *newest;
+  throw_user_error("{} has no checkpoint yet: train some more, or wait for the end of an epoch", run.string());
+}
+
 Checkpoint best_checkpoint(const fs::path& run) {
-  const std::optional<Checkpoint> newest = newest_checkpoint(run);
-  if (!newest) throw_user_error("{} has no checkpoint", run.string());
-  const Row& values = newest->manifest().values;
+  const Checkpoint newest = require_checkpoint(run);
+  const Row& values = newest.manifest().values;
   const int64_t step = values.integer(kBestKept).value_or(values.integer(kBestStep).value_or(0));
   const fs::path path = run / kCheckpoints / folder_of(step);
   const std::vector<fs::path> all = CheckpointStore(run).list();

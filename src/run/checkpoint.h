@@ -90,6 +90,8 @@ class Checkpoint {
 // The newest checkpoint that is whole, with a warning in the log for every damaged one that was passed over; none when
 // there is no checkpoint at all. Throws UserError when there are some but all are damaged.
 std::optional<Checkpoint> newest_checkpoint(const std::filesystem::path& run);
+Checkpoint require_checkpoint(
+    const std::filesystem::path& run);  // the newest one; throws UserError where there is none
 
 // The checkpoint of the step that the newest whole one calls the best. Throws UserError when the run has none or keeps
 // none.

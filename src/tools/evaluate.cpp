@@ -55,8 +55,7 @@ class Measurer {
 
 Evaluation evaluate_run(const std::filesystem::path& run, const EvaluateOptions& options) {
   const Config config = run_config(run, options.overrides);
-  const std::optional<Checkpoint> checkpoint = options.best ? best_checkpoint(run) : newest_checkpoint(run);
-  if (!checkpoint) throw_user_error("{} has no checkpoint to evaluate", run.string());
+  const Checkpoint checkpoint = options.best ? best_checkpoint(run) : require_checkpoint(run);
   const Task& task = task_of(config);
   if (!options.logits.empty()) task.require_logits();
   if (options.scoring.asks_for_texts() && !task.has_texts()) {
@@ -64,13 +63,13 @@ Evaluation evaluate_run(const std::filesystem::path& run, const EvaluateOptions&
   }
   const Datasets sets = task.open_to_evaluate(config, run);
   tell_remarks(sets);
-  if (sets.vocabulary) require_same_vocabulary(*checkpoint, *sets.vocabulary);
+  if (sets.vocabulary) require_same_vocabulary(checkpoint, *sets.vocabulary);
 
-  Measurer measurer(config, options, *sets.test, *checkpoint);
+  Measurer measurer(config, options, *sets.test, checkpoint);
   Evaluation evaluation{
-      .checkpoint = checkpoint->path(),
-      .metrics = {.step = checkpoint->manifest().step,
-                  .epoch = static_cast<double>(checkpoint->manifest().epoch),
+      .checkpoint = checkpoint.path(),
+      .metrics = {.step = checkpoint.manifest().step,
+                  .epoch = static_cast<double>(checkpoint.manifest().epoch),
                   .measures = options.logits.empty() ? measurer.run(*sets.test, Split::test)
                                                      : measurer.run_for_logits(*sets.test, options.logits)},
       .weights_xxh64 = weights_xxh64(measurer.weights())};

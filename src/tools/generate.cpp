@@ -64,15 +64,14 @@ Config language_config(const std::filesystem::path& run, const std::vector<std::
 void generate(const std::filesystem::path& run, const GenerateOptions& options,
               const std::function<void(std::string_view)>& told) {
   const Config config = language_config(run, options.overrides);
-  const std::optional<Checkpoint> checkpoint = newest_checkpoint(run);
-  if (!checkpoint) throw_user_error("{} has no checkpoint to generate from", run.string());
+  const Checkpoint checkpoint = require_checkpoint(run);
   const Vocabulary vocabulary = run_vocabulary(run);
-  require_same_vocabulary(*checkpoint, vocabulary);
+  require_same_vocabulary(checkpoint, vocabulary);
   if (vocabulary.size() > config.model.lstm.vocabulary) {
     throw_user_error("{}: its vocabulary has {} words, but model.vocabulary is {}", run.string(), vocabulary.size(),
                      config.model.lstm.vocabulary);
   }
-  Reader reader(config, *checkpoint);
+  Reader reader(config, checkpoint);
   // A model may have room for more words than the vocabulary has.
   const auto known = static_cast<size_t>(vocabulary.size());
 

@@ -85,13 +85,12 @@ void predict(const std::filesystem::path& run, const std::vector<std::string>& f
              const std::vector<std::string>& overrides,
              const std::function<void(const std::string&, const std::vector<Prediction>&)>& told) {
   const Config config = image_config(run, overrides);
-  const std::optional<Checkpoint> checkpoint = newest_checkpoint(run);
-  if (!checkpoint) throw_user_error("{} has no checkpoint to predict with", run.string());
+  const Checkpoint checkpoint = require_checkpoint(run);
   const std::vector<std::string> names = run_class_names(run);
   const DataType& type = data_type(config.data);
   const Shape image = type.sample(config.data.images);
   const std::unique_ptr<ImageFileReader> reader = type.reader(config.data.images);
-  Viewer viewer(config, *checkpoint, image);
+  Viewer viewer(config, checkpoint, image);
   Batch batch;
   batch.values.resize(static_cast<size_t>(image.numel()));
   batch.labels = {0};

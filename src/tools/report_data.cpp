@@ -10,6 +10,7 @@
 #include "run/number_text.h"
 #include "tasks/task.h"
 #include "tensor/errors.h"
+#include "tools/median.h"
 
 namespace dgc {
 namespace {
@@ -19,10 +20,7 @@ double median_rate(const RunData& run) {
   for (const StepMetrics& step : run.steps) {
     if (std::isfinite(step.samples_per_s)) rates.push_back(step.samples_per_s);
   }
-  if (rates.empty()) return kNoNumber;
-  const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
-  std::nth_element(rates.begin(), middle, rates.end());
-  return *middle;
+  return rates.empty() ? kNoNumber : median(rates);
 }
 
 // Traffic and results of two experiments can only be compared for one model and one kind of data.

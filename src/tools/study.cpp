@@ -35,8 +35,7 @@ class StudyObject {
   void allow(const std::vector<std::string>& keys) const {
     for (const auto& [key, value] : json_.items()) {
       if (std::ranges::find(keys, key) != keys.end()) continue;
-      const std::string meant = nearest(key, keys);
-      refuse(key, "there is no such key" + (meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
+      refuse(key, "there is no such key" + did_you_mean(key, keys));
     }
   }
   const Json* find(const char* key) const {

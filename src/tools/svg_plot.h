@@ -24,7 +24,6 @@ struct Curve {
 
 struct Plot {
   std::string title;
-  std::string y_label;
   AxisKind y_kind = AxisKind::kLinear;
   double y_low = 0, y_high = 1;  // the axis covers at least this range; curves are clipped
   std::string x_label;

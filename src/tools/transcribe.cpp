@@ -74,11 +74,10 @@ void transcribe(const std::filesystem::path& run, const std::vector<std::string>
                 const TranscribeOptions& options,
                 const std::function<void(const std::string&, const std::string&)>& told) {
   const Config config = speech_config(run, options.overrides);
-  const std::optional<Checkpoint> checkpoint = newest_checkpoint(run);
-  if (!checkpoint) throw_user_error("{} has no checkpoint to transcribe with", run.string());
+  const Checkpoint checkpoint = require_checkpoint(run);
   const Alphabet alphabet(config.data.speech.alphabet);
   const SpeechDecoder decoder(alphabet, options.decoding);
-  Listener listener(config, *checkpoint);
+  Listener listener(config, checkpoint);
   Ear ear(config);
   Batch batch;
   for (const std::string& file : files) {

@@ -217,8 +217,8 @@ TEST_CASE("a mistake in a study is said in one sentence") {
   says("[]", "must be an object, not an array");
   says(R"({"seeds": [1]})", "runs: is required");
   says(top + R"("runs": {}})", "runs: must name at least one run");
-  says(top + R"("runs": {"a": {}}, "sedes": [2]})", "sedes: there is no such key; did you mean seeds?");
-  says(top + R"("runs": {"a": {"sets": {}}}})", "runs.a.sets: there is no such key; did you mean set?");
+  says(top + R"("runs": {"a": {}}, "sedes": [2]})", "sedes: there is no such key; did you mean \"seeds\"?");
+  says(top + R"("runs": {"a": {"sets": {}}}})", "runs.a.sets: there is no such key; did you mean \"set\"?");
   says(top + R"("runs": {"a/b": {}}})", "runs.a/b: a run's name is that of a folder");
   says(top + R"("runs": {"a": {}}, "reference": "b"})",
        "reference: there is no run \"b\", with which a is to be compared");

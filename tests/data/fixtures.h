@@ -1,9 +1,7 @@
 #pragma once
 
-#include <unistd.h>
 #include <zlib.h>
 
-#include <atomic>
 #include <catch.hpp>
 #include <cstdint>
 #include <filesystem>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "tensor/errors.h"
+#include "tests/support/new_folder.h"
 
 // Hand-made files for the readers.
 namespace dgc {
@@ -21,12 +20,7 @@ using Bytes = std::vector<uint8_t>;
 // An empty folder of its own, removed at the end.
 class TempFolder {
  public:
-  TempFolder() {
-    static std::atomic<int> count{0};
-    const std::string name = "dgc_data_" + std::to_string(getpid()) + "_" + std::to_string(count++);
-    path_ = (std::filesystem::temp_directory_path() / name).string();
-    std::filesystem::create_directories(path_);
-  }
+  TempFolder() : path_(test::new_folder("dgc_data").string()) {}
   ~TempFolder() { std::filesystem::remove_all(path_); }
 
   const std::string& path() const { return path_; }

@@ -14,6 +14,7 @@
 #include "dist/socket.h"
 #include "tensor/errors.h"
 #include "tests/dist/free_port.h"
+#include "tests/support/new_folder.h"
 
 // Ranks, as threads, that meet at a place and get rank 0's bytes there; or what kept them from it.
 namespace dgc::test {
@@ -22,11 +23,7 @@ using std::chrono::milliseconds;
 using Blob = std::array<std::byte, 128>;
 
 struct Directory {
-  Directory() {
-    std::string name = (std::filesystem::temp_directory_path() / "dgc_meeting_XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
+  Directory() : path(new_folder("dgc_meeting")) {}
   ~Directory() { std::filesystem::remove_all(path); }
   bool empty() const { return std::filesystem::is_empty(path); }
   std::filesystem::path path;

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <unistd.h>
-
-#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -10,6 +7,7 @@
 
 #include "run/checkpoint.h"
 #include "run/metrics.h"
+#include "tests/support/new_folder.h"
 
 // Run directories made by hand.
 namespace dgc::test {
@@ -17,12 +15,7 @@ namespace dgc::test {
 // An empty directory of its own, removed at the end.
 class TempRun {
  public:
-  TempRun() {
-    static std::atomic<int> count{0};
-    const std::string name = "dgc_train_" + std::to_string(getpid()) + "_" + std::to_string(count++);
-    path_ = std::filesystem::temp_directory_path() / name;
-    std::filesystem::create_directories(path_);
-  }
+  TempRun() : path_(new_folder("dgc_train")) {}
   ~TempRun() { std::filesystem::remove_all(path_); }
   TempRun(const TempRun&) = delete;
   TempRun& operator=(const TempRun&) = delete;

@@ -1,13 +1,12 @@
 #include "tensor/control_groups.h"
 
-#include <unistd.h>
-
 #include <catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "tensor/cores.h"
+#include "tests/support/new_folder.h"
 
 namespace dgc {
 namespace {
@@ -17,9 +16,7 @@ namespace fs = std::filesystem;
 // A root folder with the files that a test writes.
 class Root {
  public:
-  Root() : path_(fs::temp_directory_path() / ("dgc_control_groups." + std::to_string(getpid()))) {
-    fs::create_directories(path_);
-  }
+  Root() : path_(test::new_folder("dgc_control_groups")) {}
   ~Root() { fs::remove_all(path_); }
   Root(const Root&) = delete;
   Root& operator=(const Root&) = delete;

@@ -4,8 +4,6 @@
 #include "data/speech/alphabet.h"
 #include "data/speech/utterances.h"
 #include "json/lines.h"
-#include "json/rows.h"
-#include "json/text.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -25,16 +23,6 @@ double duration(const Row& row, const std::string& where) {
   return *seconds;
 }
 
-// Other keys may hold anything.
-Json known_keys(const Json& line) {
-  if (!line.is_object()) return line;
-  Json known = Json::object();
-  for (const char* key : {"path", "text", "duration"}) {
-    if (const auto found = line.find(key); found != line.end()) known[key] = *found;
-  }
-  return known;
-}
-
 }  // namespace
 
 std::vector<Utterance> read_speech_manifest(const std::string& path) {
@@ -43,7 +31,7 @@ std::vector<Utterance> read_speech_manifest(const std::string& path) {
   std::vector<Utterance> out;
   for_each_line(path, fix, [&](const std::string& line, const std::string& where) {
     if (single_spaced(line).empty()) return;
-    const Row row = row_from_json(known_keys(parse_json(line, where)), where);
+    const Row row = read_json_line(line, where, {"path", "text", "duration"});
     const std::string sound = need_text(row, "path", where);
     out.push_back({fmt::format("{} ({})", where, sound), (folder / sound).string(), need_text(row, "text", where),
                    duration(row, where)});

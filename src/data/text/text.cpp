@@ -90,7 +90,7 @@ Text::Text(const TextOptions& options, const Vocabulary& vocabulary)
   const int32_t unknown = vocabulary.number(kUnknownWord), end = vocabulary.number(kEndOfLine);
   const auto unknowns = std::ranges::count(words_, unknown);
   unknown_ = static_cast<double>(unknowns) / static_cast<double>(words_.size());
-  if (unknowns > 0 && unknowns + std::ranges::count(words_, end) == std::ssize(words_)) {
+  if (file_.key == "data.train" && unknowns > 0 && unknowns + std::ranges::count(words_, end) == std::ssize(words_)) {
     throw_user_error(
         "{}: none of its words is in the vocabulary, which was made of other texts or has too few words; words are "
         "compared letter by letter, capitals included",

@@ -22,8 +22,8 @@ struct TextOptions {
 // has `streams` consecutive ones, side by side in a batch, and a step takes the next rows of each.
 class Text final : public Dataset {
  public:
-  // Throws UserError that names the file when it cannot be read, has no word for some stream to predict, or has no word
-  // of the vocabulary but the ends of its lines.
+  // Throws UserError that names the file when it cannot be read, has no word for some stream to predict, or is to be
+  // learnt and has no word of the vocabulary but the ends of its lines.
   Text(const TextOptions&, const Vocabulary&);
 
   int64_t size() const override { return rows() * streams_; }

@@ -29,11 +29,4 @@ SplitLayout make_split_layout(int64_t extent, int64_t entries, int64_t workers) 
   return split;
 }
 
-int64_t SplitLayout::memory_bytes(int64_t local_workers) const {
-  const int64_t rows = local_workers * deal.owners * row_bytes();
-  const int64_t shards = (local_workers + 1) * deal.shard() * 4;  // one more shard holds zeros
-  const bool alone = local_workers == deal.owners;
-  return shards + local_workers * message_bytes() + rows + (alone ? 0 : rows + deal.owners * message_bytes());
-}
-
 }  // namespace dgc

@@ -20,12 +20,10 @@ struct SplitLayout {
   // worker receives from the others.
   int64_t sent_bytes() const { return deal.owners * row_bytes() + message_bytes(); }
   int64_t received_bytes() const { return (deal.owners - 1) * (row_bytes() + message_bytes()); }
-  // Bytes of device memory that SplitReduce takes on a rank.
-  int64_t memory_bytes(int64_t local_workers) const;
 };
 
-// extent: elements of the arena that are dealt out; entries: k. workers: at least 2. Throws UserError where a shard is too
-// large for a message.
+// extent: elements of the arena that are dealt out; entries: k. workers: at least 2. Throws UserError where a shard is
+// too large for a message.
 SplitLayout make_split_layout(int64_t extent, int64_t entries, int64_t workers);
 
 }  // namespace dgc

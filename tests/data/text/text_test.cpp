@@ -206,13 +206,16 @@ TEST_CASE("text: many words that the vocabulary lacks are remarked, and nothing 
   const TextFolder f;
   const Vocabulary some({"<eos>", "<unk>", "the", "cat"}, "here");
   const auto open = [&](const std::string& text) {
-    return Text({.file = f.file(text), .streams = 1, .limit = {}}, some);
+    return Text({.file = f.file(text, "data.test"), .streams = 1, .limit = {}}, some);
   };
   CHECK(open("the cat the cat the cat\nmat\n").remarks().empty());
   const std::vector<std::string> remarks = open("the cat sat on the mat\n").remarks();
   REQUIRE(remarks.size() == 1);
   CHECK_THAT(remarks[0], Catch::Contains("text.txt: 43 % of its words count as <unk>"));
-  CHECK_THAT(user_error([&] { open("THE CAT\nSAT\n"); }), Catch::Contains("text.txt: none of its words is in the voc"));
+  CHECK_THAT(open("THE CAT\nSAT\n").remarks().front(), Catch::Contains("60 % of its words"));
+  CHECK_THAT(
+      user_error([&] { Text({.file = f.file("THE CAT\nSAT\n", "data.train"), .streams = 1, .limit = {}}, some); }),
+      Catch::Contains("text.txt: none of its words is in the vocabulary"));
 }
 
 TEST_CASE("text: too short for its streams, or for one step of all workers") {

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+namespace dgc::test {
+
+// An empty folder for temporary files, whose path no other process has, wherever it runs.
+inline std::filesystem::path new_folder(const std::string& name) {
+  std::string path = (std::filesystem::temp_directory_path() / (name + ".XXXXXX")).string();
+  if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make the folder " + path);
+  return path;
+}
+
+}  // namespace dgc::test
