@@ -22,8 +22,13 @@ class Record:
 
     def begin(self, conditions):
         """To be called before rows are added: all rows of a file are measured under the same conditions, name: value."""
+        new = not any(isinstance(rows, list) and rows for rows in self.all.values())
         for name, value in conditions.items():
-            if self.all.setdefault(name, value) != value:
+            if new:
+                self.all[name] = value
+            if name not in self.all:
+                sys.exit(f"{self.path} does not say with which {name} it was measured; give another --out")
+            if self.all[name] != value:
                 sys.exit(f"{self.path} was measured with {name} {self.all[name]}, and this would be with {value}; give "
                          "another --out")
 

@@ -51,9 +51,10 @@ void add_eval_command(CLI::App& app) {
                    "also write the logits of all test images, fp32 [images, classes], as a safetensors file")
       ->check(output_file());
   add_decoding_options(*command, options->evaluate.scoring.decoding);
-  command->add_option("--show", options->show, "of speech: also print so many texts beside what was said")
-      ->check(whole_number(0, 1000000));
-  command->add_flag("--json", options->json, "print one JSON object, with the names of metrics.jsonl");
+  CLI::Option* show =
+      command->add_option("--show", options->show, "of speech: also print so many texts beside what was said")
+          ->check(whole_number(0, 1000000));
+  command->add_flag("--json", options->json, "print one JSON object, with the names of metrics.jsonl")->excludes(show);
   command->footer(
       "Examples:\n  dgc eval runs/quickstart\n  dgc eval runs/quickstart_speech --beam 64 --show 5\n"
       "  dgc eval runs/quickstart --json");

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <filesystem>
 #include <optional>
+#include <set>
 
 #include "json/nearest.h"
 
@@ -61,17 +62,19 @@ CLI::Validator not_empty() {
 }
 
 CLI::Validator output_file() {
-  return {[](const std::string& text) -> std::string {
-            if (text.empty()) return "it is empty";
-            const std::filesystem::path file(text), folder = file.parent_path();
-            std::error_code error;
-            const auto is_there = [&](const char* name) { return std::filesystem::exists(folder / name, error); };
-            const std::string name = file.filename();
-            if (!is_there("config.json") || !is_there("metrics.jsonl")) return "";
-            if (name != "config.json" && name != "metrics.jsonl" && name != "log.txt") return "";
-            return fmt::format("{} is the run's own; give another file", text);
-          },
-          ""};
+  return {
+      [](const std::string& text) -> std::string {
+        if (text.empty()) return "it is empty";
+        const std::filesystem::path file(text), folder = file.parent_path();
+        std::error_code error;
+        const auto is_there = [&](const char* name) { return std::filesystem::exists(folder / name, error); };
+        const std::string name = file.filename();
+        if (!is_there("config.json") || !is_there("metrics.jsonl")) return "";
+        const std::set<std::string> own = {"config.json", "metrics.jsonl", "log.txt", "vocabulary.txt", "classes.json"};
+        if (!own.contains(name)) return "";
+        return fmt::format("{} is the run's own; give another file", text);
+      },
+      ""};
 }
 
 CLI::Validator list_of(const CLI::Validator& entry) {

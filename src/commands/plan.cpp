@@ -199,7 +199,7 @@ struct PlanOptions {
 };
 
 void run_plan(const PlanOptions& options) {
-  const Config config = load_config(options.config, options.overrides);
+  Config config = load_config(options.config, options.overrides);
   std::optional<Cluster> cluster;
   if (!options.bandwidth.empty()) {
     cluster = {{parse_bandwidth(options.bandwidth, "--bandwidth"), parse_duration(options.latency, "--latency")},
@@ -210,8 +210,10 @@ void run_plan(const PlanOptions& options) {
     for (const std::string& entry : split_list(list)) workers.push_back(std::stoll(entry));
   }
   if (workers.empty()) workers = {config.workers_per_rank * config.ranks};
-  check_groups(config);
-  for (const int64_t n : workers) compressing_workers(config, n);  // before anything is printed
+  for (const int64_t n : workers) check_groups(config, n);  // before anything is printed
+  // A launcher will start the ranks that the config's groups need.
+  const int64_t own = config.ranks * config.workers_per_rank;
+  if (own % config.exchange.workers_per_group != 0) config.ranks = workers.front() / config.workers_per_rank;
   const DeviceModel* const device = options.device_model.empty() ? nullptr : &device_model(options.device_model);
   const Plan plan = make_plan(config);
   const std::string wire = std::ranges::find(plan.formats, config.optimizer.dgc.wire, &PlanFormat::format)->name;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "commands/commands.h"
@@ -24,15 +25,14 @@ void write_csv(const std::vector<std::filesystem::path>& runs, const std::filesy
 
 // So that `runs/*` may name other files too, and runs that have only begun. One that is named alone is refused.
 void leave_out_others(std::vector<std::filesystem::path>& runs) {
-  std::vector<std::filesystem::path> shown;
+  const auto is_other = [](const std::filesystem::path& run) {
+    return !std::filesystem::exists(run / "config.json") || !has_steps(run);
+  };
+  if (std::ranges::all_of(runs, is_other)) return;
   for (const auto& run : runs) {
-    if (std::filesystem::exists(run / "config.json") && has_steps(run)) {
-      shown.push_back(run);
-    } else {
-      spdlog::warn("{} is left out: it is no run with a finished step", printable(run.string()));
-    }
+    if (is_other(run)) spdlog::warn("{} is left out: it is no run with a finished step", printable(run.string()));
   }
-  if (!shown.empty()) runs = shown;
+  std::erase_if(runs, is_other);
 }
 
 }  // namespace

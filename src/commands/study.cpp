@@ -8,7 +8,6 @@
 #include <chrono>
 #include <deque>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <regex>
@@ -68,17 +67,23 @@ Progress progress_of(const fs::path& run) {
 
 int64_t workers_of(const Config& config) { return config.ranks * config.workers_per_rank; }
 
-// Keys that a run may change when it is resumed, and that make it another experiment all the same, are looked at too.
+// Whether a difference makes another experiment. Paths may change, as a study and its data may be moved.
+bool is_another(const ConfigDifference& difference) {
+  if (difference.path == "threads") return false;
+  const bool parts_of_speech = difference.path.starts_with("data.") && difference.a.starts_with('[');
+  return !is_free_on_resume(difference.path) || difference.path == "exchange.wait" || parts_of_speech;
+}
+
 std::string difference_from_study(const StudyTraining& training) {
   const Config made = run_config(training.directory), &asked = training.config;
   for (const ConfigDifference& difference : config_differences(made, asked)) {
-    if (difference.path == "threads") continue;
-    if (is_free_on_resume(difference.path) && difference.path != "model.init_from") continue;
+    if (!is_another(difference)) continue;
     return fmt::format("with {} {}, and the study says {}", difference.path,
                        difference.a.empty() ? "unset" : difference.a, difference.b.empty() ? "nothing" : difference.b);
   }
   if (workers_of(made) != workers_of(asked)) {
-    return fmt::format("by {} workers, and the study says {}", workers_of(made), workers_of(asked));
+    return fmt::format("with another number of workers, {}, and the study says {}", workers_of(made),
+                       workers_of(asked));
   }
   const Progress progress = progress_of(training.directory);
   if (progress.epochs > static_cast<double>(asked.training.epochs)) {
@@ -118,7 +123,12 @@ bool is_done(const StudyTraining& training) {
 }
 
 double epochs_left(const StudyTraining& training) {
-  return static_cast<double>(training.config.training.epochs) - progress_of(training.directory).epochs;
+  const auto all = static_cast<double>(training.config.training.epochs);
+  try {
+    return all - progress_of(training.directory).epochs;
+  } catch (const UserError&) {  // a damaged training fails when its turn comes
+    return all;
+  }
 }
 
 // Trains what a study lacks, so many trainings at once, each as a child process.
@@ -199,7 +209,7 @@ class StudyRunner {
       running_.erase(found);
       const int code = exit_code_of(status);
       if (code == kChildInterrupted) {
-        if (!stopped_) spdlog::warn("{} was stopped by itself, and so the study stops", training.name());
+        if (!stopped_) spdlog::warn("somebody has stopped {} alone, and so the study stops", training.name());
         stopped_ = true;
       } else if (code == kChildNotStarted) {
         fail(training,
@@ -266,12 +276,26 @@ std::vector<StudyTraining> missing_of(const std::vector<StudyTraining>& training
   return missing;
 }
 
-// Of what lies in the study's folder, the trainings whose result counts.
-std::vector<StudyTraining> sound_ones(const std::vector<StudyTraining>& trainings) {
+// Why what lies in a training's directory does not count, or "".
+std::string unsound(const StudyTraining& training) {
+  if (std::string other = other_experiment(training); !other.empty()) return other;
+  return has_diverged(training.directory) ? "the run has diverged" : "";
+}
+
+// Of what lies in the study's folder, the trainings whose result counts. What does not count becomes a note, unless the
+// training has failed just now.
+std::vector<StudyTraining> sound_ones(const std::vector<StudyTraining>& trainings, std::vector<std::string>& notes) {
   std::vector<StudyTraining> sound;
-  std::ranges::copy_if(trainings, std::back_inserter(sound), [](const StudyTraining& training) {
-    return other_experiment(training).empty() && !has_diverged(training.directory);
-  });
+  for (const StudyTraining& training : trainings) {
+    const std::string why = unsound(training);
+    if (why.empty()) {
+      sound.push_back(training);
+      continue;
+    }
+    const auto is_told = [&](const std::string& note) { return note.starts_with(training.name() + " failed: "); };
+    if (std::ranges::none_of(notes, is_told))
+      notes.push_back(fmt::format("{} does not count: {}", training.name(), why));
+  }
   return sound;
 }
 
@@ -315,9 +339,9 @@ void run_study(const StudyArguments& options) {
   const std::vector<StudyTraining> missing = missing_of(trainings, options.only);
   if (options.dry_run) return print_plan(study, trainings, missing);
   StudyRunner runner(missing, options.jobs);
-  const std::vector<std::string> failures = runner.run();
-  const std::vector<RunGroup> groups = study_groups(study, sound_ones(trainings));
-  const StudyTable table = study_table(study, trainings, groups, failures);
+  std::vector<std::string> notes = runner.run();
+  const std::vector<RunGroup> groups = study_groups(study, sound_ones(trainings, notes), notes);
+  const StudyTable table = study_table(study, trainings, groups, notes);
   fmt::print("{}", study_text(table));  // before the report is written, as the disk may be full
   std::fflush(stdout);
   fs::create_directories(out);

@@ -24,7 +24,7 @@ std::string unknown_option(const CLI::App& app, const std::string& given) {
 }
 
 std::string unknown(CLI::App& app, const std::string& given) {
-  if (given.starts_with("-")) return unknown_option(app, given);
+  if (given.starts_with("-")) return unknown_option(app, given.substr(0, given.find('=')));
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
   return fmt::format("there is no command \"{}\"{}", given, did_you_mean(given, names));
@@ -41,7 +41,7 @@ std::string usage_error(CLI::App& app, const CLI::ParseError& error) {
   }
   const std::vector<std::string> unread = app.remaining(true);
   const bool group = !command->get_subcommands(nullptr).empty();  // true for dgc and dgc bench
-  const auto is_option = [](const std::string& word) { return word.starts_with("--"); };
+  const auto is_option = [](const std::string& word) { return word.size() > 2 && word.starts_with("--"); };
   const auto option = std::ranges::find_if(unread, is_option);
   std::string what = lower_first(error.what());
   if (group && !unread.empty()) {

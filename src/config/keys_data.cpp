@@ -89,8 +89,7 @@ void add_data_keys(Keys& keys) {
       .free_on_resume();
   data.add("train_limit", &DataOptions::train_limit,
            "Use only the first so many training samples; of text, words. Of an image_folder, so many at equal "
-           "distances, as "
-           "its images lie class by class")
+           "distances, as its images lie class by class")
       .at_least(1);
   data.add("test_limit", &DataOptions::test_limit,
            "Use only so many test samples, chosen as those of `train_limit`; of text, words")

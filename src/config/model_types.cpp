@@ -105,8 +105,7 @@ void lstm_keys(const ModelSection& model) {
       .at_most(100);
   lstm.add("rnn_init", &LstmLmOptions::rnn_init,
            "Those of the LSTM layers start in +-`rnn_init` instead; 0: in +-1/sqrt(`hidden`), as PyTorch's nn.LSTM "
-           "does; "
-           "null: in +-`init`")
+           "does; null: in +-`init`")
       .at_least(0)
       .at_most(100);
 }

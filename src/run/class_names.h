@@ -7,6 +7,7 @@
 // RUN/classes.json: what people call the classes of a model of images, a list of strings in the order of the labels.
 namespace dgc {
 
+// Of an image_folder the names are those of its class folders, by which an evaluation finds the classes.
 inline constexpr const char* kClassNamesFile = "classes.json";
 
 // Writes no file where there are no names.

@@ -15,12 +15,10 @@
 namespace dgc {
 namespace {
 
-// "cat, dog, horse, ...", or "without names"
+// "5 classes from ant to zebra", or "classes without names"
 std::string names_text(const std::vector<std::string>& names) {
-  constexpr size_t kShown = 3;
   if (names.empty()) return "classes without names";
-  const auto shown = names.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, names.size()));
-  return fmt::format("{}{}", fmt::join(names.begin(), shown, ", "), names.size() > kShown ? ", ..." : "");
+  return fmt::format("{} classes from {} to {}", names.size(), names.front(), names.back());
 }
 
 }  // namespace
@@ -32,16 +30,17 @@ std::unique_ptr<ImageDataset> make_images(const Config& config, Split split) {
   auto dataset = data_type(data).open(data.path, options, split);
   if (!options.class_names.empty() && dataset->class_names() != options.class_names) {
     throw_user_error(
-        "the run has learnt the classes {}, and the data have {}; leave data.type and data.only_classes as "
-        "they are in the run's config",
+        "the run has learnt {}, and the data have {} or others in between; leave data.type and data.only_classes as "
+        "they "
+        "are in the run's config",
         names_text(options.class_names), names_text(dataset->class_names()));
   }
   const std::optional<int64_t> limit = split == Split::train ? data.train_limit : data.test_limit;
   if (!limit || *limit >= dataset->size()) return dataset;
   // A folder's images lie class by class, so that the first ones would be of few classes.
-  const int64_t stride = data_type(data).any_size ? dataset->size() / *limit : 1;
-  std::vector<int32_t> chosen(static_cast<size_t>(*limit));
-  for (size_t i = 0; i < chosen.size(); ++i) chosen[i] = static_cast<int32_t>(static_cast<int64_t>(i) * stride);
+  const int64_t among = data_type(data).any_size ? dataset->size() : *limit;
+  std::vector<int32_t> chosen;
+  for (int64_t i = 0; i < *limit; ++i) chosen.push_back(static_cast<int32_t>(i * among / *limit));
   return std::make_unique<ChosenImages>(std::move(dataset), std::move(chosen));
 }
 
@@ -97,9 +96,9 @@ int64_t compressing_workers(const Config& config, int64_t workers) {
   throw_user_error("exchange.workers_per_group: {} workers are no whole number of groups of {}", workers, size);
 }
 
-void check_groups(const Config& config) {
+void check_groups(const Config& config, int64_t workers) {
   const int64_t size = config.exchange.workers_per_group, local = config.workers_per_rank;
-  compressing_workers(config, config.ranks * local);
+  compressing_workers(config, workers);
   if (size % local == 0 || local % size == 0) return;
   throw_user_error(
       "exchange.workers_per_group: groups of {} and ranks of {} workers overlap; one of the two numbers must divide "

@@ -105,9 +105,8 @@ void require_fitting_utterance(const Speech& speech, const Network& network, con
     if (fits(speech, i, network.loss().frames_per_step())) return;
   }
   throw_user_error(
-      "the {} set: each of its {} utterances is too short for its transcript, as a character takes at least one step "
-      "of "
-      "the network; do the transcripts belong to these recordings? The longest: {}",
+      "the {} set: all utterances are too short for their transcripts ({} in all), as a character takes at least one "
+      "step of the network; do the transcripts belong to these recordings? The longest: {}",
       set, speech.size(), speech.corpus().utterance(speech.size() - 1).name);
 }
 

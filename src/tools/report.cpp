@@ -20,7 +20,6 @@ size_t text_width(const std::string& text) {
 
 std::string padding(const std::string& text, size_t width) { return std::string(width - text_width(text), ' '); }
 
-// The first row is the table's head. What stands first in a row is aligned to the left, and cells to the right.
 // Names and texts of others may be anything.
 TableRow printable_row(const TableRow& row) {
   TableRow shown{printable(row.what), {}};
@@ -28,6 +27,7 @@ TableRow printable_row(const TableRow& row) {
   return shown;
 }
 
+// The first row is the table's head. What stands first in a row is aligned to the left, and cells to the right.
 std::string text_table(const std::vector<TableRow>& any) {
   std::vector<TableRow> rows;
   for (const TableRow& row : any) rows.push_back(printable_row(row));
@@ -56,7 +56,7 @@ std::string final_table(const std::vector<std::filesystem::path>& paths) {
   const auto groups = read_groups(paths);
   auto table = results_table(groups);
   TableRow names{"", {}};
-  for (const RunGroup& group : groups) names.cells.push_back(printable(group.full_name()));
+  for (const RunGroup& group : groups) names.cells.push_back(group.full_name());
   table.insert(table.begin(), names);
   std::string out = text_table(table);
   for (const std::string& note : results_notes()) out += note + "\n";

@@ -191,12 +191,18 @@ std::vector<StudyTraining> trainings_of(const Study& study, const fs::path& out)
   return all;
 }
 
-std::vector<RunGroup> study_groups(const Study& study, const std::vector<StudyTraining>& trainings) {
+std::vector<RunGroup> study_groups(const Study& study, const std::vector<StudyTraining>& trainings,
+                                   std::vector<std::string>& notes) {
   std::vector<RunGroup> groups;
   for (const StudyRun& run : study.runs) {
     RunGroup group{run.name, {}};
     for (const StudyTraining& training : trainings) {
-      if (training.run == &run && has_steps(training.directory)) group.runs.push_back(read_run(training.directory));
+      if (training.run != &run || !has_steps(training.directory)) continue;
+      try {
+        group.runs.push_back(read_run(training.directory));
+      } catch (const UserError& damaged) {
+        notes.push_back(fmt::format("{} does not count: {}", training.name(), damaged.what()));
+      }
     }
     if (!group.runs.empty()) groups.push_back(std::move(group));
   }

@@ -58,6 +58,7 @@ struct StudyTable {
 // `trainings` are all of the study, and `groups` the runs that have something to show, in the order of the study.
 StudyTable study_table(const Study&, const std::vector<StudyTraining>& trainings, const std::vector<RunGroup>& groups,
                        const std::vector<std::string>& failures);
-std::vector<RunGroup> study_groups(const Study&, const std::vector<StudyTraining>&);
+// A training whose files are damaged becomes a note.
+std::vector<RunGroup> study_groups(const Study&, const std::vector<StudyTraining>&, std::vector<std::string>& notes);
 
 }  // namespace dgc

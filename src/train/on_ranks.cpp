@@ -264,7 +264,7 @@ Config connected(Config config, const Launch& launch) {
 
 Config with_launch(Config config, const Launch& launch) {
   config = connected(std::move(config), launch);
-  check_groups(config);
+  check_groups(config, config.ranks * config.workers_per_rank);
   return config;
 }
 

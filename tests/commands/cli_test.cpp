@@ -218,6 +218,9 @@ TEST_CASE("plan prints the paper's numbers, info the machine's") {
   CHECK_THAT(rarely.out, Contains("per exchange, after 8 steps") && Contains("that ends with an exchange"));
   CHECK_THAT(rarely.out, Contains("bytes/sample") && Contains("the exchange of 4 workers takes 5 % of the time"));
   const Result dense = dgc.run({"plan", "tiny.json", "--set", R"(optimizer={"type": "sgd"})"});
+  CHECK(dgc.run({"plan", "tiny.json", "--set", "workers_per_rank=1", "--set", "exchange.workers_per_group=8",
+                 "--workers", "8,64"})
+            .code == 0);
   CHECK_THAT(dense.out, Contains("tiny trains with sgd: each worker sends ") && Contains("it would send"));
   const Result info = dgc.run({"info"});
   REQUIRE(info.code == 0);

@@ -45,7 +45,9 @@ TEST_CASE("a training whose directory is moved away before its end has succeeded
   Child training(dgc.folder(), {"train", "tiny.json", "--out", "run", "--set", "training.epochs=20", "--set",
                                 "checkpoint.every_epochs=0"});
   REQUIRE(wait_until([&] { return !dgc.rows("run").empty(); }));
+  training.stop();
   std::filesystem::rename(dgc.folder() / "run", dgc.folder() / "moved");
+  training.send(SIGCONT);
   const int code = training.wait();
   INFO(training.err());
   CHECK(code == 0);

@@ -150,11 +150,26 @@ TEST_CASE("what a study's folder holds of another experiment is no result of the
     CHECK_THAT(planned.out, Contains("dgc seed 2 will fail: out/dgc/seed2 was trained"));
     return result.out;
   };
-  CHECK_THAT(with(R"("workers_per_rank": 2)"), Contains("dgc seed 2 failed: out/dgc/seed2 was trained by 4 workers, "
+  CHECK_THAT(with(R"("workers_per_rank": 2)"), Contains("dgc seed 2 failed: out/dgc/seed2 was trained with another "
+                                                        "number of workers, 4, "
                                                         "and the study says 2; remove it, or give another --out"));
   CHECK_THAT(with(R"("training.max_steps": 10)"), Contains("was trained for 18 steps, and the study says 10"));
+  const Result one = dgc.study({"--only", "dgc seed 2"});
+  CHECK_THAT(one.out, Contains("dense seed 1 does not count: out/dense/seed1 was trained for 18 steps"));
   dgc.write("study.json", study);
   CHECK(dgc.study().code == 0);
+}
+
+TEST_CASE("a study whose runs start from a file by a relative path knows them again") {
+  const Studied dgc(R"(, "tuned": {"set": {"model.init_from": "first.safetensors"}})", "[1]");
+  REQUIRE(dgc.run({"train", "tiny.json", "--out", "first"}).code == 0);
+  fs::copy_file(dgc.folder() / "first/checkpoints" / dgc.checkpoints("first").front() / "weights.safetensors",
+                dgc.folder() / "first.safetensors");
+  for (int times = 0; times < 2; ++times) {
+    const Result result = dgc.study({"--only", "tuned"});
+    INFO(result.err);
+    CHECK(result.code == 0);
+  }
 }
 
 TEST_CASE("a study whose config changes while it trains has no result of the other experiment") {
@@ -187,10 +202,18 @@ TEST_CASE("a study goes on with its own program where that was replaced meanwhil
 TEST_CASE("a damaged training of a study is named, and the others count") {
   const Studied dgc("", "[1, 2]");
   REQUIRE(dgc.study({"--only", "dense|seed 1"}).code == 0);
-  dgc.write("out/dense/seed1/config.json", "{");
+  const bool in_config = GENERATE(true, false);
+  if (in_config) {
+    dgc.write("out/dense/seed1/config.json", "{");
+  } else {
+    std::string rows = dgc.read("out/dense/seed1/metrics.jsonl");
+    dgc.write("out/dense/seed1/metrics.jsonl", rows.insert(rows.find('\n') + 1, "nonsense\n"));
+  }
   const Result result = dgc.study();
+  INFO(result.err);
   CHECK(result.code == 2);
-  CHECK_THAT(result.out, Contains("dense seed 1 failed: out/dense/seed1/config.json") && Contains("(1 pair)"));
+  const std::string file = in_config ? "config.json" : "metrics.jsonl: line 2";
+  CHECK_THAT(result.out, Contains("dense seed 1 failed: out/dense/seed1/" + file) && Contains("(1 pair)"));
   CHECK(dgc.final_hash("out/dgc/seed2").size() == 16);
   CHECK_THAT(dgc.study({"--only", "dnse"}).err, Contains("--only dnse: no training of the study has such a name"));
 }

@@ -157,6 +157,10 @@ TEST_CASE("of a folder's classes a limit takes images of each", "[datasets]") {
     for (int64_t i = 0; i < images->size(); ++i) labels.push_back(images->read(i, nullptr, pixels.data()));
     CHECK(labels == expected);
   }
+  const auto most = make_images(folder_config(folder, {"data.train_limit=9"}), Split::train);
+  std::vector<float> pixels(static_cast<size_t>(most->shape().numel()));
+  CHECK(most->read(4, nullptr, pixels.data()) == 0);
+  CHECK(most->read(5, nullptr, pixels.data()) == 1);
 }
 
 TEST_CASE("an evaluation numbers classes as the run has learnt them", "[datasets]") {
@@ -182,7 +186,7 @@ TEST_CASE("speech whose transcripts are too long for all recordings is refused b
   speech.write(part + ".jsonl", lines);
   const TempRun run;
   CHECK_THROWS_WITH(train(speech.config(), {.out = run.path() / "run"}),
-                    Contains(fmt::format("the {} set: each of its 12 utterances is too short for its transcript",
+                    Contains(fmt::format("the {} set: all utterances are too short for their transcripts (12 in all)",
                                          part == "train" ? "training" : part)));
 }
 
@@ -224,6 +228,16 @@ TEST_CASE("an old run with a key that is gone is evaluated, reported and resumed
   CHECK_THAT(final_table({path}), Contains("tiny"));
   CHECK_NOTHROW(train(tiny_config({"training.max_steps=12"}), {.out = path, .resume = true}));
   CHECK(run.read("run/config.json").find("deterministic") == std::string::npos);
+}
+
+TEST_CASE("an old run on made-up images, with keys of an augmentation, is evaluated", "[datasets]") {
+  const TempRun run;
+  const auto path = train(tiny_config({"training.epochs=1"}), {.out = run.path() / "run"});
+  std::string config = run.read("run/config.json");
+  const std::string before = R"("type": "synthetic")";
+  config.replace(config.find(before), before.size(), before + R"(, "augment": {"flip": false, "pad_crop": 0})");
+  run.write("run/config.json", config);
+  CHECK_NOTHROW(evaluate_run(path, {}));
 }
 
 TEST_CASE("a wrong layer of a list is named by its place", "[datasets]") {

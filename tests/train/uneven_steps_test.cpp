@@ -1,8 +1,10 @@
 #include "train/uneven_steps.h"
 
+#include <algorithm>
 #include <atomic>
 #include <catch.hpp>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <map>
 #include <mutex>
@@ -75,6 +77,19 @@ class Slow final : public ImageDataset {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     return good_.read(i, draw, out);
   }
+
+ private:
+  const ImageDataset& good_;
+};
+
+// A set of one sample, so many times.
+class Same final : public ImageDataset {
+ public:
+  explicit Same(const ImageDataset& good) : good_(good) {}
+  int64_t size() const override { return good_.size(); }
+  ImageShape shape() const override { return good_.shape(); }
+  int64_t classes() const override { return good_.classes(); }
+  int32_t read(int64_t, const Draw*, float* out) const override { return good_.read(0, nullptr, out); }
 
  private:
   const ImageDataset& good_;
@@ -155,6 +170,69 @@ TEST_CASE("a rank that is late takes over what the others did, and all end with 
   }
   CHECK(rows[0].size() == 3 * 17);
   CHECK(absences > 0);
+}
+
+TEST_CASE("what late ranks have moved by is in the weights or in v, and nothing of it is lost") {
+  // All samples are the same, and steps so short that the gradient hardly changes: a worker moves by as much in each.
+  const auto config = [](const Strings& more) {
+    Strings all = {R"(model={"type": "layers", "layers": [{"type": "flatten"}, {"type": "linear", "out": 4}]})",
+                   R"(optimizer={"type": "dgc", "momentum": 0, "sparsity": 0.5, "warmup": {"epochs": 0}})",
+                   R"(learning_rate={"type": "constant", "base": 1e-5})",
+                   "exchange.every_steps=2",
+                   "data.train_samples=2400",
+                   "checkpoint.every_steps=40"};
+    all.insert(all.end(), more.begin(), more.end());
+    return tiny_config(all);
+  };
+  const Shape shape{4, 64};
+  struct Moved {
+    std::vector<double> by;  // start - weights + the sum of v
+    int64_t own_steps = 0;   // of all workers
+  };
+  const auto train = [&](const Config& written, int workers, int slow_rank) {
+    const TempRun run;
+    const auto train_set = make_images(written, Split::train), test_set = make_images(written, Split::test);
+    const Same same(*train_set);
+    std::mutex one_at_a_time;
+    Moved moved;
+    std::vector<float> start;
+    on_ranks(written, {}, [&](Backend& backend, Communicator& communicator) {
+      Rank rank(written, {same, *test_set}, backend, communicator);
+      if (communicator.rank() == 0) start = numbers(rank.weights(), 0);
+      int64_t own = 0;
+      while (rank.step() < 40) {
+        if (communicator.rank() == slow_rank) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        const int64_t before = rank.step();
+        rank.train_step();
+        while (rank.next_metrics()) {
+        }
+        own += rank.step() == before + 1 ? 1 : 0;  // the others' rounds are two steps long
+      }
+      save_and_hash(rank, run);
+      const std::lock_guard lock(one_at_a_time);
+      moved.own_steps += own * written.workers_per_rank;
+    });
+    const Checkpoint checkpoint = *newest_checkpoint(run.path());
+    const std::vector<float> weights = loaded(checkpoint, "weights.safetensors", "1.weight", shape);
+    for (size_t i = 0; i < weights.size(); ++i) moved.by.push_back(double{start[i]} - double{weights[i]});
+    for (int worker = 0; worker < workers; ++worker) {
+      const auto v = loaded(checkpoint, fmt::format("worker-{:04}.safetensors", worker), "v.1.weight", shape);
+      for (size_t i = 0; i < v.size(); ++i) moved.by[i] += double{v[i]};
+    }
+    return moved;
+  };
+  const Moved all = train(config({"workers_per_rank=6"}), 6, -1);
+  CHECK(all.own_steps == 6 * 40);
+  const Moved late = train(config({"ranks=3", "workers_per_rank=2", "exchange.wait=0"}), 6, 2);
+  CHECK(late.own_steps < all.own_steps);
+  const double share = static_cast<double>(late.own_steps) / static_cast<double>(all.own_steps);
+  double worst = 0, largest = 0;
+  for (size_t i = 0; i < all.by.size(); ++i) {
+    worst = std::max(worst, std::fabs(late.by[i] - share * all.by[i]));
+    largest = std::max(largest, std::fabs(all.by[i]));
+  }
+  CAPTURE(share, worst, largest);
+  CHECK(worst < 0.02 * largest);
 }
 
 TEST_CASE("a text's streams begin again behind words that a late rank has left out") {

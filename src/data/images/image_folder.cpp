@@ -103,13 +103,16 @@ ImageFolder::ImageFolder(const std::string& root, Split split, const ImageOption
     const auto found = std::ranges::find(class_names_, name);
     if (found == class_names_.end()) {
       throw_user_error("{}/{}: there is no class of this name in {}", folder_, name,
-                       options.class_names.empty() ? train : "what the run has learnt");
+                       options.class_names.empty() ? train : "what the run has learnt, its classes.json");
     }
-    std::vector<std::string> files = names_in(folder_ + "/" + name, is_image);
+    std::vector<std::string> others;
+    std::vector<std::string> files = names_in(folder_ + "/" + name, [&](const fs::directory_entry& entry) {
+      if (is_image(entry)) return true;
+      others.push_back(entry.path().filename().string());
+      return false;
+    });
     if (files.empty()) throw_user_error("{}/{}: there is no .jpg, .jpeg or .png file in it", folder_, name);
-    const std::vector<std::string> others =
-        names_in(folder_ + "/" + name, [](const fs::directory_entry& entry) { return !is_image(entry); });
-    if (!others.empty() && not_read_ == 0) first_not_read_ = name + "/" + others.front();
+    if (!others.empty() && not_read_ == 0) first_not_read_ = name + "/" + *std::ranges::min_element(others);
     not_read_ += std::ssize(others);
     const auto label = static_cast<int32_t>(found - class_names_.begin());
     for (std::string& file : files) files_.push_back({label, std::move(file)});
