@@ -19,7 +19,8 @@ import time
 
 from processes import LIBC, ends_with_this_process
 
-os.environ["PATH"] = os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin"  # where ip and tc are, also for root without a login
+# Where ip and tc are, also for root without a login.
+os.environ["PATH"] = os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin"
 CLONE_NEWNS = 0x20000
 PROGRAM = pathlib.Path(sys.argv[0]).name
 FOLDER = pathlib.Path("/run/dgc_machines")  # in memory, and this process's own once it is hidden

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <optional>
-#include <set>
 
 #include "json/nearest.h"
+#include "run/run_directory.h"
 
 namespace dgc {
 namespace {
@@ -62,19 +61,11 @@ CLI::Validator not_empty() {
 }
 
 CLI::Validator output_file() {
-  return {
-      [](const std::string& text) -> std::string {
-        if (text.empty()) return "it is empty";
-        const std::filesystem::path file(text), folder = file.parent_path();
-        std::error_code error;
-        const auto is_there = [&](const char* name) { return std::filesystem::exists(folder / name, error); };
-        const std::string name = file.filename();
-        if (!is_there("config.json") || !is_there("metrics.jsonl")) return "";
-        const std::set<std::string> own = {"config.json", "metrics.jsonl", "log.txt", "vocabulary.txt", "classes.json"};
-        if (!own.contains(name)) return "";
-        return fmt::format("{} is the run's own; give another file", text);
-      },
-      ""};
+  return {[](const std::string& text) -> std::string {
+            if (text.empty()) return "it is empty";
+            return is_file_of_run(text) ? fmt::format("{} is the run's own; give another file", text) : "";
+          },
+          ""};
 }
 
 CLI::Validator list_of(const CLI::Validator& entry) {

@@ -62,7 +62,7 @@ Progress progress_of(const fs::path& run) {
   if (!has_steps(run)) return {};
   const std::optional<Row> last = last_json_row((run / kMetricsFile).string());
   if (!last) return {};
-  return {last->number("epoch").value_or(0), static_cast<int64_t>(last->number("step").value_or(0))};
+  return {last->number("epoch").value_or(0), last->integer("step").value_or(0)};
 }
 
 int64_t workers_of(const Config& config) { return config.ranks * config.workers_per_rank; }

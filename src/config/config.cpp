@@ -111,8 +111,8 @@ Config load_run_config(const std::string& path, const std::vector<std::string>& 
   Json root = parse_root(read_text_file(path, kMostBytes), {path});
   for (const GoneKey& key : kGoneKeys) root.erase(key.name);
   // Runs on made-up images once had keys of an augmentation that these never got.
-  if (const auto data = root.find("data");
-      data != root.end() && data->is_object() && data->value("type", "") == "synthetic") {
+  const auto data = root.find("data");
+  if (data != root.end() && data->is_object() && data->contains("type") && data->at("type") == "synthetic") {
     data->erase("augment");
   }
   return to_config(std::move(root), {path}, overrides);

@@ -94,7 +94,7 @@ void for_each_line(const std::string& path, const std::string& fix,
   std::string rest(1 << 16, '\0'), text;
   size_t number = 0;
   const auto hand_out = [&](std::string found) {
-    if (number == 0 && found.starts_with("\xef\xbb\xbf")) found.erase(0, 3);  // a byte order mark
+    if (number == 0 && found.starts_with(kByteOrderMark)) found.erase(0, kByteOrderMark.size());
     if (!found.empty() && found.back() == '\r') found.pop_back();
     line(found, fmt::format("{}: line {}", path, ++number));
   };

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dgc {
@@ -39,6 +40,8 @@ bool is_there(const std::string& path);
 
 // Throws UserError with `fix` ("run data/cifar10 to get it") unless path is a folder.
 void require_folder(const std::string& path, const std::string& fix);
+
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // which may begin a text, and is no part of it
 
 // Calls `line` for every line of a text file (also a gzip file) without its line break, and with where = "PATH: line
 // N". Throws UserError with `fix` when there is no such file.

@@ -50,6 +50,12 @@ Held held_by(const fs::path& run) {
   return Held::no_step;
 }
 
+// Of the names in a run directory, those that the run itself writes, but for the config's.
+bool is_own(const std::string& name) {
+  return name == kMetricsFile || name == kCheckpoints || name == "log.txt" || name == kVocabularyFile ||
+         name == kClassNamesFile || name.starts_with("events.out.tfevents.");
+}
+
 // Removes what a run writes and nothing else, because people keep notes and reports in the same folder. The config is
 // removed last, so that a half-removed folder is still a run directory.
 void remove_run(const fs::path& run) {
@@ -57,9 +63,7 @@ void remove_run(const fs::path& run) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(run, error)) {
     const std::string name = entry.path().filename().string();
-    const bool ours = name == kMetricsFile || name == kCheckpoints || name == "log.txt" || name == kVocabularyFile ||
-                      name == kClassNamesFile || name.starts_with("events.out.tfevents.");
-    if (ours) files.push_back(entry.path());
+    if (is_own(name)) files.push_back(entry.path());
   }
   files.push_back(run / kConfig);
   for (const fs::path& file : files) {
@@ -92,6 +96,14 @@ std::optional<Checkpoint> finished_checkpoint(const fs::path& run, const Config&
 }
 
 }  // namespace
+
+bool is_file_of_run(const fs::path& file) {
+  const fs::path folder = file.parent_path();
+  const std::string name = file.filename();
+  std::error_code error;
+  return (name == kConfig || is_own(name)) && fs::exists(folder / kConfig, error) &&
+         fs::exists(folder / kMetricsFile, error);
+}
 
 fs::path run_path(const Config& config, const TrainOptions& options) {
   return options.out.empty() ? fs::path(config.output) : options.out;

@@ -22,6 +22,9 @@ struct TrainOptions {
 
 std::filesystem::path run_path(const Config&, const TrainOptions&);
 
+// Whether a file lies in a run directory and is one that the run itself writes.
+bool is_file_of_run(const std::filesystem::path& file);
+
 // RUN/, the directory in which one training keeps everything it writes. While a RunDirectory lives, no other process
 // trains into the directory, and messages also go to RUN/log.txt.
 class RunDirectory {

@@ -31,8 +31,7 @@ std::unique_ptr<ImageDataset> make_images(const Config& config, Split split) {
   if (!options.class_names.empty() && dataset->class_names() != options.class_names) {
     throw_user_error(
         "the run has learnt {}, and the data have {} or others in between; leave data.type and data.only_classes as "
-        "they "
-        "are in the run's config",
+        "they are in the run's config",
         names_text(options.class_names), names_text(dataset->class_names()));
   }
   const std::optional<int64_t> limit = split == Split::train ? data.train_limit : data.test_limit;

@@ -25,7 +25,7 @@ std::unique_ptr<Optimizer> make_optimizer(const Config&, const OptimizerContext&
 // How many of `workers` compress: a group of exchange.workers_per_group counts as one. Throws UserError unless
 // `workers` form whole groups.
 int64_t compressing_workers(const Config&, int64_t workers);
-// Throws UserError when the run's ranks and groups of workers do not fit each other.
+// Throws UserError when the ranks of a run with so many workers and its groups do not fit each other.
 void check_groups(const Config&, int64_t workers);
 // For an optimizer of type "dgc". An overlap of "auto" is off here, because it is decided later. Where workers take
 // steps of their own, the options are those of the exchange behind them: its SGD is exchange.outer.

@@ -48,12 +48,15 @@ std::optional<WordModel> read_words(const Alphabet& alphabet, const DecodingOpti
   return words;
 }
 
+// The network's steps over so many frames.
+int64_t steps_over(int64_t frames, int64_t frames_per_step) { return (frames + frames_per_step - 1) / frames_per_step; }
+
 // CTC needs a step for each label, and one between equal ones.
 bool fits(const Speech& speech, int64_t i, int64_t frames_per_step) {
   const std::span<const int32_t> labels = speech.corpus().labels(i);
   int64_t needed = std::ssize(labels);
   for (size_t l = 1; l < labels.size(); ++l) needed += labels[l] == labels[l - 1];
-  return needed <= (speech.frames(i) + frames_per_step - 1) / frames_per_step;
+  return needed <= steps_over(speech.frames(i), frames_per_step);
 }
 
 }  // namespace
@@ -87,8 +90,7 @@ void HostLogits::take(Backend& backend, ConstView output, int64_t frames_per_ste
 }
 
 FrameScores HostLogits::of(int64_t stream, int64_t frames) const {
-  const int64_t steps = (frames + frames_per_step_ - 1) / frames_per_step_;
-  return {values_.data() + stream * shape_[2], steps, shape_[2], shape_[1] * shape_[2]};
+  return {values_.data() + stream * shape_[2], steps_over(frames, frames_per_step_), shape_[2], shape_[1] * shape_[2]};
 }
 
 SpeechScorer::SpeechScorer(const Speech& speech, const Network& network, Split split, const ScoringOptions& options)

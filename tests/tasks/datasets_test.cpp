@@ -101,9 +101,9 @@ TEST_CASE("what a model needs alike is compared, whatever it reads", "[datasets]
 
   const TinyText text;
   const TextFile file{text.path("test.txt").string(), "data.test"};
-  const Text two({.file = file, .limit = {}}, build_vocabulary(file, 3)),
-      three({.file = file, .limit = {}}, build_vocabulary(file, 4));
-  CHECK_THAT(difference(three, two), Contains("the vocabulary size is 4 in the training set, but 3"));
+  const Text two({.file = file, .limit = {}}, build_vocabulary(file, 2)),
+      three({.file = file, .limit = {}}, build_vocabulary(file, 3));
+  CHECK_THAT(difference(three, two), Contains("the vocabulary size is 3 in the training set, but 2"));
 
   const TinySpeech speech;
   const Datasets sounds = open_sets(speech.config());
@@ -238,6 +238,9 @@ TEST_CASE("an old run on made-up images, with keys of an augmentation, is evalua
   config.replace(config.find(before), before.size(), before + R"(, "augment": {"flip": false, "pad_crop": 0})");
   run.write("run/config.json", config);
   CHECK_NOTHROW(evaluate_run(path, {}));
+  const std::string after = R"("type": 5)";
+  run.write("run/config.json", config.replace(config.find(before), before.size(), after));
+  CHECK_THROWS_WITH(evaluate_run(path, {}), Contains("config.json: data.type: it must be"));
 }
 
 TEST_CASE("a wrong layer of a list is named by its place", "[datasets]") {

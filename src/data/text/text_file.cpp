@@ -11,7 +11,6 @@
 namespace dgc {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kSpaces = " \t\r\v\f";
 
 std::vector<uint8_t> content(const TextFile& text) {
