@@ -4,7 +4,7 @@
 #include "tasks/task.h"
 #include "tools/bench.h"
 #include "tools/planned_rank.h"
-#include "train/on_ranks.h"
+#include "train/rank_backend.h"
 
 namespace dgc {
 

@@ -4,6 +4,7 @@
 #include "tools/bench.h"
 #include "tools/median.h"
 #include "tools/phases.h"
+#include "train/launched_config.h"
 #include "train/on_ranks.h"
 #include "train/rank.h"
 

@@ -6,7 +6,6 @@
 #include "tensor/errors.h"
 #include "tools/loaded_model.h"
 #include "train/evaluator.h"
-#include "train/on_ranks.h"
 #include "train/weights_file.h"
 
 namespace dgc {

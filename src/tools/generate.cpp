@@ -10,7 +10,6 @@
 #include "tensor/rng.h"
 #include "tools/choose_word.h"
 #include "tools/loaded_model.h"
-#include "train/on_ranks.h"
 
 namespace dgc {
 namespace {

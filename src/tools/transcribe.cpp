@@ -9,7 +9,6 @@
 #include "tensor/errors.h"
 #include "tools/loaded_model.h"
 #include "train/batch_input.h"
-#include "train/on_ranks.h"
 
 namespace dgc {
 namespace {

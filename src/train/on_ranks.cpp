@@ -1,6 +1,5 @@
 #include "train/on_ranks.h"
 
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -12,31 +11,25 @@
 #include <vector>
 
 #include "config/config.h"
-#include "config/enum_names.h"
 #include "dist/interfaces.h"
 #include "dist/open_files.h"
 #include "dist/rendezvous.h"
 #include "dist/watch.h"
-#include "run/conv_plans_file.h"
-#include "tasks/make.h"
-#include "tensor/cores.h"
 #include "tensor/errors.h"
 #include "train/failure.h"
 #include "train/interrupt.h"
+#include "train/launched_config.h"
 #include "train/meeting.h"
+#include "train/rank_backend.h"
 
 namespace dgc {
 namespace {
-
-std::string_view name_of(CommunicatorType type) { return kEnumNames<CommunicatorType>[static_cast<size_t>(type)]; }
 
 // All ranks write one run, so no key may differ between them.
 uint64_t config_hash(const Config& config) {
   const std::string text = resolved_json(config);
   return XXH64(text.data(), text.size(), 0);
 }
-
-bool has_mpi(const Launch& launch) { return launch.mpi && !mpi_description().empty(); }
 
 // A GPU's machine and address. An empty name: this rank has no GPU, or NCCL is not in this build.
 struct Gpu {
@@ -188,106 +181,7 @@ void on_this_process(const Config& config, const Launch& launch, Communicator& p
   });
 }
 
-// More threads than cores would only get in each other's way. Without a launcher the ranks of a run are threads of one
-// process; a launcher may have bound each rank to cores of its own.
-int compute_threads(const Config& config, const Launch& launch) {
-  if (config.threads > 0) return static_cast<int>(config.threads);
-  const int usable = usable_cores();
-  if (launch.size <= 1) return std::max(1, usable / static_cast<int>(config.ranks));
-  const int cores = machine_cores(), share = std::max(1, cores / launch.local_size);
-  if (usable < share && launch.launcher == "mpirun" && launch.rank == 0) {
-    spdlog::warn("mpirun has bound rank 0 to {} of {} cores; mpirun --bind-to none lets ranks share all of them",
-                 usable, cores);
-  }
-  return std::min(usable, share);
-}
-
-std::string device_for(const Config& config, const Launch& launch) {
-  if (launch.size == 1 || config.device != "auto") return config.device;
-  const int gpus = cuda_devices();
-  if (config.exchange.communicator == CommunicatorType::nccl) return fmt::format("cuda:{}", choose_gpu(launch, gpus));
-  return gpus == 0 ? "cpu" : fmt::format("cuda:{}", launch.local_rank % gpus);  // with MPI, ranks may share a GPU
-}
-
-Config connected(Config config, const Launch& launch) {
-  constexpr int64_t kMostThreads = 1024;
-  CommunicatorType& communicator = config.exchange.communicator;
-  if (launch.size == 1) {
-    if (communicator == CommunicatorType::mpi && config.ranks > 1) {
-      throw_user_error("exchange.communicator: \"mpi\" has one process here, but ranks is {}; start mpirun -n {}",
-                       config.ranks, config.ranks);
-    }
-    if (config.ranks > kMostThreads) {
-      throw_user_error(
-          "ranks: {} are more than the {} threads that one process may have; start processes, or set "
-          "workers_per_rank",
-          config.ranks, kMostThreads);
-    }
-    return config;
-  }
-  const auto started = fmt::format("{} has started {} processes", launch.launcher, launch.size);
-  if (communicator == CommunicatorType::single || communicator == CommunicatorType::threads) {
-    throw_user_error("exchange.communicator: \"{}\" is for one process, but {}; use \"auto\"", name_of(communicator),
-                     started);
-  }
-  if (config.ranks != 1 && config.ranks != launch.size) {
-    throw_user_error("ranks: {} does not fit the {} processes that {} has started; leave it out", config.ranks,
-                     launch.size, launch.launcher);
-  }
-  config.ranks = launch.size;
-  if (has_mpi(launch)) return config;
-
-  if (communicator == CommunicatorType::mpi && !launch.mpi) {
-    throw_user_error("exchange.communicator: \"mpi\" needs mpirun, or srun --mpi=pmix, but {} without", started);
-  }
-  if (communicator == CommunicatorType::mpi || (launch.mpi && nccl_description().empty())) {
-    throw_user_error("{}, but MPI is not in this build: install libopenmpi-dev (scripts/setup does) and build again",
-                     started);
-  }
-  if (!launch.meeting.is_set()) {
-    throw_user_error(
-        "{}, and as MPI is not in this build NCCL cannot connect them: set DGC_RENDEZVOUS=tcp://host:port to a free "
-        "port of rank 0's machine, or install libopenmpi-dev and build again",
-        started);
-  }
-  communicator = CommunicatorType::nccl;
-  if (config.exchange.wait) {
-    throw_user_error(
-        "exchange.wait: {} and without MPI only NCCL can connect them, which has all ranks in every exchange; leave it "
-        "out, or start them with mpirun",
-        started);
-  }
-  return config;
-}
-
 }  // namespace
-
-Config with_launch(Config config, const Launch& launch) {
-  config = connected(std::move(config), launch);
-  check_groups(config, config.ranks * config.workers_per_rank);
-  return config;
-}
-
-Fp32Math fp32_math(const Config& config) {
-  if (config.precision == Precision::bf16) return Fp32Math::bf16;
-  return config.precision == Precision::tf32 ? Fp32Math::tf32 : Fp32Math::exact;
-}
-
-std::unique_ptr<Backend> make_backend(const Config& config, const Launch& launch) {
-  const bool bf16 = config.precision == Precision::bf16;
-  auto backend = make_backend(device_for(config, launch), compute_threads(config, launch), fp32_math(config),
-                              read_conv_plans(config));
-  if (config.precision == Precision::fp32 || backend->supports(DType::bf16)) return backend;
-  if (bf16 && cpu_multiplies_bf16()) return backend;
-  if (bf16) {
-    throw_user_error(
-        "precision: bf16 needs a GPU or a processor with AVX-512 BF16 or AMX, and this machine's processor has "
-        "neither; set precision to \"fp32\"");
-  }
-  throw_user_error("precision: {} needs a GPU, and this run uses the device {}; set precision to \"fp32\"{}",
-                   kEnumNames<Precision>[static_cast<size_t>(config.precision)], backend -> name(),
-                   cpu_multiplies_bf16() ? " or \"bf16\"" : "");
-}
 
 std::unique_ptr<Communicator> make_peers(const Launch& launch, WhileWaiting while_waiting) {
   if (launch.size > 1) raise_open_files();

@@ -16,6 +16,7 @@
 #include "train/divergence.h"
 #include "train/failure.h"
 #include "train/interrupt.h"
+#include "train/launched_config.h"
 #include "train/meeting.h"
 #include "train/on_ranks.h"
 #include "train/reporter.h"

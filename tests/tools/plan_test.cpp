@@ -16,7 +16,6 @@
 #include "tests/support/tiny_text.h"
 #include "tests/support/wrapped_device.h"
 #include "tools/step_model.h"
-#include "train/on_ranks.h"
 #include "train/rank.h"
 
 namespace dgc {

@@ -18,7 +18,7 @@
 #include "tensor/errors.h"
 #include "tests/dist/free_port.h"
 #include "tests/support/tiny.h"
-#include "train/on_ranks.h"
+#include "train/rank_backend.h"
 #include "train/rank.h"
 
 namespace dgc {

@@ -12,6 +12,7 @@
 #include "tests/mpi/rank/far_device.h"
 #include "tests/support/tiny.h"
 #include "train/failure.h"
+#include "train/launched_config.h"
 #include "train/on_ranks.h"
 #include "train/rank.h"
 
