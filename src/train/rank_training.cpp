@@ -1,0 +1,230 @@
+#include "train/rank_training.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "config/config.h"
+#include "tensor/errors.h"
+#include "train/divergence.h"
+#include "train/failure.h"
+#include "train/interrupt.h"
+
+namespace dgc {
+namespace {
+
+int64_t total_steps(const Config& config, const Rank& rank) {
+  if (rank.stalled()) return rank.step();
+  const int64_t all = rank.step() + config.training.epochs * rank.steps_per_epoch() - rank.position();
+  return config.training.max_steps ? std::min(*config.training.max_steps, all) : all;
+}
+
+// Throws UserError when training from the rank's state to the step `steps` makes no sense.
+void require_way(const std::filesystem::path& run, const Rank& rank, int64_t steps) {
+  if (rank.unexchanged() > 0 && rank.step() >= steps) {
+    throw_user_error(
+        "{}: training.max_steps = {} ends it between two exchanges (exchange.every_steps); set it above {}",
+        run.string(), steps, rank.step());
+  }
+  if (!rank.flushed() || rank.step() >= steps) return;
+  throw_user_error("{}: its residuals were sent at step {} (optimizer.flush_at_end) and it cannot go on to step {}",
+                   run.string(), rank.step(), steps);
+}
+
+std::string newest(const CheckpointStore& store) {
+  const auto all = store.list();
+  return all.empty() ? "there is no checkpoint yet" : "the newest checkpoint is " + all.front().string();
+}
+
+[[noreturn]] void throw_unsaved(const CheckpointStore& store, int64_t step, const std::string& why) {
+  throw_user_error(
+      "the run has ended at step {}, but its state could not be saved: {}; {}: make room and go on from there with "
+      "--resume",
+      step, why, newest(store));
+}
+
+// Throws what ends a run whose state is saved.
+[[noreturn]] void throw_after_save(const std::exception_ptr& end, int64_t step) {
+  try {
+    std::rethrow_exception(end);
+  } catch (const UserError& error) {
+    throw_user_error("{}; the state of step {} is saved: go on with --resume when that is mended", error.what(), step);
+  }
+}
+
+bool is_users(const std::exception& error) {
+  const auto* const by_peer = dynamic_cast<const ToldByPeer*>(&error);
+  return by_peer != nullptr ? by_peer->users : complaint(error).users;
+}
+
+}  // namespace
+
+RankTraining::RankTraining(const Config& config, RunDirectory& run, const DataView& data, Backend& backend,
+                           Communicator& communicator)
+    : config_(config),
+      run_(run),
+      communicator_(communicator),
+      device_(*backend.device()),
+      rank_(config, data, backend, communicator),
+      store_(run.path(), [&run] { run.hold(); }) {
+  in_unison(communicator_, device_, [this] { begin(); });
+  if (communicator_.rank() == 0) {
+    reporter_.emplace(config_, run_.path(), rank_.step(), steps_, global_batch(config_));
+  }
+}
+
+void RankTraining::begin() {
+  if (run_.resumed_from()) {
+    rank_.restore(*run_.resumed_from());
+  } else if (!config_.model.init_from.empty()) {
+    rank_.start_from({config_.model.init_from, rank_.network()});
+  }
+  steps_ = total_steps(config_, rank_);
+  require_way(run_.path(), rank_, steps_);
+}
+
+void RankTraining::train() {
+  told_ = Clock::now();
+  if (rank_.owes_evaluation() || owes_flush()) catch_up();
+  while (rank_.step() < steps_) {
+    rank_.train_step();
+    tell_steps();
+    const Due due = due_now();
+    if (due.anything()) pause(due);
+  }
+  check_replicas();
+  if (!eval_) eval_ = rank_.evaluate_all();  // the run was resumed at its end
+  if (reporter_) tell_end();
+  if (!unsaved_.empty()) throw_unsaved(store_, rank_.step(), unsaved_);
+  if (!rank_.sound()) throw_diverged(store_, rank_.skipped());
+}
+
+RankTraining::Due RankTraining::due_now() const {
+  // Where a rank may be late, only what follows an exchange that all have waited for can be done by all.
+  const int64_t since_met = config_.exchange.wait ? rank_.met() : 1;
+  const int64_t epoch_steps = rank_.steps_per_epoch();
+  Due due;
+  due.evaluates = dgc::due(rank_.position(), config_.training.eval_every_epochs * epoch_steps);
+  due.saves = dgc::due(rank_.position(), config_.checkpoint.every_epochs * epoch_steps) ||
+              dgc::due(rank_.step(), config_.checkpoint.every_steps.value_or(0), since_met);
+  due.checks = communicator_.size() > 1 && dgc::due(rank_.step(), config_.check_replicas_every, rank_.met());
+  // Where other ranks have not been asked to stop, they are in their next step by now, and cannot save this one.
+  due.stops = rank_.asked_to_stop() || (communicator_.size() == 1 && rank_.lack());
+  due.ends = rank_.step() == steps_;
+  return due;
+}
+
+bool RankTraining::owes_flush() const {
+  return rank_.step() >= steps_ && config_.optimizer.flush_at_end && !rank_.flushed();
+}
+
+// Does what an earlier attempt has left undone at the step that the run was resumed at: an evaluation that has failed,
+// or, as the step has become the last one, sending the residuals.
+void RankTraining::catch_up() {
+  Due due = due_now();
+  if (!due.anything()) return;
+  due.saves = true;
+  due.learns = rank_.owes_evaluation();
+  pause(due);
+}
+
+// Does what is due, which looks at the weights, so every queued step has to be done.
+void RankTraining::pause(const Due& due) {
+  rank_.finish_steps();
+  tell_steps();
+  const Clock::time_point paused = Clock::now();
+  if (due.checks) check_replicas();
+  if (due.evaluates && !due.ends) evaluate_midway();
+  const bool last = rank_.step() == steps_;
+  if (last) evaluate_at_end();
+  // An evaluation that only max_steps causes changes no course, because a longer run would not have made it.
+  if (due.evaluates && due.ends && due.learns) learn();
+  if (reporter_ && (last || due.evaluates)) reporter_->eval(*eval_);
+  if (due.stops || last || due.saves || (due.evaluates && config_.checkpoint.best && rank_.at_best())) {
+    unsaved_ = save();
+    if (!unsaved_.empty() && !due.stops && !last && reporter_) {
+      spdlog::warn("step {} could not be saved: {}; training goes on, and {}", rank_.step(), unsaved_, newest(store_));
+    }
+  }
+  if (due.stops && !last) stop();
+  told_ += Clock::now() - paused;
+}
+
+void RankTraining::evaluate_midway() {
+  eval_ = evaluated(&Rank::evaluate);
+  learn();
+  if (!rank_.stalled()) return;
+  steps_ = rank_.step();
+  if (!reporter_) return;
+  spdlog::info(
+      "the validation loss has not fallen since step {}, {} evaluations ago (training.stop_after): the run ends",
+      rank_.best().step, *config_.training.stop_after);
+}
+
+void RankTraining::evaluate_at_end() {
+  if (owes_flush()) rank_.flush();
+  eval_ = evaluated(&Rank::evaluate_all);
+}
+
+// Saves before a file that cannot be read ends the run. That error is rank 0's, and the others are told.
+EvalMetrics RankTraining::evaluated(EvalMetrics (Rank::*evaluate)()) {
+  std::exception_ptr end;
+  try {
+    return (rank_.*evaluate)();
+  } catch (const std::exception& error) {
+    if (!is_users(error)) throw;
+    end = std::current_exception();
+  }
+  rank_.owe_evaluation();
+  if (!save().empty()) std::rethrow_exception(end);
+  throw_after_save(end, rank_.step());
+}
+
+void RankTraining::learn() {
+  rank_.adapt_learning_rate(*eval_);
+  rank_.compare_with_best(*eval_);
+}
+
+// Returns why the state could not be saved, or "". Rows of metrics are on the disk before the checkpoint they belong
+// to.
+std::string RankTraining::save() {
+  if (reporter_) reporter_->sync();
+  return rank_.save(store_, config_.checkpoint.keep);
+}
+
+void RankTraining::stop() {
+  if (!unsaved_.empty()) throw_unsaved(store_, rank_.step(), unsaved_);
+  in_unison(communicator_, device_, [this] {
+    if (rank_.lack()) throw_after_save(rank_.lack(), rank_.step());
+  });
+  if (reporter_) {
+    spdlog::info("stopped at step {} of {}; the state is saved, go on with --resume", rank_.step(), steps_);
+  }
+  throw Interrupted();
+}
+
+void RankTraining::check_replicas() {
+  in_unison(communicator_, device_, [this] { rank_.check_replicas(); });
+}
+
+void RankTraining::tell_steps() {
+  while (const std::optional<StepMetrics> metrics = rank_.next_metrics()) {
+    const Clock::time_point now = Clock::now();
+    if (reporter_) reporter_->step(*metrics, std::chrono::duration<double>(now - told_).count());
+    told_ = Clock::now();
+    require_progress(config_, store_, rank_.skipped());  // throws at the same step on all ranks
+  }
+}
+
+void RankTraining::tell_end() {
+  const ExchangeTime time = rank_.exchange_time().value_or(ExchangeTime{});
+  reporter_->final({.eval = *eval_,
+                    .wall_seconds = rank_.wall_seconds(),
+                    .peak_memory_bytes = static_cast<int64_t>(rank_.peak_bytes()),
+                    .weights_xxh64 = rank_.weights_xxh64(),
+                    .exchange_ms = 1000 * time.seconds / static_cast<double>(time.steps),
+                    .hidden_share = time.hidden / time.seconds});
+}
+
+}  // namespace dgc
