@@ -16,16 +16,10 @@ std::string worker_file(int64_t worker);  // "worker-0000.safetensors"
 inline constexpr const char* kSharedFile = "optimizer.safetensors";
 inline constexpr const char* kCheckpoints = "checkpoints";  // the folder of a run's checkpoints
 inline constexpr const char* kSound = "sound";              // a key of Manifest::values; false: the run was diverging
-
-// A key of Manifest::values in a checkpoint between two exchanges: the number of steps behind the last one.
-inline constexpr const char* kUnexchanged = "unexchanged_steps";
-inline constexpr const char* kSkippedInRow = "skipped_in_row";         // steps
-inline constexpr const char* kSkippedExchanges = "skipped_exchanges";  // in a row
+inline constexpr const char* kSkippedInRow = "skipped_in_row";  // steps
 
 // A key of Manifest::values: a checksum of what tells the training set from others.
 inline constexpr const char* kTrainingSet = "training_set_xxh64";
-// A key of Manifest::values; true: the evaluation at this step has failed, and has to be made when the run goes on.
-inline constexpr const char* kOwesEvaluation = "owes_evaluation";
 
 // Keys of Manifest::values in runs that look for their best evaluation: its step, which is 0 before the first one; the
 // step of the best one of which there is a checkpoint, as not every save succeeds; and the number of evaluations after

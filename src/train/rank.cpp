@@ -67,19 +67,20 @@ Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communi
 
 // One step: batches -> gradients -> the decision whether to skip -> the exchange -> weights.
 void Rank::train_step() {
-  owes_evaluation_ = false;
+  state_.owes_evaluation = false;
   const bool own = !computation_->behind();
   if (own) begin_own_step();
-  const Rates rates = rates_at(position_);
-  const int64_t exchanged = computation_->queue(
-      {.input = {static_cast<uint64_t>(step_), static_cast<float>(rates.learning_rate), interrupted() || will_lack()},
-       .sparsity = rates.sparsity,
-       .must_share = next_step_ends_part(),
-       .everyone = own && everyone_must_come()});
+  const Rates rates = rates_at(state_.position);
+  const int64_t exchanged =
+      computation_->queue({.input = {static_cast<uint64_t>(state_.step), static_cast<float>(rates.learning_rate),
+                                     interrupted() || will_lack()},
+                           .sparsity = rates.sparsity,
+                           .must_share = next_step_ends_part(),
+                           .everyone = own && everyone_must_come()});
 
   const int64_t made = own ? 1 : exchanged;
-  step_ += made;
-  position_ += made;
+  state_.step += made;
+  state_.position += made;
   unmet_ += made;
   left_out_steps_ = !own;
   met_ = exchanged > 0 && computation_->attendance().everyone ? std::exchange(unmet_, 0) : 0;
@@ -98,28 +99,28 @@ void Rank::train_step() {
 Rank::Rates Rank::rates_at(int64_t position) const {
   const double epoch = epoch_at(position);
   const bool compresses = config_.optimizer.type == OptimizerType::dgc;
-  return {learning_rate_at(lr_, epoch, plateau_), compresses ? sparsity_at(sparsity_, epoch) : 0};
+  return {learning_rate_at(lr_, epoch, state_.plateau), compresses ? sparsity_at(sparsity_, epoch) : 0};
 }
 
 void Rank::begin_own_step() {
   if (lack_) std::rethrow_exception(lack_);
   if (!batches_) stage_batches();
   // In a new epoch each stream of a text begins again, and so it does behind words that were left out.
-  if (position_ % steps_per_epoch_ == 0 || left_out_steps_) zero_states();
+  if (state_.position % steps_per_epoch_ == 0 || left_out_steps_) zero_states();
   memory_.for_each_micro_batch([](RankMemory::MicroBatch& part) { part.input.arrive(); });
 }
 
 // An epoch, or all that is to be trained.
 bool Rank::next_step_ends_part() const {
-  return (position_ + 1) % steps_per_epoch_ == 0 || config_.training.max_steps == step_ + 1;
+  return (state_.position + 1) % steps_per_epoch_ == 0 || config_.training.max_steps == state_.step + 1;
 }
 
 // Where ranks may be late, none may be so in an exchange behind which all do something together, nor where the next
 // round has another sparsity, as the messages of the late would have another size.
 bool Rank::everyone_must_come() const {
   const int64_t steps = computation_->unexchanged() + 1;
-  return next_step_ends_part() || due(step_ + 1, config_.checkpoint.every_steps.value_or(0), steps) ||
-         rates_at(position_).sparsity != rates_at(position_ + config_.exchange.every_steps).sparsity;
+  return next_step_ends_part() || due(state_.step + 1, config_.checkpoint.every_steps.value_or(0), steps) ||
+         rates_at(state_.position).sparsity != rates_at(state_.position + config_.exchange.every_steps).sparsity;
 }
 
 void Rank::zero_states() {
@@ -129,11 +130,11 @@ void Rank::zero_states() {
 
 void Rank::report_later(int64_t local_steps) {
   const Attendance attendance = computation_->attendance();
-  const Rates rates = rates_at(position_ - 1);
+  const Rates rates = rates_at(state_.position - 1);
   StepMetrics metrics;
   metrics.learning_rate = rates.learning_rate;
   metrics.sparsity = rates.sparsity;
-  metrics.step = step_;
+  metrics.step = state_.step;
   metrics.epoch = epoch();
   const StepBytes bytes = memory_.optimizer->bytes();
   metrics.transport = travel_name(bytes.travel);
@@ -161,7 +162,7 @@ bool Rank::will_lack() const {
 // Uploads the next step's batches while the device computes.
 void Rank::stage_batches() {
   if (!batches_) {
-    const WorkerBatches mine = worker_batches(config_, data_.train, first_worker(), position_);
+    const WorkerBatches mine = worker_batches(config_, data_.train, first_worker(), state_.position);
     batches_ = data_.train.training_batches(
         mine, {.threads = static_cast<int>(config_.data.threads), .ahead = 2 * mine.local_workers});
   }
@@ -188,8 +189,9 @@ std::optional<StepMetrics> Rank::next_metrics() {
   metrics.grad_norm = result.grad_norm;
   metrics.skipped = result.skipped;
   metrics.left_out = static_cast<int64_t>(network_.loss().left_out(result.loss));
-  skipped_ = result.skipped ? Skipped{metrics.step, skipped_.in_row + metrics.local_steps, skipped_.exchanges + 1}
-                            : Skipped{.step = metrics.step};
+  state_.skipped =
+      result.skipped ? Skipped{metrics.step, state_.skipped.in_row + metrics.local_steps, state_.skipped.exchanges + 1}
+                     : Skipped{.step = metrics.step};
   asked_to_stop_ = result.stop;
   return metrics;
 }
@@ -221,9 +223,9 @@ EvalMetrics Rank::evaluate() {
   DGC_CHECK(untold_.empty(), "finish_steps() first");
   average_statistics();
   EvalMetrics metrics{
-      .step = step_, .epoch = epoch(), .measures = run(valid_evaluator_ ? *valid_evaluator_ : *test_evaluator_)};
+      .step = state_.step, .epoch = epoch(), .measures = run(valid_evaluator_ ? *valid_evaluator_ : *test_evaluator_)};
   finite_loss_ = std::isfinite(metrics.steering_loss());
-  owes_evaluation_ = false;
+  state_.owes_evaluation = false;
   return metrics;
 }
 
@@ -235,20 +237,21 @@ EvalMetrics Rank::evaluate_all() {
 }
 
 void Rank::adapt_learning_rate(const EvalMetrics& eval) {
-  plateau_ = plateau_after(lr_, plateau_, eval.steering_loss());
+  state_.plateau = plateau_after(lr_, state_.plateau, eval.steering_loss());
 }
 
-void Rank::compare_with_best(const EvalMetrics& eval) { best_.add(eval.step, eval.steering_loss()); }
+void Rank::compare_with_best(const EvalMetrics& eval) { state_.best.add(eval.step, eval.steering_loss()); }
 
 void Rank::flush() {
   // The flush uses the last step's rate: where a schedule ends at zero, the next step's rate would drop what is sent.
-  const double last = static_cast<double>(std::max<int64_t>(position_ - 1, 0)) / static_cast<double>(steps_per_epoch_);
-  const double rate = computation_->exchange_rate(learning_rate_at(lr_, last, plateau_));
-  memory_.record.begin({static_cast<uint64_t>(step_), static_cast<float>(rate), false});
+  const double last =
+      static_cast<double>(std::max<int64_t>(state_.position - 1, 0)) / static_cast<double>(steps_per_epoch_);
+  const double rate = computation_->exchange_rate(learning_rate_at(lr_, last, state_.plateau));
+  memory_.record.begin({static_cast<uint64_t>(state_.step), static_cast<float>(rate), false});
   memory_.optimizer->flush({.gradients = {}, .weights = memory_.weights, .record = memory_.record});
   memory_.record.finish();
   memory_.record.take();
-  flushed_ = true;
+  state_.flushed = true;
 }
 
 }  // namespace dgc

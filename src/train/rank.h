@@ -13,11 +13,10 @@
 #include "run/metrics.h"
 #include "tasks/make.h"
 #include "tasks/task.h"
-#include "train/best_evaluation.h"
-#include "train/divergence.h"
 #include "train/evaluator.h"
 #include "train/initial_weights.h"
 #include "train/rank_memory.h"
+#include "train/run_state.h"
 #include "train/step_computation.h"
 
 namespace dgc {
@@ -38,12 +37,12 @@ class Rank {
   // All arguments must outlive the Rank. Each rank has its own backend, made by the thread that uses the rank.
   Rank(const Config&, const DataView&, Backend&, Communicator&);
 
-  int64_t step() const { return step_; }  // finished steps
+  int64_t step() const { return state_.step; }  // finished steps
   // The position in the data: finished epochs times steps_per_epoch(), plus the steps since. Equals step() unless the
   // run was resumed with another number of workers, which changes how long an epoch is.
-  int64_t position() const { return position_; }
+  int64_t position() const { return state_.position; }
   int64_t steps_per_epoch() const { return steps_per_epoch_; }
-  double epoch() const { return epoch_at(position_); }
+  double epoch() const { return epoch_at(state_.position); }
 
   // Queues one step of all workers, or, if this rank was late (exchange.wait), takes over the next exchange of the
   // others, and step() becomes theirs. Before the next call, next_metrics() must be called until it returns nothing.
@@ -62,7 +61,7 @@ class Rank {
   // Until the next train_step(), next_metrics() waits for queued steps and returns them all.
   void finish_steps() { lag_ = 0; }
   // What was skipped up to the last step that next_metrics() returned.
-  const Skipped& skipped() const { return skipped_; }
+  const Skipped& skipped() const { return state_.skipped; }
   // Whether the run still makes progress: all weights and the loss of the newest evaluation are finite, and steps are
   // skipped for no other reason than a loss scale that has yet to be found.
   bool sound() const;
@@ -76,20 +75,20 @@ class Rank {
   EvalMetrics evaluate_all();  // evaluate(), and the test set in any case
   // Whether the evaluation at this step has failed, by owe_evaluation() in this attempt or an earlier one. Ends with
   // the next evaluation or step.
-  bool owes_evaluation() const { return owes_evaluation_; }
-  void owe_evaluation() { owes_evaluation_ = true; }
+  bool owes_evaluation() const { return state_.owes_evaluation; }
+  void owe_evaluation() { state_.owes_evaluation = true; }
   // Tells a plateau schedule the result of an evaluation.
   void adapt_learning_rate(const EvalMetrics&);
   // Compares an evaluation with the best one so far, by the loss that a plateau schedule would go by.
   void compare_with_best(const EvalMetrics&);
   // Whether the best evaluation is one of this step.
-  bool at_best() const { return best_.step == step_; }
+  bool at_best() const { return state_.best.step == state_.step; }
   // Whether so many evaluations have passed without a better one that the run ends (training.stop_after).
-  bool stalled() const { return config_.training.stop_after && best_.since >= *config_.training.stop_after; }
-  const BestEvaluation& best() const { return best_; }
+  bool stalled() const { return config_.training.stop_after && state_.best.since >= *config_.training.stop_after; }
+  const BestEvaluation& best() const { return state_.best; }
   // Sends what the optimizer still holds back. Training cannot go on afterwards.
   void flush();
-  bool flushed() const { return flushed_; }
+  bool flushed() const { return state_.flushed; }
 
   // Compares a hash of every tensor with rank 0's. Throws InternalError that names the rank and the tensor.
   void check_replicas();
@@ -124,10 +123,12 @@ class Rank {
   std::vector<ManifestFile> save_workers(const CheckpointStore&);
   std::vector<ManifestFile> files_of_all(const std::vector<ManifestFile>& own);
   void publish(const CheckpointStore&, int64_t keep, const std::vector<ManifestFile>& worker_files);
-  void require_same_data(const Checkpoint&, int64_t saved_workers) const;
+  RunState state_to_save() const;
+  void require_same_data(const Checkpoint&) const;
+  void require_way_on(const Checkpoint&) const;
   void restore_workers(const Checkpoint&);
-  void share_out(const Checkpoint&, int64_t saved_workers);
-  void move_position(const Checkpoint&, int64_t saved_workers);
+  void share_out(const Checkpoint&);
+  void move_position(const Checkpoint&);
   void begin_own_step();
   bool next_step_ends_part() const;
   bool everyone_must_come() const;
@@ -169,17 +170,11 @@ class Rank {
   std::unique_ptr<Evaluator> test_evaluator_;
   std::unique_ptr<Evaluator> valid_evaluator_;  // null: there is no validation set
   LrSchedule lr_;
-  PlateauState plateau_;
-  BestEvaluation best_;
-  int64_t best_kept_ = 0;  // the step of the best evaluation that is in a checkpoint
+  RunState state_;
   SparsitySchedule sparsity_;
   int64_t steps_per_epoch_ = 0;
-  int64_t step_ = 0;
-  int64_t position_ = 0;
   int64_t met_ = 0;
   int64_t unmet_ = 0;  // steps behind the last exchange in which all ranks have waited for each other
-  bool flushed_ = false;
-  bool owes_evaluation_ = false;
   std::exception_ptr lack_;
   std::unique_ptr<Batches> batches_;  // made at the first step, and behind steps that are left out; one step ahead
   std::set<std::string> told_;        // bad examples in the log already
@@ -190,7 +185,6 @@ class Rank {
   };
   std::deque<Untold> untold_;  // of queued steps that end with an exchange, the oldest first
   size_t lag_ = 0;             // how many of untold_ the device may be busy with
-  Skipped skipped_;
   bool asked_to_stop_ = false;
   bool finite_loss_ = true;  // whether the newest evaluation's loss is finite
   double earlier_seconds_ = 0;

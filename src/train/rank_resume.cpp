@@ -2,7 +2,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include "run/conv_plans_file.h"
@@ -13,41 +12,6 @@
 #include "train/weights_file.h"
 
 namespace dgc {
-namespace {
-
-constexpr int64_t kMostWorkers = 1 << 20;
-constexpr int64_t kMostSteps = int64_t{1} << 48;  // sums of a few such numbers do not overflow
-
-struct Bounds {
-  int64_t least = 0, most = kMostSteps;
-};
-
-int64_t require_within(const Checkpoint& checkpoint, const char* key, int64_t value, Bounds bounds) {
-  if (value >= bounds.least && value <= bounds.most) return value;
-  throw_user_error("checkpoint {}: {} is {} in its manifest, and can only be from {} to {}; take an earlier checkpoint",
-                   checkpoint.path().string(), key, value, bounds.least, bounds.most);
-}
-
-// Checksums show what a disk has damaged, not what somebody has written. So every number of a manifest is checked
-// before arithmetic uses it.
-int64_t whole_number(const Checkpoint& checkpoint, const char* key, int64_t otherwise, Bounds bounds = {}) {
-  const Row& values = checkpoint.manifest().values;
-  if (values.find(key) == nullptr) return otherwise;
-  const std::optional<int64_t> value = values.integer(key);
-  if (value) return require_within(checkpoint, key, *value, bounds);
-  throw_user_error("checkpoint {}: {} is no whole number in its manifest; take an earlier checkpoint",
-                   checkpoint.path().string(), key);
-}
-
-float loss_scale(const Checkpoint& checkpoint, float otherwise) {
-  const double scale = checkpoint.manifest().values.number("loss_scale").value_or(otherwise);
-  if (scale > 0 && scale <= std::numeric_limits<float>::max()) return static_cast<float>(scale);
-  throw_user_error(
-      "checkpoint {}: loss_scale is {} in its manifest, and can only be positive; take an earlier checkpoint",
-      checkpoint.path().string(), scale);
-}
-
-}  // namespace
 
 void Rank::start_from(const InitialWeights& initial) {
   initial.load(memory_.weights, memory_.mean_statistics);
@@ -57,70 +21,61 @@ void Rank::start_from(const InitialWeights& initial) {
 }
 
 void Rank::restore(const Checkpoint& checkpoint) {
-  const Manifest& manifest = checkpoint.manifest();
-  const int64_t saved_workers = whole_number(checkpoint, "workers", 0, {1, kMostWorkers});
+  StepControl control = memory_.record.read_control();
+  state_ = read_run_state(checkpoint, control.loss_scale);
   if (data_.vocabulary != nullptr) require_same_vocabulary(checkpoint, *data_.vocabulary);
   require_same_conv_plans(checkpoint, config_, conv_plans_xxh64_);
-  require_same_data(checkpoint, saved_workers);
+  require_same_data(checkpoint);
+  require_way_on(checkpoint);
   load_weights(checkpoint, memory_.weights, memory_.mean_statistics);
   const SafetensorsFile shared = checkpoint.open(kSharedFile);
   for (const NamedState& state : memory_.optimizer->state()) {
     if (state.worker < 0) load_tensors(shared, *state.arena, state.name + ".");
   }
-  StepControl control = memory_.record.read_control();
-  control.loss_scale = loss_scale(checkpoint, control.loss_scale);
-  control.good_steps =
-      static_cast<uint32_t>(whole_number(checkpoint, "good_steps", 0, {0, std::numeric_limits<uint32_t>::max()}));
-  control.skip = manifest.values.boolean("skipped").value_or(false) ? 1 : 0;
+  control.loss_scale = state_.loss_scale;
+  control.good_steps = static_cast<uint32_t>(state_.good_steps);
+  control.skip = state_.skipped_last ? 1 : 0;
   memory_.record.restore_control(control);
-  plateau_ = {.best = manifest.values.number("plateau_best").value_or(PlateauState{}.best),
-              .bad = whole_number(checkpoint, "plateau_bad", 0),
-              .plateaus = whole_number(checkpoint, "plateaus", 0)};
-  best_ = {.loss = manifest.values.number("best_loss").value_or(BestEvaluation{}.loss),
-           .step = whole_number(checkpoint, kBestStep, 0),
-           .since = whole_number(checkpoint, kSinceBest, 0)};
-  best_kept_ = whole_number(checkpoint, kBestKept, best_.step);
-  const int64_t skipped_steps = whole_number(checkpoint, kSkippedInRow, 0);
-  skipped_ = {manifest.step, skipped_steps, whole_number(checkpoint, kSkippedExchanges, skipped_steps)};
   // A run that is not sound skips steps, or its newest evaluation gave no finite loss.
-  finite_loss_ = skipped_.in_row > 0 || manifest.values.boolean(kSound).value_or(true);
-  earlier_seconds_ = manifest.values.number("wall_seconds").value_or(0);
-  flushed_ = manifest.values.boolean("flushed").value_or(false);
-  owes_evaluation_ = manifest.values.boolean(kOwesEvaluation).value_or(false);
-  step_ = require_within(checkpoint, "step", manifest.step, {});
-  const int64_t epoch_steps = manifest.values.integer("steps_per_epoch").value_or(0);
-  position_ = whole_number(checkpoint, "position", step_);
-  if (position_ > config_.training.epochs * epoch_steps) {
+  finite_loss_ = state_.skipped.in_row > 0 || state_.sound;
+  earlier_seconds_ = state_.wall_seconds;
+  computation_->resume(state_.unexchanged);
+  unmet_ = state_.unexchanged;
+  if (state_.workers == workers()) {
+    restore_workers(checkpoint);
+  } else {
+    share_out(checkpoint);
+    move_position(checkpoint);
+  }
+}
+
+// Throws UserError where the config ends the run before the checkpoint, or another number of workers or
+// exchange.every_steps cannot go on inside a round of local steps.
+void Rank::require_way_on(const Checkpoint& checkpoint) const {
+  if (state_.position > config_.training.epochs * state_.steps_per_epoch) {
     throw_user_error(
         "checkpoint {}: its position is {}, behind training.epochs = {} of {} steps; resume with more epochs",
-        checkpoint.path().string(), position_, config_.training.epochs, epoch_steps);
+        checkpoint.path().string(), state_.position, config_.training.epochs, state_.steps_per_epoch);
   }
-  computation_->resume(whole_number(checkpoint, kUnexchanged, 0, {0, config_.exchange.every_steps - 1}));
-  unmet_ = computation_->unexchanged();
-  if (unexchanged() > 0 && saved_workers != workers()) {
+  require_within(checkpoint, "unexchanged_steps", state_.unexchanged, {0, config_.exchange.every_steps - 1});
+  if (state_.unexchanged > 0 && state_.workers != workers()) {
     throw_user_error(
         "checkpoint {} lies between two exchanges (exchange.every_steps), when each of its {} workers had weights of "
         "its own: resume with as many workers, or take an earlier checkpoint",
-        checkpoint.path().string(), saved_workers);
-  }
-  if (saved_workers == workers()) {
-    restore_workers(checkpoint);
-  } else {
-    share_out(checkpoint, saved_workers);
-    move_position(checkpoint, saved_workers);
+        checkpoint.path().string(), state_.workers);
   }
 }
 
 // The length of an epoch has to be the same. Other samples are only told, because a damaged file may have been
 // replaced.
-void Rank::require_same_data(const Checkpoint& checkpoint, int64_t saved_workers) const {
+void Rank::require_same_data(const Checkpoint& checkpoint) const {
+  const int64_t saved = state_.steps_per_epoch, saved_workers = state_.workers;
   const std::string trained_on = checkpoint.manifest().values.text(kTrainingSet).value_or("");
   const bool differs = !trained_on.empty() && !data_.train_xxh64.empty() && trained_on != data_.train_xxh64;
   if (differs && communicator_.rank() == 0) {
     spdlog::warn("{} was trained on other data than the config names now; the run goes on with these",
                  checkpoint.path().string());
   }
-  const int64_t saved = checkpoint.manifest().values.integer("steps_per_epoch").value_or(0);
   const Sampling sampling = sampling_of(config_, data_.train, saved_workers);
   if (saved >= 1 && saved_workers >= 1 && data_.train.steps_per_epoch(sampling) == saved) return;
   throw_user_error(
@@ -156,13 +111,13 @@ void Rank::restore_workers(const Checkpoint& checkpoint) {
 // weights are still owed is the SUM over workers, of v and, as the source of later v, of u. This sum is kept when every
 // new worker starts from sum / workers, which is the old mean times old workers / new workers. A group counts as one
 // worker.
-void Rank::share_out(const Checkpoint& checkpoint, int64_t saved_workers) {
+void Rank::share_out(const Checkpoint& checkpoint) {
   std::map<std::string, const Arena*> loaded;
   for (const NamedState& state : memory_.optimizer->state()) {
     if (state.worker < 0) continue;
     const auto [first, is_new] = loaded.try_emplace(state.name, state.arena);
     if (is_new) {
-      load_share(checkpoint, {state.name, saved_workers, workers(), config_.exchange.workers_per_group}, *state.arena);
+      load_share(checkpoint, {state.name, state_.workers, workers(), config_.exchange.workers_per_group}, *state.arena);
     } else {
       device_->copy(state.arena->data(), first->second->data(), state.arena->bytes());
     }
@@ -178,14 +133,14 @@ void Rank::share_out(const Checkpoint& checkpoint, int64_t saved_workers) {
 // text do depend on the workers: every stream goes on where the same share of its length is done. The order of
 // utterances also depends on the workers, because utterances are sorted by global batches: in such an epoch some
 // utterances may come twice, and others not at all.
-void Rank::move_position(const Checkpoint& checkpoint, int64_t saved_workers) {
+void Rank::move_position(const Checkpoint& checkpoint) {
+  const int64_t saved_workers = state_.workers, saved_epoch = state_.steps_per_epoch;
   const int64_t batch = task_.samples_per_step(config_);
-  const int64_t saved_epoch = checkpoint.manifest().values.integer("steps_per_epoch").value_or(1);
-  const int64_t epoch = position_ / saved_epoch;
-  const int64_t seen = position_ % saved_epoch * saved_workers * batch;
+  const int64_t epoch = state_.position / saved_epoch;
+  const int64_t seen = state_.position % saved_epoch * saved_workers * batch;
   const int64_t here = std::min(seen / (workers() * batch), steps_per_epoch_);
   const int64_t repeated = here == steps_per_epoch_ ? 0 : seen - here * workers() * batch;
-  position_ = epoch * steps_per_epoch_ + here;
+  state_.position = epoch * steps_per_epoch_ + here;
   if (communicator_.rank() != 0) return;
   spdlog::warn(
       "{} is of {} workers, and this run has {}: each starts from an even share of all residuals, whose sum is kept, "

@@ -29,7 +29,7 @@ std::string problem_of(const Part& part) {
 }  // namespace
 
 bool Rank::sound() const {
-  const bool skipping = skipped_.in_row > 0 && memory_.record.read_control().loss_scale <= 1;
+  const bool skipping = state_.skipped.in_row > 0 && memory_.record.read_control().loss_scale <= 1;
   return finite_loss_ && !skipping && all_finite(memory_.weights);
 }
 
@@ -46,8 +46,9 @@ void Rank::check_replicas() {
   all_gather_host(communicator_, *device_, std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
   for (size_t i = 0; i < all.size(); ++i) {
     const size_t tensor = i % mine.size();
-    DGC_CHECK(all[i] == all[tensor], fmt::format("step {}: the weights of rank {} differ from rank 0's in {}", step_,
-                                                 i / mine.size(), memory_.params.spec(static_cast<int>(tensor)).name));
+    DGC_CHECK(all[i] == all[tensor],
+              fmt::format("step {}: the weights of rank {} differ from rank 0's in {}", state_.step, i / mine.size(),
+                          memory_.params.spec(static_cast<int>(tensor)).name));
   }
 }
 
@@ -59,7 +60,7 @@ std::string Rank::save(const CheckpointStore& store, int64_t keep) {
   const auto together = [&](const auto& part) { return shared_problem(communicator_, *device_, problem_of(part)); };
   std::vector<ManifestFile> own;
   std::string problem = together([&] {
-    if (first) store.begin(step_);
+    if (first) store.begin(state_.step);
   });
   if (!problem.empty()) return problem;
   problem = together([&] { own = save_workers(store); });
@@ -69,8 +70,8 @@ std::string Rank::save(const CheckpointStore& store, int64_t keep) {
       if (first) publish(store, keep, all);
     });
   }
-  if (!problem.empty() && first) store.discard(step_);
-  if (problem.empty() && at_best()) best_kept_ = step_;
+  if (!problem.empty() && first) store.discard(state_.step);
+  if (problem.empty() && at_best()) state_.best_kept = state_.step;
   return problem;
 }
 
@@ -89,7 +90,7 @@ std::vector<ManifestFile> Rank::save_workers(const CheckpointStore& store) {
     for (const NamedState& state : computation_->state()) {
       if (state.worker == static_cast<int>(w)) append_tensors(tensors, *state.arena, state.name + ".");
     }
-    files.push_back(store.write(step_, worker_file(first_worker() + static_cast<int>(w)), tensors, *device_));
+    files.push_back(store.write(state_.step, worker_file(first_worker() + static_cast<int>(w)), tensors, *device_));
   }
   return files;
 }
@@ -110,40 +111,35 @@ std::vector<ManifestFile> Rank::files_of_all(const std::vector<ManifestFile>& ow
   return files;
 }
 
-void Rank::publish(const CheckpointStore& store, int64_t keep, const std::vector<ManifestFile>& worker_files) {
-  Manifest manifest{.step = step_, .epoch = position_ / steps_per_epoch_, .values = {}, .files = {}};
-  manifest.values.set("workers", static_cast<int64_t>(workers()));
-  manifest.values.set("steps_per_epoch", steps_per_epoch_);
-  manifest.values.set("position", position_);
-  manifest.values.set("flushed", flushed_);
-  if (owes_evaluation_) manifest.values.set(kOwesEvaluation, true);
-  if (unexchanged() > 0) manifest.values.set(kUnexchanged, unexchanged());
+RunState Rank::state_to_save() const {
+  RunState state = state_;
+  state.workers = workers();
+  state.steps_per_epoch = steps_per_epoch_;
+  state.unexchanged = unexchanged();
   const StepControl control = memory_.record.read_control();
-  manifest.values.set("loss_scale", static_cast<double>(control.loss_scale));
-  manifest.values.set("good_steps", static_cast<int64_t>(control.good_steps));
-  manifest.values.set("skipped", control.skip != 0);
-  manifest.values.set(kSkippedInRow, skipped_.in_row);
-  if (config_.exchange.every_steps > 1) manifest.values.set(kSkippedExchanges, skipped_.exchanges);
-  manifest.values.set(kSound, sound());
-  manifest.values.set("wall_seconds", wall_seconds());
-  manifest.values.set("plateau_best", plateau_.best);
-  manifest.values.set("plateau_bad", plateau_.bad);
-  manifest.values.set("plateaus", plateau_.plateaus);
-  if (config_.checkpoint.best || config_.training.stop_after) {
-    manifest.values.set("best_loss", best_.loss);
-    manifest.values.set(kBestStep, best_.step);
-    manifest.values.set(kBestKept, at_best() ? step_ : best_kept_);
-    manifest.values.set(kSinceBest, best_.since);
-  }
+  state.loss_scale = control.loss_scale;
+  state.good_steps = control.good_steps;
+  state.skipped_last = control.skip != 0;
+  state.sound = sound();
+  state.wall_seconds = wall_seconds();
+  if (at_best()) state.best_kept = state.step;
+  return state;
+}
+
+void Rank::publish(const CheckpointStore& store, int64_t keep, const std::vector<ManifestFile>& worker_files) {
+  const RunState saved = state_to_save();
+  Manifest manifest{.step = saved.step, .epoch = saved.position / saved.steps_per_epoch, .values = {}, .files = {}};
+  manifest.values = to_values(saved, config_.checkpoint.best || config_.training.stop_after);
   if (!conv_plans_xxh64_.empty()) manifest.values.set("conv_plans_xxh64", conv_plans_xxh64_);
   if (!data_.train_xxh64.empty()) manifest.values.set(kTrainingSet, data_.train_xxh64);
   if (data_.vocabulary != nullptr) manifest.values.set("vocabulary_xxh64", vocabulary_xxh64(*data_.vocabulary));
-  manifest.files.push_back(save_weights(store, {memory_.weights, memory_.mean_statistics, step_, network_.ties()}));
+  manifest.files.push_back(
+      save_weights(store, {memory_.weights, memory_.mean_statistics, state_.step, network_.ties()}));
   std::vector<TensorSource> shared;
   for (const NamedState& state : memory_.optimizer->state()) {
     if (state.worker < 0) append_tensors(shared, *state.arena, state.name + ".");
   }
-  manifest.files.push_back(store.write(step_, kSharedFile, shared, *device_));
+  manifest.files.push_back(store.write(state_.step, kSharedFile, shared, *device_));
   manifest.files.insert(manifest.files.end(), worker_files.begin(), worker_files.end());
   store.commit(manifest, keep);
 }
