@@ -22,6 +22,7 @@
 #include "dist/communicator.h"
 #include "dist/rendezvous_ways.h"
 #include "tensor/errors.h"
+#include "tensor/file_descriptor.h"
 
 namespace dgc {
 namespace {
@@ -56,8 +57,7 @@ void remove_file(const std::string& path) noexcept {
 
 // Makes an empty file that nobody but its owner may read, as a secret may travel in it.
 void make_private(const std::string& path) {
-  const int fd = open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  if (fd >= 0) close(fd);
+  const FileDescriptor made(open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, S_IRUSR | S_IWUSR));
 }
 
 // A file gets its name only when it is whole, so nobody ever reads half of one.

@@ -10,22 +10,12 @@
 #include <system_error>
 
 #include "tensor/errors.h"
+#include "tensor/file_descriptor.h"
 
 namespace dgc {
 namespace {
 
 constexpr size_t kFewestBytes = 16, kMostBytes = 4096;
-
-struct SecretFile {
-  // Does not wait for the writer of a named pipe.
-  explicit SecretFile(const std::string& path) : fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {}
-  ~SecretFile() {
-    if (fd >= 0) close(fd);
-  }
-  SecretFile(const SecretFile&) = delete;
-  SecretFile& operator=(const SecretFile&) = delete;
-  int fd;
-};
 
 // What a file holds, wiped in the end.
 struct SecretText {
@@ -83,10 +73,11 @@ Secret read_secret(const std::string& variable, const std::string& path) {
     throw_user_error("{}={} is no secret: {}; make one with {}, and give every machine a copy", variable, path, why,
                      kHowToMakeSecret);
   };
-  const SecretFile file(path);
-  if (file.fd < 0) refuse(system_text());
+  // Does not wait for the writer of a named pipe.
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!file) refuse(system_text());
   struct stat facts {};
-  if (fstat(file.fd, &facts) != 0) refuse(system_text());
+  if (fstat(file.get(), &facts) != 0) refuse(system_text());
   if (S_ISDIR(facts.st_mode)) refuse("it is a directory");
   if (!S_ISREG(facts.st_mode)) refuse("it is no regular file");
   if ((facts.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
@@ -94,7 +85,7 @@ Secret read_secret(const std::string& variable, const std::string& path) {
                      facts.st_mode & 0777U, path);
   }
   SecretText text;
-  if (!text.fill_from(file.fd)) refuse(system_text());
+  if (!text.fill_from(file.get())) refuse(system_text());
   text.trim();
   if (const std::string flaw = flaw_of(text); !flaw.empty()) refuse(flaw);
   Secret::Bytes bytes;

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <memory>
 #include <random>
 #include <system_error>
 #include <utility>
@@ -48,18 +47,18 @@ FileWriter::FileWriter(std::filesystem::path path) : path_(std::move(path)) {
   const bool exists = ::stat(path_.c_str(), &old) == 0;
   if (!exists && errno != ENOENT) throw_system("create", path_);  // for example a link that leads to itself
   if (exists && is_standard_output(old)) {
-    file_ = ::dup(STDOUT_FILENO);  // a new open() would overwrite what is printed
+    file_ = FileDescriptor(::dup(STDOUT_FILENO));  // a new open() would overwrite what is printed
   } else if (exists && !S_ISREG(old.st_mode)) {
-    file_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    file_ = FileDescriptor(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
   } else {
     if (exists && ::access(path_.c_str(), W_OK) != 0) throw_system("write", path_);
     place_ = behind_links(path_);
     open_beside();
   }
-  if (file_ < 0) throw_system("create", path_);
+  if (!file_) throw_system("create", path_);
   if (exists && !beside_.empty()) {
-    [[maybe_unused]] const int only_root_may = ::fchown(file_, old.st_uid, old.st_gid);
-    ::fchmod(file_, old.st_mode & 0777);
+    [[maybe_unused]] const int only_root_may = ::fchown(file_.get(), old.st_uid, old.st_gid);
+    ::fchmod(file_.get(), old.st_mode & 0777);
   }
   XXH64_state_t* state = XXH64_createState();
   XXH64_reset(state, 0);
@@ -72,12 +71,11 @@ void FileWriter::open_beside() {
   std::random_device random;
   do {
     beside_ = place_.parent_path() / fmt::format("{}{:08x}", kTemporary, random());
-    file_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  } while (file_ < 0 && errno == EEXIST);
+    file_ = FileDescriptor(::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  } while (!file_ && errno == EEXIST);
 }
 
 FileWriter::~FileWriter() {
-  if (file_ >= 0) ::close(file_);
   if (!beside_.empty()) ::unlink(beside_.c_str());
   XXH64_freeState(static_cast<XXH64_state_t*>(hash_));
 }
@@ -87,7 +85,7 @@ void FileWriter::write(const void* data, size_t bytes) {
   bytes_ += bytes;
   const auto* next = static_cast<const char*>(data);
   while (bytes > 0) {
-    const ssize_t written = ::write(file_, next, bytes);
+    const ssize_t written = ::write(file_.get(), next, bytes);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) throw_system("write", path_);
     next += written;
@@ -96,9 +94,9 @@ void FileWriter::write(const void* data, size_t bytes) {
 }
 
 FileWriter::Written FileWriter::finish() {
-  const bool synced = ::fsync(file_) == 0 || errno == EINVAL;  // EINVAL: a pipe or a device has nothing to sync
+  const bool synced = ::fsync(file_.get()) == 0 || errno == EINVAL;  // EINVAL: a pipe or a device has nothing to sync
   if (!synced) throw_system("sync", path_);
-  if (::close(std::exchange(file_, -1)) != 0) throw_system("close", path_);
+  if (file_.close() != 0) throw_system("close", path_);
   if (!beside_.empty() && ::rename(beside_.c_str(), place_.c_str()) != 0) throw_system("replace", path_);
   beside_.clear();
   return {bytes_, fmt::format("{:016x}", XXH64_digest(static_cast<XXH64_state_t*>(hash_)))};
@@ -130,24 +128,21 @@ void remove_abandoned(const std::filesystem::path& folder) {
 }
 
 void sync_directory(const std::filesystem::path& path) {
-  const int directory = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory < 0) throw_system("open", path);
-  const int result = ::fsync(directory);
-  ::close(directory);
-  if (result != 0) throw_system("sync", path);
+  const FileDescriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) throw_system("open", path);
+  if (::fsync(directory.get()) != 0) throw_system("sync", path);
 }
 
 std::string read_file(const std::filesystem::path& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) throw_system("read", path);
-  const std::unique_ptr<const int, void (*)(const int*)> closer(&file, [](const int* f) { ::close(*f); });
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) throw_system("read", path);
   struct stat status {};
-  if (::fstat(file, &status) != 0) throw_system("read", path);
+  if (::fstat(file.get(), &status) != 0) throw_system("read", path);
 
   std::string bytes(static_cast<size_t>(status.st_size), '\0');
   size_t filled = 0;
   while (filled < bytes.size()) {
-    const ssize_t got = ::read(file, bytes.data() + filled, bytes.size() - filled);
+    const ssize_t got = ::read(file.get(), bytes.data() + filled, bytes.size() - filled);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw_system("read", path);
     if (got == 0) break;  // the file became shorter meanwhile

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tensor/file_descriptor.h"
+
 namespace dgc {
 
 std::string xxh64_hex(const void* data, size_t bytes);  // 16 lower-case digits
@@ -34,7 +36,7 @@ class FileWriter {
 
   std::filesystem::path path_;
   std::filesystem::path place_, beside_;  // empty: path_ is written in place
-  int file_ = -1;
+  FileDescriptor file_;
   void* hash_ = nullptr;
   uint64_t bytes_ = 0;
 };

@@ -13,12 +13,10 @@
 namespace dgc {
 
 OutputFile::OutputFile(std::filesystem::path path) : path_(std::move(path)) {
-  file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  file_ = FileDescriptor(::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
   struct stat status {};
-  if (file_ < 0 || ::fstat(file_, &status) != 0) {
-    const std::string why = std::generic_category().message(errno);
-    if (file_ >= 0) ::close(file_);
-    throw_user_error("{}: cannot be opened for writing: {}", path_.string(), why);
+  if (!file_ || ::fstat(file_.get(), &status) != 0) {
+    throw_user_error("{}: cannot be opened for writing: {}", path_.string(), std::generic_category().message(errno));
   }
   end_ = static_cast<uint64_t>(status.st_size);
 }
@@ -27,12 +25,11 @@ OutputFile::~OutputFile() {
   if (!waiting_.empty() || dropped_ > 0) {
     spdlog::warn("{}: its last {} bytes could not be written", path_.string(), waiting_.size() + dropped_);
   }
-  ::close(file_);
 }
 
 void OutputFile::cut(uint64_t bytes) {
   DGC_CHECK(bytes <= end_, "a file can only be cut shorter");
-  if (bytes < end_ && ::ftruncate(file_, static_cast<off_t>(bytes)) != 0) {
+  if (bytes < end_ && ::ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0) {
     throw_user_error("{}: cannot be cut: {}", path_.string(), std::generic_category().message(errno));
   }
   end_ = bytes;
@@ -48,14 +45,14 @@ void OutputFile::append(std::string_view record) {
 }
 
 // A failure of the disk shows in a later write.
-void OutputFile::sync() { ::fdatasync(file_); }
+void OutputFile::sync() { ::fdatasync(file_.get()); }
 
 // pwrite() at end_ overwrites what a failed write has left behind end_.
 void OutputFile::write() {
   size_t done = 0;
   while (done < waiting_.size()) {
     const ssize_t written =
-        ::pwrite(file_, waiting_.data() + done, waiting_.size() - done, static_cast<off_t>(end_ + done));
+        ::pwrite(file_.get(), waiting_.data() + done, waiting_.size() - done, static_cast<off_t>(end_ + done));
     if (written > 0) done += static_cast<size_t>(written);
     if (written >= 0 || errno == EINTR) continue;
     if (!failing_) {

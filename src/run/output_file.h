@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "tensor/file_descriptor.h"
+
 namespace dgc {
 
 // A file that grows record by record while a run goes on. A full disk does not end a training: records that cannot be
@@ -29,7 +31,7 @@ class OutputFile {
   void write();
 
   std::filesystem::path path_;
-  int file_ = -1;
+  FileDescriptor file_;
   uint64_t end_ = 0;  // bytes that are known to be in the file
   std::string waiting_;
   uint64_t dropped_ = 0;  // bytes

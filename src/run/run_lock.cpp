@@ -61,41 +61,37 @@ bool is_still_there(int file, const std::filesystem::path& path) {
 RunLock::RunLock(const std::filesystem::path& run) : path_(run / kName) {
   bool locked = false;
   do {
-    if (file_ >= 0) ::close(file_);
-    file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (file_ < 0) throw_user_error("cannot create {}: {}", path_.string(), std::generic_category().message(errno));
-    locked = ::flock(file_, LOCK_EX | LOCK_NB) == 0;
+    file_ = FileDescriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (!file_) throw_user_error("cannot create {}: {}", path_.string(), std::generic_category().message(errno));
+    locked = ::flock(file_.get(), LOCK_EX | LOCK_NB) == 0;
     if (!locked && errno == EWOULDBLOCK) {
-      const std::string who = read_holder(file_).text();
-      ::close(file_);
-      throw_user_error("{} is being trained by {}; wait for it to end, or give another --out", run.string(), who);
+      throw_user_error("{} is being trained by {}; wait for it to end, or give another --out", run.string(),
+                       read_holder(file_.get()).text());
     }
     // The owner of the lock may have removed the file between open() and flock().
-  } while (locked && !is_still_there(file_, path_));
+  } while (locked && !is_still_there(file_.get(), path_));
 
-  const Holder before = read_holder(file_), now = this_process();
+  const Holder before = read_holder(file_.get()), now = this_process();
   if (before.process > 0 && (before.host != now.host || !locked)) {
     spdlog::warn("{}: {} has begun to train it and has not said that it ended; if it still runs, stop one of the two",
                  run.string(), before.text());
   }
   const std::string text = fmt::format("{} {}\n", now.process, now.host);
-  const bool told = ::ftruncate(file_, 0) == 0 && ::pwrite(file_, text.data(), text.size(), 0) > 0;
+  const bool told = ::ftruncate(file_.get(), 0) == 0 && ::pwrite(file_.get(), text.data(), text.size(), 0) > 0;
   if (!told) spdlog::debug("{}: cannot be written", path_.string());  // a full disk; the lock holds without the text
 }
 
-bool RunLock::holds() const { return is_still_there(file_, path_); }
+bool RunLock::holds() const { return is_still_there(file_.get(), path_); }
 
 RunLock::~RunLock() {
   if (holds()) ::unlink(path_.c_str());
-  ::close(file_);
 }
 
 std::optional<std::string> lock_text(const std::filesystem::path& run) {
-  const int file = ::open((run / kName).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-  if (file < 0) return std::nullopt;
+  const FileDescriptor file(::open((run / kName).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
+  if (!file) return std::nullopt;
   std::array<char, 300> bytes{};
-  const ssize_t got = ::pread(file, bytes.data(), bytes.size(), 0);
-  ::close(file);
+  const ssize_t got = ::pread(file.get(), bytes.data(), bytes.size(), 0);
   if (got < 0) return std::nullopt;
   return std::string(bytes.data(), static_cast<size_t>(got));
 }

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "tensor/file_descriptor.h"
+
 namespace dgc {
 
 // RUN/.lock holds the pid and machine of the one process that writes the run. That process keeps the file open and
@@ -21,7 +23,7 @@ class RunLock {
 
  private:
   std::filesystem::path path_;
-  int file_ = -1;
+  FileDescriptor file_;
 };
 
 // What RUN/.lock says; nothing where there is no such file, or none that can be read.

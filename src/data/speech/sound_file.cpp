@@ -12,6 +12,7 @@
 
 #include "data/speech/bad_example.h"
 #include "data/speech/sound_header.h"
+#include "tensor/file_descriptor.h"
 
 namespace dgc {
 
@@ -59,13 +60,6 @@ SF_VIRTUAL_IO content_io() {
   return io;
 }
 
-struct Descriptor {
-  int number = -1;
-  ~Descriptor() {
-    if (number >= 0) close(number);
-  }
-};
-
 bool is_readable_kind(int format) {
   const int kind = format & SF_FORMAT_TYPEMASK;
   return kind == SF_FORMAT_WAV || kind == SF_FORMAT_WAVEX || kind == SF_FORMAT_FLAC || kind == SF_FORMAT_NIST;
@@ -74,16 +68,15 @@ bool is_readable_kind(int format) {
 }  // namespace
 
 SoundFile::SoundFile(const std::string& path) : name_(path) {
-  const auto descriptor = std::make_shared<Descriptor>();
   // Does not wait for the writer of a named pipe.
-  descriptor->number = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  const auto file = std::make_shared<FileDescriptor>(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
-  if (descriptor->number < 0 || fstat(descriptor->number, &status) != 0) {
+  if (!*file || fstat(file->get(), &status) != 0) {
     throw_bad_example("{}: cannot open it: {}", path, std::strerror(errno));
   }
   if (!S_ISREG(status.st_mode)) throw_bad_example("{}: cannot open it: this is not a regular file", path);
-  show({static_cast<uint64_t>(status.st_size), [descriptor](uint64_t at, void* to, size_t count) {
-          const ssize_t got = pread(descriptor->number, to, count, static_cast<off_t>(at));
+  show({static_cast<uint64_t>(status.st_size), [file](uint64_t at, void* to, size_t count) {
+          const ssize_t got = pread(file->get(), to, count, static_cast<off_t>(at));
           return static_cast<size_t>(std::max<ssize_t>(got, 0));
         }});
 }
