@@ -1,4 +1,4 @@
-# Finds what the CUDA backend needs: nvcc, cuDNN 9.8 or newer, cuBLAS and NCCL. Sets DGC_WITH_CUDA, DGC_CUDA_LIBRARIES,
+# Finds what the CUDA backend needs: nvcc 12.4 or newer, cuDNN 9.8 or newer, cuBLAS and NCCL. Sets DGC_WITH_CUDA, DGC_CUDA_LIBRARIES,
 # CUDNN_INCLUDE, NCCL_INCLUDE, CUDNN_LIBRARY, NCCL_LIBRARY, and says what it decided and why.
 set(DGC_CUDA AUTO CACHE STRING "Build the CUDA backend: AUTO (when all it needs is found), ON or OFF")
 set(DGC_WITH_CUDA OFF)
@@ -37,6 +37,12 @@ endif()
 find_program(NVCC nvcc HINTS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin PATHS /usr/local/cuda/bin)
 if(NOT NVCC)
   dgc_without_cuda("nvcc is not on PATH, in CUDA_HOME or in /usr/local/cuda")
+  return()
+endif()
+execute_process(COMMAND ${NVCC} --version OUTPUT_VARIABLE nvcc_version ERROR_QUIET)
+string(REGEX REPLACE ".* release ([0-9]+\\.[0-9]+).*" "\\1" nvcc_version "${nvcc_version}")
+if(NOT nvcc_version VERSION_GREATER_EQUAL 12.4)
+  dgc_without_cuda("${NVCC} is ${nvcc_version}, and 12.4 or newer is needed")
   return()
 endif()
 

@@ -140,15 +140,17 @@ RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, co
     if (finished_) return;
     log_.emplace(path_);
     checkpoint_ = newest_checkpoint(path_);
-  } else if (held != Held::nothing) {
-    remove_run(path_);
+  } else {
+    replaces_ = held != Held::nothing;
   }
+  starts_over_ = options.resume && held != Held::nothing && !checkpoint_;
+}
+
+void RunDirectory::begin() {
+  if (replaces_) remove_run(path_);
   if (!log_) log_.emplace(path_);
-  if (options.resume && held != Held::nothing && !checkpoint_) {
-    spdlog::info("{} has no checkpoint yet: starting from the beginning", path_.string());
-  }
+  if (starts_over_) spdlog::info("{} has no checkpoint yet: starting from the beginning", path_.string());
   remove_abandoned(path_);
-  describe();
 }
 
 void RunDirectory::describe() const {

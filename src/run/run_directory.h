@@ -30,10 +30,10 @@ bool is_file_of_run(const std::filesystem::path& file);
 class RunDirectory {
  public:
   // `vocabulary` is null unless the data is text, and has to outlive the RunDirectory; `class_names` are empty unless
-  // the data names its classes. A fresh run makes the directory and replaces a run that has made no step or, with
-  // --overwrite, any run; a directory that holds another run is refused. A resumed run finds its newest good
-  // checkpoint; a config or a vocabulary that differs in anything that changes results is refused. The directory of a
-  // finished run is left as it is. Throws UserError, and a refusal has changed nothing in the directory.
+  // the data names its classes. A fresh run makes the directory, in which it may replace a run that has made no step
+  // or, with --overwrite, any run; a directory that holds another run is refused. A resumed run finds its newest good
+  // checkpoint; a config or a vocabulary that differs in anything that changes results is refused. Throws UserError.
+  // Nothing that a run has written is changed before begin() and describe().
   RunDirectory(const Config&, const TrainOptions&, const Vocabulary* vocabulary, std::vector<std::string> class_names);
 
   // Opens, for reading only, the run directory that rank 0, another process, has just made or resumed, and the very
@@ -50,14 +50,19 @@ class RunDirectory {
   // Whether an earlier attempt has made all steps that the config asks for. Then it ended in resumed_from().
   bool finished() const { return finished_; }
 
+  // Removes the run that this one replaces, and opens log.txt. To be called when nothing can be refused any more that
+  // does not need the checkpoint of this run itself.
+  void begin();
+  // Writes what tells people and programs which run this is: config.json, and the names of words and classes. To be
+  // called when the checkpoint has been taken over.
+  void describe() const;
+
   // To be called before a checkpoint is saved. Where somebody has moved or removed the directory since, it is made
   // again, so that the checkpoint can be resumed, and a warning says so. Throws UserError when another run is there
   // now. In a process that has Joined it does nothing.
   void hold();
 
  private:
-  void describe() const;
-
   std::filesystem::path path_;
   std::string config_json_;
   const Vocabulary* vocabulary_ = nullptr;
@@ -65,6 +70,8 @@ class RunDirectory {
   std::unique_ptr<RunLock> lock_;
   std::optional<RunLog> log_;
   std::optional<Checkpoint> checkpoint_;
+  bool replaces_ = false;     // another run, whose files are there until begin()
+  bool starts_over_ = false;  // a resumed run without a checkpoint
   bool finished_ = false;
 };
 

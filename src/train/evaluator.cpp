@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "train/interrupt.h"
+
 namespace dgc {
 namespace {
 
@@ -30,6 +32,7 @@ Measures Evaluator::run(const Arena& weights, const Arena& statistics,
   scored_.scorer->start();
   const auto batches = scored_.data.evaluation_batches(batch_, {.threads = loader_threads_, .ahead = 2});
   while (const Batch* batch = batches->next()) {
+    if (interrupted()) throw Interrupted();
     memory_.input.stage(*batch);
     memory_.input.arrive();
     Executor& executor = memory_.executors.for_rows(memory_.input.rows());

@@ -13,6 +13,7 @@
 #include "dist/launch.h"
 #include "tensor/errors.h"
 #include "train/interrupt.h"
+#include "train/shared_problem.h"
 
 namespace dgc {
 namespace {
@@ -110,6 +111,7 @@ void as_rank(Communicator& communicator, const std::function<void()>& work) {
 void in_unison(Communicator& communicator, Device& device, const std::function<void()>& work) {
   enum class Outcome : char { good, ours, users };
   std::exception_ptr error;
+  Complaint own;
   Outcome mine = Outcome::good;
   try {
     work();
@@ -117,15 +119,17 @@ void in_unison(Communicator& communicator, Device& device, const std::function<v
     throw;
   } catch (const std::exception& e) {
     error = std::current_exception();
-    mine = complaint(e).users ? Outcome::users : Outcome::ours;
+    own = complaint(e);
+    mine = own.users ? Outcome::users : Outcome::ours;
   }
   std::vector<Outcome> all(static_cast<size_t>(communicator.size()));
   all_gather_host(communicator, device, std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
   const auto bad = std::ranges::find_if(all, [](Outcome outcome) { return outcome != Outcome::good; });
   if (bad == all.end()) return;
   const auto rank = static_cast<int>(bad - all.begin());
+  const std::string why = shared_problem(communicator, device, own.text);
   if (rank == communicator.rank()) std::rethrow_exception(error);
-  throw ToldByPeer(fmt::format("rank {} failed", rank), *bad == Outcome::users);
+  throw ToldByPeer(why, *bad == Outcome::users);
 }
 
 }  // namespace dgc

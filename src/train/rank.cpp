@@ -208,14 +208,21 @@ void Rank::average_statistics() {
 
 Measures Rank::run(Evaluator& evaluator) {
   Measures measures = evaluator.measures();
+  bool stopped = false;
   in_unison(communicator_, *device_, [&] {
-    if (communicator_.rank() == 0) measures = evaluator.run(memory_.weights, memory_.mean_statistics);
+    if (communicator_.rank() != 0) return;
+    try {
+      measures = evaluator.run(memory_.weights, memory_.mean_statistics);
+    } catch (const Interrupted&) {
+      stopped = true;
+    }
   });
-  std::vector<double> mine;
+  std::vector<double> mine = {stopped ? 1.0 : 0.0};
   for (const auto& [metric, value] : measures.all()) mine.push_back(value);
   std::vector<double> all(mine.size() * static_cast<size_t>(communicator_.size()));
   all_gather_host(communicator_, *device_, std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
-  for (size_t i = 0; i < mine.size(); ++i) measures.all()[i].second = all[i];  // the values of rank 0
+  if (all[0] != 0) throw Interrupted();
+  for (size_t i = 1; i < mine.size(); ++i) measures.all()[i - 1].second = all[i];  // the values of rank 0
   return measures;
 }
 

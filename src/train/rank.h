@@ -70,7 +70,7 @@ class Rank {
   bool asked_to_stop() const { return asked_to_stop_; }
 
   // Evaluates the validation set where there is one, else the test set, with the BatchNorm statistics averaged over all
-  // workers.
+  // workers. Throws Interrupted on every rank when a signal reaches rank 0 meanwhile, under an InterruptGuard.
   EvalMetrics evaluate();
   EvalMetrics evaluate_all();  // evaluate(), and the test set in any case
   // Whether the evaluation at this step has failed, by owe_evaluation() in this attempt or an earlier one. Ends with

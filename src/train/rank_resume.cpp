@@ -138,8 +138,9 @@ void Rank::move_position(const Checkpoint& checkpoint) {
   const int64_t batch = task_.samples_per_step(config_);
   const int64_t epoch = state_.position / saved_epoch;
   const int64_t seen = state_.position % saved_epoch * saved_workers * batch;
-  const int64_t here = std::min(seen / (workers() * batch), steps_per_epoch_);
-  const int64_t repeated = here == steps_per_epoch_ ? 0 : seen - here * workers() * batch;
+  // What follows an epoch, such as its evaluation, follows a step of its own.
+  const int64_t here = std::min(seen / (workers() * batch), steps_per_epoch_ - 1);
+  const int64_t repeated = seen - here * workers() * batch;
   state_.position = epoch * steps_per_epoch_ + here;
   if (communicator_.rank() != 0) return;
   spdlog::warn(

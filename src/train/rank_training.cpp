@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 
 #include "config/config.h"
@@ -17,15 +18,15 @@ namespace {
 int64_t total_steps(const Config& config, const Rank& rank) {
   if (rank.stalled()) return rank.step();
   const int64_t all = rank.step() + config.training.epochs * rank.steps_per_epoch() - rank.position();
-  return config.training.max_steps ? std::min(*config.training.max_steps, all) : all;
+  return std::max(rank.step(), std::min(config.training.max_steps.value_or(all), all));
 }
 
 // Throws UserError when training from the rank's state to the step `steps` makes no sense.
-void require_way(const std::filesystem::path& run, const Rank& rank, int64_t steps) {
+void require_way(const Config& config, const std::filesystem::path& run, const Rank& rank, int64_t steps) {
   if (rank.unexchanged() > 0 && rank.step() >= steps) {
     throw_user_error(
         "{}: training.max_steps = {} ends it between two exchanges (exchange.every_steps); set it above {}",
-        run.string(), steps, rank.step());
+        run.string(), config.training.max_steps.value_or(steps), rank.step());
   }
   if (!rank.flushed() || rank.step() >= steps) return;
   throw_user_error("{}: its residuals were sent at step {} (optimizer.flush_at_end) and it cannot go on to step {}",
@@ -38,10 +39,9 @@ std::string newest(const CheckpointStore& store) {
 }
 
 [[noreturn]] void throw_unsaved(const CheckpointStore& store, int64_t step, const std::string& why) {
-  throw_user_error(
-      "the run has ended at step {}, but its state could not be saved: {}; {}: make room and go on from there with "
-      "--resume",
-      step, why, newest(store));
+  throw_user_error("the run has ended at step {}, but its state could not be saved: {}; {}: make room, and --resume {}",
+                   step, why, newest(store),
+                   store.list().empty() ? "trains again from the beginning" : "goes on from there");
 }
 
 // Throws what ends a run whose state is saved.
@@ -68,20 +68,23 @@ RankTraining::RankTraining(const Config& config, RunDirectory& run, const DataVi
       device_(*backend.device()),
       rank_(config, data, backend, communicator),
       store_(run.path(), [&run] { run.hold(); }) {
-  in_unison(communicator_, device_, [this] { begin(); });
-  if (communicator_.rank() == 0) {
-    reporter_.emplace(config_, run_.path(), rank_.step(), steps_, global_batch(config_));
-  }
+  in_unison(communicator_, device_, [this] {
+    const std::string& file = config_.model.init_from;
+    if (!run_.resumed_from() && !file.empty()) rank_.start_from({file, rank_.network()});
+  });
 }
 
 void RankTraining::begin() {
-  if (run_.resumed_from()) {
-    rank_.restore(*run_.resumed_from());
-  } else if (!config_.model.init_from.empty()) {
-    rank_.start_from({config_.model.init_from, rank_.network()});
-  }
-  steps_ = total_steps(config_, rank_);
-  require_way(run_.path(), rank_, steps_);
+  in_unison(communicator_, device_, [this] {
+    if (run_.resumed_from()) rank_.restore(*run_.resumed_from());
+    steps_ = total_steps(config_, rank_);
+    require_way(config_, run_.path(), rank_, steps_);
+  });
+  in_unison(communicator_, device_, [this] {
+    if (communicator_.rank() != 0) return;
+    run_.describe();
+    reporter_.emplace(config_, run_.path(), rank_.step(), steps_, global_batch(config_));
+  });
 }
 
 void RankTraining::train() {
@@ -104,15 +107,15 @@ RankTraining::Due RankTraining::due_now() const {
   // Where a rank may be late, only what follows an exchange that all have waited for can be done by all.
   const int64_t since_met = config_.exchange.wait ? rank_.met() : 1;
   const int64_t epoch_steps = rank_.steps_per_epoch();
-  Due due;
-  due.evaluates = dgc::due(rank_.position(), config_.training.eval_every_epochs * epoch_steps);
-  due.saves = dgc::due(rank_.position(), config_.checkpoint.every_epochs * epoch_steps) ||
-              dgc::due(rank_.step(), config_.checkpoint.every_steps.value_or(0), since_met);
-  due.checks = communicator_.size() > 1 && dgc::due(rank_.step(), config_.check_replicas_every, rank_.met());
+  Due found;
+  found.evaluates = due(rank_.position(), config_.training.eval_every_epochs * epoch_steps);
+  found.saves = due(rank_.position(), config_.checkpoint.every_epochs * epoch_steps) ||
+                due(rank_.step(), config_.checkpoint.every_steps.value_or(0), since_met);
+  found.checks = communicator_.size() > 1 && due(rank_.step(), config_.check_replicas_every, rank_.met());
   // Where other ranks have not been asked to stop, they are in their next step by now, and cannot save this one.
-  due.stops = rank_.asked_to_stop() || (communicator_.size() == 1 && rank_.lack());
-  due.ends = rank_.step() == steps_;
-  return due;
+  found.stops = rank_.asked_to_stop() || (communicator_.size() == 1 && rank_.lack());
+  found.ends = rank_.step() == steps_;
+  return found;
 }
 
 bool RankTraining::owes_flush() const {
@@ -125,7 +128,8 @@ void RankTraining::catch_up() {
   Due due = due_now();
   if (!due.anything()) return;
   due.saves = true;
-  due.learns = rank_.owes_evaluation();
+  // What has stalled the run has been learnt from, so only the test set can be left to evaluate.
+  due.learns = rank_.owes_evaluation() && !rank_.stalled();
   pause(due);
 }
 
@@ -167,17 +171,22 @@ void RankTraining::evaluate_at_end() {
   eval_ = evaluated(&Rank::evaluate_all);
 }
 
-// Saves before a file that cannot be read ends the run. That error is rank 0's, and the others are told.
+// Saves before a signal, or a file that cannot be read, ends the run. That error is rank 0's, and the others are told.
 EvalMetrics RankTraining::evaluated(EvalMetrics (Rank::*evaluate)()) {
   std::exception_ptr end;
+  bool stopped = false;
   try {
     return (rank_.*evaluate)();
+  } catch (const Interrupted&) {
+    stopped = true;
   } catch (const std::exception& error) {
     if (!is_users(error)) throw;
     end = std::current_exception();
   }
   rank_.owe_evaluation();
-  if (!save().empty()) std::rethrow_exception(end);
+  unsaved_ = save();
+  if (stopped) stop();
+  if (!unsaved_.empty()) std::rethrow_exception(end);
   throw_after_save(end, rank_.step());
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <exception>
 #include <optional>
 #include <string>
 
@@ -17,12 +16,16 @@ namespace dgc {
 // One rank's part of a run: its steps, and what is due between them. All ranks make the same calls in the same order.
 class RankTraining {
  public:
-  // Goes on from the checkpoint that the run was resumed from, or starts from model.init_from's weights or random ones.
-  // All arguments must outlive the RankTraining. Throws UserError where the run cannot go on from there. Collective.
+  // Takes the memory that the run needs, and weights: random ones, or model.init_from's. All arguments must outlive the
+  // RankTraining. Throws UserError, before anything has been written. Collective.
   RankTraining(const Config&, RunDirectory&, const DataView&, Backend&, Communicator&);
 
-  // Trains to the last step; to be called once. What train() in train/trainer.h throws of a run that has begun leaves
-  // it on all ranks. Collective.
+  // Takes over the checkpoint of a resumed run, and describes the run in its directory. Throws UserError where the run
+  // cannot go on from there, and its directory still describes it as before. Collective.
+  void begin();
+
+  // Trains to the last step; to be called once, behind begin(). What train() in train/trainer.h throws of a run that
+  // has begun leaves it on all ranks. Collective.
   void train();
 
  private:
@@ -33,13 +36,12 @@ class RankTraining {
     bool evaluates = false;
     bool saves = false;
     bool checks = false;  // whether the replicas are compared
-    bool stops = false;   // where a later attempt can go on
+    bool stops = false;   // this attempt ends here, saved, for --resume
     bool ends = false;    // as the config has planned
     bool learns = true;   // whether the course of the training heeds the evaluation
     bool anything() const { return evaluates || saves || checks || stops || ends; }
   };
 
-  void begin();
   Due due_now() const;
   bool owes_flush() const;
   void catch_up();

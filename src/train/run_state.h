@@ -22,7 +22,7 @@ struct RunState {
   BestEvaluation best;
   int64_t best_kept = 0;  // the step of the best evaluation that is in a checkpoint
 
-  // What a rank works out when it saves.
+  // What a rank works out when it saves. Between saves these are as in the checkpoint that the run was resumed from.
   int64_t workers = 0;
   int64_t steps_per_epoch = 0;
   int64_t unexchanged = 0;  // steps behind the last exchange

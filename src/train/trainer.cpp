@@ -110,17 +110,31 @@ std::filesystem::path train(const Given& given, const Launch& launch, Communicat
   const Config& config = given.config;
   std::optional<RunDirectory> run;
   const InterruptGuard guard;
-  on_ranks(config, launch, peers, [&](Backend& backend, Communicator& communicator) {
+  const RankBody body = [&](Backend& backend, Communicator& communicator) {
     Device& device = *backend.device();
     in_unison(communicator, device, [&] { require_agreement(communicator, device, given.facts); });
-    if (communicator.rank() == 0) {
-      run.emplace(config, options, given.sets.view().vocabulary, given.sets.train->class_names());
-      if (!run->finished()) tell_start(given, *run, device.name(), communicator.name());
-    }
+    const bool first = communicator.rank() == 0;
+    if (first) run.emplace(config, options, given.sets.view().vocabulary, given.sets.train->class_names());
     join(given, launch, communicator, device, options, run);
-    if (run->finished()) return tell_finished(*run, communicator.rank() == 0);
-    RankTraining(config, *run, given.view(), backend, communicator).train();
-  });
+    if (run->finished()) return tell_finished(*run, first);
+    RankTraining training(config, *run, given.view(), backend, communicator);
+    in_unison(communicator, device, [&] {
+      if (!first) return;
+      run->begin();
+      tell_start(given, *run, device.name(), communicator.name());
+    });
+    training.begin();
+    training.train();
+  };
+  try {
+    on_ranks(config, launch, peers, body);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::exception& error) {
+    // main() prints it when log.txt is closed. Of several processes each has told its own already.
+    if (launch.size == 1) spdlog::debug("{}", complaint(error).text);
+    throw;
+  }
   return launch.rank == 0 ? run->path() : std::filesystem::path();
 }
 

@@ -139,6 +139,7 @@ TEST_CASE("a file that cannot be read ends a run, and costs none of the steps be
         broken.err.find(fmt::format("; the state of step {} is saved: go on", steps)) < broken.err.size();
     CHECK(tells == !dgc.checkpoints(run).empty());
     saved += tells ? 1 : 0;
+    CHECK_THAT(dgc.read(run + "/log.txt"), Contains(file));
     write_image(file, i);
     std::vector<std::string> again = words(run);
     again.emplace_back("--resume");

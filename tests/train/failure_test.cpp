@@ -45,7 +45,7 @@ TEST_CASE("in unison all ranks go on, or none does and the first that failed say
         }
       });
     } catch (const ToldByPeer& error) {
-      told += error.users && error.what() == fmt::format("rank {} failed", failing[0]);
+      told += error.users && error.what() == fmt::format("rank {0}: rank {0} lacks a file", failing[0]);
       throw;
     }
     ++went_on;

@@ -1,10 +1,16 @@
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
+
 #include <catch.hpp>
+#include <csignal>
+#include <mutex>
 
 #include "kernels/backend.h"
 #include "run/resumable.h"
 #include "tensor/errors.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
+#include "train/interrupt.h"
 
 // Invariant 5: stop and resume, at any step, equals never having stopped.
 namespace dgc {
@@ -39,6 +45,21 @@ void damage(const fs::path& file) {
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
   write_file(file, bytes);
 }
+
+// Sends this process SIGTERM when a message contains a text.
+class SignalAt : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit SignalAt(std::string text) : text_(std::move(text)) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    const std::string_view said(message.payload.data(), message.payload.size());
+    if (said.find(text_) != std::string_view::npos) std::raise(SIGTERM);
+  }
+  void flush_() override {}
+
+  std::string text_;
+};
 
 }  // namespace
 
@@ -75,6 +96,26 @@ TEST_CASE("a run that is killed after any step and resumed ends as one that was 
     train(tiny_config(variant), {.out = killed.path() / "run", .resume = true});
     CHECK(timeless_rows(killed.path() / "run") == truth);
   }
+}
+
+TEST_CASE("a signal during an evaluation is heard there, and the resumed run makes it anew") {
+  const TempRun folder;
+  const std::string ranks = GENERATE("ranks=1", "ranks=2");
+  // Epochs of one step, whose message comes just before the evaluation.
+  const Config config = tiny_config({kPlateau, ranks, "workers_per_rank=2", "training.batch_per_worker=8",
+                                     ranks == "ranks=1" ? "data.train_samples=16" : "data.train_samples=32"});
+  const fs::path whole = train(config, {.out = folder.path() / "whole"}), stopped = folder.path() / "stopped";
+  const std::string step = GENERATE("step 1/3", "step 3/3");
+  {
+    const auto sink = std::make_shared<SignalAt>(step);
+    spdlog::default_logger()->sinks().push_back(sink);
+    CHECK_THROWS_AS(train(config, {.out = stopped}), Interrupted);
+    std::erase(spdlog::default_logger()->sinks(), sink);
+  }
+  CHECK(newest_checkpoint(stopped)->manifest().values.boolean("owes_evaluation") == true);
+  train(config, {.out = stopped, .resume = true});
+  CHECK(final_hash(stopped) == final_hash(whole));
+  CHECK(timeless_rows(stopped) == timeless_rows(whole));
 }
 
 TEST_CASE("a run that max_steps ended goes on as if it had not") {
@@ -215,7 +256,9 @@ TEST_CASE("a run that made no step gives way to the next one, whatever its confi
   const TempRun run;
   const auto out = run.path() / "run";
   {
-    const RunDirectory failed(tiny_config({"seed=5"}), {.out = out}, nullptr, {});
+    RunDirectory failed(tiny_config({"seed=5"}), {.out = out}, nullptr, {});
+    failed.begin();
+    failed.describe();
     run.write("run/metrics.jsonl", GENERATE("", "{\"kind\":\"st"));
     run.write("run/vocabulary.txt", "of another model");
     run.write("run/notes.txt", "mine");
@@ -242,6 +285,21 @@ TEST_CASE("a run takes the place of another one when it is told to") {
   CHECK(final_hash(out) == final_hash(fresh));
   CHECK(read_file(out / "log.txt").find("step 18") == std::string::npos);
   CHECK(run.read("run/notes.txt") == "mine");
+}
+
+TEST_CASE("a run that finds no memory, or no weights to begin with, does not take the place of another one") {
+  const TempRun run;
+  const fs::path out = train(tiny_config({"training.max_steps=3"}), {.out = run.path() / "run"});
+  const auto before = contents(out);
+  const std::string layers = R"([{"type": "flatten"}, {"type": "linear", "out": 200000},
+                                  {"type": "linear", "out": 200000}, {"type": "linear", "out": 4}])";
+  CHECK_THROWS_WITH(train(tiny_config({"model.layers=" + layers}), {.out = out, .overwrite = true}),
+                    Catch::Contains("out of memory"));
+  CHECK(contents(out) == before);
+  // Weights of the very run that is replaced are read before they go.
+  const std::string own = (CheckpointStore(out).list().front() / "weights.safetensors").string();
+  train(tiny_config({"training.max_steps=2", "model.init_from=\"" + own + "\""}), {.out = out, .overwrite = true});
+  CHECK(metrics_of(out).back().integer("step") == 2);
 }
 
 TEST_CASE("a folder that is no run directory is never overwritten") {
@@ -322,6 +380,41 @@ TEST_CASE("a run that is resumed where it is to end sends its residuals there") 
   CHECK(rows_of_kind(stopped, "eval").back().number("test_loss") ==
         rows_of_kind(whole, "eval").back().number("test_loss"));
   CHECK(newest_checkpoint(stopped)->manifest().values.boolean("flushed") == true);
+}
+
+TEST_CASE("a run that is resumed behind max_steps ends where it is, as if max_steps had been there") {
+  const TempRun folder;
+  const auto config = [](int max_steps) {
+    return tiny_config({"optimizer.flush_at_end=true", "checkpoint.every_steps=1", "checkpoint.keep=100", kPlateau,
+                        fmt::format("training.max_steps={}", max_steps)});
+  };
+  const int killed = GENERATE(6, 8);  // 6: an epoch
+  std::vector<fs::path> runs;
+  for (const int max_steps : {killed, 5}) {
+    const fs::path run = train(config(12), {.out = folder.path() / std::to_string(max_steps)});
+    kill_after(run, killed);
+    train(config(max_steps), {.out = run, .resume = true});
+    runs.push_back(run);
+  }
+  CHECK(timeless_rows(runs[0]) == timeless_rows(runs[1]));
+  CHECK(newest_checkpoint(runs[1])->manifest().values.boolean("flushed") == true);
+  for (const char* key : {"position", "plateau_bad", "plateaus"}) {
+    CHECK(newest_checkpoint(runs[1])->manifest().values.integer(key) ==
+          newest_checkpoint(runs[0])->manifest().values.integer(key));
+  }
+}
+
+TEST_CASE("a resumed run that is refused leaves the directory as it was") {
+  const TempRun folder;
+  const std::vector<std::string> overrides =
+      every_step({R"(learning_rate={"type": "step", "base": 0.05, "milestones": [2], "factor": 0.1})"});
+  const fs::path run = train(tiny_config(overrides), {.out = folder.path() / "run"});
+  kill_after(run, 8);
+  const auto before = contents(run);
+  auto shorter = overrides;
+  shorter.emplace_back("training.epochs=1");
+  CHECK_THROWS_WITH(train(tiny_config(shorter), {.out = run, .resume = true}), Catch::Contains("training.epochs = 1"));
+  CHECK(contents(run) == before);
 }
 
 TEST_CASE("a flushed run cannot go on") {
