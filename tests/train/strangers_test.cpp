@@ -18,8 +18,8 @@
 #include "tensor/errors.h"
 #include "tests/dist/free_port.h"
 #include "tests/support/tiny.h"
-#include "train/rank_backend.h"
 #include "train/rank.h"
+#include "train/rank_backend.h"
 
 namespace dgc {
 namespace {
