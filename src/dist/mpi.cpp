@@ -59,16 +59,19 @@ class Session {
     finalizes_ = true;
   }
   ~Session() {
-    if (finalizes_) MPI_Finalize();
+    if (finalizes_ && !given_up_) MPI_Finalize();
   }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // A rank that has failed does not call MPI_Finalize, and all other ranks would wait there for it.
-  void give_up() { finalizes_ = false; }
+  // A rank that has failed does not call MPI_Finalize, and all other ranks would wait there for it. Nor does it call
+  // anything else of MPI once the failed communicator has gone: every call may write to memory that was that one's.
+  void give_up() { given_up_ = true; }
+  bool given_up() const { return given_up_; }
 
  private:
   bool finalizes_ = false;
+  bool given_up_ = false;
 };
 
 constexpr int kCalls = 0, kData = 1, kSizes = 2, kLetters = 3;  // tags
@@ -199,7 +202,7 @@ class MpiCommunicator final : public WholeCommunicator {
   }
 
   ~MpiCommunicator() override {
-    if (failure_ != nullptr) return;  // MPI may still write to memory that is gone, so it must not be called any more
+    if (session_->given_up()) return;
     mail_.finish();
     MPI_Cancel(&listening_);
     MPI_Wait(&listening_, MPI_STATUS_IGNORE);
@@ -266,8 +269,10 @@ class MpiCommunicator final : public WholeCommunicator {
   }
 
   void abort(const std::string& reason) noexcept override {
+    const bool told = session_->given_up();  // by the communicator that has failed
     if (failure_ != nullptr) return;
     fail(PeerFailed(fmt::format("rank {} failed: {}", rank_, reason)));
+    if (told) return;
     reason.copy(told_.reason.data(), told_.reason.size() - 1);
     for (int peer = 0; peer < size_; ++peer) {
       if (peer == rank_) continue;

@@ -204,11 +204,14 @@ std::vector<std::string> look_up(const MeetingPoint& point, const Wait& wait, Tr
 
 Socket connect_to(std::span<const std::string> addresses, int port, const Wait& wait, Trouble& trouble) {
   trouble.of_place = true;
-  for (const std::string& text : addresses) {
-    const Addresses address = resolve(text, port, AI_NUMERICHOST, trouble.text);
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const Addresses address = resolve(addresses[i], port, AI_NUMERICHOST, trouble.text);
     if (!address) continue;
     Socket socket = open_socket(*address);
-    const int error = socket ? finish_connect(socket, *address, wait) : errno;
+    // One that is silent leaves time for those behind it.
+    const Deadline now = std::chrono::steady_clock::now();
+    const Wait share(now + (wait.deadline - now) / static_cast<int>(addresses.size() - i), wait.look);
+    const int error = socket ? finish_connect(socket, *address, share) : errno;
     if (error == 0) return socket;
     trouble = {error_text(error), trouble.of_place && refuses_address(error)};
   }

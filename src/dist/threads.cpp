@@ -199,6 +199,7 @@ class ThreadCommunicator final : public WholeCommunicator {
   }
   Mail* mail() override { return &mail_; }
   void abort(const std::string& reason) noexcept override { crew_->abort(rank_, reason); }
+  void check() override { crew_->check(); }
 
  private:
   // The ranks' devices know nothing of each other: a device is idle before other ranks read from its memory, and has

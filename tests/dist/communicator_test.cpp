@@ -71,6 +71,13 @@ class BrokenDevice final : public Device {
 
 }  // namespace
 
+TEST_CASE("a rank that exchanges nothing for a while can ask whether another one has failed") {
+  const auto group = make_thread_communicators(2);
+  CHECK_NOTHROW(group[1]->check());
+  group[0]->abort("the disk is full");
+  CHECK_THROWS_WITH(group[1]->check(), "rank 0 failed: the disk is full");
+}
+
 TEST_CASE("all_gather puts the parts in rank order", "[communicator]") {
   const int ranks = GENERATE(0, 1, 2, 3, 7);  // 0: the single communicator
   const size_t count = GENERATE(size_t{0}, size_t{1}, size_t{1000});
