@@ -14,8 +14,8 @@ Reception::Reception(std::vector<Socket> listeners, const Secret& secret, const 
     : listeners_(std::move(listeners)), secret_(secret), rules_(rules) {}
 
 void Reception::add_to(std::vector<pollfd>& polled) const {
-  for (const Socket& listener : listeners_) polled.push_back({listener.fd(), POLLIN, 0});
-  for (const Guest& guest : guests_) polled.push_back({guest.socket.fd(), POLLIN, 0});
+  for (const Socket& listener : listeners_) polled.push_back({listener.get(), POLLIN, 0});
+  for (const Guest& guest : guests_) polled.push_back({guest.socket.get(), POLLIN, 0});
 }
 
 std::vector<Reception::Caller> Reception::receive() {
@@ -35,7 +35,7 @@ std::vector<Reception::Caller> Reception::receive() {
 
 // Returns why the guest has to go; empty: not yet, or he is one of the callers.
 std::string Reception::listen_to(Guest& guest, std::vector<Caller>& callers) {
-  const ssize_t got = recv(guest.socket.fd(), guest.said.data() + guest.bytes, guest.said.size() - guest.bytes, 0);
+  const ssize_t got = recv(guest.socket.get(), guest.said.data() + guest.bytes, guest.said.size() - guest.bytes, 0);
   if (got < 0) return errno == EAGAIN || errno == EINTR ? "" : "the connection broke off";
   if (got == 0) return "it left before it had said who it is";
   guest.bytes += static_cast<size_t>(got);

@@ -45,7 +45,7 @@ Socket open_socket(const addrinfo& address) {
 
 void set_option(const Socket& socket, int level, int option) {
   const int yes = 1;
-  setsockopt(socket.fd(), level, option, &yes, sizeof(yes));
+  setsockopt(socket.get(), level, option, &yes, sizeof(yes));
 }
 
 // Numeric, without the port.
@@ -68,7 +68,7 @@ constexpr milliseconds kBetweenLooks(100);
 // Waits for `events` on the socket, or for the deadline. Returns whether the socket is ready.
 bool wait_until_ready(const Socket& socket, short events, const Wait& wait) {
   while (true) {
-    pollfd one{socket.fd(), events, 0};
+    pollfd one{socket.get(), events, 0};
     const int left = milliseconds_until(wait.deadline);
     const int ready = poll(&one, 1, std::min<int>(left, kBetweenLooks.count()));
     if (ready > 0) return true;
@@ -87,19 +87,19 @@ bool again(int error) { return error == EAGAIN || error == EWOULDBLOCK || error 
 
 // Returns 0, or the errno that says why there is no connection.
 int finish_connect(const Socket& socket, const addrinfo& address, const Wait& wait) {
-  if (connect(socket.fd(), address.ai_addr, address.ai_addrlen) == 0) return 0;
+  if (connect(socket.get(), address.ai_addr, address.ai_addrlen) == 0) return 0;
   if (errno != EINPROGRESS && errno != EINTR) return errno;
   if (!wait_until_ready(socket, POLLOUT, wait)) return ETIMEDOUT;
   int error = 0;
   socklen_t size = sizeof(error);
-  getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &size);
+  getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
   return error;
 }
 
 int port_of(const Socket& socket) {
   sockaddr_storage address{};
   socklen_t size = sizeof(address);
-  if (getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
+  if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
   return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
                                              : reinterpret_cast<sockaddr_in&>(address).sin_port);
 }
@@ -111,7 +111,7 @@ Socket listener_at(const addrinfo& address) {
   set_option(socket, SOL_SOCKET, SO_REUSEADDR);                                      // a run may follow another at once
   if (address.ai_family == AF_INET6) set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY);  // IPv4 has its own socket
   const bool listens =
-      bind(socket.fd(), address.ai_addr, address.ai_addrlen) == 0 && listen(socket.fd(), SOMAXCONN) == 0;
+      bind(socket.get(), address.ai_addr, address.ai_addrlen) == 0 && listen(socket.get(), SOMAXCONN) == 0;
   return listens ? std::move(socket) : Socket();
 }
 
@@ -145,10 +145,6 @@ int milliseconds_until(Deadline deadline) {
   return static_cast<int>(std::clamp<int64_t>(left, 0, kMost));
 }
 
-Socket::~Socket() {
-  if (fd_ >= 0) close(fd_);
-}
-
 std::vector<Socket> listen_at(std::span<const std::string> addresses, int& port, std::string& problem) {
   constexpr int kAttempts = 20;
   bool taken = true;
@@ -165,13 +161,13 @@ std::vector<Socket> listen_at(std::span<const std::string> addresses, int& port,
 }
 
 Socket accept_from(const Socket& listener) {
-  return Socket(accept4(listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  return Socket(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
 std::string peer_of(const Socket& socket) {
   sockaddr_storage address{};
   socklen_t size = sizeof(address);
-  if (getpeername(socket.fd(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return "an unknown address";
+  if (getpeername(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return "an unknown address";
   return text_of(reinterpret_cast<sockaddr*>(&address), size);
 }
 
@@ -220,7 +216,7 @@ Socket connect_to(std::span<const std::string> addresses, int port, const Wait& 
 
 bool send_all(const Socket& socket, std::span<const std::byte> bytes, const Wait& wait) {
   while (!bytes.empty()) {
-    const ssize_t sent = send(socket.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const ssize_t sent = send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent >= 0) {
       bytes = bytes.subspan(static_cast<size_t>(sent));
     } else if (!again(errno) || !wait_until_ready(socket, POLLOUT, wait)) {
@@ -232,7 +228,7 @@ bool send_all(const Socket& socket, std::span<const std::byte> bytes, const Wait
 
 bool receive_all(const Socket& socket, std::span<std::byte> bytes, const Wait& wait) {
   while (!bytes.empty()) {
-    const ssize_t got = recv(socket.fd(), bytes.data(), bytes.size(), 0);
+    const ssize_t got = recv(socket.get(), bytes.data(), bytes.size(), 0);
     if (got == 0) return false;
     if (got > 0) {
       bytes = bytes.subspan(static_cast<size_t>(got));

@@ -5,10 +5,10 @@
 #include <functional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "dist/launch.h"
+#include "tensor/file_descriptor.h"
 
 namespace dgc {
 
@@ -35,24 +35,8 @@ struct Trouble {
   bool of_place = false;  // the name is unknown or the system refuses the address: waiting for others does not help
 };
 
-// Owns a socket. All of them are non-blocking.
-class Socket {
- public:
-  Socket() = default;
-  explicit Socket(int fd) : fd_(fd) {}
-  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Socket& operator=(Socket&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Socket();
-
-  int fd() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
+// All sockets are non-blocking.
+using Socket = FileDescriptor;
 
 // Listens at numeric addresses, at one port, or with port 0 at one that is free at all of them, which it returns in
 // `port`. An address of a kind that this machine does not have is left out. The result is empty, and `problem` says

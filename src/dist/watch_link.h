@@ -44,7 +44,7 @@ class WatchLink {
   WatchLink(Socket socket, const SealedSession& session) : socket_(std::move(socket)), session_(session) {}
 
   explicit operator bool() const { return static_cast<bool>(socket_); }
-  int fd() const { return socket_.fd(); }
+  int fd() const { return socket_.get(); }
   const Socket& socket() const { return socket_; }
   void close() { socket_ = Socket(); }
 

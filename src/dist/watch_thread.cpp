@@ -119,7 +119,7 @@ void Watch::Thread::fail(const std::string& reason) noexcept {
 
 void Watch::Thread::wake() const {
   const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(wake_.fd(), &one, sizeof(one));
+  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
 }
 
 void Watch::Thread::run() {
@@ -151,7 +151,7 @@ void Watch::Thread::run() {
 
 // Rank 0 wakes for every beat of every rank, so it then turns to those alone that poll() has found.
 void Watch::Thread::wait_until(Clock::time_point time) {
-  std::vector<pollfd> polled = {{wake_.fd(), POLLIN, 0}};
+  std::vector<pollfd> polled = {{wake_.get(), POLLIN, 0}};
   if (reception_) reception_->add_to(polled);
   for (const Guest& guest : guests_) polled.push_back({guest.link.fd(), POLLIN, 0});
   const size_t first_peer = polled.size();
@@ -159,7 +159,7 @@ void Watch::Thread::wait_until(Clock::time_point time) {
   poll(polled.data(), polled.size(), milliseconds_until(time));
   for (size_t i = 0; i < peers_.size(); ++i) peers_[i].has_spoken = polled[first_peer + i].revents != 0;
   uint64_t count = 0;
-  [[maybe_unused]] const ssize_t got = read(wake_.fd(), &count, sizeof(count));
+  [[maybe_unused]] const ssize_t got = read(wake_.get(), &count, sizeof(count));
 }
 
 // A process that was stopped or starved knows nothing of how the other ranks did meanwhile, so it does not blame them

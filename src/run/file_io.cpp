@@ -23,6 +23,11 @@ constexpr const char* kTemporary = ".new-";  // how the name of a FileWriter's t
   throw_user_error("cannot {} {}: {}", action, path.string(), std::strerror(errno));
 }
 
+// EINVAL: a pipe or a device has nothing to sync, and some file systems sync no folders.
+void sync(const FileDescriptor& file, const std::filesystem::path& path) {
+  if (::fsync(file.get()) != 0 && errno != EINVAL) throw_system("sync", path);
+}
+
 bool is_standard_output(const struct stat& file) {
   struct stat out {};
   return ::fstat(STDOUT_FILENO, &out) == 0 && out.st_dev == file.st_dev && out.st_ino == file.st_ino;
@@ -94,8 +99,7 @@ void FileWriter::write(const void* data, size_t bytes) {
 }
 
 FileWriter::Written FileWriter::finish() {
-  const bool synced = ::fsync(file_.get()) == 0 || errno == EINVAL;  // EINVAL: a pipe or a device has nothing to sync
-  if (!synced) throw_system("sync", path_);
+  sync(file_, path_);
   if (file_.close() != 0) throw_system("close", path_);
   if (!beside_.empty() && ::rename(beside_.c_str(), place_.c_str()) != 0) throw_system("replace", path_);
   beside_.clear();
@@ -130,8 +134,7 @@ void remove_abandoned(const std::filesystem::path& folder) {
 void sync_directory(const std::filesystem::path& path) {
   const FileDescriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory) throw_system("open", path);
-  const bool synced = ::fsync(directory.get()) == 0 || errno == EINVAL;  // EINVAL: this file system syncs no folders
-  if (!synced) throw_system("sync", path);
+  sync(directory, path);
 }
 
 std::string read_file(const std::filesystem::path& path) {

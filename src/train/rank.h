@@ -187,7 +187,6 @@ class Rank {
   size_t lag_ = 0;             // how many of untold_ the device may be busy with
   bool asked_to_stop_ = false;
   bool finite_loss_ = true;  // whether the newest evaluation's loss is finite
-  double earlier_seconds_ = 0;
 };
 
 }  // namespace dgc

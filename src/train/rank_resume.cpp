@@ -38,7 +38,6 @@ void Rank::restore(const Checkpoint& checkpoint) {
   memory_.record.restore_control(control);
   // A run that is not sound skips steps, or its newest evaluation gave no finite loss.
   finite_loss_ = state_.skipped.in_row > 0 || state_.sound;
-  earlier_seconds_ = state_.wall_seconds;
   computation_->resume(state_.unexchanged);
   unmet_ = state_.unexchanged;
   if (state_.workers == workers()) {

@@ -34,7 +34,7 @@ bool Rank::sound() const {
 }
 
 double Rank::wall_seconds() const {
-  return earlier_seconds_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  return state_.wall_seconds + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
 std::string Rank::weights_xxh64() const { return dgc::weights_xxh64(memory_.weights); }

@@ -16,8 +16,8 @@ inline int free_port() {
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof(address);
-  REQUIRE(bind(socket.fd(), reinterpret_cast<sockaddr*>(&address), size) == 0);
-  REQUIRE(getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  REQUIRE(bind(socket.get(), reinterpret_cast<sockaddr*>(&address), size) == 0);
+  REQUIRE(getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
   return ntohs(address.sin_port);
 }
 

@@ -158,7 +158,7 @@ TEST_CASE("a rank says what is wrong with who answers", "[handshake]") {
   const Deadline deadline = std::chrono::steady_clock::now() + kEnough;
   const auto met = [&](std::span<const std::byte> answer) {
     send_all(ends[0], answer, deadline);
-    shutdown(ends[0].fd(), SHUT_WR);
+    shutdown(ends[0].get(), SHUT_WR);
     Trouble trouble;
     CHECK_FALSE(introduce(ends[1], Secret(), Purpose::rendezvous, frame_of(1), deadline, trouble));
     return trouble;
@@ -284,7 +284,7 @@ TEST_CASE("a stranger is turned away, and it is said why", "[handshake]") {
     why = "it does not know the secret";
   }
   SECTION("an end") {
-    shutdown(stranger.fd(), SHUT_WR);
+    shutdown(stranger.get(), SHUT_WR);
     why = "it left before it had said who it is";
   }
   CHECK(place.told("; 1 stranger was turned away, the last one, from 127.0.0.1, because " + why));

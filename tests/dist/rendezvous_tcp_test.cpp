@@ -66,7 +66,7 @@ TEST_CASE("a place in IPv6", "[rendezvous]") {
   sockaddr_in6 loopback{};
   loopback.sin6_family = AF_INET6;
   loopback.sin6_addr = in6addr_loopback;
-  if (!ipv6 || bind(ipv6.fd(), reinterpret_cast<sockaddr*>(&loopback), sizeof(loopback)) != 0) {
+  if (!ipv6 || bind(ipv6.get(), reinterpret_cast<sockaddr*>(&loopback), sizeof(loopback)) != 0) {
     WARN("skipped: this machine has no IPv6 loopback address");
     return;
   }

@@ -30,10 +30,6 @@ Socket listener() { return Socket(eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC)); }
 
 int milliseconds_until(Deadline) { return 0; }  // all that will ever come is there
 
-Socket::~Socket() {
-  if (fd_ >= 0) close(fd_);
-}
-
 std::vector<Socket> listen_at(std::span<const std::string>, int& port, std::string&) {
   if (port == 0) port = 1;
   std::vector<Socket> listeners;
@@ -54,12 +50,12 @@ Socket connect_to(std::span<const std::string>, int, const Wait&, Trouble& troub
 }
 
 bool send_all(const Socket& socket, std::span<const std::byte> bytes, const Wait&) {
-  return send(socket.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+  return send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
 }
 
 bool receive_all(const Socket& socket, std::span<std::byte> bytes, const Wait&) {
   while (!bytes.empty()) {
-    const ssize_t got = recv(socket.fd(), bytes.data(), bytes.size(), 0);
+    const ssize_t got = recv(socket.get(), bytes.data(), bytes.size(), 0);
     if (got <= 0) return false;
     bytes = bytes.subspan(static_cast<size_t>(got));
   }
@@ -92,7 +88,7 @@ std::string read_all(const Socket& end, int flags) {
   std::string all;
   std::array<char, 8192> part{};
   while (true) {
-    const ssize_t got = recv(end.fd(), part.data(), part.size(), flags);
+    const ssize_t got = recv(end.get(), part.data(), part.size(), flags);
     // Said once, and before what was sent, where the other side has left something unread.
     if (got < 0 && (errno == ECONNRESET || errno == EINTR)) continue;
     if (got <= 0) return all;
