@@ -40,14 +40,14 @@ std::string Reception::listen_to(Guest& guest, std::vector<Caller>& callers) {
   if (got == 0) return "it left before it had said who it is";
   guest.bytes += static_cast<size_t>(got);
   const std::span said(guest.said);
-  const std::string objection = objection_to(said.first(std::min(guest.bytes, sizeof(Greeting))), rules_.purpose);
+  std::string objection = objection_to(said.first(std::min(guest.bytes, sizeof(Greeting))), rules_.purpose);
   if (!objection.empty() || guest.bytes < said.size()) return objection;
   Greeting caller;
   std::memcpy(&caller, said.data(), sizeof(caller));
   SealedSession session(secret_, SealedSession::Side::host, guest.host, caller);
   std::vector<std::byte> first(rules_.first_bytes);
   if (!session.open(said.subspan(sizeof(caller)), first)) return "it does not know the secret";
-  callers.push_back({std::move(guest.socket), std::move(session), std::move(first)});
+  callers.push_back({std::move(guest.socket), session, std::move(first)});
   return "";
 }
 
