@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include "dist/reception.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -13,14 +14,15 @@ void raise_open_files() {
   setrlimit(RLIMIT_NOFILE, &limit);  // where the system refuses, the old number holds
 }
 
-void require_open_files(int64_t files, int ranks) {
+void require_open_files(int ranks) {
+  constexpr rlim_t kOthers = 64;
+  const rlim_t files = 2 * (static_cast<rlim_t>(ranks) + kMostStrangers) + kOthers;
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
-  if (limit.rlim_cur >= static_cast<rlim_t>(files)) return;
+  if (limit.rlim_cur >= files) return;
   throw_user_error(
       "{} ranks need {} open files on rank 0's machine, and the system allows {}: raise it there (ulimit -Hn, or "
-      "nofile "
-      "in /etc/security/limits.conf), or set exchange.failure_timeout_s to 0 to do without the heartbeat",
+      "nofile in /etc/security/limits.conf), or set exchange.failure_timeout_s to 0 to do without the heartbeat",
       ranks, files, limit.rlim_cur);
 }
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 namespace dgc {
 
 // A connection is an open file, and a rank may have one to every other rank. Systems allow a process some number of
@@ -9,7 +7,8 @@ namespace dgc {
 
 // Raises this process's number to the largest that it may choose by itself.
 void raise_open_files();
-// Throws UserError when this process may not have as many files open, of which `ranks` gives the reason.
-void require_open_files(int64_t files, int ranks);
+// Throws UserError when rank 0 may not have as many files open as it needs while the ranks come: a connection for each
+// to meet and one for its heartbeat, as many for strangers as a Reception hears, and what a process has open anyway.
+void require_open_files(int ranks);
 
 }  // namespace dgc

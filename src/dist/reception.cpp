@@ -55,7 +55,7 @@ void Reception::accept_all(Clock::time_point now) {
   for (const Socket& listener : listeners_) {
     for (size_t n = 0; n < rules_.most; ++n) {  // who connects without end must not keep this process here
       Guest guest;
-      guest.socket = accept_from(listener);
+      guest.socket = accept_from(listener, guest.peer);
       if (!guest.socket) break;
       guest.host = make_greeting(rules_.purpose);
       guest.since = now;
@@ -74,7 +74,7 @@ void Reception::accept_all(Clock::time_point now) {
 void Reception::turn_away(const Guest& guest, const std::string& why) {
   ++turned_away_;
   strangers_ = fmt::format("; {} {} turned away, the last one, from {}, because {}", turned_away_,
-                           turned_away_ == 1 ? "stranger was" : "strangers were", peer_of(guest.socket), why);
+                           turned_away_ == 1 ? "stranger was" : "strangers were", guest.peer, why);
 }
 
 }  // namespace dgc

@@ -49,6 +49,7 @@ class Reception {
   // A connection, and what has come over it so far.
   struct Guest {
     Socket socket;
+    std::string peer;  // his address
     Greeting host;
     Clock::time_point since;
     std::vector<std::byte> said;

@@ -7,14 +7,16 @@
 // Nobody proves anything here: the files are their owner's alone, and so are the numbers in them. Who may write to the
 // directory can keep the ranks from meeting, but learns nothing, and no rank takes a reply of his.
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <optional>
+#include <random>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -55,41 +57,51 @@ void remove_file(const std::string& path) noexcept {
   fs::remove(path, ignored);
 }
 
-// Makes an empty file that nobody but its owner may read, as a secret may travel in it.
-void make_private(const std::string& path) {
-  const FileDescriptor made(open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, S_IRUSR | S_IWUSR));
-}
-
-// A file gets its name only when it is whole, so nobody ever reads half of one.
-void write_whole(const Meeting& meeting, const std::string& path, std::span<const std::byte> bytes) {
-  const std::string partial = fmt::format("{}.{:x}.part", path, meeting.hello.nonce);
-  remove_file(partial);
-  make_private(partial);
-  std::ofstream file(partial, std::ios::binary | std::ios::in);  // does not make a file
-  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  std::error_code error;
-  if (file) fs::rename(partial, path, error);
-  if (!file || error) {
-    throw_user_error("rank {} cannot write {} ({}); give DGC_RENDEZVOUS a directory that all ranks can write to",
-                     meeting.hello.rank, path, error ? error.message() : std::generic_category().message(errno));
-  }
-}
-
-// The first bytes of a file, at most `size`; none when there is no such file.
-std::vector<std::byte> read_start(const std::string& path, size_t size) {
-  std::ifstream file(path, std::ios::binary);
-  std::vector<std::byte> bytes(size);
-  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
-  bytes.resize(static_cast<size_t>(file.gcount()));
-  return bytes;
-}
-
 // A file that is removed with the object.
 struct Hanging {
   std::string path;
   ~Hanging() { remove_file(path); }
 };
+
+bool write_all(const FileDescriptor& file, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR) return false;
+    if (written > 0) bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+// A file gets its name only when it is whole, so nobody ever reads half of one. Only its owner may open it, as a secret
+// may travel in it, and nobody else can make it first, as nobody else knows the name that it has until then.
+void write_whole(const Meeting& meeting, const std::string& path, std::span<const std::byte> bytes) {
+  std::random_device random;
+  const Hanging partial{fmt::format("{}.{:08x}{:08x}.part", path, random(), random())};
+  FileDescriptor file(open(partial.path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  const bool whole = file && write_all(file, bytes) && file.close() == 0;
+  if (!whole || rename(partial.path.c_str(), path.c_str()) != 0) {
+    throw_user_error("rank {} cannot write {} ({}); give DGC_RENDEZVOUS a directory that all ranks can write to",
+                     meeting.hello.rank, path, std::generic_category().message(errno));
+  }
+}
+
+// The first bytes of a file, at most `size`; none when there is no such file. Another user may have put something there
+// that is no file, and it must not keep this process waiting.
+std::vector<std::byte> read_start(const std::string& path, size_t size) {
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  struct stat found {};
+  if (!file || fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode)) return {};
+  std::vector<std::byte> bytes(size);
+  size_t got = 0;
+  while (got < size) {
+    const ssize_t more = read(file.get(), bytes.data() + got, size - got);
+    if (more < 0 && errno == EINTR) continue;
+    if (more <= 0) break;
+    got += static_cast<size_t>(more);
+  }
+  bytes.resize(got);
+  return bytes;
+}
 
 // Rank 0's side of one conversation.
 struct Guest {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <future>
 #include <memory>
 #include <system_error>
@@ -85,6 +86,21 @@ bool refuses_address(int error) {
 
 bool again(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
+// Where nobody listens at a port that the system may also give to the connecting end, the two ends can be one socket.
+bool is_own_peer(const Socket& socket) {
+  sockaddr_storage own{}, peer{};
+  socklen_t own_size = sizeof(own), peer_size = sizeof(peer);
+  return getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &own_size) == 0 &&
+         getpeername(socket.get(), reinterpret_cast<sockaddr*>(&peer), &peer_size) == 0 && own_size == peer_size &&
+         std::memcmp(&own, &peer, own_size) == 0;
+}
+
+// Closed without a word, so that the port is free at once.
+void reset_when_closed(const Socket& socket) {
+  const linger at_once{1, 0};
+  setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
 // Returns 0, or the errno that says why there is no connection.
 int finish_connect(const Socket& socket, const addrinfo& address, const Wait& wait) {
   if (connect(socket.get(), address.ai_addr, address.ai_addrlen) == 0) return 0;
@@ -160,15 +176,13 @@ std::vector<Socket> listen_at(std::span<const std::string> addresses, int& port,
   return {};
 }
 
-Socket accept_from(const Socket& listener) {
-  return Socket(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-}
-
-std::string peer_of(const Socket& socket) {
+Socket accept_from(const Socket& listener, std::string& peer) {
   sockaddr_storage address{};
   socklen_t size = sizeof(address);
-  if (getpeername(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return "an unknown address";
-  return text_of(reinterpret_cast<sockaddr*>(&address), size);
+  const int accepted =
+      accept4(listener.get(), reinterpret_cast<sockaddr*>(&address), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (accepted >= 0) peer = text_of(reinterpret_cast<sockaddr*>(&address), size);
+  return Socket(accepted);
 }
 
 // getaddrinfo() cannot be interrupted, and may wait long for a name server, so it runs in a thread of its own.
@@ -207,7 +221,11 @@ Socket connect_to(std::span<const std::string> addresses, int port, const Wait& 
     // One that is silent leaves time for those behind it.
     const Deadline now = std::chrono::steady_clock::now();
     const Wait share(now + (wait.deadline - now) / static_cast<int>(addresses.size() - i), wait.look);
-    const int error = socket ? finish_connect(socket, *address, share) : errno;
+    int error = socket ? finish_connect(socket, *address, share) : errno;
+    if (error == 0 && is_own_peer(socket)) {
+      reset_when_closed(socket);
+      error = ECONNREFUSED;
+    }
     if (error == 0) return socket;
     trouble = {error_text(error), trouble.of_place && refuses_address(error)};
   }

@@ -43,11 +43,9 @@ using Socket = FileDescriptor;
 // why, where nothing is left or another program holds the port.
 std::vector<Socket> listen_at(std::span<const std::string> addresses, int& port, std::string& problem);
 
-// Accepts a waiting connection. The socket is empty when none waits after all.
-Socket accept_from(const Socket& listener);
-
-// The other side's numeric address.
-std::string peer_of(const Socket&);
+// Accepts a waiting connection, and returns the other side's numeric address in `peer`. The socket is empty when none
+// waits after all.
+Socket accept_from(const Socket& listener, std::string& peer);
 
 // The numeric addresses of the host; empty, and `trouble` says why, when its name is unknown here.
 std::vector<std::string> look_up(const MeetingPoint&, const Wait&, Trouble&);

@@ -19,9 +19,8 @@ struct WatchOptions {
   // All ranks learn of a rank's death or silence within this time. A rank is given up when it has been silent for 8/10
   // of the time; the rest is for the ranks to end in. At least 100 ms, or 0: nobody is watched.
   std::chrono::milliseconds timeout = std::chrono::seconds(10);
-  std::chrono::milliseconds start_timeout = std::chrono::minutes(5);  // for all ranks to join
-  WhileMeeting while_waiting = [](const std::string&) {};             // called until all ranks have met
-  std::vector<std::string> listen_at = kLoopback;                     // rank 0: this machine's numeric addresses
+  WhileMeeting while_waiting = [](const std::string&) {};  // called until all ranks have met
+  std::vector<std::string> listen_at = kLoopback;          // rank 0: this machine's numeric addresses
 };
 
 // Notices that another process of the run has died, hangs or is stopped, whatever the communicator does meanwhile: each

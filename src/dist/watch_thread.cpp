@@ -51,7 +51,7 @@ WatchPlace Watch::Thread::listen() {
 void Watch::Thread::join(const WatchPlace& place, const WhileMeeting& look) {
   WatchFrame welcome;
   // Rank 0 listens before it tells the place: if it does not answer within the timeout, it never will.
-  const Wait wait(Clock::now() + std::min(options_.start_timeout, options_.timeout),
+  const Wait wait(Clock::now() + options_.timeout,
                   [&] { look(fmt::format("rank {} waits for rank 0's heartbeat", options_.rank)); });
   WatchLink link = join_watch(place, own_, wait, welcome);
   link.send({});  // a beat, which answers the welcome
@@ -71,7 +71,9 @@ void Watch::Thread::start() {
 
 void Watch::Thread::wait_for_all(const WhileMeeting& look) {
   constexpr milliseconds kBetweenLooks(100);
-  const Clock::time_point deadline = Clock::now() + options_.start_timeout;
+  // All ranks know rank 0's place now, and join within the timeout or fail. Not all have learnt of it at one time.
+  const milliseconds most = 2 * options_.timeout;
+  const Clock::time_point deadline = Clock::now() + most;
   while (true) {
     std::unique_lock lock(mutex_);
     if (changed_.wait_for(lock, kBetweenLooks, [&] { return all_here_ || failed_; })) return;
@@ -83,7 +85,7 @@ void Watch::Thread::wait_for_all(const WhileMeeting& look) {
       look(fmt::format("rank 0 waits for the heartbeats of ranks {}{}", absent, strangers));
     } else {
       throw_user_error("rank 0 waited {:g} s for the heartbeats of all ranks, but those of {} did not come{}",
-                       seconds(options_.start_timeout), absent, strangers);
+                       seconds(most), absent, strangers);
     }
   }
 }

@@ -155,13 +155,12 @@ void on_this_process(const Config& config, const Launch& launch, Communicator& p
     all_gather_host(peers, *host, place, all);
     std::copy_n(all.begin(), place.size(), place.begin());
   };
-  WatchOptions watched{launch.rank, launch.size, failure_timeout, options.meeting.timeout};
+  WatchOptions watched{launch.rank, launch.size, failure_timeout};
   if (meets) watched.while_waiting = std::ref(patience);
   std::optional<Watch> watch;
   const auto meet = [&] {
-    constexpr int64_t kOthers = 64;  // what a process has open beside connections
     const bool listens = launch.rank == 0 && failure_timeout.count() > 0;
-    if (listens) require_open_files(launch.size + kOthers, launch.size);
+    if (listens) require_open_files(launch.size);
     if (launch.rank == 0) watched.listen_at = heartbeat_addresses(config, launch);
     watch.emplace(watched, share);
   };

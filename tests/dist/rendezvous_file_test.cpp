@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <atomic>
 #include <catch.hpp>
 #include <cstring>
@@ -58,6 +60,16 @@ TEST_CASE("what ranks write to each other is their owner's alone", "[rendezvous]
   ranks[1].delay = milliseconds(50);
   CHECK(outcomes(ranks) == kFine3);
   CHECK(open_to_others == 0);
+}
+
+TEST_CASE("what is no file keeps nobody waiting", "[rendezvous]") {
+  const Directory directory;
+  auto ranks = ranks_at(in_files(directory), 2, kLong);
+  ranks[1].delay = milliseconds(100);
+  REQUIRE(mkfifo((directory.path / "meet.1.hello").c_str(), 0600) == 0);
+  std::filesystem::create_symlink(directory.path / "meet.1.hello", directory.path / "meet.1.reply");
+  CHECK(outcomes(ranks) == kFine2);
+  CHECK(directory.empty());
 }
 
 TEST_CASE("an unwritable directory is named", "[rendezvous]") {

@@ -114,8 +114,9 @@ TEST_CASE("a foreign service at the meeting point is recognised", "[rendezvous]"
              Contains("rank 0 cannot listen at " + point.url()) && Contains("choose another port"));
   std::jthread service([&] {
     std::this_thread::sleep_for(milliseconds(50));
+    std::string peer;
     for (int i = 0; i < 100; ++i) {
-      const Socket guest = accept_from(listeners[0]);
+      const Socket guest = accept_from(listeners[0], peer);
       const std::string_view says = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
       if (guest) send_all(guest, std::as_bytes(std::span(says)), std::chrono::steady_clock::now());
       if (guest) std::this_thread::sleep_for(milliseconds(20));

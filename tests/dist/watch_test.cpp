@@ -61,7 +61,7 @@ struct Board {
   }
 };
 
-WatchOptions options_of(int rank, int size) { return {rank, size, kTimeout, kStart}; }
+WatchOptions options_of(int rank, int size) { return {rank, size, kTimeout}; }
 
 std::unique_ptr<Watch> watch_of(Board& board, const WatchOptions& options) {
   return std::make_unique<Watch>(
@@ -165,7 +165,7 @@ TEST_CASE("ranks that say goodbye are no failure", "[watch]") {
 
 TEST_CASE("nobody is watched when the timeout is 0", "[watch]") {
   bool shared = false;
-  Watch watch({0, 4, milliseconds(0), kStart}, [&](std::span<std::byte>, const WhileMeeting&) { shared = true; });
+  Watch watch({0, 4, milliseconds(0)}, [&](std::span<std::byte>, const WhileMeeting&) { shared = true; });
   watch.fail("nobody hears this");
   CHECK_FALSE(watch.failure());
   CHECK(watch.cause_of("a symptom") == "a symptom");
@@ -323,7 +323,7 @@ TEST_CASE("a rank that never joins is named", "[watch]") {
     }
   });
   WatchOptions hasty = options_of(0, 4);
-  hasty.start_timeout = milliseconds(2000);
+  hasty.timeout = milliseconds(1000);
   const std::string expected = "rank 0 waited 2 s for the heartbeats of all ranks, but those of 2, 3 did not come";
   CHECK_THROWS_WITH(watch_of(board, hasty), expected);
   rank1.join();
@@ -332,7 +332,7 @@ TEST_CASE("a rank that never joins is named", "[watch]") {
 
 TEST_CASE("a rank that cannot reach rank 0 says what to do", "[watch]") {
   WatchOptions options = options_of(1, 2);
-  options.start_timeout = milliseconds(300);
+  options.timeout = milliseconds(300);
   const auto nowhere = [](std::span<std::byte> bytes, const WhileMeeting&) {
     int port = 0;
     std::string problem;

@@ -24,7 +24,7 @@ constexpr size_t kMostStrangers = 5, kMostFrames = 5;
 
 WatchOptions options_of(int rank) {
   constexpr std::chrono::minutes kTimeout(10);  // reached only by who hangs
-  return {.rank = rank, .size = kRanks, .timeout = kTimeout, .start_timeout = kTimeout};
+  return {.rank = rank, .size = kRanks, .timeout = kTimeout};
 }
 
 using Side = SealedSession::Side;

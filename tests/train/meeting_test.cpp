@@ -38,7 +38,7 @@ int meet_as(const Launch& launch) {
   const InterruptGuard guard;
   Patience patience;
   try {
-    const Watch watch({launch.rank, launch.size, 10s, 1h, std::ref(patience)},
+    const Watch watch({launch.rank, launch.size, 10s, std::ref(patience)},
                       [&](std::span<std::byte> place, const WhileMeeting& while_waiting) {
                         share_from_rank0(launch, {0, 1h, while_waiting}, place);
                       });

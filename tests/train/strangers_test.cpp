@@ -116,7 +116,7 @@ std::vector<std::vector<float>> trained_behind_doors(const Launch& place,
       std::memcpy(static_cast<void*>(&shared), bytes.data(), sizeof(shared));
       if (rank == 1) heartbeat_port = static_cast<int>(shared.port);
     };
-    const Watch watch({.rank = rank, .size = kKnockedRanks, .timeout = kEnough, .start_timeout = kEnough}, share);
+    const Watch watch({.rank = rank, .size = kKnockedRanks, .timeout = kEnough}, share);
     std::array<std::byte, 128> id{};  // as NCCL's
     if (rank == 0) id.fill(std::byte{9});
     share_from_rank0(launch, meeting, id);

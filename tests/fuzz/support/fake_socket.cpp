@@ -37,9 +37,10 @@ std::vector<Socket> listen_at(std::span<const std::string>, int& port, std::stri
   return listeners;
 }
 
-Socket accept_from(const Socket&) { return next_stranger(); }
-
-std::string peer_of(const Socket&) { return "192.0.2.1"; }
+Socket accept_from(const Socket&, std::string& peer) {
+  peer = "192.0.2.1";
+  return next_stranger();
+}
 
 std::vector<std::string> look_up(const MeetingPoint&, const Wait&, Trouble&) { return {"192.0.2.1"}; }
 
