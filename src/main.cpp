@@ -5,8 +5,8 @@
 #include "commands/standard_output.h"
 #include "commands/supervise.h"
 #include "run/log.h"
-#include "train/failure.h"
-#include "train/interrupt.h"
+#include "train/ranks/failure.h"
+#include "train/ranks/interrupt.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "tools/bench.h"
+#include "tools/bench/bench.h"
 
 #include <fmt/core.h>
 

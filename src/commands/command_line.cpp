@@ -8,7 +8,7 @@
 #include "commands/app.h"
 #include "commands/standard_output.h"
 #include "commands/usage_error.h"
-#include "train/failure.h"
+#include "train/ranks/failure.h"
 
 namespace dgc {
 

@@ -4,7 +4,7 @@
 
 #include "commands/commands.h"
 #include "dist/communicator.h"
-#include "dist/launch.h"
+#include "dist/launch/launch.h"
 #include "kernels/backend.h"
 #include "run/version.h"
 #include "tensor/cores.h"

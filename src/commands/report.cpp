@@ -1,4 +1,4 @@
-#include "tools/report.h"
+#include "tools/report/report.h"
 
 #include <fmt/core.h>
 #include <spdlog/spdlog.h>
@@ -11,8 +11,8 @@
 #include "run/file_io.h"
 #include "run/metrics.h"
 #include "tensor/printable.h"
-#include "tools/follow_report.h"
-#include "tools/report_csv.h"
+#include "tools/report/follow_report.h"
+#include "tools/report/report_csv.h"
 
 namespace dgc {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/study.h"
+#include "tools/report/study.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -24,9 +24,9 @@
 #include "tensor/cores.h"
 #include "tensor/errors.h"
 #include "tensor/printable.h"
-#include "tools/bench.h"
-#include "tools/report.h"
-#include "train/interrupt.h"
+#include "tools/bench/bench.h"
+#include "tools/report/report.h"
+#include "train/ranks/interrupt.h"
 #include "train/trainer.h"
 
 namespace dgc {

@@ -12,7 +12,7 @@
 
 #include "commands/children.h"
 #include "tensor/errors.h"
-#include "train/interrupt.h"
+#include "train/ranks/interrupt.h"
 
 namespace dgc {
 namespace {

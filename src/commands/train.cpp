@@ -16,8 +16,8 @@
 #include "run/log.h"
 #include "tensor/errors.h"
 #include "tensor/printable.h"
-#include "tools/report.h"
-#include "train/interrupt.h"
+#include "tools/report/report.h"
+#include "train/ranks/interrupt.h"
 #include "train/trainer.h"
 
 namespace dgc {

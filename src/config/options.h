@@ -145,7 +145,7 @@ struct ExchangeOptions {
   Overlap overlap = Overlap::automatic;          // dgc
   double bucket_mb = 8;                          // MiB of gradient
   int64_t failure_timeout_s = 10;  // several processes: time until all know that one is gone; 0: no heartbeat
-  std::string interface;           // several processes: rank 0 listens there alone; empty: dist/interfaces.h decides
+  std::string interface;  // several processes: rank 0 listens there alone; empty: dist/meeting/interfaces.h decides
   bool operator==(const ExchangeOptions&) const = default;
 };
 

@@ -6,28 +6,17 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "dist/mail.h"
-#include "dist/rendezvous.h"
+#include "dist/meeting/rendezvous.h"
+#include "dist/peer_failed.h"
 #include "tensor/device.h"
 
 namespace dgc {
 
 struct Launch;
-
-// Thrown by a collective when another rank has failed. The message says which rank and, where that is known, why.
-struct PeerFailed : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-// A PeerFailed whose cause the failed rank reports itself, so that no other rank need.
-struct ToldByPeer : PeerFailed {
-  ToldByPeer(const std::string& what, bool is_users) : PeerFailed(what), users(is_users) {}
-  bool users;  // a UserError on the failed rank; false where that is not known
-};
 
 // A group of ranks at equal distances: first, first + stride, ..., `size` of them.
 struct Ranks {

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "dist/back_off.h"
-#include "dist/launch.h"
+#include "dist/launch/launch.h"
 #include "dist/mpi_messages.h"
 #include "dist/transfers.h"
 #include "dist/whole_communicator.h"

@@ -12,8 +12,8 @@
 #include <thread>
 #include <utility>
 
-#include "dist/launch.h"
-#include "dist/rendezvous.h"
+#include "dist/launch/launch.h"
+#include "dist/meeting/rendezvous.h"
 #include "dist/whole_communicator.h"
 #include "tensor/device_cuda.h"
 #include "tensor/errors.h"

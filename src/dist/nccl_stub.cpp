@@ -1,6 +1,6 @@
 // Replaces nccl.cpp in a build without CUDA and NCCL.
 #include "dist/communicator.h"
-#include "dist/launch.h"
+#include "dist/launch/launch.h"
 #include "tensor/errors.h"
 
 namespace dgc {

@@ -3,7 +3,7 @@
 #include "config/model_types.h"
 #include "tasks/make.h"
 #include "tasks/task.h"
-#include "train/rank_backend.h"
+#include "train/ranks/rank_backend.h"
 
 namespace dgc {
 namespace {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "kernels/counting_backend.h"
-#include "train/step_computation.h"
+#include "train/steps/step_computation.h"
 
 namespace dgc {
 

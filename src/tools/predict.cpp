@@ -10,7 +10,7 @@
 #include "run/run_directory.h"
 #include "tensor/errors.h"
 #include "tools/loaded_model.h"
-#include "train/batch_input.h"
+#include "train/steps/batch_input.h"
 
 namespace dgc {
 namespace {

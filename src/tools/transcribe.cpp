@@ -8,7 +8,7 @@
 #include "tasks/make_speech.h"
 #include "tensor/errors.h"
 #include "tools/loaded_model.h"
-#include "train/batch_input.h"
+#include "train/steps/batch_input.h"
 
 namespace dgc {
 namespace {

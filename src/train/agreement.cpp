@@ -18,7 +18,7 @@
 #include "tasks/make.h"
 #include "tensor/errors.h"
 #include "tensor/params.h"
-#include "train/interrupt.h"
+#include "train/ranks/interrupt.h"
 
 namespace dgc {
 namespace {

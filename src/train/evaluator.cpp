@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "train/interrupt.h"
+#include "train/ranks/interrupt.h"
 
 namespace dgc {
 namespace {

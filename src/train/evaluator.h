@@ -5,7 +5,7 @@
 
 #include "data/dataset.h"
 #include "tasks/task.h"
-#include "train/rank_memory.h"
+#include "train/steps/rank_memory.h"
 
 namespace dgc {
 

@@ -9,8 +9,8 @@
 #include "config/model_types.h"
 #include "run/conv_plans_file.h"
 #include "tensor/errors.h"
-#include "train/failure.h"
-#include "train/interrupt.h"
+#include "train/ranks/failure.h"
+#include "train/ranks/interrupt.h"
 
 namespace dgc {
 namespace {

@@ -15,9 +15,9 @@
 #include "tasks/task.h"
 #include "train/evaluator.h"
 #include "train/initial_weights.h"
-#include "train/rank_memory.h"
 #include "train/run_state.h"
-#include "train/step_computation.h"
+#include "train/steps/rank_memory.h"
+#include "train/steps/step_computation.h"
 
 namespace dgc {
 

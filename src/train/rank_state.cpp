@@ -4,7 +4,7 @@
 #include "run/vocabulary_file.h"
 #include "tensor/errors.h"
 #include "train/rank.h"
-#include "train/shared_problem.h"
+#include "train/ranks/shared_problem.h"
 #include "train/weights_file.h"
 
 namespace dgc {

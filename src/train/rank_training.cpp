@@ -9,8 +9,8 @@
 #include "config/config.h"
 #include "tensor/errors.h"
 #include "train/divergence.h"
-#include "train/failure.h"
-#include "train/interrupt.h"
+#include "train/ranks/failure.h"
+#include "train/ranks/interrupt.h"
 
 namespace dgc {
 namespace {

@@ -13,12 +13,12 @@
 #include "tensor/errors.h"
 #include "train/agreement.h"
 #include "train/divergence.h"
-#include "train/failure.h"
-#include "train/interrupt.h"
-#include "train/launched_config.h"
-#include "train/meeting.h"
-#include "train/on_ranks.h"
 #include "train/rank_training.h"
+#include "train/ranks/failure.h"
+#include "train/ranks/interrupt.h"
+#include "train/ranks/launched_config.h"
+#include "train/ranks/meeting.h"
+#include "train/ranks/on_ranks.h"
 
 namespace dgc {
 namespace {

@@ -17,8 +17,8 @@ void require_no_launcher(const std::string& instead);
 // signal, once the state is saved; UserError for what the user can mend, such as a run that has diverged, or a disk
 // that is too full for the last checkpoint: an earlier one that does not fit is only a warning. A finished run is left
 // as it is. Nothing that an earlier run saved is touched before everything has been checked. Processes that a launcher
-// has started are the ranks of one run; each has already told the errors that it throws (train/failure.h), also those
-// of `load`, which is called once.
+// has started are the ranks of one run; each has already told the errors that it throws (train/ranks/failure.h), also
+// those of `load`, which is called once.
 using ConfigSource = std::function<Config()>;
 std::filesystem::path train(const ConfigSource& load, const TrainOptions&);
 std::filesystem::path train(const Config&, const TrainOptions&);

@@ -3,7 +3,7 @@
 #include <catch.hpp>
 
 #include "tests/commands/program.h"
-#include "tests/dist/free_port.h"
+#include "tests/dist/meeting/free_port.h"
 
 // dgc as one of several processes that no MPI connects, as under torchrun.
 namespace dgc {

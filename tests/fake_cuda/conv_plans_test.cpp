@@ -10,7 +10,7 @@
 #include "tests/fake_cuda/support.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
-#include "tools/bench.h"
+#include "tools/bench/bench.h"
 
 using namespace dgc;
 using namespace dgc::test;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "dist/communicator.h"
-#include "dist/launch.h"
+#include "dist/launch/launch.h"
 #include "kernels/backend.h"
 
 namespace dgc::test {

@@ -6,11 +6,11 @@
 #include <thread>
 
 #include "dist/communicator.h"
-#include "dist/launch.h"
+#include "dist/launch/launch.h"
 #include "tensor/device_cuda.h"
 #include "tensor/errors.h"
 #include "tests/dist/collectives.h"
-#include "tests/dist/free_port.h"
+#include "tests/dist/meeting/free_port.h"
 #include "tests/fake_cuda/support.h"
 
 using namespace dgc;

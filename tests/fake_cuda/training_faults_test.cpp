@@ -11,7 +11,7 @@
 #include "tests/support/rank_steps.h"
 #include "tests/support/tiny.h"
 #include "tests/support/tiny_text.h"
-#include "train/failure.h"
+#include "train/ranks/failure.h"
 #include "train/trainer.h"
 
 using namespace dgc;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "dist/communicator.h"
-#include "dist/fixed_text.h"
-#include "dist/rendezvous_ways.h"
+#include "dist/meeting/fixed_text.h"
+#include "dist/meeting/rendezvous_ways.h"
 #include "tests/fuzz/support/fake_socket.h"
 #include "tests/fuzz/support/sealed.h"
 

@@ -1,7 +1,7 @@
-// Ranks that may be late (train/round_hub.h). The first part of the input is read as a letter. The rest decides how
-// many ranks there are, how often all must meet, and then, byte by byte, which rank acts next, how the clock goes on,
-// and which arrivals are not finite or ask to stop. In the end all ranks act until all have met. Then every rank must
-// have been told of the same messages in the same order, and of each that was sent exactly once.
+// Ranks that may be late (train/steps/round_hub.h). The first part of the input is read as a letter. The rest decides
+// how many ranks there are, how often all must meet, and then, byte by byte, which rank acts next, how the clock goes
+// on, and which arrivals are not finite or ask to stop. In the end all ranks act until all have met. Then every rank
+// must have been told of the same messages in the same order, and of each that was sent exactly once.
 #include <algorithm>
 #include <cmath>
 #include <compare>
@@ -9,7 +9,7 @@
 #include <map>
 
 #include "tests/fuzz/input.h"
-#include "train/round_hub.h"
+#include "train/steps/round_hub.h"
 
 using namespace dgc;
 

@@ -11,8 +11,8 @@
 #include "run/run_directory.h"
 #include "run/vocabulary_file.h"
 #include "tests/fuzz/scratch.h"
-#include "tools/report_data.h"
-#include "tools/report_page.h"
+#include "tools/report/report_data.h"
+#include "tools/report/report_page.h"
 #include "train/weights_file.h"
 
 using namespace dgc;

@@ -1,13 +1,13 @@
 // The heartbeat: what strangers and ranks send to rank 0's watch, and what false ranks 0 and rank 0 send to another's.
 // Whoever does not know the run's secret must change nothing. The input: byte 0 bit 0 whether this process is rank 0;
 // frames that are right but for some parts, perhaps with another secret, or anything, in pieces.
-#include "dist/watch.h"
+#include "dist/meeting/watch.h"
 
 #include <optional>
 #include <vector>
 
 #include "dist/communicator.h"
-#include "dist/watch_link.h"
+#include "dist/meeting/watch_link.h"
 #include "tests/fuzz/support/fake_socket.h"
 #include "tests/fuzz/support/sealed.h"
 

@@ -3,8 +3,8 @@
 #include "tasks/task.h"
 #include "tensor/errors.h"
 #include "tests/support/run_files.h"
-#include "train/on_ranks.h"
 #include "train/rank.h"
+#include "train/ranks/on_ranks.h"
 
 // Steps without a run directory around them, and what they save.
 namespace dgc::test {

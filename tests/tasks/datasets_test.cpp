@@ -10,7 +10,7 @@
 #include "tests/support/tiny_speech.h"
 #include "tests/support/tiny_text.h"
 #include "tools/evaluate.h"
-#include "tools/report.h"
+#include "tools/report/report.h"
 
 namespace dgc {
 namespace {

@@ -20,13 +20,13 @@ const std::string kNoNorm =
     R"(model.layers=[{"type": "conv2d", "out": 4, "kernel": 3, "pad": 1}, {"type": "relu"}, {"type": "flatten"},
                      {"type": "dropout", "p": 0.2}, {"type": "linear", "out": 4}])";
 
-struct Outcome {
+struct Accumulated {
   std::vector<float> weights;
   std::vector<StepMetrics> rows;
 };
 
-Outcome after_steps(const Config& config, int steps) {
-  Outcome outcome;
+Accumulated after_steps(const Config& config, int steps) {
+  Accumulated outcome;
   on_ranks_of(config, [&](Rank& rank, Communicator& communicator) {
     const std::vector<StepMetrics> rows = make_steps(rank, steps);
     rank.check_replicas();
@@ -37,7 +37,7 @@ Outcome after_steps(const Config& config, int steps) {
   return outcome;
 }
 
-void check_near(const Outcome& a, const Outcome& b) {
+void check_near(const Accumulated& a, const Accumulated& b) {
   REQUIRE(a.weights.size() == b.weights.size());
   for (size_t i = 0; i < a.weights.size(); ++i) REQUIRE(a.weights[i] == Approx(b.weights[i]).margin(1e-5));
   for (size_t i = 0; i < a.rows.size(); ++i) {

@@ -5,7 +5,7 @@
 #include "tasks/make.h"
 #include "tensor/errors.h"
 #include "tests/support/tiny.h"
-#include "train/failure.h"
+#include "train/ranks/failure.h"
 
 namespace dgc {
 namespace {

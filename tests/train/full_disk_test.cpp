@@ -7,8 +7,8 @@
 #include "tests/support/disk.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
-#include "train/on_ranks.h"
 #include "train/rank.h"
+#include "train/ranks/on_ranks.h"
 
 namespace dgc {
 namespace {

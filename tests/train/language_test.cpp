@@ -8,7 +8,7 @@
 #include "tests/support/run_files.h"
 #include "tests/support/tiny_text.h"
 #include "tools/evaluate.h"
-#include "tools/report.h"
+#include "tools/report/report.h"
 
 namespace dgc {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/local_steps.h"
+#include "train/steps/local_steps.h"
 
 #include <catch.hpp>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
 #include "tests/support/tiny_text.h"
-#include "train/interrupt.h"
+#include "train/ranks/interrupt.h"
 
 // Rounds of exchange.every_steps. An epoch of the tiny config has 6 steps: rounds of 4 and of 2.
 namespace dgc {

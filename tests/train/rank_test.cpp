@@ -13,8 +13,8 @@
 #include "tests/support/rank_steps.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
-#include "tools/phases.h"
-#include "train/on_ranks.h"
+#include "tools/bench/phases.h"
+#include "train/ranks/on_ranks.h"
 
 // Steps without a run directory around them.
 namespace dgc {

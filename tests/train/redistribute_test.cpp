@@ -3,8 +3,8 @@
 
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
-#include "train/on_ranks.h"
 #include "train/rank.h"
+#include "train/ranks/on_ranks.h"
 
 // Resuming with another number of workers.
 namespace dgc {

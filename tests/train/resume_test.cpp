@@ -10,7 +10,7 @@
 #include "tensor/errors.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
-#include "train/interrupt.h"
+#include "train/ranks/interrupt.h"
 
 // Invariant 5: stop and resume, at any step, equals never having stopped.
 namespace dgc {

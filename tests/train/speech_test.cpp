@@ -8,10 +8,10 @@
 #include "tests/support/run_files.h"
 #include "tests/support/tiny_speech.h"
 #include "tools/evaluate.h"
-#include "tools/report.h"
+#include "tools/report/report.h"
 #include "tools/transcribe.h"
-#include "train/on_ranks.h"
 #include "train/rank.h"
+#include "train/ranks/on_ranks.h"
 
 namespace dgc {
 namespace {

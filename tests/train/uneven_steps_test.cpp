@@ -1,4 +1,4 @@
-#include "train/uneven_steps.h"
+#include "train/steps/uneven_steps.h"
 
 #include <algorithm>
 #include <atomic>
@@ -17,7 +17,7 @@
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
 #include "tests/support/tiny_text.h"
-#include "train/interrupt.h"
+#include "train/ranks/interrupt.h"
 
 // Rounds for which nobody waits for ever (exchange.wait).
 namespace dgc {

@@ -7,7 +7,7 @@
 #include "tests/support/tiny.h"
 #include "tests/support/tiny_speech.h"
 #include "tests/support/tiny_text.h"
-#include "tools/phases.h"
+#include "tools/bench/phases.h"
 
 namespace dgc {
 namespace {

@@ -3,11 +3,12 @@
 #include <string>
 #include <vector>
 
-#include "dist/socket.h"
+#include "dist/meeting/socket.h"
 #include "tests/fuzz/input.h"
 
-// The functions of dist/socket.h without a network: fake_socket.cpp takes the place of dist/socket.cpp. Whoever
-// connects to this process, or is connected to, is put here together with all that he says, so nobody ever waits.
+// The functions of dist/meeting/socket.h without a network: fake_socket.cpp takes the place of dist/meeting/socket.cpp.
+// Whoever connects to this process, or is connected to, is put here together with all that he says, so nobody ever
+// waits.
 namespace dgc::fuzz {
 
 using Pieces = std::vector<std::string>;  // what one recv() returns each; an empty one is the end

@@ -3,11 +3,11 @@
 #include <optional>
 #include <string>
 
-#include "dist/handshake.h"
+#include "dist/meeting/handshake.h"
 #include "tests/fuzz/input.h"
 
-// What is said in a conversation of dist/handshake.h. Random bytes are all alike here (draw_alike), so that strangers
-// can say at once what they would say if they had heard the other side's greeting.
+// What is said in a conversation of dist/meeting/handshake.h. Random bytes are all alike here (draw_alike), so that
+// strangers can say at once what they would say if they had heard the other side's greeting.
 namespace dgc::fuzz {
 
 void draw_alike();  // to be called first

@@ -11,10 +11,10 @@
 #include "tests/dist/collectives.h"
 #include "tests/mpi/rank/far_device.h"
 #include "tests/support/tiny.h"
-#include "train/failure.h"
-#include "train/launched_config.h"
-#include "train/on_ranks.h"
 #include "train/rank.h"
+#include "train/ranks/failure.h"
+#include "train/ranks/launched_config.h"
+#include "train/ranks/on_ranks.h"
 
 namespace dgc {
 namespace {

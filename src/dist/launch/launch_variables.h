@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "dist/launch/launch.h"
+
+namespace dgc {
+
+// Checks that the readers of all launchers' variables share.
+
+inline constexpr int64_t kMaxRanks = 1 << 20;
+
+// The number that a variable holds; throws UserError unless it lies in [low, high].
+int64_t environment_number(const std::string& variable, const std::string& text, int64_t low, int64_t high);
+
+// Throws UserError with the variables' names when the ranks contradict the size.
+void check_ranks(const Launch&, const char* rank, const char* size, const char* local_rank);
+
+}  // namespace dgc

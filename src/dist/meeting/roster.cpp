@@ -1,0 +1,128 @@
+#include "dist/meeting/roster.h"
+
+#include <fmt/format.h>
+
+#include "dist/meeting/fixed_text.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+std::string difference(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::welcome:
+      return "nothing";
+    case Verdict::version:
+      return "the program's version";
+    case Verdict::run:
+      return "the run (the launcher's job id)";
+    case Verdict::size:
+      return "the number of ranks";
+    case Verdict::config:
+      return "the config";
+    case Verdict::blob:
+      return "the build";
+    case Verdict::rank:
+      return "the range of ranks";
+    case Verdict::taken:
+      return "the process: another one came with this rank";
+    case Verdict::failed:
+      return "nothing, but it failed";
+  }
+  return "something unknown";
+}
+
+}  // namespace
+
+Roster::Roster(const Hello& own) : own_(own), seats_(own.size), missing_(own.size - 1) {
+  DGC_CHECK(own.rank == 0 && own.size >= 1, "rank 0 keeps the roster");
+  seats_[0] = {true, own.nonce};
+}
+
+// The first failure that is known: rank 0's own, or one of which a rank has told. It counts from the moment at which
+// the rank has told it, because a rank that comes before that rank has its answer must not be welcomed any more.
+std::string Roster::heard_failure(const Hello& hello) {
+  if (!get_text(own_.failure).empty()) return get_text(own_.failure);
+  if (heard_.empty()) heard_ = get_text(hello.failure);
+  return heard_;
+}
+
+Reply Roster::answer(const Hello& hello) {
+  Reply reply;
+  reply.nonce = hello.nonce;
+  reply.size = own_.size;
+  if (hello.version != own_.version) {
+    reply.verdict = Verdict::version;
+  } else if (hello.run != own_.run) {
+    reply.verdict = Verdict::run;
+  } else if (hello.size != own_.size) {
+    reply.verdict = Verdict::size;
+  } else if (hello.rank >= own_.size) {
+    reply.verdict = Verdict::rank;
+  } else if (const std::string failure = heard_failure(hello); !failure.empty()) {
+    reply.verdict = Verdict::failed;
+    set_text(reply.failure, failure);
+    return reply;
+  } else if (hello.config != own_.config) {
+    reply.verdict = Verdict::config;
+  } else if (hello.blob_bytes != own_.blob_bytes) {
+    reply.verdict = Verdict::blob;
+  } else if (Seat& seat = seats_[hello.rank]; seat.served && seat.nonce != hello.nonce) {
+    reply.verdict = Verdict::taken;
+  } else {
+    seat.nonce = hello.nonce;
+    return reply;
+  }
+  last_refusal_ = fmt::format("; rank {} was turned away, as it differs in {}", hello.rank, difference(reply.verdict));
+  return reply;
+}
+
+void Roster::serve(const Hello& hello) {
+  if (get_text(own_.failure).empty() && !get_text(hello.failure).empty()) {
+    failure_ = get_text(hello.failure);
+    return;
+  }
+  if (!seats_[hello.rank].served) --missing_;
+  seats_[hello.rank].served = true;
+}
+
+std::string Roster::absent() const {
+  constexpr size_t kNamed = 8;
+  std::vector<size_t> ranks;
+  for (size_t rank = 0; rank < seats_.size() && ranks.size() < kNamed; ++rank) {
+    if (!seats_[rank].served) ranks.push_back(rank);
+  }
+  return fmt::format("{} {}{} did not come{}{}", missing_ == 1 ? "rank" : "ranks", fmt::join(ranks, ", "),
+                     missing_ > kNamed ? ", ..." : "", last_refusal_, strangers_);
+}
+
+std::string refusal(const Hello& own, const Reply& reply) {
+  const auto because = [&]() -> std::string {
+    switch (reply.verdict) {
+      case Verdict::welcome:
+        return "it is welcome";
+      case Verdict::version:
+        return "they are different versions of the program; start the same binary everywhere";
+      case Verdict::run:
+        return "that rank belongs to another run; wait for it to end or choose another port";
+      case Verdict::size:
+        return fmt::format("rank 0 counts {} ranks and this one {}; start all of them with the same size", reply.size,
+                           own.size);
+      case Verdict::config:
+        return "their configs differ; start all ranks with the same config file and the same overrides";
+      case Verdict::blob:
+        return "they are different builds of the program; start the same binary everywhere";
+      case Verdict::rank:
+        return fmt::format("there are only {} ranks; correct this one's rank", reply.size);
+      case Verdict::failed:
+        return get_text(reply.failure);
+      case Verdict::taken:
+        return "another process came with the same rank; give each process a rank of its own";
+    }
+    return fmt::format("of reason {}, which this version does not know; start the same binary everywhere",
+                       static_cast<uint32_t>(reply.verdict));
+  };
+  return fmt::format("was turned away by rank 0: {}", because());
+}
+
+}  // namespace dgc

@@ -1,0 +1,120 @@
+#include "dist/meeting/watch_link.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <sstream>
+#include <thread>
+
+#include "dist/meeting/fixed_text.h"
+#include "dist/meeting/interfaces.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::string machine_name() {
+  char name[64] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
+}
+
+// On rank 0's own machine the loopback is enough. Elsewhere rank 0's machine is tried by its name and then by its
+// addresses, one of which may lie in a network that both machines share.
+std::vector<std::string> hosts_to_try(const WatchPlace& place) {
+  std::vector<std::string> hosts;
+  if (get_text(place.machine) == machine_name()) hosts.insert(hosts.end(), {"127.0.0.1", "::1"});
+  hosts.push_back(get_text(place.machine));
+  std::istringstream addresses(get_text(place.addresses));
+  for (std::string address; addresses >> address;) hosts.push_back(address);
+  return hosts;
+}
+
+}  // namespace
+
+void WatchFrame::set_text(const std::string& all) { dgc::set_text(text, all); }
+
+std::string WatchFrame::who() const { return fmt::format("rank {} ({}, pid {})", rank, get_text(text), pid); }
+
+WatchFrame watch_frame_of_this_process(WatchWord word, int rank, int size) {
+  WatchFrame frame;
+  frame.word = word;
+  frame.rank = static_cast<uint32_t>(rank);
+  frame.size = static_cast<uint32_t>(size);
+  frame.pid = static_cast<uint32_t>(getpid());
+  frame.set_text(machine_name());
+  return frame;
+}
+
+WatchLink::Heard WatchLink::receive(WatchFrame& frame) {
+  while (bytes_ < part_.size()) {
+    const ssize_t got = recv(fd(), part_.data() + bytes_, part_.size() - bytes_, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Heard::nothing;
+    if (got <= 0) return Heard::end;
+    bytes_ += static_cast<size_t>(got);
+  }
+  bytes_ = 0;
+  if (!session_->open(part_, std::as_writable_bytes(std::span(&frame, 1)))) return Heard::forgery;
+  frame.text[sizeof(frame.text) - 1] = '\0';
+  return Heard::frame;
+}
+
+void WatchLink::send(const WatchFrame& frame) {
+  if (!socket_ || torn_) return;
+  const std::vector<std::byte> sealed = session_->seal(std::as_bytes(std::span(&frame, 1)));
+  ssize_t sent = 0;
+  do {
+    sent = ::send(fd(), sealed.data(), sealed.size(), MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  if (sent > 0) session_->note_sent();
+  torn_ = sent > 0 && static_cast<size_t>(sent) < sealed.size();
+}
+
+WatchPlace watch_place_of_this_machine(int port, std::span<const std::string> addresses) {
+  WatchPlace place;
+  place.secret = make_secret().bytes();
+  place.port = static_cast<uint32_t>(port);
+  set_text(place.machine, machine_name());
+  std::string all;
+  for (const std::string& address : addresses) {
+    const bool room = all.size() + address.size() + 1 < sizeof(place.addresses);
+    if (room && !is_loopback(address)) all += address + " ";  // the loopback's are the same on every machine
+  }
+  set_text(place.addresses, all);
+  return place;
+}
+
+WatchLink join_watch(const WatchPlace& place, const WatchFrame& hello, const Wait& wait, WatchFrame& welcome) {
+  constexpr milliseconds kPatience(5000), kPause(100);
+  Trouble trouble;
+  while (true) {
+    for (const std::string& host : hosts_to_try(place)) {
+      const MeetingPoint point{host, static_cast<int>(place.port), ""};
+      const Wait until(std::chrono::steady_clock::now() + kPatience, wait.look);
+      Socket socket = connect_to(look_up(point, until, trouble), point.port, until, trouble);
+      if (!socket) continue;
+      trouble.text = "it is another program that answers there";
+      Trouble ignored;
+      auto session = introduce(socket, Secret(place.secret), Purpose::heartbeat, std::as_bytes(std::span(&hello, 1)),
+                               until, ignored);
+      const auto answer = std::as_writable_bytes(std::span(&welcome, 1));
+      if (!session || !receive_sealed(socket, *session, answer, until).text.empty()) continue;
+      welcome.text[sizeof(welcome.text) - 1] = '\0';
+      if (welcome.word == WatchWord::welcome) return WatchLink(std::move(socket), *session);
+    }
+    if (std::chrono::steady_clock::now() + kPause >= wait.deadline) break;
+    wait.look();
+    std::this_thread::sleep_for(kPause);
+  }
+  throw_user_error(
+      "rank {} does not reach rank 0's machine {} at port {} over TCP ({}), for the heartbeat by which ranks notice "
+      "that another has failed: see whether rank 0 has ended; else open that network, or set "
+      "exchange.failure_timeout_s to 0 to do without",
+      hello.rank, get_text(place.machine), place.port, trouble.text);
+}
+
+}  // namespace dgc

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "dist/meeting/reception.h"
+#include "dist/meeting/watch.h"
+#include "dist/meeting/watch_link.h"
+
+namespace dgc {
+
+// The thread of a watch. Rank 0's thread has a link to every other rank; each other rank's thread has one to rank 0.
+//
+// The members from mutex_ on are shared with the calling threads and guarded by mutex_. The other members belong to the
+// thread once it has started.
+class Watch::Thread {
+ public:
+  explicit Thread(const WatchOptions&);
+  ~Thread();  // says goodbye, if it was started
+
+  // To be called before start(): rank 0 listens, another rank joins it.
+  WatchPlace listen();
+  void join(const WatchPlace&, const WhileMeeting&);
+  void start();
+  void wait_for_all(const WhileMeeting&);  // returns at the first failure too; throws UserError
+
+  std::string cause_of(const std::string& symptom) const;
+
+  std::optional<std::string> failure() const;
+  bool told() const;  // whether the failed rank reports the failure itself
+  void fail(const std::string& reason) noexcept;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // Another rank.
+  struct Peer {
+    int rank = 0;
+    std::string who;
+    WatchLink link;  // closed once the rank has left, in whatever way
+    Clock::time_point heard;
+    bool has_spoken = false;  // whether wait_until() has found something to receive
+  };
+  // A rank that rank 0 has welcomed. It becomes a Peer only when it answers the welcome, as it may have given up
+  // before.
+  struct Guest {
+    WatchFrame hello;
+    WatchLink link;
+  };
+
+  void run();
+  void wait_until(Clock::time_point);
+  void forgive(Clock::duration stopped);
+  void receive_guests(Clock::time_point now);
+  void welcome(Reception::Caller);
+  bool hear_out(Guest&, Clock::time_point now);
+  void note_complete();
+  void note_goodbye(const Peer&);
+  void receive_from_peers(Clock::time_point now);
+  void judge(Clock::time_point now);
+  void adopt(WatchWord, const std::string& sentence, int about, const Peer* source);
+  void tell_all(const WatchFrame&, const Peer* but = nullptr);
+  void part();
+  WatchFrame failure_frame(WatchWord, const std::string& sentence, int about) const;
+  void wake() const;
+
+  WatchOptions options_;
+  WatchFrame own_;  // this rank's hello
+  std::chrono::milliseconds interval_, silence_;
+  Socket wake_;
+  std::optional<Reception> reception_;  // open until all ranks have come
+  std::vector<Guest> guests_;
+  std::vector<Peer> peers_;
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  std::set<int> absent_;   // ranks that rank 0 waits for
+  std::string strangers_;  // what became of them, for those that wait
+  bool all_here_ = false;
+  bool stop_ = false;
+  std::string own_reason_;  // own failure that is not yet told
+  std::string failure_;
+  bool told_ = false;
+  std::atomic<bool> failed_ = false;  // failure_ is set; atomic, as tight loops ask
+
+  std::jthread thread_;
+};
+
+}  // namespace dgc

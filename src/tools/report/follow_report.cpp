@@ -1,0 +1,103 @@
+#include "tools/report/follow_report.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "run/file_io.h"
+#include "tensor/errors.h"
+#include "tensor/printable.h"
+#include "tools/report/report_data.h"
+#include "tools/report/report_page.h"
+#include "train/ranks/interrupt.h"
+
+namespace dgc {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Size and time of each run's metrics, by which a look knows whether there is something new.
+std::vector<std::pair<uintmax_t, fs::file_time_type>> stamps(const std::vector<fs::path>& runs) {
+  std::vector<std::pair<uintmax_t, fs::file_time_type>> all;
+  for (const fs::path& run : runs) {
+    std::error_code no_size, no_time;
+    const fs::path file = run / kMetricsFile;
+    all.emplace_back(fs::file_size(file, no_size), fs::last_write_time(file, no_time));
+  }
+  return all;
+}
+
+class Follower {
+ public:
+  Follower(const std::vector<fs::path>& runs, fs::path out, std::chrono::milliseconds every)
+      : runs_(runs), out_(std::move(out)), every_(every) {}
+
+  void follow() {
+    while (!look() && !interrupted()) wait();
+    if (!groups_.empty()) write_file(out_, report_page(groups_));
+    if (!finished()) throw Interrupted();
+  }
+
+ private:
+  bool finished() const { return read_ == runs_.size() && std::ranges::all_of(groups_, &RunGroup::finished); }
+
+  // Returns whether all runs have finished.
+  bool look() {
+    auto now = stamps(runs_);
+    if (now == seen_) return finished();
+    seen_ = std::move(now);
+    std::vector<RunData> all;
+    for (const fs::path& run : runs_) {
+      if (std::optional<RunData> data = read(run)) all.push_back(std::move(*data));
+    }
+    read_ = all.size();
+    if (all.empty()) return false;
+    groups_ = group_runs(std::move(all));
+    if (finished()) return true;
+    const auto reload_s = std::chrono::ceil<std::chrono::seconds>(every_).count();
+    write_file(out_, report_page(groups_, static_cast<int>(reload_s)));
+    return false;
+  }
+
+  std::optional<RunData> read(const fs::path& run) {
+    try {
+      RunData data = read_run(run);
+      problems_.erase(run);
+      return data;
+    } catch (const UserError& error) {
+      std::string& told = problems_[run];
+      if (told != error.what()) spdlog::info("waiting for a run: {}", printable(error.what()));
+      told = error.what();
+      return std::nullopt;
+    }
+  }
+
+  // A signal ends the wait early.
+  void wait() const {
+    constexpr std::chrono::milliseconds kSlice(50);
+    for (auto left = every_; left.count() > 0 && !interrupted(); left -= kSlice) {
+      std::this_thread::sleep_for(std::min(left, kSlice));
+    }
+  }
+
+  const std::vector<fs::path>& runs_;
+  fs::path out_;
+  std::chrono::milliseconds every_;
+  std::vector<std::pair<uintmax_t, fs::file_time_type>> seen_;
+  std::vector<RunGroup> groups_;
+  size_t read_ = 0;  // runs that could be read
+  std::map<fs::path, std::string> problems_;
+};
+
+}  // namespace
+
+void follow_report(const std::vector<fs::path>& runs, const fs::path& out, std::chrono::milliseconds every) {
+  const InterruptGuard guard;
+  Follower(runs, out, every).follow();
+}
+
+}  // namespace dgc

@@ -1,0 +1,287 @@
+#include "tools/report/report_data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "config/config.h"
+#include "run/file_io.h"
+#include "run/number_text.h"
+#include "tasks/task.h"
+#include "tensor/errors.h"
+#include "tools/median.h"
+
+namespace dgc {
+namespace {
+
+double median_rate(const RunData& run) {
+  std::vector<double> rates;
+  for (const StepMetrics& step : run.steps) {
+    if (std::isfinite(step.samples_per_s)) rates.push_back(step.samples_per_s);
+  }
+  return rates.empty() ? kNoNumber : median(rates);
+}
+
+// Traffic and results of two experiments can only be compared for one model and one kind of data.
+bool comparable(const RunGroup& a, const RunGroup& b) {
+  return a.config().model == b.config().model && a.config().data.type == b.config().data.type;
+}
+
+// The experiment that sends most of those comparable with `like`, which may be `like` itself.
+const RunGroup& most_sending(const std::vector<RunGroup>& groups, const RunGroup& like) {
+  const RunGroup* most = &like;
+  for (const RunGroup& group : groups) {
+    if (comparable(group, like) && group.sent() > most->sent()) most = &group;
+  }
+  return *most;
+}
+
+bool differ_in_seed_alone(const Config& a, const Config& b) {
+  return std::ranges::all_of(config_differences(a, b),
+                             [](const ConfigDifference& difference) { return difference.path == "seed"; });
+}
+
+void require_run(const std::filesystem::path& directory) {
+  for (const char* name : {"config.json", kMetricsFile}) {
+    if (std::filesystem::exists(directory / name)) continue;
+    throw_user_error("{}: not a run directory (it has no {}); give the directory that `dgc train` wrote.",
+                     directory.string(), name);
+  }
+}
+
+}  // namespace
+
+std::vector<Row> run_rows(const std::filesystem::path& directory) {
+  require_run(directory);
+  return read_json_lines((directory / kMetricsFile).string());
+}
+
+RunData read_run(const std::filesystem::path& directory) {
+  require_run(directory);
+  const auto config_path = directory / "config.json", metrics_path = directory / kMetricsFile;
+  RunData run;
+  run.directory = directory;
+  run.config = load_run_config(config_path.string());
+  run.config_json = read_file(config_path);
+
+  TrafficCounter traffic;
+  JsonLineReader lines(metrics_path.string());
+  while (const std::optional<Row> row = lines.next()) {
+    const auto kind = row->text("kind");
+    if (kind == "step") {
+      run.steps.push_back(step_from_row(*row, metrics_path.string()));
+      traffic.add(run.steps.back());
+    } else if (kind == "eval") {
+      run.evals.push_back(eval_from_row(*row, metrics_path.string()));
+    } else if (kind == "final") {
+      run.final = final_from_row(*row, metrics_path.string());
+    }
+  }
+  if (run.steps.empty()) {
+    throw_user_error("{}: no step is finished yet; train some more first.", metrics_path.string());
+  }
+  run.traffic = traffic.means();
+  const OptimizerOptions& optimizer = run.config.optimizer;
+  if (optimizer.type == OptimizerType::dgc && run.steps.back().epoch <= optimizer.sparsity.warmup.epochs) {
+    run.traffic.sent_bytes_after_warmup = run.traffic.ratio_after_warmup = kNoNumber;  // the warm-up is not over yet
+  }
+  return run;
+}
+
+const Measures& RunData::newest() const {
+  static const Measures none;
+  if (final) return final->eval.measures;
+  return evals.empty() ? none : evals.back().measures;
+}
+
+std::string RunData::epochs_text() const {
+  return fmt::format("{:.4g} of {}", std::floor(steps.back().epoch * 10) / 10, config.training.epochs);
+}
+
+bool RunGroup::finished() const {
+  return std::ranges::all_of(runs, [](const RunData& run) { return run.final.has_value(); });
+}
+
+std::string RunGroup::full_name() const {
+  if (finished()) return name;
+  if (runs.size() == 1) return name + " (unfinished)";
+  const auto done = std::ranges::count_if(runs, [](const RunData& run) { return run.final.has_value(); });
+  return fmt::format("{} ({} of {} finished)", name, done, runs.size());
+}
+
+std::string RunGroup::epochs_text() const {
+  return std::ranges::min_element(runs, {}, [](const RunData& run) { return run.steps.back().epoch; })->epochs_text();
+}
+
+Sample RunGroup::sample(const std::function<double(const RunData&)>& value) const {
+  std::vector<double> values;
+  for (const RunData& run : runs) values.push_back(value(run));
+  return sample_of(values);
+}
+
+std::string RunGroup::text(const std::function<double(const RunData&)>& value,
+                           const std::function<std::string(double)>& number) const {
+  const Sample all = sample(value);
+  return all.count < 2 ? number(all.mean) : number(all.mean) + " ± " + number(all.deviation);
+}
+
+double RunGroup::sent() const {
+  return sample([](const RunData& run) { return run.traffic.sent_bytes_after_warmup; }).mean;
+}
+
+std::vector<RunGroup> read_groups(const std::vector<std::filesystem::path>& runs) {
+  if (runs.empty()) throw_user_error("No run to report on: give at least one directory that `dgc train` wrote.");
+  std::vector<RunData> read;
+  for (const auto& path : runs) read.push_back(read_run(path));
+  return group_runs(std::move(read));
+}
+
+std::vector<RunGroup> group_runs(std::vector<RunData> runs) {
+  std::vector<RunGroup> groups;
+  for (RunData& run : runs) {
+    const auto like = std::ranges::find_if(groups, [&](const RunGroup& group) {
+      const auto has_seed = [&](const RunData& other) { return other.config.seed == run.config.seed; };
+      return differ_in_seed_alone(group.config(), run.config) && std::ranges::none_of(group.runs, has_seed);
+    });
+    if (like != groups.end()) {
+      like->runs.push_back(std::move(run));
+    } else {
+      groups.push_back({run.config.name, {}});
+      groups.back().runs.push_back(std::move(run));
+    }
+  }
+  std::vector<std::string> names;
+  for (const RunGroup& group : groups) names.push_back(group.name);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (std::ranges::count(names, names[i]) > 1) groups[i].name = groups[i].runs.front().directory.string();
+  }
+  return groups;
+}
+
+std::vector<TableRow> results_table(const std::vector<RunGroup>& groups) {
+  std::vector<TableRow> table;
+  auto add = [&](const std::string& what, auto text) {
+    TableRow row{what, {}};
+    for (const RunGroup& group : groups) row.cells.push_back(text(group));
+    table.push_back(std::move(row));
+  };
+  // A row of means, and of deviations where a column has several runs.
+  auto add_number = [&](const std::string& what, auto value, auto number) {
+    add(what, [&](const RunGroup& group) { return group.text(value, number); });
+  };
+  // What does not depend on the seed, or is no result: means alone.
+  auto add_mean = [&](const std::string& what, auto value, auto number) {
+    add(what, [&](const RunGroup& group) { return std::string(number(group.sample(value).mean)); });
+  };
+  using Run = const RunData&;
+  if (std::ranges::any_of(groups, [](const RunGroup& group) { return group.runs.size() > 1; })) {
+    add("seeds", [](const RunGroup& group) {
+      std::vector<uint64_t> seeds;
+      for (Run run : group.runs) seeds.push_back(run.config.seed);
+      return fmt::format("{}", fmt::join(seeds, ", "));
+    });
+  }
+  for (const Metric* metric : all_metrics()) {
+    const auto compares = [&](const Config& config) {
+      const std::vector<const Metric*> compared = task_of(config).compared().table;
+      return std::ranges::find(compared, metric) != compared.end();
+    };
+    if (std::ranges::none_of(groups, compares, &RunGroup::config)) continue;
+    add_number(
+        metric->name, [&](Run run) { return compares(run.config) ? run.newest()[*metric] : kNoNumber; },
+        [&](double value) { return metric->text(value); });
+  }
+  add_number(
+      kTestLoss.name, [](Run run) { return run.newest()[kTestLoss]; },
+      [](double loss) { return kTestLoss.text(loss); });
+  add_mean(
+      "sent per worker and step *", [](Run run) { return run.traffic.sent_bytes_after_warmup; }, bytes_text);
+  add_mean(
+      "compression ratio *", [](Run run) { return run.traffic.ratio_after_warmup; }, ratio_text);
+  add_mean(
+      "compression ratio, whole run", [](Run run) { return run.traffic.ratio; }, ratio_text);
+  const char* samples = task_of(groups[0].config()).samples();
+  const bool alike =
+      std::ranges::all_of(groups, [&](const RunGroup& group) { return task_of(group.config()).samples() == samples; });
+  add_mean(
+      fmt::format("{}/s", alike ? samples : "samples"),
+      [](Run run) { return run.final ? run.final->samples_per_s : median_rate(run); }, rate_text);
+  add_mean(
+      "wall time", [](Run run) { return run.final ? run.final->wall_seconds : kNoNumber; }, duration_text);
+  const auto exchange_ms = [](Run run) { return run.final ? run.final->exchange_ms : kNoNumber; };
+  const auto overlaps = [&](const RunGroup& group) { return group.sample(exchange_ms).count > 0; };
+  if (std::ranges::any_of(groups, overlaps)) {
+    add_mean("compression and exchange", exchange_ms,
+             [](double ms) { return std::isfinite(ms) ? fmt::format("{:.3g} ms a step", ms) : std::string("–"); });
+    add_mean(
+        "of it behind the backward pass", [](Run run) { return run.final ? run.final->hidden_share : kNoNumber; },
+        percent_text);
+  }
+  add("epochs", [](const RunGroup& group) { return group.epochs_text(); });
+  add_mean(
+      "steps", [](Run run) { return static_cast<double>(run.steps.back().step); }, count_text);
+  add_mean(
+      "skipped steps",
+      [](Run run) {
+        int64_t skipped = 0;
+        for (const StepMetrics& step : run.steps) skipped += step.skipped ? step.local_steps : 0;
+        return static_cast<double>(skipped);
+      },
+      count_text);
+  add("weights xxh64", [](const RunGroup& group) {
+    const auto& final = group.runs.front().final;
+    return final && group.runs.size() == 1 ? final->weights_xxh64 : std::string("–");
+  });
+  return table;
+}
+
+const std::vector<std::string>& results_notes() {
+  static const std::vector<std::string> notes = {
+      "* mean over the steps after warm-up, at the run's full sparsity",
+      "worker: a replica with its own share of the data; skipped step: a gradient was not finite, and no worker moved",
+      "weights xxh64: a checksum of the final weights, equal for runs that ended in the same bits"};
+  return notes;
+}
+
+std::vector<TableRow> config_table(const std::vector<RunGroup>& groups) {
+  std::vector<TableRow> table;
+  for (size_t i = 1; i < groups.size(); ++i) {
+    for (const ConfigDifference& difference : config_differences(groups[0].config(), groups[i].config())) {
+      auto row = std::find_if(table.begin(), table.end(), [&](const TableRow& r) { return r.what == difference.path; });
+      if (row == table.end()) {
+        // Experiments that do not appear in a difference agree with the first.
+        row = table.insert(row, {difference.path, std::vector<std::string>(groups.size(), difference.a)});
+      }
+      row->cells[i] = difference.b;
+    }
+  }
+  return table;
+}
+
+std::vector<std::string> comparisons(const std::vector<RunGroup>& groups) {
+  constexpr double kMuchLess = 1.5;
+  std::vector<std::string> out;
+  for (const RunGroup& group : groups) {
+    const RunGroup& most = most_sending(groups, group);
+    const double times = most.sent() / group.sent();
+    if (!(times >= kMuchLess && std::isfinite(times))) continue;  // one worker alone sends nothing
+    auto sentence =
+        fmt::format("{} sends {:.{}f} times fewer bytes than {}: {} against {} per worker and step, after warm-up.",
+                    group.full_name(), times, times < 10 ? 1 : 0, most.full_name(), bytes_text(group.sent()),
+                    bytes_text(most.sent()));
+    const Metric& metric = *task_of(group.config()).compared().outcome;
+    const auto outcome = [&](const RunData& run) { return run.newest()[metric]; };
+    const double reached = group.sample(outcome).mean, other = most.sample(outcome).mean;
+    if (std::isfinite(reached) && std::isfinite(other)) {
+      const bool share = metric.unit == Metric::Unit::share;
+      sentence += fmt::format(" {}: {} against {} ({:+.2f} {}).", capitalized(metric.name), metric.text(reached),
+                              metric.text(other), 100 * (share ? reached - other : reached / other - 1),
+                              share ? "points" : "%");
+    }
+    out.push_back(std::move(sentence));
+  }
+  return out;
+}
+
+}  // namespace dgc

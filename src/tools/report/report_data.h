@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/options.h"
+#include "run/metrics.h"
+#include "tools/report/statistics.h"
+
+namespace dgc {
+
+// Everything a report says about one run.
+struct RunData {
+  std::filesystem::path directory;
+  Config config;
+  std::string config_json;  // as saved with the run
+  std::vector<StepMetrics> steps;
+  std::vector<EvalMetrics> evals;
+  std::optional<FinalMetrics> final;  // empty: the run is unfinished, and shown as far as it got
+  TrafficMeans traffic;
+
+  const Measures& newest() const;   // of the final row where there is one, else of the newest evaluation
+  std::string epochs_text() const;  // "12.4 of 30"
+};
+
+// The rows of RUN/metrics.jsonl. Throws a UserError when `run` is not a run directory.
+std::vector<Row> run_rows(const std::filesystem::path& run);
+
+// Reads RUN/config.json and RUN/metrics.jsonl. Throws a UserError when `run` is not a run directory or has not finished
+// a step yet.
+RunData read_run(const std::filesystem::path& run);
+
+// Runs whose configs agree in everything but the seed: one experiment, and a column of a table or a curve of a figure.
+// There is at least one run.
+struct RunGroup {
+  std::string name;  // the config's name, or a directory where several experiments have one name
+  std::vector<RunData> runs;
+
+  const Config& config() const { return runs.front().config; }
+  bool finished() const;
+  std::string full_name() const;    // the name, with a mark where runs are unfinished
+  std::string epochs_text() const;  // of the run that is least far
+  Sample sample(const std::function<double(const RunData&)>& value) const;
+  // The mean, and the deviation where there are several runs: "90.12 % ± 0.08 %".
+  std::string text(const std::function<double(const RunData&)>& value,
+                   const std::function<std::string(double)>& number) const;
+  double sent() const;  // bytes per worker and step after warm-up, the runs' mean
+};
+
+// Takes those runs together that differ in the seed alone. read_groups() reads them, and throws as read_run() does.
+std::vector<RunGroup> group_runs(std::vector<RunData> runs);
+std::vector<RunGroup> read_groups(const std::vector<std::filesystem::path>& runs);
+
+// The experiments beside one another, ready to print: a column each.
+struct TableRow {
+  std::string what;
+  std::vector<std::string> cells;
+};
+std::vector<TableRow> results_table(const std::vector<RunGroup>& groups);
+// The table's footnotes, a sentence or two each: what * marks, and words that not everybody knows.
+const std::vector<std::string>& results_notes();
+
+// A column for each experiment; a row for each key in which not all configs agree.
+std::vector<TableRow> config_table(const std::vector<RunGroup>& groups);
+
+// One sentence for each experiment that sends much less than that with the same model and kind of data that sends most.
+// The sentence says how much less, and at what cost.
+std::vector<std::string> comparisons(const std::vector<RunGroup>& groups);
+
+}  // namespace dgc

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "dist/communicator.h"
+#include "dist/launch/launch.h"
+#include "dist/meeting/rendezvous.h"
+
+// Messages, signals and errors of a rank that is a process, until all ranks have met without MPI.
+namespace dgc {
+
+// Called again and again while a rank waits for others: logs at intervals of `every` whom the rank waits for, and
+// throws Interrupted once an InterruptGuard has noted a signal.
+class Patience {
+ public:
+  explicit Patience(std::chrono::milliseconds every = std::chrono::seconds(10)) : every_(every) {}
+  void operator()(const std::string& waiting);
+
+ private:
+  std::chrono::milliseconds every_;
+  std::chrono::steady_clock::time_point told_ = std::chrono::steady_clock::now();
+};
+
+// Runs what a rank does before it has met the others. An error of `work` is told at once. It leaves or_decline() as a
+// ToldError after the ranks that wait at the meeting point, or reach it within `timeout`, have learned of it. With a
+// timeout of 0 no rank learns of it, and the error passes. Interrupted always passes.
+void or_decline(const Launch&, const Communicator& peers, std::chrono::milliseconds timeout,
+                const std::function<void()>& work);
+
+}  // namespace dgc

@@ -1,0 +1,51 @@
+#include "train/steps/synchronous_steps.h"
+
+#include "tasks/make.h"
+
+namespace dgc {
+
+SynchronousSteps::SynchronousSteps(const StepContext& context) : StepComputation(context) {
+  for (const RankMemory::Worker& w : context.memory.workers) gradients_.push_back(w.gradient.data());
+}
+
+int64_t SynchronousSteps::queue(const NextStep& next) {
+  RankMemory& memory = context_.memory;
+  const uint64_t number = memory.optimizer->prepare(next.sparsity);
+  const bool overlaps = memory.optimizer->overlaps(), is_recorded = exchanges_are_recordable();
+  memory.record.begin(next.input);
+  if (overlaps || (is_recorded && passes_are_alike())) {
+    RecordKey key = {kStep, number};
+    for (int local = 0; local < local_workers(); ++local) add_lengths(local, key);
+    queue_recorded(is_recorded, key, [this] {
+      compute(false);
+      exchange_gradients();
+    });
+  } else {
+    compute(true);
+    queue_recorded(is_recorded, {kExchange, number}, [this] { exchange_gradients(); });
+  }
+  memory.record.finish();
+  return 1;
+}
+
+void SynchronousSteps::compute(bool recorded) {
+  RankMemory& memory = context_.memory;
+  memory.optimizer->begin({.gradients = gradients_, .weights = memory.weights, .record = memory.record});
+  for (int local = 0; local < local_workers(); ++local) begin_with_kept(local);
+  const auto pass_of = [&](int local) {
+    Pass pass{.weights = memory.weights, .control = memory.record.control(), .loss = &memory.record.local(local)->loss};
+    if (memory.optimizer->overlaps()) {
+      pass.ready = [&memory, local](int first_param) { memory.optimizer->ready(local, first_param); };
+    }
+    return pass;
+  };
+  if (memory.places.size() > 1) return run_workers(recorded, pass_of);
+  // All workers read the same weights, one after another.
+  context_.backend.with_filters(filters_of(context_.network, memory.weights),
+                                activation_type(context_.config, context_.backend),
+                                [&] { run_workers(recorded, pass_of); });
+}
+
+void SynchronousSteps::exchange_gradients() { exchange(context_.memory.optimizer->combine(gradients_)); }
+
+}  // namespace dgc

@@ -1,0 +1,105 @@
+#include <sys/stat.h>
+
+#include <atomic>
+#include <catch.hpp>
+#include <cstring>
+#include <fstream>
+
+#include "dist/meeting/roster.h"
+#include "tests/dist/meeting/meeting.h"
+
+using namespace dgc;
+using namespace dgc::test;
+using Catch::Contains;
+
+TEST_CASE("files of a run that died are not taken for this one's", "[rendezvous]") {
+  const Directory directory;
+  const MeetingPoint point = in_files(directory);
+  const auto plant = [&](const std::string& name, const auto& what) {
+    std::vector<std::byte> bytes(sizeof(what) + sizeof(Blob));
+    std::memcpy(bytes.data(), &what, sizeof(what));
+    std::ofstream(directory.path / name, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  };
+  // What a run with the very same ranks, config and size left behind when it was killed.
+  Hello hello;
+  hello.size = 3;
+  hello.blob_bytes = sizeof(Blob);
+  hello.config = 42;
+  hello.nonce = 7;
+  hello.rank = 1;
+  plant("meet.1.hello", hello);
+  Reply reply;
+  reply.nonce = 7;
+  reply.size = 3;
+  plant("meet.1.reply", reply);
+  plant("meet.2.reply", reply);
+  auto ranks = ranks_at(point, 3, kLong);
+  const size_t late = GENERATE(0u, 1u, 2u);
+  ranks[late].delay = milliseconds(100);
+  for (Rank& rank : ranks) rank.launch.run.clear();  // the launcher does not tell one run from another
+  CHECK(outcomes(ranks) == kFine3);
+  CHECK(directory.empty());
+}
+
+TEST_CASE("what ranks write to each other is their owner's alone", "[rendezvous]") {
+  const Directory directory;
+  auto ranks = ranks_at(in_files(directory), 3, kLong);
+  std::atomic<int> open_to_others = 0;
+  for (Rank& rank : ranks) {
+    rank.options.while_waiting = [&](const std::string&) {
+      std::error_code ignored;  // files come and go
+      for (const auto& file : std::filesystem::directory_iterator(directory.path, ignored)) {
+        const std::filesystem::file_status status = std::filesystem::status(file, ignored);
+        constexpr auto kOthers = std::filesystem::perms::group_all | std::filesystem::perms::others_all;
+        const bool open = (status.permissions() & kOthers) != std::filesystem::perms::none;
+        if (std::filesystem::exists(status) && open) ++open_to_others;
+      }
+    };
+  }
+  ranks[1].delay = milliseconds(50);
+  CHECK(outcomes(ranks) == kFine3);
+  CHECK(open_to_others == 0);
+}
+
+TEST_CASE("what is no file keeps nobody waiting", "[rendezvous]") {
+  const Directory directory;
+  auto ranks = ranks_at(in_files(directory), 2, kLong);
+  ranks[1].delay = milliseconds(100);
+  REQUIRE(mkfifo((directory.path / "meet.1.hello").c_str(), 0600) == 0);
+  std::filesystem::create_symlink(directory.path / "meet.1.hello", directory.path / "meet.1.reply");
+  CHECK(outcomes(ranks) == kFine2);
+  CHECK(directory.empty());
+}
+
+TEST_CASE("an unwritable directory is named", "[rendezvous]") {
+  MeetingPoint nowhere;
+  nowhere.path = "/no/such/directory/meet";
+  CHECK_THAT(outcome(launch_of(1, 2, nowhere), within(kShort)),
+             Contains("rank 1 cannot write /no/such/directory/meet.1.hello") && Contains("No such file"));
+}
+
+TEST_CASE("a welcome that says less than it should is refused", "[rendezvous]") {
+  const Directory directory;
+  const MeetingPoint point = in_files(directory);
+  const size_t missing = GENERATE(size_t{1}, sizeof(Blob));
+  const std::filesystem::path hello_file = directory.path / "meet.1.hello",
+                              reply_file = directory.path / "meet.1.reply";
+  std::thread false_host([&] {
+    while (!std::filesystem::exists(hello_file)) std::this_thread::sleep_for(milliseconds(1));
+    Hello hello;
+    std::ifstream(hello_file, std::ios::binary).read(reinterpret_cast<char*>(&hello), sizeof(hello));
+    Reply reply;
+    reply.nonce = hello.nonce;
+    reply.size = 2;
+    std::vector<char> bytes(sizeof(reply) + sizeof(Blob) - missing);
+    std::memcpy(bytes.data(), &reply, sizeof(reply));
+    const std::filesystem::path part = directory.path / "part";
+    std::ofstream(part, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::filesystem::rename(part, reply_file);
+  });
+  const std::string said = outcome(launch_of(1, 2, point), within(kLong));
+  false_host.join();
+  CHECK_THAT(said, Contains(fmt::format("rank 0's welcome has {} bytes in place of {}", 640 - missing, 640)));
+  CHECK(directory.empty());
+}

@@ -1,0 +1,72 @@
+#include "dist/meeting/roster.h"
+
+#include <catch.hpp>
+
+#include "dist/meeting/fixed_text.h"
+
+using namespace dgc;
+using Catch::Contains;
+
+TEST_CASE("a rank has one process", "[rendezvous]") {
+  Hello own;
+  own.size = 3;
+  Roster roster(own);
+  Hello hello = own;
+  hello.rank = 1;
+  hello.nonce = 5;
+  CHECK(roster.answer(hello).verdict == Verdict::welcome);
+  roster.serve(hello);
+  CHECK(roster.answer(hello).verdict == Verdict::welcome);  // the same process, whose connection broke
+  hello.nonce = 6;
+  CHECK(roster.answer(hello).verdict == Verdict::taken);
+  CHECK_THAT(refusal(hello, roster.answer(hello)), Contains("the same rank"));
+  hello.rank = 0;
+  CHECK(roster.answer(hello).verdict == Verdict::taken);  // so is rank 0's seat
+  hello.rank = 3;
+  CHECK(roster.answer(hello).verdict == Verdict::rank);
+  hello.rank = 2;
+  hello.version = 9;
+  CHECK(roster.answer(hello).verdict == Verdict::version);
+  hello.version = own.version;
+  hello.blob_bytes = 8;
+  CHECK(roster.answer(hello).verdict == Verdict::blob);
+  CHECK_FALSE(roster.complete());
+  hello.blob_bytes = own.blob_bytes;
+  roster.serve(hello);
+  roster.serve(hello);
+  CHECK(roster.complete());
+}
+
+TEST_CASE("a rank that takes no part is heard, and so is rank 0's own failure", "[rendezvous]") {
+  Hello own;
+  own.size = 3;
+  Hello hello = own;
+  hello.rank = 2;
+  hello.config = 7;  // what failed may have been the config
+  set_text(hello.failure, "rank 2 (node7, pid 77): there is no data");
+  Roster roster(own);
+  CHECK(roster.answer(hello).verdict == Verdict::failed);
+  CHECK(roster.failure().empty());  // it has not taken the answer
+  Hello sound = own;
+  sound.rank = 1;
+  CHECK(roster.answer(sound).verdict == Verdict::failed);  // and yet nobody is welcome any more
+  CHECK(get_text(roster.answer(sound).failure) == "rank 2 (node7, pid 77): there is no data");
+  roster.serve(hello);
+  CHECK(roster.failure() == "rank 2 (node7, pid 77): there is no data");
+  hello.run = 5;
+  CHECK(roster.answer(hello).verdict == Verdict::run);  // another run's failure is not this one's
+
+  set_text(own.failure, "rank 0 (node1, pid 7): the disk is full");
+  Roster declining(own);
+  for (const uint32_t rank : {1u, 2u}) {
+    CHECK_FALSE(declining.complete());
+    Hello guest;
+    guest.rank = rank;
+    guest.size = 3;
+    const Reply reply = declining.answer(guest);
+    CHECK(reply.verdict == Verdict::failed);
+    CHECK(get_text(reply.failure) == "rank 0 (node1, pid 7): the disk is full");
+    declining.serve(guest);
+  }
+  CHECK(declining.complete());
+}

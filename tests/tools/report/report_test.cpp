@@ -1,0 +1,335 @@
+#include "tools/report/report.h"
+
+#include <catch.hpp>
+#include <cstdlib>
+
+#include "config/config.h"
+#include "json/text.h"
+#include "tensor/errors.h"
+#include "tests/support/run_files.h"
+
+namespace dgc {
+namespace {
+
+using test::example_eval;
+using test::example_step;
+using test::occurrences;
+using test::TempRun;
+
+struct Made {
+  std::string name = "run";
+  std::string optimizer = R"({"type": "dgc", "warmup": {"epochs": 1}})";
+  std::string model = R"({"type": "resnet", "depth": 8, "classes": 10})";
+  std::string data = R"({"type": "synthetic"})";
+  int64_t steps = 20;
+  bool finished = true;
+  std::optional<int64_t> sent_bytes = {};  // of each step
+  double exchange_ms = kNoNumber, hidden_share = kNoNumber;
+  uint64_t seed = 1;
+  double accuracy = 0.75;
+};
+
+void make_run(const TempRun& run, const Made& made) {
+  const std::string config =
+      R"({"seed": )" + std::to_string(made.seed) + R"(, "name": ")" + made.name + R"(", "model": )" + made.model + R"(,
+    "data": )" +
+      made.data +
+      R"(, "training": {"epochs": 2, "batch_per_worker": 8}, "learning_rate": {"type": "constant", "base": 0.1}, "optimizer": )" +
+      made.optimizer + "}";
+  run.write("config.json", resolved_json(parse_config(config, "test")));
+  MetricsWriter writer(run.path(), 0);
+  for (int64_t step = 1; step <= made.steps; ++step) {
+    auto metrics = example_step(step);
+    if (made.optimizer.find("sgd") != std::string::npos) metrics.sparsity = 0, metrics.sent_bytes = 8000;
+    if (made.sent_bytes) metrics.sent_bytes = *made.sent_bytes;
+    if (step == 7) metrics.loss = kNoNumber, metrics.skipped = true;
+    writer.write(metrics);
+    if (step % 10 == 0) writer.write(example_eval(step));
+  }
+  if (!made.finished) return;
+  writer.write(FinalMetrics{
+      .eval = {.step = made.steps, .epoch = 2, .measures = {{&kTestLoss, 0.25}, {&kTestAccuracy, made.accuracy}}},
+      .samples_per_s = 1234,
+      .wall_seconds = 61,
+      .weights_xxh64 = "0123456789abcdef",
+      .exchange_ms = made.exchange_ms,
+      .hidden_share = made.hidden_share});
+}
+
+std::string report(const std::vector<std::filesystem::path>& runs) {
+  TempRun out;
+  write_report(runs, out.path() / "report.html");
+  return out.read("report.html");
+}
+
+// What stands between two texts.
+std::string between(const std::string& text, const std::string& before, const std::string& after) {
+  const size_t begin = text.find(before) + before.size();
+  return text.substr(begin, text.find(after, begin) - begin);
+}
+
+// What the page's script draws.
+Json curves(const std::string& page) {
+  return parse_json(between(page, "<script type=\"application/json\" id=\"curves\">", "</script>"), "the page");
+}
+
+bool has(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
+
+// Columns are padded; the tests look at the words.
+std::string squeeze(const std::string& table) {
+  std::string out;
+  for (const char c : table) {
+    if (c != ' ' || out.empty() || out.back() != ' ') out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the table sets a compressed run beside a dense one") {
+  TempRun dgc, dense;
+  make_run(dgc, {.name = "sparse"});
+  make_run(dense, {.name = "dense", .optimizer = R"({"type": "sgd"})"});
+  const auto table = squeeze(final_table({dgc.path(), dense.path()}));
+  INFO(table);
+  CHECK(has(table, "sparse dense\n"));
+  CHECK(has(table, "test accuracy 75.00 % 75.00 %\n"));
+  CHECK(has(table, "sent per worker and step * 20 B 7.81 KiB\n"));
+  CHECK(has(table, "compression ratio * 400.0x 1.00x\n"));
+  CHECK(has(table, "images/s 1,234 1,234\n"));
+  CHECK(has(table, "0123456789abcdef"));
+}
+
+TEST_CASE("runs that differ in their seeds alone are one experiment, with mean and deviation") {
+  TempRun first, second, third, other;
+  make_run(first, {.accuracy = 0.70});
+  make_run(second, {.seed = 2, .accuracy = 0.74});
+  make_run(third, {.steps = 15, .finished = false, .seed = 3, .accuracy = 0.72});
+  make_run(other, {.name = "dense", .optimizer = R"({"type": "sgd"})"});
+  const auto table = squeeze(final_table({first.path(), other.path(), second.path()}));
+  INFO(table);
+  CHECK(has(table, "run dense\nseeds 1, 2 1\n"));
+  CHECK(has(table, "test accuracy 72.00 % ± 2.83 % 75.00 %\n"));
+  CHECK(has(squeeze(final_table({first.path(), third.path()})), "run (1 of 2 finished)\n"));
+
+  const auto page = report({first.path(), second.path(), third.path(), other.path()});
+  CHECK(has(page, "<polygon class=\"band r0 d0\""));
+  CHECK_FALSE(has(page, "band r1"));
+  CHECK_FALSE(has(page, "nan,"));
+  CHECK_FALSE(has(page, ",nan"));
+}
+
+TEST_CASE("a run that is given twice is not one experiment") {
+  TempRun run;
+  make_run(run, {});
+  CHECK(has(squeeze(final_table({run.path(), run.path()})), run.path().string() + " " + run.path().string() + "\n"));
+}
+
+TEST_CASE("the table says what overlap hid, where a run overlapped") {
+  TempRun with, without;
+  make_run(with, {.name = "with", .exchange_ms = 12.345, .hidden_share = 0.875});
+  make_run(without, {.name = "without"});
+  const auto table = squeeze(final_table({with.path(), without.path()}));
+  INFO(table);
+  CHECK(has(table, "compression and exchange 12.3 ms a step –\n"));
+  CHECK(has(table, "of it behind the backward pass 87.50 % –\n"));
+  CHECK_FALSE(has(final_table({without.path()}), "backward pass"));
+}
+
+TEST_CASE("the report is one page on its own, with curves, table and differences") {
+  TempRun dgc, dense;
+  make_run(dgc, {.name = "sparse"});
+  make_run(dense, {.name = "dense", .optimizer = R"({"type": "sgd"})"});
+  const auto page = report({dgc.path(), dense.path()});
+  for (const char* title : {"Training loss", "Test accuracy", "Sent by each worker", "Gradient sparsity"}) {
+    CHECK(has(page, title));
+  }
+  CHECK(has(page, "sparse sends 400 times fewer bytes than dense: 20 B against 7.81 KiB"));
+  CHECK(has(page, "optimizer.type"));
+  CHECK(has(page, "0123456789abcdef"));
+  std::string without_namespace = page;  // SVG's name is an address, and nobody visits it
+  const std::string name = "'http://www.w3.org/2000/svg'";
+  REQUIRE(occurrences(page, name) == 1);
+  without_namespace.erase(page.find(name), name.size());
+  for (const char* outside : {"http:", "https:", "src=", "url(", "@import"})
+    CHECK_FALSE(has(without_namespace, outside));
+  CHECK_FALSE(has(page, "nan,"));
+  CHECK_FALSE(has(page, ",nan"));
+}
+
+TEST_CASE("runs of different models are shown together and not compared") {
+  const std::string language = R"({"type": "lstm_lm", "hidden": 6, "vocabulary": 9})";
+  const std::string text = R"({"type": "text", "train": "a", "valid": "b", "test": "c"})";
+  const std::string deeper = R"({"type": "resnet", "depth": 14, "classes": 10})", sgd = R"({"type": "sgd"})";
+  TempRun image, deep, lm, dense_lm;
+  make_run(image, {.name = "image"});
+  make_run(deep, {.name = "deep", .optimizer = sgd, .model = deeper});
+  make_run(lm, {.name = "lm", .model = language, .data = text});
+  make_run(dense_lm, {.name = "dense_lm", .optimizer = sgd, .model = language, .data = text});
+  const auto page = report({image.path(), deep.path(), lm.path(), dense_lm.path()});
+  CHECK(has(page, "lm sends 400 times fewer bytes than dense_lm"));
+  CHECK_FALSE(has(page, "image sends"));
+  const auto figure = [&](const std::string& title) {
+    const size_t at = page.find("<figcaption>" + title);
+    return page.substr(at, page.find("</figure>", at) - at);
+  };
+  CHECK(has(figure("Training loss"), "data-name=\"lm\" d=\"M"));
+  CHECK(has(figure("Test accuracy"), "data-name=\"image\" d=\"M"));
+  CHECK(has(figure("Test accuracy"), "data-name=\"lm\" d=\"\""));
+}
+
+TEST_CASE("many sentences are folded") {
+  std::vector<TempRun> folders(7);
+  std::vector<std::filesystem::path> runs;
+  make_run(folders[0], {.name = "dense", .optimizer = R"({"type": "sgd"})"});
+  for (size_t i = 1; i < folders.size(); ++i) make_run(folders[i], {.name = "sparse" + std::to_string(i)});
+  for (const TempRun& folder : folders) runs.push_back(folder.path());
+  const auto page = report(runs);
+  const size_t fold = page.find("<summary>2 more</summary>");
+  CHECK(page.find("sparse4 sends") < fold);
+  CHECK(page.find("sparse5 sends") > fold);
+  CHECK(has(page, "sparse6 sends"));
+}
+
+TEST_CASE("a run that sends nothing is not compared") {
+  TempRun alone, sparse;
+  make_run(alone, {.name = "alone", .sent_bytes = 0});
+  make_run(sparse, {.name = "sparse"});
+  CHECK_FALSE(has(report({alone.path(), sparse.path()}), "alone sends"));
+}
+
+TEST_CASE("an unfinished run is shown as far as it got, and a run in warm-up has no ratio after it") {
+  TempRun run;
+  make_run(run, {.name = "half", .steps = 8, .finished = false});
+  const auto page = report({run.path()});
+  CHECK(has(page, "unfinished: epoch 0.8 of 2"));
+  const auto table = squeeze(final_table({run.path()}));
+  INFO(table);
+  CHECK(has(table, "half (unfinished)\n"));
+  CHECK(has(table, "compression ratio * –\n"));
+}
+
+TEST_CASE("twelve long runs still make a small page") {
+  TempRun run;
+  make_run(run, {.steps = 800});
+  const std::vector<std::filesystem::path> runs(12, run.path());
+  const std::string page = report(runs);
+  CHECK(page.size() < 200'000);
+  const Json all = curves(page);
+  CHECK(all.at("runs").size() == 12);
+  for (const Json& one : all.at("runs")) CHECK(one.at("steps").at("step").size() == 60);
+}
+
+TEST_CASE("the page's script gets every curve over epochs, steps, time and bytes") {
+  TempRun run;
+  make_run(run, {.name = "sparse"});  // 10 steps of 2000 bytes, 10 of 20; 8 images a step at 100 a second
+  const Json all = curves(report({run.path()}));
+  std::vector<std::string> axes, plots;
+  for (const Json& axis : all.at("axes")) axes.push_back(axis.at("key"));
+  for (const Json& plot : all.at("plots")) plots.push_back(plot.at("key"));
+  CHECK(axes == std::vector<std::string>{"epoch", "step", "time", "bytes"});
+  CHECK(plots == std::vector<std::string>{"loss", "grad_norm", "test_loss", "test_accuracy", "test_top5", "lr",
+                                          "sent_bytes", "sparsity"});
+  const Json& one = all.at("runs").at(0);
+  CHECK((one.at("name") == "sparse" && one.at("look") == "r0 d0" && one.at("seeds") == 1));
+  const Json &steps = one.at("steps"), &evaluations = one.at("evaluations");
+  CHECK(steps.at("step").size() == 20);
+  CHECK((steps.at("epoch").at(4) == 0.5 && steps.at("step").at(4) == 5 && steps.at("bytes").at(4) == 10000));
+  CHECK(steps.at("time").at(4).get<double>() == Approx(5 * 8 / 100.0));
+  CHECK(steps.at("bytes").back() == 20200);
+  CHECK((evaluations.at("step") == Json({10, 20}) && evaluations.at("bytes") == Json({20000, 20200})));
+  const Json& loss = one.at("curves").at("loss");
+  CHECK((loss.at("at") == "steps" && loss.at("y").at(0) == 2 && loss.at("y").at(6).is_null()));
+  CHECK_FALSE(loss.contains("low"));  // each place is one step
+  CHECK(one.at("curves").at("test_top5").at("y") == Json({0.9, 0.9}));
+  CHECK_FALSE(one.at("curves").contains("wer"));
+}
+
+TEST_CASE("of many steps a curve has means and bands, and of several seeds theirs") {
+  TempRun first, second;
+  make_run(first, {.steps = 900});
+  make_run(second, {.steps = 900, .seed = 2});
+  const Json one = curves(report({first.path()})).at("runs").at(0);
+  CHECK(one.at("steps").at("step").size() == 360);
+  // Places 0 and 1 stand for steps 1, 2 and 3, 4, 5, whose losses are 2 / step.
+  CHECK((one.at("steps").at("step").at(0) == 2 && one.at("steps").at("step").at(1) == 5));
+  const Json& loss = one.at("curves").at("loss");
+  CHECK(loss.at("y").at(0) == 1.5);
+  CHECK((loss.at("low").at(0) == 1 && loss.at("high").at(0) == 2));
+  CHECK(loss.at("y").at(1).get<double>() == Approx((2 / 3.0 + 0.5 + 0.4) / 3).epsilon(1e-3));
+  CHECK(one.at("curves").at("sparsity").at("y").at(3) == 0.75);  // step 10, the last of its place
+
+  const Json two = curves(report({first.path(), second.path()})).at("runs");
+  REQUIRE(two.size() == 1);
+  CHECK(two.at(0).at("seeds") == 2);
+  CHECK_FALSE(two.at(0).at("curves").at("loss").contains("low"));  // both seeds have the same losses
+}
+
+TEST_CASE("no name of a run ends the page's script, and no other script runs") {
+  TempRun run;
+  make_run(run, {});
+  const auto hostile = run.path() / "<" / "script><!--<script>alert(1)<" / "script>";
+  std::filesystem::create_directories(hostile);
+  for (const char* file : {"config.json", "metrics.jsonl"}) std::filesystem::copy(run.path() / file, hostile / file);
+  const std::string page = report({hostile, run.path()});
+  CHECK(occurrences(page, "<script") == 2);
+  CHECK(occurrences(page, "</script>") == 2);
+  CHECK(curves(page).at("runs").at(0).at("name") == hostile.string());
+  const std::string policy = between(page, "Content-Security-Policy\" content=\"", "\"");
+  CHECK_THAT(policy, Catch::StartsWith("default-src 'none'"));
+  CHECK(has(page, "<script nonce=\"" + between(policy, "script-src 'nonce-", "'") + "\">"));
+  CHECK_FALSE(has(page, "data-reload"));
+}
+
+// The script itself needs a browser, and one is not everywhere.
+TEST_CASE("a browser draws the curves") {
+  if (std::system("chromium --version > /dev/null 2>&1") != 0) {
+    WARN("skipped: there is no chromium (Debian: apt install chromium)");
+    return;
+  }
+  TempRun run, out;
+  make_run(run, {});
+  const auto page = out.path() / "report.html", seen = out.path() / "seen.html";
+  write_report({run.path()}, page);
+  const std::string command =
+      "timeout 60 chromium --headless --no-sandbox --disable-gpu --user-data-dir=" + (out.path() / "browser").string() +
+      " --dump-dom file://" + page.string() + " > " + seen.string() + " 2> /dev/null";
+  if (std::system(command.c_str()) != 0) {
+    WARN("skipped: chromium is there and does not run");
+    return;
+  }
+  const std::string drawn = between(out.read("seen.html"), "<div id=\"explore\">", "<div class=\"static\">");
+  CHECK(occurrences(drawn, "<figure>") == 4);
+  CHECK(occurrences(drawn, "class=\"line r0 d0\" d=\"M") == 4);
+  CHECK(has(drawn, "for=\"over-bytes\">bytes sent per worker</label>"));
+}
+
+TEST_CASE("runs of one name are told apart by their directories") {
+  TempRun a, b;
+  make_run(a, {});
+  make_run(b, {});
+  const auto table = squeeze(final_table({a.path(), b.path()}));
+  CHECK(has(table, a.path().string()));
+  CHECK(has(table, b.path().string()));
+
+  const auto hostile = a.path() / "<i>a";
+  std::filesystem::create_directory(hostile);
+  for (const char* file : {"config.json", "metrics.jsonl"}) std::filesystem::copy(a.path() / file, hostile / file);
+  const auto page = report({hostile, a.path()});
+  CHECK(has(page, "&lt;i&gt;a"));
+  CHECK_FALSE(has(page, "<i>a"));
+}
+
+TEST_CASE("what is no run gets one clear sentence") {
+  TempRun empty, no_step;
+  CHECK_THROWS_WITH(final_table({empty.path()}),
+                    Catch::Contains(empty.path().string()) && Catch::Contains("not a run directory"));
+  make_run(no_step, {.steps = 0, .finished = false});
+  CHECK_THROWS_WITH(final_table({no_step.path()}), Catch::Contains("no step is finished yet"));
+  CHECK_THROWS_AS(final_table({}), UserError);
+  TempRun good;
+  make_run(good, {});
+  CHECK_THROWS_WITH(write_report({good.path()}, "/nowhere/x.html"), Catch::Contains("/nowhere/x.html"));
+}
+
+}  // namespace dgc
