@@ -13,9 +13,8 @@ std::unique_ptr<CLI::App> make_app() {
   app->require_subcommand(1);
   app->footer(
       "Examples:\n  dgc train configs/quickstart.json\n  dgc report runs/quickstart -o report.html\n\n"
-      "dgc COMMAND --help tells more. Exit codes: 0 done, 1 an error of this program, 2 an error in what it was "
-      "given,\n"
-      "130 interrupted after the state was saved, or before there was any.");
+      "dgc COMMAND --help tells more. Exit codes: 0 done, 1 an error of this program or a rank that failed,\n"
+      "2 an error in what it was given, 130 interrupted after the state was saved, or before there was any.");
   add_train_command(*app);
   add_eval_command(*app);
   add_generate_command(*app);

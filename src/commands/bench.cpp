@@ -26,7 +26,8 @@ std::vector<std::string> names_of(const std::map<std::string, BenchModel>& model
 }
 
 struct BenchArguments {
-  DgcBenchOptions bench;
+  DgcBenchOptions dgc;
+  BenchOptions train;
   std::string model = "resnet50";
   std::string config;
   std::vector<std::string> overrides;
@@ -44,22 +45,13 @@ void add_config(CLI::App* command, BenchArguments& options) {
   add_overrides(*command, options.overrides, "override one key (repeatable)");
 }
 
-void add_common(CLI::App* command, BenchArguments& options) {
-  constexpr int64_t kMost = 1000000;
-  command->add_option("--warmup", options.bench.common.warmup, "steps before counting")
-      ->check(whole_number(0, kMost))
-      ->capture_default_str();
-  command->add_option("--steps", options.bench.common.steps, "steps in one stretch")
-      ->check(whole_number(1, kMost))
-      ->capture_default_str();
-  command->add_option("--repeats", options.bench.common.repeats, "stretches; the median is shown")
-      ->check(whole_number(1, kMost))
-      ->capture_default_str();
-  add_json(command, options);
+void add_steps(CLI::App& command, int& option, const char* name, int64_t least, const char* what) {
+  constexpr int64_t kMost = 100000;
+  command.add_option(name, option, what)->check(whole_number(least, kMost))->capture_default_str();
 }
 
 void run_dgc(const BenchArguments& options) {
-  DgcBenchOptions bench = options.bench;
+  DgcBenchOptions bench = options.dgc;
   bench.model = kModels.at(options.model);
   const DgcBench b = bench_dgc(bench);
   if (options.json) {
@@ -72,7 +64,7 @@ void run_dgc(const BenchArguments& options) {
     return;
   }
   fmt::print("DGC step of one worker on {}, {} parameters, sparsity {} %\n", b.device, b.parameters,
-             100 * options.bench.sparsity);
+             100 * options.dgc.sparsity);
   fmt::print("  compress  {:8.3f} ms  {:7.2f} GB/s, counting 20 B per parameter\n", b.compress_ms, b.gb_per_s());
   fmt::print("  copy      {:8.3f} ms  {:7.2f} GB/s, of as many bytes, in turn\n", b.copy_ms, b.copy_gb_per_s());
   fmt::print("  apply     {:8.3f} ms\n", b.apply_ms);
@@ -82,7 +74,7 @@ void run_dgc(const BenchArguments& options) {
 
 void run_train(const BenchArguments& options) {
   const Config config = load_config(options.config, options.overrides);
-  const TrainBench b = bench_train(config, options.bench.common);
+  const TrainBench b = bench_train(config, options.train);
   if (b.device.empty()) return;  // another process prints
   if (options.json) {
     Row row;
@@ -169,15 +161,15 @@ void add_bench_command(CLI::App& app) {
       "  dgc bench data configs/paper/resnet50_imagenet.json --set data.threads=1");
 
   CLI::App* dgc = command->add_subcommand("dgc", "The DGC step at a model's size, beside a copy of as many bytes");
-  add_common(dgc, *options);
-  dgc->add_option("--device", options->bench.device, "auto, cpu or cuda:N")->capture_default_str();
+  add_steps(*dgc, options->dgc.warmup, "--warmup", 0, "steps before counting");
+  add_steps(*dgc, options->dgc.steps, "--steps", 1, "steps, of which the median is shown");
+  add_json(dgc, *options);
+  dgc->add_option("--device", options->dgc.device, "auto, cpu or cuda:N")->capture_default_str();
   dgc->add_option("--model", options->model, "whose tensors: resnet50 (25.6 M), ptb_lstm (51 M), deep_speech (117 M)")
       ->check(one_of(names_of(kModels)))
       ->capture_default_str();
-  dgc->add_option("--threads", options->bench.threads, "compute threads; 0: all cores")->check(whole_number(0, 1024));
-  dgc->add_option("--sparsity", options->bench.sparsity, "share that stays home")
-      ->check(share())
-      ->capture_default_str();
+  dgc->add_option("--threads", options->dgc.threads, "compute threads; 0: all cores")->check(whole_number(0, 1024));
+  dgc->add_option("--sparsity", options->dgc.sparsity, "share that stays home")->check(share())->capture_default_str();
   dgc->footer("Example:\n  dgc bench dgc --device cuda:0 --model deep_speech");
   dgc->callback([options] {
     restart_with_short_spins();
@@ -186,7 +178,10 @@ void add_bench_command(CLI::App& app) {
 
   CLI::App* train = command->add_subcommand("train", "Training steps of a config, data included");
   add_config(train, *options);
-  add_common(train, *options);
+  add_steps(*train, options->train.warmup, "--warmup", 0, "steps before counting");
+  add_steps(*train, options->train.steps, "--steps", 1, "steps in one stretch");
+  add_steps(*train, options->train.repeats, "--repeats", 1, "stretches; the median is shown");
+  add_json(train, *options);
   train->footer("Example:\n  dgc bench train bench/resnet20_batch128.json --set threads=2");
   train->callback([options] {
     restart_with_short_spins();
@@ -205,7 +200,8 @@ void add_bench_command(CLI::App& app) {
   CLI::App* convolutions = command->add_subcommand(
       "convolutions", "All of cuDNN's plans for each convolution of a training step, on an idle GPU");
   add_config(convolutions, *options);
-  convolutions->add_option("--out", options->out, "write the fastest plans to this file, for the key conv_plans");
+  convolutions->add_option("--out", options->out, "write the fastest plans to this file, for the key conv_plans")
+      ->check(output_file());
   add_json(convolutions, *options);
   convolutions->footer(
       "Plans that give other bits each time, or round more than the config's precision, are left out.\n\n"

@@ -18,10 +18,14 @@ void add_config_command(CLI::App& app) {
   };
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("config", "Check a config and print it with every default filled in");
-  command->add_option("CONFIG", options->config, "config file");
+  CLI::Option* const config = command->add_option("CONFIG", options->config, "config file");
   add_overrides(*command, options->overrides, "override one key: --set seed=2 (repeatable)");
-  command->add_flag("--schema", options->schema, "print the JSON Schema of config files, for editors");
-  command->add_flag("--reference", options->reference, "print the list of all keys that configs/README.md holds");
+  CLI::Option* const schema =
+      command->add_flag("--schema", options->schema, "print the JSON Schema of config files, for editors")
+          ->excludes(config);
+  command->add_flag("--reference", options->reference, "print the list of all keys that configs/README.md holds")
+      ->excludes(config)
+      ->excludes(schema);
   command->footer(
       "Example:\n  dgc config configs/quickstart.json --set optimizer.sparsity=0.99\n"
       "  dgc config --schema > dgc.schema.json");

@@ -54,8 +54,9 @@ std::string how_often(const Config& config) {
 }
 
 void print_formats(const Plan& plan, const Config& config, int64_t workers) {
-  fmt::print("\n{} parameters, {:.2f} MiB dense. Sent by each worker {}, in every format of exchange.wire:\n",
-             plan.total.parameters, mib(plan.total.dense_bytes()), how_often(config));
+  fmt::print(
+      "\n{} parameters, {:.2f} MiB dense. Sent by each worker {} as messages, in every format of exchange.wire:\n",
+      plan.total.parameters, mib(plan.total.dense_bytes()), how_often(config));
   fmt::print("  {:<16} {:>10} {:>9} {:>9} {:>10} {:>12}\n", "", "bytes", "MiB", "ratio", "bits/entry", "break-even");
   print_format("paper48", plan.total.paper_bytes, plan.total.dense_bytes(), 48, break_even_sparsity(workers, 6.0));
   for (const PlanFormat& f : plan.formats) {
@@ -108,8 +109,8 @@ int64_t resident_bytes() {
 }
 
 void print_memory(const PlanMemory& m, const Config& config) {
-  fmt::print("\nMemory of one rank ({} workers), MiB; the data set and its loader come on top\n",
-             config.workers_per_rank);
+  fmt::print("\nMemory of one rank ({} of {} workers), MiB; the data set and its loader come on top\n",
+             config.workers_per_rank, config.ranks * config.workers_per_rank);
   const int64_t program = resident_bytes();
   const std::pair<const char*, int64_t> parts[] = {
       {"weights", m.weights},           {"gradients", m.gradients},      {"u and v", m.residuals},
@@ -145,14 +146,15 @@ void print_projection(const Config& config, const std::string& wire, const std::
 void print_plan(const Plan& plan, const Config& config, const std::string& wire, const std::vector<int64_t>& workers) {
   size_t width = 5;
   for (const PlanRow& row : plan.tensors) width = std::max(width, row.name.size());
+  const bool travels_otherwise = plan_phases(config, workers.front()).back().sent_bytes != plan.total.sent_bytes;
   if (config.optimizer.type == OptimizerType::sgd) {
     const bool half = config.exchange.dense_values == DenseValues::fp16;
     fmt::print("{} trains with sgd: each worker sends {} {}. With dgc at sparsity {:.4g} % it would send:\n\n",
                config.name, size_text(plan.total.dense_bytes() / (half ? 2 : 1)), how_often(config),
                100 * plan.sparsity);
   } else {
-    fmt::print("{} at sparsity {:.4g} %: what each worker sends {}\n\n", config.name, 100 * plan.sparsity,
-               how_often(config));
+    fmt::print("{} at sparsity {:.4g} %: what each worker sends {}{}\n\n", config.name, 100 * plan.sparsity,
+               how_often(config), travels_otherwise ? " where messages go to all, as they do not here (below)" : "");
   }
   fmt::print("{:<{}} {:>18} {:>11} {:>10} {:>8} {:>19} {:>19}\n", "tensor", width, "shape", "parameters", "dense MiB",
              "kept", "paper48", wire);
@@ -211,9 +213,8 @@ void run_plan(const PlanOptions& options) {
   }
   if (workers.empty()) workers = {config.workers_per_rank * config.ranks};
   for (const int64_t n : workers) check_groups(config, n);  // before anything is printed
-  // A launcher will start the ranks that the config's groups need.
-  const int64_t own = config.ranks * config.workers_per_rank;
-  if (own % config.exchange.workers_per_group != 0) config.ranks = workers.front() / config.workers_per_rank;
+  // The memory is that of the first number of workers, for which a launcher will start ranks.
+  if (workers.front() % config.workers_per_rank == 0) config.ranks = workers.front() / config.workers_per_rank;
   const DeviceModel* const device = options.device_model.empty() ? nullptr : &device_model(options.device_model);
   const Plan plan = make_plan(config);
   const std::string wire = std::ranges::find(plan.formats, config.optimizer.dgc.wire, &PlanFormat::format)->name;

@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <sstream>
 
-#include "commands/children.h"
 #include "tensor/errors.h"
+#include "train/ranks/children.h"
 #include "train/ranks/interrupt.h"
 
 namespace dgc {

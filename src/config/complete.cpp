@@ -239,8 +239,10 @@ void check_ranks(const Config& c, const Origin& origin) {
 
 void complete(Config& config, const Origin& origin) {
   if (config.name.empty()) config.name = run_name(origin.file);
-  if (const size_t at = config.output.find("{name}"); at != std::string::npos)
-    config.output.replace(at, 6, config.name);
+  const std::string place = "{name}";
+  for (size_t at = 0; (at = config.output.find(place, at)) != std::string::npos; at += config.name.size()) {
+    config.output.replace(at, place.size(), config.name);
+  }
   model_type(config.model).complete(config, origin);
   check_kind(config, origin);
   check_text_data(config.data.text, origin);

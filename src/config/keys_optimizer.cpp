@@ -40,7 +40,9 @@ void add_optimizer_keys(Keys& keys) {
       .only(dgc)
       .at_least(0)
       .at_most(1000000);
-  warmup.add("sparsity", &SparsityWarmup::sparsity, "Sparsities that share those epochs evenly, in turn")
+  warmup
+      .add("sparsity", &SparsityWarmup::sparsity,
+           "Sparsities that share those epochs evenly, in turn; one above `sparsity` counts as `sparsity`")
       .only(dgc)
       .at_least(0)
       .less_than(1)

@@ -1,5 +1,6 @@
 #include "optim/sparsity_schedule.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace dgc {
@@ -8,7 +9,18 @@ double sparsity_at(const SparsitySchedule& schedule, double epoch) {
   if (epoch >= schedule.warmup.epochs) return schedule.final;
   const double phases = static_cast<double>(schedule.warmup.sparsity.size());
   const auto phase = static_cast<size_t>(epoch * phases / schedule.warmup.epochs);
-  return phase < schedule.warmup.sparsity.size() ? schedule.warmup.sparsity[phase] : schedule.final;
+  if (phase >= schedule.warmup.sparsity.size()) return schedule.final;
+  return std::min(schedule.warmup.sparsity[phase], schedule.final);
+}
+
+std::vector<double> sparsities_of(const SparsitySchedule& schedule) {
+  std::vector<double> all;
+  if (schedule.warmup.epochs > 0) all = schedule.warmup.sparsity;
+  for (double& phase : all) phase = std::min(phase, schedule.final);
+  all.push_back(schedule.final);
+  const auto same = std::ranges::unique(all);
+  all.erase(same.begin(), same.end());
+  return all;
 }
 
 }  // namespace dgc

@@ -4,7 +4,8 @@
 
 namespace dgc {
 
-// The phases of `sparsity`, one after another, share the first `epochs` epochs evenly.
+// The phases of `sparsity`, one after another, share the first `epochs` epochs evenly. None is sparser than what
+// follows the warm-up.
 struct SparsityWarmup {
   double epochs = 0;  // 0: no warm-up
   std::vector<double> sparsity = {0.75, 0.9375, 0.984375, 0.996};
@@ -19,5 +20,6 @@ struct SparsitySchedule {
 };
 
 double sparsity_at(const SparsitySchedule& schedule, double epoch);
+std::vector<double> sparsities_of(const SparsitySchedule& schedule);  // in turn, each once
 
 }  // namespace dgc

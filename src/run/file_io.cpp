@@ -106,6 +106,8 @@ FileWriter::Written FileWriter::finish() {
   return {bytes_, fmt::format("{:016x}", XXH64_digest(static_cast<XXH64_state_t*>(hash_)))};
 }
 
+void require_writable(const std::filesystem::path& path) { const FileWriter tried(path); }
+
 void write_file(const std::filesystem::path& path, const std::string& text) {
   FileWriter file(path);
   file.write(text.data(), text.size());

@@ -42,6 +42,8 @@ class FileWriter {
 };
 
 void write_file(const std::filesystem::path& path, const std::string& text);  // with a FileWriter
+// Throws before long work what a FileWriter would throw behind it, because it cannot make the file.
+void require_writable(const std::filesystem::path& path);
 // Leaves a file alone that has the text already, also where it could not be written.
 void write_if_changed(const std::filesystem::path& path, const std::string& text);
 // Removes from a folder the temporary files of FileWriters that were killed. Those written to in the last minute stay,

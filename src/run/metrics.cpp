@@ -87,6 +87,7 @@ Row to_row(const StepMetrics& step) {
                 .set("dense_bytes", step.dense_bytes)
                 .set("ratio", step.ratio())
                 .set("samples_per_s", step.samples_per_s)
+                .set("seconds", step.seconds)
                 .set("grad_norm", step.grad_norm)
                 .set("skipped", step.skipped);
   if (step.local_steps > 1) row.set("local_steps", step.local_steps);
@@ -129,6 +130,7 @@ StepMetrics step_from_row(const Row& row, const std::string& where) {
   step.left_out = row.integer("left_out").value_or(0);
   step.absent_ranks = ranks_in(row.text("absent_ranks").value_or(""));
   step.samples_per_s = number(row, "samples_per_s", where);
+  step.seconds = row.number("seconds").value_or(kNoNumber);
   step.grad_norm = number(row, "grad_norm", where);
   step.skipped = row.boolean("skipped").value_or(false);
   return step;

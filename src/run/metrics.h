@@ -28,6 +28,7 @@ struct StepMetrics {
   int64_t dense_bytes = 0;           // bytes of the whole gradient as fp32, for each of these steps
   int64_t group_bytes = 0;           // bytes that each worker also sent in its group; 0, not written: no groups
   double samples_per_s = kNoNumber;  // samples of text are words
+  double seconds = kNoNumber;        // that these steps took; older files do not say
   double grad_norm = kNoNumber;
   bool skipped = false;             // a gradient was not finite, and no worker moved
   std::vector<int> absent_ranks{};  // ranks that were late for the exchange (exchange.wait); not written when all came

@@ -97,12 +97,18 @@ std::optional<Checkpoint> finished_checkpoint(const fs::path& run, const Config&
 
 }  // namespace
 
+bool has_ended(const fs::path& run, const Config& config) { return finished_checkpoint(run, config).has_value(); }
+
 bool is_file_of_run(const fs::path& file) {
-  const fs::path folder = file.parent_path();
-  const std::string name = file.filename();
   std::error_code error;
-  return (name == kConfig || is_own(name)) && fs::exists(folder / kConfig, error) &&
-         fs::exists(folder / kMetricsFile, error);
+  const fs::path whole = fs::absolute(file, error).lexically_normal();
+  for (fs::path path = whole; path.has_relative_path(); path = path.parent_path()) {
+    const fs::path folder = path.parent_path();
+    const std::string name = path.filename();
+    const bool is_named = name == kConfig || is_own(name);
+    if (is_named && fs::exists(folder / kConfig, error) && fs::exists(folder / kMetricsFile, error)) return true;
+  }
+  return false;
 }
 
 fs::path run_path(const Config& config, const TrainOptions& options) {

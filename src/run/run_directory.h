@@ -22,8 +22,11 @@ struct TrainOptions {
 
 std::filesystem::path run_path(const Config&, const TrainOptions&);
 
-// Whether a file lies in a run directory and is one that the run itself writes.
+// Whether a file lies in a run directory and is one that the run itself writes, or lies among its checkpoints.
 bool is_file_of_run(const std::filesystem::path& file);
+
+// Whether a run has ended, and its config asks for no more steps than its newest checkpoint has.
+bool has_ended(const std::filesystem::path& run, const Config&);
 
 // RUN/, the directory in which one training keeps everything it writes. While a RunDirectory lives, no other process
 // trains into the directory, and messages also go to RUN/log.txt.

@@ -26,7 +26,10 @@ std::string Task::batch_text(const Config& config) const {
 
 void Task::require_classes(const Config&, int64_t classes, const Dataset& data) const {
   if (classes >= data.classes()) return;
-  throw_user_error("the model has {} classes but the data has {}; set model.classes", classes, data.classes());
+  throw_user_error(
+      "the model has {0} classes but the data has {1}; set model.classes, or the out of the last of model.layers, to "
+      "{1}",
+      classes, data.classes());
 }
 
 std::string Task::after_redistribution(int64_t repeated) const {

@@ -1,11 +1,13 @@
 #include "tools/evaluate.h"
 
 #include "run/checkpoint.h"
+#include "run/file_io.h"
 #include "run/run_directory.h"
 #include "run/vocabulary_file.h"
 #include "tensor/errors.h"
 #include "tools/loaded_model.h"
 #include "train/evaluator.h"
+#include "train/run_state.h"
 #include "train/weights_file.h"
 
 namespace dgc {
@@ -50,13 +52,21 @@ class Measurer {
   LoadedModel model_;
 };
 
+// As in the rows of metrics.jsonl.
+double epochs_of(const RunState& state) {
+  return static_cast<double>(state.position) / static_cast<double>(std::max<int64_t>(1, state.steps_per_epoch));
+}
+
 }  // namespace
 
 Evaluation evaluate_run(const std::filesystem::path& run, const EvaluateOptions& options) {
   const Config config = run_config(run, options.overrides);
   const Checkpoint checkpoint = options.best ? best_checkpoint(run) : require_checkpoint(run);
   const Task& task = task_of(config);
-  if (!options.logits.empty()) task.require_logits();
+  if (!options.logits.empty()) {
+    task.require_logits();
+    require_writable(options.logits);
+  }
   if (options.scoring.asks_for_texts() && !task.has_texts()) {
     throw_user_error("--beam, --lm and --show are for speech, and {} is not the run of a speech model", run.string());
   }
@@ -68,7 +78,7 @@ Evaluation evaluate_run(const std::filesystem::path& run, const EvaluateOptions&
   Evaluation evaluation{
       .checkpoint = checkpoint.path(),
       .metrics = {.step = checkpoint.manifest().step,
-                  .epoch = static_cast<double>(checkpoint.manifest().epoch),
+                  .epoch = epochs_of(read_run_state(checkpoint, 1)),
                   .measures = options.logits.empty() ? measurer.run(*sets.test, Split::test)
                                                      : measurer.run_for_logits(*sets.test, options.logits)},
       .weights_xxh64 = weights_xxh64(measurer.weights())};

@@ -80,7 +80,7 @@ std::vector<PlanFormat> plan_formats(const ParamLayout& params, const Config& co
 // The layouts of a run with `workers` workers, one for each sparsity. A group counts as one worker.
 std::vector<DgcLayout> run_layouts(const Config& config, const ParamLayout& params, int64_t workers) {
   std::vector<DgcLayout> layouts;
-  for (const double sparsity : sparsities_of(config)) {
+  for (const double sparsity : sparsities_of(config.optimizer.sparsity)) {
     layouts.push_back(
         make_dgc_layout(params, make_dgc_options(config), sparsity, compressing_workers(config, workers)));
   }

@@ -36,13 +36,6 @@ Batch empty_batch(const Network& network, int64_t rows, int64_t most_labels) {
 
 }  // namespace
 
-std::vector<double> sparsities_of(const Config& config) {
-  std::vector<double> sparsities;
-  if (config.optimizer.sparsity.warmup.epochs > 0) sparsities = config.optimizer.sparsity.warmup.sparsity;
-  sparsities.push_back(config.optimizer.sparsity.final);
-  return sparsities;
-}
-
 PlannedRank::PlannedRank(const Config& config, const Network& network)
     : config_(to_plan_with(config)),
       network_(network),
@@ -62,7 +55,7 @@ PlannedRank::PlannedRank(const Config& config, const Network& network)
   if (task.evaluated_sets() > 1) valid_ = evaluation(Split::valid);
   memory_.share_activations({test_.get(), valid_.get()});
   if (config.optimizer.type == OptimizerType::dgc) {
-    for (const double sparsity : sparsities_of(config)) memory_.optimizer->prepare(sparsity);
+    for (const double sparsity : sparsities_of(config.optimizer.sparsity)) memory_.optimizer->prepare(sparsity);
     if (config.optimizer.flush_at_end) memory_.optimizer->prepare_flush();
   }
 }

@@ -31,7 +31,4 @@ class PlannedRank {
   std::unique_ptr<EvaluatorMemory> test_, valid_;  // valid_: null where the run has no validation set
 };
 
-// The sparsities of a run, in their order.
-std::vector<double> sparsities_of(const Config&);
-
 }  // namespace dgc

@@ -56,7 +56,7 @@ class Rank {
   // Steps behind the last exchange, in which each worker has weights of its own.
   int64_t unexchanged() const { return computation_->unexchanged(); }
   // The metrics of the oldest exchange not returned yet, which is the same one on every rank at this point of the
-  // program; nothing while the device may still be busy with it. The caller sets samples_per_s.
+  // program; nothing while the device may still be busy with it. The caller sets seconds and samples_per_s.
   std::optional<StepMetrics> next_metrics();
   // Until the next train_step(), next_metrics() waits for queued steps and returns them all.
   void finish_steps() { lag_ = 0; }

@@ -27,6 +27,7 @@ Reporter::~Reporter() {
 void Reporter::step(StepMetrics m, double seconds) {
   const double samples = m.present * static_cast<double>(m.local_steps * batch_);
   m.samples_per_s = samples / seconds;
+  m.seconds = seconds;
   train_seconds_ += seconds;
   train_samples_ += samples;
   left_out_ += m.left_out;

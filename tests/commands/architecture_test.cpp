@@ -57,6 +57,7 @@ const std::map<std::string, Strings> kMayInclude = {
      {"tensor/", "kernels/backend.h", "models/", "optim/", "config/", "tasks/", "train/", "tools/median.h",
       "tools/planned_rank.h"}},
     {"tools/report", {"tensor/", "json/", "config/", "run/", "tasks/", "train/ranks/", "tools/median.h"}},
+    {"tools/study", {"tensor/", "json/", "config/", "run/", "tasks/", "train/ranks/", "tools/report/"}},
     {"commands", {"tools/", "train/", "tasks/", "run/", "config/", "json/", "tensor/"}},
     {"", {"commands/", "train/", "run/", "tensor/"}},
 };

@@ -68,7 +68,7 @@ TEST_CASE("a wrong command line is said in one sentence, exit code 2") {
       {{"bench"}, "dgc bench: a subcommand is required"},
       {{"bench", "dcg"}, "dgc bench: there is no command \"dcg\"; did you mean \"dgc\"?"},
       {{"bench", "data", "tiny.json", "--seconds", "0"}, "--seconds: \"0\" is no number from 0.001 to 86400"},
-      {{"bench", "dgc", "--steps", "0"}, "--steps: \"0\" is no whole number from 1 to 1000000"},
+      {{"bench", "dgc", "--steps", "0"}, "--steps: \"0\" is no whole number from 1 to 100000"},
       {{"bench", "dgc", "--steps", "many"}, "--steps: \"many\" is no whole number"},
       {{"bench", "dgc", "--sparsity", "1"}, "--sparsity: \"1\" is no number from 0 to below 1"},
       {{"bench", "dgc", "--sparsity", "nan"}, "--sparsity: \"nan\" is no number"},
@@ -142,7 +142,8 @@ TEST_CASE("what is wrong in a config or file is said in one sentence, exit code 
 
 TEST_CASE("train, eval, report: from a config to a page") {
   const Program dgc;
-  const Result trained = dgc.run({"train", "tiny.json", "--out", "run", "--set", "training.epochs=2"});
+  const Result trained =
+      dgc.run({"train", "tiny.json", "--out", "run", "--set", "training.epochs=2", "--set", "training.max_steps=10"});
   INFO(trained.err);
   REQUIRE(trained.code == 0);
   CHECK_THAT(trained.out, Contains("accuracy"));
@@ -156,7 +157,14 @@ TEST_CASE("train, eval, report: from a config to a page") {
   const Row as_json = read_json_line(dgc.run({"eval", "run", "--json"}).out, "eval");
   CHECK(as_json.number("test_accuracy") == final.number("test_accuracy"));
   CHECK(as_json.text("weights_xxh64") == final.text("weights_xxh64"));
+  CHECK(as_json.number("epoch") == final.number("epoch"));
   CHECK(dgc.run({"eval", "run", "--logits", "run/metrics.jsonl"}).code == 2);
+  const std::string newest = "run/checkpoints/" + dgc.checkpoints("run").front();
+  CHECK(dgc.run({"eval", "run", "--logits", newest + "/weights.safetensors"}).code == 2);
+  CHECK(dgc.run({"report", "run", "-o", newest + "/manifest.json"}).code == 2);
+  const Result nowhere = dgc.run({"eval", "run", "--logits", "/no/such/folder/logits.safetensors"});
+  CHECK(nowhere.code == 2);
+  CHECK(nowhere.out.empty());
   CHECK(dgc.rows("run").back() == final);
   CHECK(dgc.read("logits.safetensors").size() > 30 * 4 * 4);
 
@@ -169,7 +177,7 @@ TEST_CASE("train, eval, report: from a config to a page") {
   for (const std::string outside : {"src=\"http", "href=\"http", "url(", "@import"})
     CHECK_THAT(html, !Contains(outside));
 
-  const Result again = dgc.run({"train", "tiny.json", "--out", "run", "--set", "training.epochs=2"});
+  const Result again = dgc.run({"train", "tiny.json", "--out", "run"});
   CHECK(again.code == 2);
   CHECK_THAT(again.err, Contains("--resume") && Contains("--out"));
 
@@ -194,6 +202,7 @@ TEST_CASE("the printed config is a config, and the same one") {
   CHECK(parse_config(first.out, "again.json").optimizer.sparsity.final == 0.97);
   CHECK_THAT(dgc.run({"config", "--schema"}).out, Contains("\"$schema\""));
   CHECK_THAT(dgc.run({"config", "--reference"}).out, Contains("batch_per_worker"));
+  CHECK(dgc.run({"config", "--schema", "tiny.json"}).code == 2);
 }
 
 TEST_CASE("plan prints the paper's numbers, info the machine's") {
@@ -217,6 +226,17 @@ TEST_CASE("plan prints the paper's numbers, info the machine's") {
   REQUIRE(rarely.code == 0);
   CHECK_THAT(rarely.out, Contains("per exchange, after 8 steps") && Contains("that ends with an exchange"));
   CHECK_THAT(rarely.out, Contains("bytes/sample") && Contains("the exchange of 4 workers takes 5 % of the time"));
+  const Result otherwise = dgc.run({"plan", "tiny.json", "--set", "exchange.transport=dense"});
+  CHECK_THAT(otherwise.out, Contains("where messages go to all, as they do not here (below)"));
+  const auto memory_of = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"plan", "tiny.json", "--set", "workers_per_rank=2"};
+    words.insert(words.end(), more.begin(), more.end());
+    const std::string said = dgc.run(words).out;
+    const size_t begin = said.find("Memory of one rank");
+    return said.substr(begin, said.find("this program") - begin);
+  };
+  CHECK(memory_of({"--workers", "8"}) == memory_of({"--set", "ranks=4"}));
+  CHECK(memory_of({"--workers", "8"}) != memory_of({}));
   const Result dense = dgc.run({"plan", "tiny.json", "--set", R"(optimizer={"type": "sgd"})"});
   CHECK(dgc.run({"plan", "tiny.json", "--set", "workers_per_rank=1", "--set", "exchange.workers_per_group=8",
                  "--workers", "8,64"})
@@ -267,7 +287,7 @@ TEST_CASE("bench data measures how quickly batches are made") {
 #ifndef DGC_SANITIZED  // 25.6 million parameters, five times
 TEST_CASE("bench dgc measures the step of a model's size beside a copy") {
   const Program dgc;
-  const Result result = dgc.run({"bench", "dgc", "--json", "--warmup", "1", "--steps", "1", "--repeats", "1"});
+  const Result result = dgc.run({"bench", "dgc", "--json", "--warmup", "1", "--steps", "1"});
   REQUIRE(result.code == 0);
   dgc.write("line.jsonl", result.out);
   const Row row = read_json_lines((dgc.folder() / "line.jsonl").string()).at(0);

@@ -172,6 +172,31 @@ TEST_CASE("a study whose runs start from a file by a relative path knows them ag
   }
 }
 
+TEST_CASE(
+    "a study that asks for other initial weights, or for more than a run that stopped early, counts no old result") {
+  const Studied dgc("", "[1]");
+  const auto with = [&](const std::string& before, const std::string& after) {
+    std::string text = dgc.read("study.json");
+    dgc.write("study.json", text.replace(text.find(before), before.size(), after));
+    return dgc.study();
+  };
+  const std::string steps = R"("checkpoint.every_steps": 5)";
+  CHECK(with(R"("training.eval_every_epochs": 0)", R"("data.validation_split": 0.2, "training.stop_after": 9)").code ==
+        0);
+  const auto last_step = [&] { return *dgc.rows("out/dgc/seed1").back().integer("step"); };
+  const int64_t all = last_step();  // of three epochs
+  const Result longer = with(steps, steps + R"(, "training.epochs": 4)");
+  INFO(longer.err);
+  CHECK(longer.code == 0);
+  CHECK(last_step() == all / 3 * 4);
+  dgc.run({"train", "tiny.json", "--out", "first"});
+  fs::copy_file(dgc.folder() / "first/checkpoints" / dgc.checkpoints("first").front() / "weights.safetensors",
+                dgc.folder() / "first.safetensors");
+  const Result tuned = with(steps, steps + R"(, "model.init_from": "first.safetensors")");
+  CHECK(tuned.code == 2);
+  CHECK_THAT(tuned.out, Contains("dgc seed 1 failed: out/dgc/seed1 was trained with model.init_from \"\""));
+}
+
 TEST_CASE("a study whose config changes while it trains has no result of the other experiment") {
   const Studied dgc("", "[1, 2]");
   const std::string config = dgc.read("tiny.json");
@@ -245,6 +270,9 @@ TEST_CASE("a mistake in a study is said in one sentence") {
   says(top + R"("runs": {"a/b": {}}})", "runs.a/b: a run's name is that of a folder");
   says(top + R"("runs": {"a": {}}, "reference": "b"})",
        "reference: there is no run \"b\", with which a is to be compared");
+  says(top + R"("runs": {"a": {"reference": "b"}}})", "runs.a.reference: there is no run \"b\"");
+  says(top + R"("runs": {"report.html": {}}})", "runs.report.html: the study's report has this name");
+  says(top + R"("runs": {"a": {"seeds": [1, 9007199254740993]}}})", "runs.a: --set seed=9007199254740993");
   says(top + R"("runs": {"a": {"seeds": [1, 1]}}})", "runs.a.seeds: has a number twice");
   says(top + R"("runs": {"a": {"seeds": 1}}})", "runs.a.seeds: must be a list of whole numbers");
   says(top + R"("runs": {"a": {"set": {"seed": 1}}}})", "runs.a.set.seed: the study itself sets it");

@@ -19,8 +19,15 @@ TEST_CASE("sparsity rises by phases of equal length", "[schedule]") {
   s.warmup.epochs = 1;  // PTB: all phases in the first epoch
   CHECK(sparsity_at(s, 0.3) == 0.9375);
   CHECK(sparsity_at(s, 0.99) == 0.996);
+  CHECK(sparsities_of(s) == std::vector{0.75, 0.9375, 0.984375, 0.996, 0.999});
+  s.final = 0.99;  // no phase is sparser
+  CHECK(sparsity_at(s, 0.6) == 0.984375);
+  CHECK(sparsity_at(s, 0.99) == 0.99);
+  CHECK(sparsities_of(s) == std::vector{0.75, 0.9375, 0.984375, 0.99});
+  s.final = 0.999;
   s.warmup.epochs = 0;
   CHECK(sparsity_at(s, 0) == 0.999);
+  CHECK(sparsities_of(s) == std::vector{0.999});
   s.warmup.epochs = 2;
   s.warmup.sparsity = {};
   CHECK(sparsity_at(s, 0) == 0.999);

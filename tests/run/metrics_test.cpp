@@ -28,9 +28,10 @@ std::vector<Row> rows(const TempRun& run) { return read_json_lines((run.path() /
 }  // namespace
 
 TEST_CASE("metrics rows have the documented keys in order") {
-  CHECK(to_json_line(to_row(example_step(4))) ==
-        R"({"kind":"step","step":4,"epoch":0.4,"loss":0.5,"lr":0.1,"sparsity":0.75,"transport":"sparse",)"
-        R"("sent_bytes":2000,"dense_bytes":8000,"ratio":4.0,"samples_per_s":100.0,"grad_norm":0.5,"skipped":false})");
+  CHECK(
+      to_json_line(to_row(example_step(4))) ==
+      R"({"kind":"step","step":4,"epoch":0.4,"loss":0.5,"lr":0.1,"sparsity":0.75,"transport":"sparse",)"
+      R"("sent_bytes":2000,"dense_bytes":8000,"ratio":4.0,"samples_per_s":100.0,"seconds":0.25,"grad_norm":0.5,"skipped":false})");
   CHECK(to_json_line(to_row(example_eval(20))) ==
         R"({"kind":"eval","step":20,"epoch":2.0,"test_loss":1.5,"test_accuracy":0.5,"test_top5":0.9})");
 }

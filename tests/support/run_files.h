@@ -61,6 +61,7 @@ inline StepMetrics example_step(int64_t step) {
   metrics.sent_bytes = step <= 10 ? 2000 : 20;
   metrics.dense_bytes = 8000;
   metrics.samples_per_s = 100;
+  metrics.seconds = 0.25;
   metrics.grad_norm = 0.5;
   return metrics;
 }

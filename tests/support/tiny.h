@@ -58,8 +58,8 @@ inline std::vector<std::string> timeless_rows(const std::filesystem::path& run) 
   for (const Row& row : metrics_of(run)) {
     Row kept;
     for (const auto& [key, value] : row.fields()) {
-      if (key != "samples_per_s" && key != "wall_seconds" && key != "peak_memory_bytes" && key != "exchange_ms" &&
-          key != "hidden_share")
+      if (key != "samples_per_s" && key != "seconds" && key != "wall_seconds" && key != "peak_memory_bytes" &&
+          key != "exchange_ms" && key != "hidden_share")
         kept.set(key, value);
     }
     lines.push_back(to_json_line(kept));

@@ -117,7 +117,8 @@ TEST_CASE("an evaluation by data with more classes than the model has is refused
   const TempRun run;
   const auto path = train(tiny_config({"training.epochs=1"}), {.out = run.path() / "run"});
   CHECK_THROWS_WITH(evaluate_run(path, {.overrides = {"data.classes=400"}}),
-                    "the model has 4 classes but the data has 400; set model.classes");
+                    "the model has 4 classes but the data has 400; set model.classes, or the out of the last of "
+                    "model.layers, to 400");
   CHECK_NOTHROW(evaluate_run(path, {.overrides = {"data.classes=3"}}));
 }
 

@@ -21,7 +21,8 @@ struct BenchOptions {
 enum class BenchModel { resnet50, ptb_lstm, deep_speech };
 
 struct DgcBenchOptions {
-  BenchOptions common;
+  int warmup = 10;  // steps that are not counted
+  int steps = 100;  // of which the median is taken
   std::string device = "auto";
   int threads = 0;  // CPU threads; 0: all cores
   double sparsity = 0.999;

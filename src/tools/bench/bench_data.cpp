@@ -26,7 +26,7 @@ DataBench bench_data(const Config& given, double seconds) {
   const double cpu_start = processor_seconds();
   while (bench.seconds < seconds) {
     batches->next();
-    bench.count += task.samples_per_step(config);
+    bench.count += task.samples_per_step(config) / config.training.accumulate;
     bench.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   }
   bench.cpu_seconds = processor_seconds() - cpu_start;

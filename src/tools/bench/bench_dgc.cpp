@@ -130,8 +130,7 @@ DgcBench bench_dgc(const DgcBenchOptions& options) {
 
   const Copy copy(device, static_cast<size_t>(params.parameters()) * 10, threads);  // 20 bytes per parameter
   Samples compress_times(*device), apply_times(*device), copy_times(*device);
-  const BenchOptions& common = options.common;
-  for (int step = 0; step < common.warmup + common.steps * common.repeats; ++step) {
+  for (int step = 0; step < options.warmup + options.steps; ++step) {
     record.begin({static_cast<uint64_t>(step), 0.1f, false});
     compress.g = gradients[static_cast<size_t>(step % kGradients)].data();
     compress_times.take([&] { backend->dgc_compress(compress); });
@@ -142,9 +141,9 @@ DgcBench bench_dgc(const DgcBenchOptions& options) {
   record.take();  // throws when a message could not be used
   return {.device = backend->device()->name(),
           .parameters = params.parameters(),
-          .compress_ms = compress_times.median_after(common.warmup),
-          .apply_ms = apply_times.median_after(common.warmup),
-          .copy_ms = copy_times.median_after(common.warmup),
+          .compress_ms = compress_times.median_after(options.warmup),
+          .apply_ms = apply_times.median_after(options.warmup),
+          .copy_ms = copy_times.median_after(options.warmup),
           .hits = share_of_hits(guesses)};
 }
 

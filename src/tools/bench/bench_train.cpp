@@ -16,6 +16,7 @@ TrainBench bench_train(const Config& given, const BenchOptions& options) {
   Config config = with_launch(given, launch);
   const Datasets sets = open_sets(config);
   config = task_of(config).completed(config, sets);
+  config.optimizer.sparsity.warmup.epochs = 0;  // most steps of a training come after it
   std::vector<double> stretches;
   TrainBench bench;
   on_ranks(config, launch, [&](Backend& backend, Communicator& communicator) {

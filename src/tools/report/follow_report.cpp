@@ -37,6 +37,7 @@ class Follower {
       : runs_(runs), out_(std::move(out)), every_(every) {}
 
   void follow() {
+    require_writable(out_);
     while (!look() && !interrupted()) wait();
     if (!groups_.empty()) write_file(out_, report_page(groups_));
     if (!finished()) throw Interrupted();

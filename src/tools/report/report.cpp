@@ -63,7 +63,7 @@ std::string final_table(const std::vector<std::filesystem::path>& paths) {
   return out;
 }
 
-std::string study_text(const StudyTable& table) {
+std::string summary_text(const SummaryTable& table) {
   std::vector<TableRow> rows = {{"", table.columns}};
   rows.insert(rows.end(), table.rows.begin(), table.rows.end());
   std::string out = text_table(rows);
@@ -71,9 +71,9 @@ std::string study_text(const StudyTable& table) {
   return out;
 }
 
-void write_study_report(const Study& study, const StudyTable& table, const std::vector<RunGroup>& groups,
-                        const std::filesystem::path& out) {
-  write_file(out, study_page(study, table, groups));
+void write_summary_report(const std::string& name, const SummaryTable& table, const std::vector<RunGroup>& groups,
+                          const std::filesystem::path& out) {
+  write_file(out, summary_page(name, table, groups));
 }
 
 }  // namespace dgc

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/report/study.h"
+#include "tools/report/report_data.h"
 
 namespace dgc {
 
@@ -17,11 +17,11 @@ void write_report(const std::vector<std::filesystem::path>& runs, const std::fil
 // The results as plain text for a terminal, a column for each run; ends with a newline.
 std::string final_table(const std::vector<std::filesystem::path>& runs);
 
-// A study's table as plain text, a row for each run; ends with a newline.
-std::string study_text(const StudyTable& table);
+// A table as plain text, a row for each run; ends with a newline.
+std::string summary_text(const SummaryTable& table);
 
-// The report of a study's runs, below the study's table.
-void write_study_report(const Study& study, const StudyTable& table, const std::vector<RunGroup>& groups,
-                        const std::filesystem::path& out);
+// A report with a name of its own, and the table above the runs.
+void write_summary_report(const std::string& name, const SummaryTable& table, const std::vector<RunGroup>& groups,
+                          const std::filesystem::path& out);
 
 }  // namespace dgc

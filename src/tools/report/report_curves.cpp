@@ -48,7 +48,7 @@ constexpr std::array kStepPlots = {
 // Rounded to so many digits, because the page needs no more and shall be small. NaN and infinity become null.
 Json number_json(double value, int digits) {
   if (!std::isfinite(value)) return nullptr;
-  const double rounded = std::stod(fmt::format("{:.{}g}", value, digits));
+  const double rounded = std::strtod(fmt::format("{:.{}g}", value, digits).c_str(), nullptr);
   if (rounded == std::trunc(rounded) && std::fabs(rounded) < 1e15)
     return static_cast<int64_t>(rounded);  // without ".0"
   return rounded;
@@ -119,14 +119,18 @@ struct AxisColumns {
   }
 };
 
-// A step's time follows from its rate; a step without a rate takes as long as the one before.
+// In older files a step's time follows from its rate. A step without either takes as long as the one before.
 std::vector<Where> places_of(const RunData& run) {
   const auto samples = static_cast<double>(global_batch(run.config));
   std::vector<Where> places;
   Where at;
   double seconds = 0;
   for (const StepMetrics& step : run.steps) {
-    if (step.samples_per_s > 0) seconds = static_cast<double>(step.local_steps) * samples / step.samples_per_s;
+    if (step.seconds > 0) {
+      seconds = step.seconds;
+    } else if (step.samples_per_s > 0) {
+      seconds = static_cast<double>(step.local_steps) * samples / step.samples_per_s;
+    }
     at.epoch = step.epoch;
     at.step = static_cast<double>(step.step);
     at.time += seconds;

@@ -265,7 +265,7 @@ std::vector<std::string> comparisons(const std::vector<RunGroup>& groups) {
   for (const RunGroup& group : groups) {
     const RunGroup& most = most_sending(groups, group);
     const double times = most.sent() / group.sent();
-    if (!(times >= kMuchLess && std::isfinite(times))) continue;  // one worker alone sends nothing
+    if (!(times >= kMuchLess && std::isfinite(times))) continue;  // NaN: no step yet
     auto sentence =
         fmt::format("{} sends {:.{}f} times fewer bytes than {}: {} against {} per worker and step, after warm-up.",
                     group.full_name(), times, times < 10 ? 1 : 0, most.full_name(), bytes_text(group.sent()),

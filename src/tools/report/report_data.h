@@ -55,11 +55,19 @@ struct RunGroup {
 std::vector<RunGroup> group_runs(std::vector<RunData> runs);
 std::vector<RunGroup> read_groups(const std::vector<std::filesystem::path>& runs);
 
-// The experiments beside one another, ready to print: a column each.
 struct TableRow {
   std::string what;
   std::vector<std::string> cells;
 };
+
+// A table of named columns, a row for each run, which `what` names, and sentences below it.
+struct SummaryTable {
+  std::vector<std::string> columns;
+  std::vector<TableRow> rows;
+  std::vector<std::string> notes;
+};
+
+// The experiments beside one another, ready to print: a column each.
 std::vector<TableRow> results_table(const std::vector<RunGroup>& groups);
 // The table's footnotes, a sentence or two each: what * marks, and words that not everybody knows.
 const std::vector<std::string>& results_notes();

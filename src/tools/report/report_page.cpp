@@ -170,7 +170,7 @@ Plot bytes_plot(const Groups& groups, Over over) {
   Plot plot = base_plot(groups, over);
   plot.title = "Sent by each worker in a step (log scale)";
   plot.y_kind = AxisKind::kLogBytes;
-  // A step that sends nothing (one worker alone) has no place on a log axis.
+  // A step in which no exchange ended sends nothing, and has no place on a log axis.
   draw_levels(plot, groups, over,
               [](const StepMetrics& step) { return step.sent_bytes > 0 ? step.sent_per_step() : kNoNumber; });
   const Point range = line_range(plot);
@@ -273,7 +273,7 @@ std::string runs_html(const Groups& groups) {
       fmt::join(results_notes(), "<br>"), configs(groups), curves_json(groups));
 }
 
-std::string study_html(const StudyTable& table, const Groups& groups) {
+std::string summary_html(const SummaryTable& table, const Groups& groups) {
   std::string out = "<div class=\"wide\"><table class=\"results study\"><thead><tr><td></td>";
   for (const std::string& column : table.columns) out += fmt::format("<th>{}</th>", html_escape(column));
   out += "</tr></thead><tbody>\n";
@@ -313,8 +313,8 @@ std::string report_page(const Groups& groups, std::optional<int> reload_s) {
   return page(title(groups), runs_html(groups), reload_s);
 }
 
-std::string study_page(const Study& study, const StudyTable& table, const Groups& groups) {
-  return page(study.name, study_html(table, groups) + (groups.empty() ? "" : runs_html(groups)), {});
+std::string summary_page(const std::string& name, const SummaryTable& table, const Groups& groups) {
+  return page(name, summary_html(table, groups) + (groups.empty() ? "" : runs_html(groups)), {});
 }
 
 }  // namespace dgc

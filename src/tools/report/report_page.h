@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "tools/report/report_data.h"
-#include "tools/report/study.h"
 
 namespace dgc {
 
@@ -14,8 +13,8 @@ namespace dgc {
 // however long they are. reload_s: a page that shall come anew after so many seconds, because the runs go on.
 std::string report_page(const std::vector<RunGroup>& groups, std::optional<int> reload_s = {});
 
-// The same page with the study's name and table at its top; figures only where there are runs.
-std::string study_page(const Study& study, const StudyTable& table, const std::vector<RunGroup>& groups);
+// The same page with this name and table at its top; figures only where there are runs.
+std::string summary_page(const std::string& name, const SummaryTable& table, const std::vector<RunGroup>& groups);
 
 // The page's style sheet (report_style.cpp) and script (report.js).
 extern const char* const kReportStyle;

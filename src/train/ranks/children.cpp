@@ -1,4 +1,4 @@
-#include "commands/children.h"
+#include "train/ranks/children.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

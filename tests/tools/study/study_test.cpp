@@ -1,4 +1,4 @@
-#include "tools/report/study.h"
+#include "tools/study/study_training.h"
 
 #include <catch.hpp>
 

@@ -1,0 +1,151 @@
+#include "tools/study/study_runner.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+
+#include "run/metrics.h"
+#include "run/number_text.h"
+#include "run/run_directory.h"
+#include "tensor/cores.h"
+#include "tensor/errors.h"
+#include "tensor/printable.h"
+#include "train/ranks/interrupt.h"
+
+namespace dgc {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The last thing that a child has said, without the mark in front of it.
+std::string last_words(const fs::path& output) {
+  std::ifstream file(output);
+  std::string last;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty()) last = line;
+  }
+  const size_t colon = last.find("error: ");
+  return colon == std::string::npos ? last : last.substr(colon + 7);
+}
+
+fs::path output_of(const StudyTraining& training) { return training.directory.string() + ".txt"; }
+
+double epochs_made(const StudyTraining& training) {
+  try {
+    return progress_of(training).epochs;
+  } catch (const UserError&) {  // a damaged training fails when its turn comes
+    return 0;
+  }
+}
+
+}  // namespace
+
+StudyRunner::StudyRunner(const std::vector<StudyTraining>& missing, int jobs)
+    : all_(missing),
+      waiting_(missing.begin(), missing.end()),
+      jobs_(std::clamp(static_cast<int>(missing.size()), 1, jobs)) {
+  for (const StudyTraining& training : all_) made_before_ += epochs_made(training);
+}
+
+std::vector<std::string> StudyRunner::run() {
+  const HeldSignals signals;
+  while (!waiting_.empty() || !running_.empty()) {
+    while (!stopped_ && !waiting_.empty() && running_.size() < static_cast<size_t>(jobs_)) start_next(signals);
+    if (running_.empty()) {
+      if (stopped_) break;
+      continue;  // what was to start has failed already
+    }
+    constexpr int kSecondsBetweenLines = 60;
+    const std::optional<int> signal = signals.next_within(kSecondsBetweenLines);
+    if (!signal) {
+      tell_progress();
+    } else if (*signal == SIGCHLD) {
+      collect();
+    } else {
+      if (!stopped_) spdlog::warn("stopping: {} trainings save their state", running_.size());
+      stopped_ = true;
+      for (const auto& [child, training] : running_) kill(child, *signal);
+    }
+  }
+  if (stopped_) throw Interrupted();
+  return failures_;
+}
+
+void StudyRunner::fail(const StudyTraining& training, const std::string& why, int code) {
+  failures_.push_back(fmt::format("{} failed: {}", training.name(), why));
+  spdlog::error("{}", printable(failures_.back()));
+  if (exit_code_ == 0) exit_code_ = code;
+}
+
+void StudyRunner::start_next(const HeldSignals& signals) {
+  const StudyTraining training = waiting_.front();
+  waiting_.pop_front();
+  if (const std::string why = other_experiment(training); !why.empty()) {
+    fail(training, why, kChildUserError);
+    return;
+  }
+  std::vector<std::string> command = {own_program(), "train", training.run->config};
+  for (const std::string& text : training.run->overrides_for(training.seed)) {
+    command.insert(command.end(), {"--set", text});
+  }
+  if (has_steps(training.directory)) {
+    command.insert(command.end(),
+                   {"--resume", "--set", fmt::format("threads={}", run_config(training.directory).threads)});
+  } else if (training.config.threads == 0 && jobs_ > 1) {
+    const int threads = std::max(1, usable_cores() / (jobs_ * static_cast<int>(training.config.ranks)));
+    command.insert(command.end(), {"--set", fmt::format("threads={}", threads)});
+  }
+  command.insert(command.end(), {"--out", training.directory.string()});
+  fs::create_directories(training.directory.parent_path());
+  running_.emplace(start_child(command, signals, output_of(training)), training);
+  spdlog::info("{}: {}", training.name(), has_steps(training.directory) ? "goes on" : "starts");
+}
+
+void StudyRunner::collect() {
+  int status = 0;
+  for (pid_t child = 0; (child = waitpid(-1, &status, WNOHANG)) > 0;) {
+    const auto found = running_.find(child);
+    if (found == running_.end()) continue;
+    const StudyTraining training = found->second;
+    running_.erase(found);
+    const int code = exit_code_of(status);
+    if (code == kChildInterrupted) {
+      if (!stopped_) spdlog::warn("somebody has stopped {} alone, and so the study stops", training.name());
+      stopped_ = true;
+    } else if (code == kChildNotStarted) {
+      fail(training,
+           fmt::format("it could not be started: {} is gone or {} cannot be written", own_program(),
+                       output_of(training).string()),
+           kChildUserError);
+    } else if (const std::string other = code == 0 ? other_experiment(training) : ""; !other.empty()) {
+      fail(training, other, kChildUserError);  // the config has changed while others were trained
+    } else if (code == 0) {
+      ++done_;
+      spdlog::info("{}: done, {} of {}", training.name(), done_, all_.size());
+    } else {
+      const std::string words = last_words(output_of(training));
+      fail(training, code >= kChildSignal || words.empty() ? "it " + end_text(status) : words, code);
+    }
+  }
+}
+
+void StudyRunner::tell_progress() const {
+  double made = -made_before_, to_do = 0;
+  std::string where;
+  for (const StudyTraining& training : all_) made += epochs_made(training);
+  for (const StudyTraining& training : waiting_) to_do += epochs_left(training);
+  for (const auto& [child, training] : running_) {
+    to_do += epochs_left(training);
+    where += fmt::format("{}{} epoch {:.1f} of {}", where.empty() ? "" : ", ", training.name(), epochs_made(training),
+                         training.config.training.epochs);
+  }
+  const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+  const std::string rest = made > 0 ? fmt::format("; about {} left", duration_text(seconds * to_do / made)) : "";
+  spdlog::info("{} of {} done; {}{}", done_, all_.size(), where, rest);
+}
+
+}  // namespace dgc

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/study/study_training.h"
+#include "train/ranks/children.h"
+
+namespace dgc {
+
+// Trains what a study lacks, so many trainings at once, each as a child process.
+class StudyRunner {
+ public:
+  StudyRunner(const std::vector<StudyTraining>& missing, int jobs);
+
+  // Returns a sentence for each training that failed. Throws Interrupted once all children have saved their state.
+  std::vector<std::string> run();
+  int exit_code() const { return exit_code_; }  // of the first that failed; 0: none has
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void start_next(const HeldSignals&);
+  void collect();
+  void tell_progress() const;
+  void fail(const StudyTraining&, const std::string& why, int code);
+
+  std::vector<StudyTraining> all_;
+  double made_before_ = 0;  // epochs of all of them, at the start
+  std::deque<StudyTraining> waiting_;
+  std::map<pid_t, StudyTraining> running_;
+  std::vector<std::string> failures_;
+  size_t done_ = 0;
+  int jobs_ = 1, exit_code_ = 0;
+  bool stopped_ = false;
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace dgc

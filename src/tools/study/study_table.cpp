@@ -1,0 +1,143 @@
+#include "tools/study/study_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "run/metrics.h"
+#include "run/number_text.h"
+#include "tasks/task.h"
+#include "tensor/errors.h"
+#include "tools/report/statistics.h"
+
+namespace dgc {
+namespace {
+
+double outcome_of(const RunData& run) { return run.newest()[*task_of(run.config).compared().outcome]; }
+
+// The differences of runs with the same seed. "" where no seed is in both.
+std::string difference_text(const RunGroup& group, const RunGroup& reference) {
+  const Metric& metric = *task_of(group.config()).compared().outcome;
+  if (task_of(reference.config()).compared().outcome != &metric) return "";
+  const bool share = metric.unit == Metric::Unit::share;
+  std::vector<double> differences;
+  for (const RunData& run : group.runs) {
+    const auto pair =
+        std::ranges::find(reference.runs, run.config.seed, [](const RunData& r) { return r.config.seed; });
+    if (pair == reference.runs.end()) continue;
+    if (!run.final || !pair->final) continue;  // half a training is no result
+    differences.push_back((share ? 100 : 1) * (outcome_of(run) - outcome_of(*pair)));
+  }
+  const Sample sample = sample_of(differences);
+  if (sample.count == 0) return "";
+  const char* unit = share ? " points" : "";
+  const std::string pairs =
+      sample.count == group.runs.size() ? "" : fmt::format(" ({} pair{})", sample.count, sample.count == 1 ? "" : "s");
+  if (sample.count == 1) return fmt::format("{:+.2f}{}{}", sample.mean, unit, pairs);
+  return fmt::format("{:+.2f} ± {:.2f}{}{}", sample.mean, confidence_95(sample), unit, pairs);
+}
+
+std::string seeds_text(const StudyRun& run, const RunGroup* group) {
+  const auto finished = [](const RunData& one) { return one.final.has_value(); };
+  const size_t done = group == nullptr ? 0 : static_cast<size_t>(std::ranges::count_if(group->runs, finished));
+  return done == run.seeds.size() ? std::to_string(done) : fmt::format("{} of {}", done, run.seeds.size());
+}
+
+}  // namespace
+
+std::vector<StudyTraining> sound_ones(const std::vector<StudyTraining>& trainings, std::vector<std::string>& notes) {
+  std::vector<StudyTraining> sound;
+  for (const StudyTraining& training : trainings) {
+    const std::string why = unsound(training);
+    if (why.empty()) {
+      sound.push_back(training);
+      continue;
+    }
+    const auto is_told = [&](const std::string& note) { return note.starts_with(training.name() + " failed: "); };
+    if (std::ranges::none_of(notes, is_told))
+      notes.push_back(fmt::format("{} does not count: {}", training.name(), why));
+  }
+  return sound;
+}
+
+std::vector<RunGroup> study_groups(const Study& study, const std::vector<StudyTraining>& trainings,
+                                   std::vector<std::string>& notes) {
+  std::vector<RunGroup> groups;
+  for (const StudyRun& run : study.runs) {
+    RunGroup group{run.name, {}};
+    for (const StudyTraining& training : trainings) {
+      if (training.run != &run || !has_steps(training.directory)) continue;
+      try {
+        group.runs.push_back(read_run(training.directory));
+      } catch (const UserError& damaged) {
+        notes.push_back(fmt::format("{} does not count: {}", training.name(), damaged.what()));
+      }
+    }
+    if (!group.runs.empty()) groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+SummaryTable study_table(const Study& study, const std::vector<StudyTraining>& trainings,
+                         const std::vector<RunGroup>& groups, const std::vector<std::string>& failures) {
+  const auto group_of = [&](const std::string& name) {
+    const auto found = std::ranges::find(groups, name, &RunGroup::name);
+    return found == groups.end() ? nullptr : &*found;
+  };
+  std::vector<std::string> references;
+  for (const StudyRun& run : study.runs) {
+    if (!run.reference.empty() && std::ranges::find(references, run.reference) == references.end()) {
+      references.push_back(run.reference);
+    }
+  }
+  std::vector<const Metric*> outcomes;
+  for (const RunGroup& group : groups) {
+    const Metric* metric = task_of(group.config()).compared().outcome;
+    if (std::ranges::find(outcomes, metric) == outcomes.end()) outcomes.push_back(metric);
+  }
+  SummaryTable table;
+  table.columns = {"seeds", outcomes.size() == 1 ? outcomes[0]->name : "outcome"};
+  if (!references.empty()) table.columns.push_back(references.size() == 1 ? "against " + references[0] : "against");
+  table.columns.insert(table.columns.end(), {"sent per worker and step", "ratio"});
+  const bool literature = std::ranges::any_of(study.runs, [](const StudyRun& run) { return !run.source.empty(); });
+  if (literature) table.columns.emplace_back("published");
+
+  for (const StudyRun& run : study.runs) {
+    const RunGroup* const group = group_of(run.name);
+    TableRow row{run.name, {seeds_text(run, group)}};
+    const auto any = std::ranges::find(trainings, &run, &StudyTraining::run);
+    const Metric* const metric = task_of(any->config).compared().outcome;
+    const auto number = [&](double value) { return metric->text(value); };
+    // A training that is still under way is no result.
+    const auto outcome = [](const RunData& one) { return one.final ? outcome_of(one) : kNoNumber; };
+    row.cells.push_back(group == nullptr ? "" : group->text(outcome, number));
+    if (!references.empty()) {
+      const RunGroup* const reference = run.reference.empty() ? nullptr : group_of(run.reference);
+      std::string difference = group == nullptr || reference == nullptr ? "" : difference_text(*group, *reference);
+      if (references.size() > 1 && !difference.empty()) difference = fmt::format("{}: {}", run.reference, difference);
+      row.cells.push_back(std::move(difference));
+    }
+    row.cells.push_back(group == nullptr ? "" : bytes_text(group->sent()));
+    const auto ratio = [](const RunData& one) { return one.traffic.ratio_after_warmup; };
+    row.cells.push_back(group == nullptr ? "" : ratio_text(group->sample(ratio).mean));
+    if (literature) {
+      row.cells.push_back(std::isfinite(run.published) ? fmt::format("{} ({})", metric->text(run.published), run.source)
+                                                       : run.source);
+    }
+    for (std::string& cell : row.cells) {
+      if (cell.empty()) cell = "–";
+    }
+    table.rows.push_back(std::move(row));
+  }
+  table.notes.push_back("Mean ± standard deviation over the seeds that are finished. What is sent: after warm-up.");
+  if (!references.empty()) {
+    table.notes.emplace_back(
+        "Against another run: the mean difference of trainings with the same seed, ± half the width of its 95 % "
+        "confidence interval (Student's t).");
+  }
+  table.notes.insert(table.notes.end(), failures.begin(), failures.end());
+  return table;
+}
+
+}  // namespace dgc

@@ -1,0 +1,118 @@
+#include "tools/study/study_training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "config/config.h"
+#include "json/lines.h"
+#include "run/checkpoint.h"
+#include "run/metrics.h"
+#include "run/run_directory.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+namespace {
+
+namespace fs = std::filesystem;
+
+int64_t workers_of(const Config& config) { return config.ranks * config.workers_per_rank; }
+
+// Whether a difference makes another experiment. Paths may change, as a study and its data may be moved.
+bool is_another(const ConfigDifference& difference) {
+  if (difference.path == "threads") return false;
+  const bool parts_of_speech = difference.path.starts_with("data.") && difference.a.starts_with('[');
+  const auto is_unset = [](const std::string& path) { return path == R"("")"; };
+  if (difference.path == "model.init_from" && is_unset(difference.a) != is_unset(difference.b)) return true;
+  return !is_free_on_resume(difference.path) || difference.path == "exchange.wait" || parts_of_speech;
+}
+
+std::string difference_from_study(const StudyTraining& training) {
+  const Config made = run_config(training.directory), &asked = training.config;
+  for (const ConfigDifference& difference : config_differences(made, asked)) {
+    if (!is_another(difference)) continue;
+    return fmt::format("with {} {}, and the study says {}", difference.path,
+                       difference.a.empty() ? "unset" : difference.a, difference.b.empty() ? "nothing" : difference.b);
+  }
+  if (workers_of(made) != workers_of(asked)) {
+    return fmt::format("with another number of workers, {}, and the study says {}", workers_of(made),
+                       workers_of(asked));
+  }
+  const StudyProgress progress = progress_of(training);
+  if (progress.epochs > static_cast<double>(asked.training.epochs)) {
+    return fmt::format("for {:g} epochs, and the study says {}", progress.epochs, asked.training.epochs);
+  }
+  if (asked.training.max_steps && progress.steps > *asked.training.max_steps) {
+    return fmt::format("for {} steps, and the study says {}", progress.steps, *asked.training.max_steps);
+  }
+  return "";
+}
+
+bool has_diverged(const fs::path& run) {
+  const CheckpointStore store(run);
+  const std::vector<fs::path> all = store.list();
+  return !all.empty() && store.newest_sound() != all.front();
+}
+
+}  // namespace
+
+std::string StudyTraining::name() const { return fmt::format("{} seed {}", run->name, seed); }
+
+std::vector<StudyTraining> trainings_of(const Study& study, const fs::path& out) {
+  std::vector<StudyTraining> all;
+  for (const StudyRun& run : study.runs) {
+    for (const uint64_t seed : run.seeds) {
+      all.push_back(
+          {&run, seed, out / run.name / fmt::format("seed{}", seed), load_config(run.config, run.overrides_for(seed))});
+    }
+  }
+  return all;
+}
+
+StudyProgress progress_of(const StudyTraining& training) {
+  if (!has_steps(training.directory)) return {};
+  const std::optional<Row> last = last_json_row((training.directory / kMetricsFile).string());
+  if (!last) return {};
+  return {last->number("epoch").value_or(0), last->integer("step").value_or(0)};
+}
+
+double epochs_left(const StudyTraining& training, double steps_per_epoch) {
+  StudyProgress made;
+  try {
+    made = progress_of(training);
+  } catch (const UserError&) {  // a damaged training fails when its turn comes
+  }
+  const auto& asked = training.config.training;
+  double left = static_cast<double>(asked.epochs) - made.epochs;
+  if (steps_per_epoch == 0 && made.epochs > 0) steps_per_epoch = static_cast<double>(made.steps) / made.epochs;
+  if (asked.max_steps && steps_per_epoch > 0) {
+    left = std::min(left, static_cast<double>(*asked.max_steps - made.steps) / steps_per_epoch);
+  }
+  return std::max(0.0, left);
+}
+
+bool is_done(const StudyTraining& training) {
+  if (!final_step(training.directory) || has_diverged(training.directory)) return false;
+  const auto& asked = training.config.training;
+  const StudyProgress made = progress_of(training);
+  return (asked.max_steps && made.steps >= *asked.max_steps) || made.epochs >= static_cast<double>(asked.epochs) ||
+         has_ended(training.directory, training.config);
+}
+
+std::string other_experiment(const StudyTraining& training) {
+  try {
+    const std::string difference = has_steps(training.directory) ? difference_from_study(training) : "";
+    if (difference.empty()) return "";
+    return fmt::format("{} was trained {}; remove it, or give another --out", training.directory.string(), difference);
+  } catch (const UserError& damaged) {
+    return damaged.what();
+  }
+}
+
+std::string unsound(const StudyTraining& training) {
+  if (std::string other = other_experiment(training); !other.empty()) return other;
+  return has_diverged(training.directory) ? "the run has diverged" : "";
+}
+
+}  // namespace dgc
