@@ -97,7 +97,7 @@ Made make_dropout(const LayerOptions& o, int64_t, const std::string& name) {
 
 void lrn_keys(const LayerSection& layer) {
   const auto lrn = layer.part(&LayerOptions::lrn);
-  lrn.add("size", &LrnOptions::size, "Channels in a window").at_least(1).at_most(kMostChannels);
+  lrn.add("size", &LrnOptions::size, "Channels in a window, an odd number").at_least(1).at_most(LrnArgs::kMostSize);
   lrn.add("alpha", &LrnOptions::alpha, "y = x / (k + alpha / size * sum of x^2)^beta").at_least(0).at_most(1000);
   lrn.add("beta", &LrnOptions::beta, "See `alpha`").at_least(0).at_most(1000);
   lrn.add("k", &LrnOptions::k, "See `alpha`").more_than(0).at_most(1000);

@@ -26,7 +26,7 @@ namespace dgc {
 //     logits) are all of one type, which a backend may offer in 16 bits (supports()); sums are fp32 or better.
 //   - Outputs are overwritten. Gradients of PARAMETERS (dw, db, dscale, dshift) are ADDED to, so micro-batches
 //   accumulate.
-//   - A null dx, dw or db view means that gradient is not wanted.
+//   - A null dx or db view, or dw of a product or convolution, means that gradient is not wanted.
 //   - Ops are deterministic: the same inputs and the same number of threads give the same bits.
 //   - In a steady step, which calls the ops of the step before, no op allocates memory or waits for the device.
 

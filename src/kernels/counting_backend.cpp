@@ -33,7 +33,7 @@ bool is_of_halves(ConstView x) { return dtype_size(x.dtype) == 2; }
 
 int64_t moved(const RnnWeights& w) { return moved(w.w_ih, w.w_hh, w.b_ih, w.b_hh); }
 
-// Entries of the messages of so many workers, in canonical form.
+// Bytes of one message in canonical form.
 int64_t canonical_bytes(const WireHeader& header) {
   return static_cast<int64_t>(kWireHeaderBytes + header.payload_bytes);
 }
@@ -350,7 +350,8 @@ void CountingBackend::dgc_apply(const DgcApplyArgs& a) {
 }
 void CountingBackend::dgc_scatter(const DgcScatterArgs& a) { count("dgc_scatter", a.table.numel * kFloat); }
 void CountingBackend::dgc_step(const DgcStepArgs& a) {
-  count("dgc_step", 6 * a.table.numel * kFloat + 5 * a.dense.numel * kFloat);
+  const int64_t arrays = a.momentum_correction && a.weight_decay == 0 ? 3 : 5;
+  count("dgc_step", arrays * a.table.numel * kFloat + 5 * a.dense.numel * kFloat);
 }
 void CountingBackend::dgc_pack(const DgcPackArgs& a) { count("dgc_pack", 2 * a.dense.numel * kFloat); }
 void CountingBackend::dgc_pack_half(const DgcPackHalfArgs& a) {

@@ -90,14 +90,15 @@ struct DropoutArgs {
 // y = x / (k + alpha / size * sum over `size` neighbouring channels of x^2)^beta, where x and y are
 // [batch, in_h, in_w, channels].
 struct LrnArgs {
+  static constexpr int64_t kMostSize = 129;  // channels of the largest window; a GPU has shared memory for no more
   int64_t batch = 0, in_h = 0, in_w = 0, channels = 0, size = 5;
   float alpha = 1e-4f, beta = 0.75f, k = 1.f;
   auto operator<=>(const LrnArgs&) const = default;
 };
 
 // The parameter-free shortcut of He et al. 2015 (option A): every `stride`-th pixel, channels padded with zeros, half
-// of them before and half behind. [batch, in_h, in_w, in_c] -> [batch, ceil(in_h / stride), ceil(in_w / stride),
-// out_c].
+// of them before and half behind, of an odd number one more behind. [batch, in_h, in_w, in_c] -> [batch, ceil(in_h /
+// stride), ceil(in_w / stride), out_c].
 struct ShortcutArgs {
   int64_t batch = 0, in_h = 0, in_w = 0, in_c = 0, out_c = 0, stride = 1;
   int64_t out_h() const { return (in_h + stride - 1) / stride; }

@@ -4,7 +4,7 @@
 
 namespace dgc {
 
-// y = relu, tanh or sigmoid of x, element by element.
+// y = relu, tanh, sigmoid or another Activation of x, element by element.
 class ActivationLayer final : public Layer {
  public:
   explicit ActivationLayer(Activation kind) : kind_(kind) {}

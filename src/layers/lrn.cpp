@@ -5,8 +5,8 @@
 namespace dgc {
 
 Lrn::Lrn(const LrnOptions& options) : options_(options) {
-  if (options.size < 1 || options.size % 2 == 0) {
-    throw_user_error("lrn: size must be positive and odd, not {}", options.size);
+  if (options.size < 1 || options.size > LrnArgs::kMostSize || options.size % 2 == 0) {
+    throw_user_error("lrn: size must be odd and from 1 to {}, not {}", LrnArgs::kMostSize, options.size);
   }
 }
 

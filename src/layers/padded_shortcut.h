@@ -8,8 +8,7 @@ namespace dgc {
 // x [batch, h, w, in] -> y [batch, ceil(h / stride), ceil(w / stride), out]
 class PaddedShortcut final : public Layer {
  public:
-  PaddedShortcut(int64_t in, int64_t out,
-                 int64_t stride);  // throws InternalError unless out - in is even and not negative
+  PaddedShortcut(int64_t in, int64_t out, int64_t stride);  // throws InternalError where out < in
 
   Shape output_shape(std::span<const Shape> in) const override;
   void forward(const ForwardArgs&) const override;

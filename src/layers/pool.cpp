@@ -17,7 +17,8 @@ Shape Pool::output_shape(std::span<const Shape> in) const {
   require_image(in[0], "pool");
   const PoolArgs a = args(in[0]);
   if (a.in_h + 2 * a.pad_h < a.kernel_h || a.in_w + 2 * a.pad_w < a.kernel_w) {
-    throw_user_error("pool: kernel {} is larger than its input {}", options_.kernel, in[0].str());
+    throw_user_error("pool: kernel {} with padding {} is larger than its input {}", options_.kernel, options_.pad,
+                     in[0].str());
   }
   return {a.batch, a.out_h(), a.out_w(), a.channels};
 }

@@ -82,7 +82,7 @@ class Optimizer {
   // Collective; queued. Sends everything that workers still hold back, once, before the final evaluation, and applies
   // it as plain SGD. Ignores the gradients. The default does nothing.
   virtual void flush(const StepArgs&) {}
-  virtual void prepare_flush() {}  // makes room for flush(), which calls it by itself
+  virtual void prepare_flush() {}  // allocates what flush() needs, which calls it by itself
 
   virtual std::vector<NamedState> state() const = 0;  // valid after a step, until the next prepare()
 };

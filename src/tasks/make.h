@@ -7,7 +7,7 @@
 #include "optim/dgc/dgc.h"
 #include "optim/optimizer.h"
 
-// Makes objects from plain config options. No other place knows both.
+// Makes from plain config options the objects that all kinds of data have, and images.
 namespace dgc {
 
 std::unique_ptr<ImageDataset> make_images(const Config&, Split);  // of Split::train or Split::test, the whole set
@@ -27,8 +27,9 @@ std::unique_ptr<Optimizer> make_optimizer(const Config&, const OptimizerContext&
 int64_t compressing_workers(const Config&, int64_t workers);
 // Throws UserError when the ranks of a run with so many workers and its groups do not fit each other.
 void check_groups(const Config&, int64_t workers);
-// For an optimizer of type "dgc". An overlap of "auto" is off here, because it is decided later. Where workers take
-// steps of their own, the options are those of the exchange behind them: its SGD is exchange.outer.
+// For an optimizer of type "dgc", and for local steps with any. An overlap of "auto" is off here, because it is decided
+// later. Where workers take steps of their own, the options are those of the exchange behind them: its SGD is
+// exchange.outer.
 DgcOptions make_dgc_options(const Config&);
 LrSchedule make_lr_schedule(const Config&);  // the config's schedule over its epochs
 

@@ -82,9 +82,9 @@ void HostLogits::take(Backend& backend, ConstView output, int64_t frames_per_ste
   const size_t bytes = values_.size() * sizeof(float);
   const void* from = output.data;
   if (output.dtype != DType::f32) {
-    if (converted_.bytes() < bytes) converted_ = Buffer(backend.device(), bytes);
-    backend.convert(output, {converted_.data(), shape_});
-    from = converted_.data();
+    std::byte* const converted = at_least(bytes, converted_, backend.device(), MemoryUse::other);
+    backend.convert(output, {reinterpret_cast<float*>(converted), shape_});
+    from = converted;
   }
   backend.device()->copy_out(values_.data(), from, bytes);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tensor/device.h"
+#include "tensor/errors.h"
 
 namespace dgc {
 
@@ -16,7 +17,10 @@ class DirectUpload final : public Upload {
   }
   DirectUpload(const DirectUpload&) = delete;
   DirectUpload& operator=(const DirectUpload&) = delete;
-  void stage(const void* host, size_t bytes) override { device_.copy_in(memory_, host, bytes); }
+  void stage(const void* host, size_t bytes) override {
+    DGC_CHECK(bytes <= bytes_, "an upload's size");
+    device_.copy_in(memory_, host, bytes);
+  }
   const void* arrive() override { return memory_; }
   void release() override {}
 

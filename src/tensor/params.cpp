@@ -25,9 +25,9 @@ ParamLayout::ParamLayout(std::vector<ParamSpec> specs) : specs_(std::move(specs)
   };
   place_all([](const ParamSpec& spec) { return !spec.frozen && !is_small(spec); });
   small_offset_ = extent_;
-  small_parameters_ = -parameters_;
+  const int64_t large_parameters = parameters_;
   place_all([](const ParamSpec& spec) { return !spec.frozen && is_small(spec); });
-  small_parameters_ += parameters_;
+  small_parameters_ = parameters_ - large_parameters;
   place_all([](const ParamSpec& spec) { return spec.frozen; });
 }
 

@@ -172,8 +172,7 @@ TEST_CASE("a study whose runs start from a file by a relative path knows them ag
   }
 }
 
-TEST_CASE(
-    "a study that asks for other initial weights, or for more than a run that stopped early, counts no old result") {
+TEST_CASE("a study that asks for more epochs, or for initial weights, counts no older result") {
   const Studied dgc("", "[1]");
   const auto with = [&](const std::string& before, const std::string& after) {
     std::string text = dgc.read("study.json");
@@ -181,8 +180,9 @@ TEST_CASE(
     return dgc.study();
   };
   const std::string steps = R"("checkpoint.every_steps": 5)";
-  CHECK(with(R"("training.eval_every_epochs": 0)", R"("data.validation_split": 0.2, "training.stop_after": 9)").code ==
-        0);
+  CHECK(with(R"("training.eval_every_epochs": 0)", R"("data.validation_split": 0.2, "training.stop_after": 9,
+             "learning_rate": {"type": "constant", "base": 0.05})")
+            .code == 0);
   const auto last_step = [&] { return *dgc.rows("out/dgc/seed1").back().integer("step"); };
   const int64_t all = last_step();  // of three epochs
   const Result longer = with(steps, steps + R"(, "training.epochs": 4)");

@@ -72,16 +72,27 @@ class World {
     if (files("left-").size() >= files("rank-").size()) fs::remove_all(folder_, gone);
   }
 
-  void send(int peer, const void* data, size_t bytes) { write_whole(message(rank_, peer, sent_[peer]++), data, bytes); }
+  // `recording`: the number of the capture, of all with the communicator's work, in which the send was queued, or 0.
+  void send(int peer, const void* data, size_t bytes, int64_t recording) {
+    std::string text(static_cast<const char*>(data), bytes);
+    text.append(reinterpret_cast<const char*>(&recording), sizeof(recording));
+    write_whole(message(rank_, peer, sent_[peer]++), text.data(), text.size());
+  }
   // Whether so many messages of a peer have arrived and wait.
   bool has(int peer, int64_t count) {
     return count == 0 || fs::exists(message(peer, rank_, received_[peer] + count - 1));
   }
-  void receive(int peer, void* data, size_t bytes) {
+  void receive(int peer, void* data, size_t bytes, int64_t recording) {
     const fs::path file = message(peer, rank_, received_[peer]++);
-    if (fs::file_size(file) != bytes) refuse(0, "a rank receives {} of {} bytes", bytes, fs::file_size(file));
-    std::ifstream(file, std::ios::binary).read(static_cast<char*>(data), static_cast<std::streamsize>(bytes));
+    int64_t of_peer = 0;
+    const size_t sent = fs::file_size(file) - sizeof(of_peer);
+    if (sent != bytes) refuse(0, "a rank receives {} of {} bytes", bytes, sent);
+    std::ifstream stream(file, std::ios::binary);
+    stream.read(static_cast<char*>(data), static_cast<std::streamsize>(bytes));
+    stream.read(reinterpret_cast<char*>(&of_peer), sizeof(of_peer));
     fs::remove(file);
+    // NCCL's guide, "Using NCCL with CUDA Graphs": all ranks launch graphs of the same capture, or none does.
+    if (of_peer != recording) refuse(0, "a rank meets recording {} of its peer in its own {}", of_peer, recording);
   }
 
  private:
@@ -143,6 +154,8 @@ size_t bytes_of(size_t count, ncclDataType_t type) {
 struct ncclComm {
   std::shared_ptr<dgc::fake_cuda::World> world;  // shared with queued work
   int rank = 0, ranks = 1, busy = dgc::fake_cuda::kBusy;
+  std::weak_ptr<dgc::fake_cuda::Capture> capture = {};  // the newest with work of this communicator
+  int64_t captures = 0;                                 // so many there have been
 };
 
 namespace dgc::fake_cuda {
@@ -168,10 +181,16 @@ ncclResult_t queue_group() {
   const std::vector<Transfer> all = std::exchange(transfers, {});
   if (comm == nullptr) return ncclSuccess;
   const auto world = comm->world;
+  const std::shared_ptr<Capture> capture = group_stream->capture;
+  if (capture != nullptr && comm->capture.lock() != capture) {
+    comm->capture = capture;
+    ++comm->captures;
+  }
+  const int64_t recording = capture != nullptr ? comm->captures : 0;
   Work send{.name = "ncclSend", .owner = comm};
-  send.run = [all, world] {
+  send.run = [all, world, recording] {
     for (const Transfer& t : all) {
-      if (t.sends && !world->broken()) world->send(t.peer, t.from, t.bytes);
+      if (t.sends && !world->broken()) world->send(t.peer, t.from, t.bytes, recording);
     }
   };
   Work receive{.name = "ncclRecv", .owner = comm};
@@ -181,9 +200,9 @@ ncclResult_t queue_group() {
     return world->broken() ||
            std::ranges::all_of(expected, [&](const auto& from) { return world->has(from.first, from.second); });
   };
-  receive.run = [all, world] {
+  receive.run = [all, world, recording] {
     for (const Transfer& t : all) {
-      if (!t.sends && !world->broken()) world->receive(t.peer, t.to, t.bytes);
+      if (!t.sends && !world->broken()) world->receive(t.peer, t.to, t.bytes, recording);
     }
   };
   machine().enqueue(group_stream, std::move(send));

@@ -18,14 +18,16 @@ using namespace dgc::test;
 
 namespace {
 
-// The same on ranks that are threads with a GPU each, which NCCL connects. What a rank threw is in `outcome`. Rank 1
-// fails after the step `breaks_in_step`.
+// The same on ranks that are threads with a GPU each, which NCCL connects. What a rank threw is in `outcome`.
 struct Connected {
   std::vector<float> weights;
   std::string outcome;
 };
 
-std::vector<Connected> trained_by_nccl(const Config& config, int ranks, int steps, int breaks_in_step = -1) {
+using AfterStep = std::function<void(int rank, int step, Rank&)>;
+
+std::vector<Connected> trained_by_nccl(
+    const Config& config, int ranks, int steps, const AfterStep& after_step = [](int, int, Rank&) {}) {
   const Datasets sets = open_sets(config);
   Config complete = task_of(config).completed(config, sets);
   complete.ranks = ranks;
@@ -37,7 +39,7 @@ std::vector<Connected> trained_by_nccl(const Config& config, int ranks, int step
       while (rank.next_metrics()) {
       }
       communicator.check();
-      if (number == 1 && i == breaks_in_step) throw InternalError("rank 1 is broken");
+      after_step(number, i, rank);
     }
     rank.finish_steps();
     while (rank.next_metrics()) {
@@ -238,10 +240,33 @@ TEST_CASE("ranks that NCCL connects take recorded steps of which nothing is comp
   }
 }
 
+TEST_CASE("ranks that NCCL connects replay recordings of the same step, also after an evaluation, which rank 0 makes") {
+  const TinyText text;
+  const Gpu gpu({.devices = 2, .multiprocessors = 1});
+  const auto config = [&](const std::string& workers) {
+    return text.config({kDgc, "device=cuda:0", "workers_per_rank=" + workers});
+  };
+  constexpr int kSteps = 9;
+  const Trained truth = trained(config("2"), kSteps);
+  const AfterStep evaluate = [](int, int step, Rank& rank) {
+    if (step != 4) return;
+    rank.finish_steps();
+    while (rank.next_metrics()) {
+    }
+    rank.evaluate();
+  };
+  for (const Connected& rank : trained_by_nccl(config("1"), 2, kSteps, evaluate)) {
+    CHECK(rank.outcome.empty());
+    CHECK(rank.weights == truth.weights);
+  }
+}
+
 TEST_CASE("ranks end after a failure, though they have recorded what NCCL does") {
   const Gpu gpu({.devices = 2});
   const Config config = tiny_config({kSgd, "device=cuda:0", "workers_per_rank=1"});
-  const std::vector<Connected> ranks = trained_by_nccl(config, 2, 1000, 6);
+  const std::vector<Connected> ranks = trained_by_nccl(config, 2, 1000, [](int number, int step, Rank&) {
+    if (number == 1 && step == 6) throw InternalError("rank 1 is broken");
+  });
   CHECK_THAT(ranks[0].outcome, Catch::Contains("remote process exited") || Catch::Equals("another rank has failed"));
   CHECK(ranks[1].outcome == "rank 1 is broken");
   CHECK(fake_cuda::complaint().empty());

@@ -254,7 +254,7 @@ TEST_CASE("a wrong layer of a list is named by its place", "[datasets]") {
   CHECK_THAT(said(R"([{"type": "max_pool", "kernel": 2, "stride": 1, "pad": 2}])"),
              Catch::StartsWith("model.layers[0]: pool: kernel 2"));
   CHECK_THAT(said(R"([{"type": "max_pool", "kernel": 20, "stride": 1}])"),
-             Catch::StartsWith("model.layers[0]: pool: kernel 20 is larger than its input"));
+             Catch::StartsWith("model.layers[0]: pool: kernel 20 with padding 0 is larger than its input"));
   CHECK_THAT(said(R"([{"type": "flatten"}, {"type": "conv2d", "out": 4, "kernel": 3}])"),
              Catch::StartsWith("model.layers[1]: conv2d expects"));
   CHECK_THAT(said(R"([{"type": "flatten"}, {"type": "linear", "out": 1000000}, {"type": "linear", "out": 1000000}])"),

@@ -14,7 +14,7 @@ struct DgcPack {
   struct Shared {};
 
   __device__ static void run(const Args& a, Shared&) {
-    const float scale = a.scale != nullptr ? *a.scale : 1.f;
+    const float scale = *a.scale;
     each_dense(a.dense, [&](int64_t packed, int64_t at) { a.packed[packed] = scale * a.arena[at]; });
   }
 };

@@ -11,7 +11,7 @@
 namespace dgc::cuda {
 
 inline constexpr int kLrnBlock = 256;
-inline constexpr int kLrnWindow = 129;  // channels of the largest window; backward has shared memory for no more
+inline constexpr int kLrnWindow = LrnArgs::kMostSize;
 
 struct LrnShape {
   int64_t n;  // elements
@@ -96,7 +96,7 @@ struct LrnBackward {
 };
 
 inline LrnShape lrn_shape(const LrnArgs& args) {
-  DGC_CHECK(args.size <= kLrnWindow, "a local response window of at most 129 channels on a GPU");
+  DGC_CHECK(args.size <= LrnArgs::kMostSize, "a local response window");
   const auto size = static_cast<float>(args.size);
   return {.n = args.batch * args.in_h * args.in_w * args.channels,
           .channels = static_cast<int>(args.channels),

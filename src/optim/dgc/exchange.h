@@ -22,8 +22,9 @@ struct HeldBack {
 using MakeRules = std::function<std::vector<DgcCompressArgs>()>;
 
 // A strategy that turns the selections of all workers into one step of the weights, in one layout. Every step calls
-// compress(), run() and apply(). A step that overlaps the backward pass calls begin(), ready() and settle() first, as
-// Optimizer says. Each strategy calls MakeRules once in a step.
+// compress(), run() and apply(), but for a carried one (CarriedStep), whose messages others carry: it calls no run(). A
+// step that overlaps the backward pass calls begin(), ready() and settle() first, as Optimizer says. Each strategy
+// calls MakeRules once in a step.
 class Exchange {
  public:
   virtual ~Exchange() = default;
