@@ -55,7 +55,11 @@ MemoryCount measured(const Config& config) {
     rank.finish_steps();
     while (rank.next_metrics()) {
     }
-    if (config.optimizer.flush_at_end) rank.flush();
+    if (config.optimizer.flush_at_end) {
+      const int64_t before = device->counted().peak(MemoryUse::messages);
+      rank.flush();
+      DGC_CHECK(device->counted().peak(MemoryUse::messages) == before, "the flush found the room made for it");
+    }
     rank.evaluate_all();
     DGC_CHECK(rank.save(CheckpointStore(run.path()), 1).empty(), "saved");
     if (communicator.rank() == 0) counted = device->counted();

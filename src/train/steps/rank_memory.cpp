@@ -78,10 +78,8 @@ RankMemory::RankMemory(const Config& config, const Network& network, const std::
                                       .communicator = communicator,
                                       .layout = trained,
                                       .local_workers = static_cast<int>(workers.size())});
-  if (config.optimizer.type != OptimizerType::dgc) return;
-  // Messages of the warm-up and of the flush are the largest, and what they find no room for must show before the first
-  // step.
-  for (const double sparsity : sparsities_of(config.optimizer.sparsity)) optimizer->prepare(sparsity);
+  // The flush has the largest messages of a run. If they do not fit, that must show before the first step, not behind
+  // the last one.
   if (config.optimizer.flush_at_end) optimizer->prepare_flush();
 }
 

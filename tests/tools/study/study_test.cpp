@@ -1,8 +1,7 @@
-#include "tools/study/study_training.h"
-
 #include <catch.hpp>
 
 #include "tests/support/shipped.h"
+#include "tools/study/study_training.h"
 
 namespace dgc {
 
