@@ -102,7 +102,7 @@ void add_train_command(CLI::App& app) {
         train([&] { return load_config(options->config, options->overrides); }, options->train);
     if (run.empty()) return;
     try {
-      print_if_read(final_table({run}));
+      print_if_read(final_table(read_groups({run})));
     } catch (const UserError& error) {  // the training itself has succeeded, and its checkpoints are saved
       spdlog::warn("there is no table of the result: {}", printable(error.what()));
     }

@@ -48,12 +48,11 @@ std::string text_table(const std::vector<TableRow>& any) {
 
 }  // namespace
 
-void write_report(const std::vector<std::filesystem::path>& runs, const std::filesystem::path& out) {
-  write_file(out, report_page(read_groups(runs)));
+void write_report(const std::vector<RunGroup>& groups, const std::filesystem::path& out) {
+  write_file(out, report_page(groups));
 }
 
-std::string final_table(const std::vector<std::filesystem::path>& paths) {
-  const auto groups = read_groups(paths);
+std::string final_table(const std::vector<RunGroup>& groups) {
   auto table = results_table(groups);
   TableRow names{"", {}};
   for (const RunGroup& group : groups) names.cells.push_back(group.full_name());

@@ -58,7 +58,7 @@ void make_run(const TempRun& run, const Made& made) {
 
 std::string report(const std::vector<std::filesystem::path>& runs) {
   TempRun out;
-  write_report(runs, out.path() / "report.html");
+  write_report(read_groups(runs), out.path() / "report.html");
   return out.read("report.html");
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("the table sets a compressed run beside a dense one") {
   TempRun dgc, dense;
   make_run(dgc, {.name = "sparse"});
   make_run(dense, {.name = "dense", .optimizer = R"({"type": "sgd"})"});
-  const auto table = squeeze(final_table({dgc.path(), dense.path()}));
+  const auto table = squeeze(final_table(read_groups({dgc.path(), dense.path()})));
   INFO(table);
   CHECK(has(table, "sparse dense\n"));
   CHECK(has(table, "test accuracy 75.00 % 75.00 %\n"));
@@ -106,11 +106,11 @@ TEST_CASE("runs that differ in their seeds alone are one experiment, with mean a
   make_run(second, {.seed = 2, .accuracy = 0.74});
   make_run(third, {.steps = 15, .finished = false, .seed = 3, .accuracy = 0.72});
   make_run(other, {.name = "dense", .optimizer = R"({"type": "sgd"})"});
-  const auto table = squeeze(final_table({first.path(), other.path(), second.path()}));
+  const auto table = squeeze(final_table(read_groups({first.path(), other.path(), second.path()})));
   INFO(table);
   CHECK(has(table, "run dense\nseeds 1, 2 1\n"));
   CHECK(has(table, "test accuracy 72.00 % ± 2.83 % 75.00 %\n"));
-  CHECK(has(squeeze(final_table({first.path(), third.path()})), "run (1 of 2 finished)\n"));
+  CHECK(has(squeeze(final_table(read_groups({first.path(), third.path()}))), "run (1 of 2 finished)\n"));
 
   const auto page = report({first.path(), second.path(), third.path(), other.path()});
   CHECK(has(page, "<polygon class=\"band r0 d0\""));
@@ -122,18 +122,19 @@ TEST_CASE("runs that differ in their seeds alone are one experiment, with mean a
 TEST_CASE("a run that is given twice is not one experiment") {
   TempRun run;
   make_run(run, {});
-  CHECK(has(squeeze(final_table({run.path(), run.path()})), run.path().string() + " " + run.path().string() + "\n"));
+  CHECK(has(squeeze(final_table(read_groups({run.path(), run.path()}))),
+            run.path().string() + " " + run.path().string() + "\n"));
 }
 
 TEST_CASE("the table says what overlap hid, where a run overlapped") {
   TempRun with, without;
   make_run(with, {.name = "with", .exchange_ms = 12.345, .hidden_share = 0.875});
   make_run(without, {.name = "without"});
-  const auto table = squeeze(final_table({with.path(), without.path()}));
+  const auto table = squeeze(final_table(read_groups({with.path(), without.path()})));
   INFO(table);
   CHECK(has(table, "compression and exchange 12.3 ms a step –\n"));
   CHECK(has(table, "of it behind the backward pass 87.50 % –\n"));
-  CHECK_FALSE(has(final_table({without.path()}), "backward pass"));
+  CHECK_FALSE(has(final_table(read_groups({without.path()})), "backward pass"));
 }
 
 TEST_CASE("the report is one page on its own, with curves, table and differences") {
@@ -203,7 +204,7 @@ TEST_CASE("an unfinished run is shown as far as it got, and a run in warm-up has
   make_run(run, {.name = "half", .steps = 8, .finished = false});
   const auto page = report({run.path()});
   CHECK(has(page, "unfinished: epoch 0.8 of 2"));
-  const auto table = squeeze(final_table({run.path()}));
+  const auto table = squeeze(final_table(read_groups({run.path()})));
   INFO(table);
   CHECK(has(table, "half (unfinished)\n"));
   CHECK(has(table, "compression ratio * –\n"));
@@ -308,7 +309,7 @@ TEST_CASE("runs of one name are told apart by their directories") {
   TempRun a, b;
   make_run(a, {});
   make_run(b, {});
-  const auto table = squeeze(final_table({a.path(), b.path()}));
+  const auto table = squeeze(final_table(read_groups({a.path(), b.path()})));
   CHECK(has(table, a.path().string()));
   CHECK(has(table, b.path().string()));
 
@@ -322,11 +323,11 @@ TEST_CASE("runs of one name are told apart by their directories") {
 
 TEST_CASE("what is no run gets one clear sentence") {
   TempRun empty, no_step;
-  CHECK_THROWS_WITH(final_table({empty.path()}),
+  CHECK_THROWS_WITH(final_table(read_groups({empty.path()})),
                     Catch::Contains(empty.path().string()) && Catch::Contains("not a run directory"));
   make_run(no_step, {.steps = 0, .finished = false});
-  CHECK_THROWS_WITH(final_table({no_step.path()}), Catch::Contains("no step is finished yet"));
-  CHECK_THROWS_AS(final_table({}), UserError);
+  CHECK_THROWS_WITH(final_table(read_groups({no_step.path()})), Catch::Contains("no step is finished yet"));
+  CHECK_THROWS_AS(final_table(read_groups({})), UserError);
   TempRun good;
   make_run(good, {});
   CHECK_THROWS_WITH(write_report({good.path()}, "/nowhere/x.html"), Catch::Contains("/nowhere/x.html"));
