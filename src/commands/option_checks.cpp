@@ -63,6 +63,7 @@ CLI::Validator not_empty() {
 CLI::Validator output_file() {
   return {[](const std::string& text) -> std::string {
             if (text.empty()) return "it is empty";
+            if (text == "-") return "";  // standard output
             return is_file_of_run(text) ? fmt::format("{} is the run's own; give another file", text) : "";
           },
           ""};

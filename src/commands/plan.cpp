@@ -213,7 +213,8 @@ void run_plan(const PlanOptions& options) {
   }
   if (workers.empty()) workers = {config.workers_per_rank * config.ranks};
   for (const int64_t n : workers) check_groups(config, n);  // before anything is printed
-  // The memory is that of the first number of workers, for which a launcher will start ranks.
+  // The memory is that of the first number of workers, for which a launcher will start ranks; where these workers are
+  // no whole ranks, it is that of the config's own.
   if (workers.front() % config.workers_per_rank == 0) config.ranks = workers.front() / config.workers_per_rank;
   const DeviceModel* const device = options.device_model.empty() ? nullptr : &device_model(options.device_model);
   const Plan plan = make_plan(config);

@@ -7,7 +7,6 @@
 #include "commands/commands.h"
 #include "commands/option_checks.h"
 #include "commands/supervise.h"
-#include "run/file_io.h"
 #include "run/log.h"
 #include "run/number_text.h"
 #include "tensor/errors.h"

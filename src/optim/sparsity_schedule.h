@@ -20,6 +20,6 @@ struct SparsitySchedule {
 };
 
 double sparsity_at(const SparsitySchedule& schedule, double epoch);
-std::vector<double> sparsities_of(const SparsitySchedule& schedule);  // in turn, each once
+std::vector<double> sparsities_of(const SparsitySchedule& schedule);  // in turn; neighbours differ
 
 }  // namespace dgc

@@ -106,7 +106,12 @@ FileWriter::Written FileWriter::finish() {
   return {bytes_, fmt::format("{:016x}", XXH64_digest(static_cast<XXH64_state_t*>(hash_)))};
 }
 
-void require_writable(const std::filesystem::path& path) { const FileWriter tried(path); }
+void require_writable(const std::filesystem::path& path) {
+  std::error_code unknown;
+  if (std::filesystem::exists(path, unknown) && !std::filesystem::is_regular_file(path, unknown))
+    return;  // a pipe is opened only once
+  const FileWriter tried(path);
+}
 
 void write_file(const std::filesystem::path& path, const std::string& text) {
   FileWriter file(path);

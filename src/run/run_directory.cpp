@@ -101,7 +101,7 @@ bool has_ended(const fs::path& run, const Config& config) { return finished_chec
 
 bool is_file_of_run(const fs::path& file) {
   std::error_code error;
-  const fs::path whole = fs::absolute(file, error).lexically_normal();
+  const fs::path whole = fs::weakly_canonical(file, error);
   for (fs::path path = whole; path.has_relative_path(); path = path.parent_path()) {
     const fs::path folder = path.parent_path();
     const std::string name = path.filename();

@@ -52,9 +52,11 @@ class Measurer {
   LoadedModel model_;
 };
 
-// As in the rows of metrics.jsonl.
-double epochs_of(const RunState& state) {
-  return static_cast<double>(state.position) / static_cast<double>(std::max<int64_t>(1, state.steps_per_epoch));
+// As in the rows of metrics.jsonl. Whole epochs where the checkpoint does not say how many steps one has.
+double epochs_of(const Checkpoint& checkpoint) {
+  const RunState state = read_run_state(checkpoint, 1);
+  if (state.steps_per_epoch < 1) return static_cast<double>(checkpoint.manifest().epoch);
+  return static_cast<double>(state.position) / static_cast<double>(state.steps_per_epoch);
 }
 
 }  // namespace
@@ -78,7 +80,7 @@ Evaluation evaluate_run(const std::filesystem::path& run, const EvaluateOptions&
   Evaluation evaluation{
       .checkpoint = checkpoint.path(),
       .metrics = {.step = checkpoint.manifest().step,
-                  .epoch = epochs_of(read_run_state(checkpoint, 1)),
+                  .epoch = epochs_of(checkpoint),
                   .measures = options.logits.empty() ? measurer.run(*sets.test, Split::test)
                                                      : measurer.run_for_logits(*sets.test, options.logits)},
       .weights_xxh64 = weights_xxh64(measurer.weights())};

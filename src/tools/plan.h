@@ -57,7 +57,7 @@ struct Plan {
 // Plans what a config would send and allocate, without opening its data.
 Plan make_plan(const Config&);
 
-// A phase for each sparsity of the warm-up and one for the final sparsity, in a run with `workers` workers.
+// A phase for each of sparsities_of(), in a run with `workers` workers.
 std::vector<PlanPhase> plan_phases(const Config&, int64_t workers);
 
 // Below this sparsity, N workers receive fewer bytes from a dense ring all-reduce (8 bytes per parameter) than from an

@@ -54,6 +54,7 @@ PlannedRank::PlannedRank(const Config& config, const Network& network)
   test_ = evaluation(Split::test);
   if (task.evaluated_sets() > 1) valid_ = evaluation(Split::valid);
   memory_.share_activations({test_.get(), valid_.get()});
+  if (config.optimizer.flush_at_end) memory_.optimizer->prepare_flush();
   if (config.optimizer.type == OptimizerType::dgc) {
     for (const double sparsity : sparsities_of(config.optimizer.sparsity)) memory_.optimizer->prepare(sparsity);
   }

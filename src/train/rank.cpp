@@ -62,6 +62,9 @@ Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communi
   test_evaluator_ = evaluator(data.test, Split::test);
   if (data.valid != nullptr) valid_evaluator_ = evaluator(*data.valid, Split::valid);
   memory_.share_activations({&test_evaluator_->memory(), valid_evaluator_ ? &valid_evaluator_->memory() : nullptr});
+  // The flush has the largest messages of a run. If they do not fit, that must show before the first step, not behind
+  // the last one.
+  if (config.optimizer.flush_at_end) memory_.optimizer->prepare_flush();
   steps_per_epoch_ = data.train.steps_per_epoch(sampling_of(config, data.train));
 }
 

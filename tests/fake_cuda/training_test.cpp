@@ -255,10 +255,12 @@ TEST_CASE("ranks that NCCL connects replay recordings of the same step, also aft
     }
     rank.evaluate();
   };
+  const size_t launched = fake_cuda::executed("cudaGraphLaunch");
   for (const Connected& rank : trained_by_nccl(config("1"), 2, kSteps, evaluate)) {
     CHECK(rank.outcome.empty());
     CHECK(rank.weights == truth.weights);
   }
+  CHECK(fake_cuda::executed("cudaGraphLaunch") > launched);
 }
 
 TEST_CASE("ranks end after a failure, though they have recorded what NCCL does") {

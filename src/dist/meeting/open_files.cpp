@@ -14,9 +14,9 @@ void raise_open_files() {
   setrlimit(RLIMIT_NOFILE, &limit);  // where the system refuses, the old number holds
 }
 
-void require_open_files(int ranks) {
+void require_open_files(int ranks, int receptions) {
   constexpr rlim_t kOthers = 64;
-  const rlim_t files = 2 * (static_cast<rlim_t>(ranks) + kMostStrangers) + kOthers;
+  const rlim_t files = static_cast<rlim_t>(receptions) * (static_cast<rlim_t>(ranks) + kMostStrangers) + kOthers;
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
   if (limit.rlim_cur >= files) return;

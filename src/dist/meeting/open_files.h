@@ -7,8 +7,8 @@ namespace dgc {
 
 // Raises this process's number to the largest that it may choose by itself.
 void raise_open_files();
-// Throws UserError when rank 0 may not have as many files open as it needs while the ranks come: a connection for each
-// to meet and one for its heartbeat, as many for strangers as a Reception hears, and what a process has open anyway.
-void require_open_files(int ranks);
+// Throws UserError when rank 0 may not have as many files open as it needs while the ranks come: so many receptions,
+// each with a connection for every rank and for as many strangers as it hears, and what a process has open anyway.
+void require_open_files(int ranks, int receptions);
 
 }  // namespace dgc

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <regex>
 
 #include "config/config.h"
 #include "json/nearest.h"
 #include "json/text.h"
-#include "run/number_text.h"
-#include "tasks/task.h"
 #include "tensor/errors.h"
 
 namespace dgc {

@@ -2,11 +2,10 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "tools/report/report_data.h"
+#include "run/metric.h"
 
 // A study: experiments that are compared, each trained with several seeds.
 namespace dgc {

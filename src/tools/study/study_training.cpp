@@ -97,6 +97,7 @@ bool is_done(const StudyTraining& training) {
   const auto& asked = training.config.training;
   const StudyProgress made = progress_of(training);
   return (asked.max_steps && made.steps >= *asked.max_steps) || made.epochs >= static_cast<double>(asked.epochs) ||
+         (asked.stop_after && CheckpointStore(training.directory).list().empty()) ||
          has_ended(training.directory, training.config);
 }
 

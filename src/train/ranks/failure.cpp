@@ -66,7 +66,9 @@ Complaint complaint(const std::exception& error) {
         "container, or lower ranks, threads and data.threads",
         true};
   }
-  if (dynamic_cast<const PeerFailed*>(&error) != nullptr) return {error.what(), false};
+  const bool expected =
+      dynamic_cast<const PeerFailed*>(&error) != nullptr || dynamic_cast<const Interrupted*>(&error) != nullptr;
+  if (expected) return {error.what(), false};
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
     return {
         "out of memory: the machine has no more for this process; the data set, data.threads with the batches that "

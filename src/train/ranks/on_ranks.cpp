@@ -99,12 +99,13 @@ void telling(Watch& watch, const std::function<void()>& work) {
   }
 }
 
+bool meet_over_tcp(const Launch& launch) { return !has_mpi(launch) && !launch.meeting.is_file(); }
+
 // Where rank 0 listens for the heartbeats of the others. Ranks that meet without a secret meet over the loopback.
 std::vector<std::string> heartbeat_addresses(const Config& config, const Launch& launch) {
   const std::vector<OwnAddress> all = own_addresses();
   if (!config.exchange.interface.empty()) return addresses_of_interface(config.exchange.interface, all);
-  const bool meet_over_tcp = !has_mpi(launch) && !launch.meeting.is_file();
-  if (launch.local_size == launch.size || (meet_over_tcp && !launch.secret.given())) return kLoopback;
+  if (launch.local_size == launch.size || (meet_over_tcp(launch) && !launch.secret.given())) return kLoopback;
   std::vector<std::string> addresses;
   for (const OwnAddress& own : all) addresses.push_back(own.address);
   return addresses;
@@ -159,8 +160,8 @@ void on_this_process(const Config& config, const Launch& launch, Communicator& p
   if (meets) watched.while_waiting = std::ref(patience);
   std::optional<Watch> watch;
   const auto meet = [&] {
-    const bool listens = launch.rank == 0 && failure_timeout.count() > 0;
-    if (listens) require_open_files(launch.size);
+    const bool listens = launch.rank == 0 && launch.size > 1 && failure_timeout.count() > 0;
+    if (listens) require_open_files(launch.size, meet_over_tcp(launch) ? 2 : 1);
     if (launch.rank == 0) watched.listen_at = heartbeat_addresses(config, launch);
     watch.emplace(watched, share);
   };

@@ -78,9 +78,6 @@ RankMemory::RankMemory(const Config& config, const Network& network, const std::
                                       .communicator = communicator,
                                       .layout = trained,
                                       .local_workers = static_cast<int>(workers.size())});
-  // The flush has the largest messages of a run. If they do not fit, that must show before the first step, not behind
-  // the last one.
-  if (config.optimizer.flush_at_end) optimizer->prepare_flush();
 }
 
 void RankMemory::share_activations(std::initializer_list<EvaluatorMemory*> evaluations) {

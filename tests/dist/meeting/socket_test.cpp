@@ -1,6 +1,7 @@
 #include "dist/meeting/socket.h"
 
 #include <catch.hpp>
+#include <fstream>
 
 using namespace dgc;
 
@@ -8,24 +9,38 @@ namespace {
 
 const std::vector<std::string> kHere = {"127.0.0.1"};
 
-// A port at which nobody listens, and that Linux may give to a connecting end: of those it prefers the even ones.
-int even_port() {
-  while (true) {
-    int port = 0;
+// The ports that Linux gives to connecting ends. It goes from one to the next but one, and begins with those of the
+// lowest one's parity.
+struct PortRange {
+  int first = 0, last = 0;
+};
+PortRange port_range() {
+  PortRange range;
+  std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> range.first >> range.last;
+  return range;
+}
+
+// A port of those at which nobody listens; 0: there is none.
+int free_port_of(const PortRange& range) {
+  for (int port = range.first; port <= range.last && range.first > 0; port += 2) {
+    int taken = port;
     std::string problem;
-    REQUIRE_FALSE(listen_at(kHere, port, problem).empty());
-    ++port;
-    if (port % 2 == 0 && !listen_at(kHere, port, problem).empty()) return port;
+    if (!listen_at(kHere, taken, problem).empty()) return port;
   }
+  return 0;
 }
 
 }  // namespace
 
 TEST_CASE("who calls where nobody listens does not reach himself", "[socket]") {
-  const int port = even_port();
-  constexpr int kAttempts = 16384;  // Linux goes from port to port, and has 14,116 that are even
+  const PortRange range = port_range();
+  const int port = free_port_of(range);
+  if (port == 0) {
+    WARN("skipped: this system does not say which ports it gives to connections");
+    return;
+  }
   int reached = 0;
-  for (int i = 0; i < kAttempts; ++i) {
+  for (int attempt = 0; attempt <= (range.last - range.first) / 2 + 1000; ++attempt) {
     Trouble trouble;
     if (connect_to(kHere, port, std::chrono::steady_clock::now() + std::chrono::seconds(1), trouble)) ++reached;
   }

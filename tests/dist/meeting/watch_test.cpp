@@ -323,8 +323,8 @@ TEST_CASE("a rank that never joins is named", "[watch]") {
     }
   });
   WatchOptions hasty = options_of(0, 4);
-  hasty.timeout = milliseconds(1000);
-  const std::string expected = "rank 0 waited 2 s for the heartbeats of all ranks, but those of 2, 3 did not come";
+  hasty.timeout = milliseconds(2000);
+  const std::string expected = "rank 0 waited 4 s for the heartbeats of all ranks, but those of 2, 3 did not come";
   CHECK_THROWS_WITH(watch_of(board, hasty), expected);
   rank1.join();
   CHECK_THAT(said, StartsWith("rank 0 (") && EndsWith(": " + expected));

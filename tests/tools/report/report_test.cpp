@@ -291,7 +291,7 @@ TEST_CASE("a browser draws the curves") {
   TempRun run, out;
   make_run(run, {});
   const auto page = out.path() / "report.html", seen = out.path() / "seen.html";
-  write_report({run.path()}, page);
+  write_report(read_groups({run.path()}), page);
   const std::string command =
       "timeout 60 chromium --headless --no-sandbox --disable-gpu --user-data-dir=" + (out.path() / "browser").string() +
       " --dump-dom file://" + page.string() + " > " + seen.string() + " 2> /dev/null";
@@ -330,7 +330,7 @@ TEST_CASE("what is no run gets one clear sentence") {
   CHECK_THROWS_AS(final_table(read_groups({})), UserError);
   TempRun good;
   make_run(good, {});
-  CHECK_THROWS_WITH(write_report({good.path()}, "/nowhere/x.html"), Catch::Contains("/nowhere/x.html"));
+  CHECK_THROWS_WITH(write_report(read_groups({good.path()}), "/nowhere/x.html"), Catch::Contains("/nowhere/x.html"));
 }
 
 }  // namespace dgc
