@@ -24,10 +24,10 @@ struct Connected {
   std::string outcome;
 };
 
-using AfterStep = std::function<void(int rank, int step, Rank&)>;
+using AfterStep = std::function<void(int rank, int step, Rank&, Backend&)>;
 
 std::vector<Connected> trained_by_nccl(
-    const Config& config, int ranks, int steps, const AfterStep& after_step = [](int, int, Rank&) {}) {
+    const Config& config, int ranks, int steps, const AfterStep& after_step = [](int, int, Rank&, Backend&) {}) {
   const Datasets sets = open_sets(config);
   Config complete = task_of(config).completed(config, sets);
   complete.ranks = ranks;
@@ -39,7 +39,7 @@ std::vector<Connected> trained_by_nccl(
       while (rank.next_metrics()) {
       }
       communicator.check();
-      after_step(number, i, rank);
+      after_step(number, i, rank, backend);
     }
     rank.finish_steps();
     while (rank.next_metrics()) {
@@ -248,7 +248,7 @@ TEST_CASE("ranks that NCCL connects replay recordings of the same step, also aft
   };
   constexpr int kSteps = 9;
   const Trained truth = trained(config("2"), kSteps);
-  const AfterStep evaluate = [](int, int step, Rank& rank) {
+  const AfterStep evaluate = [](int, int step, Rank& rank, Backend&) {
     if (step != 4) return;
     rank.finish_steps();
     while (rank.next_metrics()) {
@@ -263,10 +263,21 @@ TEST_CASE("ranks that NCCL connects replay recordings of the same step, also aft
   CHECK(fake_cuda::executed("cudaGraphLaunch") > launched);
 }
 
+TEST_CASE("a rank that alone records anew what NCCL does is seen") {
+  const Gpu gpu({.devices = 2});
+  const Config config = tiny_config({kSgd, "device=cuda:0", "workers_per_rank=1"});
+  const AfterStep allocate = [](int number, int step, Rank&, Backend& backend) {
+    if (number == 0 && step == 4) const Buffer more(backend.device(), 64, MemoryUse::other);
+  };
+  const std::vector<Connected> ranks = trained_by_nccl(config, 2, 9, allocate);
+  CHECK_FALSE((ranks[0].outcome.empty() && ranks[1].outcome.empty()));
+  CHECK_THAT(fake_cuda::complaint(), Catch::Contains("in its own"));
+}
+
 TEST_CASE("ranks end after a failure, though they have recorded what NCCL does") {
   const Gpu gpu({.devices = 2});
   const Config config = tiny_config({kSgd, "device=cuda:0", "workers_per_rank=1"});
-  const std::vector<Connected> ranks = trained_by_nccl(config, 2, 1000, [](int number, int step, Rank&) {
+  const std::vector<Connected> ranks = trained_by_nccl(config, 2, 1000, [](int number, int step, Rank&, Backend&) {
     if (number == 1 && step == 6) throw InternalError("rank 1 is broken");
   });
   CHECK_THAT(ranks[0].outcome, Catch::Contains("remote process exited") || Catch::Equals("another rank has failed"));
