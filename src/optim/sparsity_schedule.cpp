@@ -18,8 +18,7 @@ std::vector<double> sparsities_of(const SparsitySchedule& schedule) {
   if (schedule.warmup.epochs > 0) all = schedule.warmup.sparsity;
   for (double& phase : all) phase = std::min(phase, schedule.final);
   all.push_back(schedule.final);
-  const auto same = std::ranges::unique(all);
-  all.erase(same.begin(), same.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }
 
