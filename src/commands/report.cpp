@@ -64,17 +64,11 @@ void add_report_command(CLI::App& app) {
   command->callback([options] {
     if (options->runs.size() > 1 && !options->follow) leave_out_others(options->runs);
     if (!options->csv.empty()) return write_csv(options->runs, options->csv);
-    std::string table;
-    if (options->follow) {
-      spdlog::info("following: open {}", printable(options->out.string()));
-      follow_report(options->runs, options->out);
-      table = final_table(read_groups(options->runs));
-    } else {
-      const std::vector<RunGroup> groups = read_groups(options->runs);
-      write_report(groups, options->out);
-      table = final_table(groups);
-    }
-    fmt::print("{}\nreport: {}\n", table, printable(options->out.string()));
+    if (options->follow) spdlog::info("following: open {}", printable(options->out.string()));
+    const std::vector<RunGroup> groups =
+        options->follow ? follow_report(options->runs, options->out) : read_groups(options->runs);
+    if (!options->follow) write_report(groups, options->out);
+    fmt::print("{}\nreport: {}\n", final_table(groups), printable(options->out.string()));
   });
 }
 

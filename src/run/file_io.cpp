@@ -88,14 +88,7 @@ FileWriter::~FileWriter() {
 void FileWriter::write(const void* data, size_t bytes) {
   XXH64_update(static_cast<XXH64_state_t*>(hash_), data, bytes);
   bytes_ += bytes;
-  const auto* next = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t written = ::write(file_.get(), next, bytes);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw_system("write", path_);
-    next += written;
-    bytes -= static_cast<size_t>(written);
-  }
+  if (!write_all(file_, {static_cast<const std::byte*>(data), bytes})) throw_system("write", path_);
 }
 
 FileWriter::Written FileWriter::finish() {
@@ -108,8 +101,8 @@ FileWriter::Written FileWriter::finish() {
 
 void require_writable(const std::filesystem::path& path) {
   std::error_code unknown;
-  if (std::filesystem::exists(path, unknown) && !std::filesystem::is_regular_file(path, unknown))
-    return;  // a pipe is opened only once
+  const bool exists = std::filesystem::exists(path, unknown);
+  if (exists && !std::filesystem::is_regular_file(path, unknown)) return;  // a pipe is opened only once
   const FileWriter tried(path);
 }
 
@@ -151,15 +144,9 @@ std::string read_file(const std::filesystem::path& path) {
   if (::fstat(file.get(), &status) != 0) throw_system("read", path);
 
   std::string bytes(static_cast<size_t>(status.st_size), '\0');
-  size_t filled = 0;
-  while (filled < bytes.size()) {
-    const ssize_t got = ::read(file.get(), bytes.data() + filled, bytes.size() - filled);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw_system("read", path);
-    if (got == 0) break;  // the file became shorter meanwhile
-    filled += static_cast<size_t>(got);
-  }
-  bytes.resize(filled);
+  const std::optional<size_t> filled = read_all(file, std::as_writable_bytes(std::span(bytes)));
+  if (!filled) throw_system("read", path);
+  bytes.resize(*filled);  // the file may have become shorter meanwhile
   return bytes;
 }
 

@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <cstddef>
+#include <optional>
+#include <span>
 #include <utility>
 
 namespace dgc {
@@ -28,5 +31,11 @@ class FileDescriptor {
  private:
   int number_ = -1;
 };
+
+// Both go on after a signal. Returns false, and errno says why, where the system refuses.
+bool write_all(const FileDescriptor&, std::span<const std::byte>);
+// Reads until `bytes` is full or the file ends, and returns how many there were; nothing, and errno says why, where the
+// system refuses.
+std::optional<size_t> read_all(const FileDescriptor&, std::span<std::byte> bytes);
 
 }  // namespace dgc

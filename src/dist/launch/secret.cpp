@@ -27,15 +27,10 @@ struct SecretText {
   SecretText(const SecretText&) = delete;
   SecretText& operator=(const SecretText&) = delete;
 
-  bool fill_from(int fd) {
-    while (size < bytes.size()) {
-      const ssize_t got = read(fd, bytes.data() + size, bytes.size() - size);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return false;
-      if (got == 0) break;
-      size += static_cast<size_t>(got);
-    }
-    return true;
+  bool fill_from(const FileDescriptor& file) {
+    const std::optional<size_t> got = read_all(file, std::as_writable_bytes(std::span(bytes)));
+    size = got.value_or(0);
+    return got.has_value();
   }
   void trim() {
     const auto blank = [](unsigned char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
@@ -85,7 +80,7 @@ Secret read_secret(const std::string& variable, const std::string& path) {
                      facts.st_mode & 0777U, path);
   }
   SecretText text;
-  if (!text.fill_from(file.get())) refuse(system_text());
+  if (!text.fill_from(file)) refuse(system_text());
   text.trim();
   if (const std::string flaw = flaw_of(text); !flaw.empty()) refuse(flaw);
   Secret::Bytes bytes;

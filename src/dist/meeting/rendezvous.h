@@ -19,8 +19,8 @@ struct RendezvousOptions {
   uint64_t config = 0;  // hash of the resolved config: ranks with another one are refused
   std::chrono::milliseconds timeout = std::chrono::minutes(5);
   WhileMeeting while_waiting = [](const std::string&) {};
-  std::string interface =
-      {};  // where rank 0 listens over TCP; empty: meeting_addresses() decides (dist/meeting/interfaces.h)
+  // Where rank 0 listens over TCP; empty: meeting_addresses() decides (dist/meeting/interfaces.h).
+  std::string interface = {};
 };
 
 // Lets the ranks meet, once, before a communicator connects them, and copies rank 0's `blob` to all ranks. All ranks

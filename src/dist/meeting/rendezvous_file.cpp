@@ -63,15 +63,6 @@ struct Hanging {
   ~Hanging() { remove_file(path); }
 };
 
-bool write_all(const FileDescriptor& file, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(file.get(), bytes.data(), bytes.size());
-    if (written < 0 && errno != EINTR) return false;
-    if (written > 0) bytes = bytes.subspan(static_cast<size_t>(written));
-  }
-  return true;
-}
-
 // A file gets its name only when it is whole, so nobody ever reads half of one. Only its owner may open it, as a secret
 // may travel in it, and nobody else can make it first, as nobody else knows the name that it has until then.
 void write_whole(const Meeting& meeting, const std::string& path, std::span<const std::byte> bytes) {
@@ -92,14 +83,7 @@ std::vector<std::byte> read_start(const std::string& path, size_t size) {
   struct stat found {};
   if (!file || fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode)) return {};
   std::vector<std::byte> bytes(size);
-  size_t got = 0;
-  while (got < size) {
-    const ssize_t more = read(file.get(), bytes.data() + got, size - got);
-    if (more < 0 && errno == EINTR) continue;
-    if (more <= 0) break;
-    got += static_cast<size_t>(more);
-  }
-  bytes.resize(got);
+  bytes.resize(read_all(file, bytes).value_or(0));
   return bytes;
 }
 

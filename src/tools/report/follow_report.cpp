@@ -36,11 +36,12 @@ class Follower {
   Follower(const std::vector<fs::path>& runs, fs::path out, std::chrono::milliseconds every)
       : runs_(runs), out_(std::move(out)), every_(every) {}
 
-  void follow() {
+  std::vector<RunGroup> follow() {
     require_writable(out_);
     while (!look() && !interrupted()) wait();
     if (!groups_.empty()) write_file(out_, report_page(groups_));
     if (!finished()) throw Interrupted();
+    return std::move(groups_);
   }
 
  private:
@@ -96,9 +97,10 @@ class Follower {
 
 }  // namespace
 
-void follow_report(const std::vector<fs::path>& runs, const fs::path& out, std::chrono::milliseconds every) {
+std::vector<RunGroup> follow_report(const std::vector<fs::path>& runs, const fs::path& out,
+                                    std::chrono::milliseconds every) {
   const InterruptGuard guard;
-  Follower(runs, out, every).follow();
+  return Follower(runs, out, every).follow();
 }
 
 }  // namespace dgc

@@ -34,14 +34,6 @@ std::string last_words(const fs::path& output) {
 
 fs::path output_of(const StudyTraining& training) { return training.directory.string() + ".txt"; }
 
-double epochs_made(const StudyTraining& training) {
-  try {
-    return progress_of(training).epochs;
-  } catch (const UserError&) {  // a damaged training fails when its turn comes
-    return 0;
-  }
-}
-
 }  // namespace
 
 StudyRunner::StudyRunner(const std::vector<StudyTraining>& missing, int jobs)

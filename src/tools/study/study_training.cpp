@@ -28,6 +28,26 @@ bool is_another(const ConfigDifference& difference) {
   return !is_free_on_resume(difference.path) || difference.path == "exchange.wait" || parts_of_speech;
 }
 
+struct StudyProgress {
+  double epochs = 0;
+  int64_t steps = 0;
+};
+
+StudyProgress progress_of(const StudyTraining& training) {
+  if (!has_steps(training.directory)) return {};
+  const std::optional<Row> last = last_json_row((training.directory / kMetricsFile).string());
+  if (!last) return {};
+  return {last->number("epoch").value_or(0), last->integer("step").value_or(0)};
+}
+
+StudyProgress progress_if_sound(const StudyTraining& training) {
+  try {
+    return progress_of(training);
+  } catch (const UserError&) {
+    return {};
+  }
+}
+
 std::string difference_from_study(const StudyTraining& training) {
   const Config made = run_config(training.directory), &asked = training.config;
   for (const ConfigDifference& difference : config_differences(made, asked)) {
@@ -70,19 +90,10 @@ std::vector<StudyTraining> trainings_of(const Study& study, const fs::path& out)
   return all;
 }
 
-StudyProgress progress_of(const StudyTraining& training) {
-  if (!has_steps(training.directory)) return {};
-  const std::optional<Row> last = last_json_row((training.directory / kMetricsFile).string());
-  if (!last) return {};
-  return {last->number("epoch").value_or(0), last->integer("step").value_or(0)};
-}
+double epochs_made(const StudyTraining& training) { return progress_if_sound(training).epochs; }
 
 double epochs_left(const StudyTraining& training, double steps_per_epoch) {
-  StudyProgress made;
-  try {
-    made = progress_of(training);
-  } catch (const UserError&) {  // a damaged training fails when its turn comes
-  }
+  const StudyProgress made = progress_if_sound(training);
   const auto& asked = training.config.training;
   double left = static_cast<double>(asked.epochs) - made.epochs;
   if (steps_per_epoch == 0 && made.epochs > 0) steps_per_epoch = static_cast<double>(made.steps) / made.epochs;

@@ -23,12 +23,8 @@ struct StudyTraining {
 // Reads the config of each once.
 std::vector<StudyTraining> trainings_of(const Study&, const std::filesystem::path& out);
 
-struct StudyProgress {
-  double epochs = 0;
-  int64_t steps = 0;
-};
-// What lies in the training's directory.
-StudyProgress progress_of(const StudyTraining&);
+// What lies in the training's directory. A damaged one has made nothing: it fails when its turn comes.
+double epochs_made(const StudyTraining&);
 // What is left to make, as far as is known: of a training that ends with max_steps only once it has made a step, or
 // where it is said how many steps an epoch has.
 double epochs_left(const StudyTraining&, double steps_per_epoch = 0);
