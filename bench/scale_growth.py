@@ -24,13 +24,13 @@ def split_kept(sizes, n):
 
 # (what, where, growth per rank, what is counted for N)
 ITEMS = [
-    ("heartbeat: connections of rank 0", "dist/watch_thread", "N", lambda s, n: f"{n - 1:,}"),
-    ("heartbeat: traffic of rank 0, each way", "dist/watch_thread", "N",
+    ("heartbeat: connections of rank 0", "dist/meeting/watch_thread", "N", lambda s, n: f"{n - 1:,}"),
+    ("heartbeat: traffic of rank 0, each way", "dist/meeting/watch_thread", "N",
      lambda s, n: f"{8 * (n - 1) * FRAME * BEATS_S / 1e6:,.1f} Mbps"),
-    ("heartbeat: entries that rank 0's poll looks at per second, at most", "dist/watch_thread", "N^2",
+    ("heartbeat: entries that rank 0's poll looks at per second, at most", "dist/meeting/watch_thread", "N^2",
      lambda s, n: f"{BEATS_S * (n - 1) ** 2:,}"),
-    ("meeting: bytes through rank 0, once", "dist/rendezvous_tcp", "N", lambda s, n: mib((n - 1) * MEETING)),
-    ("meeting: entries that poll looks at, once, at most", "dist/rendezvous_tcp", "N^2", lambda s, n: f"{n * n:,}"),
+    ("meeting: bytes through rank 0, once", "dist/meeting/rendezvous_tcp", "N", lambda s, n: mib((n - 1) * MEETING)),
+    ("meeting: entries that poll looks at, once, at most", "dist/meeting/rendezvous_tcp", "N^2", lambda s, n: f"{n * n:,}"),
     ("MPI over TCP: connections of every rank", "dist/mpi", "N", lambda s, n: f"{n - 1:,}"),
     ("MPI: messages that a rank sends in a step of all-gather", "dist/mpi", "N", lambda s, n: f"{4 * 2 * (n - 1):,}"),
     ("norms and losses on every rank", "optim/step_record", "N", lambda s, n: mib(3 * scale_step.SHARE * n)),
@@ -39,7 +39,7 @@ ITEMS = [
     ("messages kept, all-gather with \"sparse\"", "optim/dgc/messages", "N", lambda s, n: mib(n * s.message)),
     ("rows and messages kept, split and reduce", "optim/dgc/split_reduce", "1 + N / k",
      lambda s, n: mib(split_kept(s, n))),
-    ("entries added up by dgc_apply, all-gather", "kernels/dgc_apply", "N k", lambda s, n: f"{n * s.entries:,}"),
+    ("entries added up by dgc_apply, all-gather", "kernels/cpu/dgc_apply", "N k", lambda s, n: f"{n * s.entries:,}"),
     ("entries added up, split and reduce: of a shard, then of all", "kernels/dgc_deal", "k",
      lambda s, n: f"{3 * s.entries:,}"),
     ("1-D tensors in fp32: bytes received in a step", "optim/ordered_reduce", "1",
