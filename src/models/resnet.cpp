@@ -31,7 +31,7 @@ const ImagenetVariant* imagenet_variant(int64_t depth) {
   return variant == kImagenetVariants.end() ? nullptr : variant;
 }
 
-// Appends the blocks of one residual network, remembering how many channels the last one has.
+// Appends the blocks of one residual network. Channels that a layer reads are those of the tensor that it reads.
 class ResNetBuilder {
  public:
   ResNetBuilder(const ResNetOptions& options, const Shape& image) : options_(options), net_(image) {}
@@ -39,13 +39,18 @@ class ResNetBuilder {
   Network build() { return options_.stem == Stem::cifar ? cifar() : imagenet(); }
 
  private:
+  // A square convolution without a bias, padded so that with a stride of 1 the image keeps its size.
+  struct Filters {
+    int64_t count, size, stride = 1;
+  };
+
   Network cifar() {
     if (options_.depth < 8 || (options_.depth - 2) % 6 != 0) {
       throw_user_error("model.depth: a CIFAR ResNet has 6n + 2 layers (8, 14, 20, 32, 44, 56, 110, ...), not {}",
                        options_.depth);
     }
     int64_t width = options_.width;
-    int x = conv_bn("conv1", "bn1", 0, net_.shape(0)[3], width, 3, 1, true);
+    int x = norm_relu("bn1", conv("conv1", 0, {width, 3}));
     for (int stage = 1; stage <= 3; ++stage, width *= 2) {
       for (int64_t block = 0; block < (options_.depth - 2) / 6; ++block) {
         x = basic_block(block_name(stage, block), x, width, stage > 1 && block == 0 ? 2 : 1);
@@ -60,7 +65,7 @@ class ResNetBuilder {
       throw_user_error("model.depth: an ImageNet ResNet has 18, 34, 50, 101 or 152 layers, not {}", options_.depth);
     }
     int64_t width = options_.width;
-    int x = conv_bn("conv1", "bn1", 0, net_.shape(0)[3], width, 7, 2, true);
+    int x = norm_relu("bn1", conv("conv1", 0, {width, 7, 2}));
     x = net_.add("maxpool", std::make_unique<Pool>(PoolOptions{PoolKind::max, 3, 2, 1}), {x});
     for (int stage = 1; stage <= 4; ++stage, width *= 2) {
       for (int64_t block = 0; block < variant->blocks[static_cast<size_t>(stage - 1)]; ++block) {
@@ -76,59 +81,61 @@ class ResNetBuilder {
     return "layer" + std::to_string(stage) + "." + std::to_string(block);
   }
 
-  int basic_block(const std::string& name, int x, int64_t out, int64_t stride) {
-    const int64_t in = channels_;
-    const int y = conv_bn(name + ".conv1", name + ".bn1", x, in, out, 3, stride, true);
-    const int z = conv(name + ".conv2", y, out, out, 3, 1);
-    return close_block(name, name + ".bn2", x, z, in, out, stride);
+  int basic_block(const std::string& name, int x, int64_t width, int64_t stride) {
+    const int y = norm_relu(name + ".bn1", conv(name + ".conv1", x, {width, 3, stride}));
+    const int z = conv(name + ".conv2", y, {width, 3});
+    return close_block(name, name + ".bn2", x, z, stride);
   }
 
   int bottleneck(const std::string& name, int x, int64_t width, int64_t stride) {
-    const int64_t in = channels_, out = 4 * width;
-    int y = conv_bn(name + ".conv1", name + ".bn1", x, in, width, 1, 1, true);
-    y = conv_bn(name + ".conv2", name + ".bn2", y, width, width, 3, stride, true);
-    const int z = conv(name + ".conv3", y, width, out, 1, 1);
-    return close_block(name, name + ".bn3", x, z, in, out, stride);
+    int y = norm_relu(name + ".bn1", conv(name + ".conv1", x, {width, 1}));
+    y = norm_relu(name + ".bn2", conv(name + ".conv2", y, {width, 3, stride}));
+    const int z = conv(name + ".conv3", y, {4 * width, 1});
+    return close_block(name, name + ".bn3", x, z, stride);
   }
 
   // relu(batch_norm(z) + shortcut(x))
-  int close_block(const std::string& name, const std::string& bn, int x, int z, int64_t in, int64_t out,
-                  int64_t stride) {
-    int shortcut = x;
-    if (in != out || stride != 1) {
-      if (options_.shortcut == Shortcut::projection) {
-        shortcut = conv_bn(name + ".downsample.0", name + ".downsample.1", x, in, out, 1, stride, false);
-      } else {
-        shortcut = net_.add(name + ".shortcut", std::make_unique<PaddedShortcut>(in, out, stride), {x});
-      }
-    }
-    channels_ = out;
-    const BatchNormOptions options{.channels = out, .relu = true, .residual = true};
-    return net_.add(bn, std::make_unique<BatchNorm>(options), {z, shortcut});
+  int close_block(const std::string& name, const std::string& bn, int x, int z, int64_t stride) {
+    return add_norm(bn, {.channels = channels(z), .relu = true, .residual = true}, {z, shortcut(name, x, z, stride)});
   }
 
-  int conv(const std::string& name, int x, int64_t in, int64_t out, int64_t kernel, int64_t stride) {
-    const Conv2dOptions options{
-        .in = in, .out = out, .kernel = kernel, .stride = stride, .pad = kernel / 2, .bias = false};
+  int shortcut(const std::string& name, int x, int z, int64_t stride) {
+    const int64_t in = channels(x), out = channels(z);
+    if (in == out && stride == 1) return x;
+    if (options_.shortcut == Shortcut::identity_pad) {
+      return net_.add(name + ".shortcut", std::make_unique<PaddedShortcut>(in, out, stride), {x});
+    }
+    const int y = conv(name + ".downsample.0", x, {out, 1, stride});
+    return add_norm(name + ".downsample.1", {.channels = out}, {y});
+  }
+
+  int conv(const std::string& name, int x, const Filters& filters) {
+    const Conv2dOptions options{.in = channels(x),
+                                .out = filters.count,
+                                .kernel = filters.size,
+                                .stride = filters.stride,
+                                .pad = filters.size / 2,
+                                .bias = false};
     return net_.add(name, std::make_unique<Conv2d>(options), {x});
   }
 
-  int conv_bn(const std::string& conv_name, const std::string& bn_name, int x, int64_t in, int64_t out, int64_t kernel,
-              int64_t stride, bool relu) {
-    channels_ = out;
-    const int y = conv(conv_name, x, in, out, kernel, stride);
-    return net_.add(bn_name, std::make_unique<BatchNorm>(BatchNormOptions{.channels = out, .relu = relu}), {y});
+  int norm_relu(const std::string& name, int x) { return add_norm(name, {.channels = channels(x), .relu = true}, {x}); }
+
+  int add_norm(const std::string& name, const BatchNormOptions& options, const std::vector<int>& inputs) {
+    return net_.add(name, std::make_unique<BatchNorm>(options), inputs);
   }
 
   Network head(int x) {
+    const int64_t features = channels(x);
     x = net_.add("avgpool", std::make_unique<GlobalPool>(), {x});
-    net_.add("fc", std::make_unique<Linear>(LinearOptions{channels_, options_.classes}), {x});
+    net_.add("fc", std::make_unique<Linear>(LinearOptions{features, options_.classes}), {x});
     return std::move(net_);
   }
 
+  int64_t channels(int x) const { return net_.shape(x)[3]; }
+
   ResNetOptions options_;
   Network net_;
-  int64_t channels_ = 0;
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 // Numbers as text for people. NaN and infinity become an en dash.
 namespace dgc {
@@ -16,6 +15,5 @@ std::string loss_text(double loss);         // four decimals, or an exponent whe
 std::string perplexity_text(double words);  // "114.53", "9.91e+05"
 
 std::string capitalized(std::string text);  // only changes the first letter
-std::string html_escape(std::string_view text);
 
 }  // namespace dgc

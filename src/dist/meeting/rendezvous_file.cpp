@@ -33,9 +33,9 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
 // Pauses that grow, as a shared file system is slow to ask.
-class Patience {
+class GrowingPause {
  public:
-  void pause(Deadline deadline) {
+  void wait(Deadline deadline) {
     constexpr milliseconds kLongest(200);
     std::this_thread::sleep_for(std::min(pause_, milliseconds(milliseconds_until(deadline))));
     pause_ = std::min(2 * pause_, kLongest);
@@ -138,7 +138,7 @@ void attend(const Meeting& meeting, Roster& roster, Guest& guest, std::span<cons
 void host_over_files(const Meeting& meeting, std::span<const std::byte> blob) {
   Roster roster(meeting.hello);
   Guests guests(meeting);
-  Patience patience;
+  GrowingPause between;
   while (true) {
     for (Guest& guest : guests.all) {
       if (!guest.served) attend(meeting, roster, guest, blob);
@@ -147,7 +147,7 @@ void host_over_files(const Meeting& meeting, std::span<const std::byte> blob) {
     if (roster.complete()) return;
     if (std::chrono::steady_clock::now() >= meeting.deadline) throw_absent(meeting, roster);
     look_around(meeting, roster);
-    patience.pause(meeting.deadline);
+    between.wait(meeting.deadline);
   }
 }
 
@@ -155,7 +155,7 @@ void join_over_files(const Meeting& meeting, std::span<std::byte> blob) {
   const std::string reply_file = reply_path(meeting, meeting.hello.rank);
   const Hanging hanging{hello_path(meeting, meeting.hello.rank)};
   write_whole(meeting, hanging.path, std::as_bytes(std::span(&meeting.hello, 1)));
-  Patience patience;
+  GrowingPause between;
   while (true) {
     Reply reply;
     const auto said = read_start(reply_file, sizeof(reply) + blob.size());
@@ -172,7 +172,7 @@ void join_over_files(const Meeting& meeting, std::span<std::byte> blob) {
     }
     if (std::chrono::steady_clock::now() >= meeting.deadline) throw_no_host(meeting, "no reply");
     look_around(meeting, "no reply");
-    patience.pause(meeting.deadline);
+    between.wait(meeting.deadline);
   }
 }
 

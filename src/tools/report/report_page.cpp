@@ -9,6 +9,7 @@
 #include "run/file_io.h"
 #include "run/number_text.h"
 #include "tasks/task.h"
+#include "tools/report/html_escape.h"
 #include "tools/report/report_curves.h"
 #include "tools/report/svg_plot.h"
 

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "run/number_text.h"
+#include "tools/report/html_escape.h"
 
 namespace dgc {
 namespace {
