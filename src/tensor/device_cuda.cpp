@@ -57,6 +57,11 @@ std::string version(int number) { return fmt::format("{}.{}", number / 1000, num
 void check_cuda(int error, const char* call) {
   const auto code = static_cast<cudaError_t>(error);
   if (code == cudaSuccess) return;
+  if (code == cudaErrorNoKernelImageForDevice) {
+    throw_user_error(
+        "this dgc has no code for this GPU's architecture; build it in a fresh folder with CUDAARCHS=native "
+        "scripts/build");
+  }
   throw InternalError(fmt::format("CUDA: {}: {} ({}){}", call, cudaGetErrorString(code), cudaGetErrorName(code),
                                   is_from_a_kernel(code)
                                       ? "; the fault is in a kernel queued before it, which compute-sanitizer, or "

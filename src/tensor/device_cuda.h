@@ -72,7 +72,8 @@ class CudaDevice final : public Device {
   CUevent_st* reached_ = nullptr;  // marks the point of this stream that another stream waits for
 };
 
-// Throws InternalError that names the call, unless `error` (a cudaError_t) is success.
+// `error` is a cudaError_t. Throws nothing on success, UserError where this program has no code for the GPU, and
+// otherwise InternalError that names the call.
 void check_cuda(int error, const char* call);
 
 // CudaDevice takes the numbers 0 ... count - 1. `description` names the GPUs, or says why there are none.

@@ -1,4 +1,6 @@
 // src/tensor/device_cuda*.cpp on the fake runtime.
+#include <cuda_runtime.h>
+
 #include <catch.hpp>
 #include <cstring>
 #include <numeric>
@@ -58,6 +60,10 @@ TEST_CASE("the GPUs of a machine are described, or what is missing") {
     fake_cuda::fail(1);
     CHECK(cuda_description() == "the NVIDIA driver says: cudaErrorUnknown");
   }
+}
+
+TEST_CASE("a GPU for which the program was not compiled is the user's to mend") {
+  CHECK_THROWS_AS(check_cuda(cudaErrorNoKernelImageForDevice, "cudaLaunchKernelExC"), UserError);
 }
 
 TEST_CASE("memory of a GPU starts as zeros, and copies reach exactly the bytes asked for") {
