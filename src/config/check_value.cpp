@@ -6,6 +6,7 @@
 
 #include "json/nearest.h"
 #include "tensor/errors.h"
+#include "tensor/utf8.h"
 
 namespace dgc {
 namespace {
@@ -51,6 +52,8 @@ void check_range(const Key& key, const Json& number, const std::string& shown, c
 }
 
 void check_text(const Key& key, const std::string& value, const std::string& shown, const Origin& origin) {
+  if (find_invalid_utf8(value)) origin.refuse(shown, "not UTF-8, and so config.json could not hold it");
+  if (value.find('\0') != std::string::npos) origin.refuse(shown, "it has a NUL in it");
   // An alphabet may have thousands of characters.
   if (key.pattern == ".+" && !key.path_on_disk && !value.empty() && value.find('\n') == std::string::npos) return;
   constexpr size_t kLongest = 1000;  // std::regex recurses once per character

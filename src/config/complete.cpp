@@ -28,6 +28,14 @@ void check_recordings(const SpeechDataOptions& data, const Origin& origin) {
   if (a.min_noise_db > a.max_noise_db) {
     origin.refuse("data.augment.min_noise_db", "more than data.augment.max_noise_db");
   }
+  const MaskOptions& mask = a.mask;
+  if ((mask.time_masks == 0) != (mask.time_frames == 0)) {
+    origin.refuse("data.augment.mask", "time_masks and time_frames do nothing without each other; set both, or none");
+  }
+  if ((mask.feature_masks == 0) != (mask.feature_width == 0)) {
+    origin.refuse("data.augment.mask",
+                  "feature_masks and feature_width do nothing without each other; set both, or none");
+  }
   if (a.min_tempo > a.max_tempo) origin.refuse("data.augment.min_tempo", "more than data.augment.max_tempo");
   if (data.audio.max_seconds * 1000 < data.features.window_ms) {
     origin.refuse("data.max_seconds", "shorter than one frame of data.features.window_ms");
@@ -97,6 +105,9 @@ void check_optimization(const Config& c, const Origin& origin) {
   const auto& milestones = c.learning_rate.milestones;
   if (std::adjacent_find(milestones.begin(), milestones.end(), std::greater_equal<>()) != milestones.end()) {
     origin.refuse("learning_rate.milestones", "must increase from one to the next");
+  }
+  if (c.learning_rate.type == LrSchedule::Type::plateau && c.learning_rate.end > c.learning_rate.base) {
+    origin.refuse("learning_rate.end", "\"plateau\" lowers the rate, so this is at most learning_rate.base");
   }
   if (c.learning_rate.type == LrSchedule::Type::plateau && c.training.eval_every_epochs == 0) {
     origin.refuse("learning_rate.type", "\"plateau\" needs evaluations; set training.eval_every_epochs to 1 or more");

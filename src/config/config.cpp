@@ -4,6 +4,7 @@
 
 #include "config/complete.h"
 #include "tensor/errors.h"
+#include "tensor/utf8.h"
 
 namespace dgc {
 namespace {
@@ -133,7 +134,13 @@ Config with_absolute_paths(Config config) {
     const std::string path = key.get(&config).get<std::string>();
     std::error_code error;
     const std::filesystem::path found = std::filesystem::absolute(path, error);
-    if (!path.empty() && !error) key.set(&config, found.lexically_normal().string());
+    if (path.empty() || error) continue;
+    const std::string absolute = found.lexically_normal().string();
+    if (find_invalid_utf8(absolute)) {
+      throw_user_error("{}: {} is not UTF-8, and so config.json could not hold it; rename that folder", key.path,
+                       absolute);
+    }
+    key.set(&config, absolute);
   }
   return config;
 }

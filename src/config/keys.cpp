@@ -90,9 +90,10 @@ const Keys& config_keys() {
         .free_on_resume();
     top.add("threads", &Config::threads,
             "Compute threads per rank; 0: the cores of the machine, or as many as its container may use, shared by the "
-            "ranks")
+            "ranks. Another number rounds sums otherwise, so a run is resumed with as many")
         .at_least(0)
-        .at_most(1024);
+        .at_most(1024)
+        .free_on_resume();
     add_model_keys(keys);
     add_data_keys(keys);
     add_training_keys(keys);

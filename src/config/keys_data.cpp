@@ -92,7 +92,8 @@ void add_data_keys(Keys& keys) {
            "distances, as its images lie class by class")
       .at_least(1);
   data.add("test_limit", &DataOptions::test_limit,
-           "Use only so many test samples, chosen as those of `train_limit`; of text, words")
+           "Use only so many test samples, chosen as those of `train_limit`; of text, words, and of the validation "
+           "text too")
       .at_least(1);
   data.add("validation_split", &DataOptions::validation_split,
            "Share of the training set, drawn by `seed`, that is held back: evaluations during training are on it, and "

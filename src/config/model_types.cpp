@@ -5,6 +5,7 @@
 #include "config/check_value.h"
 #include "config/layer_types.h"
 #include "config/table.h"
+#include "data/speech/alphabet.h"
 #include "json/nearest.h"
 
 namespace dgc {
@@ -145,11 +146,6 @@ void speech_keys(const ModelSection& model) {
       .at_most(10000);
 }
 
-// Each byte of UTF-8 that does not continue a character begins one.
-int64_t characters(const std::string& text) {
-  return std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; });
-}
-
 void complete_speech(Config& config, const Origin& origin) {
   const SpeechConvolutions& o = config.model.speech.convolutions;
   const auto require_length = [&](const char* key, const std::vector<int64_t>& list) {
@@ -168,7 +164,7 @@ void complete_speech(Config& config, const Origin& origin) {
                     fmt::format("{} is even; use {} or {}", frames, frames - 1, frames + 1));
     }
   }
-  config.model.speech.classes = characters(config.data.speech.alphabet) + 1;  // one more for CTC's blank
+  config.model.speech.classes = Alphabet(config.data.speech.alphabet).classes();
 }
 
 Network make_speech_network(const ModelOptions& o, const Shape& sample) {

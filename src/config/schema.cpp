@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "config/config.h"
 #include "config/keys.h"
 
@@ -105,9 +107,13 @@ Json object_schema(const Keys& keys, const std::string& section, const std::stri
         const void* owner = layer ? static_cast<const void*>(&layer_defaults) : &config;
         properties[name]["default"] = key.get(owner);
       }
-    } else if (!properties.contains(name)) {
-      properties[name] = type.empty() ? section_schema(keys, path) : object_schema(keys, path, type);
-      if (key.is_selector()) required.push_back(name);
+    } else {
+      if (!properties.contains(name)) {
+        properties[name] = type.empty() ? section_schema(keys, path) : object_schema(keys, path, type);
+        if (key.is_selector()) required.push_back(name);
+      }
+      const bool always = key.required && (key.types.empty() || !type.empty());
+      if (always && std::find(required.begin(), required.end(), name) == required.end()) required.push_back(name);
     }
   }
   Json schema = {{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};

@@ -50,6 +50,7 @@ class Backend {
   virtual std::string name() const = 0;
   virtual const std::shared_ptr<Device>& device() const = 0;
   virtual bool supports(DType activations) const = 0;
+  virtual int threads() const = 0;  // that sums are split between; 0 on a GPU
   // Makes a lane of which this backend is the owner. The owner must outlive the lane.
   virtual std::unique_ptr<Lane> make_lane() = 0;
   // Makes so many lanes for work that the owner waits for. None goes first, and each has the bits that the owner has.

@@ -37,7 +37,8 @@ class CountingBackend final : public Backend {
   std::string name() const override { return of_->name(); }
   const std::shared_ptr<Device>& device() const override { return device_; }
   bool supports(DType) const override { return true; }  // of_ need not be what a run computes with
-  std::unique_ptr<Lane> make_lane() override;           // does its tasks at once, on this backend
+  int threads() const override { return of_->threads(); }
+  std::unique_ptr<Lane> make_lane() override;  // does its tasks at once, on this backend
   std::vector<std::unique_ptr<Lane>> make_lanes(int count) override;
   void begin_range(const char* name) override;
   void end_range() override { --depth_; }

@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kManifestHash = "manifest.xxh64";
 constexpr const char* kSaving = ".saving";
+constexpr const char* kReplaced = "-replaced";  // behind a name that begins with kSaving
 constexpr std::string_view kPrefix = "step-";
 
 std::string folder_of(int64_t step) { return fmt::format("{}{:09}", kPrefix, step); }
@@ -38,14 +39,22 @@ void remove_folder(const fs::path& folder) {
   if (error) throw_user_error("cannot remove {}: {}", folder.string(), error.message());
 }
 
-// Gives a folder a name that another one may have, which is then removed. Where the file system can exchange names, one
-// of the two has the name at any moment.
-void put_in_place(const fs::path& from, const fs::path& to) {
-  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) return remove_folder(from);
-  remove_folder(to);
+void rename_folder(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::rename(from, to, error);
   if (error) throw_user_error("cannot rename {} to {}: {}", from.string(), to.string(), error.message());
+}
+
+// Gives a folder a name that another one may have, which is then removed. Where the file system can exchange names, one
+// of the two has the name at any moment. Elsewhere neither has it for the time between two renames.
+void put_in_place(const fs::path& from, const fs::path& to) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) return remove_folder(from);
+  std::error_code error;
+  if (!fs::exists(to, error)) return rename_folder(from, to);
+  const fs::path old = from.string() + kReplaced;
+  rename_folder(to, old);
+  rename_folder(from, to);
+  remove_folder(old);
 }
 
 Manifest read_manifest(const fs::path& checkpoint) {
@@ -151,8 +160,14 @@ std::optional<fs::path> CheckpointStore::newest_sound() const {
   return found == all.end() ? std::nullopt : std::optional(*found);
 }
 
-Checkpoint::Checkpoint(fs::path path) : path_(std::move(path)) {
-  manifest_ = read_manifest(path_);
+Checkpoint::Checkpoint(fs::path path, Manifest manifest) : path_(std::move(path)), manifest_(std::move(manifest)) {}
+
+Checkpoint Checkpoint::unverified(fs::path path) {
+  Manifest manifest = read_manifest(path);
+  return {std::move(path), std::move(manifest)};
+}
+
+Checkpoint::Checkpoint(fs::path path) : Checkpoint(unverified(std::move(path))) {
   for (const ManifestFile& file : manifest_.files) read(file);
 }
 

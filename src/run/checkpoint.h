@@ -69,12 +69,16 @@ class Checkpoint {
  public:
   // Reads the manifest and verifies every file. Throws UserError that names the first damaged one.
   explicit Checkpoint(std::filesystem::path path);
+  // Reads the manifest alone, for a rank of many that reads only some of the files. Throws UserError where it is
+  // damaged.
+  static Checkpoint unverified(std::filesystem::path path);
 
   const std::filesystem::path& path() const { return path_; }
   const Manifest& manifest() const { return manifest_; }
-  SafetensorsFile open(const std::string& name) const;  // verifies the file again
+  SafetensorsFile open(const std::string& name) const;  // verifies the file, also one that was verified before
 
  private:
+  Checkpoint(std::filesystem::path path, Manifest manifest);
   std::string read(const ManifestFile& file) const;
 
   std::filesystem::path path_;

@@ -1,6 +1,7 @@
 #include "run/metrics.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <cmath>
 #include <iterator>
@@ -185,12 +186,20 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& run, int64_t step) : f
   const std::string path = file_.path().string();
   JsonLineReader lines(path);
   uint64_t kept = 0;
-  bool newline = true;
-  while (const std::optional<Row> row = lines.next()) {
-    if (integer(*row, "step", path) > step || row->text("kind") == "final") break;
-    if (row->text("kind") == "step") traffic_.add(step_from_row(*row, path));
-    kept = lines.bytes();
-    newline = lines.ended_with_newline();
+  bool newline = true, whole = false;  // whole: all rows up to the step are kept
+  try {
+    while (const std::optional<Row> row = lines.next()) {
+      const int64_t row_step = integer(*row, "step", path);
+      if (row_step > step || row->text("kind") == "final") break;
+      if (row->text("kind") == "step") traffic_.add(step_from_row(*row, path));
+      kept = lines.bytes();
+      newline = lines.ended_with_newline();
+      whole = row_step == step;
+    }
+  } catch (const UserError& error) {
+    if (!whole) throw;
+    spdlog::warn("{}; this line and what follows it are behind step {}, from which the run goes on, and are cut off",
+                 error.what(), step);
   }
   file_.cut(kept);
   if (!newline) file_.append("\n");

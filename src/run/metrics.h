@@ -32,7 +32,7 @@ struct StepMetrics {
   double grad_norm = kNoNumber;
   bool skipped = false;             // a gradient was not finite, and no worker moved
   std::vector<int> absent_ranks{};  // ranks that were late for the exchange (exchange.wait); not written when all came
-  double present = 1;               // share of the workers that trained on these steps; not written
+  double present = 1;  // steps of all workers in the row, over those of a row with nobody late; not written
   // The step's utterances that are too short for their transcripts, and so teach nothing; not written when 0.
   int64_t left_out = 0;
 

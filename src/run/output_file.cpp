@@ -44,8 +44,13 @@ void OutputFile::append(std::string_view record) {
   write();
 }
 
-// A failure of the disk shows in a later write.
-void OutputFile::sync() { ::fdatasync(file_.get()); }
+// A network file system, or one with quotas, may refuse here what it took before. Then it has forgotten it.
+void OutputFile::sync() {
+  if (::fdatasync(file_.get()) == 0 || errno == EINVAL || loses_) return;  // EINVAL: no file that can be synced
+  spdlog::warn("{}: what was written last may be lost: {}; the run goes on", path_.string(),
+               std::generic_category().message(errno));
+  loses_ = true;
+}
 
 // pwrite() at end_ overwrites what a failed write has left behind end_.
 void OutputFile::write() {

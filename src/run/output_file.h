@@ -36,6 +36,7 @@ class OutputFile {
   std::string waiting_;
   uint64_t dropped_ = 0;  // bytes
   bool failing_ = false;
+  bool loses_ = false;  // a sync has failed
 };
 
 }  // namespace dgc

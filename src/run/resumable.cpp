@@ -10,7 +10,6 @@ namespace {
 // Why results depend on a key that people expect to be free to change, or that is free with other settings; empty: no
 // such reason.
 std::string why_not(const std::string& key, const Config& made_with, const Config& now) {
-  if (key == "threads") return "as another number of threads splits sums in other places, and rounds them otherwise";
   // The number of a GPU does not matter.
   if (key == "device" && is_cpu(made_with.device) != is_cpu(now.device)) return "as a GPU rounds otherwise than a CPU";
   // The loss of an evaluation depends on its batches in the last digits: products of other sizes round otherwise.

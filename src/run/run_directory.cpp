@@ -74,12 +74,12 @@ void remove_run(const fs::path& run) {
 
 // The checkpoint in which a finished run ended; nothing when steps are left to make.
 std::optional<Checkpoint> finished_checkpoint(const fs::path& run, const Config& config) {
-  const std::optional<int64_t> step = final_step(run);
   const std::vector<fs::path> all = CheckpointStore(run).list();
-  if (!step || all.empty()) return std::nullopt;
+  if (all.empty()) return std::nullopt;
   try {
-    Checkpoint newest(all.front());
-    const Manifest& manifest = newest.manifest();
+    const std::optional<int64_t> step = final_step(run);
+    if (!step) return std::nullopt;
+    const Manifest manifest = Checkpoint::unverified(all.front()).manifest();
     // The position is divided because a manifest may hold any number, and a product could overflow. Rank::restore()
     // refuses impossible numbers.
     const int64_t epoch_steps = std::max<int64_t>(1, manifest.values.integer("steps_per_epoch").value_or(1));
@@ -88,9 +88,9 @@ std::optional<Checkpoint> finished_checkpoint(const fs::path& run, const Config&
     const bool all_steps = config.training.max_steps && manifest.step >= *config.training.max_steps;
     const bool stalled =
         config.training.stop_after && manifest.values.integer(kSinceBest).value_or(0) >= *config.training.stop_after;
-    if (manifest.step == *step && (all_epochs || all_steps || stalled)) return newest;
+    if (manifest.step == *step && (all_epochs || all_steps || stalled)) return Checkpoint(all.front());
   } catch (const UserError&) {
-    // It is damaged; newest_checkpoint() says so.
+    // It is damaged, and newest_checkpoint() says so, or the metrics are, which MetricsWriter mends.
   }
   return std::nullopt;
 }
@@ -116,7 +116,7 @@ fs::path run_path(const Config& config, const TrainOptions& options) {
 }
 
 RunDirectory::RunDirectory(const Joined& joined, fs::path run) : path_(std::move(run)), finished_(joined.finished) {
-  if (!joined.checkpoint.empty()) checkpoint_.emplace(path_ / kCheckpoints / joined.checkpoint);
+  if (!joined.checkpoint.empty()) checkpoint_ = Checkpoint::unverified(path_ / kCheckpoints / joined.checkpoint);
 }
 
 RunDirectory::Joined RunDirectory::for_others() const {

@@ -70,10 +70,8 @@ uint32_t crc32c(std::string_view bytes) {
 
 TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& run, int64_t step) : file_(new_file_name(run)) {
   write_event(event_head(0) + bytes_field(3, "brain.Event:2"));  // file_version = 3
-  if (step > 0) {
-    const std::string start = varint_field(1, 1);  // SessionLog: status = START
-    write_event(event_head(step + 1) + bytes_field(7, start));
-  }
+  const std::string start = varint_field(1, 1);                  // SessionLog: status = START
+  write_event(event_head(step + 1) + bytes_field(7, start));
 }
 
 void TensorBoardWriter::scalar(const std::string& tag, int64_t step, double value) {

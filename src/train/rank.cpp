@@ -86,8 +86,12 @@ void Rank::train_step() {
   state_.position += made;
   unmet_ += made;
   left_out_steps_ = !own;
-  met_ = exchanged > 0 && computation_->attendance().everyone ? std::exchange(unmet_, 0) : 0;
-  if (exchanged > 0) report_later(exchanged);
+  met_ = 0;
+  if (exchanged > 0) {
+    const Attendance attendance = computation_->attendance(exchanged);
+    if (attendance.everyone) met_ = std::exchange(unmet_, 0);
+    report_later(exchanged, attendance);
+  }
   if (computation_->behind()) {
     batches_.reset();
   } else {
@@ -131,8 +135,7 @@ void Rank::zero_states() {
       [&](RankMemory::MicroBatch& part) { device_->zero(part.state.data(), part.state.bytes()); });
 }
 
-void Rank::report_later(int64_t local_steps) {
-  const Attendance attendance = computation_->attendance();
+void Rank::report_later(int64_t local_steps, const Attendance& attendance) {
   const Rates rates = rates_at(state_.position - 1);
   StepMetrics metrics;
   metrics.learning_rate = rates.learning_rate;
@@ -146,8 +149,8 @@ void Rank::report_later(int64_t local_steps) {
   metrics.dense_bytes = local_steps * bytes.dense;
   metrics.group_bytes = bytes.in_group;
   metrics.absent_ranks = attendance.absent;
-  metrics.present = static_cast<double>(attendance.workers) / workers();
-  untold_.push_back({metrics, attendance.workers});
+  metrics.present = static_cast<double>(attendance.worker_steps) / static_cast<double>(local_steps * workers());
+  untold_.push_back({metrics, attendance.worker_steps});
   lag_ = most_lag();
 }
 
@@ -186,9 +189,9 @@ void Rank::tell_bad_examples(const Batch& batch) {
 std::optional<StepMetrics> Rank::next_metrics() {
   if (untold_.size() <= lag_) return std::nullopt;
   const StepResult result = memory_.record.take();
-  auto [metrics, workers] = untold_.front();
+  auto [metrics, worker_steps] = untold_.front();
   untold_.pop_front();
-  metrics.loss = result.loss.loss / static_cast<double>(metrics.local_steps * computation_->terms() * workers);
+  metrics.loss = result.loss.loss / static_cast<double>(computation_->terms() * worker_steps);
   metrics.grad_norm = result.grad_norm;
   metrics.skipped = result.skipped;
   metrics.left_out = static_cast<int64_t>(network_.loss().left_out(result.loss));

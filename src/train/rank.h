@@ -124,6 +124,7 @@ class Rank {
   std::vector<ManifestFile> files_of_all(const std::vector<ManifestFile>& own);
   void publish(const CheckpointStore&, int64_t keep, const std::vector<ManifestFile>& worker_files);
   RunState state_to_save() const;
+  void require_same_arithmetic(const Checkpoint&) const;
   void require_same_data(const Checkpoint&) const;
   void require_way_on(const Checkpoint&) const;
   void restore_workers(const Checkpoint&);
@@ -132,7 +133,7 @@ class Rank {
   void begin_own_step();
   bool next_step_ends_part() const;
   bool everyone_must_come() const;
-  void report_later(int64_t local_steps);
+  void report_later(int64_t local_steps, const Attendance&);
   double epoch_at(int64_t position) const {
     return static_cast<double>(position) / static_cast<double>(steps_per_epoch_);
   }
@@ -181,7 +182,7 @@ class Rank {
   bool left_out_steps_ = false;       // the last steps were not trained on, as this rank was late
   struct Untold {
     StepMetrics metrics;
-    int workers = 0;  // whose losses are in the report
+    int64_t worker_steps = 0;  // Attendance::worker_steps
   };
   std::deque<Untold> untold_;  // of queued steps that end with an exchange, the oldest first
   size_t lag_ = 0;             // how many of untold_ the device may be busy with

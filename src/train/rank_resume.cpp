@@ -25,6 +25,7 @@ void Rank::restore(const Checkpoint& checkpoint) {
   state_ = read_run_state(checkpoint, control.loss_scale);
   if (data_.vocabulary != nullptr) require_same_vocabulary(checkpoint, *data_.vocabulary);
   require_same_conv_plans(checkpoint, config_, conv_plans_xxh64_);
+  require_same_arithmetic(checkpoint);
   require_same_data(checkpoint);
   require_way_on(checkpoint);
   load_weights(checkpoint, memory_.weights, memory_.mean_statistics);
@@ -63,6 +64,26 @@ void Rank::require_way_on(const Checkpoint& checkpoint) const {
         "its own: resume with as many workers, or take an earlier checkpoint",
         checkpoint.path().string(), state_.workers);
   }
+}
+
+// A GPU rounds otherwise than a processor, and another number of threads splits sums in other places. What the config
+// leaves to the machine is only told, because a run may have to move to a machine with fewer cores. Only rank 0 looks,
+// as a launcher may give each rank another number of cores.
+void Rank::require_same_arithmetic(const Checkpoint& checkpoint) const {
+  const int64_t saved = state_.threads, now = backend_.threads();
+  const std::string path = checkpoint.path().string();
+  if (communicator_.rank() != 0 || saved < 0 || saved == now) return;
+  if (saved == 0 || now == 0) {
+    throw_user_error(
+        "{} was made on a {}, and this run would go on on {}, which rounds otherwise: set device to \"{}\"", path,
+        saved == 0 ? "GPU" : "processor", backend_.name(), saved == 0 ? "cuda:0" : "cpu");
+  }
+  if (state_.workers != workers()) return;  // the bits are others anyway
+  const std::string differs =
+      fmt::format("{} was made with {} compute threads in each rank, and this run has {}, which round sums otherwise",
+                  path, saved, now);
+  if (config_.threads > 0) throw_user_error("{}: set threads to {}", differs, saved);
+  spdlog::warn("{}; it goes on, and --set threads={} would keep the bits", differs, saved);
 }
 
 // The length of an epoch has to be the same. Other samples are only told, because a damaged file may have been

@@ -114,6 +114,7 @@ std::vector<ManifestFile> Rank::files_of_all(const std::vector<ManifestFile>& ow
 RunState Rank::state_to_save() const {
   RunState state = state_;
   state.workers = workers();
+  state.threads = backend_.threads();
   state.steps_per_epoch = steps_per_epoch_;
   state.unexchanged = unexchanged();
   const StepControl control = memory_.record.read_control();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <vector>
 
 #include "config/config.h"
 #include "tensor/errors.h"
@@ -33,24 +34,20 @@ void require_way(const Config& config, const std::filesystem::path& run, const R
                    run.string(), rank.step(), steps);
 }
 
-std::string newest(const CheckpointStore& store) {
+std::string newest(const std::vector<std::filesystem::path>& checkpoints) {
+  return checkpoints.empty() ? "there is no checkpoint yet"
+                             : "the newest checkpoint is " + checkpoints.front().string();
+}
+
+std::string way_from(const CheckpointStore& store) {
   const auto all = store.list();
-  return all.empty() ? "there is no checkpoint yet" : "the newest checkpoint is " + all.front().string();
+  return newest(all) + ": make room, and --resume " +
+         (all.empty() ? "trains again from the beginning" : "goes on from there");
 }
 
 [[noreturn]] void throw_unsaved(const CheckpointStore& store, int64_t step, const std::string& why) {
-  throw_user_error("the run has ended at step {}, but its state could not be saved: {}; {}: make room, and --resume {}",
-                   step, why, newest(store),
-                   store.list().empty() ? "trains again from the beginning" : "goes on from there");
-}
-
-// Throws what ends a run whose state is saved.
-[[noreturn]] void throw_after_save(const std::exception_ptr& end, int64_t step) {
-  try {
-    std::rethrow_exception(end);
-  } catch (const UserError& error) {
-    throw_user_error("{}; the state of step {} is saved: go on with --resume when that is mended", error.what(), step);
-  }
+  throw_user_error("the run has ended at step {}, but its state could not be saved: {}; {}", step, why,
+                   way_from(store));
 }
 
 bool is_users(const std::exception& error) {
@@ -97,7 +94,7 @@ void RankTraining::train() {
     if (due.anything()) pause(due);
   }
   check_replicas();
-  if (!eval_) eval_ = rank_.evaluate_all();  // the run was resumed at its end
+  if (!eval_) evaluate_again();
   if (reporter_) tell_end();
   if (!unsaved_.empty()) throw_unsaved(store_, rank_.step(), unsaved_);
   if (!rank_.sound()) throw_diverged(store_, rank_.skipped());
@@ -148,7 +145,8 @@ void RankTraining::pause(const Due& due) {
   if (due.stops || last || due.saves || (due.evaluates && config_.checkpoint.best && rank_.at_best())) {
     unsaved_ = save();
     if (!unsaved_.empty() && !due.stops && !last && reporter_) {
-      spdlog::warn("step {} could not be saved: {}; training goes on, and {}", rank_.step(), unsaved_, newest(store_));
+      spdlog::warn("step {} could not be saved: {}; training goes on, and {}", rank_.step(), unsaved_,
+                   newest(store_.list()));
     }
   }
   if (due.stops && !last) stop();
@@ -186,8 +184,31 @@ EvalMetrics RankTraining::evaluated(EvalMetrics (Rank::*evaluate)()) {
   rank_.owe_evaluation();
   unsaved_ = save();
   if (stopped) stop();
-  if (!unsaved_.empty()) std::rethrow_exception(end);
-  throw_after_save(end, rank_.step());
+  throw_end(end);
+}
+
+// Throws what ends the run, with a word on whether its state is saved.
+void RankTraining::throw_end(const std::exception_ptr& end) const {
+  try {
+    std::rethrow_exception(end);
+  } catch (const UserError& error) {
+    if (!unsaved_.empty()) {
+      throw_user_error("{}; and the state of step {} could not be saved: {}; {}", error.what(), rank_.step(), unsaved_,
+                       way_from(store_));
+    }
+    throw_user_error("{}; the state of step {} is saved: go on with --resume when that is mended", error.what(),
+                     rank_.step());
+  }
+}
+
+// Evaluates where the run was resumed at its end, with nothing to save.
+void RankTraining::evaluate_again() {
+  try {
+    eval_ = rank_.evaluate_all();
+  } catch (const Interrupted&) {
+    if (reporter_) spdlog::info("stopped in the evaluation behind step {}, the last one, which is saved", rank_.step());
+    throw;
+  }
 }
 
 void RankTraining::learn() {
@@ -203,10 +224,10 @@ std::string RankTraining::save() {
 }
 
 void RankTraining::stop() {
-  if (!unsaved_.empty()) throw_unsaved(store_, rank_.step(), unsaved_);
   in_unison(communicator_, device_, [this] {
-    if (rank_.lack()) throw_after_save(rank_.lack(), rank_.step());
+    if (rank_.lack()) throw_end(rank_.lack());
   });
+  if (!unsaved_.empty()) throw_unsaved(store_, rank_.step(), unsaved_);
   if (reporter_) {
     spdlog::info("stopped at step {} of {}; the state is saved, go on with --resume", rank_.step(), steps_);
   }

@@ -48,7 +48,9 @@ class RankTraining {
   void pause(const Due&);
   void evaluate_midway();
   void evaluate_at_end();
+  void evaluate_again();
   EvalMetrics evaluated(EvalMetrics (Rank::*evaluate)());
+  [[noreturn]] void throw_end(const std::exception_ptr& end) const;
   void learn();
   std::string save();
   [[noreturn]] void stop();

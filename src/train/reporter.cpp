@@ -41,7 +41,7 @@ void Reporter::step(StepMetrics m, double seconds) {
   tell_absent(m);
   progress_.update({.step = m.step,
                     .steps = steps_,
-                    .epoch = std::min(static_cast<int64_t>(m.epoch) + 1, config_.training.epochs),
+                    .epoch = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(m.epoch))),
                     .epochs = config_.training.epochs,
                     .loss = m.loss,
                     .samples_per_s = samples_per_s(),

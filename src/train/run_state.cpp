@@ -8,13 +8,14 @@
 namespace dgc {
 namespace {
 
-constexpr int64_t kMostWorkers = 1 << 20;
+constexpr int64_t kMostWorkers = 1 << 20, kMostThreads = 1 << 20;
 constexpr Bounds kAny = {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
 
 // Calls each(key, value) or each(key, value, bounds) in the order of the manifest.
 template <typename State, typename Each>
 void for_each_value(State& state, const Each& each) {
   each("workers", state.workers, Bounds{1, kMostWorkers});
+  each("threads", state.threads, Bounds{0, kMostThreads});
   each("steps_per_epoch", state.steps_per_epoch, kAny);  // Rank::restore() compares it with the data's
   each("position", state.position, Bounds{});
   each("flushed", state.flushed);

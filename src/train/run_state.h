@@ -24,6 +24,7 @@ struct RunState {
 
   // What a rank works out when it saves. Between saves these are as in the checkpoint that the run was resumed from.
   int64_t workers = 0;
+  int64_t threads = -1;  // Backend::threads(); -1 in checkpoints of earlier versions
   int64_t steps_per_epoch = 0;
   int64_t unexchanged = 0;  // steps behind the last exchange
   float loss_scale = 1;

@@ -40,6 +40,11 @@ TEST_CASE("depths that do not exist are refused", "[config]") {
   CHECK_THAT(said_of_overrides({"model.depth=50", "model.width=32"}), Catch::Contains("it is 64, not 32"));
 }
 
+TEST_CASE("what config.json could not hold is refused", "[config]") {
+  CHECK_THAT(said_of_overrides({"data.path=caf\xe9"}), Catch::Contains("data.path: not UTF-8"));
+  CHECK_THAT(said_of_overrides({"data.path=\"a\\u0000b\""}), Catch::Contains("data.path: it has a NUL in it"));
+}
+
 TEST_CASE("keys that contradict one another are refused", "[config]") {
   CHECK(said_of_overrides({"model.classes=11"}) ==
         "--set model.classes=11: model.classes: 11, but the data have 10 classes");
@@ -48,6 +53,8 @@ TEST_CASE("keys that contradict one another are refused", "[config]") {
              Catch::Contains("needs an optimizer.momentum"));
   CHECK_THAT(said_of_overrides({"learning_rate.milestones=[15, 15]"}), Catch::Contains("must increase"));
   CHECK_THAT(said_of_overrides({"ranks=2", "exchange.communicator=single"}), Catch::Contains("use \"threads\""));
+  CHECK_THAT(said_of_overrides({"learning_rate={\"type\": \"plateau\", \"base\": 1, \"end\": 2}"}),
+             Catch::Contains("learning_rate.end") && Catch::Contains("at most learning_rate.base"));
   CHECK_THAT(said_of_overrides({"learning_rate={\"type\": \"plateau\", \"base\": 1}", "training.eval_every_epochs=0"}),
              Catch::Contains("\"plateau\" needs evaluations"));
   CHECK_THAT(said_of_overrides({"data={\"type\": \"image_folder\", \"path\": \"x\", \"augment\": {\"min_scale\": 0.9, "

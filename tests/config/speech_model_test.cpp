@@ -36,7 +36,8 @@ TEST_CASE("a speech model's keys, and those that are left to it") {
 
   const Config other = parse_config(
       kSpeech, "speech.json",
-      {"data.alphabet=aé ", "data.train=[\"a\", \"b\"]", "data.augment.mask.time_masks=2", "data.features.kind=log_mel",
+      {"data.alphabet=aé ", "data.train=[\"a\", \"b\"]", "data.augment.mask.time_masks=2",
+       "data.augment.mask.time_frames=10", "data.features.kind=log_mel",
        R"(model.convolutions={"channels": [8], "kernel_frames": [5], "kernel_frequencies": [7], "stride_frames": [3],
           "stride_frequencies": [1]})"});
   CHECK(other.model.speech.classes == 4);  // of two bytes, but one character
@@ -48,7 +49,8 @@ TEST_CASE("a speech model's keys, and those that are left to it") {
 
   std::string chinese;  // as many characters as a newspaper has
   for (int i = 0; i < 3000; ++i) {
-    chinese += {'\xe4', static_cast<char>(0xb8 + i / 64 % 8), static_cast<char>(0x80 + i % 64)};
+    chinese +=
+        {static_cast<char>(0xe4 + i / 512), static_cast<char>(0xb8 + i / 64 % 8), static_cast<char>(0x80 + i % 64)};
   }
   CHECK_NOTHROW(parse_config(kSpeech, "speech.json", {"data.alphabet=" + chinese}));
 }
@@ -65,6 +67,12 @@ TEST_CASE("a speech model's keys that contradict one another are refused, with t
   CHECK(refused("data.train=[1]") == "--set data.train=[1]: data.train[0]: it must be a string, not 1");
   CHECK(refused("data.train=train-clean-100").find("it must be a list of strings, not \"train-clean-100\"") !=
         std::string::npos);
+  CHECK_THAT(refused("data.alphabet=AA"), Catch::Contains("data.alphabet: it has the character 'A' twice"));
+  CHECK_THAT(refused("data.alphabet=AB\xff"), Catch::Contains("data.alphabet: not UTF-8"));
+  CHECK_THAT(refused("data.augment.mask.time_masks=1"),
+             Catch::Contains("time_masks and time_frames do nothing without"));
+  CHECK_THAT(refused("data.augment.mask.feature_width=9"),
+             Catch::Contains("feature_masks and feature_width do nothing"));
   CHECK(refused("data.augment.min_tempo=1.2").find("data.augment.min_tempo: more than data.augment.max_tempo") !=
         std::string::npos);
   CHECK(refused("data.augment.min_noise_db=40").find("more than data.augment.max_noise_db") != std::string::npos);

@@ -29,6 +29,7 @@ class EmulatedBackend final : public CpuBackend {
         dgc_(std::make_shared<cuda::DgcScratch>(this->device())) {}
 
   std::string name() const override { return runner_->name(); }
+  int threads() const override { return 0; }
   bool supports(DType activations) const override { return activations != DType::i32; }  // where the kernels are ours
   std::unique_ptr<Lane> make_lane() override {
     return std::make_unique<ThreadLane>(

@@ -130,6 +130,18 @@ TEST_CASE("a file of a checkpoint that is too short, too long, missing or no fil
   CHECK_NOTHROW(Checkpoint(folder(run, 7)));
 }
 
+TEST_CASE("a rank that reads some of the files meets no damage but theirs") {
+  const TempRun run;
+  save(run, 7);
+  overwrite(folder(run, 7) / "weights.safetensors", "");
+  const Checkpoint some = Checkpoint::unverified(folder(run, 7));
+  CHECK(some.manifest().step == 7);
+  CHECK_THROWS_WITH(some.open("weights.safetensors"), Catch::Contains("weights.safetensors is damaged"));
+  CHECK_THROWS_AS(Checkpoint(folder(run, 7)), UserError);
+  overwrite(folder(run, 7) / "manifest.json", "{}");
+  CHECK_THROWS_WITH(Checkpoint::unverified(folder(run, 7)), Catch::Contains("manifest.json is damaged"));
+}
+
 TEST_CASE("a damaged newest checkpoint is passed over, said in the log, for the one before it") {
   const TempRun run;
   save(run, 2);

@@ -93,6 +93,21 @@ TEST_CASE("a torn last row is cut off also where its step lies before the checkp
   CHECK(run.read("metrics.jsonl") == whole + to_json_line(to_row(example_step(7))) + "\n");
 }
 
+TEST_CASE("damage behind the rows of the checkpoint is cut off, and damage among them is refused") {
+  TempRun run;
+  write_steps(run, 6);
+  const std::string whole = run.read("metrics.jsonl");
+  run.append("metrics.jsonl", to_json_line(to_row(example_step(7))) + "\n" + std::string(30, '\0') + "\n" +
+                                  to_json_line(to_row(example_step(9))) + "\n");
+  CHECK_THROWS_WITH(MetricsWriter(run.path(), 9), Catch::Contains("line 8"));
+  MetricsWriter(run.path(), 6).write(example_step(7));
+  CHECK(run.read("metrics.jsonl") == whole + to_json_line(to_row(example_step(7))) + "\n");
+  run.append("metrics.jsonl", std::string(30, '\0') + "\n" + to_json_line(to_row(example_step(9))) + "\n");
+  MetricsWriter(run.path(), 7).write(example_step(8));
+  CHECK(run.read("metrics.jsonl") ==
+        whole + to_json_line(to_row(example_step(7))) + "\n" + to_json_line(to_row(example_step(8))) + "\n");
+}
+
 TEST_CASE("resuming a long run takes no more memory than resuming a short one") {
   if (!kCountsAllocations) {
     WARN("skipped: a sanitizer has its own malloc, so allocations are not counted");

@@ -109,17 +109,22 @@ TEST_CASE("an event file holds its version and the scalars") {
   writer.scalar("test/accuracy", 1234567890123, -2.25);
 
   const auto events = records(run.read(only_event_file(run)));
-  REQUIRE(events.size() == 3);
+  REQUIRE(events.size() == 4);
   CHECK(fields(events[0])[3] == "brain.Event:2");
   CHECK(number<double>(fields(events[0])[1], 0) > 1.6e9);  // seconds since 1970
 
-  auto event = fields(events[1]);
+  auto event =
+      fields(events[1]);  // whatever an attempt that saved nothing has written from this step on does not count
+  CHECK(number<uint64_t>(event[2], 0) == 1);
+  CHECK(number<uint64_t>(fields(event[7])[1], 0) == 1);
+
+  event = fields(events[2]);
   CHECK(number<uint64_t>(event[2], 0) == 1);
   auto value = fields(fields(event[5])[1]);
   CHECK(value[1] == "train/loss");
   CHECK(number<float>(value[2], 0) == 0.5f);
 
-  event = fields(events[2]);
+  event = fields(events[3]);
   CHECK(number<uint64_t>(event[2], 0) == 1234567890123u);
   value = fields(fields(event[5])[1]);
   CHECK(value[1] == "test/accuracy");

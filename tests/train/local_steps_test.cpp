@@ -5,7 +5,7 @@
 #include <csignal>
 
 #include "tensor/errors.h"
-#include "tests/support/poisoned.h"
+#include "tests/support/altered_images.h"
 #include "tests/support/rank_steps.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"

@@ -9,7 +9,7 @@
 #include "run/file_io.h"
 #include "run/log.h"
 #include "tensor/errors.h"
-#include "tests/support/poisoned.h"
+#include "tests/support/altered_images.h"
 #include "tests/support/rank_steps.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
@@ -150,6 +150,62 @@ TEST_CASE("clipping and the values on the wire each change the weights") {
   CHECK(plain.weights == after(tiny_config({"exchange.wire.indices=\"rice\""}), 4).weights);
   CHECK(plain.weights != after(tiny_config({"seed=4"}), 4).weights);
   CHECK(plain == after(tiny_config(), 4));
+}
+
+TEST_CASE("every worker, and every step, has dropout masks of its own") {
+  const double share = GENERATE(0.5, 0.0);
+  const std::string model = fmt::format(
+      R"(model={{"type": "layers", "layers": [{{"type": "flatten"}}, {{"type": "dropout", "p": {}}},
+                                            {{"type": "linear", "out": 4}}]}})",
+      share);
+  const Config config =
+      tiny_config({model, R"(optimizer={"type": "dgc", "momentum": 0, "sparsity": 0.98, "warmup": {"epochs": 0}})",
+                   R"(learning_rate={"type": "constant", "base": 1e-30})", "workers_per_rank=2"});
+  const auto train_set = make_images(config, Split::train), test_set = make_images(config, Split::test);
+  const test::Same same(*train_set);
+  const TempRun run;
+  std::vector<StepMetrics> rows;
+  on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+    Rank rank(config, {same, *test_set}, backend, communicator);
+    rows = test::make_steps(rank, 1);
+    save(rank, run);
+    rows.push_back(step(rank));
+  });
+  const auto v_of = [&](int worker) {
+    return test::loaded(*newest_checkpoint(run.path()), fmt::format("worker-{:04}.safetensors", worker), "v.2.weight",
+                        {4, 64});
+  };
+  CHECK((v_of(0) == v_of(1)) == (share == 0));
+  CHECK((rows[0].loss == rows[1].loss) == (share == 0));
+}
+
+TEST_CASE("a flush moves the weights by what was held back, at the rate of an exchange") {
+  const auto [rounds, rate] = GENERATE(table<std::string, double>(
+      {{"exchange.every_steps=1", 0.01},
+       {R"(exchange={"every_steps": 4, "outer": {"learning_rate": 0.75, "momentum": 0, "nesterov": false}})", 0.75}}));
+  CAPTURE(rounds);
+  const Config config = tiny_config({rounds, R"(learning_rate={"type": "constant", "base": 0.01})"});
+  const TempRun run;
+  const Shape shape{4, 128};
+  on_ranks_of(config, [&](Rank& rank, Communicator&) {
+    test::make_steps(rank, 12);
+    save(rank, run);
+    const std::vector<float> before = test::numbers(rank.weights(), 3);
+    rank.flush();
+    const std::vector<float> after = test::numbers(rank.weights(), 3);
+    std::vector<double> held(before.size());
+    for (int worker = 0; worker < 4; ++worker) {
+      const auto v = test::loaded(*newest_checkpoint(run.path()), fmt::format("worker-{:04}.safetensors", worker),
+                                  "v.5.weight", shape);
+      for (size_t i = 0; i < held.size(); ++i) held[i] += double{v[i]};
+    }
+    double moved = 0;
+    for (size_t i = 0; i < held.size(); ++i) {
+      REQUIRE(after[i] == Approx(before[i] - rate * held[i]).margin(1e-6));
+      moved = std::max(moved, std::fabs(held[i] * rate));
+    }
+    CHECK(moved > 1e-4);
+  });
 }
 
 TEST_CASE("a replica that differs is found, with its rank and tensor") {

@@ -1,5 +1,8 @@
 #include <catch.hpp>
+#include <cmath>
+#include <numbers>
 
+#include "tasks/make.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
 #include "tools/evaluate.h"
@@ -25,10 +28,15 @@ TEST_CASE("a run leaves what it promises") {
   CHECK(run_config(run) == config);
   const auto steps = rows_of_kind(run, "step");
   REQUIRE(steps.size() == 18);
-  for (size_t i = 0; i < steps.size(); ++i) CHECK(steps[i].integer("step") == static_cast<int64_t>(i) + 1);
-  CHECK(steps[0].number("sparsity") == 0.5);  // the warm-up's phases take 3 steps each
-  CHECK(steps[3].number("sparsity") == 0.75);
-  CHECK(steps[6].number("sparsity") == 0.98);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    CAPTURE(i);
+    CHECK(steps[i].integer("step") == static_cast<int64_t>(i) + 1);
+    CHECK(steps[i].number("sparsity") == (i < 3   ? 0.5
+                                          : i < 6 ? 0.75
+                                                  : 0.98));              // the warm-up's phases take 3 steps each
+    const double turn = std::numbers::pi * static_cast<double>(i) / 18;  // half a cosine over all steps
+    CHECK(steps[i].number("lr").value() == Approx(0.05 / 2 * (1 + std::cos(turn))));
+  }
   // 8*9 + 4*128 elements in two tensors: 1 and 10 are kept. BatchNorm's 16 and 4 biases travel dense.
   // Header 48; block end 4, offset 2 (padded to 4), value 4; block end 4, offsets 20, values 40; padded to 16.
   CHECK(steps[6].text("transport") == "sparse");
@@ -41,6 +49,24 @@ TEST_CASE("a run leaves what it promises") {
   CHECK(CheckpointStore(run).list().size() == 2);
   CHECK(metrics_of(run).back().text("kind") == "final");
   CHECK(read_file(run / "log.txt").find("4 workers x batch 4") != std::string::npos);
+}
+
+TEST_CASE("a plateau schedule gives the steps behind an evaluation the rate that it asks for") {
+  const TempRun temp;
+  const Config config =
+      tiny_config({R"(learning_rate={"type": "plateau", "base": 0.2, "factor": 0.5, "patience": 0, "threshold": 0.9})",
+                   "training.epochs=5"});
+  const auto run = train(config, {.out = temp.path() / "run"});
+  const LrSchedule schedule = make_lr_schedule(config);
+  PlateauState state;
+  double rate = 0.2;
+  for (const Row& row : metrics_of(run)) {
+    if (row.text("kind") == "step") CHECK(row.number("lr") == rate);
+    if (row.text("kind") != "eval") continue;
+    state = plateau_after(schedule, state, row.number("test_loss").value());
+    rate = 0.2 * std::pow(0.5, static_cast<double>(state.plateaus));
+  }
+  CHECK(rate < 0.1);  // several losses did not fall by nine tenths
 }
 
 TEST_CASE("the accuracy of a checkpoint is the final row's") {

@@ -10,6 +10,7 @@
 #include "data/images/image_file.h"
 #include "data/images/random_crop.h"
 #include "tensor/errors.h"
+#include "tensor/utf8.h"
 
 namespace dgc {
 namespace {
@@ -33,7 +34,10 @@ std::vector<std::string> names_in(const std::string& folder, const Wanted& wante
 
 bool is_folder(const fs::directory_entry& entry) {
   std::error_code error;
-  return entry.is_directory(error);
+  const bool folder = entry.is_directory(error);
+  if (error)
+    throw_user_error("{}: cannot look at it: {}", entry.path().string(), error.message());  // a link to nothing
+  return folder;
 }
 
 bool is_image(const fs::directory_entry& entry) {
@@ -95,6 +99,9 @@ ImageFolder::ImageFolder(const std::string& root, Split split, const ImageOption
   if (split == Split::train || options.class_names.empty()) require_folder(train, fix);
   class_names_ = options.class_names.empty() ? names_in(train, is_folder) : options.class_names;
   if (class_names_.empty()) throw_user_error("{}: there is no class folder in it", train);
+  for (const std::string& name : class_names_) {
+    if (find_invalid_utf8(name)) throw_user_error("{}/{}: the name of a class has to be UTF-8; rename it", train, name);
+  }
   folder_ = split == Split::train ? train : test_folder(root, fix);
   const std::vector<std::string> found_names = names_in(folder_, is_folder);
   std::ranges::copy_if(class_names_, std::back_inserter(missing_),

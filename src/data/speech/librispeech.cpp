@@ -16,7 +16,8 @@ constexpr const char* kLibriSpeechFix = "set data.path to the folder LibriSpeech
 std::vector<std::string> transcripts_below(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code error;
-  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+  const auto options = fs::directory_options::follow_directory_symlink;
+  for (fs::recursive_directory_iterator it(folder, options, error), end; !error && it != end; it.increment(error)) {
     std::string path = it->path().string();
     if (path.ends_with(".trans.txt")) paths.push_back(std::move(path));
   }

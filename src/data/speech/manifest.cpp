@@ -33,6 +33,7 @@ std::vector<Utterance> read_speech_manifest(const std::string& path) {
     if (single_spaced(line).empty()) return;
     const Row row = read_json_line(line, where, {"path", "text", "duration"});
     const std::string sound = need_text(row, "path", where);
+    if (sound.find('\0') != std::string::npos) throw_user_error("{}: \"path\" has a NUL in it", where);
     out.push_back({fmt::format("{} ({})", where, sound), (folder / sound).string(), need_text(row, "text", where),
                    duration(row, where)});
   });

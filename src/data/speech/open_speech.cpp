@@ -14,10 +14,10 @@ namespace fs = std::filesystem;
 std::vector<std::string> train_folders(const std::string& root) {
   require_folder(root, "set data.path to the folder LibriSpeech, as its archives unpack");
   std::vector<std::string> names;
-  std::error_code error;
+  std::error_code error, not_there;
   for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
     std::string name = it->path().filename().string();
-    if (name.starts_with("train-")) names.push_back(std::move(name));
+    if (name.starts_with("train-") && it->is_directory(not_there)) names.push_back(std::move(name));
   }
   if (error) throw_user_error("{}: cannot list the folder: {}", root, error.message());
   if (names.empty()) {

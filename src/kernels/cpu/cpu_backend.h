@@ -24,11 +24,11 @@ class CpuBackend : public Backend {
   std::string name() const override { return "cpu"; }
   const std::shared_ptr<Device>& device() const override { return device_; }
   bool supports(DType activations) const override { return activations == DType::f32; }
+  int threads() const override { return threads_; }
   std::unique_ptr<Lane> make_lane() override;
   void begin_range(const char*) override {}
   void end_range() override {}
   void run_recorded(const RecordKey&, const std::function<void()>& body) override { body(); }
-  int threads() const { return threads_; }
 
 #include "kernels/kernel_ops.inc"
 #include "kernels/library_ops.inc"

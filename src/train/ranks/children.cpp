@@ -67,7 +67,10 @@ pid_t start_child(const std::vector<std::string>& command, const HeldSignals& si
   if (getppid() != parent) _exit(kChildNotStarted);  // the parent died before prctl() took effect
   setpgid(0, 0);
   const int nothing = open("/dev/null", O_RDONLY);
-  if (nothing >= 0) dup2(nothing, STDIN_FILENO);  // a group in the background must not read from the terminal
+  if (nothing > STDIN_FILENO) {  // a group in the background must not read from the terminal
+    dup2(nothing, STDIN_FILENO);
+    close(nothing);
+  }
   if (!output.empty()) {
     const int file = open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (file < 0 || dup2(file, STDOUT_FILENO) < 0 || dup2(file, STDERR_FILENO) < 0) _exit(kChildNotStarted);

@@ -33,12 +33,13 @@ extern "C" void on_signal(int signal) {
 
 using Handler = void (*)(int);
 
-// Sets a handler as std::signal() does, but one that runs on the stack that sigaltstack() has set. Returns the old
-// handler.
+// Sets a handler as std::signal() does, but one that runs on the stack that sigaltstack() has set, and to its end
+// before another signal comes. Returns the old handler.
 Handler on_own_stack(int signal, Handler handler) {
   struct sigaction now = {}, before = {};
   now.sa_handler = handler;
   now.sa_flags = SA_RESTART | SA_ONSTACK;
+  for (const int other : kSignals) sigaddset(&now.sa_mask, other);
   sigaction(signal, &now, &before);
   return before.sa_handler;
 }

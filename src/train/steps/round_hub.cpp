@@ -106,6 +106,7 @@ void RoundHub::call_roll(bool everyone) {
     if (guest.place != Place::arrived) continue;
     if (guest.arrival.step > last_step_) std::tie(roll.step, roll.steps) = {guest.arrival.step, guest.arrival.steps};
     roll.ranks.push_back(static_cast<int32_t>(rank));
+    roll.worker_steps += guest.arrival.steps * std::ssize(guest.arrival.shares);
     for (const WorkerShare& share : guest.arrival.shares) {
       roll.shares.push_back(share);
       squares += share.square;

@@ -12,7 +12,9 @@ namespace {
 // Visits the members of a letter in the order in which they travel.
 void visit(auto& to, auto& a, const Arrival*) { to(a.step, a.steps, a.everyone, a.shares); }
 void visit(auto& to, auto& m, const Messages*) { to(m.bytes); }
-void visit(auto& to, auto& v, const RollCall*) { to(v.step, v.steps, v.everyone, v.skipped, v.ranks, v.shares); }
+void visit(auto& to, auto& v, const RollCall*) {
+  to(v.step, v.steps, v.everyone, v.skipped, v.worker_steps, v.ranks, v.shares);
+}
 void visit(auto& to, auto& d, const Delivery*) { to(d.step, d.late, d.ranks, d.messages); }
 
 class Writer {

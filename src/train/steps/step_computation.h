@@ -21,7 +21,7 @@ struct StepContext {
 
 // Who took part in an exchange.
 struct Attendance {
-  int workers = 0;            // whose losses are in its report
+  int64_t worker_steps = 0;   // whose losses are in its report: steps of all workers, added up
   bool everyone = false;      // all ranks have waited for each other
   std::vector<int> absent{};  // ranks whose messages did not come in time; they are in a later exchange
 };
@@ -50,8 +50,10 @@ class StepComputation {
   // Whether this rank has come too late for the last exchange. The next call of queue() then takes no step of its own,
   // looks at nothing in NextStep, and returns the number of steps that the other ranks made up to their next exchange.
   virtual bool behind() const { return false; }
-  // Of the last exchange.
-  virtual Attendance attendance() const { return {.workers = context_.memory.record.workers(), .everyone = true}; }
+  // Of the last exchange, for which queue() has returned `steps`.
+  virtual Attendance attendance(int64_t steps) const {
+    return {.worker_steps = steps * context_.memory.record.workers(), .everyone = true};
+  }
   // Steps behind the last exchange.
   virtual int64_t unexchanged() const { return 0; }
   // The learning rate at which an exchange changes the weights, where the schedule says `scheduled`.

@@ -83,7 +83,7 @@ int64_t UnevenSteps::take_over_round() {
 void UnevenSteps::read(const RollCall& roll) {
   RankMemory& memory = context_.memory;
   steps_ = roll.steps;
-  attendance_ = {.workers = static_cast<int>(roll.shares.size()), .everyone = roll.everyone};
+  attendance_ = {.worker_steps = roll.worker_steps, .everyone = roll.everyone};
   begin_at(roll.step);
   memory.record.judge(roll.shares);
   if (has(roll.ranks)) {

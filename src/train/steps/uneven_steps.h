@@ -21,7 +21,7 @@ class UnevenSteps final : public LocalSteps {
 
   int64_t queue(const NextStep&) override;
   bool behind() const override { return arrived_; }
-  Attendance attendance() const override { return attendance_; }
+  Attendance attendance(int64_t /*steps*/) const override { return attendance_; }
 
  private:
   int64_t end_round(const NextStep&) override;

@@ -1,5 +1,7 @@
 #include "data/images/image_folder.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <set>
 
@@ -211,6 +213,21 @@ TEST_CASE("image folder: what is wrong is named") {
   SECTION("unknown class") {
     folder.temp.write("val/dog/a.png", {});
     CHECK_THAT(folder.error(Split::test), Catch::Contains("/val/dog: there is no class of this name in"));
+  }
+  SECTION("a class that config.json could not name") {
+    folder.temp.write("train/caf\xe9/a.png", {});
+    CHECK_THAT(folder.error(), Catch::Contains("the name of a class has to be UTF-8; rename it"));
+  }
+  SECTION("a class whose link leads nowhere") {
+    std::filesystem::create_symlink("nowhere", root + "/train/dog");
+    CHECK_THAT(folder.error(), Catch::Contains("/train/dog: cannot look at it: No such file"));
+  }
+  SECTION("a pipe that is named like an image") {
+    mkfifo((root + "/train/cat/c.png").c_str(), 0600);
+    const auto dataset = folder.open();
+    std::vector<float> out(192);
+    CHECK_THAT(user_error([&] { dataset->read(3, nullptr, out.data()); }),
+               Catch::Contains("c.png: cannot open it: this is a pipe"));
   }
   SECTION("empty class") {
     std::filesystem::remove(root + "/train/ant/z.jpg");

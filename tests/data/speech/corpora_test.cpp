@@ -77,6 +77,12 @@ TEST_CASE("LibriSpeech: its own layout") {
   CHECK(list_librispeech(folder.path(), {}, Split::train).size() == 4);
   CHECK(list_librispeech(folder.path(), {}, Split::test).size() == 2);
   CHECK(list_librispeech(folder.path(), {"train-other-500"}, Split::train).size() == 1);
+
+  // Archives beside the folders, and speakers who are linked.
+  write_text(folder, "train-clean-100.tar.gz", "");
+  write_text(folder, "elsewhere/7/1/7-1.trans.txt", "7-1-0000 LINKED\n");
+  std::filesystem::create_directory_symlink(folder.path() + "/elsewhere/7", folder.path() + "/train-clean-100/7");
+  CHECK(list_librispeech(folder.path(), {}, Split::train).size() == 5);
   CHECK_THAT(user_error([&] { list_librispeech(folder.path() + "/test-clean", {}, Split::train); }),
              Catch::Contains("no folder train-... in it"));
 }
@@ -99,6 +105,7 @@ TEST_CASE("manifest: JSON Lines") {
   const auto [text, want] = GENERATE(table<std::string, std::string>({
       {"{\"path\": \"x\", \"text\": \"A\"}\n{\"path\": \"x\"}\n", "line 2: it needs a text \"text\""},
       {"{\"text\": \"x\"}", "line 1: it needs a text \"path\""},
+      {"{\"text\": \"x\", \"path\": \"a\\u0000b\"}", "line 1: \"path\" has a NUL in it"},
       {"{\"path\": 3, \"text\": \"x\"}", "line 1: it needs a text \"path\""},
       {"{\"path\": \"x\", \"text\": \"A\", \"duration\": -1}", "line 1: \"duration\" must be a positive number"},
       {"{\"path\": \"x\", \"text\": \"A\", \"duration\": \"1\"}", "line 1: \"duration\" must be a positive number"},

@@ -229,6 +229,9 @@ TEST_CASE("text: too short for its streams, or for one step of all workers") {
             "/text.txt: 4 words are too few for 4 streams; set data.train to a longer text, or lower "
             "training.batch_per_worker");
   CHECK_THAT(user_error([&] { open(3, "data.valid"); }), Catch::Contains("lower data.eval_streams"));
+  CHECK_THAT(
+      user_error([&] { Text({.file = f.file(counting_text(25), "data.train"), .streams = 4, .limit = 3}, numbers()); }),
+      Catch::Contains("3 words, which data.train_limit leaves of it, are too few for 4 streams; raise it"));
   const Text text = open(24, "data.train");
   CHECK(text.steps_per_epoch(workers(1, 5).sampling) == 1);
   CHECK(user_error([&] { (void)text.steps_per_epoch(workers(2, 3).sampling); }) ==

@@ -31,6 +31,7 @@ std::string listed(const std::vector<int32_t>& ranks) {
 std::string said(const RoundLetter& letter) {
   if (const auto* roll = std::get_if<RollCall>(&letter)) {
     return "step " + std::to_string(roll->step) + ": " + listed(roll->ranks) + (roll->everyone ? " all" : "") +
+           (roll->worker_steps == 4 * std::ssize(roll->ranks) ? "" : " of " + std::to_string(roll->worker_steps)) +
            (roll->skipped ? " skips" : "");
   }
   const auto& delivery = std::get<Delivery>(letter);
