@@ -72,6 +72,16 @@ class Nobody {
   const Program& dgc_;
 };
 
+// What is written from now on others may read, whatever the shell says.
+class Readable {
+ public:
+  Readable() : before_(umask(022)) {}
+  ~Readable() { umask(before_); }
+
+ private:
+  mode_t before_;
+};
+
 }  // namespace
 
 TEST_CASE("a name or path that is too long is the user's error") {
@@ -88,6 +98,7 @@ TEST_CASE("a name or path that is too long is the user's error") {
 }
 
 TEST_CASE("a folder that is closed to the user is the user's error") {
+  const Readable readable;
   const TrainedRun dgc;
   const Nobody nobody(dgc);
   if (!nobody.there()) {
@@ -107,6 +118,7 @@ TEST_CASE("a folder that is closed to the user is the user's error") {
 }
 
 TEST_CASE("a run whose checkpoints cannot be listed is not started over") {
+  const Readable readable;
   const TrainedRun dgc;
   const Nobody nobody(dgc);
   if (!nobody.there()) {

@@ -224,12 +224,16 @@ TEST_CASE("stale and reordered messages are told from fresh ones and not applied
 
 TEST_CASE("flush sends all that was held back, once", "[optim]") {
   const auto wire = GENERATE(WireFormat{}, WireFormat{WireValues::int8, WireIndices::rice});
-  Rank rank([&](const OptimizerContext& context) {
-    DgcOptions options;
-    options.sgd.momentum = 0.9f;
-    options.wire = wire;
-    return make_dgc(context, options);
-  });
+  const auto backend = GENERATE(from_range(kernel_backends()));
+  CAPTURE(backend.name);
+  Rank rank(
+      [&](const OptimizerContext& context) {
+        DgcOptions options;
+        options.sgd.momentum = 0.9f;
+        options.wire = wire;
+        return make_dgc(context, options);
+      },
+      make_single_communicator(), backend.make());
   for (uint64_t step = 0; step < 4; ++step) rank.step(step);
   const auto before = rank.everything();  // weights, momentum, u, v of worker 0, u, v of worker 1
   const StepReport report = rank.stepper().flush(4, 0.5f);

@@ -80,10 +80,14 @@ TEST_CASE("in a first step, rounding moves weights by what the format may take a
 TEST_CASE("nothing is lost on the wire, in any format", "[optim]") {
   // Plain accumulation and plain SGD: after every step, what has moved the weights and what the workers still hold are
   // together all gradients there ever were.
+  const auto backend = GENERATE(from_range(kernel_backends()));
+  CAPTURE(backend.name);
   for (const WireValues values : kValues) {
     for (const WireIndices indices : kIndices) {
+      if (!takes_all(backend) && indices != (values == WireValues::fp32 ? WireIndices::int32 : WireIndices::rice))
+        continue;
       CAPTURE(values, indices);
-      ClusterOptions options = cluster({values, indices}, 2, 2);
+      ClusterOptions options = on(backend, cluster({values, indices}, 2, 2));
       options.lr = 1;
       options.make = [=](const OptimizerContext& context) {
         DgcOptions dgc;

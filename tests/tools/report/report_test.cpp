@@ -139,13 +139,14 @@ TEST_CASE("the table says what overlap hid, where a run overlapped") {
 
 TEST_CASE("the report is one page on its own, with curves, table and differences") {
   TempRun dgc, dense;
-  make_run(dgc, {.name = "sparse"});
+  make_run(dgc, {.name = "sparse", .accuracy = 0.77});
   make_run(dense, {.name = "dense", .optimizer = R"({"type": "sgd"})"});
   const auto page = report({dgc.path(), dense.path()});
   for (const char* title : {"Training loss", "Test accuracy", "Sent by each worker", "Gradient sparsity"}) {
     CHECK(has(page, title));
   }
   CHECK(has(page, "sparse sends 400 times fewer bytes than dense: 20 B against 7.81 KiB"));
+  CHECK(has(page, "77.00 % against 75.00 % (+2.00 points)"));
   CHECK(has(page, "optimizer.type"));
   CHECK(has(page, "0123456789abcdef"));
   std::string without_namespace = page;  // SVG's name is an address, and nobody visits it
