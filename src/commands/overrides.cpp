@@ -3,7 +3,7 @@
 namespace dgc {
 
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides, const std::string& description) {
-  command.add_option("--set", overrides, description)->take_all()->expected(1);
+  command.add_option("--set", overrides, description)->take_all()->expected(1)->allow_extra_args(false);
 }
 
 }  // namespace dgc

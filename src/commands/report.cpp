@@ -10,6 +10,7 @@
 #include "commands/option_checks.h"
 #include "run/file_io.h"
 #include "run/metrics.h"
+#include "tensor/errors.h"
 #include "tensor/printable.h"
 #include "tools/report/follow_report.h"
 #include "tools/report/report_csv.h"
@@ -62,6 +63,7 @@ void add_report_command(CLI::App& app) {
       "stopped "
       "one\ngo on. Ctrl-C ends it with exit code 130, and leaves the page as it is.");
   command->callback([options] {
+    if (options->out == "-") throw_user_error("-o -: the page goes into a file; --csv - writes to standard output");
     if (options->runs.size() > 1 && !options->follow) leave_out_others(options->runs);
     if (!options->csv.empty()) return write_csv(options->runs, options->csv);
     if (options->follow) spdlog::info("following: open {}", printable(options->out.string()));

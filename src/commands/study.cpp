@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <regex>
 
 #include "commands/commands.h"
@@ -30,65 +32,74 @@ struct StudyArguments {
   bool dry_run = false, quiet = false;
 };
 
-std::vector<StudyTraining> missing_of(const std::vector<StudyTraining>& trainings, const std::string& only) {
+std::vector<StudyTraining> wanted_of(const std::vector<StudyTraining>& trainings, const std::string& only) {
   std::regex wanted;
   try {
     wanted = std::regex(only);
   } catch (const std::regex_error&) {
     throw_user_error("--only {}: this is no regular expression", only);
   }
-  std::vector<StudyTraining> missing;
-  bool any = false;
-  for (const StudyTraining& training : trainings) {
-    if (!std::regex_search(training.name(), wanted)) continue;
-    any = true;
-    if (!other_experiment(training).empty() || !is_done(training)) missing.push_back(training);
-  }
-  if (!any) {
+  std::vector<StudyTraining> found;
+  std::ranges::copy_if(trainings, std::back_inserter(found),
+                       [&](const StudyTraining& training) { return std::regex_search(training.name(), wanted); });
+  if (found.empty()) {
     throw_user_error("--only {}: no training of the study has such a name; the first is {}", only,
                      trainings.front().name());
   }
-  return missing;
+  return found;
 }
 
-// Measures a step of each run that is missing; trainings of one run take equally long.
-void print_plan(const Study& study, const std::vector<StudyTraining>& trainings,
-                const std::vector<StudyTraining>& missing) {
+// Measures a step of a run, whose trainings take equally long, prints what its trainings will take, and returns the
+// seconds.
+double print_time(const std::vector<StudyTraining>& trainings) {
   constexpr BenchOptions kShort{.warmup = 1, .steps = 2, .repeats = 1};
+  const TrainBench bench = bench_train(trainings.front().config, kShort);
+  const auto epoch_steps = static_cast<double>(bench.steps_per_epoch);
+  double steps = 0;
+  for (const StudyTraining& training : trainings) steps += epochs_left(training, epoch_steps) * epoch_steps;
+  const double seconds = steps * bench.ms_per_step / 1000;
+  fmt::print(", {} steps of {:.1f} ms: {}\n", count_text(steps), bench.ms_per_step, duration_text(seconds));
+  return seconds;
+}
+
+// Ends with the exit code of a study that has a training which fails, where one will.
+void print_plan(const Study& study, const std::vector<StudyTraining>& wanted) {
   double total = 0;
+  std::vector<std::string> failures;
   for (const StudyRun& run : study.runs) {
-    const auto of_run = [&](const StudyTraining& training) { return training.run == &run; };
-    const auto count = std::ranges::count_if(missing, of_run);
-    const Config& config = std::ranges::find_if(trainings, of_run)->config;
-    fmt::print("{}: {} epochs, {} of {} seeds to train", run.name, config.training.epochs, count, run.seeds.size());
-    if (count > 0) {
-      const TrainBench bench = bench_train(config, kShort);
-      double steps = 0;
-      for (const StudyTraining& training : missing) {
-        if (!of_run(training) || !other_experiment(training).empty()) continue;
-        const auto epoch_steps = static_cast<double>(bench.steps_per_epoch);
-        steps += epochs_left(training, epoch_steps) * epoch_steps;
+    std::vector<StudyTraining> missing;
+    std::optional<int64_t> epochs;
+    for (const StudyTraining& training : wanted) {
+      if (training.run != &run) continue;
+      epochs = training.config.training.epochs;
+      if (const std::string other = other_experiment(training); !other.empty()) {
+        failures.push_back(fmt::format("{} will fail: {}", training.name(), printable(other)));
+      } else if (!is_done(training)) {
+        missing.push_back(training);
       }
-      const double seconds = steps * bench.ms_per_step / 1000;
-      fmt::print(", {} steps of {:.1f} ms: {}", count_text(steps), bench.ms_per_step, duration_text(seconds));
-      total += seconds;
     }
-    fmt::print("\n");
+    if (!epochs) continue;  // left out by --only
+    fmt::print("{}: {} epochs, {} of {} seeds to train", run.name, *epochs, missing.size(), run.seeds.size());
+    try {
+      total += missing.empty() ? (fmt::print("\n"), 0.0) : print_time(missing);
+    } catch (const UserError& error) {
+      fmt::print("\n");
+      failures.push_back(fmt::format("{} will fail: {}", run.name, printable(error.what())));
+    }
   }
-  for (const StudyTraining& training : missing) {
-    const std::string other = other_experiment(training);
-    if (!other.empty()) fmt::print("{} will fail: {}\n", training.name(), printable(other));
-  }
+  for (const std::string& failure : failures) fmt::print("{}\n", failure);
   fmt::print("in all, one after another and without evaluations: {}\n", duration_text(total));
+  if (!failures.empty()) throw SupervisedEnd{kChildUserError};
 }
 
 void run_study(const StudyArguments& options) {
   const Study study = load_study(options.study);
   const fs::path out = options.out.empty() ? fs::path("runs") / fs::path(options.study).stem() : options.out;
   const std::vector<StudyTraining> trainings = trainings_of(study, out);
-  const std::vector<StudyTraining> missing = missing_of(trainings, options.only);
-  if (options.dry_run) return print_plan(study, trainings, missing);
-  StudyRunner runner(missing, options.jobs);
+  std::vector<StudyTraining> wanted = wanted_of(trainings, options.only);
+  if (options.dry_run) return print_plan(study, wanted);
+  std::erase_if(wanted, [](const StudyTraining& one) { return other_experiment(one).empty() && is_done(one); });
+  StudyRunner runner(wanted, options.jobs);
   std::vector<std::string> notes = runner.run();
   const std::vector<RunGroup> groups = study_groups(study, sound_ones(trainings, notes), notes);
   const SummaryTable table = study_table(study, trainings, groups, notes);

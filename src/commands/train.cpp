@@ -76,7 +76,8 @@ void add_train_command(CLI::App& app) {
   // former run.
   command->add_flag("--overwrite", options->train.overwrite, "take the place of the run that is in the run directory")
       ->excludes(resume, restarts);
-  command->add_option("--launch", options->launcher, "start it in several processes: --launch \"mpirun -n 4\"");
+  command->add_option("--launch", options->launcher, "start it in several processes: --launch \"mpirun -n 4\"")
+      ->check(not_empty());
   command->add_flag("-q,--quiet", options->quiet, "show warnings, errors and the result alone; log.txt has it all");
   command->footer(
       "Examples:\n  dgc train configs/quickstart.json --set seed=2 --out runs/seed2\n"

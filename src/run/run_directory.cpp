@@ -149,13 +149,13 @@ RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, co
   } else {
     replaces_ = held != Held::nothing;
   }
-  starts_over_ = options.resume && held != Held::nothing && !checkpoint_;
+  starts_over_ = options.resume && !checkpoint_;
 }
 
 void RunDirectory::begin() {
   if (replaces_) remove_run(path_);
   if (!log_) log_.emplace(path_);
-  if (starts_over_) spdlog::info("{} has no checkpoint yet: starting from the beginning", path_.string());
+  if (starts_over_) spdlog::warn("{} has no checkpoint to go on from: starting from the beginning", path_.string());
   remove_abandoned(path_);
 }
 

@@ -75,11 +75,18 @@ void generate(const std::filesystem::path& run, const GenerateOptions& options,
   const auto known = static_cast<size_t>(vocabulary.size());
 
   std::span<const float> next = reader.read(vocabulary.number(kEndOfLine));
-  split_words(options.prompt, [&](std::string_view word) {
+  const auto read = [&](std::string_view word) {
     if (!vocabulary.knows(word)) spdlog::warn("--prompt: the model does not know \"{}\"", word);
     told(word);
     next = reader.read(vocabulary.number(word));
-  });
+  };
+  for (std::string_view rest = options.prompt; !rest.empty();) {
+    const size_t end = rest.find('\n');
+    split_words(rest.substr(0, end), read);
+    if (end == std::string_view::npos) break;
+    read(kEndOfLine);
+    rest.remove_prefix(end + 1);
+  }
   const Philox random(options.seed, rng_stream("generate", "words"));
   for (int64_t i = 0; i < options.words; ++i) {
     const int32_t word = choose_word(next.first(known), {.temperature = options.temperature,

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <bit>
 #include <exception>
 #include <filesystem>
 #include <vector>
@@ -144,10 +145,7 @@ void RankTraining::pause(const Due& due) {
   if (reporter_ && (last || due.evaluates)) reporter_->eval(*eval_);
   if (due.stops || last || due.saves || (due.evaluates && config_.checkpoint.best && rank_.at_best())) {
     unsaved_ = save();
-    if (!unsaved_.empty() && !due.stops && !last && reporter_) {
-      spdlog::warn("step {} could not be saved: {}; training goes on, and {}", rank_.step(), unsaved_,
-                   newest(store_.list()));
-    }
+    if (reporter_ && !due.stops && !last) tell_save();
   }
   if (due.stops && !last) stop();
   told_ += Clock::now() - paused;
@@ -221,6 +219,20 @@ void RankTraining::learn() {
 std::string RankTraining::save() {
   if (reporter_) reporter_->sync();
   return rank_.save(store_, config_.checkpoint.keep);
+}
+
+// A disk may stay full for thousands of saves.
+void RankTraining::tell_save() {
+  if (unsaved_.empty()) {
+    if (failed_saves_ > 1)
+      spdlog::info("step {} is saved, the first after {} that could not be", rank_.step(), failed_saves_);
+    failed_saves_ = 0;
+    return;
+  }
+  if (!std::has_single_bit(++failed_saves_)) return;
+  spdlog::warn("step {} could not be saved: {}; training goes on, and {}{}", rank_.step(), unsaved_,
+               newest(store_.list()),
+               failed_saves_ > 1 ? fmt::format("; {} saves in a row have failed", failed_saves_) : "");
 }
 
 void RankTraining::stop() {

@@ -53,6 +53,7 @@ class RankTraining {
   [[noreturn]] void throw_end(const std::exception_ptr& end) const;
   void learn();
   std::string save();
+  void tell_save();
   [[noreturn]] void stop();
   void check_replicas();
   void tell_steps();
@@ -69,6 +70,7 @@ class RankTraining {
   Clock::time_point told_;            // when the newest metrics were told, less the pauses since
   std::optional<EvalMetrics> eval_;   // the newest evaluation of this attempt
   std::string unsaved_;               // why the newest save failed, or ""
+  uint64_t failed_saves_ = 0;         // in a row
 };
 
 }  // namespace dgc

@@ -120,6 +120,43 @@ TEST_CASE("a study that is stopped goes on, and ends in the same bits") {
   CHECK(dgc.final_hash("out/dgc/seed1") == dgc.final_hash("whole"));
 }
 
+TEST_CASE("a study goes on with a training that has lost its metrics, and says so where a result is gone") {
+  const Studied dgc("", "[1]");
+  REQUIRE(dgc.study().code == 0);
+  fs::remove(dgc.folder() / "out/dgc/seed1/metrics.jsonl");
+  const Result again = dgc.study();
+  INFO(again.err);
+  CHECK_THAT(again.err, Contains("dgc seed 1: goes on") && !Contains("already holds a run"));
+  fs::remove_all(dgc.folder() / "out/dense/seed1");
+  fs::remove(dgc.folder() / "out/dense/seed1.txt");
+  fs::create_directory(dgc.folder() / "out/dense/seed1.txt");
+  const Result blocked = dgc.study({"--only", "dense"});
+  CHECK(blocked.code == 2);
+  CHECK_THAT(blocked.out, Contains("dense seed 1 failed: cannot write out/dense/seed1.txt: Is a directory"));
+}
+
+TEST_CASE("a dry run names a run whose data is missing, and plans the others alone that are asked for") {
+  const Studied dgc(R"(, "bad": {"set": {"data": {"type": "cifar10", "path": "nowhere"},
+      "model": {"type": "resnet", "depth": 8, "classes": 10}}})",
+                    "[1]");
+  const Result all = dgc.study({"--dry-run"});
+  CHECK(all.code == 2);
+  CHECK_THAT(all.out, Contains("bad will fail: nowhere") && Contains("dgc: 3 epochs, 1 of 1 seeds to train") &&
+                          Contains("in all"));
+  const Result one = dgc.study({"--dry-run", "--only", "dgc"});
+  CHECK(one.code == 0);
+  CHECK_THAT(one.out, !Contains("dense:") && !Contains("bad"));
+}
+
+TEST_CASE("a study is told from a config") {
+  const Studied dgc("", "[1]");
+  const Result config = dgc.run({"study", "tiny.json"}), study = dgc.run({"train", "study.json", "--out", "x"});
+  CHECK(config.code == 2);
+  CHECK_THAT(config.err, Contains("tiny.json: this is a config: dgc train trains it"));
+  CHECK(study.code == 2);
+  CHECK_THAT(study.err, Contains("study.json: this is a study: dgc study trains it"));
+}
+
 TEST_CASE("a training of a study that fails is named, and the others go on") {
   const Studied dgc(R"(, "hot": {"set": {
       "learning_rate": {"type": "constant", "base": 1e6}, "optimizer.max_skipped_steps": 3, "training.epochs": 20,
@@ -166,7 +203,7 @@ TEST_CASE("what a study's folder holds of another experiment is no result of the
     std::string text = study;
     dgc.write("study.json", text.replace(text.find(before), before.size(), before + ", " + setting));
     const Result planned = dgc.study({"--dry-run"}), result = dgc.study();
-    CHECK(planned.code == 0);
+    CHECK(planned.code == 2);
     CHECK(result.code == 2);
     CHECK_THAT(result.out, Contains("0 of 2") && !Contains("% ±"));
     CHECK_THAT(planned.out, Contains("dgc seed 2 will fail: out/dgc/seed2 was trained"));

@@ -53,6 +53,8 @@ TEST_CASE("a model of a text that repeats itself goes on with it") {
   using Words = std::vector<std::string>;
   CHECK(words_of(run, {.prompt = "the cat", .words = 7, .temperature = 0}) ==
         Words{"the", "cat", "sat", "on", "a", "mat", "<eos>", "the", "cat"});
+  CHECK(words_of(run, {.prompt = "a mat\nthe\n", .words = 1, .temperature = 0}) ==
+        Words{"a", "mat", "<eos>", "the", "<eos>", "the"});
   CHECK(words_of(run, {.prompt = "", .words = 2, .temperature = 0}) == Words{"the", "cat"});
   CHECK(words_of(run, {.prompt = "the dog", .words = 0}) == Words{"the", "dog"});
 

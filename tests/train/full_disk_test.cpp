@@ -39,9 +39,10 @@ void train_without_room(const fs::path& run) {
                        Contains(".safetensors: ") &&
                        Contains("the newest checkpoint is " + (run / "checkpoints/step-000000006").string()));
   const std::string log = read_file(run / "log.txt");
-  for (const int step : {8, 12, 16}) {
+  for (const int step : {8, 12}) {
     CHECK_THAT(log, Contains(fmt::format("warning: step {} could not be saved: cannot write", step)));
   }
+  CHECK_THAT(log, Contains("; 2 saves in a row have failed") && !Contains("step 16 could not be saved"));
   CHECK_THAT(log, Contains("training goes on, and the newest checkpoint is " + (run / "checkpoints/step-").string()));
   CHECK(metrics_of(run).back().text("kind") == "final");
   for (const auto& entry : fs::directory_iterator(run / "checkpoints")) {

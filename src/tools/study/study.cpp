@@ -126,6 +126,9 @@ std::vector<std::string> StudyRun::overrides_for(uint64_t seed) const {
 Study load_study(const std::string& path) {
   const Json json = parse_json(read_text_file(path, kMostStudyBytes), path);
   const StudyObject root(json, path, "");
+  if (root.find("model") != nullptr && root.find("runs") == nullptr) {
+    root.refuse("", "this is a config: dgc train trains it, and a study names it (docs/studies.md)");
+  }
   root.allow({"name", "config", "set", "seeds", "reference", "runs"});
   Study study;
   study.name = root.text("name").value_or(fs::path(path).stem().string());

@@ -5,9 +5,12 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <optional>
+#include <system_error>
 
+#include "run/checkpoint.h"
 #include "run/metrics.h"
 #include "run/number_text.h"
 #include "run/run_directory.h"
@@ -34,6 +37,17 @@ std::string last_words(const fs::path& output) {
 
 fs::path output_of(const StudyTraining& training) { return training.directory.string() + ".txt"; }
 
+// Why a child's words cannot be kept, or "".
+std::string trouble_with(const fs::path& output) {
+  errno = 0;
+  if (std::ofstream(output, std::ios::app)) return "";
+  return fmt::format("cannot write {}: {}", output.string(), std::generic_category().message(errno));
+}
+
+bool has_begun(const StudyTraining& training) {
+  return has_steps(training.directory) || !CheckpointStore(training.directory).list().empty();
+}
+
 }  // namespace
 
 StudyRunner::StudyRunner(const std::vector<StudyTraining>& missing, int jobs)
@@ -58,7 +72,11 @@ std::vector<std::string> StudyRunner::run() {
     } else if (*signal == SIGCHLD) {
       collect();
     } else {
-      if (!stopped_) spdlog::warn("stopping: {} trainings save their state", running_.size());
+      const bool one = running_.size() == 1;
+      if (!stopped_) {
+        spdlog::warn("stopping: {} training{} {} state", running_.size(), one ? "" : "s",
+                     one ? "saves its" : "save their");
+      }
       stopped_ = true;
       for (const auto& [child, training] : running_) kill(child, *signal);
     }
@@ -84,7 +102,8 @@ void StudyRunner::start_next(const HeldSignals& signals) {
   for (const std::string& text : training.run->overrides_for(training.seed)) {
     command.insert(command.end(), {"--set", text});
   }
-  if (has_steps(training.directory)) {
+  const bool goes_on = has_begun(training);
+  if (goes_on) {
     command.insert(command.end(),
                    {"--resume", "--set", fmt::format("threads={}", run_config(training.directory).threads)});
   } else if (training.config.threads == 0 && jobs_ > 1) {
@@ -93,8 +112,12 @@ void StudyRunner::start_next(const HeldSignals& signals) {
   }
   command.insert(command.end(), {"--out", training.directory.string()});
   fs::create_directories(training.directory.parent_path());
+  if (const std::string trouble = trouble_with(output_of(training)); !trouble.empty()) {
+    fail(training, trouble, kChildUserError);
+    return;
+  }
   running_.emplace(start_child(command, signals, output_of(training)), training);
-  spdlog::info("{}: {}", training.name(), has_steps(training.directory) ? "goes on" : "starts");
+  spdlog::info("{}: {}", training.name(), goes_on ? "goes on" : "starts");
 }
 
 void StudyRunner::collect() {
@@ -109,12 +132,12 @@ void StudyRunner::collect() {
       if (!stopped_) spdlog::warn("somebody has stopped {} alone, and so the study stops", training.name());
       stopped_ = true;
     } else if (code == kChildNotStarted) {
-      fail(training,
-           fmt::format("it could not be started: {} is gone or {} cannot be written", own_program(),
-                       output_of(training).string()),
-           kChildUserError);
+      fail(training, fmt::format("it could not be started: {} is gone", own_program()), kChildUserError);
     } else if (const std::string other = code == 0 ? other_experiment(training) : ""; !other.empty()) {
       fail(training, other, kChildUserError);  // the config has changed while others were trained
+    } else if (code == 0 && !is_done(training)) {
+      fail(training, fmt::format("it has ended, and its result is not in {}", training.directory.string()),
+           kChildUserError);
     } else if (code == 0) {
       ++done_;
       spdlog::info("{}: done, {} of {}", training.name(), done_, all_.size());

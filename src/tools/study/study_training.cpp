@@ -22,6 +22,7 @@ int64_t workers_of(const Config& config) { return config.ranks * config.workers_
 // Whether a difference makes another experiment. Paths may change, as a study and its data may be moved.
 bool is_another(const ConfigDifference& difference) {
   if (difference.path == "threads") return false;
+  if (difference.path == "model.vocabulary" && difference.b == "0") return false;  // as many as the text has
   const bool parts_of_speech = difference.path.starts_with("data.") && difference.a.starts_with('[');
   const auto is_unset = [](const std::string& path) { return path == R"("")"; };
   if (difference.path == "model.init_from" && is_unset(difference.a) != is_unset(difference.b)) return true;
