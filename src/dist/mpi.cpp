@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <exception>
 #include <functional>
-#include <list>
 #include <span>
 #include <utility>
 
@@ -98,19 +98,24 @@ class MpiMail final : public Mail {
  public:
   // piece_bytes: longer letters travel in pieces. check: throws when a rank has failed.
   MpiMail(int ranks, size_t piece_bytes, std::function<void()> check)
-      : piece_bytes_(piece_bytes), check_(std::move(check)), incoming_(static_cast<size_t>(ranks)) {}
+      : piece_bytes_(piece_bytes),
+        check_(std::move(check)),
+        outgoing_(static_cast<size_t>(ranks)),
+        incoming_(static_cast<size_t>(ranks)) {}
 
   void use(MPI_Comm comm) { comm_ = comm; }
   // Waits until all letters have left. To be called before MPI ends, unless a rank has failed.
   void finish() {
-    for (Outgoing& letter : outgoing_) {
-      MPI_Waitall(static_cast<int>(letter.requests.size()), letter.requests.data(), MPI_STATUSES_IGNORE);
+    for (auto& letters : outgoing_) {
+      for (Outgoing& letter : letters) {
+        MPI_Waitall(static_cast<int>(letter.requests.size()), letter.requests.data(), MPI_STATUSES_IGNORE);
+      }
     }
   }
 
   void post(int to, Letter letter) override {
     check_();
-    Outgoing& out = outgoing_.emplace_back(Outgoing{to, letter->size(), std::move(letter), {}});
+    Outgoing& out = outgoing_[static_cast<size_t>(to)].emplace_back(Outgoing{letter->size(), std::move(letter), {}});
     check_mpi(MPI_Isend(&out.bytes, sizeof(out.bytes), MPI_BYTE, to, kSizes, comm_, &add(out.requests)), "MPI_Isend");
     in_pieces(out.letter->data(), out.bytes, piece_bytes_, [&](const std::byte* piece, int bytes) {
       check_mpi(MPI_Isend(piece, bytes, MPI_BYTE, to, kLetters, comm_, &add(out.requests)), "MPI_Isend");
@@ -119,7 +124,7 @@ class MpiMail final : public Mail {
 
   std::optional<std::vector<std::byte>> take(int from) override {
     check_();
-    send_on();
+    drop_sent(from);
     Incoming& in = incoming_[static_cast<size_t>(from)];
     if (!in.under_way && !begin(from, in)) return std::nullopt;
     if (!all_done(in.requests)) return std::nullopt;
@@ -129,15 +134,14 @@ class MpiMail final : public Mail {
   }
 
   size_t unsent(int to) override {
-    send_on();
+    drop_sent(to);
     size_t bytes = 0;
-    for (const Outgoing& letter : outgoing_) bytes += letter.to == to ? letter.bytes : 0;
+    for (const Outgoing& letter : outgoing_[static_cast<size_t>(to)]) bytes += letter.bytes;
     return bytes;
   }
 
  private:
-  struct Outgoing {  // MPI reads all members but `to` until the requests are done
-    int to = 0;
+  struct Outgoing {  // MPI reads the members until the requests are done
     uint64_t bytes = 0;
     Letter letter;
     std::vector<MPI_Request> requests;
@@ -148,8 +152,11 @@ class MpiMail final : public Mail {
     std::vector<MPI_Request> requests;
   };
 
-  void send_on() {
-    std::erase_if(outgoing_, [](Outgoing& letter) { return all_done(letter.requests); });
+  // Letters to one rank leave in their order. Each call of MPI sends on what is under way to all ranks, so that the
+  // letters to others need no look here.
+  void drop_sent(int to) {
+    auto& letters = outgoing_[static_cast<size_t>(to)];
+    while (!letters.empty() && all_done(letters.front().requests)) letters.pop_front();
   }
 
   // False: no letter is there to be received.
@@ -170,8 +177,8 @@ class MpiMail final : public Mail {
   size_t piece_bytes_;
   std::function<void()> check_;
   MPI_Comm comm_ = MPI_COMM_NULL;
-  std::list<Outgoing> outgoing_;
-  std::vector<Incoming> incoming_;  // by sender
+  std::vector<std::deque<Outgoing>> outgoing_;  // by receiver; a deque leaves its entries where they are
+  std::vector<Incoming> incoming_;              // by sender
 };
 
 class MpiCommunicator final : public WholeCommunicator {
