@@ -164,7 +164,11 @@ void complete_speech(Config& config, const Origin& origin) {
                     fmt::format("{} is even; use {} or {}", frames, frames - 1, frames + 1));
     }
   }
-  config.model.speech.classes = Alphabet(config.data.speech.alphabet).classes();
+  try {
+    config.model.speech.classes = Alphabet(config.data.speech.alphabet).classes();
+  } catch (const UserError& error) {
+    origin.refuse("data.alphabet", error.what());
+  }
 }
 
 Network make_speech_network(const ModelOptions& o, const Shape& sample) {

@@ -1,16 +1,13 @@
 #include "data/file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <optional>
+#include <memory>
 
 #include "tensor/errors.h"
-#include "tensor/file_descriptor.h"
 
 namespace dgc {
 namespace {
@@ -58,23 +55,20 @@ size_t InputFile::append(std::vector<uint8_t>& out, uint64_t bytes) {
   return out.size() - before;
 }
 
-// O_NONBLOCK: to open a pipe would otherwise wait for who writes into it, in a thread that nobody can interrupt.
 void read_file(const std::string& path, size_t most, std::vector<uint8_t>& out) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const auto close = [](std::FILE* f) { std::fclose(f); };
+  const std::unique_ptr<std::FILE, decltype(close)> file(std::fopen(path.c_str(), "rb"), close);
   if (!file) throw_user_error("{}: cannot open it: {}", path, std::strerror(errno));
-  struct stat status {};
-  if (::fstat(file.get(), &status) == 0 && S_ISFIFO(status.st_mode))
-    throw_user_error("{}: cannot open it: this is a pipe", path);
   constexpr size_t kChunk = 1 << 18;
   size_t size = 0;
   while (true) {
     out.resize(size + kChunk);
-    const std::optional<size_t> got = read_all(file, std::as_writable_bytes(std::span(out).subspan(size)));
-    if (!got) throw_user_error("{}: cannot read it: {}", path, std::strerror(errno));
-    size += *got;
+    const size_t got = std::fread(out.data() + size, 1, kChunk, file.get());
+    size += got;
     if (size > most) throw_user_error("{}: longer than the {} MiB that such a file may have", path, most >> 20);
-    if (*got < kChunk) break;
+    if (got < kChunk) break;
   }
+  if (std::ferror(file.get())) throw_user_error("{}: cannot read it: {}", path, std::strerror(errno));
   out.resize(size);
 }
 

@@ -53,7 +53,12 @@ void put_in_place(const fs::path& from, const fs::path& to) {
   if (!fs::exists(to, error)) return rename_folder(from, to);
   const fs::path old = from.string() + kReplaced;
   rename_folder(to, old);
-  rename_folder(from, to);
+  try {
+    rename_folder(from, to);
+  } catch (const UserError&) {
+    rename_folder(old, to);
+    throw;
+  }
   remove_folder(old);
 }
 

@@ -198,8 +198,7 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& run, int64_t step) : f
     }
   } catch (const UserError& error) {
     if (!whole) throw;
-    spdlog::warn("{}; this line and what follows it are behind step {}, from which the run goes on, and are cut off",
-                 error.what(), step);
+    spdlog::warn("{}; this line and what follows it are cut off, as the run goes on from step {}", error.what(), step);
   }
   file_.cut(kept);
   if (!newline) file_.append("\n");

@@ -10,6 +10,10 @@ namespace {
 // Why results depend on a key that people expect to be free to change, or that is free with other settings; empty: no
 // such reason.
 std::string why_not(const std::string& key, const Config& made_with, const Config& now) {
+  // 0 leaves the number to the machine, and Rank::restore() looks at what that came to.
+  if (key == "threads" && made_with.threads > 0 && now.threads > 0) {
+    return "as another number of threads splits sums in other places, and rounds them otherwise";
+  }
   // The number of a GPU does not matter.
   if (key == "device" && is_cpu(made_with.device) != is_cpu(now.device)) return "as a GPU rounds otherwise than a CPU";
   // The loss of an evaluation depends on its batches in the last digits: products of other sizes round otherwise.

@@ -189,13 +189,16 @@ EvalMetrics RankTraining::evaluated(EvalMetrics (Rank::*evaluate)()) {
 void RankTraining::throw_end(const std::exception_ptr& end) const {
   try {
     std::rethrow_exception(end);
-  } catch (const UserError& error) {
+  } catch (const ToldByPeer&) {
+    throw;
+  } catch (const std::exception& error) {
+    if (!is_users(error)) throw;
+    const std::string what = complaint(error).text;
     if (!unsaved_.empty()) {
-      throw_user_error("{}; and the state of step {} could not be saved: {}; {}", error.what(), rank_.step(), unsaved_,
+      throw_user_error("{}; and the state of step {} could not be saved: {}; {}", what, rank_.step(), unsaved_,
                        way_from(store_));
     }
-    throw_user_error("{}; the state of step {} is saved: go on with --resume when that is mended", error.what(),
-                     rank_.step());
+    throw_user_error("{}; the state of step {} is saved: go on with --resume when that is mended", what, rank_.step());
   }
 }
 

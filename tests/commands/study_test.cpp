@@ -127,6 +127,13 @@ TEST_CASE("a study goes on with a training that has lost its metrics, and says s
   const Result again = dgc.study();
   INFO(again.err);
   CHECK_THAT(again.err, Contains("dgc seed 1: goes on") && !Contains("already holds a run"));
+  fs::remove(dgc.folder() / "out/dgc/seed1/metrics.jsonl");
+  fs::remove(dgc.folder() / "out/dgc/seed1/config.json");
+  const Result broken = dgc.study(), planned = dgc.study({"--dry-run"});
+  CHECK(broken.code == 2);
+  CHECK_THAT(broken.out,
+             Contains("against dense") && Contains("dgc seed 1 failed: out/dgc/seed1 is not a run directory"));
+  CHECK_THAT(planned.out, Contains("dgc seed 1 will fail: out/dgc/seed1 is not a run directory"));
   fs::remove_all(dgc.folder() / "out/dense/seed1");
   fs::remove(dgc.folder() / "out/dense/seed1.txt");
   fs::create_directory(dgc.folder() / "out/dense/seed1.txt");

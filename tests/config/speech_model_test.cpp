@@ -67,7 +67,8 @@ TEST_CASE("a speech model's keys that contradict one another are refused, with t
   CHECK(refused("data.train=[1]") == "--set data.train=[1]: data.train[0]: it must be a string, not 1");
   CHECK(refused("data.train=train-clean-100").find("it must be a list of strings, not \"train-clean-100\"") !=
         std::string::npos);
-  CHECK_THAT(refused("data.alphabet=AA"), Catch::Contains("data.alphabet: it has the character 'A' twice"));
+  CHECK_THAT(refused("data.alphabet=AA"),
+             Catch::StartsWith("--set data.alphabet=AA: data.alphabet: the alphabet has the character 'A' twice"));
   CHECK_THAT(refused("data.alphabet=AB\xff"), Catch::Contains("data.alphabet: not UTF-8"));
   CHECK_THAT(refused("data.augment.mask.time_masks=1"),
              Catch::Contains("time_masks and time_frames do nothing without"));

@@ -113,8 +113,8 @@ TEST_CASE("an event file holds its version and the scalars") {
   CHECK(fields(events[0])[3] == "brain.Event:2");
   CHECK(number<double>(fields(events[0])[1], 0) > 1.6e9);  // seconds since 1970
 
-  auto event =
-      fields(events[1]);  // whatever an attempt that saved nothing has written from this step on does not count
+  // Whatever an attempt that saved nothing has written from this step on does not count.
+  auto event = fields(events[1]);
   CHECK(number<uint64_t>(event[2], 0) == 1);
   CHECK(number<uint64_t>(fields(event[7])[1], 0) == 1);
 

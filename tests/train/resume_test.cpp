@@ -171,14 +171,16 @@ TEST_CASE("a config that would change results cannot be resumed, and its key is 
   };
   resume("seed=3");  // nothing is there yet: starts from the beginning
   const auto before = contents(run.path());
-  const std::pair<const char*, const char*> refused[] = {{"optimizer.sparsity=0.9", "optimizer.sparsity = 0.98"},
-                                                         {"seed=4", "seed = 3"},
-                                                         {"training.batch_per_worker=2", "training.batch_per_worker"},
-                                                         {"training.epochs=4", "training.epochs"},
-                                                         {"learning_rate.base=0.1", "learning_rate.base"},
-                                                         {"exchange.algorithm=split_reduce", "exchange.algorithm"},
-                                                         {"exchange.workers_per_group=2", "workers_per_group"},
-                                                         {"exchange.wire.values=\"fp16\"", "exchange.wire.values"}};
+  const std::pair<const char*, const char*> refused[] = {
+      {"optimizer.sparsity=0.9", "optimizer.sparsity = 0.98"},
+      {"seed=4", "seed = 3"},
+      {"training.batch_per_worker=2", "training.batch_per_worker"},
+      {"training.epochs=4", "training.epochs"},
+      {"learning_rate.base=0.1", "learning_rate.base"},
+      {"exchange.algorithm=split_reduce", "exchange.algorithm"},
+      {"exchange.workers_per_group=2", "workers_per_group"},
+      {"exchange.wire.values=\"fp16\"", "exchange.wire.values"},
+      {"threads=2", "threads = 1 and cannot be resumed with 2, as "}};
   for (const auto& [override, key] : refused) {
     CHECK_THROWS_AS(resume(override), UserError);
     CHECK_THROWS_WITH(resume(override), Catch::Contains(key));
@@ -213,7 +215,8 @@ TEST_CASE("a key that is free elsewhere says why it is not here") {
   CHECK(refusal({}, {cuda_devices() > 0 ? "device=cuda:0" : "device=cpu"}).empty());
   CHECK_THAT(refusal({"device=cpu"}, {"device=cuda:0"}),
              Catch::Contains(R"(device = "cpu" and cannot be resumed with "cuda:0", as a GPU rounds otherwise)"));
-  CHECK(refusal({}, {"threads=4"}).empty());  // the next test
+  CHECK_THAT(refusal({}, {"threads=4"}), Catch::Contains("rounds them otherwise; start a new run with --out"));
+  CHECK(refusal({"threads=0"}, {"threads=4"}).empty());
 }
 
 TEST_CASE("a finished run is left as it is, unless there are more steps to make") {

@@ -35,15 +35,18 @@ std::vector<std::string> names_in(const std::string& folder, const Wanted& wante
 bool is_folder(const fs::directory_entry& entry) {
   std::error_code error;
   const bool folder = entry.is_directory(error);
-  if (error)
-    throw_user_error("{}: cannot look at it: {}", entry.path().string(), error.message());  // a link to nothing
+  if (error) {  // a link that leads nowhere
+    throw_user_error("{}: {}; mend that link, or remove it", entry.path().string(), error.message());
+  }
   return folder;
 }
 
 bool is_image(const fs::directory_entry& entry) {
   std::string extension = entry.path().extension().string();
   for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+  std::error_code error;
+  const bool is_named = extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+  return is_named && !entry.is_fifo(error);  // to open a pipe is to wait for who writes into it
 }
 
 bool there_is_folder(const std::string& path) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "data/file.h"
 #include "data/speech/utterances.h"
@@ -16,8 +17,11 @@ constexpr const char* kLibriSpeechFix = "set data.path to the folder LibriSpeech
 std::vector<std::string> transcripts_below(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code error;
+  std::set<fs::path> seen = {fs::canonical(folder, error)};  // a link may lead to a folder that is read already
   const auto options = fs::directory_options::follow_directory_symlink;
   for (fs::recursive_directory_iterator it(folder, options, error), end; !error && it != end; it.increment(error)) {
+    std::error_code none;
+    if (it->is_directory(none) && !seen.insert(fs::canonical(it->path(), none)).second) it.disable_recursion_pending();
     std::string path = it->path().string();
     if (path.ends_with(".trans.txt")) paths.push_back(std::move(path));
   }

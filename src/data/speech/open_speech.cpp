@@ -14,10 +14,14 @@ namespace fs = std::filesystem;
 std::vector<std::string> train_folders(const std::string& root) {
   require_folder(root, "set data.path to the folder LibriSpeech, as its archives unpack");
   std::vector<std::string> names;
-  std::error_code error, not_there;
+  std::error_code error;
   for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
     std::string name = it->path().filename().string();
-    if (name.starts_with("train-") && it->is_directory(not_there)) names.push_back(std::move(name));
+    if (!name.starts_with("train-")) continue;
+    std::error_code broken;  // a link that leads nowhere
+    const bool folder = it->is_directory(broken);
+    if (broken) throw_user_error("{}: {}; mend that link, or remove it", it->path().string(), broken.message());
+    if (folder) names.push_back(std::move(name));
   }
   if (error) throw_user_error("{}: cannot list the folder: {}", root, error.message());
   if (names.empty()) {

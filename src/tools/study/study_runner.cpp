@@ -10,13 +10,13 @@
 #include <optional>
 #include <system_error>
 
-#include "run/checkpoint.h"
 #include "run/metrics.h"
 #include "run/number_text.h"
 #include "run/run_directory.h"
 #include "tensor/cores.h"
 #include "tensor/errors.h"
 #include "tensor/printable.h"
+#include "train/ranks/failure.h"
 #include "train/ranks/interrupt.h"
 
 namespace dgc {
@@ -42,10 +42,6 @@ std::string trouble_with(const fs::path& output) {
   errno = 0;
   if (std::ofstream(output, std::ios::app)) return "";
   return fmt::format("cannot write {}: {}", output.string(), std::generic_category().message(errno));
-}
-
-bool has_begun(const StudyTraining& training) {
-  return has_steps(training.directory) || !CheckpointStore(training.directory).list().empty();
 }
 
 }  // namespace
@@ -94,6 +90,14 @@ void StudyRunner::fail(const StudyTraining& training, const std::string& why, in
 void StudyRunner::start_next(const HeldSignals& signals) {
   const StudyTraining training = waiting_.front();
   waiting_.pop_front();
+  try {
+    start(training, signals);
+  } catch (const std::exception& error) {  // its folder is not what it should be
+    fail(training, complaint(error).text, kChildUserError);
+  }
+}
+
+void StudyRunner::start(const StudyTraining& training, const HeldSignals& signals) {
   if (const std::string why = other_experiment(training); !why.empty()) {
     fail(training, why, kChildUserError);
     return;

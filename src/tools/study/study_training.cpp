@@ -60,7 +60,7 @@ std::string difference_from_study(const StudyTraining& training) {
     return fmt::format("with another number of workers, {}, and the study says {}", workers_of(made),
                        workers_of(asked));
   }
-  const StudyProgress progress = progress_of(training);
+  const StudyProgress progress = progress_if_sound(training);
   if (progress.epochs > static_cast<double>(asked.training.epochs)) {
     return fmt::format("for {:g} epochs, and the study says {}", progress.epochs, asked.training.epochs);
   }
@@ -104,18 +104,24 @@ double epochs_left(const StudyTraining& training, double steps_per_epoch) {
   return std::max(0.0, left);
 }
 
-bool is_done(const StudyTraining& training) {
+bool has_begun(const StudyTraining& training) {
+  return has_steps(training.directory) || !CheckpointStore(training.directory).list().empty();
+}
+
+bool is_done(const StudyTraining& training) try {
   if (!final_step(training.directory) || has_diverged(training.directory)) return false;
   const auto& asked = training.config.training;
   const StudyProgress made = progress_of(training);
   return (asked.max_steps && made.steps >= *asked.max_steps) || made.epochs >= static_cast<double>(asked.epochs) ||
          (asked.stop_after && CheckpointStore(training.directory).list().empty()) ||
          has_ended(training.directory, training.config);
+} catch (const UserError&) {
+  return false;  // its metrics are damaged
 }
 
 std::string other_experiment(const StudyTraining& training) {
   try {
-    const std::string difference = has_steps(training.directory) ? difference_from_study(training) : "";
+    const std::string difference = has_begun(training) ? difference_from_study(training) : "";
     if (difference.empty()) return "";
     return fmt::format("{} was trained {}; remove it, or give another --out", training.directory.string(), difference);
   } catch (const UserError& damaged) {

@@ -29,6 +29,8 @@ double epochs_made(const StudyTraining&);
 // where it is said how many steps an epoch has.
 double epochs_left(const StudyTraining&, double steps_per_epoch = 0);
 
+// Whether there are steps or checkpoints in the training's directory.
+bool has_begun(const StudyTraining&);
 // Whether the training has come to the end that the study asks for now. One that has diverged is given to dgc train
 // again, which says so.
 bool is_done(const StudyTraining&);

@@ -220,14 +220,13 @@ TEST_CASE("image folder: what is wrong is named") {
   }
   SECTION("a class whose link leads nowhere") {
     std::filesystem::create_symlink("nowhere", root + "/train/dog");
-    CHECK_THAT(folder.error(), Catch::Contains("/train/dog: cannot look at it: No such file"));
+    CHECK_THAT(folder.error(), Catch::Contains("/train/dog: No such file or directory; mend that link"));
   }
   SECTION("a pipe that is named like an image") {
     mkfifo((root + "/train/cat/c.png").c_str(), 0600);
     const auto dataset = folder.open();
-    std::vector<float> out(192);
-    CHECK_THAT(user_error([&] { dataset->read(3, nullptr, out.data()); }),
-               Catch::Contains("c.png: cannot open it: this is a pipe"));
+    CHECK(dataset->size() == 3);
+    CHECK_THAT(dataset->remarks().front(), Catch::Contains("2 entries of class folders are no"));
   }
   SECTION("empty class") {
     std::filesystem::remove(root + "/train/ant/z.jpg");

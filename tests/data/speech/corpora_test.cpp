@@ -82,6 +82,8 @@ TEST_CASE("LibriSpeech: its own layout") {
   write_text(folder, "train-clean-100.tar.gz", "");
   write_text(folder, "elsewhere/7/1/7-1.trans.txt", "7-1-0000 LINKED\n");
   std::filesystem::create_directory_symlink(folder.path() + "/elsewhere/7", folder.path() + "/train-clean-100/7");
+  std::filesystem::create_directory_symlink(".", folder.path() + "/train-clean-100/self");
+  std::filesystem::create_directory_symlink("19", folder.path() + "/train-clean-100/20");
   CHECK(list_librispeech(folder.path(), {}, Split::train).size() == 5);
   CHECK_THAT(user_error([&] { list_librispeech(folder.path() + "/test-clean", {}, Split::train); }),
              Catch::Contains("no folder train-... in it"));
