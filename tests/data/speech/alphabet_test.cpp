@@ -37,7 +37,7 @@ TEST_CASE("alphabet: what is outside is named") {
   CHECK_THAT(complaint("CAF\xc3\x89"), Catch::Contains("'\xc3\x89'"));
   CHECK_THAT(complaint(""), Catch::StartsWith("list: utt7: its transcript is empty"));
   CHECK_THAT(complaint("  \t"), Catch::Contains("is empty"));
-  CHECK_THAT(user_error([] { Alphabet(""); }), Catch::Contains("data.alphabet"));
+  CHECK_THAT(user_error([] { Alphabet(""); }), Catch::Contains("no characters"));
   CHECK_THAT(user_error([] { Alphabet("ABA"); }), Catch::Contains("'A' twice"));
 }
 
