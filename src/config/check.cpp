@@ -3,26 +3,12 @@
 #include <algorithm>
 
 #include "config/check_value.h"
+#include "config/key_paths.h"
 #include "json/nearest.h"
 #include "tensor/errors.h"
 
 namespace dgc {
 namespace {
-
-std::string join(const std::string& a, const std::string& b) { return a.empty() ? b : a + "." + b; }
-std::string parent(const std::string& path) {
-  return path.substr(0, path.rfind('.') == std::string::npos ? 0 : path.rfind('.'));
-}
-std::string leaf(const std::string& path) { return path.substr(path.rfind('.') + 1); }
-bool inside(const std::string& path, const std::string& section) {
-  return section.empty() || path.starts_with(section + ".");
-}
-
-// The component of `path` right below `section`.
-std::string component(const std::string& path, const std::string& section) {
-  const size_t start = section.empty() ? 0 : section.size() + 1;
-  return path.substr(start, path.find('.', start) - start);
-}
 
 class Checker {
  public:
@@ -43,7 +29,7 @@ class Checker {
 
  private:
   [[noreturn]] void refuse(const std::string& path, const std::string& sentence) const {
-    origin_.refuse(path.empty() ? shown_ : join(shown_, path), sentence);
+    origin_.refuse(path.empty() ? shown_ : join_path(shown_, path), sentence);
   }
 
   bool applies(const Key& key) const { return key.applies_to(selected_type(key, root_)); }
@@ -51,26 +37,26 @@ class Checker {
   // Selectors are checked before all other keys: a section whose type is unknown has unknown keys too, but the type is
   // the mistake.
   void check_selector(const Key& key) const {
-    const std::string section = parent(key.path);
+    const std::string section = section_of(key.path);
     const Json* holder = section.empty() ? &root_ : find_path(root_, section);
     if (holder && !holder->is_object()) {
       refuse(section, fmt::format("must be an object, not {}", json_type_name(*holder)));
     }
     const Json* value = find_path(root_, key.path);
     if (!value) refuse(key.path, "missing; " + expected_words(key));
-    check_value(key, *value, join(shown_, key.path), origin_);
+    check_value(key, *value, join_path(shown_, key.path), origin_);
   }
 
   void walk(const Json& object, const std::string& at) const {
     if (!object.is_object()) refuse(at, fmt::format("must be an object, not {}", json_type_name(object)));
     for (const auto& [name, value] : object.items()) {
-      const std::string path = join(at, name);
+      const std::string path = join_path(at, name);
       if (name.empty()) refuse(at, "a key cannot be empty");
       // A name with a dot could pass for a path of the table.
       if (name.find('.') != std::string::npos) refuse(path, "a key cannot have a dot; put objects inside one another");
       const Key* key = find(path);
       if (key) {
-        check_value(*key, value, join(shown_, path), origin_);
+        check_value(*key, value, join_path(shown_, path), origin_);
       } else if (is_section(path)) {
         walk(value, path);
       } else {
@@ -88,23 +74,23 @@ class Checker {
 
   bool is_section(const std::string& path) const {
     return std::any_of(keys_.begin(), keys_.end(),
-                       [&](const Key& key) { return inside(key.path, path) && applies(key); });
+                       [&](const Key& key) { return is_inside(key.path, path) && applies(key); });
   }
 
   [[noreturn]] void refuse_unknown(const std::string& at, const std::string& name, const std::string& path) const {
     std::vector<std::string> here, anywhere, leaves;
     for (const Key& key : keys_) {
-      if (!applies(key) && (key.path == path || inside(key.path, path))) refuse_other_type(key, path);
+      if (!applies(key) && (key.path == path || is_inside(key.path, path))) refuse_other_type(key, path);
       if (!applies(key)) continue;
-      if (inside(key.path, at)) {
-        const std::string sibling = component(key.path, at);
+      if (is_inside(key.path, at)) {
+        const std::string sibling = name_below(key.path, at);
         if (std::find(here.begin(), here.end(), sibling) == here.end()) here.push_back(sibling);
       }
       anywhere.push_back(key.path);
-      leaves.push_back(leaf(key.path));
+      leaves.push_back(last_name(key.path));
     }
     std::string meant = nearest(name, here);
-    const auto elsewhere = std::find(leaves.begin(), leaves.end(), leaf(name));
+    const auto elsewhere = std::find(leaves.begin(), leaves.end(), last_name(name));
     if (meant.empty() && elsewhere != leaves.end()) meant = anywhere[static_cast<size_t>(elsewhere - leaves.begin())];
     refuse(path, meant.empty() ? "unknown key; here there are " + quoted(here)
                                : fmt::format("unknown key; did you mean \"{}\"?", meant));
@@ -114,12 +100,12 @@ class Checker {
   [[noreturn]] void refuse_other_type(const Key& key, const std::string& path) const {
     std::vector<std::string> types;
     for (const Key& other : keys_) {
-      if (other.path == path || inside(other.path, path))
+      if (other.path == path || is_inside(other.path, path))
         types.insert(types.end(), other.types.begin(), other.types.end());
     }
     std::sort(types.begin(), types.end());
     types.erase(std::unique(types.begin(), types.end()), types.end());
-    refuse(path, fmt::format("belongs to {} {}, and this is \"{}\"; leave it out", join(shown_, key.selector),
+    refuse(path, fmt::format("belongs to {} {}, and this is \"{}\"; leave it out", join_path(shown_, key.selector),
                              quoted(types), selected_type(key, root_)));
   }
 
@@ -134,7 +120,8 @@ class Checker {
 void Origin::refuse(const std::string& path, const std::string& sentence) const {
   std::string where = file;
   for (const auto& [set, text] : overrides) {
-    if (path == set || inside(path, set) || inside(set, path) || path.starts_with(set + "[")) where = "--set " + text;
+    if (path == set || is_inside(path, set) || is_inside(set, path) || path.starts_with(set + "["))
+      where = "--set " + text;
   }
   throw UserError(path.empty() ? where + ": " + sentence : where + ": " + path + ": " + sentence);
 }

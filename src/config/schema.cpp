@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "config/config.h"
+#include "config/key_paths.h"
 #include "config/keys.h"
 
 // The table of keys as JSON Schema (https://json-schema.org/draft/2020-12).
@@ -80,13 +81,6 @@ Json key_schema(const Key& key, const std::string& type) {
   if (key.kind == Kind::text && !key.pattern.empty()) schema["pattern"] = "^(?:" + key.pattern + ")$";
   schema["description"] = key.doc;
   return schema;
-}
-
-// The component of `path` right below `section`; "" if `path` is not inside `section`.
-std::string name_below(const std::string& path, const std::string& section) {
-  if (!section.empty() && !path.starts_with(section + ".")) return "";
-  const size_t start = section.empty() ? 0 : section.size() + 1;
-  return path.substr(start, path.find('.', start) - start);
 }
 
 Json object_schema(const Keys& keys, const std::string& section, const std::string& type) {

@@ -120,6 +120,14 @@ class Rank {
 
   void average_statistics();
   Measures run(Evaluator&);  // rank 0 evaluates and sends the measures to the others
+  // What a worker's file keeps: tensors of an arena, with a prefix before their names. Those of a group lie in the file
+  // of its first worker.
+  struct WorkerState {
+    std::string prefix;
+    const Arena* arena;
+    bool of_group = false;
+  };
+  std::vector<WorkerState> states_of(int64_t local) const;
   std::vector<ManifestFile> save_workers(const CheckpointStore&);
   std::vector<ManifestFile> files_of_all(const std::vector<ManifestFile>& own);
   void publish(const CheckpointStore&, int64_t keep, const std::vector<ManifestFile>& worker_files);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "run/conv_plans_file.h"
 #include "run/vocabulary_file.h"
@@ -105,24 +106,17 @@ void Rank::require_same_data(const Checkpoint& checkpoint) const {
 }
 
 void Rank::restore_workers(const Checkpoint& checkpoint) {
-  for (size_t w = 0; w < memory_.workers.size(); ++w) {
-    const int64_t worker = first_worker() + static_cast<int64_t>(w), group = group_of(static_cast<int64_t>(w));
+  for (int64_t local = 0; local < std::ssize(memory_.workers); ++local) {
+    const int64_t worker = first_worker() + local, group = group_of(local);
     const SafetensorsFile own = checkpoint.open(worker_file(worker));
-    load_tensors(own, memory_.workers[w].statistics);
-    const std::vector<RankMemory::MicroBatch>& parts = memory_.workers[w].micro_batches;
-    for (size_t p = 0; p < parts.size(); ++p) load_tensors(own, parts[p].state, part_name("state", p) + ".");
-    for (const NamedState& state : computation_->state()) {
-      if (state.worker == static_cast<int>(w)) load_tensors(own, *state.arena, state.name + ".");
-    }
-    const auto load_states = [&](const SafetensorsFile& file) {
-      for (const NamedState& state : memory_.optimizer->state()) {
-        if (state.worker == static_cast<int>(w)) load_tensors(file, *state.arena, state.name + ".");
+    std::optional<SafetensorsFile> first;  // where the group begins on another rank
+    if (group != worker && local == 0) first = checkpoint.open(worker_file(group));
+    for (const WorkerState& state : states_of(local)) {
+      if (!state.of_group || group == worker) {
+        load_tensors(own, *state.arena, state.prefix);
+      } else if (first) {
+        load_tensors(*first, *state.arena, state.prefix);
       }
-    };
-    if (group == worker) {
-      load_states(own);
-    } else if (w == 0) {  // the group begins on another rank
-      load_states(checkpoint.open(worker_file(group)));
     }
   }
 }

@@ -75,22 +75,31 @@ std::string Rank::save(const CheckpointStore& store, int64_t keep) {
   return problem;
 }
 
+std::vector<Rank::WorkerState> Rank::states_of(int64_t local) const {
+  const Worker& worker = memory_.workers[static_cast<size_t>(local)];
+  std::vector<WorkerState> all = {{"", &worker.statistics}};
+  for (size_t p = 0; p < worker.micro_batches.size(); ++p) {
+    all.push_back({part_name("state", p) + ".", &worker.micro_batches[p].state});
+  }
+  for (const NamedState& state : memory_.optimizer->state()) {
+    if (state.worker == local) all.push_back({state.name + ".", state.arena, true});
+  }
+  for (const NamedState& state : computation_->state()) {
+    if (state.worker == local) all.push_back({state.name + ".", state.arena});
+  }
+  return all;
+}
+
 // Each rank writes the files of its own workers.
 std::vector<ManifestFile> Rank::save_workers(const CheckpointStore& store) {
   std::vector<ManifestFile> files;
-  for (size_t w = 0; w < memory_.workers.size(); ++w) {
+  for (int64_t local = 0; local < std::ssize(memory_.workers); ++local) {
+    const int64_t worker = first_worker() + local;
     std::vector<TensorSource> tensors;
-    append_tensors(tensors, memory_.workers[w].statistics);
-    const std::vector<RankMemory::MicroBatch>& parts = memory_.workers[w].micro_batches;
-    for (size_t p = 0; p < parts.size(); ++p) append_tensors(tensors, parts[p].state, part_name("state", p) + ".");
-    const bool is_first = group_of(static_cast<int64_t>(w)) == first_worker() + static_cast<int64_t>(w);
-    for (const NamedState& state : memory_.optimizer->state()) {
-      if (is_first && state.worker == static_cast<int>(w)) append_tensors(tensors, *state.arena, state.name + ".");
+    for (const WorkerState& state : states_of(local)) {
+      if (!state.of_group || group_of(local) == worker) append_tensors(tensors, *state.arena, state.prefix);
     }
-    for (const NamedState& state : computation_->state()) {
-      if (state.worker == static_cast<int>(w)) append_tensors(tensors, *state.arena, state.name + ".");
-    }
-    files.push_back(store.write(state_.step, worker_file(first_worker() + static_cast<int>(w)), tensors, *device_));
+    files.push_back(store.write(state_.step, worker_file(worker), tensors, *device_));
   }
   return files;
 }
