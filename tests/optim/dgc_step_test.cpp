@@ -5,6 +5,7 @@
 #include "optim/dgc/layout.h"
 #include "tensor/errors.h"
 #include "tests/optim/on_backend.h"
+#include "tests/support/tampering.h"
 
 using namespace dgc;
 using namespace dgc::test;
@@ -71,39 +72,14 @@ std::unique_ptr<Optimizer> sgd_of(const OptimizerContext& context) {
 // May change what an all_gather delivered: `all` parts, in whose place `before` lay until then.
 using Tamper = std::function<void(std::span<std::byte> all, std::span<const std::byte> before)>;
 
-// Tampers with one all_gather, number `at` from 0.
-class Tampering final : public Communicator {
- public:
-  Tampering(std::unique_ptr<Communicator> good, int at, Tamper tamper)
-      : good_(std::move(good)), at_(at), tamper_(std::move(tamper)) {}
-  std::string name() const override { return "tampering"; }
-  int rank() const override { return good_->rank(); }
-  int size() const override { return good_->size(); }
-  bool between_processes() const override { return good_->between_processes(); }
-  bool recordable() const override { return false; }
-  void all_gather(Device& device, const void* mine, void* all, size_t bytes) override {
-    const std::span parts(static_cast<std::byte*>(all), bytes * static_cast<size_t>(size()));
-    const std::vector<std::byte> before(parts.begin(), parts.end());
-    good_->all_gather(device, mine, all, bytes);
-    if (calls_++ == at_) tamper_(parts, before);
-  }
-  void gather_shards(Device& device, std::span<const float* const> workers, float* mine, size_t n) override {
-    good_->gather_shards(device, workers, mine, n);
-  }
-  void barrier(Device& device) override { good_->barrier(device); }
-  std::unique_ptr<Communicator> split(const Ranks& ranks) override { return good_->split(ranks); }
-  void abort(const std::string& reason) noexcept override { good_->abort(reason); }
-
- private:
-  std::unique_ptr<Communicator> good_;
-  int at_, calls_ = 0;
-  Tamper tamper_;
-};
-
 // Two ranks. A step gathers shares, messages and the dense tensors' sum: the messages of step `step` are tampered with.
 std::vector<std::unique_ptr<Communicator>> tampering_group(int step, const Tamper& tamper) {
   auto group = make_thread_communicators(2);
-  for (auto& one : group) one = std::make_unique<Tampering>(std::move(one), 3 * step + 1, tamper);
+  for (auto& one : group) {
+    one = std::make_unique<Tampering>(std::move(one), [=](int call, auto all, auto before) {
+      if (call == 3 * step + 1) tamper(all, before);
+    });
+  }
   return group;
 }
 

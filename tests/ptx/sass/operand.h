@@ -16,7 +16,7 @@ struct Register {
   auto operator<=>(const Register&) const = default;
 };
 
-inline constexpr Register kZero{Bank::general, 255}, kTrue{Bank::predicate, 7};  // RZ and PT
+inline constexpr Register kTrue{Bank::predicate, 7};  // PT
 bool is_constant(Register reg);                                                  // RZ, URZ, PT or UPT
 
 struct Operand {

@@ -22,7 +22,6 @@ inline void __syncwarp(unsigned mask = 0xffffffffu, std::source_location at = st
   dgc::emulation::wait_for_warp({"__syncwarp", at}, mask, 0);
 }
 inline void __threadfence() {}
-inline void __threadfence_block() {}
 
 inline unsigned __ballot_sync(unsigned mask, int predicate, std::source_location at = std::source_location::current()) {
   const auto& values = dgc::emulation::wait_for_warp({"__ballot_sync", at}, mask, predicate != 0);
@@ -88,15 +87,10 @@ T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32,
 }
 
 inline int __popc(unsigned x) { return std::popcount(x); }
-inline int __popcll(unsigned long long x) { return std::popcount(x); }
-inline int __clz(int x) { return std::countl_zero(static_cast<unsigned>(x)); }
 inline int __clzll(long long x) { return std::countl_zero(static_cast<unsigned long long>(x)); }
 inline int __ffs(int x) { return x == 0 ? 0 : std::countr_zero(static_cast<unsigned>(x)) + 1; }
 inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
-inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
 inline float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
-inline float __int_as_float(int x) { return std::bit_cast<float>(x); }
-inline float rsqrtf(float x) { return 1.f / std::sqrt(x); }
 
 template <typename T>
 T __ldg(const T* p) {
