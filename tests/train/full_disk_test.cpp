@@ -1,13 +1,16 @@
 #include <spdlog/spdlog.h>
 
+#include <atomic>
 #include <catch.hpp>
 
 #include "run/output_file.h"
 #include "tensor/errors.h"
+#include "tests/support/altered_images.h"
 #include "tests/support/disk.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
 #include "train/rank.h"
+#include "train/rank_training.h"
 #include "train/ranks/on_ranks.h"
 
 namespace dgc {
@@ -54,7 +57,50 @@ void train_without_room(const fs::path& run) {
   CHECK(Checkpoint(checkpoints[0]).manifest().step == 6);
 }
 
+// A set of which so many samples can be read.
+class Unreadable final : public AlteredImages {
+ public:
+  Unreadable(const ImageDataset& good, int64_t readable) : AlteredImages(good), left_(readable) {}
+  int32_t read(int64_t i, const Draw* draw, float* out) const override {
+    if (left_-- <= 0) throw UserError("7.png: cannot open it");
+    return AlteredImages::read(i, draw, out);
+  }
+
+ private:
+  mutable std::atomic<int64_t> left_;
+};
+
+// Why a training ends that finds no room for its state, and can read so many samples for its steps and its evaluations.
+std::string said_without_room(int64_t for_steps, int64_t for_evaluations) {
+  const TempRun folder;
+  const Config config = larger_config();
+  const auto train_set = make_images(config, Split::train), test_set = make_images(config, Split::test);
+  const Unreadable trained(*train_set, for_steps), tested(*test_set, for_evaluations);
+  RunDirectory run(config, {.out = folder.path() / "run"}, nullptr, {});
+  run.begin();
+  const FileSizeLimit limit(kLittle);
+  try {
+    on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+      RankTraining training(config, run, {trained, tested}, backend, communicator);
+      training.begin();
+      training.train();
+    });
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
 }  // namespace
+
+TEST_CASE("a training that ends for a file, and cannot save its state, names both") {
+  const auto [for_steps, for_evaluations, step] =
+      GENERATE(table<int64_t, int64_t, std::string>({{1000, 0, "6"}, {50, 1000, "3"}}));
+  CHECK_THAT(
+      said_without_room(for_steps, for_evaluations),
+      Catch::StartsWith("7.png: cannot open it; and the state of step " + step + " could not be saved: cannot write") &&
+          Contains("there is no checkpoint yet: make room, and --resume trains again from the beginning"));
+}
 
 TEST_CASE("records that a full device does not take are no error, and are said once") {
   const TempRun run;
