@@ -28,7 +28,8 @@ void add_transcribe_command(CLI::App& app) {
   add_decoding_options(*command, options->transcribe.decoding);
   add_overrides(*command, options->transcribe.overrides, "override a key of the run's config: --set device=cpu");
   command->footer(
-      "Prints the text, a line for each recording; of several, behind the file's name.\n\n"
+      "Prints the text, a line for each recording; of several, behind the file's name. A recording that cannot be used "
+      "is\nnamed, and the others follow; the exit code is then 2.\n\n"
       "Examples:\n  dgc transcribe runs/quickstart_speech hello.wav\n"
       "  dgc transcribe runs/quickstart_speech *.flac --beam 64 --lm words.arpa --word-weight 0.5 --word-bonus 1\n\n"
       "A recording that is longer than the run's data.max_seconds is refused: --set data.max_seconds=120 takes it, "

@@ -9,6 +9,7 @@
 #include "run/class_names.h"
 #include "run/run_directory.h"
 #include "tensor/errors.h"
+#include "tools/each_file.h"
 #include "tools/loaded_model.h"
 #include "train/steps/batch_input.h"
 
@@ -94,10 +95,10 @@ void predict(const std::filesystem::path& run, const std::vector<std::string>& f
   Batch batch;
   batch.values.resize(static_cast<size_t>(image.numel()));
   batch.labels = {0};
-  for (const std::string& file : files) {
+  for_each_file(files, [&](const std::string& file) {
     reader->read(file, batch.values.data());
     told(file, likeliest(viewer.view(batch), names, kLikeliest, file));
-  }
+  });
 }
 
 }  // namespace dgc

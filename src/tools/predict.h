@@ -22,8 +22,8 @@ std::vector<Prediction> likeliest(std::span<const float> logits, const std::vect
 
 // Classifies JPEG and PNG files, one after another, with the newest good checkpoint of a run on images, which are
 // prepared as the run's evaluation prepares its own. told() gets the five likeliest classes of each. Throws UserError
-// when the run is of another kind or has no checkpoint, and for the first file that is no image. overrides: changes to
-// the run's config, as for `dgc train --set`.
+// when the run is of another kind or has no checkpoint, and, as for_each_file() does, for files that are no images.
+// overrides: changes to the run's config, as for `dgc train --set`.
 void predict(const std::filesystem::path& run, const std::vector<std::string>& files,
              const std::vector<std::string>& overrides,
              const std::function<void(const std::string& file, const std::vector<Prediction>&)>& told);

@@ -7,6 +7,7 @@
 #include "tasks/make.h"
 #include "tasks/make_speech.h"
 #include "tensor/errors.h"
+#include "tools/each_file.h"
 #include "tools/loaded_model.h"
 #include "train/steps/batch_input.h"
 
@@ -79,10 +80,10 @@ void transcribe(const std::filesystem::path& run, const std::vector<std::string>
   Listener listener(config, checkpoint);
   Ear ear(config);
   Batch batch;
-  for (const std::string& file : files) {
+  for_each_file(files, [&](const std::string& file) {
     ear.hear(file, batch);
     told(file, decoder.text(listener.logits(batch)));
-  }
+  });
 }
 
 }  // namespace dgc

@@ -55,6 +55,12 @@ TEST_CASE("predict prints the likeliest classes by name, or as JSON, and refuses
   CHECK(bad.code == 2);
   CHECK(is_one_line(bad.err));
   CHECK_THAT(bad.err, Contains("tiny.json: neither a JPEG nor a PNG file"));
+  const Result mixed = dgc.run({"predict", "run", ant, "tiny.json", "nowhere.png", bee});
+  CHECK(mixed.code == 2);
+  CHECK(mixed.out == two.out);
+  CHECK_THAT(mixed.err, Contains("tiny.json: neither a JPEG nor a PNG file\n") &&
+                            Contains("nowhere.png: cannot open it") &&
+                            Contains("2 of 4 files could not be used; each is named above"));
 }
 
 }  // namespace dgc
