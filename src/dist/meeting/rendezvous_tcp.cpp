@@ -113,11 +113,33 @@ void reply_to(Reception::Caller& caller, Roster& roster, std::span<const std::by
   if (sent && is_served(reply)) roster.serve(hello);
 }
 
+// The meeting point's addresses, for ranks that try again and again: a thousand of them would keep a name server busy.
+class LookedUp {
+ public:
+  explicit LookedUp(const MeetingPoint& point) : point_(point) {}
+
+  // What look_up() returns, now or in the last seconds.
+  const std::vector<std::string>& addresses(const Wait& wait, Trouble& trouble) {
+    constexpr std::chrono::seconds kFresh(5);
+    const auto now = std::chrono::steady_clock::now();
+    if (found_.empty() || now - at_ >= kFresh) {
+      found_ = look_up(point_, wait, trouble);
+      at_ = now;
+    }
+    return found_;
+  }
+
+ private:
+  const MeetingPoint& point_;
+  std::vector<std::string> found_;
+  Deadline at_;
+};
+
 // Holds one conversation with rank 0. The text is empty when it went well, else it says what did not. Throws when rank
 // 0 says no.
-Trouble converse(const Meeting& meeting, std::span<std::byte> blob, const Wait& wait) {
+Trouble converse(const Meeting& meeting, LookedUp& place, std::span<std::byte> blob, const Wait& wait) {
   Trouble trouble;
-  const std::vector<std::string> found = look_up(meeting.point, wait, trouble);
+  const std::vector<std::string>& found = place.addresses(wait, trouble);
   if (found.empty()) return trouble;
   const Socket socket = connect_to(permitted(meeting, found), meeting.point.port, wait, trouble);
   if (!socket) return trouble;
@@ -156,11 +178,12 @@ void join_over_tcp(const Meeting& meeting, std::span<std::byte> blob) {
   milliseconds pause = kFirstPause;
   Trouble trouble;
   Doubt doubt(meeting);
+  LookedUp place(meeting.point);
   const auto look = [&] { look_around(meeting, trouble.text); };
   while (true) {
     const auto now = std::chrono::steady_clock::now();
     if (now >= meeting.deadline) throw_no_host(meeting, trouble.text.empty() ? "no attempt" : trouble.text);
-    Trouble met = converse(meeting, blob, {std::min<Deadline>(meeting.deadline, now + kPatience), look});
+    Trouble met = converse(meeting, place, blob, {std::min<Deadline>(meeting.deadline, now + kPatience), look});
     if (met.text.empty()) return;
     // An attempt that the deadline has cut short says less than the one before it.
     if (trouble.text.empty() || std::chrono::steady_clock::now() < meeting.deadline) trouble = std::move(met);
