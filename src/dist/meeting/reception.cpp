@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 namespace dgc {
@@ -56,7 +58,11 @@ void Reception::accept_all(Clock::time_point now) {
     for (size_t n = 0; n < rules_.most; ++n) {  // who connects without end must not keep this process here
       Guest guest;
       guest.socket = accept_from(listener, guest.peer);
-      if (!guest.socket) break;
+      if (!guest.socket) {
+        // The caller stays in the queue, and poll() would say so again at once.
+        if (errno == EMFILE || errno == ENFILE) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        break;
+      }
       guest.host = make_greeting(rules_.purpose);
       guest.since = now;
       guest.said.resize(sizeof(Greeting) + rules_.first_bytes + kSealBytes);
