@@ -17,7 +17,7 @@ struct Register {
 };
 
 inline constexpr Register kTrue{Bank::predicate, 7};  // PT
-bool is_constant(Register reg);                                                  // RZ, URZ, PT or UPT
+bool is_constant(Register reg);                       // RZ, URZ, PT or UPT
 
 struct Operand {
   enum class Kind : uint8_t { reg, literal, decimal, constant, address, word };
