@@ -83,7 +83,7 @@ void run_train(const BenchArguments& options) {
     row.set("ms_per_step", b.ms_per_step).set("ms_unrecorded", b.ms_unrecorded);
     row.set("samples_per_s", b.samples_per_s());
     for (const Phases::Phase& phase : b.phases) row.set(phase.name + "_ms", phase.milliseconds);
-    if (b.overlap.steps > 0) row.set("overlap_ms", b.overlap_ms());
+    if (b.overlap.steps > 0) row.set("overlap_ms", b.overlap.ms_per_step());
     row.set("exchange_hidden", b.exchange_hidden());
     fmt::print("{}\n", to_json_line(row));
     return;
@@ -97,7 +97,7 @@ void run_train(const BenchArguments& options) {
     fmt::print("compression and exchange come after the backward pass (exchange.overlap)\n");
   } else {
     fmt::print("compression and exchange take {:.2f} ms per step, {:.0f} % of it beside the backward pass\n",
-               b.overlap_ms(), 100 * b.exchange_hidden());
+               b.overlap.ms_per_step(), 100 * b.exchange_hidden());
   }
 }
 

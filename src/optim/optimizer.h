@@ -34,6 +34,9 @@ struct ExchangeTime {
   int64_t steps = 0;
   double seconds = 0;  // time of compression and exchange
   double hidden = 0;   // the part of `seconds` in which gradients were still being computed
+
+  double ms_per_step() const { return 1000 * seconds / static_cast<double>(steps); }  // NaN without a step
+  double hidden_share() const { return hidden / seconds; }                            // 0 ... 1; NaN likewise
 };
 
 // What each worker sends in a step, counted as if every worker had a rank of its own.

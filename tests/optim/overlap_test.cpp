@@ -1,4 +1,5 @@
 #include <catch.hpp>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -206,6 +207,13 @@ TEST_CASE("every bucket counts with its own header", "[optim]") {
     CHECK((time.hidden >= 0 && time.hidden <= time.seconds));
   };
   run_cluster(options);
+}
+
+TEST_CASE("the time of exchanges is told in milliseconds of a step, and as the share that was hidden", "[optim]") {
+  const ExchangeTime time{.steps = 4, .seconds = 2, .hidden = 0.5};
+  CHECK(time.ms_per_step() == 500);
+  CHECK(time.hidden_share() == 0.25);
+  CHECK(std::isnan(ExchangeTime{}.ms_per_step()));
 }
 
 TEST_CASE("a flush after overlapped steps leaves nothing behind", "[optim]") {

@@ -59,9 +59,8 @@ struct TrainBench {
   // What exchange.overlap did beside the backward pass on rank 0, in the steps that ms_per_step measures. Its steps are
   // 0 without overlap.
   ExchangeTime overlap;
-  double overlap_ms() const { return 1000 * overlap.seconds / static_cast<double>(overlap.steps); }
   // The share of compression and exchange that ran while gradients were being computed; 0 without overlap.
-  double exchange_hidden() const { return overlap.seconds > 0 ? overlap.hidden / overlap.seconds : 0; }
+  double exchange_hidden() const { return overlap.seconds > 0 ? overlap.hidden_share() : 0; }
   double samples_per_s() const { return 1000.0 * static_cast<double>(global_batch) / ms_per_step; }
 };
 TrainBench bench_train(const Config&, const BenchOptions&);
