@@ -1,13 +1,16 @@
 #include "data/file.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <memory>
+#include <optional>
+#include <span>
 
 #include "tensor/errors.h"
+#include "tensor/file_descriptor.h"
 
 namespace dgc {
 namespace {
@@ -55,20 +58,22 @@ size_t InputFile::append(std::vector<uint8_t>& out, uint64_t bytes) {
   return out.size() - before;
 }
 
+// To open a pipe into which nobody writes would wait for ever, but for O_NONBLOCK, and then it is an empty file.
+// Reading waits, as for what another program writes.
 void read_file(const std::string& path, size_t most, std::vector<uint8_t>& out) {
-  const auto close = [](std::FILE* f) { std::fclose(f); };
-  const std::unique_ptr<std::FILE, decltype(close)> file(std::fopen(path.c_str(), "rb"), close);
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) throw_user_error("{}: cannot open it: {}", path, std::strerror(errno));
+  ::fcntl(file.get(), F_SETFL, O_RDONLY);
   constexpr size_t kChunk = 1 << 18;
   size_t size = 0;
   while (true) {
     out.resize(size + kChunk);
-    const size_t got = std::fread(out.data() + size, 1, kChunk, file.get());
-    size += got;
+    const std::optional<size_t> got = read_all(file, std::as_writable_bytes(std::span(out).subspan(size)));
+    if (!got) throw_user_error("{}: cannot read it: {}", path, std::strerror(errno));
+    size += *got;
     if (size > most) throw_user_error("{}: longer than the {} MiB that such a file may have", path, most >> 20);
-    if (got < kChunk) break;
+    if (*got < kChunk) break;
   }
-  if (std::ferror(file.get())) throw_user_error("{}: cannot read it: {}", path, std::strerror(errno));
   out.resize(size);
 }
 

@@ -10,8 +10,10 @@ namespace {
 // Why results depend on a key that people expect to be free to change, or that is free with other settings; empty: no
 // such reason.
 std::string why_not(const std::string& key, const Config& made_with, const Config& now) {
-  // 0 leaves the number to the machine, and Rank::restore() looks at what that came to.
-  if (key == "threads" && made_with.threads > 0 && now.threads > 0) {
+  // 0 leaves the number to the machine, and Rank::restore() looks at what that came to. Another number of workers has
+  // other bits anyway.
+  const bool as_many = made_with.ranks * made_with.workers_per_rank == now.ranks * now.workers_per_rank;
+  if (key == "threads" && made_with.threads > 0 && now.threads > 0 && as_many && is_cpu(now.device)) {
     return "as another number of threads splits sums in other places, and rounds them otherwise";
   }
   // The number of a GPU does not matter.

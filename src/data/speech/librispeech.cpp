@@ -13,19 +13,34 @@ namespace fs = std::filesystem;
 
 constexpr const char* kLibriSpeechFix = "set data.path to the folder LibriSpeech, as its archives unpack";
 
+// Adds the paths of the transcripts below a folder. `seen` are folders that are not entered, as a link may lead to one
+// that is read already, or to what holds the whole.
+void add_transcripts(const fs::path& folder, std::set<fs::path>& seen, std::vector<std::string>& paths) {
+  std::error_code error;
+  std::vector<fs::path> entries;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    entries.push_back(it->path());
+  }
+  if (error) throw_user_error("{}: cannot list the folder: {}", folder.string(), error.message());
+  std::ranges::sort(entries);  // which of two names of a folder counts must not depend on the file system
+  for (const fs::path& entry : entries) {
+    if (entry.string().ends_with(".trans.txt")) paths.push_back(entry.string());
+    if (fs::is_directory(entry, error) && seen.insert(fs::canonical(entry, error)).second) {
+      add_transcripts(entry, seen, paths);
+    }
+  }
+}
+
 // The paths are sorted, so that the order does not depend on the file system.
 std::vector<std::string> transcripts_below(const std::string& folder) {
   std::vector<std::string> paths;
+  std::set<fs::path> seen;
   std::error_code error;
-  std::set<fs::path> seen = {fs::canonical(folder, error)};  // a link may lead to a folder that is read already
-  const auto options = fs::directory_options::follow_directory_symlink;
-  for (fs::recursive_directory_iterator it(folder, options, error), end; !error && it != end; it.increment(error)) {
-    std::error_code none;
-    if (it->is_directory(none) && !seen.insert(fs::canonical(it->path(), none)).second) it.disable_recursion_pending();
-    std::string path = it->path().string();
-    if (path.ends_with(".trans.txt")) paths.push_back(std::move(path));
+  for (fs::path above = fs::canonical(folder, error); !above.empty(); above = above.parent_path()) {
+    seen.insert(above);
+    if (above == above.parent_path()) break;
   }
-  if (error) throw_user_error("{}: cannot list the folder: {}", folder, error.message());
+  add_transcripts(folder, seen, paths);
   if (paths.empty()) throw_user_error("{}: there is no .trans.txt file below it; {}", folder, kLibriSpeechFix);
   std::sort(paths.begin(), paths.end());
   return paths;

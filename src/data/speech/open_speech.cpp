@@ -17,8 +17,8 @@ std::vector<std::string> train_folders(const std::string& root) {
   std::error_code error;
   for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
     std::string name = it->path().filename().string();
-    if (!name.starts_with("train-")) continue;
-    std::error_code broken;  // a link that leads nowhere
+    if (!name.starts_with("train-") || name.find('.') != std::string::npos) continue;  // an archive has a dot
+    std::error_code broken;                                                            // a link that leads nowhere
     const bool folder = it->is_directory(broken);
     if (broken) throw_user_error("{}: {}; mend that link, or remove it", it->path().string(), broken.message());
     if (folder) names.push_back(std::move(name));

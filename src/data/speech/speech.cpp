@@ -107,7 +107,8 @@ class Speech::TrainingSource final : public Source {
     }
     batch.bad_examples.resize(sentences);  // bad neighbours are reported when their own turn comes
     if (found) return;
-    throw_user_error("{}; nor can the {} nearest to its length be read", batch.bad_examples.back(), tries);
+    throw_user_error("{}{}", batch.bad_examples.back(),
+                     tries == 0 ? "" : fmt::format("; nor can {} of about its length be read", tries));
   }
 };
 

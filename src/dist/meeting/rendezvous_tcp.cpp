@@ -120,11 +120,10 @@ class LookedUp {
 
   // What look_up() returns, now or in the last seconds.
   const std::vector<std::string>& addresses(const Wait& wait, Trouble& trouble) {
-    constexpr std::chrono::seconds kFresh(5);
-    const auto now = std::chrono::steady_clock::now();
-    if (found_.empty() || now - at_ >= kFresh) {
+    constexpr std::chrono::seconds kFresh(2);
+    if (found_.empty() || std::chrono::steady_clock::now() - at_ >= kFresh) {
       found_ = look_up(point_, wait, trouble);
-      at_ = now;
+      at_ = std::chrono::steady_clock::now();
     }
     return found_;
   }
