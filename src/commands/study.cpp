@@ -58,7 +58,7 @@ double print_time(const std::vector<StudyTraining>& trainings) {
   double steps = 0;
   for (const StudyTraining& training : trainings) steps += epochs_left(training, epoch_steps) * epoch_steps;
   const double seconds = steps * bench.ms_per_step / 1000;
-  fmt::print(", {} steps of {:.1f} ms: {}\n", count_text(steps), bench.ms_per_step, duration_text(seconds));
+  fmt::print(", {} steps of {:.1f} ms: {}", count_text(steps), bench.ms_per_step, duration_text(seconds));
   return seconds;
 }
 
@@ -81,11 +81,11 @@ void print_plan(const Study& study, const std::vector<StudyTraining>& wanted) {
     if (!epochs) continue;  // left out by --only
     fmt::print("{}: {} epochs, {} of {} seeds to train", run.name, *epochs, missing.size(), run.seeds.size());
     try {
-      total += missing.empty() ? (fmt::print("\n"), 0.0) : print_time(missing);
+      if (!missing.empty()) total += print_time(missing);
     } catch (const UserError& error) {
-      fmt::print("\n");
       failures.push_back(fmt::format("{} will fail: {}", run.name, printable(error.what())));
     }
+    fmt::print("\n");
   }
   for (const std::string& failure : failures) fmt::print("{}\n", failure);
   fmt::print("in all, one after another and without evaluations: {}\n", duration_text(total));

@@ -84,6 +84,13 @@ bool is_there(const std::string& path) {
   return there;
 }
 
+bool is_folder(const std::filesystem::directory_entry& entry) {
+  std::error_code error;
+  const bool folder = entry.is_directory(error);
+  if (error) throw_user_error("{}: {}; mend that link, or remove it", entry.path().string(), error.message());
+  return folder;
+}
+
 void require_folder(const std::string& path, const std::string& fix) {
   std::error_code error;
   if (!is_there(path) || !std::filesystem::is_directory(path, error))

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -37,6 +38,8 @@ void read_file(const std::string& path, size_t most, std::vector<uint8_t>& out);
 // Whether the file exists. Throws UserError if the system does not tell, because a folder on the way is closed to this
 // user or a name is too long.
 bool is_there(const std::string& path);
+// Whether an entry, or what it links to, is a folder. Throws UserError for a link that leads nowhere.
+bool is_folder(const std::filesystem::directory_entry& entry);
 
 // Throws UserError with `fix` ("run data/cifar10 to get it") unless path is a folder.
 void require_folder(const std::string& path, const std::string& fix);

@@ -32,21 +32,12 @@ std::vector<std::string> names_in(const std::string& folder, const Wanted& wante
   return names;
 }
 
-bool is_folder(const fs::directory_entry& entry) {
-  std::error_code error;
-  const bool folder = entry.is_directory(error);
-  if (error) {  // a link that leads nowhere
-    throw_user_error("{}: {}; mend that link, or remove it", entry.path().string(), error.message());
-  }
-  return folder;
-}
-
 bool is_image(const fs::directory_entry& entry) {
   std::string extension = entry.path().extension().string();
   for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   std::error_code error;
   const bool is_named = extension == ".jpg" || extension == ".jpeg" || extension == ".png";
-  return is_named && !entry.is_fifo(error);  // to open a pipe is to wait for who writes into it
+  return is_named && !entry.is_fifo(error);  // what another program writes into a pipe can be read once
 }
 
 bool there_is_folder(const std::string& path) {

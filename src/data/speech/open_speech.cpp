@@ -18,10 +18,7 @@ std::vector<std::string> train_folders(const std::string& root) {
   for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
     std::string name = it->path().filename().string();
     if (!name.starts_with("train-") || name.find('.') != std::string::npos) continue;  // an archive has a dot
-    std::error_code broken;                                                            // a link that leads nowhere
-    const bool folder = it->is_directory(broken);
-    if (broken) throw_user_error("{}: {}; mend that link, or remove it", it->path().string(), broken.message());
-    if (folder) names.push_back(std::move(name));
+    if (is_folder(*it)) names.push_back(std::move(name));
   }
   if (error) throw_user_error("{}: cannot list the folder: {}", root, error.message());
   if (names.empty()) {

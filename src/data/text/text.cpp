@@ -84,14 +84,14 @@ Text::Text(const TextOptions& options, const Vocabulary& vocabulary)
   const bool cut = options.limit && std::ssize(words_) > *options.limit;
   if (cut) words_.resize(static_cast<size_t>(*options.limit));
   const bool trains = file_.key == "data.train";
+  const char* const streams_key = trains ? "training.batch_per_worker" : "data.eval_streams";
   if (rows() == 0 && cut) {
     throw_user_error("{}: {} words, which {} leaves of it, are too few for {} streams; raise it, or lower {}",
-                     file_.path, words_.size(), trains ? "data.train_limit" : "data.test_limit", streams_,
-                     trains ? "training.batch_per_worker" : "data.eval_streams");
+                     file_.path, words_.size(), trains ? "data.train_limit" : "data.test_limit", streams_, streams_key);
   }
   if (rows() == 0) {
     throw_user_error("{}: {} words are too few for {} streams; set {} to a longer text, or lower {}", file_.path,
-                     words_.size(), streams_, file_.key, trains ? "training.batch_per_worker" : "data.eval_streams");
+                     words_.size(), streams_, file_.key, streams_key);
   }
   const int32_t unknown = vocabulary.number(kUnknownWord), end = vocabulary.number(kEndOfLine);
   const auto unknowns = std::ranges::count(words_, unknown);

@@ -37,11 +37,11 @@ std::string last_words(const fs::path& output) {
 
 fs::path output_of(const StudyTraining& training) { return training.directory.string() + ".txt"; }
 
-// Why a child's words cannot be kept, or "".
-std::string trouble_with(const fs::path& output) {
+// Throws UserError where a child's words cannot be kept.
+void require_room_for_words(const fs::path& output) {
   errno = 0;
-  if (std::ofstream(output, std::ios::app)) return "";
-  return fmt::format("cannot write {}: {}", output.string(), std::generic_category().message(errno));
+  if (std::ofstream(output, std::ios::app)) return;
+  throw_user_error("cannot write {}: {}", output.string(), std::generic_category().message(errno));
 }
 
 }  // namespace
@@ -98,10 +98,7 @@ void StudyRunner::start_next(const HeldSignals& signals) {
 }
 
 void StudyRunner::start(const StudyTraining& training, const HeldSignals& signals) {
-  if (const std::string why = other_experiment(training); !why.empty()) {
-    fail(training, why, kChildUserError);
-    return;
-  }
+  if (const std::string why = other_experiment(training); !why.empty()) throw UserError(why);
   std::vector<std::string> command = {own_program(), "train", training.run->config};
   for (const std::string& text : training.run->overrides_for(training.seed)) {
     command.insert(command.end(), {"--set", text});
@@ -116,10 +113,7 @@ void StudyRunner::start(const StudyTraining& training, const HeldSignals& signal
   }
   command.insert(command.end(), {"--out", training.directory.string()});
   fs::create_directories(training.directory.parent_path());
-  if (const std::string trouble = trouble_with(output_of(training)); !trouble.empty()) {
-    fail(training, trouble, kChildUserError);
-    return;
-  }
+  require_room_for_words(output_of(training));
   running_.emplace(start_child(command, signals, output_of(training)), training);
   spdlog::info("{}: {}", training.name(), goes_on ? "goes on" : "starts");
 }

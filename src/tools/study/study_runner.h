@@ -26,7 +26,7 @@ class StudyRunner {
   using Clock = std::chrono::steady_clock;
 
   void start_next(const HeldSignals&);
-  void start(const StudyTraining&, const HeldSignals&);
+  void start(const StudyTraining&, const HeldSignals&);  // throws UserError for one that cannot be started
   void collect();
   void tell_progress() const;
   void fail(const StudyTraining&, const std::string& why, int code);
