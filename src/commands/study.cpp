@@ -9,8 +9,10 @@
 #include "commands/commands.h"
 #include "commands/option_checks.h"
 #include "commands/supervise.h"
+#include "run/file_io.h"
 #include "run/log.h"
 #include "run/number_text.h"
+#include "run/run_lock.h"
 #include "tensor/errors.h"
 #include "tensor/printable.h"
 #include "tools/bench/bench.h"
@@ -72,9 +74,10 @@ void print_plan(const Study& study, const std::vector<StudyTraining>& wanted) {
     for (const StudyTraining& training : wanted) {
       if (training.run != &run) continue;
       epochs = training.config.training.epochs;
-      if (const std::string other = other_experiment(training); !other.empty()) {
-        failures.push_back(fmt::format("{} will fail: {}", training.name(), printable(other)));
-      } else if (!is_done(training)) {
+      const Standing standing = standing_of(training);
+      if (standing.state == Standing::State::refused) {
+        failures.push_back(fmt::format("{} will fail: {}", training.name(), printable(standing.why)));
+      } else if (standing.state != Standing::State::done) {
         missing.push_back(training);
       }
     }
@@ -98,14 +101,18 @@ void run_study(const StudyArguments& options) {
   const std::vector<StudyTraining> trainings = trainings_of(study, out);
   std::vector<StudyTraining> wanted = wanted_of(trainings, options.only);
   if (options.dry_run) return print_plan(study, wanted);
-  std::erase_if(wanted, [](const StudyTraining& one) { return other_experiment(one).empty() && is_done(one); });
+  std::erase_if(wanted, [](const StudyTraining& one) { return standing_of(one).state == Standing::State::done; });
+  std::optional<RunLock> lock;  // two studies would take trainings from one another
+  if (!wanted.empty()) {
+    make_directory(out);
+    lock.emplace(out);
+  }
   StudyRunner runner(wanted, options.jobs);
   std::vector<std::string> notes = runner.run();
-  const std::vector<RunGroup> groups = study_groups(study, sound_ones(trainings, notes), notes);
+  const std::vector<RunGroup> groups = study_groups(study, trainings, notes);
   const SummaryTable table = study_table(study, trainings, groups, notes);
   fmt::print("{}", summary_text(table));  // before the report is written, as the disk may be full
   std::fflush(stdout);
-  fs::create_directories(out);
   write_summary_report(study.name, table, groups, out / kStudyReport);
   fmt::print("report: {}\n", printable((out / kStudyReport).string()));
   if (runner.exit_code() != 0) throw SupervisedEnd{runner.exit_code()};

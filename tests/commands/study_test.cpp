@@ -79,23 +79,26 @@ TEST_CASE("a study trains each run with each seed, once, and compares them") {
 TEST_CASE("a study that asks for more epochs trains on, and one that asks for fewer is refused") {
   const Studied dgc("", "[1]");
   const std::string study = dgc.read("study.json");
-  const auto with_epochs = [&](int epochs) {
+  const auto with_epochs = [&](int epochs, const std::vector<std::string>& more = {}) {
     const std::string before = R"("checkpoint.every_steps": 5)";
     std::string text = study;
     text.replace(text.find(before), before.size(),
                  fmt::format(R"({}, "training.epochs": {}, "learning_rate": {{"type": "constant", "base": 0.05}})",
                              before, epochs));
     dgc.write("study.json", text);
-    return dgc.study();
+    return dgc.study(more);
   };
   REQUIRE(with_epochs(3).code == 0);
   const Result more = with_epochs(4);
   INFO(more.err);
   CHECK(more.code == 0);
   CHECK(dgc.rows("out/dgc/seed1").back().number("epoch") == 4);
+  const Result one = with_epochs(5, {"--only", "dgc"});
+  CHECK(one.code == 0);
+  CHECK_THAT(one.out, Contains("0 of 1") && !Contains("points"));  // dense has four epochs
   const Result fewer = with_epochs(2);
   CHECK(fewer.code == 2);
-  CHECK_THAT(fewer.err, Contains("was trained for 4 epochs, and the study says 2"));
+  CHECK_THAT(fewer.err, Contains("was trained for 5 epochs, and the study says 2"));
 }
 
 TEST_CASE("a study that is stopped goes on, and ends in the same bits") {
@@ -198,6 +201,9 @@ TEST_CASE("a training of a study that has diverged has failed, also when the stu
     CHECK(result.code == 2);
     CHECK_THAT(result.out, Contains("hot seed 1 failed: the run has diverged") && Contains("0 of 1"));
   }
+  const Result planned = dgc.study({"--only", "hot", "--dry-run"});
+  CHECK(planned.code == 2);
+  CHECK_THAT(planned.out, Contains("hot seed 1 will fail: the run has diverged; out/hot/seed1.txt has more on it"));
   CHECK(dgc.rows("out/hot/seed1").back().text("kind") == "final");
 }
 
@@ -213,12 +219,14 @@ TEST_CASE("what a study's folder holds of another experiment is no result of the
     CHECK(planned.code == 2);
     CHECK(result.code == 2);
     CHECK_THAT(result.out, Contains("0 of 2") && !Contains("% ±"));
-    CHECK_THAT(planned.out, Contains("dgc seed 2 will fail: out/dgc/seed2 was trained"));
+    CHECK_THAT(planned.out, Contains("dgc seed 2 will fail: out/dgc/seed2"));
     return result.out;
   };
+  CHECK_THAT(with(R"("training.epochs": 4)"), Contains("was started with training.epochs = 3 and cannot be resumed"));
   CHECK_THAT(with(R"("workers_per_rank": 2)"), Contains("dgc seed 2 failed: out/dgc/seed2 was trained with another "
                                                         "number of workers, 4, "
                                                         "and the study says 2; remove it, or give another --out"));
+  CHECK_THAT(with(R"("exchange.wire.indices": "rice")"), Contains("was trained with exchange.wire.indices"));  // bytes
   CHECK_THAT(with(R"("training.max_steps": 10)"), Contains("was trained for 18 steps, and the study says 10"));
   const Result one = dgc.study({"--only", "dgc seed 2"});
   CHECK_THAT(one.out, Contains("dense seed 1 does not count: out/dense/seed1 was trained for 18 steps"));
@@ -274,6 +282,20 @@ TEST_CASE("a study whose config changes while it trains has no result of the oth
   CHECK(study.wait() == 2);
   CHECK_THAT(study.out(), Contains("dgc seed 2 failed: out/dgc/seed2 was trained with learning_rate.base 0.01, and the "
                                    "study says 0.05"));
+}
+
+TEST_CASE("two studies do not train into one folder") {
+  const Studied dgc;
+  std::string text = dgc.read("tiny.json");
+  dgc.write("tiny.json", text.replace(text.find("\"epochs\": 3"), 11, fmt::format("\"epochs\": {}", kLongEpochs)));
+  Child study(dgc.folder(), {"study", "study.json", "--out", "out"});
+  REQUIRE(wait_until([&] { return dgc.rows("out/dense/seed1").size() > 1; }));
+  const Result second = dgc.study({"--only", "dgc"});
+  CHECK(second.code == 2);
+  CHECK_THAT(second.err, Contains("out is being trained by process"));
+  CHECK_FALSE(fs::exists(dgc.folder() / "out/dgc"));
+  study.send(SIGINT);
+  CHECK(study.wait() == 130);
 }
 
 TEST_CASE("a study goes on with its own program where that was replaced meanwhile") {

@@ -35,8 +35,6 @@ std::string last_words(const fs::path& output) {
   return colon == std::string::npos ? last : last.substr(colon + 7);
 }
 
-fs::path output_of(const StudyTraining& training) { return training.directory.string() + ".txt"; }
-
 // Throws UserError where a child's words cannot be kept.
 void require_room_for_words(const fs::path& output) {
   errno = 0;
@@ -98,12 +96,13 @@ void StudyRunner::start_next(const HeldSignals& signals) {
 }
 
 void StudyRunner::start(const StudyTraining& training, const HeldSignals& signals) {
-  if (const std::string why = other_experiment(training); !why.empty()) throw UserError(why);
+  const Standing standing = standing_of(training);
+  if (standing.state == Standing::State::refused) throw UserError(standing.why);
   std::vector<std::string> command = {own_program(), "train", training.run->config};
   for (const std::string& text : training.run->overrides_for(training.seed)) {
     command.insert(command.end(), {"--set", text});
   }
-  const bool goes_on = has_begun(training);
+  const bool goes_on = standing.state != Standing::State::fresh;
   if (goes_on) {
     command.insert(command.end(),
                    {"--resume", "--set", fmt::format("threads={}", run_config(training.directory).threads)});
@@ -113,8 +112,8 @@ void StudyRunner::start(const StudyTraining& training, const HeldSignals& signal
   }
   command.insert(command.end(), {"--out", training.directory.string()});
   fs::create_directories(training.directory.parent_path());
-  require_room_for_words(output_of(training));
-  running_.emplace(start_child(command, signals, output_of(training)), training);
+  require_room_for_words(training.output());
+  running_.emplace(start_child(command, signals, training.output()), training);
   spdlog::info("{}: {}", training.name(), goes_on ? "goes on" : "starts");
 }
 
@@ -131,16 +130,15 @@ void StudyRunner::collect() {
       stopped_ = true;
     } else if (code == kChildNotStarted) {
       fail(training, fmt::format("it could not be started: {} is gone", own_program()), kChildUserError);
-    } else if (const std::string other = code == 0 ? other_experiment(training) : ""; !other.empty()) {
-      fail(training, other, kChildUserError);  // the config has changed while others were trained
-    } else if (code == 0 && !is_done(training)) {
-      fail(training, fmt::format("it has ended, and its result is not in {}", training.directory.string()),
-           kChildUserError);
+    } else if (const Standing standing = standing_of(training); code == 0 && standing.state != Standing::State::done) {
+      // The config has changed, or files were removed, while others were trained.
+      const std::string lost = fmt::format("it has ended, and its result is not in {}", training.directory.string());
+      fail(training, standing.why.empty() ? lost : standing.why, kChildUserError);
     } else if (code == 0) {
       ++done_;
       spdlog::info("{}: done, {} of {}", training.name(), done_, all_.size());
     } else {
-      const std::string words = last_words(output_of(training));
+      const std::string words = last_words(training.output());
       fail(training, code >= kChildSignal || words.empty() ? "it " + end_text(status) : words, code);
     }
   }

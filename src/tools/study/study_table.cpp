@@ -46,32 +46,30 @@ std::string seeds_text(const StudyRun& run, const RunGroup* group) {
 
 }  // namespace
 
-std::vector<StudyTraining> sound_ones(const std::vector<StudyTraining>& trainings, std::vector<std::string>& notes) {
-  std::vector<StudyTraining> sound;
-  for (const StudyTraining& training : trainings) {
-    const std::string why = unsound(training);
-    if (why.empty()) {
-      sound.push_back(training);
-      continue;
-    }
-    const auto is_told = [&](const std::string& note) { return note.starts_with(training.name() + " failed: "); };
-    if (std::ranges::none_of(notes, is_told))
-      notes.push_back(fmt::format("{} does not count: {}", training.name(), why));
-  }
-  return sound;
-}
-
 std::vector<RunGroup> study_groups(const Study& study, const std::vector<StudyTraining>& trainings,
                                    std::vector<std::string>& notes) {
+  const auto leave_out = [&](const StudyTraining& training, const std::string& why) {
+    const auto is_told = [&](const std::string& note) { return note.starts_with(training.name() + " failed: "); };
+    if (std::ranges::any_of(notes, is_told)) return;
+    notes.push_back(fmt::format("{} does not count: {}", training.name(), why));
+  };
   std::vector<RunGroup> groups;
   for (const StudyRun& run : study.runs) {
     RunGroup group{run.name, {}};
     for (const StudyTraining& training : trainings) {
-      if (training.run != &run || !has_steps(training.directory)) continue;
+      if (training.run != &run) continue;
+      const Standing standing = standing_of(training);
+      if (standing.state == Standing::State::refused) {
+        leave_out(training, standing.why);
+        continue;
+      }
+      if (!has_steps(training.directory)) continue;
       try {
-        group.runs.push_back(read_run(training.directory));
+        RunData data = read_run(training.directory);
+        if (standing.state != Standing::State::done) data.final.reset();
+        group.runs.push_back(std::move(data));
       } catch (const UserError& damaged) {
-        notes.push_back(fmt::format("{} does not count: {}", training.name(), damaged.what()));
+        leave_out(training, damaged.what());
       }
     }
     if (!group.runs.empty()) groups.push_back(std::move(group));

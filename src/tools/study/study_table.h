@@ -13,10 +13,8 @@ namespace dgc {
 // dashes.
 SummaryTable study_table(const Study&, const std::vector<StudyTraining>& trainings, const std::vector<RunGroup>& groups,
                          const std::vector<std::string>& failures);
-// Of what lies in the study's folder, the trainings whose result counts. What does not count becomes a note, unless the
-// notes say already that the training has failed.
-std::vector<StudyTraining> sound_ones(const std::vector<StudyTraining>&, std::vector<std::string>& notes);
-// Reads what the trainings have written. A training whose files are damaged becomes a note.
+// Reads what the trainings have written. What the study does not ask for, and what is damaged, is left out and becomes
+// a note, unless the notes say already that the training has failed. What is not yet done is there without its outcome.
 std::vector<RunGroup> study_groups(const Study&, const std::vector<StudyTraining>&, std::vector<std::string>& notes);
 
 }  // namespace dgc

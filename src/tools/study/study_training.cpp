@@ -9,6 +9,7 @@
 #include "json/lines.h"
 #include "run/checkpoint.h"
 #include "run/metrics.h"
+#include "run/resumable.h"
 #include "run/run_directory.h"
 #include "tensor/errors.h"
 
@@ -19,14 +20,19 @@ namespace fs = std::filesystem;
 
 int64_t workers_of(const Config& config) { return config.ranks * config.workers_per_rank; }
 
-// Whether a difference makes another experiment. Paths may change, as a study and its data may be moved.
+// Whether a difference makes another experiment, or changes what the study's table says of it. Paths may change, as a
+// study and its data may be moved.
 bool is_another(const ConfigDifference& difference) {
   if (difference.path == "threads") return false;
+  // Many of these keys change no bit of the weights, but all others the bytes that are sent.
+  const bool sends_alike = difference.path == "exchange.communicator" || difference.path == "exchange.interface" ||
+                           difference.path == "exchange.failure_timeout_s";
+  if (difference.path.starts_with("exchange.")) return !sends_alike;
   if (difference.path == "model.vocabulary" && difference.b == "0") return false;  // as many as the text has
   const bool parts_of_speech = difference.path.starts_with("data.") && difference.a.starts_with('[');
   const auto is_unset = [](const std::string& path) { return path == R"("")"; };
   if (difference.path == "model.init_from" && is_unset(difference.a) != is_unset(difference.b)) return true;
-  return !is_free_on_resume(difference.path) || difference.path == "exchange.wait" || parts_of_speech;
+  return !is_free_on_resume(difference.path) || parts_of_speech;
 }
 
 struct StudyProgress {
@@ -49,8 +55,8 @@ StudyProgress progress_if_sound(const StudyTraining& training) {
   }
 }
 
-std::string difference_from_study(const StudyTraining& training) {
-  const Config made = run_config(training.directory), &asked = training.config;
+std::string difference_from_study(const StudyTraining& training, const Config& made) {
+  const Config& asked = training.config;
   for (const ConfigDifference& difference : config_differences(made, asked)) {
     if (!is_another(difference)) continue;
     return fmt::format("with {} {}, and the study says {}", difference.path,
@@ -76,9 +82,31 @@ bool has_diverged(const fs::path& run) {
   return !all.empty() && store.newest_sound() != all.front();
 }
 
+// Whether the run has ended where the study asks it to end. A run whose metrics are damaged has not: dgc train mends
+// them, or says why it cannot.
+bool is_at_end(const StudyTraining& training) try {
+  if (!final_step(training.directory)) return false;
+  const auto& asked = training.config.training;
+  const StudyProgress made = progress_of(training);
+  return (asked.max_steps && made.steps >= *asked.max_steps) || made.epochs >= static_cast<double>(asked.epochs) ||
+         (asked.stop_after && CheckpointStore(training.directory).list().empty()) ||
+         has_ended(training.directory, training.config);
+} catch (const UserError&) {
+  return false;
+}
+
+// With what the study leaves to the machine and to the data as it was.
+Config to_go_on_with(Config asked, const Config& made) {
+  asked.threads = made.threads;
+  if (asked.model.lstm.vocabulary == 0) asked.model.lstm.vocabulary = made.model.lstm.vocabulary;
+  return asked;
+}
+
 }  // namespace
 
 std::string StudyTraining::name() const { return fmt::format("{} seed {}", run->name, seed); }
+
+fs::path StudyTraining::output() const { return directory.string() + ".txt"; }
 
 std::vector<StudyTraining> trainings_of(const Study& study, const fs::path& out) {
   std::vector<StudyTraining> all;
@@ -104,34 +132,24 @@ double epochs_left(const StudyTraining& training, double steps_per_epoch) {
   return std::max(0.0, left);
 }
 
-bool has_begun(const StudyTraining& training) {
-  return has_steps(training.directory) || !CheckpointStore(training.directory).list().empty();
-}
-
-bool is_done(const StudyTraining& training) try {
-  if (!final_step(training.directory) || has_diverged(training.directory)) return false;
-  const auto& asked = training.config.training;
-  const StudyProgress made = progress_of(training);
-  return (asked.max_steps && made.steps >= *asked.max_steps) || made.epochs >= static_cast<double>(asked.epochs) ||
-         (asked.stop_after && CheckpointStore(training.directory).list().empty()) ||
-         has_ended(training.directory, training.config);
-} catch (const UserError&) {
-  return false;  // its metrics are damaged
-}
-
-std::string other_experiment(const StudyTraining& training) {
+Standing standing_of(const StudyTraining& training) {
+  using enum Standing::State;
+  const fs::path& run = training.directory;
   try {
-    const std::string difference = has_begun(training) ? difference_from_study(training) : "";
-    if (difference.empty()) return "";
-    return fmt::format("{} was trained {}; remove it, or give another --out", training.directory.string(), difference);
-  } catch (const UserError& damaged) {
-    return damaged.what();
+    if (!has_steps(run) && CheckpointStore(run).list().empty()) return {fresh, ""};
+    const Config made = run_config(run);
+    if (const std::string difference = difference_from_study(training, made); !difference.empty()) {
+      return {refused, fmt::format("{} was trained {}; remove it, or give another --out", run.string(), difference)};
+    }
+    if (has_diverged(run)) {
+      return {refused, fmt::format("the run has diverged; {} has more on it", training.output().string())};
+    }
+    if (is_at_end(training)) return {done, ""};
+    require_resumable(run, made, to_go_on_with(training.config, made));
+    return {begun, ""};
+  } catch (const UserError& why) {
+    return {refused, why.what()};
   }
-}
-
-std::string unsound(const StudyTraining& training) {
-  if (std::string other = other_experiment(training); !other.empty()) return other;
-  return has_diverged(training.directory) ? "the run has diverged" : "";
 }
 
 }  // namespace dgc

@@ -18,25 +18,29 @@ struct StudyTraining {
 
   Config config;  // as the study wants it
 
-  std::string name() const;  // "dgc seed 2"
+  std::string name() const;              // "dgc seed 2"
+  std::filesystem::path output() const;  // what dgc train has printed
 };
 // Reads the config of each once.
 std::vector<StudyTraining> trainings_of(const Study&, const std::filesystem::path& out);
 
-// What lies in the training's directory. A damaged one has made nothing: it fails when its turn comes.
+// What the training has made. A damaged one has made nothing: it fails when its turn comes.
 double epochs_made(const StudyTraining&);
 // What is left to make, as far as is known: of a training that ends with max_steps only once it has made a step, or
 // where it is said how many steps an epoch has.
 double epochs_left(const StudyTraining&, double steps_per_epoch = 0);
 
-// Whether there are steps or checkpoints in the training's directory.
-bool has_begun(const StudyTraining&);
-// Whether the training has come to the end that the study asks for now. One that has diverged is given to dgc train
-// again, which says so.
-bool is_done(const StudyTraining&);
-// What keeps the training from going on in its directory, and what is there from being its result; or "".
-std::string other_experiment(const StudyTraining&);
-// Why what lies in the training's directory does not count, or "".
-std::string unsound(const StudyTraining&);
+// What lies in a training's directory.
+struct Standing {
+  enum class State {
+    fresh,    // nothing
+    begun,    // something that dgc train goes on with
+    done,     // the result that the study asks for now
+    refused,  // something that is not what the study asks for, and cannot become it
+  };
+  State state = State::fresh;
+  std::string why;  // it is refused
+};
+Standing standing_of(const StudyTraining&);
 
 }  // namespace dgc
