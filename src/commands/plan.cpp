@@ -33,11 +33,12 @@ std::string message(int64_t bytes, int64_t dense) {
   return fmt::format("{:>11} {:>6.1f}x", size_text(bytes), ratio);
 }
 
-void print_row(const PlanRow& row, size_t name_width) {
+// Of a message that is sent after so many steps the ratio is to the dense gradients of all of them.
+void print_row(const PlanRow& row, size_t name_width, int64_t steps) {
   fmt::print("{:<{}} {:>18} {:>11} {:>10.3f} {:>8}", row.name, name_width, row.shape.rank() > 0 ? row.shape.str() : "",
              row.parameters, mib(row.dense_bytes()), row.kept > 0 ? std::to_string(row.kept) : "dense");
   for (const int64_t bytes : {row.paper_bytes, row.sent_bytes}) {
-    fmt::print(" {:>19}", message(bytes, row.dense_bytes()));
+    fmt::print(" {:>19}", message(bytes, steps * row.dense_bytes()));
   }
   fmt::print("\n");
 }
@@ -57,10 +58,11 @@ void print_formats(const Plan& plan, const Config& config, int64_t workers) {
   fmt::print(
       "\n{} parameters, {:.2f} MiB dense. Sent by each worker {} as messages, in every format of exchange.wire:\n",
       plan.total.parameters, mib(plan.total.dense_bytes()), how_often(config));
+  const int64_t dense = config.exchange.every_steps * plan.total.dense_bytes();
   fmt::print("  {:<16} {:>10} {:>9} {:>9} {:>10} {:>12}\n", "", "bytes", "MiB", "ratio", "bits/entry", "break-even");
-  print_format("paper48", plan.total.paper_bytes, plan.total.dense_bytes(), 48, break_even_sparsity(workers, 6.0));
+  print_format("paper48", plan.total.paper_bytes, dense, 48, break_even_sparsity(workers, 6.0));
   for (const PlanFormat& f : plan.formats) {
-    print_format(f.name + (f.format == config.optimizer.dgc.wire ? " *" : ""), f.sent_bytes, plan.total.dense_bytes(),
+    print_format(f.name + (f.format == config.optimizer.dgc.wire ? " *" : ""), f.sent_bytes, dense,
                  f.entry_bits, break_even_sparsity(workers, f.format));
   }
   fmt::print("  * as configured. Below the break-even sparsity, a dense ring all-reduce of {} workers receives less.\n",
@@ -91,7 +93,7 @@ void print_phases(const Config& config, const Plan& plan, int64_t workers) {
 void print_link(const Config& config, const std::vector<int64_t>& workers, double step_seconds) {
   constexpr double kShare = 0.05;
   for (const int64_t n : workers) {
-    const double bits = 8 * step_traffic(config, n).dgc.bytes;
+    const double bits = 8 * step_traffic(config, n).own.bytes;
     if (bits == 0) continue;  // one worker, who has nobody to hear from
     fmt::print(
         "  the exchange of {} takes {:g} % of the time of such steps on a link of {:.4g} Mbps, without its latency\n",
@@ -158,8 +160,8 @@ void print_plan(const Plan& plan, const Config& config, const std::string& wire,
   }
   fmt::print("{:<{}} {:>18} {:>11} {:>10} {:>8} {:>19} {:>19}\n", "tensor", width, "shape", "parameters", "dense MiB",
              "kept", "paper48", wire);
-  for (const PlanRow& row : plan.tensors) print_row(row, width);
-  print_row(plan.total, width);
+  for (const PlanRow& row : plan.tensors) print_row(row, width, config.exchange.every_steps);
+  print_row(plan.total, width, config.exchange.every_steps);
   if (std::ranges::any_of(plan.tensors, [](const PlanRow& row) { return row.kept == 0; })) {
     fmt::print("dense: small tensors (biases and normalisation, 1-D) travel whole, as exchange.small_tensors says\n");
   }

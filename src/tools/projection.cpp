@@ -32,15 +32,20 @@ Traffic compressed_traffic(const DgcLayout& layout, int64_t workers) {
 
 StepTraffic traffic_of(const ParamLayout& params, const Config& config, int64_t workers) {
   const auto numel = static_cast<double>(params.parameters());
+  const auto steps = static_cast<double>(config.exchange.every_steps);
   const int64_t groups = compressing_workers(config, workers);
   const DgcLayout layout = make_dgc_layout(params, make_dgc_options(config), config.optimizer.sparsity.final, groups);
   const Traffic shares = gather_traffic(workers, sizeof(WorkerShare));
   const Traffic exchange =
       shares + compressed_traffic(layout, groups) + small_traffic(layout, config.optimizer.dgc.small_tensors, groups);
-  return {.dense = shares + sum_traffic(workers, 4 * numel),
-          .half = shares + sum_traffic(workers, 2 * numel),
-          .dgc = exchange / static_cast<double>(config.exchange.every_steps),
-          .travel = layout.travel};
+  StepTraffic traffic{.dense = shares + sum_traffic(workers, 4 * numel),
+                      .half = shares + sum_traffic(workers, 2 * numel),
+                      .dgc = exchange / steps,
+                      .own = {},
+                      .travel = layout.travel};
+  const Traffic& dense = config.exchange.dense_values == DenseValues::fp16 ? traffic.half : traffic.dense;
+  traffic.own = config.optimizer.type == OptimizerType::sgd ? dense / steps : traffic.dgc;
+  return traffic;
 }
 
 ParamLayout params_of(const Config& config) {

@@ -29,9 +29,9 @@ Traffic gather_traffic(int64_t workers, double bytes);
 Traffic sum_traffic(int64_t workers, double bytes);
 
 // Traffic of a step of the config's model, for each way to exchange gradients. `dgc` has the config's sparsity after
-// warm-up, and of an exchange after several steps the share of one of them.
+// warm-up, and of an exchange after several steps the share of one of them; so has `own`, what the config itself does.
 struct StepTraffic {
-  Traffic dense, half, dgc;
+  Traffic dense, half, dgc, own;
   Travel travel = Travel::sparse;  // how dgc's compressed tensors travel
 };
 StepTraffic step_traffic(const Config&, int64_t workers);

@@ -226,6 +226,11 @@ TEST_CASE("plan prints the paper's numbers, info the machine's") {
   REQUIRE(rarely.code == 0);
   CHECK_THAT(rarely.out, Contains("per exchange, after 8 steps") && Contains("that ends with an exchange"));
   CHECK_THAT(rarely.out, Contains("bytes/sample") && Contains("the exchange of 4 workers takes 5 % of the time"));
+  // 8 steps of 4 bytes for each of 4,832 parameters, over 1,168 bytes: of the total, of the format and of the phase.
+  const std::string ratio = "132.4x";
+  size_t ratios = 0;
+  for (size_t at = 0; (at = rarely.out.find(ratio, at)) != std::string::npos; ++at) ++ratios;
+  CHECK(ratios == 3);
   const Result otherwise = dgc.run({"plan", "tiny.json", "--set", "exchange.transport=dense"});
   CHECK_THAT(otherwise.out, Contains("where messages go to all, as they do not here (below)"));
   const auto memory_of = [&](const std::vector<std::string>& more) {
@@ -242,6 +247,11 @@ TEST_CASE("plan prints the paper's numbers, info the machine's") {
                  "--workers", "8,64"})
             .code == 0);
   CHECK_THAT(dense.out, Contains("tiny trains with sgd: each worker sends ") && Contains("it would send"));
+  // 2 x 3 / 4 x 4 bytes x 4,832 parameters and 3 x 40 bytes, in a twentieth of 1 ms.
+  CHECK_THAT(dgc.run({"plan", "tiny.json", "--set", R"(optimizer={"type": "sgd"})", "--bandwidth", "1Gbps", "--step-ms",
+                      "1"})
+                 .out,
+             Contains("on a link of 4658 Mbps"));
   const Result info = dgc.run({"info"});
   REQUIRE(info.code == 0);
   CHECK_THAT(info.out, Contains("cpu") && Contains("threads"));
