@@ -121,7 +121,7 @@ def main():
     parser.add_argument("--only", nargs="+", metavar="NAME", help="short trainings of these configs, and nothing else")
     options = parser.parse_args()
 
-    paths = sorted(CONFIGS.rglob("*.json"))
+    paths = [path for path in sorted(CONFIGS.rglob("*.json")) if "model" in json.loads(path.read_text())]  # no studies
     runs = [(path, []) for path in paths if not options.only or path.stem in options.only]
     if not options.only:
         runs += [(CONFIGS / "quickstart.json", ["--set", f"precision={precision}"]) for precision in PRECISIONS]

@@ -43,10 +43,9 @@ esac
 class Machine {
  public:
   Machine() {
-    for (const char* name : {"scripts", "configs", "bench", "bin", "built"}) fs::create_directory(path(name));
-    for (const char* name : {"scripts/gpu_check", "scripts/short_runs.py", "configs/quickstart.json",
-                             "configs/quickstart_lm.json", "configs/quickstart_speech.json"}) {
-      fs::copy_file(fs::path(DGC_SOURCE_DIR) / name, path(name));
+    for (const char* name : {"scripts", "bench", "bin", "built"}) fs::create_directory(path(name));
+    for (const char* name : {"scripts/gpu_check", "scripts/short_runs.py", "configs"}) {
+      fs::copy(fs::path(DGC_SOURCE_DIR) / name, path(name), fs::copy_options::recursive);
     }
     for (const char* tool : {"nvcc", "ninja", "g++"}) tool_says(tool, "");
     tool_says("nvidia-smi", "name, driver_version, memory.total [MiB], compute_cap\nFake, 1, 80000 MiB, 9.0");
