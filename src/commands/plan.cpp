@@ -62,8 +62,8 @@ void print_formats(const Plan& plan, const Config& config, int64_t workers) {
   fmt::print("  {:<16} {:>10} {:>9} {:>9} {:>10} {:>12}\n", "", "bytes", "MiB", "ratio", "bits/entry", "break-even");
   print_format("paper48", plan.total.paper_bytes, dense, 48, break_even_sparsity(workers, 6.0));
   for (const PlanFormat& f : plan.formats) {
-    print_format(f.name + (f.format == config.optimizer.dgc.wire ? " *" : ""), f.sent_bytes, dense,
-                 f.entry_bits, break_even_sparsity(workers, f.format));
+    print_format(f.name + (f.format == config.optimizer.dgc.wire ? " *" : ""), f.sent_bytes, dense, f.entry_bits,
+                 break_even_sparsity(workers, f.format));
   }
   fmt::print("  * as configured. Below the break-even sparsity, a dense ring all-reduce of {} workers receives less.\n",
              workers);
