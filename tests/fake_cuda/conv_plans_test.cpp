@@ -78,6 +78,19 @@ TEST_CASE("all plans of a convolution are timed that give the same bits and roun
   CHECK(example.fastest().name == "b");
 }
 
+TEST_CASE("a plan that cuDNN lists and cannot execute is left out, and runs are timed as a recording") {
+  const Gpu gpu;
+  fake_cuda::fail(0);  // counts calls from here
+  const size_t launched = fake_cuda::executed("cudaGraphLaunch");
+  const auto timed = [] { return names(time_convolutions("cuda:0", Fp32Math::exact, {&kForward, 1}).convolutions[0]); };
+  CHECK(timed() == std::vector{kTensorCores, kPlain});
+  CHECK(fake_cuda::executed("cudaGraphLaunch") > launched);
+  for (const auto& [site, times] : fake_cuda::call_sites()) {
+    if (std::string(site.call) == "cudnnBackendExecute" && !site.captured) fake_cuda::fail_at(site, 1);
+  }
+  CHECK(timed() == std::vector{kPlain});
+}
+
 TEST_CASE("a convolution that cuDNN has no plan for is left out") {
   fake_cuda::Options options;
   options.forward = fake_cuda::Algorithms::varying;

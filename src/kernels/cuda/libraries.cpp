@@ -27,12 +27,12 @@ void check(cudnnStatus_t status, const char* call) {
   if (status == CUDNN_STATUS_SUCCESS) return;
   char details[512] = "";
   cudnnGetLastErrorString(details, sizeof details);
-  throw InternalError(fmt::format("cuDNN: {}: {} {}", call, cudnnGetErrorString(status), details));
+  throw LibraryError(fmt::format("cuDNN: {}: {} {}", call, cudnnGetErrorString(status), details));
 }
 
 void check(cublasStatus_t status, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw InternalError(fmt::format("cuBLAS: {}: {}", call, cublasGetStatusString(status)));
+  throw LibraryError(fmt::format("cuBLAS: {}: {}", call, cublasGetStatusString(status)));
 }
 
 cudnnHandle_t Libraries::dnn() {

@@ -7,11 +7,16 @@
 
 #include "kernels/backend.h"
 #include "tensor/device_cuda.h"
+#include "tensor/errors.h"
 #include "tensor/view.h"
 
 namespace dgc::cuda {
 
-// These throw InternalError, which names the call, unless the status is success.
+// A library of NVIDIA's has refused or failed a call, which the error names.
+struct LibraryError : InternalError {
+  using InternalError::InternalError;
+};
+// These throw LibraryError unless the status is success.
 void check(cudnnStatus_t status, const char* call);
 void check(cublasStatus_t status, const char* call);
 
