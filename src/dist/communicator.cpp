@@ -11,7 +11,7 @@ namespace {
 // Memory of a device, freed with the object.
 class Stage {
  public:
-  Stage(Device& device, size_t bytes) : device_(device), bytes_(bytes), data_(device.allocate(bytes)) {}
+  Stage(Device& device, size_t bytes) : device_(device), bytes_(bytes), data_(device.allocate_briefly(bytes)) {}
   ~Stage() { device_.free(data_, bytes_); }
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;

@@ -69,6 +69,12 @@ class Device {
   // memory is short.
   virtual void* allocate(size_t bytes) = 0;
   virtual void free(void* memory, size_t bytes) noexcept = 0;
+  // As allocate(), for memory that is freed before anything else is allocated or recorded.
+  virtual void* allocate_briefly(size_t bytes) { return allocate(bytes); }
+  // How often allocate() has been called, as far as a backend that records steps has to know. While this number stays
+  // the same, all addresses stay valid, and so do recordings, which hold addresses. invalidate_recordings() changes it.
+  virtual size_t allocations() const { return 0; }
+  virtual void invalidate_recordings() {}
   // Called by those who allocate, with what the memory is for, and before they free it with negative bytes. Only a
   // device that counts its memory listens.
   virtual void count(MemoryUse, int64_t /*bytes*/) noexcept {}

@@ -137,6 +137,7 @@ CudaDevice::~CudaDevice() {
 
 void CudaDevice::use() const { check_cuda(cudaSetDevice(index_), "cudaSetDevice"); }
 
+size_t CudaDevice::total_bytes() const { return properties_of(index_).totalGlobalMem; }
 std::string CudaDevice::model() const { return properties_of(index_).name; }
 std::string CudaDevice::name() const { return fmt::format("cuda:{}", index_); }
 
@@ -169,6 +170,12 @@ void* CudaDevice::allocate(size_t bytes) {
     free(memory, bytes);
     throw;
   }
+  return memory;
+}
+
+void* CudaDevice::allocate_briefly(size_t bytes) {
+  void* const memory = allocate(bytes);
+  if (memory != nullptr) --memory_->allocations;
   return memory;
 }
 

@@ -34,17 +34,18 @@ class CudaDevice final : public Device {
   CUstream_st* stream() const { return stream_; }        // a cudaStream_t
   CUstream_st* copy_stream() const { return copying_; }  // likewise
   int multiprocessors() const { return multiprocessors_; }
-  std::string model() const;  // "NVIDIA H200"
-  void use() const;           // makes this GPU the calling thread's device
-
-  // How often allocate() has been called. While this number stays the same, all addresses stay valid.
-  size_t allocations() const { return memory_->allocations; }
+  size_t total_bytes() const;  // of memory
+  std::string model() const;   // "NVIDIA H200"
+  void use() const;            // makes this GPU the calling thread's device
 
   std::string name() const override;
   std::string bus_address() const override;
   bool on_host() const override { return false; }
   void* allocate(size_t bytes) override;
   void free(void* memory, size_t bytes) noexcept override;
+  void* allocate_briefly(size_t bytes) override;
+  size_t allocations() const override { return memory_->allocations; }
+  void invalidate_recordings() override { ++memory_->allocations; }
   bool queues() const override { return true; }
   void copy_in(void* to_device, const void* from_host, size_t bytes) override;
   void copy_out(void* to_host, const void* from_device, size_t bytes) override;

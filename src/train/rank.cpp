@@ -214,6 +214,7 @@ void Rank::average_statistics() {
 
 Measures Rank::run(Evaluator& evaluator) {
   Measures measures = evaluator.measures();
+  const size_t allocations = device_->allocations();
   bool stopped = false;
   in_unison(communicator_, *device_, [&] {
     if (communicator_.rank() != 0) return;
@@ -223,12 +224,15 @@ Measures Rank::run(Evaluator& evaluator) {
       stopped = true;
     }
   });
-  std::vector<double> mine = {stopped ? 1.0 : 0.0};
+  const bool allocated = device_->allocations() != allocations;
+  std::vector<double> mine = {stopped ? 1.0 : 0.0, allocated ? 1.0 : 0.0};
   for (const auto& [metric, value] : measures.all()) mine.push_back(value);
   std::vector<double> all(mine.size() * static_cast<size_t>(communicator_.size()));
   all_gather_host(communicator_, *device_, std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
   if (all[0] != 0) throw Interrupted();
-  for (size_t i = 1; i < mine.size(); ++i) measures.all()[i - 1].second = all[i];  // the values of rank 0
+  // All ranks record exchanges in the same step (StepComputation::exchanges_are_recordable).
+  if (all[1] != 0) device_->invalidate_recordings();
+  for (size_t i = 2; i < mine.size(); ++i) measures.all()[i - 2].second = all[i];  // the values of rank 0
   return measures;
 }
 

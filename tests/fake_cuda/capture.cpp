@@ -87,6 +87,13 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   });
 }
 
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*, size_t* count) {
+  return runtime_call("cudaGraphGetNodes", WhileCapturing::allowed, [&] {
+    require_handle(machine().graphs, graph, "the graph");
+    *count = graph->nodes.size();
+  });
+}
+
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
   return runtime_call("cudaGraphInstantiate", WhileCapturing::refused, [&] {
     require_handle(machine().graphs, graph, "the graph");

@@ -19,6 +19,9 @@ bool is_unreported(const std::string& call) {
   return has(call, "Destroy") || has(call, "Free") || has(call, "Synchronize");
 }
 
+// Where a graph finds no memory, the body is called as it is.
+bool can_do_without(const std::string& call) { return call == "cudaGraphInstantiate" || call == "cudaGraphLaunch"; }
+
 // The error of a launch names the kernel instead. Of a GPU that has failed while something was destroyed, the next call
 // tells. Some errors leave out what kind of object the call is for.
 bool names(const std::string& said, const std::string& call) {
@@ -54,7 +57,7 @@ void each_call_fails(const std::function<void()>& work, bool forever) {
     CHECK(all_alive() == before);
     CHECK(said.find('\n') == std::string::npos);
     if (said.empty()) {
-      CHECK(is_unreported(call));
+      CHECK((is_unreported(call) || can_do_without(call)));
     } else {
       ++failures;
       CHECK(names(said, call));

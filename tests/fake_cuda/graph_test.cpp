@@ -97,6 +97,75 @@ TEST_CASE("recordings in use are kept, and where there are as many as may be, fu
   CHECK(y.host() == std::vector<float>{static_cast<float>(steps)});
 }
 
+TEST_CASE("graphs take a share of a GPU's memory, which lanes share, and what finds no room runs as it is") {
+  // A body of so many nodes, of which three find room.
+  constexpr int kNodes = 100, kGraphs = 3;
+  const Gpu gpu({.memory = cuda::Graphs::kShareOfMemory * cuda::Graphs::kNodeBytes * (kGraphs * kNodes + kNodes / 2)});
+  const auto backend = gpu_backend();
+  const OnDevice x(*backend, {1}), y(*backend, {0});
+  int calls = 0, steps = 0;
+  const auto body = [&](Backend& on) {
+    ++calls;
+    for (int i = 0; i < kNodes; ++i) on.add(x, y);
+  };
+  const auto take = [&](uint64_t key, int times) {
+    calls = 0;
+    for (int i = 0; i < times; ++i) backend->run_recorded({key}, [&] { body(*backend); });
+    steps += times;
+    return calls;
+  };
+  const size_t before = fake_cuda::alive().graphs;
+  CHECK(take(0, 6) == 3);
+  CHECK(take(1, 6) == 3);
+  SECTION("of one backend") {
+    CHECK(take(2, 6) == 3);
+    CHECK(take(3, 6) == 7);  // once more, to find out how large it is
+    CHECK(take(3, 6) == 6);
+    CHECK(fake_cuda::alive().graphs == before + kGraphs);
+    // Recording anew takes no second place.
+    const Buffer more(backend->device(), 8);
+    CHECK(take(2, 3) == 1);
+    CHECK(take(3, 2) == 2);
+  }
+  SECTION("of a lane") {
+    const auto lane = backend->make_lane();
+    for (int i = 0; i < 6; ++i, ++steps) {
+      lane->post([&] { lane->backend().run_recorded({1}, [&] { body(lane->backend()); }); });
+    }
+    lane->drain();
+    CHECK(take(2, 6) == 7);
+  }
+  CHECK(y.host() == std::vector<float>{static_cast<float>(steps * kNodes)});
+}
+
+TEST_CASE("where the GPU has no memory left for a graph, the body runs as it is") {
+  const Gpu gpu;
+  const auto backend = gpu_backend();
+  const OnDevice x(*backend, {1}), y(*backend, {0});
+  int calls = 0;
+  const auto take = [&](uint64_t key) {
+    backend->run_recorded({key}, [&] {
+      ++calls;
+      backend->add(x, y);
+    });
+  };
+  fake_cuda::fail(0);  // counts calls from here
+  for (int i = 0; i < 5; ++i) take(1);
+  CHECK(calls == 3);
+  const std::string call = GENERATE("cudaGraphInstantiate", "cudaGraphLaunch");
+  CAPTURE(call);
+  for (const auto& [site, times] : fake_cuda::call_sites()) {
+    if (site.call == call) fake_cuda::fail_at(site, 1);
+  }
+  calls = 0;
+  for (int i = 0; i < 5; ++i) take(2);
+  CHECK(fake_cuda::failed_call() == call);
+  CHECK(calls == 6);  // in the third step once to be recorded, and once as it is; from then on nothing is tried
+  for (int i = 0; i < 5; ++i) take(1);
+  CHECK(calls == 6);
+  CHECK(y.host() == std::vector<float>{15});
+}
+
 TEST_CASE("a body that fails while it is recorded leaves a backend that goes on") {
   const Gpu gpu;
   const auto backend = gpu_backend();

@@ -178,7 +178,8 @@ bool Machine::fails_now(const char* name, const void* from) {
 
 // Memory is what runs out most easily.
 cudaError_t failure_of(const std::string& call) {
-  const bool allocates = call == "cudaMalloc" || call == "cudaMallocHost";
+  const bool allocates =
+      call == "cudaMalloc" || call == "cudaMallocHost" || call == "cudaGraphInstantiate" || call == "cudaGraphLaunch";
   return allocates && !machine().fail_forever ? cudaErrorMemoryAllocation : cudaErrorUnknown;
 }
 

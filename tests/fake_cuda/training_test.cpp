@@ -240,6 +240,30 @@ TEST_CASE("ranks that NCCL connects take recorded steps of which nothing is comp
   }
 }
 
+TEST_CASE("evaluations leave recordings as they are, once their memory is there") {
+  const TinyText text;
+  const Gpu gpu({.multiprocessors = 1});
+  const auto recorded = [] {
+    int64_t all = 0;
+    for (const auto& [site, times] : fake_cuda::call_sites()) {
+      if (std::string(site.call) == "cudaStreamBeginCapture") all += times;
+    }
+    return all;
+  };
+  fake_cuda::fail(0);  // counts calls from here
+  std::vector<int64_t> after_each;
+  const AfterStep evaluate = [&](int, int, Rank& rank, Backend&) {
+    after_each.push_back(recorded());
+    rank.finish_steps();
+    while (rank.next_metrics()) {
+    }
+    rank.evaluate();
+  };
+  trained_by_nccl(text.config({kDgc, "device=cuda:0", "workers_per_rank=2"}), 1, 7, evaluate);
+  CHECK(after_each.back() > 0);
+  CHECK(after_each.back() == after_each.at(4));
+}
+
 TEST_CASE("ranks that NCCL connects replay recordings of the same step, also after an evaluation, which rank 0 makes") {
   const TinyText text;
   const Gpu gpu({.devices = 2, .multiprocessors = 1});

@@ -17,13 +17,15 @@ namespace dgc {
 
 CudaBackend::CudaBackend(std::shared_ptr<CudaDevice> device, Fp32Math math, std::shared_ptr<const ConvPlans> plans)
     : CudaBackend(device, math, std::numeric_limits<int64_t>::max(),
-                  std::make_shared<cuda::ConvCache>(math, std::move(plans), *device)) {}
+                  std::make_shared<cuda::ConvCache>(math, std::move(plans), *device),
+                  std::make_shared<std::atomic<size_t>>()) {}
 
 CudaBackend::CudaBackend(const CudaBackend& owner, std::shared_ptr<CudaDevice> device, int64_t most_cooperative_blocks)
-    : CudaBackend(std::move(device), owner.math_, most_cooperative_blocks, owner.convolutions_) {}
+    : CudaBackend(std::move(device), owner.math_, most_cooperative_blocks, owner.convolutions_,
+                  owner.graphs_->nodes()) {}
 
 CudaBackend::CudaBackend(std::shared_ptr<CudaDevice> device, Fp32Math math, int64_t most_cooperative_blocks,
-                         std::shared_ptr<cuda::ConvCache> convolutions)
+                         std::shared_ptr<cuda::ConvCache> convolutions, std::shared_ptr<std::atomic<size_t>> nodes)
     : cuda_device_(std::move(device)),
       device_(cuda_device_),
       math_(math),
@@ -33,7 +35,7 @@ CudaBackend::CudaBackend(std::shared_ptr<CudaDevice> device, Fp32Math math, int6
       filters_(std::make_shared<cuda::FilterBank>()),
       rnns_(std::make_shared<cuda::RnnCache>(cuda_device_, math)),
       dgc_(std::make_shared<cuda::DgcScratch>(device_)),
-      graphs_(std::make_shared<cuda::Graphs>(*cuda_device_)) {}
+      graphs_(std::make_shared<cuda::Graphs>(*cuda_device_, std::move(nodes))) {}
 
 CudaBackend::~CudaBackend() = default;
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 
@@ -66,7 +67,8 @@ class CudaBackend final : public Backend {
   bool run_plan(const PlannedConv&, const void* x, ConstView w, const void* y);
   bool run_plan_with_bias(const Conv2dArgs&, ConstView x, ConstView w, ConstView b, View y);
 
-  CudaBackend(std::shared_ptr<CudaDevice>, Fp32Math, int64_t most_cooperative_blocks, std::shared_ptr<cuda::ConvCache>);
+  CudaBackend(std::shared_ptr<CudaDevice>, Fp32Math, int64_t most_cooperative_blocks, std::shared_ptr<cuda::ConvCache>,
+              std::shared_ptr<std::atomic<size_t>> graph_nodes);
 
   std::shared_ptr<CudaDevice> cuda_device_;
   std::shared_ptr<Device> device_;  // the same object as cuda_device_

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "kernels/cuda/cuda_backend.h"
 #include "kernels/cuda/graphs.h"
@@ -10,7 +11,41 @@ namespace {
 
 constexpr int kRunsBefore = 2;  // the first run allocates and sets libraries up, the second is a reserve
 
+struct DestroyGraph {
+  void operator()(cudaGraph_t graph) const { cudaGraphDestroy(graph); }
+};
+using Captured = std::unique_ptr<CUgraph_st, DestroyGraph>;
+
+// Other threads may go on calling CUDA while this one captures.
+Captured capture(cudaStream_t stream, const std::function<void()>& body) {
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  try {
+    body();
+  } catch (...) {
+    cudaStreamEndCapture(stream, &graph);
+    cudaGetLastError();
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    throw;
+  }
+  check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+  return Captured(graph);
+}
+
 }  // namespace
+
+Graphs::Graphs(const CudaDevice& device, Nodes nodes)
+    : device_(device), nodes_(std::move(nodes)), most_nodes_(device.total_bytes() / kShareOfMemory / kNodeBytes) {}
+
+Graphs::Graph::Graph(cudaGraphExec_t graph, Nodes all, size_t nodes)
+    : graph_(graph), all_(std::move(all)), nodes_(nodes) {
+  *all_ += nodes_;
+}
+
+Graphs::Graph::~Graph() {
+  cudaGraphExecDestroy(graph_);
+  *all_ -= nodes_;
+}
 
 void Graphs::forget_unused() {
   std::erase_if(recordings_, [&](const auto& one) { return calls_ - one.second.used > kInUse; });
@@ -20,43 +55,49 @@ bool Graphs::all_in_use() const {
   return std::ranges::count_if(recordings_, [](const auto& one) { return one.second.graph != nullptr; }) >= kMost;
 }
 
-// Other threads may go on calling CUDA while this one records.
+// Whether the GPU has no memory left for a graph. Then no more graphs are made than there are now.
+bool Graphs::is_full(cudaError_t error) {
+  if (error != cudaErrorMemoryAllocation) return false;
+  cudaGetLastError();  // the next launch would report it once more
+  most_nodes_ = std::min<size_t>(most_nodes_, *nodes_);
+  return true;
+}
+
+// Leaves the recording without a graph where it finds no room.
 void Graphs::record(Recording& recording, const std::function<void()>& body) {
-  cudaGraph_t graph = nullptr;
-  check(cudaStreamBeginCapture(device_.stream(), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-  try {
-    body();
-  } catch (...) {
-    cudaStreamEndCapture(device_.stream(), &graph);
-    cudaGetLastError();
-    if (graph != nullptr) cudaGraphDestroy(graph);
-    throw;
-  }
-  check(cudaStreamEndCapture(device_.stream(), &graph), "cudaStreamEndCapture");
+  recording.graph.reset();
+  const Captured captured = capture(device_.stream(), body);
+  size_t nodes = 0;
+  check(cudaGraphGetNodes(captured.get(), nullptr, &nodes), "cudaGraphGetNodes");
+  recording.nodes = nodes;
+  if (!has_room_for(nodes)) return;
   cudaGraphExec_t made = nullptr;
   // Kernels keep the priorities of the streams that they were queued on.
-  const cudaError_t error = cudaGraphInstantiate(&made, graph, cudaGraphInstantiateFlagUseNodePriority);
-  cudaGraphDestroy(graph);
+  const cudaError_t error = cudaGraphInstantiate(&made, captured.get(), cudaGraphInstantiateFlagUseNodePriority);
+  if (is_full(error)) return;
   check(error, "cudaGraphInstantiate");
-  recording.graph.reset(made);
+  recording.graph = std::make_unique<Graph>(made, nodes_, nodes);
   recording.allocations = device_.allocations();
 }
 
 void Graphs::run(const RecordKey& key, const std::function<void()>& body) {
   Recording& recording = recordings_[key];
   recording.used = ++calls_;
-  if (recording.graph == nullptr) {
-    forget_unused();
-    if (recording.runs < kRunsBefore || all_in_use()) {
-      body();
-      ++recording.runs;
-      return;
-    }
-  }
   // An allocation since the recording may have moved scratch memory, whose old address the graph holds.
-  if (recording.graph == nullptr || recording.allocations != device_.allocations()) record(recording, body);
-  const NvtxRange range("recorded");
-  check(cudaGraphLaunch(recording.graph.get(), device_.stream()), "cudaGraphLaunch");
+  const bool is_recorded = recording.graph != nullptr && recording.allocations == device_.allocations();
+  if (recording.graph == nullptr) forget_unused();
+  const bool may_record =
+      recording.graph != nullptr || (recording.runs >= kRunsBefore && !all_in_use() && has_room_for(recording.nodes));
+  if (!is_recorded && may_record) record(recording, body);
+  if (recording.graph != nullptr) {
+    const NvtxRange range("recorded");
+    const cudaError_t error = cudaGraphLaunch(recording.graph->get(), device_.stream());  // the first takes memory
+    if (error == cudaSuccess) return;
+    recording.graph.reset();
+    if (!is_full(error)) check(error, "cudaGraphLaunch");
+  }
+  body();
+  ++recording.runs;
 }
 
 }  // namespace cuda

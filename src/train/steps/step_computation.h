@@ -97,8 +97,8 @@ class StepComputation {
   void add_lengths(int local, RecordKey& key) const;  // those lengths, of one worker
   // Whether exchanges may be recorded. All ranks have to record or replay an exchange in the same step (NCCL's guide,
   // "Using NCCL with CUDA Graphs"). Passes that differ allocate memory at other times on each rank, and after that a
-  // rank records anew. An evaluation, which rank 0 makes alone, is no such case: all ranks allocate in it, for the
-  // collective that tells them its result.
+  // rank records anew. An evaluation, which rank 0 makes alone, is no such case: rank 0 tells whether it has allocated
+  // memory meanwhile, and then all ranks record anew.
   bool exchanges_are_recordable() const;
   // Calls `body`, or replays a recording of it if it may be recorded. A step that is observed is not recorded.
   void queue_recorded(bool may, const RecordKey&, const std::function<void()>& body);
