@@ -20,7 +20,7 @@ int cuda_index(std::string_view device) {
 
 // The number of the GPU that a device is which is no processor.
 int gpu_number(const std::string& device) {
-  const int index = device == "auto" ? 0 : cuda_index(device);
+  const int index = device == "auto" ? cuda_devices().at(0) : cuda_index(device);
   if (index < 0) throw_user_error("device: '{}' is none of \"auto\", \"cpu\" and \"cuda:N\"", device);
   return index;
 }
@@ -36,7 +36,7 @@ std::vector<std::unique_ptr<Lane>> Backend::make_lanes(int count) {
   return lanes;
 }
 
-bool is_cpu(const std::string& device) { return device == "cpu" || (device == "auto" && cuda_devices() == 0); }
+bool is_cpu(const std::string& device) { return device == "cpu" || (device == "auto" && cuda_devices().empty()); }
 
 std::unique_ptr<Backend> make_backend(const std::string& device, int threads, Fp32Math math,
                                       const std::shared_ptr<const ConvPlans>& plans) {

@@ -242,9 +242,9 @@ bool cpu_multiplies_bf16();  // whether the processor has instructions for it: A
 std::unique_ptr<Backend> make_cuda_backend(int index, Fp32Math math,
                                            const std::shared_ptr<const ConvPlans>& plans = nullptr);
 ConvTimings time_convolutions(int index, Fp32Math math, std::span<const PlannedConv>);  // throws UserError likewise
-// cuda_devices() is the number of GPUs that make_cuda_backend can use, 0 without a driver. cuda_description() names
-// them, or says why there are none, in one line.
-int cuda_devices();
+// cuda_devices() has the numbers of the GPUs that make_cuda_backend can use, none without a driver. cuda_description()
+// names them, or says why there are none, in one line.
+std::vector<int> cuda_devices();
 std::string cuda_description();
 
 // Whether a device is the processor, by its name. "auto" depends on this machine.

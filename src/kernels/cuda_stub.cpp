@@ -12,7 +12,7 @@ ConvTimings time_convolutions(int index, Fp32Math, std::span<const PlannedConv>)
   throw_user_error("device: 'cuda:{}' is not available: {}", index, cuda_description());
 }
 
-int cuda_devices() { return 0; }
+std::vector<int> cuda_devices() { return {}; }
 std::string cuda_description() { return "built without CUDA"; }
 
 }  // namespace dgc

@@ -2,6 +2,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "tensor/errors.h"
@@ -46,7 +47,7 @@ std::string describe(int index) {
 
 int present(int index) {
   const CudaDevices found = find_cuda_devices();
-  if (index >= 0 && index < found.count) return index;
+  if (std::ranges::find(found.usable, index) != found.usable.end()) return index;
   throw_user_error("device: 'cuda:{}' is not available: {}", index, found.description);
 }
 
@@ -76,28 +77,30 @@ CudaDevices find_cuda_devices() {
   int present = 0;
   const cudaError_t error = cudaGetDeviceCount(&present);
   cudaGetLastError();  // a machine without a GPU is no error
-  if (driver == 0) return {0, "no NVIDIA driver"};
+  if (driver == 0) return {{}, "no NVIDIA driver"};
   if (error == cudaErrorInsufficientDriver) {
-    return {0, fmt::format("the NVIDIA driver is for CUDA {}, this build for {}", version(driver), version(runtime))};
+    return {{}, fmt::format("the NVIDIA driver is for CUDA {}, this build for {}", version(driver), version(runtime))};
   }
   if (error == cudaErrorNoDevice || (error == cudaSuccess && present == 0)) {
-    return {0, "there is an NVIDIA driver, but no GPU that it may use (CUDA_VISIBLE_DEVICES?)"};
+    return {{}, "there is an NVIDIA driver, but no GPU that it may use (CUDA_VISIBLE_DEVICES?)"};
   }
-  if (error != cudaSuccess) return {0, fmt::format("the NVIDIA driver says: {}", cudaGetErrorString(error))};
+  if (error != cudaSuccess) return {{}, fmt::format("the NVIDIA driver says: {}", cudaGetErrorString(error))};
 
-  // CUDA numbers the most capable GPU first, so those that are too old come last.
   CudaDevices found;
-  for (; found.count < present; ++found.count) {
+  std::string too_old;
+  for (int i = 0; i < present; ++i) {
     int major = 0;
-    check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, found.count),
-               "cudaDeviceGetAttribute");
-    if (major < kOldestMajor) break;
-    found.description += describe(found.count) + "; ";
+    check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, i), "cudaDeviceGetAttribute");
+    if (major >= kOldestMajor) {
+      found.usable.push_back(i);
+      found.description += describe(i) + "; ";
+    } else {
+      too_old += (too_old.empty() ? "" : "; ") + describe(i);
+    }
   }
-  if (found.count == 0) {
-    return {0, fmt::format("{} is too old: compute capability {}.0 is needed{}", describe(0), kOldestMajor,
-                           present > 1 ? "; CUDA_VISIBLE_DEVICES chooses another GPU" : "")};
-  }
+  if (!too_old.empty()) too_old += fmt::format(" is too old: compute capability {}.0 is needed", kOldestMajor);
+  if (found.usable.empty()) return {{}, too_old};
+  if (!too_old.empty()) found.description += too_old + "; ";
   found.description += fmt::format("driver for CUDA {}, runtime {}", version(driver), version(runtime));
   return found;
 }

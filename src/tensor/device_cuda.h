@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tensor/device.h"
 
@@ -77,9 +78,9 @@ class CudaDevice final : public Device {
 // otherwise InternalError that names the call.
 void check_cuda(int error, const char* call);
 
-// CudaDevice takes the numbers 0 ... count - 1. `description` names the GPUs, or says why there are none.
+// The numbers that CudaDevice takes. `description` names all GPUs, or says why there are none.
 struct CudaDevices {
-  int count = 0;
+  std::vector<int> usable;
   std::string description;
 };
 CudaDevices find_cuda_devices();

@@ -18,7 +18,7 @@ Config to_plan_with(Config config) {
 
 // A plan may be made on another machine than its run. Where there is no GPU, ops need what the processor's ops need.
 std::unique_ptr<Backend> backend_to_plan_with(const Config& config) {
-  return cuda_devices() > 0 ? make_backend(config) : make_cpu_backend(1);
+  return cuda_devices().empty() ? make_cpu_backend(1) : make_backend(config);
 }
 
 // A batch of a worker, all zeros.

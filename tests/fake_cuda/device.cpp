@@ -11,6 +11,11 @@ void require_index(int index) {
   if (index < 0 || index >= machine().options.devices) refuse(cudaErrorInvalidDevice, "there is no device {}", index);
 }
 
+int major_of(int index) {
+  const Options& options = machine().options;
+  return index < options.old_devices ? 7 : options.major;
+}
+
 }  // namespace
 }  // namespace dgc::fake_cuda
 
@@ -52,7 +57,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int ind
         *value = machine().options.multiprocessors;
         return;
       case cudaDevAttrComputeCapabilityMajor:
-        *value = machine().options.major;
+        *value = major_of(index);
         return;
       default:
         refuse(cudaErrorInvalidValue, "the fake does not know attribute {}", static_cast<int>(attribute));
@@ -65,7 +70,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index) {
     require_index(index);
     *properties = {};
     std::snprintf(properties->name, sizeof(properties->name), "Fake H100");
-    properties->major = machine().options.major;
+    properties->major = major_of(index);
     properties->totalGlobalMem = machine().options.memory;
     properties->multiProcessorCount = machine().options.multiprocessors;
   });

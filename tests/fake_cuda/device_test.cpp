@@ -33,14 +33,14 @@ std::vector<float> read(Device& device, const void* memory, size_t n) {
 TEST_CASE("the GPUs of a machine are described, or what is missing") {
   SECTION("there are two") {
     const Gpu gpu({.devices = 2});
-    CHECK(cuda_devices() == 2);
+    CHECK(cuda_devices() == std::vector{0, 1});
     CHECK_THAT(cuda_description(), Catch::Contains("cuda:1 Fake H100, compute capability 9.0, 4.0 GiB") &&
                                        Catch::Contains("driver for CUDA 13.0"));
     CHECK_THROWS_WITH(CudaDevice(2), Catch::StartsWith("device: 'cuda:2' is not available: cuda:0 Fake H100"));
   }
   SECTION("there is no driver") {
     const Gpu gpu({.driver = 0});
-    CHECK(cuda_devices() == 0);
+    CHECK(cuda_devices().empty());
     CHECK_THROWS_WITH(CudaDevice(0), "device: 'cuda:0' is not available: no NVIDIA driver");
   }
   SECTION("the driver is older than the runtime") {
@@ -50,6 +50,14 @@ TEST_CASE("the GPUs of a machine are described, or what is missing") {
   SECTION("there is no GPU") {
     const Gpu gpu({.devices = 0});
     CHECK_THAT(cuda_description(), Catch::Contains("no GPU that it may use"));
+  }
+  SECTION("the first GPU is too old") {  // CUDA_DEVICE_ORDER=PCI_BUS_ID
+    const Gpu gpu({.devices = 2, .old_devices = 1});
+    CHECK(cuda_devices() == std::vector{1});
+    CHECK(make_backend("auto", 1)->device()->name() == "cuda:1");
+    CHECK_THROWS_WITH(CudaDevice(0), Catch::StartsWith("device: 'cuda:0' is not available: cuda:1 Fake H100") &&
+                                         Catch::Contains("; cuda:0 Fake H100, compute capability 7.0, 4.0 GiB is too "
+                                                         "old: compute capability 8.0 is needed"));
   }
   SECTION("the GPU is too old") {
     const Gpu gpu({.major = 7});

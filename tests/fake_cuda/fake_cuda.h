@@ -22,8 +22,9 @@ enum class Algorithms {
 struct Options {
   uint64_t seed = 1;  // draws the order of execution
   int devices = 1;
-  int driver = 13000;  // as cudaDriverGetVersion gives it; 0: there is no driver
-  int major = 9;       // compute capability
+  int driver = 13000;   // as cudaDriverGetVersion gives it; 0: there is no driver
+  int major = 9;        // compute capability
+  int old_devices = 0;  // of the devices, the first ones, whose capability is 7
   // An H100 has 132 multiprocessors. Fewer make grids smaller, which are slow to emulate.
   int multiprocessors = 3;
   int most_blocks = 2;              // that fit on a multiprocessor at once

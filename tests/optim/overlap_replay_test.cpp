@@ -133,7 +133,7 @@ TEST_CASE("overlapped steps that are recorded once and replayed give the same bi
 }
 
 TEST_CASE("overlapped steps on a GPU give the CPU's bits without", "[optim]") {
-  if (cuda_devices() == 0) {
+  if (cuda_devices().empty()) {
     WARN("skipped: " << cuda_description());
     return;
   }

@@ -35,7 +35,9 @@ inline std::vector<BackendFactory> chosen(std::vector<BackendFactory> all) {
 
 inline std::vector<BackendFactory> present_backends() {
   std::vector<BackendFactory> all{{"cpu", [] { return make_cpu_backend(2); }}};
-  if (cuda_devices() > 0) all.push_back({"cuda", [] { return make_cuda_backend(0, Fp32Math::exact); }});
+  if (!cuda_devices().empty()) {
+    all.push_back({"cuda", [] { return make_cuda_backend(cuda_devices().at(0), Fp32Math::exact); }});
+  }
   return all;
 }
 

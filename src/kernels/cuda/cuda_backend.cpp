@@ -72,7 +72,7 @@ std::unique_ptr<Backend> make_cuda_backend(int index, Fp32Math math, const std::
   return std::make_unique<CudaBackend>(std::make_shared<CudaDevice>(index), math, plans);
 }
 
-int cuda_devices() { return find_cuda_devices().count; }
+std::vector<int> cuda_devices() { return find_cuda_devices().usable; }
 std::string cuda_description() { return find_cuda_devices().description; }
 
 }  // namespace dgc

@@ -29,9 +29,12 @@ int compute_threads(const Config& config, const Launch& launch) {
 
 std::string device_for(const Config& config, const Launch& launch) {
   if (launch.size == 1 || config.device != "auto") return config.device;
-  const int gpus = cuda_devices();
-  if (config.exchange.communicator == CommunicatorType::nccl) return fmt::format("cuda:{}", choose_gpu(launch, gpus));
-  return gpus == 0 ? "cpu" : fmt::format("cuda:{}", launch.local_rank % gpus);  // with MPI, ranks may share a GPU
+  const std::vector<int> gpus = cuda_devices();
+  const int count = static_cast<int>(gpus.size());
+  const bool alone = config.exchange.communicator == CommunicatorType::nccl;  // with MPI, ranks may share a GPU
+  if (count == 0 && !alone) return "cpu";
+  const int mine = alone ? choose_gpu(launch, count) : launch.local_rank % count;
+  return fmt::format("cuda:{}", gpus.at(static_cast<size_t>(mine)));
 }
 
 }  // namespace
