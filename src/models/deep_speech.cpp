@@ -12,6 +12,8 @@
 namespace dgc {
 namespace {
 
+constexpr int64_t kMostFramesPerStep = int64_t{1} << 20;  // some hours of speech, and far from where int64_t ends
+
 class Builder {
  public:
   Builder(const DeepSpeechOptions& options, int64_t streams)
@@ -66,6 +68,10 @@ class Builder {
                                 .stride = {stride, c.stride_frequencies.at(i)},
                                 .pad = {frames / 2, 0}};
     net_.append(name, std::make_unique<Conv2d>(options));
+    if (stride > kMostFramesPerStep / frames_per_step_) {
+      throw_user_error("model.convolutions.stride_frames: together they make one step of more than {} frames",
+                       kMostFramesPerStep);
+    }
     frames_per_step_ *= stride;
     normalise(name + ".norm", SequenceOrder::streams_first);
     clip(name + ".clip");

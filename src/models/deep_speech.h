@@ -11,6 +11,7 @@ namespace dgc {
 struct SpeechConvolutions {
   std::vector<int64_t> channels = {32, 32};
   std::vector<int64_t> kernel_frames = {11, 11}, kernel_frequencies = {41, 21};  // kernel_frames are odd
+  // All stride_frames multiply to 2^20 at most.
   std::vector<int64_t> stride_frames = {2, 1}, stride_frequencies = {2, 2};
   bool operator==(const SpeechConvolutions&) const = default;
 };

@@ -189,6 +189,15 @@ TEST_CASE("a speech model says what does not fit", "[models]") {
   options.convolutions.kernel_frames[0] = 4;
   CHECK_THROWS_WITH(make_deep_speech(options, 1), Catch::Contains("odd"));
   options = small(RnnCell::gru, true);
+  // 2^60 frames a step, then 2^72, which is 0 as an int64_t.
+  for (const size_t count : {size_t{5}, size_t{6}}) {
+    const std::vector<int64_t> ones(count, 1);
+    options.convolutions = {ones, ones, ones, std::vector<int64_t>(count, 4096), ones};
+    CHECK_THROWS_WITH(make_deep_speech(options, 1), Catch::Contains("model.convolutions.stride_frames"));
+  }
+  options.convolutions = {{1, 1}, {1, 1}, {1, 1}, {4096, 256}, {1, 1}};  // as many as there may be
+  CHECK_NOTHROW(make_deep_speech(options, 1));
+  options = small(RnnCell::gru, true);
   options.frequencies = 3;
   CHECK_THROWS_WITH(make_deep_speech(options, 1), Catch::Contains("conv1") && Catch::Contains("3x4"));
   options = small(RnnCell::gru, true);
