@@ -35,19 +35,21 @@ BatchNormArgs BatchNorm::args(const Shape& x) const {
 }
 
 size_t BatchNorm::saved_bytes(Backend& backend, std::span<const Shape> in, DType) const {
-  return backend.batch_norm_saved_bytes(args(in[0]));
+  const BatchNormArgs a = args(in[0]);
+  // What is about to train asks first, so a plan and a start say the same before any step.
+  if (a.rows == 1) {
+    throw_user_error(
+        "a BatchNorm of {} channels has one value of each to normalise, which gives zeros; raise "
+        "training.batch_per_worker, lower training.accumulate, or take larger images",
+        a.channels);
+  }
+  return backend.batch_norm_saved_bytes(a);
 }
 
 void BatchNorm::forward(const ForwardArgs& f) const {
   const BatchNormArgs a = args(f.x[0].shape);
   const ConstView residual = options_.residual ? f.x[1] : ConstView();
   if (f.run.training) {
-    if (a.rows == 1) {
-      throw_user_error(
-          "a BatchNorm of {} channels has one value of each to normalise, which gives zeros; raise "
-          "training.batch_per_worker, lower training.accumulate, or take larger images",
-          a.channels);
-    }
     f.backend.batch_norm_forward(a, f.x[0], residual, f.params[0], f.params[1], f.buffers[0], f.buffers[1], f.y,
                                  f.saved);
   } else {

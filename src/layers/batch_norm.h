@@ -26,6 +26,7 @@ class BatchNorm final : public Layer {
   std::vector<ParamSpec> buffers() const override;
   bool keeps_input() const override { return true; }
   bool keeps_output() const override { return options_.relu; }
+  // Throws UserError where there is but one value of each channel to normalise.
   size_t saved_bytes(Backend&, std::span<const Shape> in, DType) const override;
   bool gradient_in_place(int input) const override {
     return input == 1;

@@ -161,6 +161,16 @@ TEST_CASE("one executor serves several workers in turn", "[models]") {
   CHECK(first.output() != own);
 }
 
+TEST_CASE("an executor that trains is not planned for a BatchNorm over one row, one that evaluates is", "[models]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  Network network({3});
+  network.append("bn", std::make_unique<BatchNorm>(BatchNormOptions{.channels = 3}));
+  CHECK_THROWS_WITH(Executor(network, *backend, 1, Executor::Mode::training),
+                    Catch::Contains("a BatchNorm of 3 channels has one value of each to normalise"));
+  CHECK_NOTHROW(Executor(network, *backend, 2, Executor::Mode::training));
+  CHECK_NOTHROW(Executor(network, *backend, 1, Executor::Mode::evaluation));
+}
+
 TEST_CASE("an executor refuses what it was not planned for", "[models]") {
   const auto backend = GENERATE(from_range(backends())).make();
   const Network network = residual_net();
