@@ -6,6 +6,9 @@
 
 namespace dgc {
 
+// The loss scale does not double from here on: an infinite one would turn gradients of 0 into NaN, and stay infinite.
+inline constexpr float kMostLossScale = 0x1p64f;
+
 // What changes from step to step, in DEVICE memory: ops read it there, so that a step can be queued, or recorded once
 // and replayed, without the host waiting for a number. Each rank has a StepControl, and all ranks hold the same values.
 struct StepControl {
@@ -14,7 +17,7 @@ struct StepControl {
   int32_t skip = 0;          // not 0: some worker's gradient is not finite, so the step changes the loss scale only
   double mean_square = 0;    // mean over all workers of |gradient|^2, without the loss scale
   float loss_scale = 1;      // fp16: the loss is multiplied by this, and the gradient is divided by it before use
-  uint32_t good_steps = 0;   // steps in a row that were not skipped, at this loss scale
+  uint32_t good_steps = 0;   // steps at this loss scale, with the one that has begun
   uint32_t scale_every = 0;  // after this many good steps the loss scale doubles, a skipped step halves it; 0: fixed
   uint32_t reserved = 0;     // fills the gap: the struct is compared and saved byte by byte
   WireFault fault{};         // the first message that could not be used; from then on dgc_apply does nothing

@@ -73,10 +73,23 @@ TEST_CASE("the loss scale halves after a skipped step and doubles after enough g
   CHECK(next(0) == 8);
   CHECK(control.good_steps == 1);
   CHECK(next(1) == 4);
-  CHECK(control.good_steps == 0);
+  CHECK(control.good_steps == 1);
+  CHECK(next(0) == 4);  // the second step at this scale
+  CHECK(next(0) == 8);
+  CHECK(next(1) == 4);
   CHECK(next(1) == 2);
   CHECK(next(1) == 1);
   CHECK(next(1) == 1);  // not below
+}
+
+TEST_CASE("the loss scale stays finite", "[kernels]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  CAPTURE(backend->name());
+  StepControl control{.loss_scale = 0x1p62f, .good_steps = 1, .scale_every = 1};
+  for (const float expected : {0x1p63f, 0x1p64f, 0x1p64f, 0x1p64f}) {
+    control = begun(*backend, control);
+    CHECK(control.loss_scale == expected);
+  }
 }
 
 TEST_CASE("a step is judged by the squares of all workers", "[kernels]") {

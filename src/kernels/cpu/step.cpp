@@ -9,9 +9,9 @@ void CpuBackend::begin_step(const StepInput& input, StepControl* control, std::s
   StepControl& c = *control;
   if (c.scale_every > 0 && c.skip != 0) {
     c.loss_scale = std::max(1.f, c.loss_scale / 2);
-    c.good_steps = 0;
+    c.good_steps = 1;
   } else if (c.scale_every > 0 && ++c.good_steps > c.scale_every) {
-    c.loss_scale *= 2;
+    if (c.loss_scale < kMostLossScale) c.loss_scale *= 2;
     c.good_steps = 1;
   }
   c.step = input.step;

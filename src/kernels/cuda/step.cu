@@ -26,9 +26,9 @@ struct BeginStep {
     StepControl& c = *a.control;
     if (c.scale_every > 0 && c.skip != 0) {
       c.loss_scale = c.loss_scale / 2 > 1 ? c.loss_scale / 2 : 1;
-      c.good_steps = 0;
+      c.good_steps = 1;
     } else if (c.scale_every > 0 && ++c.good_steps > c.scale_every) {
-      c.loss_scale *= 2;
+      if (c.loss_scale < kMostLossScale) c.loss_scale *= 2;
       c.good_steps = 1;
     }
     c.step = a.input.step;
