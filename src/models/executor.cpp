@@ -45,8 +45,8 @@ ViewList<V> arena_views(const Arena& arena, const std::vector<ParamSpec>& specs,
 
 }  // namespace
 
-std::vector<FilterUse> filters_of(const Network& network, const Arena& weights, const Arena* gradients) {
-  std::vector<FilterUse> uses;
+void find_filters(const Network& network, const Arena& weights, const Arena* gradients, std::vector<FilterUse>& uses) {
+  uses.clear();
   for (const Network::Node& node : network.nodes()) {
     const std::optional<FilterArgs> filter = node.layer->filter();
     if (!filter) continue;
@@ -55,7 +55,6 @@ std::vector<FilterUse> filters_of(const Network& network, const Arena& weights, 
     use.w = arena_view(weights, network.params(), node.first_param);
     if (gradients != nullptr) use.dw = arena_view(*gradients, network.params(), node.first_param);
   }
-  return uses;
 }
 
 Executor::Executor(const Network& network, Backend& backend, int64_t batch, Mode mode, DType activations)
@@ -164,7 +163,8 @@ View Executor::forward(const Arena& weights, const Arena& buffers, ConstView x, 
   check_input(x);
   DGC_CHECK(run.training == (mode_ == Mode::training), "executor planned for another mode");
   DGC_CHECK(run.state != nullptr || network_.state().empty(), "this network needs a state");
-  backend_.with_filters(filters_of(network_, weights), activations_, [&] { run_forward(weights, buffers, x, run); });
+  find_filters(network_, weights, nullptr, filters_);
+  backend_.with_filters(filters_, activations_, [&] { run_forward(weights, buffers, x, run); });
   return output();
 }
 
@@ -233,8 +233,8 @@ void Executor::backward(const Arena& weights, const Arena& gradients, ConstView 
                         const std::function<void(int first, int count)>& ready) {
   DGC_CHECK(mode_ == Mode::training, "executor planned for evaluation");
   check_input(x);
-  backend_.with_filters(filters_of(network_, weights, ready ? nullptr : &gradients), activations_,
-                        [&] { run_backward(weights, gradients, x, run, ready); });
+  find_filters(network_, weights, ready ? nullptr : &gradients, filters_);
+  backend_.with_filters(filters_, activations_, [&] { run_backward(weights, gradients, x, run, ready); });
 }
 
 void Executor::run_backward(const Arena& weights, const Arena& gradients, ConstView x, const RunContext& run,

@@ -8,11 +8,12 @@
 
 namespace dgc {
 
-// The weights of a network's convolutions, and their gradients unless `gradients` is null, for Backend::with_filters.
-std::vector<FilterUse> filters_of(const Network&, const Arena& weights, const Arena* gradients = nullptr);
+// Replaces `uses` by the weights of a network's convolutions, and their gradients unless `gradients` is null, for
+// Backend::with_filters. The caller keeps `uses` from step to step, so that only the first one allocates.
+void find_filters(const Network&, const Arena& weights, const Arena* gradients, std::vector<FilterUse>& uses);
 
 // Runs a network at one batch size. The constructor decides which activations live until backward, which memory each
-// gradient gets, and where gradients are added up, so that a step allocates nothing.
+// gradient gets, and where gradients are added up, so that a step takes no memory of a size that the network sets.
 //
 // The network and the backend must outlive the executor. Weights, statistics and gradients belong to the caller and may
 // differ from call to call, so one executor serves all workers of a rank.
@@ -94,9 +95,10 @@ class Executor {
   DType activations_;
   MemoryPlan plan_;
   std::byte* memory_ = nullptr;
-  std::vector<Step> steps_;      // per node
-  std::vector<int> activation_;  // per tensor; kNone for the input
-  std::vector<int> gradient_;    // per tensor; kNone where none is wanted
+  std::vector<FilterUse> filters_;  // of the pass under way
+  std::vector<Step> steps_;         // per node
+  std::vector<int> activation_;     // per tensor; kNone for the input
+  std::vector<int> gradient_;       // per tensor; kNone where none is wanted
   int loss_scratch_ = kNone;
 };
 

@@ -41,8 +41,8 @@ void SynchronousSteps::compute(bool recorded) {
   };
   if (memory.places.size() > 1) return run_workers(recorded, pass_of);
   // All workers read the same weights, one after another.
-  context_.backend.with_filters(filters_of(context_.network, memory.weights),
-                                activation_type(context_.config, context_.backend),
+  find_filters(context_.network, memory.weights, nullptr, filters_);
+  context_.backend.with_filters(filters_, activation_type(context_.config, context_.backend),
                                 [&] { run_workers(recorded, pass_of); });
 }
 

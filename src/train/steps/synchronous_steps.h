@@ -17,7 +17,8 @@ class SynchronousSteps final : public StepComputation {
   void compute(bool recorded);  // as for run_workers()
   void exchange_gradients();
 
-  std::vector<float*> gradients_;  // of the rank's workers
+  std::vector<float*> gradients_;   // of the rank's workers
+  std::vector<FilterUse> filters_;  // of the shared weights
 };
 
 }  // namespace dgc
