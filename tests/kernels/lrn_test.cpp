@@ -23,6 +23,23 @@ std::vector<double> normalised(const LrnArgs& a, const std::vector<double>& x) {
 
 }  // namespace
 
+// AddressSanitizer sees what would lie beyond the scratch memory.
+TEST_CASE("local response normalisation has room for all threads, whoever set their number", "[kernels]") {
+  const int64_t channels = 1000;
+  const LrnArgs args{2, 8, 1, channels};
+  const auto run = [&](int threads) {
+    const auto backend = make_cpu_backend(1);
+    const auto sets_threads = make_cpu_backend(threads);
+    const OnDevice x(*backend, random_floats(16 * channels, 1)), dx(*backend, zeros(16 * channels));
+    backend->lrn_backward(args, x, x, dx);
+    return std::pair(dx.host(), backend->device()->peak_bytes());
+  };
+  const auto [dx, bytes] = run(1);
+  const auto [same, more_bytes] = run(3);
+  CHECK(same == dx);
+  CHECK(more_bytes >= bytes + size_t{2} * 4 * channels * sizeof(float));
+}
+
 TEST_CASE("local response normalisation matches its formula and central differences", "[kernels]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const int64_t channels = GENERATE(1, 4, 17), size = GENERATE(1, 2, 5);

@@ -58,7 +58,7 @@ void CpuBackend::lrn_forward(const LrnArgs& args, ConstView x, View y) {
   const float* const from = x.f32();
   float* const to = y.f32();
   const int64_t n = args.channels;
-  float* const room = scratch_floats(2 * n * threads_);
+  float* const room = scratch_floats(2 * n * omp_get_max_threads());
   for_chunks(args.batch * args.in_h, 1, [&](int64_t row, int64_t) {
     float *const square = room + 2 * n * omp_get_thread_num(), *const s = square + n;
     for (int64_t at = row * args.in_w * n; at < (row + 1) * args.in_w * n; at += n) {
@@ -73,7 +73,7 @@ void CpuBackend::lrn_backward(const LrnArgs& args, ConstView x, ConstView dy, Vi
   const float *const from = x.f32(), *const gradient = dy.f32();
   float* const to = dx.f32();
   const int64_t n = args.channels;
-  float* const room = scratch_floats(4 * n * threads_);
+  float* const room = scratch_floats(4 * n * omp_get_max_threads());
   for_chunks(args.batch * args.in_h, 1, [&](int64_t row, int64_t) {
     float *const a = room + 4 * n * omp_get_thread_num(), *const s = a + n, *const power = s + n,
                  *const sums = power + n;
