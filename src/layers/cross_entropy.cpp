@@ -17,8 +17,4 @@ void CrossEntropy::run(const LossArgs& l) const {
                                   l.x, l.labels, l.dx, l.stats);
 }
 
-void CrossEntropy::logits(Backend& backend, ConstView x, std::span<const ConstView>, View logits) const {
-  backend.device()->copy(logits.data, x.data, x.bytes());
-}
-
 }  // namespace dgc

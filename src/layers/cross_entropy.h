@@ -16,7 +16,6 @@ class CrossEntropy final : public Loss {
 
   Shape logits_shape(const Shape& x) const override;
   void run(const LossArgs&) const override;
-  void logits(Backend&, ConstView x, std::span<const ConstView> params, View logits) const override;
 
  private:
   CrossEntropyOptions options_;

@@ -29,8 +29,4 @@ void CtcLoss::run(const LossArgs& l) const {
                      l.x, l.lengths, l.labels, l.dx, l.stats);
 }
 
-void CtcLoss::logits(Backend& backend, ConstView x, std::span<const ConstView>, View logits) const {
-  backend.convert(x, logits);
-}
-
 }  // namespace dgc

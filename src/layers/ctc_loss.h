@@ -22,7 +22,6 @@ class CtcLoss final : public Loss {
   int64_t frames_per_step() const override { return options_.frames_per_step; }
   double left_out(const LossStats& stats) const override { return stats.counts[kTooShort]; }
   void run(const LossArgs&) const override;
-  void logits(Backend&, ConstView x, std::span<const ConstView> params, View logits) const override;
 
  private:
   CtcLossOptions options_;

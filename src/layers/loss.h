@@ -44,8 +44,11 @@ class Loss {
   virtual size_t scratch_bytes(const Shape&, DType) const { return 0; }
 
   virtual void run(const LossArgs&) const = 0;
-  // Computes the logits of x, which may have any number of rows.
-  virtual void logits(Backend&, ConstView x, std::span<const ConstView> params, View logits) const = 0;
+  // Computes the logits of x, which may have any number of rows: x itself, in the type of `logits`, unless the loss has
+  // parameters.
+  virtual void logits(Backend& backend, ConstView x, std::span<const ConstView> /*params*/, View logits) const {
+    backend.convert(x, logits);
+  }
 };
 
 }  // namespace dgc

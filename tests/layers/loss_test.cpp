@@ -133,6 +133,14 @@ TEST_CASE("the decoder is a linear layer and cross entropy", "[layers]") {
   CHECK(run.run(decoder, false).stats[0] == Approx(stats.host()[0]).epsilon(1e-6));
 }
 
+TEST_CASE("logits of a network's output in 16 bits are the same numbers in fp32", "[layers]") {
+  const auto backend = GENERATE(from_range(half_backends())).make();
+  const auto type = GENERATE(DType::f16, DType::bf16);
+  const OnDevice x(*backend, {1, -2, 3.5f, 0, 0.25f, 5}, type), logits(*backend, std::vector<float>(6, 9));
+  CrossEntropy().logits(*backend, {x.view().data, {2, 3}, type}, {}, {logits.view().data, {2, 3}});
+  CHECK(logits.host() == x.host());
+}
+
 TEST_CASE("labels are smoothed where there are gradients, and not where a network is measured", "[layers]") {
   const auto backend = make_cpu_backend(1);
   const OnDevice x(*backend, {1, 2, 3, 0, 0, 5}), dx(*backend, zeros(6));

@@ -33,7 +33,7 @@ float* CpuBackend::scratch_floats(int64_t count) {
 }
 
 void CpuBackend::product(int64_t m, int64_t n, int64_t k, const Factor& a, const Factor& b, bool add, float* c) {
-  if (math_ == Fp32Math::exact) return multiply_exactly(m, n, k, a, b, add, c);
+  if (math_ != Fp32Math::bf16) return multiply_exactly(m, n, k, a, b, add, c);
   const RoundedProduct& rounded = dnnl_->rounded_product({m, n, k, FactorShape(a), FactorShape(b), add});
   dnnl_->multiply_rounded(rounded, a.data, b.data, c,
                           at_least(rounded.room_bytes(), rounded_, device_, MemoryUse::scratch));
