@@ -28,7 +28,8 @@ namespace dgc {
 //   accumulate.
 //   - A null dx or db view, or dw of a product or convolution, means that gradient is not wanted.
 //   - Ops are deterministic: the same inputs and the same number of threads give the same bits.
-//   - In a steady step, which calls the ops of the step before, no op allocates memory or waits for the device.
+//   - In a steady step, which calls the ops of the step before, no op takes memory of the device's or waits for it. On
+//     the host there are short lists, and panels of products of a size that the caches set.
 
 // Is told where the ranges (Range) of a step begin and end. A step that is observed is not recorded.
 class RangeObserver {
