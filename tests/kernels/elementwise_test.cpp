@@ -44,10 +44,12 @@ TEST_CASE("activations and their derivatives", "[kernels]") {
   CHECK(worst_error(gradient.host(), dx) < 2e-6);
 }
 
-TEST_CASE("a NaN passes through relu", "[kernels]") {
+TEST_CASE("a NaN passes through relu, clipped or not", "[kernels]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const auto kind = GENERATE(Activation::relu, Activation::clipped_relu);
+  CAPTURE(backend->name(), static_cast<int>(kind));
   const OnDevice x(*backend, {NAN, -1, 1});
-  backend->activation_forward(Activation::relu, x, x);
+  backend->activation_forward(kind, x, x);
   CHECK(std::isnan(x.host()[0]));
 }
 

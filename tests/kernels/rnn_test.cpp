@@ -149,6 +149,16 @@ TEST_CASE("recurrent layers and their gradients match the formulas in double", "
   }
 }
 
+TEST_CASE("a NaN in a stream passes through a recurrent layer, and stays in its stream", "[kernels]") {
+  const auto backend = GENERATE(from_range(backends())).make();
+  const auto cell = GENERATE(RnnCell::lstm, RnnCell::gru, RnnCell::tanh, RnnCell::relu);
+  CAPTURE(backend->name(), static_cast<int>(cell));
+  RnnCase data({.cell = cell, .steps = 2, .batch = 2, .in = 3, .hidden = 4});
+  data.in[kX][0] = NAN;
+  const std::vector<float> y = run(*backend, data, 0).y;
+  for (size_t i = 0; i < y.size(); ++i) CHECK(std::isnan(y[i]) == (i / 4 % 2 == 0));
+}
+
 TEST_CASE("recurrent layers of many streams, without a backward pass and in every run, give the same", "[kernels]") {
   const auto factory = GENERATE(from_range(backends()));
   const auto backend = factory.make();

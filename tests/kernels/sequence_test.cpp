@@ -116,12 +116,13 @@ TEST_CASE("sequence norm is batch norm of the valid rows", "[kernels]") {
       }
     }
   });
-  const auto run = [&](auto&& forward, auto&& backward, const std::vector<float>& in, const std::vector<float>& out) {
+  const auto run = [&](auto&& forward, auto&& backward, const std::vector<float>& in, const std::vector<float>& out,
+                       int64_t saved_floats) {
     const OnDevice from(*backend, in), g(*backend, out), scale(*backend, random_floats(channels, 6)),
         shift(*backend, random_floats(channels, 7)), mean(*backend, random_floats(channels, 8)),
         var(*backend, std::vector<float>(static_cast<size_t>(channels), 2.f)), y(*backend, in), dx(*backend, in),
         dscale(*backend, random_floats(channels, 9)), dshift(*backend, random_floats(channels, 10)),
-        saved(*backend, zeros(3 * channels));
+        saved(*backend, zeros(saved_floats));
     forward(from, scale, shift, mean, var, y, saved);
     backward(from, y, scale, saved, g, dx, dscale, dshift);
     return std::vector{y.host(), dx.host(), mean.host(), var.host(), dscale.host(), dshift.host()};
@@ -134,7 +135,7 @@ TEST_CASE("sequence norm is batch norm of the valid rows", "[kernels]") {
       [&](const OnDevice& from, View, View scale, View saved, View g, View dx, View dscale, View dshift) {
         backend->sequence_norm_backward(args, sequences.lengths(), from, scale, saved, g, dx, dscale, dshift);
       },
-      x, dy);
+      x, dy, 2 * channels);
   const BatchNormArgs all{.rows = static_cast<int64_t>(packed_x.size()) / channels, .channels = channels};
   const auto packed =
       run([&](const OnDevice& from, View scale, View shift, View mean, View var, View y,
@@ -142,7 +143,7 @@ TEST_CASE("sequence norm is batch norm of the valid rows", "[kernels]") {
           [&](const OnDevice& from, View y, View scale, View saved, View g, View dx, View dscale, View dshift) {
             backend->batch_norm_backward(all, from, y, scale, saved, g, dx, dscale, dshift);
           },
-          packed_x, packed_dy);
+          packed_x, packed_dy, static_cast<int64_t>(backend->batch_norm_saved_bytes(all) / sizeof(float)));
   for (const size_t which : {0, 1}) {
     std::vector<float> valid_ones;
     sequences.each_step([&](int64_t s, int64_t t, bool valid) {

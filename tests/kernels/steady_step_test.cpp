@@ -9,7 +9,8 @@ using namespace dgc;
 
 namespace {
 
-// One of everything but the linear layer, whose matrix product takes panels of bounded size inside oneDNN.
+// The ops of a network of images but for the linear layer, whose matrix product takes panels of bounded size inside
+// oneDNN.
 void step(Backend& backend, const std::vector<OnDevice>& t) {
   const int64_t batch = 4, side = 16, channels = 16, numel = batch * side * side * channels;
   const Conv2dArgs conv{batch, side, side, channels, channels, 3, 3, 1, 1, 1, 1, 1};
@@ -66,20 +67,66 @@ TEST_CASE("a steady step on the CPU allocates nothing that grows with the data",
 }
 
 TEST_CASE("the CPU's own loops give the same bits on one thread and on two", "[kernels]") {
-  const int64_t rows = 3000, channels = 20;
+  const int64_t rows = 3000, channels = 20, numel = rows * channels;  // 30 images of 10 x 10, or 50 streams of 60 steps
   const auto run = [&](int threads) {
     const auto backend = make_cpu_backend(threads);
-    const OnDevice x(*backend, random_floats(rows * channels, 1)), scale(*backend, random_floats(channels, 2));
-    const OnDevice y(*backend, zeros(rows * channels)), mean(*backend, zeros(channels)), var(*backend, zeros(channels));
-    const OnDevice saved(*backend, zeros(2 * channels)), dy(*backend, random_floats(rows * channels, 3));
-    const OnDevice dx(*backend, zeros(rows * channels)), dscale(*backend, zeros(channels)),
-        dshift(*backend, zeros(channels));
-    const BatchNormArgs args{.rows = rows, .channels = channels, .relu = true};
-    backend->batch_norm_forward(args, x, {}, scale, scale, mean, var, y, saved);
-    backend->batch_norm_backward(args, x, y, scale, saved, dy, dx, dscale, dshift);
-    double sum = 0;
-    backend->sum_squares(x, &sum);
-    return std::pair(std::vector{y.host(), mean.host(), var.host(), dx.host(), dscale.host(), dshift.host()}, sum);
+    const OnDevice x(*backend, random_floats(numel, 1)), scale(*backend, random_floats(channels, 2));
+    const OnDevice y(*backend, zeros(numel)), mean(*backend, zeros(channels)), var(*backend, zeros(channels));
+    const OnDevice saved(*backend, zeros(numel)), dy(*backend, random_floats(numel, 3)), dx(*backend, zeros(numel));
+    const OnDevice dscale(*backend, zeros(channels)), dshift(*backend, zeros(channels));
+    std::pair<std::vector<std::vector<float>>, std::vector<double>> results;
+    const auto keep = [&](std::initializer_list<const OnDevice*> tensors) {
+      for (const OnDevice* tensor : tensors) results.first.push_back(tensor->host());
+    };
+    const BatchNormArgs norm{.rows = rows, .channels = channels, .relu = true};
+    backend->batch_norm_forward(norm, x, {}, scale, scale, mean, var, y, saved);
+    backend->batch_norm_backward(norm, x, y, scale, saved, dy, dx, dscale, dshift);
+    keep({&y, &mean, &var, &dx, &dscale, &dshift});
+
+    std::vector<int32_t> lengths, tokens, spelled;
+    for (int32_t s = 0; s < 50; ++s) lengths.push_back(10 + s);
+    for (int32_t r = 0; r < rows; ++r) tokens.push_back(r * 7 % 19);
+    for (int32_t s = 0; s < 50; ++s) spelled.insert(spelled.end(), {3, 1 + s % 19, 2, 5});
+    const ValuesOnDevice<int32_t> length(*backend, lengths), token(*backend, tokens), transcript(*backend, spelled);
+    const ConstView of_streams(length.data(), {50}, DType::i32), of_rows(token.data(), {rows}, DType::i32);
+    const SequenceNormArgs valid{.sequences = {.steps = 60, .streams = 50, .width = channels}, .channels = channels};
+    backend->sequence_norm_forward(valid, of_streams, x, scale, scale, mean, var, y, saved);
+    backend->sequence_norm_backward(valid, of_streams, x, scale, saved, dy, dx, dscale, dshift);
+    keep({&y, &mean, &var, &dx, &dscale, &dshift});
+
+    const OnDevice small(*backend, random_floats(5 * channels, 4)), dsmall(*backend, zeros(5 * channels));
+    backend->lookahead_forward({.steps = 60, .streams = 50, .channels = channels, .context = 5}, x, small, y);
+    backend->lookahead_backward({.steps = 60, .streams = 50, .channels = channels, .context = 5}, x, small, dy, dx,
+                                dsmall);
+    keep({&y, &dx, &dsmall});
+    const OnDevice table(*backend, random_floats(19 * channels, 5)), dtable(*backend, zeros(19 * channels));
+    backend->embedding_forward({.rows = rows, .vocabulary = 19, .width = channels}, of_rows, table, y);
+    backend->embedding_backward({.rows = rows, .vocabulary = 19, .width = channels}, of_rows, dy, dtable);
+    keep({&y, &dtable});
+
+    for (const PoolKind kind : {PoolKind::max, PoolKind::average}) {
+      const PoolArgs pool{kind, 30, 10, 10, channels, 3, 3, 2, 2, 1, 1};
+      backend->pool_forward(pool, x, y, saved);
+      backend->pool_backward(pool, dy, saved, dx);
+      keep({&y, &dx});
+    }
+    backend->global_pool_forward({.batch = 30, .spatial = 100, .channels = channels}, x, y);
+    backend->global_pool_backward({.batch = 30, .spatial = 100, .channels = channels}, dy, dx);
+    keep({&y, &dx});
+    backend->lrn_forward({30, 10, 10, channels}, x, y);
+    backend->lrn_backward({30, 10, 10, channels}, x, dy, dx);
+    keep({&y, &dx});
+
+    double stats[3];
+    backend->softmax_cross_entropy({.rows = rows, .classes = channels}, x, of_rows, dx, stats);
+    results.second.insert(results.second.end(), std::begin(stats), std::end(stats));
+    keep({&dx});
+    backend->ctc_loss({.steps = 60, .streams = 50, .classes = channels, .most_labels = 3}, x, of_streams,
+                      {transcript.data(), {50, 4}, DType::i32}, dx, stats);
+    results.second.insert(results.second.end(), std::begin(stats), std::end(stats));
+    keep({&dx});
+    backend->sum_squares(x, &results.second.emplace_back());
+    return results;
   };
   CHECK(run(1) == run(2));
 }
