@@ -15,6 +15,16 @@ int64_t moved(ConstView first, const Views&... more) {
 
 constexpr int64_t kFloat = 4;
 
+// What moves for weights of that type: cuDNN reads or writes each once. On its way to cuDNN, a weight is read in fp32
+// and written; on its way back, a gradient is read, and added to one in fp32.
+int64_t used_bytes(const FilterArgs& filter, DType type) {
+  return filter.numel() * static_cast<int64_t>(dtype_size(type));
+}
+int64_t load_bytes(const FilterArgs& filter, DType type) { return filter.numel() * kFloat + used_bytes(filter, type); }
+int64_t add_bytes(const FilterArgs& filter, DType type) {
+  return used_bytes(filter, type) + 2 * filter.numel() * kFloat;
+}
+
 double multiply_adds(const Conv2dArgs& a) {
   const int64_t inputs_of_group = a.in_c / a.groups;  // whole: in_c is a multiple of groups
   return 2.0 * static_cast<double>(a.batch * a.out_h() * a.out_w() * a.out_c) *
@@ -102,47 +112,50 @@ void CountingBackend::with_filters(std::span<const FilterUse> uses, DType activa
     if (passes_ == 0 && !use.filter.stays_as_it_is(activations)) loaded.push_back(use);
     if (use.dw) added.push_back(use);
   }
-  count_filters("load_filters", loaded, DType::f32, activations);
+  count_filters("load_filters", loaded, activations, load_bytes);
   ++passes_;
   adds_gradients_ = !added.empty();
   body();
   adds_gradients_ = false;
   --passes_;
-  count_filters("add_filters", added, activations, DType::f32);
+  count_filters("add_filters", added, activations, add_bytes);
 }
 
-void CountingBackend::count_filters(const char* op, std::span<const FilterUse> uses, DType from, DType to) {
+void CountingBackend::count_filters(const char* op, std::span<const FilterUse> uses, DType activations,
+                                    int64_t (*bytes_of)(const FilterArgs&, DType)) {
   if (uses.empty()) return;
-  int64_t numel = 0;
-  for (const FilterUse& use : uses) numel += use.filter.numel();
-  const auto each = static_cast<int64_t>(dtype_size(from) + dtype_size(to));
-  count(op, numel * each, static_cast<int64_t>((uses.size() + kMostFilters - 1) / kMostFilters));
+  int64_t bytes = 0;
+  for (const FilterUse& use : uses) bytes += bytes_of(use.filter, activations);
+  count(op, bytes, static_cast<int64_t>((uses.size() + kMostFilters - 1) / kMostFilters));
 }
 
-void CountingBackend::conv2d_forward(const Conv2dArgs& a, ConstView x, ConstView w, ConstView b, View y) {
+void CountingBackend::conv2d_forward(const Conv2dArgs& a, ConstView x, ConstView, ConstView b, View y) {
   convolutions_.insert({ConvPass::forward, a, x.dtype, static_cast<bool>(b)});
-  count({.op = "conv2d_forward",
-         .bytes = moved(x, w, b, y) + (passes_ > 0 ? 0 : 2 * moved(w)),
-         .flops = multiply_adds(a),
-         .half = is_of_halves(x),
-         .launches = 1 + (b && is_of_halves(x) ? 1 : 0) + (passes_ > 0 ? 0 : 1)});
+  count(
+      {.op = "conv2d_forward",
+       .bytes = moved(x, b, y) + used_bytes(a.filter(), x.dtype) + (passes_ > 0 ? 0 : load_bytes(a.filter(), x.dtype)),
+       .flops = multiply_adds(a),
+       .half = is_of_halves(x),
+       .launches = 1 + (b && is_of_halves(x) ? 1 : 0) + (passes_ > 0 ? 0 : 1)});
 }
 
-void CountingBackend::count_backward_data(const PlannedConv& key, ConstView dy, ConstView w, View dx) {
+void CountingBackend::count_backward_data(const PlannedConv& key, ConstView dy, View dx) {
+  const FilterArgs filter = key.args.filter();
   convolutions_.insert(key);
   count({.op = "conv2d_backward_data",
-         .bytes = moved(dy, w, dx) + (passes_ > 0 ? 0 : 2 * moved(w)) + (key.adds ? moved(dx) : 0),
+         .bytes = moved(dy, dx) + used_bytes(filter, key.type) + (passes_ > 0 ? 0 : load_bytes(filter, key.type)) +
+                  (key.adds ? moved(dx) : 0),
          .flops = multiply_adds(key.args),
          .half = is_of_halves(dy),
          .launches = passes_ > 0 ? 1 : 2});
 }
 
-void CountingBackend::conv2d_backward_data(const Conv2dArgs& a, ConstView dy, ConstView w, View dx) {
-  count_backward_data({ConvPass::backward_data, a, dy.dtype}, dy, w, dx);
+void CountingBackend::conv2d_backward_data(const Conv2dArgs& a, ConstView dy, ConstView, View dx) {
+  count_backward_data({ConvPass::backward_data, a, dy.dtype}, dy, dx);
 }
 
-void CountingBackend::conv2d_add_backward_data(const Conv2dArgs& a, ConstView dy, ConstView w, View, View dx) {
-  count_backward_data({ConvPass::backward_data, a, dy.dtype, true}, dy, w, dx);
+void CountingBackend::conv2d_add_backward_data(const Conv2dArgs& a, ConstView dy, ConstView, View, View dx) {
+  count_backward_data({ConvPass::backward_data, a, dy.dtype, true}, dy, dx);
 }
 
 void CountingBackend::conv2d_backward_weights(const Conv2dArgs& a, ConstView x, ConstView dy, View dw, View db) {
@@ -150,7 +163,8 @@ void CountingBackend::conv2d_backward_weights(const Conv2dArgs& a, ConstView x, 
   if (dw) {
     convolutions_.insert({ConvPass::backward_weights, a, dy.dtype});
     count({.op = "conv2d_backward_weights",
-           .bytes = moved(x, dy, dw) + (adds_gradients_ ? 0 : 3 * moved(dw)),
+           .bytes =
+               moved(x, dy) + used_bytes(a.filter(), x.dtype) + (adds_gradients_ ? 0 : add_bytes(a.filter(), x.dtype)),
            .flops = multiply_adds(a),
            .half = is_of_halves(x),
            .launches = adds_gradients_ ? 1 : 2});

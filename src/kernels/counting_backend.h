@@ -52,9 +52,10 @@ class CountingBackend final : public Backend {
  private:
   void count(OpCost cost);
   void count(const char* op, int64_t bytes, int64_t launches = 1);
-  void count_backward_data(const PlannedConv&, ConstView dy, ConstView w, View dx);
-  // A conversion of filters, or the sums of their gradients, from one type to the other.
-  void count_filters(const char* op, std::span<const FilterUse>, DType from, DType to);
+  void count_backward_data(const PlannedConv&, ConstView dy, View dx);
+  // A launch for some filters, or their gradients, which moves so many bytes for each.
+  void count_filters(const char* op, std::span<const FilterUse>, DType activations,
+                     int64_t (*bytes_of)(const FilterArgs&, DType));
 
   std::unique_ptr<Backend> of_;
   std::shared_ptr<Device> device_;
