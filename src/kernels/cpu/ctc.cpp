@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/carver.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/pieces.h"
 #include "kernels/cpu/sequence.h"
 
 namespace dgc {
@@ -148,43 +148,52 @@ Outcome run(const Utterance& u, float scale, float* d) {
   return {.loss = finite ? -total : NAN, .counted = 1};
 }
 
+// The memory of each stream.
+struct OwnMemory {
+  OwnMemory(const CtcArgs& a, Carver memory)
+      : outcome(memory.take<Outcome>(1)),
+        norms(memory.take<float>(a.steps)),
+        occupied(memory.take<float>(a.steps * (2 * a.most_labels + 1))),
+        now(memory.take<float>(2 * (2 * a.most_labels + 1))),
+        taken(memory.take<double>(a.steps)),
+        bytes(memory.bytes()) {}
+  Outcome* outcome;
+  float *norms, *occupied, *now;
+  double* taken;
+  size_t bytes;
+};
+
 }  // namespace
 
 void CpuBackend::ctc_loss(const CtcArgs& a, ConstView logits, ConstView lengths, ConstView labels, View dlogits,
                           double* stats) {
   const SequenceArgs sequences{
       .steps = a.steps, .streams = a.streams, .width = a.classes, .frames_per_step = a.frames_per_step};
-  const int64_t states = 2 * a.most_labels + 1, of_outcome = static_cast<int64_t>(sizeof(Outcome) / sizeof(float));
-  // The memory of each stream: norms, shares, two rows and what was subtracted; then the stream's outcome.
-  Pieces sizes(nullptr);
-  sizes.take(a.steps), sizes.take(a.steps * states), sizes.take(2 * states), sizes.take(2 * a.steps);
-  sizes.take(of_outcome);
-  std::byte* const memory = scratch(static_cast<size_t>(a.streams) * sizes.bytes());
+  const size_t each = OwnMemory(a, Carver()).bytes;
+  std::byte* const memory = scratch(static_cast<size_t>(a.streams) * each);
   const float scale = a.gradient_scale * (a.control == nullptr ? 1.f : a.control->loss_scale);
   for (int64_t stream = 0; stream < a.streams; ++stream) check_labels(a, labels.i32() + stream * (1 + a.most_labels));
   if (dlogits) std::fill_n(dlogits.f32(), dlogits.numel(), 0.f);
 
-  const auto own = [&](int64_t stream) { return Pieces(memory + static_cast<size_t>(stream) * sizes.bytes()); };
+  const auto own = [&](int64_t stream) { return OwnMemory(a, Carver(memory + static_cast<size_t>(stream) * each)); };
   for_chunks(a.streams, 1, [&](int64_t stream, int64_t) {
-    Pieces pieces = own(stream);
-    auto* const outcome = reinterpret_cast<Outcome*>(pieces.take(of_outcome));
-    *outcome = {};
+    const OwnMemory mine = own(stream);
+    *mine.outcome = {};
     const int64_t steps = valid_steps(sequences, lengths.i32()[stream]);
     if (steps == 0) return;
     const Utterance utterance{.args = a,
                               .logits = logits.f32() + stream * a.classes,
                               .labels = labels.i32() + stream * (1 + a.most_labels),
                               .steps = steps,
-                              .norms = pieces.take(a.steps),
-                              .occupied = pieces.take(a.steps * states),
-                              .now = pieces.take(2 * states),
-                              .taken = reinterpret_cast<double*>(pieces.take(2 * a.steps))};
-    *outcome = run(utterance, scale, dlogits ? dlogits.f32() + stream * a.classes : nullptr);
+                              .norms = mine.norms,
+                              .occupied = mine.occupied,
+                              .now = mine.now,
+                              .taken = mine.taken};
+    *mine.outcome = run(utterance, scale, dlogits ? dlogits.f32() + stream * a.classes : nullptr);
   });
   for (int i = 0; i < 3; ++i) stats[i] = 0;
   for (int64_t stream = 0; stream < a.streams; ++stream) {
-    Pieces pieces = own(stream);
-    const auto* const outcome = reinterpret_cast<const Outcome*>(pieces.take(of_outcome));
+    const Outcome* const outcome = own(stream).outcome;
     stats[0] += outcome->loss;
     stats[1] += outcome->counted;
     stats[2] += outcome->left_out;

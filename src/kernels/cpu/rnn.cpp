@@ -2,10 +2,10 @@
 // step and the next is the recurrent product and one loop over the gates (rnn_cells.h).
 #include <algorithm>
 
+#include "kernels/carver.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/dnnl_cache.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/pieces.h"
 #include "kernels/cpu/product.h"
 #include "kernels/cpu/rnn_cells.h"
 
@@ -19,12 +19,12 @@ bool has_extra(const RnnArgs& a) { return is_lstm(a) || is_gru(a); }
 
 // What the forward pass keeps for the backward pass. In evaluation there is memory for one step of extra and c.
 struct Saved {
-  Saved(const RnnArgs& a, bool training, Pieces p)
-      : gates(p.take(a.steps * a.batch * a.gates())),
-        extra(p.take(has_extra(a) ? (training ? a.steps : 1) * state_size(a) : 0)),
-        c(p.take(is_lstm(a) ? (training ? a.steps + 1 : 1) * state_size(a) : 0)),
-        h_before(p.take(state_size(a))),
-        bytes(p.bytes()) {}
+  Saved(const RnnArgs& a, bool training, Carver memory)
+      : gates(memory.take<float>(a.steps * a.batch * a.gates())),
+        extra(memory.take<float>(has_extra(a) ? (training ? a.steps : 1) * state_size(a) : 0)),
+        c(memory.take<float>(is_lstm(a) ? (training ? a.steps + 1 : 1) * state_size(a) : 0)),
+        h_before(memory.take<float>(state_size(a))),
+        bytes(memory.bytes()) {}
   float* gates;     // [steps, batch, gates]
   float* extra;     // [steps, batch, hidden]
   float* c;         // [1 + steps, batch, hidden]: the first is the state before
@@ -33,18 +33,25 @@ struct Saved {
 };
 
 struct ForwardScratch {
-  ForwardScratch(const RnnArgs& a, const StepProduct& product, bool training, Pieces p)
-      : bias(p.take(a.gates())),
-        weights(p.take(product.weights_floats)),
-        room(p.take(product.scratchpad_floats)),
-        recurrent(p.take(is_gru(a) ? a.batch * a.gates() : 0)),
-        kept(p.take(training ? 0 : static_cast<int64_t>(Saved(a, false, Pieces(nullptr)).bytes / sizeof(float)))),
-        bytes(p.bytes()) {}
+  ForwardScratch(const RnnArgs& a, const StepProduct& product, bool training, Carver memory)
+      : bias(memory.take<float>(a.gates())),
+        weights(memory.take<float>(product.weights_floats)),
+        room(memory.take<float>(product.scratchpad_floats)),
+        recurrent(memory.take<float>(is_gru(a) ? a.batch * a.gates() : 0)),
+        kept(memory.take<std::byte>(training ? 0 : static_cast<int64_t>(Saved(a, false, Carver()).bytes))),
+        bytes(memory.bytes()) {}
   float* bias;
   float* weights;
   float* room;
   float* recurrent;  // gru: the product of one step, which the reset gate keeps apart from the input's
-  float* kept;       // in evaluation: what training saves
+  std::byte* kept;   // in evaluation: what training saves
+  size_t bytes;
+};
+
+struct BackwardScratch {
+  BackwardScratch(const RnnArgs& a, Carver memory)
+      : dh(memory.take<float>(state_size(a))), dc(memory.take<float>(state_size(a))), bytes(memory.bytes()) {}
+  float *dh, *dc;  // [batch, hidden]: the gradients of the state behind a step
   size_t bytes;
 };
 
@@ -101,7 +108,7 @@ struct RecurrentGradients {
 
 }  // namespace
 
-size_t CpuBackend::rnn_saved_bytes(const RnnArgs& args, DType) { return Saved(args, true, Pieces(nullptr)).bytes; }
+size_t CpuBackend::rnn_saved_bytes(const RnnArgs& args, DType) { return Saved(args, true, Carver()).bytes; }
 
 void CpuBackend::rnn_forward(const RnnArgs& a, ConstView x, const RnnWeights& w, const RnnState& state, View y,
                              View saved) {
@@ -109,8 +116,8 @@ void CpuBackend::rnn_forward(const RnnArgs& a, ConstView x, const RnnWeights& w,
   const bool training = static_cast<bool>(saved);
   const StepProduct& step_product = dnnl_->step_product({.rows = a.batch, .columns = gates_of_row, .inner = a.hidden});
   const ForwardScratch memory(a, step_product, training,
-                              Pieces(scratch(ForwardScratch(a, step_product, training, Pieces(nullptr)).bytes)));
-  const Saved kept(a, training, Pieces(training ? saved.data : memory.kept));
+                              Carver(scratch(ForwardScratch(a, step_product, training, Carver()).bytes)));
+  const Saved kept(a, training, Carver(training ? saved.data : memory.kept));
   start_state(state.h, size, kept.h_before);
   if (is_lstm(a)) start_state(state.c, size, kept.c);
   start_bias(a, w, memory.bias);
@@ -141,9 +148,9 @@ void CpuBackend::rnn_forward(const RnnArgs& a, ConstView x, const RnnWeights& w,
 void CpuBackend::rnn_backward(const RnnArgs& a, ConstView x, const RnnWeights& w, ConstView y, View saved, ConstView dy,
                               View dx, const RnnGradients& d) {
   const int64_t rows = a.steps * a.batch, size = state_size(a), gates_of_row = a.gates();
-  const Saved kept(a, true, Pieces(saved.data));
-  Pieces pieces(scratch(2 * static_cast<size_t>(size + 16) * sizeof(float)));
-  float *const dh = pieces.take(size), *const dc = pieces.take(size);
+  const Saved kept(a, true, Carver(saved.data));
+  const BackwardScratch memory(a, Carver(scratch(BackwardScratch(a, Carver()).bytes)));
+  float *const dh = memory.dh, *const dc = memory.dc;
   std::fill_n(dh, size, 0.f);
   std::fill_n(dc, size, 0.f);
   const RecurrentGradients recurrent(a, kept);  // valid once the loop below has written the gradients

@@ -5,66 +5,54 @@
 #include <memory>
 #include <utility>
 
+#include "kernels/carver.h"
 #include "kernels/cuda/dgc_scratch.h"
 #include "tensor/device.h"
 
 namespace dgc::cuda {
 
-// Cuts one stretch of memory into arrays that are aligned to 256 bytes. A first pass without memory counts the bytes,
-// and a second pass over the memory sets the arrays.
-class Carver {
- public:
-  explicit Carver(void* memory) : memory_(static_cast<std::byte*>(memory)) {}
-
-  template <typename T>
-  void take(T*& array, int64_t count) {
-    array = memory_ != nullptr ? reinterpret_cast<T*>(memory_ + used_) : nullptr;
-    used_ += (static_cast<size_t>(count) * sizeof(T) + 255) / 256 * 256;
-  }
-  size_t used() const { return used_; }
-
- private:
-  std::byte* memory_;
-  size_t used_ = 0;
-};
+template <typename T>
+void take(Carver& carver, T*& array, int64_t count) {
+  array = carver.take<T>(count);
+}
 
 inline size_t carve(void* memory, int64_t blocks, int64_t count, int64_t pieces, DgcCompressScratch& to) {
   Carver carver(memory);
-  carver.take(to.keys, kDgcKeysPerBlock * blocks + kDgcKeysPerSegment * count);
-  carver.take(to.strips, blocks * kDgcStrips);
-  carver.take(to.sure, blocks);
-  carver.take(to.counts, blocks);
-  carver.take(to.segments, count);
-  carver.take(to.tie_keys, count * kDgcTies);
-  carver.take(to.hashes, pieces);
-  carver.take(to.collected, count);
-  carver.take(to.ties, count);
-  carver.take(to.guess_histogram, count * kDgcGuessBins);
-  carver.take(to.radix_histogram, count * kDgcRadixBins);
-  carver.take(to.ticket, 1);
-  return carver.used();
+  take(carver, to.keys, kDgcKeysPerBlock * blocks + kDgcKeysPerSegment * count);
+  take(carver, to.strips, blocks * kDgcStrips);
+  take(carver, to.sure, blocks);
+  take(carver, to.counts, blocks);
+  take(carver, to.segments, count);
+  take(carver, to.tie_keys, count * kDgcTies);
+  take(carver, to.hashes, pieces);
+  take(carver, to.collected, count);
+  take(carver, to.ties, count);
+  take(carver, to.guess_histogram, count * kDgcGuessBins);
+  take(carver, to.radix_histogram, count * kDgcRadixBins);
+  take(carver, to.ticket, 1);
+  return carver.bytes();
 }
 
 inline size_t carve(void* memory, int64_t hashes, DgcApplyScratch& to) {
   Carver carver(memory);
-  carver.take(to.hashes, hashes);
-  carver.take(to.fault, 1);
-  carver.take(to.ticket, 1);
-  return carver.used();
+  take(carver, to.hashes, hashes);
+  take(carver, to.fault, 1);
+  take(carver, to.ticket, 1);
+  return carver.bytes();
 }
 
 inline size_t carve(void* memory, int64_t count, int64_t pieces, DgcEncodeScratch& to) {
   Carver carver(memory);
-  carver.take(to.hashes, pieces);
-  carver.take(to.largest, count);
-  carver.take(to.ticket, 1);
-  return carver.used();
+  take(carver, to.hashes, pieces);
+  take(carver, to.largest, count);
+  take(carver, to.ticket, 1);
+  return carver.bytes();
 }
 
 inline size_t carve(void* memory, int64_t sums, DgcDecodeScratch& to) {
   Carver carver(memory);
-  carver.take(to.sums, sums);
-  return carver.used();
+  take(carver, to.sums, sums);
+  return carver.bytes();
 }
 
 // Device memory that the DGC ops keep between calls. Memory is allocated only when a larger table or message comes.

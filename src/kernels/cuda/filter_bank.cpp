@@ -8,54 +8,44 @@
 #include "tensor/errors.h"
 
 namespace dgc::cuda {
-namespace {
 
-std::byte* at(const Buffer& memory, size_t offset) { return static_cast<std::byte*>(memory.data()) + offset; }
-
-// Hands out places for filters, one behind the other.
-class Places {
- public:
-  explicit Places(DType type) : type_(type) {}
-  size_t take(const FilterArgs& filter) {
-    const size_t at = bytes_;
-    bytes_ += aligned_bytes(filter_bytes(filter, type_));
-    return at;
+size_t FilterBank::place_filters(Carver memory) {
+  for (Filter& filter : filters_) {
+    if (filter.args.stays_as_it_is(type_)) continue;
+    filter.copy = memory.take<std::byte>(static_cast<int64_t>(filter_bytes(filter.args, type_)));
   }
-  size_t bytes() const { return bytes_; }
+  return memory.bytes();
+}
 
- private:
-  DType type_;
-  size_t bytes_ = 0;
-};
-
-}  // namespace
+size_t FilterBank::place_gradients(Carver memory) {
+  for (Gradient& gradient : gradients_) {
+    gradient.sum = memory.take<std::byte>(static_cast<int64_t>(filter_bytes(gradient.args, type_)));
+  }
+  return memory.bytes();
+}
 
 void FilterBank::open(CudaBackend& backend, DType type, std::span<const FilterUse> uses) {
   DGC_CHECK(gradients_.empty() && (depth_ == 0 || type == type_), "a pass within another kind of pass");
   type_ = type;
-  Places filters(type), gradients(type);
   std::vector<FilterCopy> copies;
   if (depth_++ == 0) {
-    for (const FilterUse& use : uses) {
-      const size_t at = use.filter.stays_as_it_is(type) ? kAsItIs : filters.take(use.filter);
-      filters_.push_back({use.filter, use.w.data, at});
-    }
-    at_least(filters.bytes(), filter_memory_, backend.device(), MemoryUse::scratch);
+    for (const FilterUse& use : uses) filters_.push_back({use.filter, use.w.data});
+    place_filters(Carver(at_least(place_filters(Carver()), filter_memory_, backend.device(), MemoryUse::scratch)));
     for (const Filter& filter : filters_) {
-      if (filter.at != kAsItIs) copies.push_back({filter.args, filter.w, at(filter_memory_, filter.at)});
+      if (filter.copy != nullptr) copies.push_back({filter.args, filter.w, filter.copy});
     }
   }
   for (const FilterUse& use : uses) {
-    if (use.dw) gradients_.push_back({use.filter, use.dw.data, gradients.take(use.filter)});
+    if (use.dw) gradients_.push_back({use.filter, use.dw.data});
   }
-  at_least(gradients.bytes(), gradient_memory_, backend.device(), MemoryUse::scratch);
+  place_gradients(Carver(at_least(place_gradients(Carver()), gradient_memory_, backend.device(), MemoryUse::scratch)));
   load_filters(backend, type, copies);
 }
 
 void FilterBank::close(CudaBackend& backend) {
   std::vector<FilterCopy> sums;
   for (const Gradient& gradient : gradients_) {
-    if (gradient.written) sums.push_back({gradient.args, at(gradient_memory_, gradient.at), gradient.dw});
+    if (gradient.written) sums.push_back({gradient.args, gradient.sum, gradient.dw});
   }
   gradients_.clear();
   if (--depth_ == 0) filters_.clear();
@@ -71,14 +61,14 @@ void FilterBank::drop() {
 const void* FilterBank::filter(const void* w) const {
   const auto found = std::ranges::find(filters_, w, &Filter::w);
   if (found == filters_.end()) return nullptr;
-  return found->at == kAsItIs ? w : at(filter_memory_, found->at);
+  return found->copy == nullptr ? w : found->copy;
 }
 
 void* FilterBank::gradient(const void* dw) {
   const auto found = std::ranges::find(gradients_, dw, &Gradient::dw);
   if (found == gradients_.end()) return nullptr;
   found->written = true;
-  return at(gradient_memory_, found->at);
+  return found->sum;
 }
 
 }  // namespace dgc::cuda

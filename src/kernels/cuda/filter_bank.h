@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/backend.h"
+#include "kernels/carver.h"
 #include "tensor/device.h"
 
 namespace dgc {
@@ -33,15 +34,18 @@ class FilterBank {
   struct Filter {
     FilterArgs args;
     const void* w;
-    size_t at;  // in filter_memory_; kAsItIs: w itself will do
+    std::byte* copy = nullptr;  // in filter_memory_; null: w itself will do
   };
   struct Gradient {
     FilterArgs args;
     void* dw;
-    size_t at;  // in gradient_memory_
+    std::byte* sum = nullptr;  // in gradient_memory_
     bool written = false;
   };
-  static constexpr size_t kAsItIs = static_cast<size_t>(-1);
+
+  // Give filters, or gradients, their places in memory, and return the bytes of all places.
+  size_t place_filters(Carver);
+  size_t place_gradients(Carver);
 
   DType type_ = DType::f32;
   int depth_ = 0;
