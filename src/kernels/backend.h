@@ -111,8 +111,6 @@ class Backend {
   virtual void lrn_backward(const LrnArgs&, ConstView x, ConstView dy, View dx) = 0;
   virtual void shortcut_forward(const ShortcutArgs&, ConstView x, View y) = 0;
   virtual void shortcut_backward(const ShortcutArgs&, ConstView dy, View dx) = 0;
-  virtual void flatten_forward(const FlattenArgs&, ConstView x, View y) = 0;
-  virtual void flatten_backward(const FlattenArgs&, ConstView dy, View dx) = 0;
   virtual void add(ConstView x, View y) = 0;                    // y += x
   virtual void subtract(ConstView a, ConstView b, View y) = 0;  // y = a - b, fp32; y may be a or b
   virtual void convert(ConstView x, View y) = 0;                // y = x in y's type, rounded to nearest even

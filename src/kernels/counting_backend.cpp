@@ -268,12 +268,6 @@ void CountingBackend::shortcut_forward(const ShortcutArgs&, ConstView x, View y)
 void CountingBackend::shortcut_backward(const ShortcutArgs&, ConstView dy, View dx) {
   count("shortcut_backward", moved(dy, dx));
 }
-void CountingBackend::flatten_forward(const FlattenArgs&, ConstView x, View y) {
-  count("flatten_forward", moved(x, y));
-}
-void CountingBackend::flatten_backward(const FlattenArgs&, ConstView dy, View dx) {
-  count("flatten_backward", moved(dy, dx));
-}
 void CountingBackend::add(ConstView x, View y) { count("add", moved(x) + 2 * moved(y)); }
 void CountingBackend::subtract(ConstView a, ConstView b, View y) { count("subtract", moved(a, b, y)); }
 void CountingBackend::convert(ConstView x, View y) { count("convert", moved(x, y), x.dtype == y.dtype ? 0 : 1); }

@@ -105,11 +105,6 @@ struct ShortcutArgs {
   int64_t out_w() const { return (in_w + stride - 1) / stride; }
 };
 
-// [batch, spatial, channels] -> [batch, channels * spatial]: PyTorch's flatten of an NCHW image.
-struct FlattenArgs {
-  int64_t batch = 0, spatial = 0, channels = 0;
-};
-
 // Softmax and cross entropy of logits [rows, classes] with i32 labels [rows]; dlogits [rows, classes].
 struct CrossEntropyArgs {
   int64_t rows = 0, classes = 0;
@@ -181,7 +176,8 @@ struct LookaheadArgs {
   int64_t steps = 0, streams = 0, channels = 0, context = 1;
 };
 
-// y[j][i][c][r] = x[i][j][r][c]: x [outer, inner, rows, columns], y [inner, outer, columns, rows].
+// y[j][i][c][r] = x[i][j][r][c]: x [outer, inner, rows, columns], y [inner, outer, columns, rows]. With an inner of 1,
+// rows for pixels and columns for channels, this is PyTorch's flatten of `outer` images.
 struct TransposeArgs {
   int64_t outer = 0, inner = 0, rows = 1, columns = 1;
 };

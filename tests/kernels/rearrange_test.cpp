@@ -34,23 +34,22 @@ TEST_CASE("the shortcut takes every stride-th pixel and pads channels on both si
   CHECK(x.host() == std::vector<float>{1, 2, 0, 0, 3, 4, 0, 0, 0, 0, 0, 0, 5, 6, 0, 0, 7, 8});
 }
 
-TEST_CASE("flatten puts channels first, as PyTorch does", "[kernels]") {
+TEST_CASE("transpose puts channels before pixels, as PyTorch's flatten does", "[kernels]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const OnDevice x(*backend, {1, 10, 2, 20, 3, 30, /**/ 4, 40, 5, 50, 6, 60}), y(*backend, zeros(12)),
       back(*backend, zeros(12));
-  const FlattenArgs args{.batch = 2, .spatial = 3, .channels = 2};
-  backend->flatten_forward(args, x, y);
+  backend->transpose({.outer = 2, .inner = 1, .rows = 3, .columns = 2}, x, y);
   CHECK(y.host() == std::vector<float>{1, 2, 3, 10, 20, 30, 4, 5, 6, 40, 50, 60});
-  backend->flatten_backward(args, y, back);
+  backend->transpose({.outer = 2, .inner = 1, .rows = 2, .columns = 3}, y, back);
   CHECK(back.host() == x.host());
 }
 
-TEST_CASE("flatten and back is the identity past a block's edge", "[kernels]") {
+TEST_CASE("transpose of images and back is the identity past a block's edge", "[kernels]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const int64_t spatial = GENERATE(1, 16, 36), channels = GENERATE(1, 17, 256);
   const OnDevice x(*backend, random_floats(2 * spatial * channels, 1)), y(*backend, zeros(2 * spatial * channels));
   const OnDevice back(*backend, zeros(2 * spatial * channels));
-  backend->flatten_forward({2, spatial, channels}, x, y);
-  backend->flatten_backward({2, spatial, channels}, y, back);
+  backend->transpose({.outer = 2, .inner = 1, .rows = spatial, .columns = channels}, x, y);
+  backend->transpose({.outer = 2, .inner = 1, .rows = channels, .columns = spatial}, y, back);
   CHECK(back.host() == x.host());
 }

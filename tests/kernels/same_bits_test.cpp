@@ -48,15 +48,15 @@ TEST_CASE("same bits everywhere: global mean", "[kernels]") {
   });
 }
 
-TEST_CASE("same bits everywhere: shortcut and flatten", "[kernels]") {
+TEST_CASE("same bits everywhere: shortcut and transpose", "[kernels]") {
   const int64_t in_c = GENERATE(3, 16), out_c = GENERATE(16, 32), stride = GENERATE(1, 2, 3);
   const ShortcutArgs args{.batch = 2, .in_h = 7, .in_w = 5, .in_c = in_c, .out_c = out_c, .stride = stride};
   const int64_t n = 2 * 7 * 5 * out_c;
   compare(n, [=](Backend& b, const OnDevice& x, const OnDevice& y, const OnDevice& z) {
     b.shortcut_forward(args, x, y);
     b.shortcut_backward(args, y, z);
-    b.flatten_forward({2, 35, out_c}, y, x);
-    b.flatten_backward({2, 35, out_c}, z, y);
+    b.transpose({.outer = 2, .inner = 1, .rows = 35, .columns = out_c}, y, x);
+    b.transpose({.outer = 2, .inner = 1, .rows = out_c, .columns = 35}, z, y);
   });
 }
 

@@ -1,4 +1,4 @@
-// Ops that move pixels: global mean, option-A shortcut, transpose, flatten.
+// Ops that move pixels: global mean, option-A shortcut, transpose.
 #include <algorithm>
 #include <cstring>
 
@@ -103,14 +103,6 @@ void CpuBackend::transpose(const TransposeArgs& args, ConstView x, View y) {
       turn(from + (at % args.outer * args.inner + at / args.outer) * size, args.rows, args.columns, to + at * size);
     }
   });
-}
-
-void CpuBackend::flatten_forward(const FlattenArgs& args, ConstView x, View y) {
-  transpose({.outer = args.batch, .inner = 1, .rows = args.spatial, .columns = args.channels}, x, y);
-}
-
-void CpuBackend::flatten_backward(const FlattenArgs& args, ConstView dy, View dx) {
-  transpose({.outer = args.batch, .inner = 1, .rows = args.channels, .columns = args.spatial}, dy, dx);
 }
 
 }  // namespace dgc

@@ -1,5 +1,5 @@
-// Ops that move elements: the option-A shortcut and flatten (of any type, since only the type's size matters), and the
-// global mean, which is summed in fp32, row after row, as on the CPU. Each output element is written once and each
+// Ops that move elements: the option-A shortcut and transpose (of any type, since only the type's size matters), and
+// the global mean, which is summed in fp32, row after row, as on the CPU. Each output element is written once and each
 // input element is read at most once, except that the gradient of the mean reads dy for every pixel. Gradients gather,
 // so they need no atomics.
 #include "kernels/cuda/dispatch.h"
@@ -140,14 +140,26 @@ struct Transpose {
   }
 };
 
-// y [batch, columns, rows] = x [batch, rows, columns]
-inline void transpose_images(Queue queue, int64_t batch, int64_t rows, int64_t columns, ConstView x, View y) {
-  dispatch_size(y.dtype, [&]<typename T>() {
-    constexpr int64_t side = Transpose<T>::kSide;
-    const int64_t down = (rows + side - 1) / side, across = (columns + side - 1) / side;
-    queue.run<Transpose<T>>(batch * down * across, {rows, columns, down, across, pointer<T>(x), pointer<T>(y)});
-  });
-}
+// Transpose for images that change their order too.
+template <typename T>
+struct SwapAxes {
+  static constexpr const char* kName = "swap_axes";
+  static constexpr int kBlock = kElementwiseBlock;
+  struct Args {
+    TransposeArgs size;
+    const T* x;
+    T* y;
+  };
+  using Shared = NoShared;
+
+  __device__ static void run(const Args& a, Shared&) {
+    const TransposeArgs& s = a.size;
+    const int64_t to = int64_t{blockIdx.x} * kBlock + threadIdx.x, block = s.rows * s.columns;
+    if (to >= s.outer * s.inner * block) return;
+    const int64_t row = to % s.rows, column = to / s.rows % s.columns, at = to / block;
+    a.y[to] = a.x[(at % s.outer * s.inner + at / s.outer) * block + row * s.columns + column];
+  }
+};
 
 }  // namespace dgc::cuda
 
@@ -197,12 +209,21 @@ void KernelBackend::shortcut_backward(const ShortcutArgs& args, ConstView dy, Vi
   });
 }
 
-void KernelBackend::flatten_forward(const FlattenArgs& args, ConstView x, View y) {
-  transpose_images(Queue(*this), args.batch, args.spatial, args.channels, x, y);
-}
-
-void KernelBackend::flatten_backward(const FlattenArgs& args, ConstView dy, View dx) {
-  transpose_images(Queue(*this), args.batch, args.channels, args.spatial, dy, dx);
+void KernelBackend::transpose(const TransposeArgs& args, ConstView x, View y) {
+  Queue queue(*this);
+  const int64_t images = args.outer * args.inner;
+  // Images that keep their order are turned square by square, unless they are a single row or column.
+  const bool by_squares = (args.outer == 1 || args.inner == 1) && args.rows > 1 && args.columns > 1;
+  dispatch_size(y.dtype, [&]<typename T>() {
+    if (!by_squares) {
+      return queue.run<SwapAxes<T>>(elementwise_blocks(images * args.rows * args.columns, 1),
+                                    {args, pointer<T>(x), pointer<T>(y)});
+    }
+    constexpr int64_t side = Transpose<T>::kSide;
+    const int64_t down = (args.rows + side - 1) / side, across = (args.columns + side - 1) / side;
+    queue.run<Transpose<T>>(images * down * across,
+                            {args.rows, args.columns, down, across, pointer<T>(x), pointer<T>(y)});
+  });
 }
 
 }  // namespace dgc

@@ -1,7 +1,6 @@
-// Padded sequences (SequenceArgs): masking, reversing, the change between the layouts of images and of recurrent
-// layers, and the lookahead convolution. Every element of y is written once. The first three only move elements, of any
-// type of their size, and read each at most once. Lengths come from the device, so that a recorded step serves batches
-// of any lengths.
+// Padded sequences (SequenceArgs): masking, reversing and the lookahead convolution. Every element of y is written
+// once. The first two only move elements, of any type of their size, and read each at most once. Lengths come from the
+// device, so that a recorded step serves batches of any lengths.
 #include "kernels/cuda/dispatch.h"
 #include "kernels/cuda/queue.h"
 #include "kernels/cuda/sequence_steps.cuh"
@@ -51,26 +50,6 @@ struct SequenceReverse {
       pack = load_pack<V>(a.x + from * a.size.width + i % a.size.width);
     }
     store_pack<V>(pack, a.y + i);
-  }
-};
-
-template <typename T>
-struct SwapAxes {
-  static constexpr const char* kName = "swap_axes";
-  static constexpr int kBlock = kElementwiseBlock;
-  struct Args {
-    TransposeArgs size;
-    const T* x;
-    T* y;
-  };
-  using Shared = NoShared;
-
-  __device__ static void run(const Args& a, Shared&) {
-    const TransposeArgs& s = a.size;
-    const int64_t to = int64_t{blockIdx.x} * kBlock + threadIdx.x, block = s.rows * s.columns;
-    if (to >= s.outer * s.inner * block) return;
-    const int64_t row = to % s.rows, column = to / s.rows % s.columns, at = to / block;
-    a.y[to] = a.x[(at % s.outer * s.inner + at / s.outer) * block + row * s.columns + column];
   }
 };
 
@@ -166,14 +145,6 @@ void KernelBackend::sequence_mask(const SequenceArgs& args, ConstView lengths, C
 
 void KernelBackend::sequence_reverse(const SequenceArgs& args, ConstView lengths, ConstView x, View y) {
   move_sequences<SequenceReverse>(Queue(*this), args, lengths, x, y);
-}
-
-void KernelBackend::transpose(const TransposeArgs& args, ConstView x, View y) {
-  Queue queue(*this);
-  const int64_t n = args.outer * args.inner * args.rows * args.columns;
-  dispatch_size(y.dtype, [&]<typename T>() {
-    queue.run<SwapAxes<T>>(elementwise_blocks(n, 1), {args, pointer<T>(x), pointer<T>(y)});
-  });
 }
 
 void KernelBackend::lookahead_forward(const LookaheadArgs& args, ConstView x, ConstView w, View y) {
