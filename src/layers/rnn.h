@@ -15,8 +15,8 @@ struct RnnOptions {
 
 // One recurrent layer in one direction, with the formulas of RnnArgs and PyTorch's parameters. Gradients go back
 // through the steps of one call and end there (truncated back-propagation). The layer ignores lengths: its outputs for
-// the padding at a stream's end affect no step before them, and the layer that reads y masks them, which makes their
-// gradients 0 too (SequenceMask, JoinDirections).
+// the padding at a stream's end affect no step before them, and whoever reads y reads valid steps only, or masks the
+// others, which makes their gradients 0 (SequenceNorm, SequenceMask).
 //   x [steps, streams, in]   weight_ih [gates, in]   weight_hh [gates, hidden]   bias_ih, bias_hh [gates]
 //   y [steps, streams, hidden]   state, where it is carried: h and, of an lstm, c [streams, hidden]
 class Rnn final : public Layer {

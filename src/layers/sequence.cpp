@@ -51,26 +51,4 @@ void SequenceReverse::backward(const BackwardArgs& b) const {
   if (b.dx[0]) b.backend.sequence_reverse(args, sequence_lengths(b.run, args), b.dy, b.dx[0]);
 }
 
-Shape JoinDirections::output_shape(std::span<const Shape> in) const {
-  require_sequences(in[0], "join_directions");
-  if (in[0] != in[1]) {
-    throw_user_error("two directions of shapes {} and {} cannot be added", in[0].str(), in[1].str());
-  }
-  return in[0];
-}
-
-void JoinDirections::forward(const ForwardArgs& f) const {
-  f.backend.device()->copy(f.y.data, f.x[0].data, f.y.bytes());
-  f.backend.add(f.x[1], f.y);
-  mask_sequences(f.backend, f.run, options_, f.y, f.y);
-}
-
-void JoinDirections::backward(const BackwardArgs& b) const {
-  mask_sequences(b.backend, b.run, options_, b.dy, b.dy);
-  for (const View& dx : b.dx) {
-    // The executor gave one of the two gradients dy's memory where it could.
-    if (dx && dx.data != b.dy.data) b.backend.device()->copy(dx.data, b.dy.data, b.dy.bytes());
-  }
-}
-
 }  // namespace dgc

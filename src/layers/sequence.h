@@ -46,20 +46,4 @@ class SequenceReverse final : public Layer {
   SequenceOptions options_;
 };
 
-// y = the sum of two inputs, but 0 behind each stream's end: joins the outputs of the two directions of a bidirectional
-// layer.
-class JoinDirections final : public Layer {
- public:
-  explicit JoinDirections(const SequenceOptions& options) : options_(options) {}
-
-  int inputs() const override { return 2; }
-  Shape output_shape(std::span<const Shape> in) const override;
-  bool gradient_in_place(int input) const override { return input == 1; }
-  void forward(const ForwardArgs&) const override;
-  void backward(const BackwardArgs&) const override;
-
- private:
-  SequenceOptions options_;
-};
-
 }  // namespace dgc

@@ -8,6 +8,7 @@
 #include "layers/rnn.h"
 #include "layers/sequence_layout.h"
 #include "layers/sequence_norm.h"
+#include "layers/sum.h"
 
 namespace dgc {
 namespace {
@@ -32,10 +33,11 @@ class Builder {
         both_directions(name);
       } else {
         recurrent(name + ".rnn", net_.output(), "_l0");
-        net_.append(name + ".mask", std::make_unique<SequenceMask>(steps()));
       }
     }
     if (!options_.bidirectional) {
+      // Unlike the norms behind all other recurrent layers, it reads behind a stream's end.
+      net_.append("mask", std::make_unique<SequenceMask>(steps()));
       net_.append("lookahead", std::make_unique<Lookahead>(options_.hidden, options_.lookahead));
       clip("lookahead.clip");
     }
@@ -93,7 +95,7 @@ class Builder {
     const int turned = net_.add(name + ".turn", std::make_unique<SequenceReverse>(steps()), {x});
     recurrent(name + ".rnn", turned, "_l0_reverse");
     const int backward = net_.append(name + ".turn_back", std::make_unique<SequenceReverse>(steps()));
-    net_.add(name + ".sum", std::make_unique<JoinDirections>(steps()), {forward, backward});
+    net_.add(name + ".sum", std::make_unique<SumLayer>(), {forward, backward});
   }
 
   const DeepSpeechOptions& options_;

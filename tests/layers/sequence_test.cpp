@@ -42,10 +42,8 @@ TEST_CASE("sequence layers' gradients match finite differences", "[layers][grad]
   const Shape shape = in_order(order, 2, 3);
   const SequenceMask mask(options);
   const SequenceReverse reverse(options);
-  const JoinDirections join(options);
   CHECK(sequence_run(*backend, mask, {shape}, lengths).worst_gradient_error() < 1e-3);
   CHECK(sequence_run(*backend, reverse, {shape}, lengths).worst_gradient_error() < 1e-3);
-  CHECK(sequence_run(*backend, join, {shape, shape}, lengths).worst_gradient_error() < 1e-3);
   const SequenceNorm norm({.channels = 3, .sequences = options});
   CHECK(sequence_run(*backend, norm, {shape}, lengths).worst_gradient_error() < 5e-3);
 }
@@ -60,16 +58,6 @@ TEST_CASE("layout layers' and lookahead's gradients match finite differences", "
   const int64_t context = GENERATE(1, 3, 6);
   const Lookahead lookahead(5, context);
   CHECK(LayerRun(*backend, lookahead, {{kSteps, kStreams, 5}}).worst_gradient_error() < 1e-3);
-}
-
-TEST_CASE("two directions are added where steps are valid", "[layers]") {
-  const auto backend = GENERATE(from_range(kernel_backends())).make();
-  const Lengths lengths(*backend);
-  const JoinDirections join({.frames_per_step = 2});
-  LayerRun run = sequence_run(*backend, join, {{kSteps, kStreams, 1}, {kSteps, kStreams, 1}}, lengths);
-  run.x(0) = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
-  run.x(1) = {100, 100, 100, 200, 200, 200, 300, 300, 300, 400, 400, 400};
-  CHECK(run.forward() == std::vector<float>{101, 102, 103, 204, 0, 206, 307, 0, 309, 410, 0, 0});
 }
 
 TEST_CASE("frames become an image and back", "[layers]") {
@@ -116,8 +104,6 @@ TEST_CASE("sequence layers say what does not fit, and what is missing", "[layers
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   CHECK_THROWS_WITH(SequenceMask({}).output_shape(std::vector{Shape{3, 4}}), Catch::Contains("[3, 4]"));
   CHECK_THROWS_WITH(SequenceReverse({}).output_shape(std::vector{Shape{3, 4}}), Catch::Contains("[3, 4]"));
-  CHECK_THROWS_WITH(JoinDirections({}).output_shape(std::vector{Shape{3, 4, 5}, Shape{3, 4, 6}}),
-                    Catch::Contains("[3, 4, 5]") && Catch::Contains("[3, 4, 6]"));
   CHECK_THROWS_WITH(FramesToImage(1).output_shape(std::vector{Shape{3, 4}}), Catch::Contains("[3, 4]"));
   CHECK_THROWS_WITH(ImageToFrames().output_shape(std::vector{Shape{3, 4, 5}}), Catch::Contains("[3, 4, 5]"));
   CHECK_THROWS_WITH(SequenceNorm({.channels = 3}).output_shape(std::vector{Shape{3, 4, 5}}),
