@@ -10,11 +10,13 @@
 // every backend use this code and write the same bits.
 namespace dgc {
 
-inline constexpr uint32_t kWireNan = 0x7fc00000;  // every NaN travels as this one, because backends make different NaNs
+inline constexpr uint32_t kWireNan = 0x7fc00000;
 inline constexpr uint32_t kInfinityBits = 0x7f800000;
 
 constexpr uint32_t wire_magnitude(float v) { return std::bit_cast<uint32_t>(v) & 0x7fffffffu; }
 constexpr bool wire_finite(float v) { return wire_magnitude(v) < kInfinityBits; }
+// Every NaN travels as kWireNan, because backends make different NaNs.
+constexpr float wire_value(float v) { return v == v ? v : std::bit_cast<float>(kWireNan); }
 
 // --- Values. v is replaced by the number that its code stands for, and v - that number goes back to where v came from.
 //
@@ -68,7 +70,7 @@ constexpr uint8_t int8_code(float v, float scale) {
 // Only int8 uses `scale`.
 constexpr uint32_t value_code(WireValues values, float v, float scale) {
   if (values == WireValues::int8) return int8_code(v, scale);
-  if (v != v) v = std::bit_cast<float>(kWireNan);
+  v = wire_value(v);
   if (values == WireValues::fp16) return half_code(v);
   if (values == WireValues::bf16) return bf16_code(v);
   return std::bit_cast<uint32_t>(v);
@@ -92,7 +94,7 @@ constexpr float value_of(WireValues values, uint32_t code, float scale) {
       break;
     }
   }
-  return v == v ? v : std::bit_cast<float>(kWireNan);
+  return wire_value(v);
 }
 
 // --- Indices.

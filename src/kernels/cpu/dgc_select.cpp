@@ -29,8 +29,7 @@ DgcEmitter::DgcEmitter(const DgcCompressArgs& args, const DgcSegment& segment)
 void DgcEmitter::emit(int64_t entry, int64_t index) const {
   float& v = v_[index];
   offsets_[entry] = static_cast<uint16_t>(index % kDgcBlock);
-  const float value = u_share_ == 0 ? v : std::fma(u_share_, u_[index], v);
-  values_[entry] = value == value ? value : std::bit_cast<float>(kWireNan);
+  values_[entry] = wire_value(u_share_ == 0 ? v : std::fma(u_share_, u_[index], v));
   v = 0;
   if (u_ != nullptr) u_[index] = 0;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/cuda/dgc_block.cuh"
+#include "kernels/wire_codes.h"
 
 namespace dgc::cuda {
 
@@ -18,8 +19,7 @@ struct DgcAim {
 // As in the CPU backend, the threshold, which moves almost linearly, is extrapolated, and the guess lies a little below
 // it. The limit is lower than the CPU's, because the memory of the longest list stays allocated.
 __device__ inline DgcAim aim_at(const DgcGuess& guess, const DgcSegment& s) {
-  constexpr unsigned kInfinity = 0x7f800000u;
-  if (guess.k != s.k || 16 * s.k > s.numel || !(guess.threshold > 0) || magnitude_bits(guess.threshold) >= kInfinity) {
+  if (guess.k != s.k || 16 * s.k > s.numel || !(guess.threshold > 0) || !wire_finite(guess.threshold)) {
     return {0x80000000u, 0};
   }
   const float threshold = guess.threshold * fmaxf(2 - 1 / guess.growth, 0.5f) * guess.tail;

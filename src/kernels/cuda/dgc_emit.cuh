@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/cuda/dgc_block.cuh"
+#include "kernels/wire_codes.h"
 
 namespace dgc::cuda {
 
@@ -25,8 +26,7 @@ class DgcEmitter {
   // Writes the segment's element `index`, of which `value` is sent, as the segment's entry number `entry`.
   __device__ void write(unsigned entry, unsigned index, float value) const {
     offsets_[entry] = static_cast<uint16_t>(index % kDgcBlock);
-    // GPUs and CPUs make different NaNs, so every NaN travels as this one.
-    values_[entry] = value == value ? value : __uint_as_float(0x7fc00000u);
+    values_[entry] = wire_value(value);
     v_[index] = 0;
     if (u_ != nullptr) u_[index] = 0;
   }
