@@ -1,11 +1,11 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/dgc_select.h"
 #include "kernels/cpu/wire_message.h"
+#include "kernels/dgc_guess.h"
 #include "tensor/errors.h"
 
 // The DGC step of one worker. One parallel pass over all blocks of all segments accumulates and collects candidates. A
@@ -15,28 +15,7 @@
 namespace dgc {
 namespace {
 
-// The lowest magnitude worth collecting. A guess that is too high costs a fallback, and one that is too low a longer
-// list. Once training runs, each step lifts about k elements over the threshold, and many more lie just below it, so
-// that a percent of the threshold can double the list. Hence the tail is measured, and the threshold, which moves
-// almost linearly, is extrapolated.
-float next_threshold(const DgcGuess& guess, const DgcSegment& s) {
-  if (guess.k != s.k || !(guess.threshold > 0) || !std::isfinite(guess.threshold)) return 0;
-  const float moved = std::max(2 - 1 / guess.growth, 0.5f);
-  return guess.threshold * moved * guess.tail;
-}
-
-void remember(DgcGuess& guess, const DgcSegment& s, const DgcSelected& selected, bool hit) {
-  const bool known = guess.k == s.k && guess.threshold > 0;
-  guess.growth = known ? std::clamp(selected.threshold / guess.threshold, 0.25f, 4.f) : 1;
-  guess.threshold = selected.threshold;
-  guess.tail = selected.tail;
-  guess.k = s.k;
-  guess.hit = hit;
-}
-
-// Candidates are worth collecting while they are a small part of the tensor. For a large part the radix selection is
-// cheaper.
-int64_t candidate_limit(const DgcSegment& s) { return 16 * s.k <= s.numel ? std::min(16 * s.k, s.numel / 4) + 256 : 0; }
+constexpr int64_t kListShare = 4;  // of a tensor's elements, one in so many may be a candidate
 
 void lay_out(const DgcCompressArgs& args, DgcScratch& scratch, int threads) {
   scratch.threads.resize(std::max(scratch.threads.size(), static_cast<size_t>(threads)));
@@ -54,7 +33,7 @@ void lay_out(const DgcCompressArgs& args, DgcScratch& scratch, int threads) {
     DgcSegmentState& state = scratch.segments[i];
     const float guess = next_threshold(args.guesses[i], s);
     state.guess = magnitude_bits(guess);
-    state.limit = guess > 0 ? candidate_limit(s) : 0;
+    state.limit = guess > 0 ? candidate_limit(s, kListShare) : 0;
     state.collected = 0;
     for (int64_t b = 0; b < s.blocks(); ++b) {
       scratch.chunks.push_back({static_cast<int32_t>(i), static_cast<int32_t>(b), 0, 0, 0});
@@ -118,13 +97,13 @@ void CpuBackend::dgc_compress(const DgcCompressArgs& args) {
     for (int s = 0; s < segments; ++s) {
       if (!usable(s)) continue;
       const DgcSelected selected = dgc_select_from_list(args, s, scratch, scratch.threads[static_cast<size_t>(thread)]);
-      remember(args.guesses[s], args.table.segments[s], selected, true);
+      remember(args.guesses[s], args.table.segments[s], selected.threshold, selected.tail, true);
     }
   }
   for (int s = 0; s < segments; ++s) {
     if (usable(s)) continue;
     const DgcSelected selected = dgc_select_by_radix(args, s, scratch, threads_);
-    remember(args.guesses[s], args.table.segments[s], selected, false);
+    remember(args.guesses[s], args.table.segments[s], selected.threshold, selected.tail, false);
   }
   seal_message(args.message, args.header, args.control->step);
 }

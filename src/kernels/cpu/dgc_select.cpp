@@ -5,18 +5,10 @@
 #include <cmath>
 #include <functional>
 
+#include "kernels/dgc_guess.h"
 #include "kernels/wire_codes.h"
 
 namespace dgc {
-namespace {
-
-// How many candidates to aim at: half as many again as k, in case the threshold does not move as expected, and four
-// standard deviations of a count of k, which matter when k is small.
-std::ptrdiff_t list_length(int64_t k) {
-  return k + k / 2 + static_cast<std::ptrdiff_t>(4 * std::sqrt(static_cast<double>(k)));
-}
-
-}  // namespace
 
 DgcEmitter::DgcEmitter(const DgcCompressArgs& args, const DgcSegment& segment)
     : u_(args.momentum_correction && args.factor_masking ? args.u + segment.offset : nullptr),
@@ -65,10 +57,7 @@ DgcSelected dgc_select_from_list(const DgcCompressArgs& args, int segment, const
   }
   DgcSelected selected;
   selected.threshold = std::bit_cast<float>(key_magnitude(cut));
-  const float below = 1 - std::bit_cast<float>(key_magnitude(lowest)) / selected.threshold;
-  // A list that is shorter than wanted says nothing about what lies below, so the next one reaches twice as far.
-  selected.tail = wanted < end ? 1 - below : 1 - std::max(2 * below, 0.01f);
-  if (!(selected.tail > 0.1f)) selected.tail = DgcGuess{}.tail;  // also for thresholds of 0, infinity and NaN
+  selected.tail = tail_of(std::bit_cast<float>(key_magnitude(lowest)), selected.threshold, wanted == end);
   return selected;
 }
 

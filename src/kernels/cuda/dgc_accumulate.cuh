@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/cuda/dgc_block.cuh"
-#include "kernels/wire_codes.h"
+#include "kernels/dgc_guess.h"
 
 namespace dgc::cuda {
 
@@ -16,15 +16,10 @@ struct DgcAim {
   unsigned limit;
 };
 
-// As in the CPU backend, the threshold, which moves almost linearly, is extrapolated, and the guess lies a little below
-// it. The limit is lower than the CPU's, because the memory of the longest list stays allocated.
 __device__ inline DgcAim aim_at(const DgcGuess& guess, const DgcSegment& s) {
-  if (guess.k != s.k || 16 * s.k > s.numel || !(guess.threshold > 0) || !wire_finite(guess.threshold)) {
-    return {0x80000000u, 0};
-  }
-  const float threshold = guess.threshold * fmaxf(2 - 1 / guess.growth, 0.5f) * guess.tail;
+  const float threshold = next_threshold(guess, s);
   if (!(threshold > 0)) return {0x80000000u, 0};
-  return {magnitude_bits(threshold), static_cast<unsigned>(smaller(16 * s.k, s.numel / 8) + kDgcKeysPerSegment)};
+  return {magnitude_bits(threshold), static_cast<unsigned>(candidate_limit(s, kDgcListShare))};
 }
 
 __device__ inline uint64_t* keys_of(const DgcCompressScratch& scratch, const DgcSegment& s, int segment) {

@@ -95,12 +95,6 @@ __device__ inline void each_candidate(const DgcCompressScratch& scratch, const D
   }
 }
 
-// How many candidates to aim at: half as many again as k, in case the threshold does not move as expected, and four
-// standard deviations of a count of k, which matter when k is small.
-__device__ inline unsigned list_length(int64_t k) {
-  return static_cast<unsigned>(k + k / 2) + static_cast<unsigned>(4 * sqrtf(static_cast<float>(k)));
-}
-
 __device__ inline void dgc_sort_out(const DgcCompressArgs& a, const DgcCompressScratch& scratch, DgcStrips& strips) {
   each_block_by_warp(a.table, [&](int64_t block, int segment) {
     const DgcSegment& s = a.table.segments[segment];
@@ -112,7 +106,7 @@ __device__ inline void dgc_sort_out(const DgcCompressArgs& a, const DgcCompressS
     if (usable) cut = find_guess_bin(histogram, collected, k);
     if (block == s.first_block) {
       DgcSegmentRecord record{usable, k - cut.above, __uint_as_float(aim.guess), 1};
-      const unsigned wanted = list_length(s.k);
+      const auto wanted = static_cast<unsigned>(list_length(s.k));
       if (usable && wanted <= collected) {
         const DgcBin lowest = find_guess_bin(histogram, collected, wanted);
         record.lowest = __uint_as_float(smallest_in_bin(lowest.bin, aim.guess));
@@ -177,15 +171,6 @@ __device__ inline uint64_t nth_largest(const uint64_t* keys, unsigned count, uns
   return warp_or(found);
 }
 
-__device__ inline void remember(DgcGuess& guess, const DgcSegment& s, float threshold, float tail, bool hit) {
-  const bool known = guess.k == s.k && guess.threshold > 0;
-  guess.growth = known ? fminf(fmaxf(threshold / guess.threshold, 0.25f), 4.f) : 1.f;
-  guess.threshold = threshold;
-  guess.tail = tail > 0.1f ? tail : DgcGuess{}.tail;  // also for thresholds of 0, infinity and NaN
-  guess.k = s.k;
-  guess.hit = hit;
-}
-
 // Sends what is sent of a block whose segment is listed.
 __device__ inline void emit_listed_block(const DgcCompressArgs& a, const DgcCompressScratch& scratch, int segment,
                                          int64_t block, DgcStrips& strips) {
@@ -223,10 +208,7 @@ __device__ inline void emit_listed_block(const DgcCompressArgs& a, const DgcComp
   if (lane() == 0) emitter.end_block(local, entry);
   if (lane() == 0 && local == 0) {
     const float threshold = __uint_as_float(key_magnitude(cut));
-    const float below = 1 - record.lowest / threshold;
-    // A list that is shorter than wanted says nothing about what lies below, so the next one reaches twice as far.
-    const float tail = record.is_short ? 1 - fmaxf(2 * below, 0.01f) : fminf(1 - below, 1.f);
-    remember(a.guesses[segment], s, threshold, tail, true);
+    remember(a.guesses[segment], s, threshold, tail_of(record.lowest, threshold, record.is_short != 0), true);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "kernels/dgc_args.h"
+#include "kernels/dgc_guess.h"
 
 namespace dgc::cuda {
 
@@ -21,9 +22,11 @@ inline constexpr unsigned kDgcTies = 1024;
 // The radix selection takes 11, 10 and 10 bits of the magnitude.
 inline constexpr int kDgcRadixBins = 2048 + 1024 + 1024;
 
-// Room in the list of candidates: segment i starts at key first_block * kDgcKeysPerBlock + i * kDgcKeysPerSegment.
-inline constexpr int64_t kDgcKeysPerBlock = kDgcBlock / 8;
-inline constexpr int64_t kDgcKeysPerSegment = 256;
+// Room in the list of candidates: segment i starts at key first_block * kDgcKeysPerBlock + i * kDgcKeysPerSegment. The
+// longest list is shorter than the CPU's, because its memory stays allocated.
+inline constexpr int64_t kDgcListShare = 8;
+inline constexpr int64_t kDgcKeysPerBlock = kDgcBlock / kDgcListShare;
+inline constexpr int64_t kDgcKeysPerSegment = kSpareCandidates;
 
 // Where a strip's candidates lie in its segment's list, and how many they are. They are in the order of indices.
 struct DgcStripRecord {
