@@ -7,6 +7,7 @@
 
 #include "kernels/cuda/dgc_block.cuh"
 #include "kernels/cuda/dgc_memory.h"
+#include "kernels/cuda/last_start.cuh"
 #include "kernels/cuda/queue.h"
 #include "kernels/wire_codes.h"
 
@@ -39,16 +40,7 @@ struct DgcChunkPart {
                 kWireHeaderBytes) {}
 
   __device__ static int segment_of_chunk(const DgcDecodeArgs& a, int64_t number) {
-    int low = 0, high = a.table.count;
-    while (high - low > 1) {
-      const int middle = (low + high) / 2;
-      if (a.codes.codes[middle].first_chunk <= number) {
-        low = middle;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
+    return last_start(a.table.count, number, [&](int i) { return a.codes.codes[i].first_chunk; });
   }
   template <typename T>
   __device__ const T* from(uint64_t at) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/cuda/dgc_block.cuh"
+#include "kernels/cuda/last_start.cuh"
 #include "kernels/cuda/sgd_rule.cuh"
 
 namespace dgc::cuda {
@@ -12,16 +13,9 @@ template <typename Body>
 __device__ inline void each_dense(const DgcDense& dense, const Body& body) {
   const int64_t step = int64_t{gridDim.x} * kDgcThreads;
   for (int64_t i = int64_t{blockIdx.x} * kDgcThreads + threadIdx.x; i < dense.numel; i += step) {
-    int low = 0, high = dense.count;
-    while (high - low > 1) {
-      const int middle = (low + high) / 2;
-      if (dense.ranges[middle].packed_at <= i) {
-        low = middle;
-      } else {
-        high = middle;
-      }
-    }
-    body(i, dense.ranges[low].offset + (i - dense.ranges[low].packed_at));
+    const DgcRange& range =
+        dense.ranges[last_start(dense.count, i, [&](int number) { return dense.ranges[number].packed_at; })];
+    body(i, range.offset + (i - range.packed_at));
   }
 }
 

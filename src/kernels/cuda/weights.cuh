@@ -15,6 +15,7 @@
 
 #include "kernels/cuda/column_tiles.cuh"
 #include "kernels/cuda/dispatch.h"
+#include "kernels/cuda/last_start.cuh"
 
 namespace dgc::cuda {
 
@@ -47,16 +48,7 @@ struct FilterMoves {
   FilterMove moves[kMostFilters];
 
   __device__ const FilterMove& of_block(uint32_t block) const {
-    int first = 0, last = count - 1;
-    while (first < last) {
-      const int middle = (first + last + 1) / 2;
-      if (moves[middle].first_block <= block) {
-        first = middle;
-      } else {
-        last = middle - 1;
-      }
-    }
-    return moves[first];
+    return moves[last_start(count, block, [&](int i) { return int64_t{moves[i].first_block}; })];
   }
 };
 
