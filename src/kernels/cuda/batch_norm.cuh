@@ -16,15 +16,6 @@
 
 namespace dgc::cuda {
 
-// Two numbers per tile and channel, in scratch memory: first[tile * channels + c] and second[tile * channels + c].
-struct TileSums {
-  float* first;
-  float* second;
-};
-
-inline size_t tile_sums_floats(const ColumnTiles& t) { return 2 * static_cast<size_t>(t.tiles * t.channels); }
-inline TileSums tile_sums(const ColumnTiles& t, float* scratch) { return {scratch, scratch + t.tiles * t.channels}; }
-
 // The statistics that training keeps of a batch.
 struct BatchStatistics {
   float eps, momentum;
@@ -79,36 +70,28 @@ struct BatchNormSums {
       }
     });
     fold_lanes(t, shared, sum, squares);
-    if (p.lane == 0 && p.inside) {
-      const float n = static_cast<float>(p.bottom - p.top);
+    float mean[V], spread[V];
+    const float n = static_cast<float>(p.bottom - p.top);
 #pragma unroll
-      for (int j = 0; j < V; ++j) {
-        const float off = sum[j] / n, spread = squares[j] - sum[j] * off;
-        a.sums.first[p.tile * t.channels + p.channel + j] = pivot[j] + off;
-        a.sums.second[p.tile * t.channels + p.channel + j] = spread < 0 ? 0 : spread;
-      }
+    for (int j = 0; j < V; ++j) {
+      const float off = sum[j] / n, about = squares[j] - sum[j] * off;
+      mean[j] = pivot[j] + off;
+      spread[j] = about < 0 ? 0 : about;
     }
 
-    if (!last_block(a.tickets + p.group, static_cast<unsigned>(t.tiles), shared.is_last)) return;
-    const GroupPlace<V> g(t, p.group);
-    const float centre = g.inside ? a.sums.first[g.channel] : 0;
-    double total = 0, spread = 0;  // both about the first tile's mean
-    if (g.inside) {
-#pragma unroll 8
-      for (int tile = g.part; tile < t.tiles; tile += g.parts) {
-        const int64_t top = tile * t.rows_per_tile, left = t.rows - top;
-        const double n = static_cast<double>(left < t.rows_per_tile ? left : t.rows_per_tile);
-        const double off =
-            static_cast<double>(a.sums.first[tile * t.channels + g.channel]) - static_cast<double>(centre);
-        total += n * off;
-        spread += static_cast<double>(a.sums.second[tile * t.channels + g.channel]) + n * off * off;
-      }
-    }
-    fold_parts(g, shared, total, spread);
-    if (g.part == 0 && g.inside) {
-      const double off = total / static_cast<double>(t.rows), rest = spread - total * off;
-      keep_statistics(a.keep, t, g.channel, static_cast<double>(centre) + off, rest < 0 ? 0 : rest);
-    }
+    // Tiles are joined about the first tile's mean.
+    const auto centre = [&](int64_t channel) { return static_cast<double>(a.sums.first[channel]); };
+    const auto join = [&](int64_t channel, int tile, double of_tile, double about, double& total, double& all) {
+      const int64_t left = t.rows - tile * t.rows_per_tile;
+      const double rows = static_cast<double>(left < t.rows_per_tile ? left : t.rows_per_tile);
+      const double off = of_tile - centre(channel);
+      total += rows * off;
+      all += about + rows * off * off;
+    };
+    join_tiles(t, p, mean, spread, a.sums, a.tickets, shared, join, [&](int64_t channel, double total, double all) {
+      const double off = total / static_cast<double>(t.rows), rest = all - total * off;
+      keep_statistics(a.keep, t, channel, centre(channel) + off, rest < 0 ? 0 : rest);
+    });
   }
 };
 

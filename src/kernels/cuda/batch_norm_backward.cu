@@ -96,26 +96,8 @@ struct BatchNormGradientSums {
       }
     });
     fold_lanes(t, shared, sum, dot);
-    if (p.lane == 0 && p.inside) {
-#pragma unroll
-      for (int j = 0; j < V; ++j) {
-        a.sums.first[p.tile * t.channels + p.channel + j] = sum[j];
-        a.sums.second[p.tile * t.channels + p.channel + j] = dot[j];
-      }
-    }
-
-    if (!last_block(a.tickets + p.group, static_cast<unsigned>(t.tiles), shared.is_last)) return;
-    const GroupPlace<V> g(t, p.group);
-    double total = 0, along = 0;
-    if (g.inside) {
-#pragma unroll 8
-      for (int tile = g.part; tile < t.tiles; tile += g.parts) {
-        total += static_cast<double>(a.sums.first[tile * t.channels + g.channel]);
-        along += static_cast<double>(a.sums.second[tile * t.channels + g.channel]);
-      }
-    }
-    fold_parts(g, shared, total, along);
-    if (g.part == 0 && g.inside) finish(a, g.channel, total, along);
+    join_tiles(t, p, sum, dot, a.sums, a.tickets, shared, AddTile{},
+               [&](int64_t channel, double total, double along) { finish(a, channel, total, along); });
   }
 };
 

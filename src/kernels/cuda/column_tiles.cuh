@@ -87,6 +87,15 @@ __device__ inline void load_rows(const ColumnTiles& t, const T* from, Pack<T, V>
   for (int i = 0; i < N; ++i) rows[i] = load_pack<V>(from + i * t.lanes * t.channels);
 }
 
+// Two numbers per tile and channel, in scratch memory: first[tile * channels + c] and second[tile * channels + c].
+struct TileSums {
+  float* first;
+  float* second;
+};
+
+inline size_t tile_sums_floats(const ColumnTiles& t) { return 2 * static_cast<size_t>(t.tiles * t.channels); }
+inline TileSums tile_sums(const ColumnTiles& t, float* scratch) { return {scratch, scratch + t.tiles * t.channels}; }
+
 struct ColumnShared {
   union {
     float lanes[2][kColumnPack][kColumnBlock];
@@ -148,6 +157,42 @@ __device__ inline void fold_parts(const GroupPlace<V>& p, ColumnShared& s, doubl
   }
   a = s.parts[0][me];
   b = s.parts[1][me];
+}
+
+// Adds up tiles in join_tiles().
+struct AddTile {
+  __device__ void operator()(int64_t, int, double first, double second, double& a, double& b) const {
+    a += first;
+    b += second;
+  }
+};
+
+// Ends a reduction. `first` and `second` are what lane 0 of each column of threads has to say of its tile, which goes
+// to `sums`. Then the group's last block calls join(channel, tile, first, second, a, b) for every tile, where a and b
+// start at 0 and are folded by addition, and finish(channel, a, b) for every channel. `tickets` has one for each group.
+template <int V, typename Join, typename Finish>
+__device__ inline void join_tiles(const ColumnTiles& t, const ColumnPlace<V>& p, const float (&first)[V],
+                                  const float (&second)[V], const TileSums& sums, unsigned* tickets, ColumnShared& s,
+                                  const Join& join, const Finish& finish) {
+  if (p.lane == 0 && p.inside) {
+#pragma unroll
+    for (int j = 0; j < V; ++j) {
+      sums.first[p.tile * t.channels + p.channel + j] = first[j];
+      sums.second[p.tile * t.channels + p.channel + j] = second[j];
+    }
+  }
+  if (!last_block(tickets + p.group, static_cast<unsigned>(t.tiles), s.is_last)) return;
+  const GroupPlace<V> g(t, p.group);
+  double a = 0, b = 0;
+  if (g.inside) {
+#pragma unroll 8
+    for (int tile = g.part; tile < t.tiles; tile += g.parts) {
+      const int64_t at = tile * t.channels + g.channel;
+      join(g.channel, tile, static_cast<double>(sums.first[at]), static_cast<double>(sums.second[at]), a, b);
+    }
+  }
+  fold_parts(g, s, a, b);
+  if (g.part == 0 && g.inside) finish(g.channel, a, b);
 }
 
 }  // namespace dgc::cuda

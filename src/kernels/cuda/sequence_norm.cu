@@ -97,7 +97,7 @@ struct SequenceSums {
     ColumnTiles tiles;
     NormRows rows;
     What what;
-    float* sums;        // [2][tiles][channels]
+    TileSums sums;
     unsigned* tickets;  // one per group
   };
   using Shared = ColumnShared;
@@ -111,22 +111,9 @@ struct SequenceSums {
       if (a.rows.valid(row)) a.what.add(row * t.channels + p.channel, p.channel, first[0], second[0]);
     }
     fold_lanes(t, shared, first, second);
-    const int64_t of_all = t.tiles * t.channels;
-    if (p.lane == 0 && p.inside) {
-      a.sums[p.tile * t.channels + p.channel] = first[0];
-      a.sums[of_all + p.tile * t.channels + p.channel] = second[0];
-    }
-    if (!last_block(a.tickets + p.group, static_cast<unsigned>(t.tiles), shared.is_last)) return;
-    const GroupPlace<1> g(t, p.group);
-    double total = 0, other = 0;
-    if (g.inside) {
-      for (int tile = g.part; tile < t.tiles; tile += g.parts) {
-        total += static_cast<double>(a.sums[tile * t.channels + g.channel]);
-        other += static_cast<double>(a.sums[of_all + tile * t.channels + g.channel]);
-      }
-    }
-    fold_parts(g, shared, total, other);
-    if (g.part == 0 && g.inside) a.what.finish(g.channel, total, other, a.rows.count());
+    join_tiles(
+        t, p, first, second, a.sums, a.tickets, shared, AddTile{},
+        [&](int64_t channel, double total, double other) { a.what.finish(channel, total, other, a.rows.count()); });
   }
 };
 
@@ -208,8 +195,8 @@ void KernelBackend::sequence_norm_forward(const SequenceNormArgs& args, ConstVie
   float *const mean = pointer<float>(saved), *const inverse = mean + args.channels;
   dispatch(y.dtype, [&]<typename T>() {
     const ColumnTiles tiles = norm_tiles<T>(queue, args);
-    auto* const sums =
-        reinterpret_cast<float*>(queue.scratch(2 * static_cast<size_t>(tiles.tiles * tiles.channels) * sizeof(float)));
+    auto* const scratch = reinterpret_cast<float*>(queue.scratch(tile_sums_floats(tiles) * sizeof(float)));
+    const TileSums sums = tile_sums(tiles, scratch);
     const SumOfRows<T> sum{pointer<T>(x), args.momentum, mean, running_mean.f32()};
     queue.run<SequenceSums<SumOfRows<T>>>(tiles.blocks(), {tiles, rows, sum, sums, queue.tickets(tiles.groups)});
     const SquaresOfRows<T> squares{pointer<T>(x), mean, args.eps, args.momentum, inverse, running_var.f32()};
@@ -229,10 +216,10 @@ void KernelBackend::sequence_norm_backward(const SequenceNormArgs& args, ConstVi
   const auto* const kept = pointer<float>(saved);
   dispatch(dy.dtype, [&]<typename T>() {
     const ColumnTiles tiles = norm_tiles<T>(queue, args);
-    const int64_t of_tiles = 2 * tiles.tiles * tiles.channels;
-    auto* const sums =
-        reinterpret_cast<float*>(queue.scratch(static_cast<size_t>(of_tiles + 3 * args.channels) * sizeof(float)));
-    float* const a = sums + of_tiles;
+    const size_t of_tiles = tile_sums_floats(tiles), room = of_tiles + 3 * static_cast<size_t>(args.channels);
+    auto* const scratch = reinterpret_cast<float*>(queue.scratch(room * sizeof(float)));
+    const TileSums sums = tile_sums(tiles, scratch);
+    float* const a = scratch + of_tiles;
     const NormFactors factors{a, a + args.channels, a + 2 * args.channels};
     const GradientsOfRows<T> gradients{pointer<T>(x), pointer<T>(dy), kept,         scale.f32(),
                                        args.channels, dscale.f32(),   dshift.f32(), factors};

@@ -172,7 +172,7 @@ struct AddColumnSums {
   struct Args {
     ColumnTiles tiles;
     const T* x;
-    float* sums;  // scratch, [tiles, channels]
+    TileSums sums;  // of which only the first is used
     float* out;
     unsigned* tickets;  // one per group
   };
@@ -194,21 +194,8 @@ struct AddColumnSums {
       }
     });
     fold_lanes(t, shared, sum, unused);
-    if (p.lane == 0 && p.inside) {
-#pragma unroll
-      for (int j = 0; j < V; ++j) a.sums[p.tile * t.channels + p.channel + j] = sum[j];
-    }
-
-    if (!last_block(a.tickets + p.group, static_cast<unsigned>(t.tiles), shared.is_last)) return;
-    const GroupPlace<V> g(t, p.group);
-    double total = 0, nothing = 0;
-    if (g.inside) {
-      for (int tile = g.part; tile < t.tiles; tile += g.parts) {
-        total += static_cast<double>(a.sums[tile * t.channels + g.channel]);
-      }
-    }
-    fold_parts(g, shared, total, nothing);
-    if (g.part == 0 && g.inside) a.out[g.channel] += static_cast<float>(total);
+    join_tiles(t, p, sum, unused, a.sums, a.tickets, shared, AddTile{},
+               [&](int64_t channel, double total, double) { a.out[channel] += static_cast<float>(total); });
   }
 };
 
@@ -266,10 +253,10 @@ void add_column_sums(Queue& queue, ConstView dy, View db) {
   dispatch(dy.dtype, [&]<typename T>() {
     const auto run = [&]<int V>() {
       const ColumnTiles tiles = column_tiles(rows, channels, V, sizeof(T), int64_t{2} * queue.multiprocessors());
-      const size_t bytes = static_cast<size_t>(tiles.tiles * channels) * sizeof(float);
+      auto* const scratch = reinterpret_cast<float*>(queue.scratch(tile_sums_floats(tiles) * sizeof(float)));
       queue.template run<AddColumnSums<T, V>>(tiles.blocks(), {.tiles = tiles,
                                                                .x = pointer<T>(dy),
-                                                               .sums = reinterpret_cast<float*>(queue.scratch(bytes)),
+                                                               .sums = tile_sums(tiles, scratch),
                                                                .out = db.f32(),
                                                                .tickets = queue.tickets(tiles.groups)});
     };
