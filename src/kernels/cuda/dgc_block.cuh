@@ -90,6 +90,15 @@ __device__ inline unsigned warp_sum(unsigned value) {
   return value;
 }
 
+__device__ inline unsigned warp_max(unsigned value) {
+#pragma unroll
+  for (int d = 16; d > 0; d /= 2) {
+    const unsigned other = __shfl_xor_sync(kAllLanes, value, d);
+    value = value > other ? value : other;
+  }
+  return value;
+}
+
 __device__ inline uint64_t warp_or(uint64_t value) {
 #pragma unroll
   for (int d = 16; d > 0; d /= 2) value |= __shfl_xor_sync(kAllLanes, value, d);

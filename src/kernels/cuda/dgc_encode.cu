@@ -127,13 +127,15 @@ __device__ inline void encode_values(const DgcBlockPart& part, WireValues format
   }
 }
 
+// All threads of the block call this.
 __device__ inline void find_largest(const DgcBlockPart& part, unsigned* largest) {
   const auto* values = part.from<const float>(part.s.values_at);
   unsigned mine = 0;
   for (unsigned i = part.begin + threadIdx.x; i < part.end; i += kDgcThreads) {
     if (wire_finite(values[i]) && wire_magnitude(values[i]) > mine) mine = wire_magnitude(values[i]);
   }
-  if (mine != 0) atomicMax(largest, mine);
+  mine = warp_max(mine);
+  if (lane() == 0 && mine != 0) atomicMax(largest, mine);
 }
 
 struct DgcEncode {
