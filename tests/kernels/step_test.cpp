@@ -145,7 +145,7 @@ TEST_CASE("clipping scales by the limit over the norm, and never up", "[kernels]
 
 TEST_CASE("a skipped step copies nothing, or alone does", "[kernels]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
-  const int64_t n = GENERATE(1, 3, 4, 1023, 1025), first = GENERATE(0, 1);
+  const int64_t n = GENERATE(1, 3, 4, 1023, 1025, 24581), first = GENERATE(0, 1);
   CAPTURE(backend->name(), n, first);
   const auto values = random_floats(n + first, 1);
   for (const int32_t skip : {0, 1}) {

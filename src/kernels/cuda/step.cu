@@ -1,6 +1,7 @@
 // What is decided once per step. The numbers are read from and written to device memory, so that the host never waits.
 // Each kernel works on a few numbers, in the CPU's order of operations and with every operation rounded on its own
 // (--fmad=false), so the results have the CPU's bits.
+#include <algorithm>
 #include <span>
 
 #include "kernels/cuda/dispatch.h"
@@ -73,7 +74,8 @@ struct ClipScales {
   }
 };
 
-// Reads and writes each byte once, or nothing at all.
+// Reads and writes each byte once, or nothing at all. In nearly every step it is nothing for copy_if_skipped, so there
+// are no more blocks than run at once: each that starts costs time.
 template <typename T, int V, bool when_skipped>
 struct CopyByVerdict {
   static constexpr const char* kName = when_skipped ? "copy_if_skipped" : "copy_unless_skipped";
@@ -88,7 +90,14 @@ struct CopyByVerdict {
 
   __device__ static void run(const Args& a, Shared&) {
     if ((a.control->skip != 0) != when_skipped) return;
-    each_element<V>(a.n, [&]<int N>(int64_t i) { store_pack<N>(load_pack<N>(a.from + i), a.to + i); });
+    const int64_t step = int64_t{gridDim.x} * kBlock * V;
+    for (int64_t at = (int64_t{blockIdx.x} * kBlock + threadIdx.x) * V; at < a.n; at += step) {
+      if (at + V <= a.n) {
+        store_pack<V>(load_pack<V>(a.from + at), a.to + at);
+      } else {
+        for (int64_t i = at; i < a.n; ++i) a.to[i] = a.from[i];
+      }
+    }
   }
 };
 
@@ -112,8 +121,8 @@ template <bool when_skipped>
 void copy_by_verdict(Queue queue, const StepControl* control, ConstView from, View to) {
   dispatch_size(to.dtype, [&]<typename T>() {
     const auto run = [&]<int V>() {
-      queue.run<CopyByVerdict<T, V, when_skipped>>(elementwise_blocks(to.numel(), V),
-                                                   {control, pointer<T>(from), pointer<T>(to), to.numel()});
+      const int64_t blocks = std::min(elementwise_blocks(to.numel(), V), int64_t{8} * queue.multiprocessors());
+      queue.run<CopyByVerdict<T, V, when_skipped>>(blocks, {control, pointer<T>(from), pointer<T>(to), to.numel()});
     };
     dispatch_packs<T>(0, run, from.data, to.data);
   });
