@@ -160,7 +160,7 @@ struct DgcScatterArgs {
 struct DgcStepArgs {
   DgcTable table;
   StepControl* control = nullptr;
-  float* sum = nullptr;  // an arena with G in its segments; scratch afterwards
+  float* sum = nullptr;  // an arena with G in its segments, which the step sets to zero
   float* m = nullptr;
   float* w = nullptr;
   float momentum = 0;

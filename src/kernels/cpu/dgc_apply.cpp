@@ -53,8 +53,11 @@ DGC_MULTIVERSION void step_all(const DenseStep& a, float* sum, float* m, float* 
   }
 }
 
-DGC_MULTIVERSION void step_plain(float lr, const float* sum, float* w, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) w[i] = std::fma(-lr, sum[i], w[i]);
+DGC_MULTIVERSION void step_plain(float lr, float* __restrict__ sum, float* __restrict__ w, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    w[i] = std::fma(-lr, sum[i], w[i]);
+    sum[i] = 0;
+  }
 }
 
 // Then an element with a sum of zero stays where it is, and there is no momentum.

@@ -57,6 +57,11 @@ __device__ inline void each_sent(const DgcApplyArgs& a, const DgcSegment& s, int
   }
 }
 
+// Compares bits, because a sum of -0 must become 0.
+__device__ inline bool any_bit(const float4& x) {
+  return (__float_as_uint(x.x) | __float_as_uint(x.y) | __float_as_uint(x.z) | __float_as_uint(x.w)) != 0;
+}
+
 class DgcArenaSums {
  public:
   // The sums of the elements of one wire block start at `sums`.
@@ -70,11 +75,9 @@ class DgcArenaSums {
   __device__ float get(int at) const { return sums_[at]; }
   __device__ float4 get_four(int i) const { return reinterpret_cast<const float4*>(sums_)[i]; }
   __device__ void clear(int at) const { sums_[at] = 0; }
-  // Nearly all sums are zero already and need no store. Their bits are compared, because a sum of -0 must become 0.
+  // Nearly all sums are zero already and need no store.
   __device__ void clear_four(int i, const float4& were) const {
-    if ((__float_as_uint(were.x) | __float_as_uint(were.y) | __float_as_uint(were.z) | __float_as_uint(were.w)) != 0) {
-      reinterpret_cast<float4*>(sums_)[i] = make_float4(0, 0, 0, 0);
-    }
+    if (any_bit(were)) reinterpret_cast<float4*>(sums_)[i] = make_float4(0, 0, 0, 0);
   }
 
  private:

@@ -77,10 +77,8 @@ void SplitReduce::run(const StepArgs&, DgcApplyArgs& apply) {
   }
 }
 
-void SplitReduce::apply(const DgcApplyArgs& args) {
-  context_.backend.dgc_step(args);
-  context_.backend.device()->zero(args.sum, static_cast<size_t>(context_.layout.extent()) * sizeof(float));
-}
+// The sum is all zero again: dgc_step clears the segments, and outside of them dgc_undeal has written only zeros.
+void SplitReduce::apply(const DgcApplyArgs& args) { context_.backend.dgc_step(args); }
 
 // A row is a whole number of cache lines, so a rank's shard of all rows is its owners' rows, one after another.
 const uint32_t* SplitReduce::gather_rows() {
