@@ -208,6 +208,30 @@ TEST_CASE("dgc_sum_dealt adds up what owners got, worker by worker", "[dgc]") {
   CHECK(std::ranges::count(sum_dealt(*backend, deal, all, workers, 0, 1), kSentinel) == deal.shard());
 }
 
+TEST_CASE("dgc_sum_dealt adds up any number of workers in their order", "[dgc]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const int workers = GENERATE(127, 128, 129, 300);
+  CAPTURE(backend->name(), workers);
+  DgcDeal deal;
+  deal.extent = 5000, deal.owners = 1, deal.room = 600;
+  const auto row = static_cast<size_t>(deal.row()), room = static_cast<size_t>(deal.room);
+  std::vector<uint32_t> all(static_cast<size_t>(workers) * row);
+  std::vector<float> want(static_cast<size_t>(deal.shard()), 0);
+  for (int worker = 0; worker < workers; ++worker) {
+    uint32_t* const mine = &all[static_cast<size_t>(worker) * row];
+    const auto sent = static_cast<size_t>(worker % 7 * 100);
+    std::fill_n(mine, room, DgcDeal::kEmpty);
+    for (size_t i = 0; i < sent; ++i) {
+      const auto at = static_cast<uint32_t>(8 * i + static_cast<size_t>(worker % 3));  // beside many others
+      const float value = static_cast<float>(worker % 2 == 0 ? 1 : -1) / static_cast<float>(worker + 1);
+      mine[i] = at;
+      mine[room + i] = std::bit_cast<uint32_t>(value);
+      want[at] += value;
+    }
+  }
+  CHECK((bits_of(sum_dealt(*backend, deal, all, workers, 0)) == bits_of(want)));
+}
+
 TEST_CASE("dgc_undeal puts the owners' sums where they belong", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const int32_t owners = GENERATE(1, 3);

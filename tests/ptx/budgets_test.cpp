@@ -88,7 +88,7 @@ TEST_CASE("no kernel spills registers, and the DGC kernels keep to their budgets
                                                  {"DgcPackHalf", {.registers = 32}},
                                                  {"DgcSumHalf", {.registers = 16}},
                                                  {"DgcDealOut", {.registers = 40, .shared = 9272}},
-                                                 {"DgcSumDealt", {.registers = 24}},
+                                                 {"DgcSumDealt", {.registers = 40, .shared = 17408}},
                                                  {"DgcUndeal", {.registers = 64, .shared = 16}},
                                                  {"DgcSettle", {.registers = 24}}};
   for (const auto& [name, budget] : budgets) {

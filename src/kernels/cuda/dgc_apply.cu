@@ -14,46 +14,20 @@
 
 namespace dgc::cuda {
 
-struct DgcEntry {
-  unsigned at;  // kDgcBlock: there is none
-  float value;
-};
-
-// One worker's entries are different elements, so threads may add them in any order. Between two workers all threads
-// wait; meanwhile the entries of the next workers are on their way.
 template <typename Sums>
 __device__ inline void add_messages(const DgcApplyArgs& a, const DgcSegment& s, int64_t local, const Sums& sums,
                                     DgcApplyShared& shared) {
-  constexpr int kAhead = 4;
   for (int first = 0; first < a.workers; first += kDgcThreads) {
     const int some = find_entries(a, s, local, first, shared);
-    const auto entry = [&](int worker, unsigned number) {
-      DgcEntry e{static_cast<unsigned>(kDgcBlock), 0};
-      if (worker >= some) return e;
+    add_in_turn(some, sums, [&](int worker, unsigned number) {
+      DgcEntry e{DgcEntry::kNone, 0};
       const unsigned i = shared.begin[worker] + number;
       if (i >= shared.end[worker]) return e;
       const std::byte* payload = DgcMessages{a}.payload(first + worker);
       e.at = reinterpret_cast<const uint16_t*>(payload + s.offsets_at)[i];
       e.value = reinterpret_cast<const float*>(payload + s.values_at)[i];
       return e;
-    };
-    DgcEntry ahead[kAhead];
-#pragma unroll
-    for (int j = 0; j < kAhead; ++j) ahead[j] = entry(j, threadIdx.x);
-    for (int from = 0; from < some; from += kAhead) {
-#pragma unroll
-      for (int j = 0; j < kAhead; ++j) {
-        if (from + j >= some) break;
-        DgcEntry e = ahead[j];
-        ahead[j] = entry(from + j + kAhead, threadIdx.x);
-        for (unsigned number = threadIdx.x; e.at < kDgcBlock;) {
-          sums.add(e.at, e.value);
-          number += kDgcThreads;
-          e = entry(from + j, number);
-        }
-        __syncthreads();
-      }
-    }
+    });
   }
 }
 
@@ -92,8 +66,8 @@ __device__ inline void step_four(const DgcStepArgs& a, float lr, const float4& s
   step_element(a, lr, sum.w, m.w, w.w);
 }
 
-// Calls body<N>(i) for this thread's groups of four elements, N times while so many are left, then once for each: for
-// the groups i, i + kDgcThreads, and so on.
+// Calls body<N>(i) for N groups of four elements, i, i + kDgcThreads and so on, while this thread has so many left of
+// `fours` groups, and then body<1>(i).
 template <int N, typename Body>
 __device__ inline void each_four(int fours, const Body& body) {
   int i = static_cast<int>(threadIdx.x);

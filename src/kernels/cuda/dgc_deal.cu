@@ -2,8 +2,8 @@
 // bytes per element of a shard. Sums run in worker order and without atomics, so they have the CPU's bits.
 #include <algorithm>
 
-#include "kernels/cuda/dgc_check.cuh"
 #include "kernels/cuda/dgc_memory.h"
+#include "kernels/cuda/dgc_sums.cuh"
 #include "kernels/cuda/queue.h"
 #include "kernels/dgc_deal.h"
 
@@ -72,30 +72,48 @@ struct DgcDealOut {
   }
 };
 
-// A block has a stretch of the shard to itself. Each worker's entries are in ascending order, so the block finds those
-// of its stretch by a binary search.
+// A block has a stretch of the shard to itself, and sums it up in shared memory. Each worker's entries are in ascending
+// order, so those of the stretch are found by binary searches, which the threads do for many workers at once.
 struct DgcSumDealt {
   static constexpr const char* kName = "dgc_sum_dealt";
   static constexpr int kBlock = kDgcThreads;
-  static constexpr int64_t kStretch = 4096;
+  static constexpr int kStretch = 4096, kWorkersAtOnce = kDgcThreads / 2;
   using Args = DgcSumDealtArgs;
-  struct Shared {};
+  struct Shared {
+    unsigned bounds[2][kWorkersAtOnce];  // where a worker's entries of the stretch begin, and where they end
+    float sums[kStretch];
+  };
 
-  __device__ static void run(const Args& a, Shared&) {
+  struct Sums {
+    float* sums;
+    __device__ void add(unsigned at, float value) const { sums[at] += value; }
+  };
+
+  __device__ static void run(const Args& a, Shared& shared) {
     if (a.control->skip != 0) return;
-    const int64_t first = blockIdx.x * kStretch, end = smaller(first + kStretch, a.deal.shard());
-    for (int64_t i = first + threadIdx.x; i < end; i += kDgcThreads) a.shard[i] = 0;
-    __syncthreads();
-    const auto room = static_cast<unsigned>(a.deal.room);
-    for (int worker = 0; worker < a.workers; ++worker) {
-      const uint32_t* const row = a.rows + worker * a.stride;
-      for (unsigned i = lower_bound(row, room, static_cast<unsigned>(first)) + threadIdx.x; i < room;
-           i += kDgcThreads) {
-        if (row[i] >= end) break;
-        if (row[i] >= first) a.shard[row[i]] += __uint_as_float(row[room + i]);
+    const int64_t first = blockIdx.x * int64_t{kStretch};
+    const auto begin = static_cast<unsigned>(first), room = static_cast<unsigned>(a.deal.room);
+    const auto size = static_cast<unsigned>(smaller(kStretch, a.deal.shard() - first));
+    for (unsigned i = threadIdx.x; i < kStretch; i += kDgcThreads) shared.sums[i] = 0;
+    for (int from = 0; from < a.workers; from += kWorkersAtOnce) {
+      const auto some = static_cast<int>(smaller(a.workers - from, kWorkersAtOnce));
+      const unsigned which = threadIdx.x / kWorkersAtOnce, mine = threadIdx.x % kWorkersAtOnce;
+      if (static_cast<int>(mine) < some) {
+        shared.bounds[which][mine] =
+            lower_bound(a.rows + (from + static_cast<int>(mine)) * a.stride, room, begin + which * size);
       }
       __syncthreads();
+      add_in_turn(some, Sums{shared.sums}, [&](int worker, unsigned number) {
+        DgcEntry e{DgcEntry::kNone, 0};
+        const unsigned i = shared.bounds[0][worker] + number;
+        if (i >= shared.bounds[1][worker]) return e;
+        const uint32_t* const row = a.rows + (from + worker) * a.stride;
+        const unsigned at = row[i] - begin;
+        if (at >= size) return e;  // a row that is not in order may say anything
+        return DgcEntry{at, __uint_as_float(row[room + i])};
+      });
     }
+    for (unsigned i = threadIdx.x; i < size; i += kDgcThreads) a.shard[first + i] = shared.sums[i];
   }
 };
 

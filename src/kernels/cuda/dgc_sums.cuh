@@ -1,6 +1,6 @@
-// Where a block of threads adds up what all workers sent of one wire block: in shared memory, in a place for each
-// element that is sent, or, where these are too many for that, in the arena `sum`. Both begin and end with sums of +0,
-// and give the same bits.
+// How a block of threads adds up what workers sent, worker after worker (add_in_turn), and where dgc_apply does so for
+// one wire block: in shared memory, in a place for each element that is sent, or, where these are too many for that, in
+// the arena `sum`. Both begin and end with sums of +0, and give the same bits.
 #pragma once
 
 #include "kernels/cuda/dgc_check.cuh"
@@ -53,6 +53,40 @@ __device__ inline void each_sent(const DgcApplyArgs& a, const DgcSegment& s, int
         at[j] = entry < end ? offsets[entry] : static_cast<unsigned>(kDgcBlock);
       }
       body(at);
+    }
+  }
+}
+
+struct DgcEntry {
+  static constexpr unsigned kNone = 0xffffffffu;
+  unsigned at;  // the element, or kNone
+  float value;
+};
+
+// Adds the entries of workers 0 ... workers - 1 to `sums`, worker after worker. entry(worker, number) is a worker's
+// entry of that number, or none. One worker's entries are different elements, so threads may add them in any order.
+// Between two workers all threads wait; meanwhile the entries of the next workers are on their way.
+template <typename Sums, typename Entry>
+__device__ inline void add_in_turn(int workers, const Sums& sums, const Entry& entry) {
+  constexpr int kAhead = 4;
+  const auto first_of = [&](int worker) {
+    return worker < workers ? entry(worker, threadIdx.x) : DgcEntry{DgcEntry::kNone, 0};
+  };
+  DgcEntry ahead[kAhead];
+#pragma unroll
+  for (int j = 0; j < kAhead; ++j) ahead[j] = first_of(j);
+  for (int from = 0; from < workers; from += kAhead) {
+#pragma unroll
+    for (int j = 0; j < kAhead; ++j) {
+      if (from + j >= workers) break;
+      DgcEntry e = ahead[j];
+      ahead[j] = first_of(from + j + kAhead);
+      for (unsigned number = threadIdx.x; e.at != DgcEntry::kNone;) {
+        sums.add(e.at, e.value);
+        number += kDgcThreads;
+        e = entry(from + j, number);
+      }
+      __syncthreads();
     }
   }
 }
