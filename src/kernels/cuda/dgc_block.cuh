@@ -60,8 +60,8 @@ struct DgcStrips {
 struct DgcShared {
   unsigned warp_sums[kDgcWarps];
   unsigned bin, above;  // find_bin's result
-  unsigned strip_first[kDgcStrips];
-  unsigned strip_end[kDgcStrips];
+  unsigned strip_first[kDgcStrips + 1];
+  unsigned strip_end[kDgcStrips + 1];
   bool is_last;
   union {
     unsigned histogram[2048];

@@ -18,10 +18,9 @@ class DgcEmitter {
     values_ = reinterpret_cast<float*>(payload + s.values_at);
   }
 
-  // What is sent of the segment's element `index`.
-  __device__ float value(unsigned index) const {
-    return u_share_ == 0 ? v_[index] : fmaf(u_share_, u_[index], v_[index]);
-  }
+  // What is sent of the segment's element `index`, of which v is `v`.
+  __device__ float value(unsigned index, float v) const { return u_share_ == 0 ? v : fmaf(u_share_, u_[index], v); }
+  __device__ float value(unsigned index) const { return value(index, v_[index]); }
 
   // Writes the segment's element `index`, of which `value` is sent, as the segment's entry number `entry`.
   __device__ void write(unsigned entry, unsigned index, float value) const {

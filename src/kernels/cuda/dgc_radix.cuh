@@ -55,7 +55,7 @@ __device__ inline void count_digit(const DgcCompressArgs& a, const DgcCompressSc
     const int64_t first = (block - s.first_block) * kDgcBlock;
     const auto numel = static_cast<int>(smaller(kDgcBlock, s.numel - first));
     const float* v = a.v + s.offset + first;
-    constexpr int kAtOnce = 8;  // loads that are under way at once
+    constexpr int kAtOnce = 16;  // loads that are under way at once
     for (int at = static_cast<int>(threadIdx.x); at < numel; at += kAtOnce * kDgcThreads) {
       unsigned magnitudes[kAtOnce];
 #pragma unroll
@@ -83,17 +83,35 @@ __device__ inline int strip_numel(const DgcSegment& s, int64_t first) {
   return left > 0 ? static_cast<int>(smaller(left, kDgcStrip)) : 0;
 }
 
+// A lane's element of row `row` of a strip is element 32 * row + lane(). All loads are under way before the first
+// result is used. Beyond the strip's end there are zeros.
+inline constexpr int kStripRows = kDgcStrip / 32;
+__device__ inline void load_rows_of_strip(const float* v, int numel, float (&to)[kStripRows]) {
+  const float* const mine = v + lane();
+  if (numel == kDgcStrip) {
+#pragma unroll
+    for (int row = 0; row < kStripRows; ++row) to[row] = mine[32 * row];
+  } else {
+    const int left = numel - lane();
+#pragma unroll
+    for (int row = 0; row < kStripRows; ++row) to[row] = 32 * row < left ? mine[32 * row] : 0.f;
+  }
+}
+
 // Counts the elements of a strip that lie above the cut (`first`) and that equal it (`count`), for every lane of the
 // warp.
 __device__ inline DgcStripRecord count_strip(const float* v, int numel, unsigned cut) {
+  float rows[kStripRows];
+  load_rows_of_strip(v, numel, rows);
   unsigned counts = 0;  // both counts in one word; each is at most 512
-#pragma unroll 4
-  for (int i = lane(); i < numel; i += 32) {
-    const unsigned magnitude = magnitude_bits(v[i]);
+#pragma unroll
+  for (const float row : rows) {
+    const unsigned magnitude = magnitude_bits(row);
     counts += (magnitude > cut ? 1u : 0u) + (magnitude == cut ? 0x10000u : 0u);
   }
   counts = warp_sum(counts);
-  return {counts & 0xffffu, counts >> 16};
+  const unsigned beyond = cut == 0 ? static_cast<unsigned>(kDgcStrip - numel) : 0;
+  return {counts & 0xffffu, (counts >> 16) - beyond};
 }
 
 __device__ inline void count_unlisted(const DgcCompressArgs& a, const DgcCompressScratch& scratch, DgcShared& shared) {
@@ -125,12 +143,12 @@ __device__ inline void emit_unlisted_block(const DgcCompressArgs& a, const DgcCo
   }
   before = {block_sum(before.above, shared), block_sum(before.equal, shared)};
 
-  // For each strip, strip_first becomes the number of elements above the cut, and strip_end the number of elements
-  // equal to it, that lie before the strip in the segment.
+  // For each strip, and for the block's end, strip_first becomes the number of elements above the cut, and strip_end
+  // the number of elements equal to it, that lie before in the segment.
   DgcStripRecord mine{0, 0};
   if (threadIdx.x < kDgcStrips) mine = scratch.strips[block * kDgcStrips + threadIdx.x];
   const DgcScan above = block_scan(mine.first, shared), equal = block_scan(mine.count, shared);
-  if (threadIdx.x < kDgcStrips) {
+  if (threadIdx.x <= kDgcStrips) {
     shared.strip_first[threadIdx.x] = before.above + above.before;
     shared.strip_end[threadIdx.x] = before.equal + equal.before;
   }
@@ -138,23 +156,28 @@ __device__ inline void emit_unlisted_block(const DgcCompressArgs& a, const DgcCo
 
   const DgcEmitter emitter(a, s);
   for (int strip = warp(); strip < kDgcStrips; strip += kDgcWarps) {
-    const DgcStripRecord record = scratch.strips[block * kDgcStrips + strip];
     unsigned tie = shared.strip_end[strip];
-    if (record.first == 0 && (record.count == 0 || tie >= cut.ties)) continue;  // nothing to send
+    const bool has_ties = shared.strip_end[strip + 1] > tie && tie < cut.ties;
+    if (shared.strip_first[strip + 1] == shared.strip_first[strip] && !has_ties) continue;  // nothing to send
     unsigned entry = shared.strip_first[strip] + (tie < cut.ties ? tie : cut.ties);
     const int64_t first = local * kDgcBlock + strip * kDgcStrip;
     const int numel = strip_numel(s, first);
-    for (int row = 0; row < numel; row += 32) {
-      const int i = row + lane();
-      const unsigned magnitude = i < numel ? magnitude_bits(a.v[s.offset + first + i]) : 0;
-      const bool is_tie = i < numel && magnitude == cut.magnitude;
+    const unsigned my_first = static_cast<unsigned>(first) + static_cast<unsigned>(lane());
+    float v[kStripRows];
+    load_rows_of_strip(a.v + s.offset + first, numel, v);
+#pragma unroll
+    for (int row = 0; row < kStripRows; ++row) {
+      const unsigned magnitude = magnitude_bits(v[row]);
+      // A zero beyond the tensor's end comes behind all ties that are sent.
+      const bool is_tie = magnitude == cut.magnitude;
       const unsigned ties = __ballot_sync(kAllLanes, is_tie);
       const unsigned my_tie = tie + static_cast<unsigned>(__popc(ties & lanes_before()));
       const bool is_sent = magnitude > cut.magnitude || (is_tie && my_tie < cut.ties);
       const unsigned sent = __ballot_sync(kAllLanes, is_sent);
       if (is_sent) {
-        const unsigned index = static_cast<unsigned>(first) + static_cast<unsigned>(i);
-        emitter.write(entry + static_cast<unsigned>(__popc(sent & lanes_before())), index, emitter.value(index));
+        const unsigned index = my_first + static_cast<unsigned>(32 * row);
+        emitter.write(entry + static_cast<unsigned>(__popc(sent & lanes_before())), index,
+                      emitter.value(index, v[row]));
       }
       tie += static_cast<unsigned>(__popc(ties));
       entry += static_cast<unsigned>(__popc(sent));
