@@ -15,7 +15,7 @@ struct DgcDeal {
   static constexpr int64_t kRun = 32;
   static constexpr uint32_t kEmpty = 0xffffffffu;
 
-  int64_t extent = 0;  // number of elements that are dealt out
+  int64_t extent = 0;  // number of elements that are dealt out, below 2^37: the number of a run has 32 bits
   int32_t owners = 1;
   int32_t room = 0;  // the most entries that one worker can send to one owner
 
@@ -26,12 +26,14 @@ struct DgcDeal {
   };
   constexpr int64_t shard() const { return (extent + kRun * owners - 1) / (kRun * owners) * kRun; }
   constexpr Place place(int64_t element) const {
-    const int64_t run = element / kRun, round = run / owners;
-    return {static_cast<int32_t>((run % owners + turn(round)) % owners),
-            static_cast<uint32_t>(round * kRun + element % kRun)};
+    const auto run = static_cast<uint32_t>(element / kRun), all = static_cast<uint32_t>(owners);
+    const uint32_t round = run / all, turned = run % all + turn(round);
+    return {static_cast<int32_t>(turned < all ? turned : turned - all),
+            round * static_cast<uint32_t>(kRun) + static_cast<uint32_t>(element % kRun)};
   }
   constexpr int64_t element(int32_t owner, int64_t at) const {
-    const int64_t round = at / kRun, run = round * owners + (owner + owners - turn(round)) % owners;
+    const int64_t round = at / kRun;
+    const int64_t run = round * owners + (owner + owners - static_cast<int32_t>(turn(round))) % owners;
     return run * kRun + at % kRun;
   }
 
@@ -40,8 +42,9 @@ struct DgcDeal {
   constexpr int64_t row() const { return (2 * int64_t{room} + 15) / 16 * 16; }
 
  private:
-  constexpr int64_t turn(int64_t round) const {
-    return static_cast<int64_t>(static_cast<uint64_t>(round) * 0x9e3779b97f4a7c15u >> 33) % owners;
+  constexpr uint32_t turn(int64_t round) const {
+    return static_cast<uint32_t>(static_cast<uint64_t>(round) * 0x9e3779b97f4a7c15u >> 33) %
+           static_cast<uint32_t>(owners);
   }
 };
 

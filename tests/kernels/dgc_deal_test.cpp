@@ -179,6 +179,22 @@ TEST_CASE("dgc_deal gives every owner its entries in order, and keeps what has n
   CHECK((bits_of(skipped.v) == bits_of(worker.v)));
 }
 
+TEST_CASE("dgc_deal takes thousands of entries, also from behind blocks that have none", "[dgc]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const int32_t room = GENERATE(2000, 5000);
+  CAPTURE(backend->name(), room);
+  DgcCase c({{3, 3}, {5 * 65536, 9001}});
+  fill_normal(c, c.g, 4);
+  const auto begin = c.g.begin() + c.segments[1].offset;
+  std::fill(begin + 65536, begin + 4 * 65536, 0.f);
+  reference_compress(c, Rule{});
+  DgcDeal deal;
+  deal.extent = static_cast<int64_t>(c.v.size()), deal.owners = 2, deal.room = room;
+  const Dealt want = deal_plainly(c, deal), got = deal_out(*backend, c, deal);
+  CHECK((got.rows == want.rows));
+  CHECK((bits_of(got.v) == bits_of(want.v)));
+}
+
 TEST_CASE("dgc_sum_dealt adds up what owners got, worker by worker", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const int workers = GENERATE(1, 4);

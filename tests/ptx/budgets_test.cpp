@@ -87,7 +87,7 @@ TEST_CASE("no kernel spills registers, and the DGC kernels keep to their budgets
                                                  {"DgcPack", {.registers = 32}},
                                                  {"DgcPackHalf", {.registers = 32}},
                                                  {"DgcSumHalf", {.registers = 16}},
-                                                 {"DgcDealOut", {.registers = 40, .shared = 9272}},
+                                                 {"DgcDealOut", {.registers = 64, .shared = 128}},
                                                  {"DgcSumDealt", {.registers = 40, .shared = 17408}},
                                                  {"DgcUndeal", {.registers = 64, .shared = 16}},
                                                  {"DgcSettle", {.registers = 24}}};

@@ -105,16 +105,17 @@ __device__ inline uint64_t warp_or(uint64_t value) {
   return value;
 }
 
-// `shared` has an array warp_sums.
+// `shared` has an array warp_sums, with a number for each warp of the block.
 template <typename Shared>
 __device__ inline DgcScan block_scan(unsigned value, Shared& shared) {
+  constexpr int kWarps = static_cast<int>(sizeof(Shared::warp_sums) / sizeof(unsigned));
   const DgcScan inner = warp_scan(value);
   __syncthreads();  // waits for threads that still read the previous call's sums
   if (lane() == 31) shared.warp_sums[warp()] = inner.total;
   __syncthreads();
   DgcScan scan{inner.before, 0};
 #pragma unroll
-  for (int w = 0; w < kDgcWarps; ++w) {
+  for (int w = 0; w < kWarps; ++w) {
     if (w < warp()) scan.before += shared.warp_sums[w];
     scan.total += shared.warp_sums[w];
   }

@@ -27,9 +27,11 @@ __device__ inline unsigned lower_bound(const unsigned* numbers, unsigned n, unsi
 // other block.
 struct DgcDealOut {
   static constexpr const char* kName = "dgc_deal";
-  static constexpr int kBlock = kDgcThreads;
+  static constexpr int kBlock = 1024, kEach = 4;  // kEach: entries of a thread at a time, one behind another
   using Args = DgcDealArgs;
-  using Shared = DgcShared;
+  struct Shared {
+    unsigned warp_sums[kBlock / 32];
+  };
 
   __device__ static void run(const Args& a, Shared& shared) {
     if (a.control->skip != 0) return;
@@ -44,28 +46,38 @@ struct DgcDealOut {
       const auto* offsets = reinterpret_cast<const uint16_t*>(payload + s.offsets_at);
       const auto* values = reinterpret_cast<const float*>(payload + s.values_at);
       const auto k = static_cast<unsigned>(s.k);
-      for (unsigned first = 0; first < k; first += kDgcThreads) {
-        const unsigned i = first + threadIdx.x;
-        int64_t element = 0;
-        DgcDeal::Place place{-1, 0};
-        if (i < k) {
-          const unsigned block = lower_bound(ends, static_cast<unsigned>(s.blocks()), i, true);
-          element = s.offset + block * kDgcBlock + offsets[i];
-          place = a.deal.place(element);
+      for (unsigned begin = 0; begin < k; begin += kBlock * kEach) {
+        const unsigned first = begin + threadIdx.x * kEach;
+        unsigned block = first < k ? lower_bound(ends, static_cast<unsigned>(s.blocks()), first, true) : 0;
+        int64_t element[kEach];
+        DgcDeal::Place place[kEach];
+        unsigned mine = 0;  // a bit for each entry
+#pragma unroll
+        for (unsigned j = 0; j < kEach; ++j) {
+          if (first + j >= k) continue;
+          while (ends[block] <= first + j) ++block;
+          element[j] = s.offset + block * kDgcBlock + offsets[first + j];
+          place[j] = a.deal.place(element[j]);
+          if (place[j].owner == owner) mine |= 1u << j;
         }
-        const bool mine = place.owner == owner;
-        const DgcScan scan = block_scan(mine ? 1u : 0u, shared);
-        const unsigned slot = used + scan.before;
-        if (mine && slot < room) {
-          row[slot] = place.at;
-          row[room + slot] = __float_as_uint(values[i]);
-        } else if (mine) {
-          a.v[element] += values[i];
+        const DgcScan scan = block_scan(static_cast<unsigned>(__popc(mine)), shared);
+        unsigned slot = used + scan.before;
+#pragma unroll
+        for (unsigned j = 0; j < kEach; ++j) {
+          if ((mine >> j & 1u) == 0) continue;
+          const float value = values[first + j];
+          if (slot < room) {
+            row[slot] = place[j].at;
+            row[room + slot] = __float_as_uint(value);
+          } else {
+            a.v[element[j]] += value;
+          }
+          ++slot;
         }
         used += scan.total;
       }
     }
-    for (unsigned slot = used + threadIdx.x; slot < room; slot += kDgcThreads) {
+    for (unsigned slot = used + threadIdx.x; slot < room; slot += kBlock) {
       row[slot] = DgcDeal::kEmpty;
       row[room + slot] = 0;
     }
