@@ -90,9 +90,10 @@ TEST_CASE("16 bits as floats: embedding", "[kernels]") {
 }
 
 TEST_CASE("16 bits as floats: local response normalisation", "[kernels]") {
-  check_types([](const Side& s) {
-    const LrnArgs args{.batch = 2, .in_h = 3, .in_w = 2, .channels = 10, .size = 5, .alpha = 2.f};
-    const int64_t n = 2 * 3 * 2 * 10;
+  const int64_t channels = GENERATE(10, 24);
+  check_types([=](const Side& s) {
+    const LrnArgs args{.batch = 2, .in_h = 3, .in_w = 2, .channels = channels, .size = 5, .alpha = 2.f};
+    const int64_t n = 2 * 3 * 2 * channels;
     const OnDevice x = s.input(n, 1), dy = s.input(n, 2), y = s.output(n), dx = s.output(n);
     s.backend.lrn_forward(args, x.from(s.first), y.from(s.first));
     s.backend.lrn_backward(args, x.from(s.first), dy.from(s.first), dx.from(s.first));

@@ -42,7 +42,7 @@ TEST_CASE("local response normalisation has room for all threads, whoever set th
 
 TEST_CASE("local response normalisation matches its formula and central differences", "[kernels]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
-  const int64_t channels = GENERATE(1, 4, 17), size = GENERATE(1, 2, 5);
+  const int64_t channels = GENERATE(1, 4, 12, 17), size = GENERATE(1, 2, 5);
   const float beta = GENERATE(0.75f, 0.5f);
   CAPTURE(backend->name(), channels, size, beta);
   // A large alpha, so that the neighbours matter.
