@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -100,7 +99,6 @@ std::string mpi_description();  // MPI's version; empty when this build has no M
 struct NcclOptions {
   Communicator* peers = nullptr;  // connects the same ranks, which meet over it; null: they meet as `launch` says
   RendezvousOptions meeting;      // its timeout also limits NCCL's start
-  std::chrono::milliseconds barrier_timeout = std::chrono::minutes(30);
   WhileWaiting while_waiting = [] {};
 };
 

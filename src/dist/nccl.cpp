@@ -3,17 +3,17 @@
 // the communicator, which is forked from the calling device's stream (a lane has another one) and joined to it by
 // events; all of this can be captured in a CUDA graph. On the one stream, collectives run in the order of the calls,
 // whichever device makes them. NCCL reports a peer that died behind a network. It may not notice a peer that died on
-// the same machine, or one that is stopped; NcclOptions::while_waiting and the timeout of barriers are for these.
+// the same machine, or one that is stopped; NcclOptions::while_waiting is for these.
 #include <nccl.h>  // includes cuda_runtime.h
 #include <stdlib.h>
 
-#include <algorithm>
 #include <string_view>
 #include <thread>
 #include <utility>
 
 #include "dist/launch/launch.h"
 #include "dist/meeting/rendezvous.h"
+#include "dist/transfers.h"
 #include "dist/whole_communicator.h"
 #include "tensor/device_cuda.h"
 #include "tensor/errors.h"
@@ -109,7 +109,6 @@ class NcclCommunicator final : public WholeCommunicator {
       : device_(std::move(device)),
         rank_(launch.rank),
         size_(launch.size),
-        barrier_timeout_(options.barrier_timeout),
         while_waiting_(options.while_waiting),
         present_(device_, static_cast<size_t>(launch.size) + 1) {}
 
@@ -155,7 +154,7 @@ class NcclCommunicator final : public WholeCommunicator {
     if (bytes == 0) return;
     queue(device, "all_gather", [&] {
       if (ranks == everyone()) return ncclAllGather(mine, all, bytes, ncclInt8, comm_, stream_);
-      return exchange_parts(ranks, mine, all, bytes);
+      return exchange(all_gather_transfers(ranks, mine, all, bytes));
     });
   }
 
@@ -163,17 +162,16 @@ class NcclCommunicator final : public WholeCommunicator {
                            size_t n) override {
     DGC_CHECK(!local_workers.empty(), "a rank without workers");
     if (n == 0) return;
-    queue(device, "gather_shards", [&] { return exchange_shards(ranks, local_workers, mine, n); });
+    const int place = place_among(ranks, rank_);
+    queue(device, "gather_shards", [&] { return exchange(shard_transfers(place, ranks, local_workers, mine, n)); });
   }
 
   void barrier_among(const Ranks& ranks, Device& device) override {
     auto* present = static_cast<std::byte*>(present_.data());
     all_gather_among(ranks, device, present, present + 1, 1);
-    const auto deadline = Clock::now() + barrier_timeout_;
     cudaError_t arrived = cudaErrorNotReady;
     while ((arrived = cudaEventQuery(joined_)) == cudaErrorNotReady) {
       check();
-      if (Clock::now() >= deadline) fail("barrier", "timed out: another rank hangs or has died");
       std::this_thread::sleep_for(microseconds(50));
     }
     check_cuda(arrived, "cudaEventQuery in a barrier of NCCL");
@@ -223,9 +221,9 @@ class NcclCommunicator final : public WholeCommunicator {
   }
 
   // The sends and receives of one NCCL group. Every send has its receive.
-  class Transfers {
+  class Group {
    public:
-    Transfers(ncclComm_t comm, cudaStream_t stream) : comm_(comm), stream_(stream), result_(ncclGroupStart()) {}
+    Group(ncclComm_t comm, cudaStream_t stream) : comm_(comm), stream_(stream), result_(ncclGroupStart()) {}
     void send(const void* from, size_t bytes, int peer) {
       if (bytes > 0) note(ncclSend(from, bytes, ncclInt8, peer, comm_, stream_));
     }
@@ -246,29 +244,13 @@ class NcclCommunicator final : public WholeCommunicator {
     ncclResult_t result_;
   };
 
-  ncclResult_t exchange_parts(const Ranks& ranks, const void* mine, void* all, size_t bytes) {
-    Transfers transfers(comm_, stream_);
-    for (int i = 0; i < ranks.size; ++i) {
-      transfers.send(mine, bytes, ranks.at(i));
-      transfers.receive(static_cast<std::byte*>(all) + static_cast<size_t>(i) * bytes, bytes, ranks.at(i));
+  ncclResult_t exchange(const std::vector<Transfer>& transfers) {
+    Group group(comm_, stream_);
+    for (const Transfer& one : transfers) {
+      group.send(one.from, one.out, one.peer);
+      group.receive(one.to, one.in, one.peer);
     }
-    return transfers.start();
-  }
-
-  // Sender and receiver compute the same size of a shard, and both leave out empty shards.
-  ncclResult_t exchange_shards(const Ranks& ranks, std::span<const float* const> local_workers, float* mine, size_t n) {
-    const size_t row = shard_size(n, ranks.size);
-    const auto bytes = [&](int i) { return std::min(row, n - std::min(n, static_cast<size_t>(i) * row)) * 4; };
-    const size_t own = bytes(place_among(ranks, rank_));
-    Transfers transfers(comm_, stream_);
-    for (int i = 0; i < ranks.size; ++i) {
-      for (const float* worker : local_workers) {
-        transfers.send(worker + static_cast<size_t>(i) * row, bytes(i), ranks.at(i));
-        transfers.receive(mine, own, ranks.at(i));
-        mine += row;
-      }
-    }
-    return transfers.start();
+    return group.start();
   }
 
   void listen() {
@@ -289,7 +271,6 @@ class NcclCommunicator final : public WholeCommunicator {
 
   std::shared_ptr<CudaDevice> device_;
   int rank_, size_;
-  milliseconds barrier_timeout_;
   WhileWaiting while_waiting_;
   Buffer present_;
   cudaStream_t stream_ = nullptr;

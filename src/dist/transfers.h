@@ -9,7 +9,7 @@
 
 namespace dgc {
 
-// Collectives as transfers between ranks in host memory, for communicators that carry bytes and nothing else.
+// Collectives as transfers between ranks, for communicators that carry bytes and nothing else.
 
 // Sends `out` bytes to a peer and receives `in` bytes from it. A transfer with the rank itself as the peer is a copy.
 struct Transfer {

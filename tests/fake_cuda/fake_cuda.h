@@ -64,6 +64,9 @@ void fail_at(const CallSite&, int64_t n, bool forever = false);
 // Why the last call was refused, or why the device has failed. Empty: nothing so far.
 std::string complaint();
 
+// NCCL_GRAPH_REGISTER in the environment as NCCL found it when it last connected a rank; empty: it was not set.
+std::string graph_register();
+
 // Objects that have been made and not destroyed, by kind.
 struct Alive {
   size_t device_memory = 0, host_memory = 0, streams = 0, events = 0, graphs = 0, library_objects = 0;

@@ -124,6 +124,8 @@ struct Transfer {
   int peer;
 };
 
+std::string registers;  // what graph_register() returns; guarded by the machine's mutex
+
 thread_local bool grouped = false;
 thread_local std::vector<Transfer> transfers;
 thread_local ncclComm_t group_comm = nullptr;
@@ -221,6 +223,11 @@ bool is_recorded(const void* comm) {
 }  // namespace
 }  // namespace dgc::fake_cuda
 
+std::string dgc::fake_cuda::graph_register() {
+  const std::lock_guard lock(machine().mutex);
+  return registers;
+}
+
 using namespace dgc::fake_cuda;
 
 ncclResult_t ncclGetVersion(int* version) {
@@ -235,6 +242,8 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
   const ncclResult_t result = nccl_call("ncclCommInitRankConfig", [&] {
     if (config->blocking != 0) refuse(ncclInvalidUsage, "the fake does not block");
+    const char* const given = std::getenv("NCCL_GRAPH_REGISTER");
+    registers = given == nullptr ? "" : given;
     *comm = new ncclComm{std::make_shared<World>(id, rank, current_device()), rank, ranks};
     machine().library_objects.insert(*comm);
   });

@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 
 #include <catch.hpp>
+#include <cstdlib>
 #include <thread>
 
 #include "dist/communicator.h"
@@ -276,6 +277,20 @@ TEST_CASE("NCCL that does not start says what to do", "[nccl]") {
                       Contains("rank 1 of 2 did not find rank 0"));
   }
   CHECK(calls_of("ncclCommDestroy") == 0);
+}
+
+TEST_CASE("NCCL registers no buffers of recordings, unless the environment says so", "[nccl]") {
+  const Gpu gpu({.devices = kDevices});
+  const char* const kVariable = "NCCL_GRAPH_REGISTER";
+  const auto connected = [] {
+    CHECK(run_nccl(1, [](const Connection&) {})[0].empty());
+    return fake_cuda::graph_register();
+  };
+  unsetenv(kVariable);
+  CHECK(connected() == "0");
+  setenv(kVariable, "1", 1);
+  CHECK(connected() == "1");
+  unsetenv(kVariable);
 }
 
 TEST_CASE("NCCL tells its version", "[nccl]") { CHECK_THAT(nccl_description(), Catch::StartsWith("NCCL 2.")); }
