@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -32,20 +34,21 @@ class Doubt {
 
   void note(const Trouble& trouble) {
     const auto now = std::chrono::steady_clock::now();
-    if (!trouble.of_place) good_ = now;
-    if (now - good_ >= kPatience) give_up(trouble);
+    if (!trouble.of_place) return since_.reset();
+    if (!since_) since_ = now;
+    if (now - *since_ >= kPatience) give_up(trouble);
   }
 
   [[noreturn]] void give_up(const Trouble& trouble) const {
-    throw_user_error("rank {} of {} cannot meet the others at {}, which {} names: {}; correct it on every rank",
-                     meeting_.hello.rank, meeting_.hello.size, meeting_.point.url(), meeting_.point.variable,
-                     trouble.text);
+    throw_user_error("rank {} of {} cannot meet the others at {}, which {} names: {}{}", meeting_.hello.rank,
+                     meeting_.hello.size, meeting_.point.url(), meeting_.point.variable, trouble.text,
+                     trouble.of_place ? "; correct it on every rank" : "");
   }
 
  private:
   static constexpr milliseconds kPatience{5000};
   const Meeting& meeting_;
-  Deadline good_ = std::chrono::steady_clock::now();  // last time that nothing spoke against the place
+  std::optional<Deadline> since_;  // since when the place has seemed wrong; empty: it does not
 };
 
 // The addresses of the meeting point as rank 0 sees them.
@@ -116,30 +119,35 @@ void reply_to(Reception::Caller& caller, Roster& roster, std::span<const std::by
 // The meeting point's addresses, for ranks that try again and again: a thousand of them would keep a name server busy.
 class LookedUp {
  public:
-  explicit LookedUp(const MeetingPoint& point) : point_(point) {}
+  explicit LookedUp(const Meeting& meeting) : meeting_(meeting) {}
 
-  // What look_up() returns, now or in the last seconds.
-  const std::vector<std::string>& addresses(const Wait& wait, Trouble& trouble) {
+  // What look_up() returns, now or in the last seconds. What has been found once stays where a name server fails later.
+  const std::vector<std::string>& addresses(const std::function<void()>& look, Trouble& trouble) {
     constexpr std::chrono::seconds kFresh(2);
-    if (found_.empty() || std::chrono::steady_clock::now() - at_ >= kFresh) {
-      found_ = look_up(point_, wait, trouble);
-      at_ = std::chrono::steady_clock::now();
-    }
+    const Deadline now = std::chrono::steady_clock::now();
+    if (!found_.empty() && now - at_ < kFresh) return found_;
+    const Deadline until = found_.empty() ? meeting_.deadline : std::min<Deadline>(meeting_.deadline, now + kFresh);
+    std::vector<std::string> found = look_up(meeting_.point, {until, look}, trouble);
+    if (!found.empty()) found_ = std::move(found);
+    at_ = std::chrono::steady_clock::now();
     return found_;
   }
 
  private:
-  const MeetingPoint& point_;
+  const Meeting& meeting_;
   std::vector<std::string> found_;
   Deadline at_;
 };
 
 // Holds one conversation with rank 0. The text is empty when it went well, else it says what did not. Throws when rank
 // 0 says no.
-Trouble converse(const Meeting& meeting, LookedUp& place, std::span<std::byte> blob, const Wait& wait) {
+Trouble converse(const Meeting& meeting, LookedUp& place, std::span<std::byte> blob,
+                 const std::function<void()>& look) {
+  constexpr milliseconds kPatience(10000);
   Trouble trouble;
-  const std::vector<std::string>& found = place.addresses(wait, trouble);
+  const std::vector<std::string>& found = place.addresses(look, trouble);
   if (found.empty()) return trouble;
+  const Wait wait(std::min<Deadline>(meeting.deadline, std::chrono::steady_clock::now() + kPatience), look);
   const Socket socket = connect_to(permitted(meeting, found), meeting.point.port, wait, trouble);
   if (!socket) return trouble;
   auto session = introduce(socket, meeting.secret, Purpose::rendezvous, bytes_of(meeting.hello), wait, trouble);
@@ -173,16 +181,17 @@ void host_over_tcp(const Meeting& meeting, std::span<const std::byte> blob) {
 }
 
 void join_over_tcp(const Meeting& meeting, std::span<std::byte> blob) {
-  constexpr milliseconds kFirstPause(10), kLongestPause(200), kPatience(10000);
+  constexpr milliseconds kFirstPause(10), kLongestPause(200);
   milliseconds pause = kFirstPause;
   Trouble trouble;
   Doubt doubt(meeting);
-  LookedUp place(meeting.point);
+  LookedUp place(meeting);
   const auto look = [&] { look_around(meeting, trouble.text); };
   while (true) {
-    const auto now = std::chrono::steady_clock::now();
-    if (now >= meeting.deadline) throw_no_host(meeting, trouble.text.empty() ? "no attempt" : trouble.text);
-    Trouble met = converse(meeting, place, blob, {std::min<Deadline>(meeting.deadline, now + kPatience), look});
+    if (std::chrono::steady_clock::now() >= meeting.deadline) {
+      throw_no_host(meeting, trouble.text.empty() ? "no attempt" : trouble.text);
+    }
+    Trouble met = converse(meeting, place, blob, look);
     if (met.text.empty()) return;
     // An attempt that the deadline has cut short says less than the one before it.
     if (trouble.text.empty() || std::chrono::steady_clock::now() < meeting.deadline) trouble = std::move(met);

@@ -25,8 +25,13 @@ using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
 std::string error_text(int error) { return std::generic_category().message(error); }
 
-// The result is empty, and `problem` says why, when the name is unknown.
-Addresses resolve(const std::string& host, int port, int flags, std::string& problem) {
+// Whether an error of getaddrinfo() lies in the name. The others are a name server's, which may have an answer later.
+bool is_unknown(int error) {
+  return error == EAI_NONAME || error == EAI_NODATA || error == EAI_ADDRFAMILY || error == EAI_FAMILY;
+}
+
+// The result is empty, and `trouble` says why, when there is no address.
+Addresses resolve(const std::string& host, int port, int flags, Trouble& trouble) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -34,7 +39,7 @@ Addresses resolve(const std::string& host, int port, int flags, std::string& pro
   addrinfo* found = nullptr;
   const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (error != 0) {
-    problem = error == EAI_SYSTEM ? error_text(errno) : gai_strerror(error);
+    trouble = {error == EAI_SYSTEM ? error_text(errno) : gai_strerror(error), is_unknown(error)};
     found = nullptr;
   }
   return {found, freeaddrinfo};
@@ -137,7 +142,9 @@ std::vector<Socket> listen_once(std::span<const std::string> addresses, int& por
   taken = false;
   problem = "no address";
   for (const std::string& text : addresses) {
-    const Addresses address = resolve(text, port, AI_NUMERICHOST, problem);
+    Trouble trouble;
+    const Addresses address = resolve(text, port, AI_NUMERICHOST, trouble);
+    if (!address) problem = trouble.text;
     if (!address) continue;
     Socket socket = listener_at(*address);
     const int error = errno;
@@ -187,35 +194,36 @@ Socket accept_from(const Socket& listener, std::string& peer) {
 
 // getaddrinfo() cannot be interrupted, and may wait long for a name server, so it runs in a thread of its own.
 std::vector<std::string> look_up(const MeetingPoint& point, const Wait& wait, Trouble& trouble) {
-  trouble.of_place = true;
-  const Addresses numeric = resolve(point.host, point.port, AI_NUMERICHOST, trouble.text);
+  const Addresses numeric = resolve(point.host, point.port, AI_NUMERICHOST, trouble);
   if (numeric) return texts_of(numeric);
   struct Answer {
     std::vector<std::string> addresses;
-    std::string problem;
+    Trouble trouble;
   };
   auto promise = std::make_shared<std::promise<Answer>>();
   auto future = promise->get_future();
   std::thread([promise, host = point.host, port = point.port] {
     Answer answer;
-    answer.addresses = texts_of(resolve(host, port, 0, answer.problem));
+    answer.addresses = texts_of(resolve(host, port, 0, answer.trouble));
     promise->set_value(std::move(answer));
   }).detach();
   while (future.wait_for(kBetweenLooks) != std::future_status::ready) {
     wait.look();
     if (std::chrono::steady_clock::now() < wait.deadline) continue;
-    trouble.text = "the name server does not answer";
+    trouble = {"the name server does not answer"};
     return {};
   }
   Answer answer = future.get();
-  trouble.text = answer.problem;
+  trouble = answer.trouble;
   return std::move(answer.addresses);
 }
 
 Socket connect_to(std::span<const std::string> addresses, int port, const Wait& wait, Trouble& trouble) {
   trouble.of_place = true;
   for (size_t i = 0; i < addresses.size(); ++i) {
-    const Addresses address = resolve(addresses[i], port, AI_NUMERICHOST, trouble.text);
+    Trouble none;
+    const Addresses address = resolve(addresses[i], port, AI_NUMERICHOST, none);
+    if (!address) trouble.text = none.text;
     if (!address) continue;
     Socket socket = open_socket(*address);
     // One that is silent leaves time for those behind it.

@@ -32,7 +32,7 @@ struct Wait {
 // Why there is no connection.
 struct Trouble {
   std::string text;
-  bool of_place = false;  // the name is unknown or the system refuses the address: waiting for others does not help
+  bool of_place = false;  // the name is unknown or the system refuses the address: waiting does not help
 };
 
 // All sockets are non-blocking.
@@ -47,7 +47,8 @@ std::vector<Socket> listen_at(std::span<const std::string> addresses, int& port,
 // waits after all.
 Socket accept_from(const Socket& listener, std::string& peer);
 
-// The numeric addresses of the host; empty, and `trouble` says why, when its name is unknown here.
+// The numeric addresses of the host; empty, and `trouble` says why, when its name is unknown here, or a name server
+// fails or does not answer before the deadline.
 std::vector<std::string> look_up(const MeetingPoint&, const Wait&, Trouble&);
 
 // Tries all of the numeric addresses. The socket is empty when none answers, and `trouble` says why.

@@ -14,6 +14,7 @@
 #include "dist/meeting/handshake.h"
 #include "dist/meeting/interfaces.h"
 #include "tests/dist/meeting/meeting.h"
+#include "tests/dist/meeting/name_server.h"
 
 using namespace dgc;
 using namespace dgc::test;
@@ -136,6 +137,18 @@ TEST_CASE("an unknown host, or an address that no rank can have, is an error lon
   CHECK_THAT(outcome(launch, within(std::chrono::hours(1))),
              Contains("rank 1 of 2 cannot meet the others at " + point.url() + ", which MASTER_ADDR names: ") &&
                  Contains("correct it on every rank"));
+}
+
+TEST_CASE("an address stays known while the name server fails", "[rendezvous]") {
+  auto ranks = ranks_at(tcp(), 2, kLong);
+  ranks[1].launch.meeting.host = kNameThatFailsLater;
+  name_servers_answers = 1;
+  std::jthread rank1([&] { CHECK(outcome(ranks[1].launch, ranks[1].options).empty()); });
+  const Deadline deadline = std::chrono::steady_clock::now() + kLong;
+  while (name_servers_answers >= 0 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  CHECK(outcome(ranks[0].launch, ranks[0].options).empty());
 }
 
 TEST_CASE("rank 0 cannot be found by a name that it does not know itself", "[rendezvous]") {

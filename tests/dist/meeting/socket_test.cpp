@@ -1,9 +1,28 @@
 #include "dist/meeting/socket.h"
 
+#include <dlfcn.h>
+#include <netdb.h>
+
 #include <catch.hpp>
 #include <fstream>
+#include <string_view>
+#include <thread>
+
+#include "tests/dist/meeting/name_server.h"
 
 using namespace dgc;
+using namespace dgc::test;
+
+// In place of the C library's.
+extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo* hints, addrinfo** found) {
+  static const auto resolve = reinterpret_cast<decltype(&getaddrinfo)>(dlsym(RTLD_NEXT, "getaddrinfo"));
+  const bool numeric = hints != nullptr && (hints->ai_flags & AI_NUMERICHOST) != 0;
+  const std::string_view asked = name == nullptr || numeric ? "" : name;
+  if (asked == kNameThatFailsLater)
+    return --name_servers_answers < 0 ? EAI_AGAIN : resolve("127.0.0.1", service, hints, found);
+  while (asked == kNameThatHangs && name_server_hangs) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return resolve(name, service, hints, found);
+}
 
 namespace {
 
@@ -45,4 +64,22 @@ TEST_CASE("who calls where nobody listens does not reach himself", "[socket]") {
     if (connect_to(kHere, port, std::chrono::steady_clock::now() + std::chrono::seconds(1), trouble)) ++reached;
   }
   CHECK(reached == 0);
+}
+
+TEST_CASE("a name that is unknown is told from a name server that fails or does not answer", "[socket]") {
+  const auto trouble_with = [](const std::string& host) {
+    Trouble trouble;
+    const Deadline deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+    CHECK(look_up({.host = host, .port = 1, .path = {}}, deadline, trouble).empty());
+    return trouble;
+  };
+  name_servers_answers = 0;
+  const Trouble failing = trouble_with(kNameThatFailsLater);
+  CHECK_FALSE(failing.of_place);
+  CHECK(failing.text == gai_strerror(EAI_AGAIN));
+  name_server_hangs = true;
+  const Trouble hanging = trouble_with(kNameThatHangs);
+  name_server_hangs = false;
+  CHECK_FALSE(hanging.of_place);
+  CHECK(hanging.text == "the name server does not answer");
 }
