@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <memory>
 
@@ -53,20 +54,27 @@ std::vector<OwnAddress> own_addresses() {
   return own;
 }
 
+std::vector<std::string> distinct_addresses(const std::vector<OwnAddress>& own) {
+  std::vector<std::string> addresses;
+  for (const OwnAddress& one : own) {
+    if (std::ranges::count(addresses, one.address) == 0) addresses.push_back(one.address);
+  }
+  return addresses;
+}
+
 bool is_loopback(const std::string& address) { return address == "::1" || address.starts_with("127."); }
 
 std::vector<std::string> addresses_of_interface(const std::string& name, const std::vector<OwnAddress>& own) {
-  std::vector<std::string> addresses;
-  for (const OwnAddress& one : own) {
-    if (one.interface == name || one.address == name) addresses.push_back(one.address);
-  }
-  if (addresses.empty()) {
+  std::vector<OwnAddress> named;
+  std::ranges::copy_if(own, std::back_inserter(named),
+                       [&](const OwnAddress& one) { return one.interface == name || one.address == name; });
+  if (named.empty()) {
     throw_user_error(
         "exchange.interface: \"{}\" is no interface of rank 0's machine that is up, and no address of one; there are: "
         "{}",
         name, listed(own));
   }
-  return addresses;
+  return distinct_addresses(named);
 }
 
 std::vector<std::string> meeting_addresses(const std::string& host, const std::vector<std::string>& found,

@@ -13,6 +13,8 @@ struct OwnAddress {
 
 // The addresses of the interfaces that are up, but for those that hold on one link alone (fe80::...).
 std::vector<OwnAddress> own_addresses();
+// Each address once, also where several interfaces have it: nobody can listen at one twice.
+std::vector<std::string> distinct_addresses(const std::vector<OwnAddress>&);
 
 bool is_loopback(const std::string& address);
 

@@ -39,7 +39,7 @@ WatchPlace Watch::Thread::listen() {
   std::string problem;
   std::vector<Socket> listeners = listen_at(options_.listen_at, port, problem);
   if (listeners.empty()) {
-    throw_user_error("rank 0 cannot listen for the heartbeats of the others at any port of this machine: {}", problem);
+    throw_user_error("cannot listen for the heartbeats of the others at any port of this machine: {}", problem);
   }
   const WatchPlace place = watch_place_of_this_machine(port, options_.listen_at);
   const size_t most = static_cast<size_t>(options_.size) + kMostStrangers;

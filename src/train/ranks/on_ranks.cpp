@@ -106,9 +106,7 @@ std::vector<std::string> heartbeat_addresses(const Config& config, const Launch&
   const std::vector<OwnAddress> all = own_addresses();
   if (!config.exchange.interface.empty()) return addresses_of_interface(config.exchange.interface, all);
   if (launch.local_size == launch.size || (meet_over_tcp(launch) && !launch.secret.given())) return kLoopback;
-  std::vector<std::string> addresses;
-  for (const OwnAddress& own : all) addresses.push_back(own.address);
-  return addresses;
+  return distinct_addresses(all);
 }
 
 // Checks for the GPU that NCCL needs before this rank waits for others.

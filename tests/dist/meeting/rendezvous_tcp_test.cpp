@@ -212,6 +212,9 @@ TEST_CASE("exchange.interface bounds where rank 0 listens", "[rendezvous]") {
   CHECK_THROWS_WITH(addresses_of_interface("wg0", own),
                     Contains("exchange.interface: \"wg0\" is no interface of rank 0's machine") &&
                         Contains("there are: eth0 (10.1.2.3, fd00::3), lo (127.0.0.1, ::1)"));
+  const std::vector<OwnAddress> twice = {{"eth0", "10.1.2.3"}, {"vip0", "10.1.2.3"}, {"lo", "127.0.0.1"}};
+  CHECK(addresses_of_interface("10.1.2.3", twice) == std::vector<std::string>{"10.1.2.3"});
+  CHECK(distinct_addresses(twice) == std::vector<std::string>{"10.1.2.3", "127.0.0.1"});
   auto ranks = ranks_at(tcp(), 2, kLong);
   for (Rank& rank : ranks) rank.options.interface = "127.0.0.1";
   CHECK(outcomes(ranks) == kFine2);
