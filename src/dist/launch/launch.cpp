@@ -72,9 +72,8 @@ std::optional<Launch> torchrun(const Environment& get) {
   launch.local_rank = count(get, "LOCAL_RANK", 0, kMaxRanks, kBecause);
   if (get("LOCAL_WORLD_SIZE")) launch.local_size = count(get, "LOCAL_WORLD_SIZE", 1, kMaxRanks, kBecause);
   check_ranks(launch, "RANK", "WORLD_SIZE", "LOCAL_RANK");
-  if (const auto run = get("TORCHELASTIC_RUN_ID")) {
-    launch.run = "torchrun " + *run + " attempt " + get("TORCHELASTIC_RESTART_COUNT").value_or("0");
-  }
+  // TORCHELASTIC_RESTART_COUNT may differ between the machines of a run, as each counts its own restarts.
+  if (const auto run = get("TORCHELASTIC_RUN_ID")) launch.run = "torchrun " + *run;
   return launch;
 }
 
