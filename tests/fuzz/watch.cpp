@@ -22,10 +22,9 @@ constexpr int kRanks = 3, kOwn = 2;  // this process, where it is not rank 0
 constexpr size_t kWordsBytes = sizeof(Greeting) + sizeof(WatchFrame) + kSealBytes;
 constexpr size_t kMostStrangers = 5, kMostFrames = 5;
 
-WatchOptions options_of(int rank) {
-  constexpr std::chrono::minutes kTimeout(10);  // reached only by who hangs
-  return {.rank = rank, .size = kRanks, .timeout = kTimeout};
-}
+constexpr std::chrono::milliseconds kTimeout = std::chrono::minutes(10);  // reached only by who hangs
+
+WatchOptions options_of(int rank) { return {.rank = rank, .size = kRanks, .timeout = kTimeout}; }
 
 using Side = SealedSession::Side;
 
@@ -158,6 +157,7 @@ WatchPlace place_from(Input& input) {
   WatchPlace place;
   input.take_bytes(&place.port, sizeof(place.port));
   place.secret = input.take<Secret::Bytes>();
+  place.timeout_ms = static_cast<uint32_t>(kTimeout.count());
   input.take_bytes(place.machine, input.take<uint8_t>() % (sizeof(place.machine) + 1));
   input.take_bytes(place.addresses, input.take<uint16_t>() % (sizeof(place.addresses) + 1));
   return place;
@@ -167,7 +167,8 @@ void be_another(Input& input) {
   WatchPlace place = place_from(input);
   std::vector<fuzz::Stranger> hosts;
   if (input.take<uint8_t>() % 2 == 1) {  // a machine of two addresses, at the first of which somebody else answers
-    place.machine[0] = place.addresses[0] = 'a';
+    place.machine[0] = 'a';
+    place.addresses[0] = 'b';
     place.machine[1] = place.addresses[1] = '\0';
     const Greeting greeting = fuzz::greeting_from(input, Purpose::heartbeat);
     Secret::Bytes wrong = place.secret;

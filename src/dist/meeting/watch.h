@@ -17,10 +17,12 @@ namespace dgc {
 struct WatchOptions {
   int rank = 0, size = 1;
   // All ranks learn of a rank's death or silence within this time. A rank is given up when it has been silent for 8/10
-  // of the time; the rest is for the ranks to end in. At least 100 ms, or 0: nobody is watched.
+  // of the time; the rest is for the ranks to end in. At least 100 ms, or 0: nobody is watched. Where it is not 0, rank
+  // 0's is that of all ranks.
   std::chrono::milliseconds timeout = std::chrono::seconds(10);
   WhileMeeting while_waiting = [](const std::string&) {};  // called until all ranks have met
   std::vector<std::string> listen_at = kLoopback;          // rank 0: this machine's numeric addresses
+  std::string met_at = {};  // another rank: the host at which it has met rank 0 over TCP; empty: they met otherwise
 };
 
 // Notices that another process of the run has died, hangs or is stopped, whatever the communicator does meanwhile: each

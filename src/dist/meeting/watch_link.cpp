@@ -1,9 +1,10 @@
 #include "dist/meeting/watch_link.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <sstream>
 #include <thread>
@@ -22,15 +23,37 @@ std::string machine_name() {
   return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
 }
 
-// On rank 0's own machine the loopback is enough. Elsewhere rank 0's machine is tried by its name and then by its
-// addresses, one of which may lie in a network that both machines share.
-std::vector<std::string> hosts_to_try(const WatchPlace& place) {
+// The place where the ranks have met is known to work. On rank 0's own machine the loopback does, and elsewhere rank
+// 0's machine has a name and addresses, one of which may lie in a network that both machines share.
+std::vector<std::string> hosts_to_try(const WatchPlace& place, const std::string& met_at) {
   std::vector<std::string> hosts;
-  if (get_text(place.machine) == machine_name()) hosts.insert(hosts.end(), {"127.0.0.1", "::1"});
-  hosts.push_back(get_text(place.machine));
+  const auto add = [&](const std::string& host) {
+    if (!host.empty() && std::ranges::count(hosts, host) == 0) hosts.push_back(host);
+  };
+  add(met_at);
+  if (get_text(place.machine) == machine_name()) std::ranges::for_each(kLoopback, add);
+  add(get_text(place.machine));
   std::istringstream addresses(get_text(place.addresses));
-  for (std::string address; addresses >> address;) hosts.push_back(address);
+  for (std::string address; addresses >> address;) add(address);
   return hosts;
+}
+
+// Joins the watch where it is this host's. The link is empty, and `trouble` says why, where it is not.
+WatchLink join_at(const std::string& host, const WatchPlace& place, const WatchFrame& hello, const Wait& wait,
+                  WatchFrame& welcome, Trouble& trouble) {
+  const MeetingPoint point{host, static_cast<int>(place.port), ""};
+  const std::vector<std::string> addresses = look_up(point, wait, trouble);
+  if (addresses.empty()) return {};
+  Socket socket = connect_to(addresses, point.port, wait, trouble);
+  if (!socket) return {};
+  auto session =
+      introduce(socket, Secret(place.secret), Purpose::heartbeat, std::as_bytes(std::span(&hello, 1)), wait, trouble);
+  if (!session) return {};
+  trouble.text = "what answers there is not rank 0 of this run";
+  const auto answer = std::as_writable_bytes(std::span(&welcome, 1));
+  if (!receive_sealed(socket, *session, answer, wait).text.empty() || welcome.word != WatchWord::welcome) return {};
+  welcome.text[sizeof(welcome.text) - 1] = '\0';
+  return {std::move(socket), *session};
 }
 
 }  // namespace
@@ -74,10 +97,11 @@ void WatchLink::send(const WatchFrame& frame) {
   torn_ = sent > 0 && static_cast<size_t>(sent) < sealed.size();
 }
 
-WatchPlace watch_place_of_this_machine(int port, std::span<const std::string> addresses) {
+WatchPlace watch_place_of_this_machine(int port, std::span<const std::string> addresses, milliseconds timeout) {
   WatchPlace place;
   place.secret = make_secret().bytes();
   place.port = static_cast<uint32_t>(port);
+  place.timeout_ms = static_cast<uint32_t>(timeout.count());
   set_text(place.machine, machine_name());
   std::string all;
   for (const std::string& address : addresses) {
@@ -88,23 +112,20 @@ WatchPlace watch_place_of_this_machine(int port, std::span<const std::string> ad
   return place;
 }
 
-WatchLink join_watch(const WatchPlace& place, const WatchFrame& hello, const Wait& wait, WatchFrame& welcome) {
+WatchLink join_watch(const WatchPlace& place, const std::string& met_at, const WatchFrame& hello, const Wait& wait,
+                     WatchFrame& welcome) {
   constexpr milliseconds kPatience(5000), kPause(100);
-  Trouble trouble;
+  const std::vector<std::string> hosts = hosts_to_try(place, met_at);
+  const Deadline::duration left = wait.deadline - std::chrono::steady_clock::now();
+  const Deadline::duration share = std::min<Deadline::duration>(kPatience, left / static_cast<int>(hosts.size()));
+  std::vector<std::string> troubles;
   while (true) {
-    for (const std::string& host : hosts_to_try(place)) {
-      const MeetingPoint point{host, static_cast<int>(place.port), ""};
-      const Wait until(std::chrono::steady_clock::now() + kPatience, wait.look);
-      Socket socket = connect_to(look_up(point, until, trouble), point.port, until, trouble);
-      if (!socket) continue;
-      trouble.text = "it is another program that answers there";
-      Trouble ignored;
-      auto session = introduce(socket, Secret(place.secret), Purpose::heartbeat, std::as_bytes(std::span(&hello, 1)),
-                               until, ignored);
-      const auto answer = std::as_writable_bytes(std::span(&welcome, 1));
-      if (!session || !receive_sealed(socket, *session, answer, until).text.empty()) continue;
-      welcome.text[sizeof(welcome.text) - 1] = '\0';
-      if (welcome.word == WatchWord::welcome) return WatchLink(std::move(socket), *session);
+    troubles.clear();
+    for (const std::string& host : hosts) {
+      Trouble trouble;
+      const Wait until(std::chrono::steady_clock::now() + share, wait.look);
+      if (WatchLink link = join_at(host, place, hello, until, welcome, trouble)) return link;
+      troubles.push_back(fmt::format("{}: {}", host, trouble.text));
     }
     if (std::chrono::steady_clock::now() + kPause >= wait.deadline) break;
     wait.look();
@@ -114,7 +135,7 @@ WatchLink join_watch(const WatchPlace& place, const WatchFrame& hello, const Wai
       "rank {} does not reach rank 0's machine {} at port {} over TCP ({}), for the heartbeat by which ranks notice "
       "that another has failed: see whether rank 0 has ended; else open that network, or set "
       "exchange.failure_timeout_s to 0 to do without",
-      hello.rank, get_text(place.machine), place.port, trouble.text);
+      hello.rank, get_text(place.machine), place.port, fmt::join(troubles, "; "));
 }
 
 }  // namespace dgc

@@ -65,16 +65,20 @@ class WatchLink {
 struct WatchPlace {
   Secret::Bytes secret{};
   uint32_t port = 0;
+  uint32_t timeout_ms = 0;   // WatchOptions::timeout of rank 0
   char machine[64] = {};     // name of rank 0's machine
-  char addresses[924] = {};  // numeric, separated by blanks
+  char addresses[920] = {};  // numeric, separated by blanks
 };
 static_assert(sizeof(WatchPlace) == 1024);
 
 // With a secret of its own. `addresses`: where it listens.
-WatchPlace watch_place_of_this_machine(int port, std::span<const std::string> addresses);
+WatchPlace watch_place_of_this_machine(int port, std::span<const std::string> addresses,
+                                       std::chrono::milliseconds timeout);
 
-// Connects to rank 0's watch, sends `hello` and receives `welcome`. Throws UserError after the deadline, but not before
-// it has tried all of rank 0's addresses.
-WatchLink join_watch(const WatchPlace&, const WatchFrame& hello, const Wait&, WatchFrame& welcome);
+// Connects to rank 0's watch, sends `hello` and receives `welcome`. `met_at` is WatchOptions::met_at. Each host that
+// may be rank 0's has its share of the time until the deadline. Throws UserError, which names each host's trouble,
+// after the deadline, but not before it has tried all hosts.
+WatchLink join_watch(const WatchPlace&, const std::string& met_at, const WatchFrame& hello, const Wait&,
+                     WatchFrame& welcome);
 
 }  // namespace dgc

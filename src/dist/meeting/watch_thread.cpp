@@ -19,8 +19,6 @@ using std::chrono::milliseconds;
 Watch::Thread::Thread(const WatchOptions& options)
     : options_(options),
       own_(watch_frame_of_this_process(WatchWord::hello, options.rank, options.size)),
-      interval_(std::min<milliseconds>(options.timeout / 10, std::chrono::seconds(1))),
-      silence_(options.timeout / 10 * 8),
       wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   DGC_CHECK(options.timeout >= milliseconds(100), "a heartbeat's timeout");
   for (int rank = 1; rank < options.size; ++rank) absent_.insert(rank);
@@ -41,7 +39,7 @@ WatchPlace Watch::Thread::listen() {
   if (listeners.empty()) {
     throw_user_error("cannot listen for the heartbeats of the others at any port of this machine: {}", problem);
   }
-  const WatchPlace place = watch_place_of_this_machine(port, options_.listen_at);
+  const WatchPlace place = watch_place_of_this_machine(port, options_.listen_at, options_.timeout);
   const size_t most = static_cast<size_t>(options_.size) + kMostStrangers;
   reception_.emplace(std::move(listeners), Secret(place.secret),
                      Reception::Rules{Purpose::heartbeat, sizeof(WatchFrame), most});
@@ -49,11 +47,12 @@ WatchPlace Watch::Thread::listen() {
 }
 
 void Watch::Thread::join(const WatchPlace& place, const WhileMeeting& look) {
+  options_.timeout = milliseconds(place.timeout_ms);
   WatchFrame welcome;
-  // Rank 0 listens before it tells the place: if it does not answer within the timeout, it never will.
+  // Rank 0 listens before it tells the place, so a host that is silent for its share of the timeout is not rank 0's.
   const Wait wait(Clock::now() + options_.timeout,
                   [&] { look(fmt::format("rank {} waits for rank 0's heartbeat", options_.rank)); });
-  WatchLink link = join_watch(place, own_, wait, welcome);
+  WatchLink link = join_watch(place, options_.met_at, own_, wait, welcome);
   link.send({});  // a beat, which answers the welcome
   peers_.push_back({0, welcome.who(), std::move(link), Clock::now()});
 }
@@ -103,7 +102,7 @@ bool Watch::Thread::told() const {
 
 std::string Watch::Thread::cause_of(const std::string& symptom) const {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, interval_, [&] { return failed_.load(); });
+  changed_.wait_for(lock, interval(), [&] { return failed_.load(); });
   return failed_ ? failure_ : symptom;
 }
 
@@ -111,10 +110,11 @@ void Watch::Thread::fail(const std::string& reason) noexcept {
   try {
     std::unique_lock lock(mutex_);
     if (failed_ || !thread_.joinable()) return;  // without the thread no other rank has been met that could be told
-    failure_ = own_reason_ = fmt::format("{}: {}", own_.who(), reason);
-    failed_ = true;
+    failure_ = fmt::format("{}: {}", own_.who(), reason);
+    news_ = failure_frame(WatchWord::complaint, failure_, options_.rank);
+    untold_ = failed_ = true;
     wake();
-    changed_.wait_for(lock, std::chrono::seconds(1), [&] { return own_reason_.empty(); });
+    changed_.wait_for(lock, std::chrono::seconds(1), [&] { return !untold_; });
   } catch (const std::exception&) {  // then the others learn that this process ends
   }
 }
@@ -134,9 +134,9 @@ void Watch::Thread::run() {
     {
       std::unique_lock lock(mutex_);
       stop = stop_;
-      if (!own_reason_.empty()) {
-        tell_all(failure_frame(WatchWord::complaint, own_reason_, options_.rank));
-        own_reason_.clear();
+      if (untold_) {
+        tell_all(news_);
+        untold_ = false;
         changed_.notify_all();
       }
     }
@@ -144,7 +144,7 @@ void Watch::Thread::run() {
     receive_from_peers(now);
     if (now >= next_beat) {
       tell_all({});
-      next_beat = now + interval_;
+      next_beat = now + interval();
     }
     judge(now);
   }
@@ -167,7 +167,7 @@ void Watch::Thread::wait_until(Clock::time_point time) {
 // A process that was stopped or starved knows nothing of how the other ranks did meanwhile, so it does not blame them
 // for their silence. If they have given it up, it will hear so. If a batch system stopped all ranks, all go on.
 void Watch::Thread::forgive(Clock::duration stopped) {
-  if (stopped < silence_ / 2) return;
+  if (stopped < silence() / 2) return;
   for (Peer& peer : peers_) peer.heard += stopped;
 }
 
@@ -179,7 +179,7 @@ void Watch::Thread::receive_guests(Clock::time_point now) {
     const std::lock_guard lock(mutex_);
     strangers_ = reception_->strangers();
   }
-  if (peers_.size() + 1 < static_cast<size_t>(options_.size)) return;
+  if (failed_ || lacks_peers()) return;
   guests_.clear();
   reception_.reset();
   WatchFrame complete;
@@ -188,7 +188,8 @@ void Watch::Thread::receive_guests(Clock::time_point now) {
   note_complete();
 }
 
-// A rank that is not expected, as another process has come with its number, is hung up on.
+// A rank that is not expected, as another process has come with its number, is hung up on. One that comes after a
+// failure learns of it at once.
 void Watch::Thread::welcome(Reception::Caller caller) {
   WatchFrame hello;
   std::memcpy(&hello, caller.first.data(), sizeof(hello));
@@ -203,6 +204,8 @@ void Watch::Thread::welcome(Reception::Caller caller) {
   WatchFrame welcome = own_;
   welcome.word = WatchWord::welcome;
   guests_.back().link.send(welcome);
+  const std::lock_guard lock(mutex_);
+  if (failed_) guests_.back().link.send(news_);
 }
 
 void Watch::Thread::note_complete() {
@@ -223,8 +226,7 @@ bool Watch::Thread::hear_out(Guest& guest, Clock::time_point now) {
   return false;
 }
 
-// A goodbye of rank 0 before all ranks have come is a failure: a rank that joins rank 0 just after rank 0 has told a
-// failure hears nothing but this goodbye.
+// A goodbye of rank 0 before all ranks have come is a failure, also where nothing has come of why rank 0 leaves.
 void Watch::Thread::note_goodbye(const Peer& peer) {
   {
     const std::lock_guard lock(mutex_);
@@ -260,8 +262,8 @@ void Watch::Thread::receive_from_peers(Clock::time_point now) {
 
 void Watch::Thread::judge(Clock::time_point now) {
   for (const Peer& peer : peers_) {
-    if (!peer.link || now - peer.heard < silence_) continue;
-    adopt(WatchWord::failure, fmt::format("{} has not answered for {:g} s", peer.who, seconds(silence_)), peer.rank,
+    if (!peer.link || now - peer.heard < silence()) continue;
+    adopt(WatchWord::failure, fmt::format("{} has not answered for {:g} s", peer.who, seconds(silence())), peer.rank,
           nullptr);
   }
 }
@@ -273,10 +275,11 @@ void Watch::Thread::adopt(WatchWord word, const std::string& sentence, int about
     if (failed_) return;
     failure_ = about == options_.rank ? sentence + ": this process, which the others have given up" : sentence;
     told_ = word == WatchWord::complaint;
+    news_ = failure_frame(word, sentence, about);
     failed_ = true;
     changed_.notify_all();
   }
-  tell_all(failure_frame(word, sentence, about), source);
+  tell_all(news_, source);
 }
 
 WatchFrame Watch::Thread::failure_frame(WatchWord word, const std::string& sentence, int about) const {
@@ -291,19 +294,24 @@ void Watch::Thread::tell_all(const WatchFrame& frame, const Peer* but) {
   for (Peer& peer : peers_) {
     if (&peer != but) peer.link.send(frame);
   }
+  for (Guest& guest : guests_) guest.link.send(frame);
 }
+
+bool Watch::Thread::lacks_peers() const { return peers_.size() + 1 < static_cast<size_t>(options_.size); }
 
 // Closing a connection that holds unread bytes may destroy the goodbye just sent, so a link stays open until its peer
 // has said goodbye or closed it. At the end of a good run every peer does so, however slow its machine; after a failure
-// some may never, so the wait is short.
+// some may never, so the wait is short. Until then rank 0 lets in the ranks that it lacks, to tell them of the failure,
+// as they may know its place already.
 void Watch::Thread::part() {
   WatchFrame goodbye;
   goodbye.word = WatchWord::goodbye;
   tell_all(goodbye);
-  const Clock::time_point deadline = Clock::now() + (failed_ ? interval_ : silence_);
+  const Clock::time_point deadline = Clock::now() + (failed_ ? interval() : silence());
   const auto open = [&] { return std::ranges::any_of(peers_, [](const Peer& peer) { return bool{peer.link}; }); };
-  while (open() && Clock::now() < deadline) {
+  while ((open() || (reception_ && lacks_peers())) && Clock::now() < deadline) {
     wait_until(deadline);
+    receive_guests(Clock::now());
     for (Peer& peer : peers_) {
       WatchFrame frame;
       while (peer.link) {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -67,11 +69,15 @@ class Watch::Thread {
   void tell_all(const WatchFrame&, const Peer* but = nullptr);
   void part();
   WatchFrame failure_frame(WatchWord, const std::string& sentence, int about) const;
+  bool lacks_peers() const;
+  std::chrono::milliseconds interval() const {
+    return std::min<std::chrono::milliseconds>(options_.timeout / 10, std::chrono::seconds(1));
+  }
+  std::chrono::milliseconds silence() const { return options_.timeout / 10 * 8; }
   void wake() const;
 
   WatchOptions options_;
   WatchFrame own_;  // this rank's hello
-  std::chrono::milliseconds interval_, silence_;
   Socket wake_;
   std::optional<Reception> reception_;  // open until all ranks have come
   std::vector<Guest> guests_;
@@ -83,8 +89,9 @@ class Watch::Thread {
   std::string strangers_;  // what became of them, for those that wait
   bool all_here_ = false;
   bool stop_ = false;
-  std::string own_reason_;  // own failure that is not yet told
   std::string failure_;
+  WatchFrame news_;      // the failure, as the others are told of it
+  bool untold_ = false;  // whether it is this rank's own, which nobody has been told yet
   bool told_ = false;
   std::atomic<bool> failed_ = false;  // failure_ is set; atomic, as tight loops ask
 

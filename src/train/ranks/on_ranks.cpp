@@ -155,6 +155,7 @@ void on_this_process(const Config& config, const Launch& launch, Communicator& p
     std::copy_n(all.begin(), place.size(), place.begin());
   };
   WatchOptions watched{launch.rank, launch.size, failure_timeout};
+    if (meet_over_tcp(launch)) watched.met_at = launch.meeting.host;
   if (meets) watched.while_waiting = std::ref(patience);
   std::optional<Watch> watch;
   const auto meet = [&] {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "dist/communicator.h"
+#include "dist/meeting/fixed_text.h"
 #include "dist/meeting/handshake.h"
 #include "dist/meeting/interfaces.h"
 #include "dist/meeting/reception.h"
@@ -333,15 +334,16 @@ TEST_CASE("a rank that never joins is named", "[watch]") {
 TEST_CASE("a rank that cannot reach rank 0 says what to do", "[watch]") {
   WatchOptions options = options_of(1, 2);
   options.timeout = milliseconds(300);
-  const auto nowhere = [](std::span<std::byte> bytes, const WhileMeeting&) {
+  const auto nowhere = [&](std::span<std::byte> bytes, const WhileMeeting&) {
     int port = 0;
     std::string problem;
-    listen_at(kLoopback, port, problem);  // and closed again
-    const WatchPlace place = watch_place_of_this_machine(port, kLoopback);
+    REQUIRE(!listen_at(kLoopback, port, problem).empty());  // and closed again
+    const WatchPlace place = watch_place_of_this_machine(port, kLoopback, options.timeout);
     std::memcpy(bytes.data(), &place, sizeof(place));
   };
   CHECK_THROWS_AS(Watch(options, nowhere), UserError);
   CHECK_THROWS_WITH(Watch(options, nowhere), StartsWith("rank 1 does not reach rank 0's machine ") &&
+                                                 Contains("(127.0.0.1: Connection refused; ") &&
                                                  Contains("set exchange.failure_timeout_s to 0 to do without"));
 }
 
@@ -379,29 +381,143 @@ TEST_CASE("a rank that ends while all wait for the last one is named by those th
   }
 }
 
-TEST_CASE("rank 0 that leaves before all have come is named", "[watch]") {
-  int port = 0;
-  std::string problem;
-  std::vector<Socket> listeners = listen_at(kLoopback, port, problem);
-  const WatchPlace place = watch_place_of_this_machine(port, kLoopback);
-  const Deadline deadline = std::chrono::steady_clock::now() + kStart;
+TEST_CASE("a rank that joins after another has failed learns why", "[watch]") {
+  Board board;
+  std::array<std::string, 3> said;
+  const auto be = [&](int rank, const WhileMeeting& while_waiting) {
+    WatchOptions options = options_of(rank, 3);
+    options.while_waiting = while_waiting;
+    try {
+      watch_of(board, options);
+    } catch (const std::exception& error) {
+      said[static_cast<size_t>(rank)] = error.what();
+    }
+  };
+  std::atomic<bool> met = false, told = false;
   std::jthread rank0([&] {
-    Reception reception(std::move(listeners), Secret(place.secret), {Purpose::heartbeat, sizeof(WatchFrame), 8});
-    std::vector<Reception::Caller> callers;
-    if (!wait_until([&] { return !(callers = reception.receive()).empty(); })) return;
-    std::array said{watch_frame_of_this_process(WatchWord::welcome, 0, 3), WatchFrame()};
-    said[1].word = WatchWord::goodbye;
-    WatchLink link(std::move(callers[0].socket), callers[0].session);
-    for (const WatchFrame& frame : said) link.send(frame);
-    WatchFrame answer;
-    wait_until([&] { return link.receive(answer) == WatchLink::Heard::end; });
+    be(0, [&](const std::string& whom) {
+      if (whom.find("heartbeats of ranks 2") == std::string::npos) return;
+      met = true;
+      wait_until([&] { return told.load(); });  // the heartbeat's thread goes on meanwhile
+    });
   });
-  WatchOptions options = options_of(1, 3);
+  be(1, [&](const std::string&) {
+    if (met) throw std::runtime_error("the disk is full");
+  });
+  be(2, [](const std::string&) {});
+  told = true;
+  rank0.join();
+  CHECK(said[1] == "the disk is full");
+  for (const size_t other : {0, 2}) CHECK(said[other] == process(1, getpid()) + ": the disk is full");
+}
+
+namespace {
+
+// A rank 0 of 3 that lets one rank in, says some words, and then nothing more until that rank ends.
+class TerseRank0 {
+ public:
+  explicit TerseRank0(const std::vector<WatchWord>& words, milliseconds timeout = kTimeout) {
+    std::string problem;
+    listeners_ = listen_at(std::vector<std::string>{"127.0.0.1"}, port_, problem);
+    REQUIRE_FALSE(listeners_.empty());
+    place = watch_place_of_this_machine(port_, kLoopback, timeout);
+    thread_ = std::jthread([this, words] {
+      Reception reception(std::move(listeners_), Secret(place.secret), {Purpose::heartbeat, sizeof(WatchFrame), 8});
+      std::vector<Reception::Caller> callers;
+      if (!wait_until([&] { return ended_ || !(callers = reception.receive()).empty(); }) || callers.empty()) return;
+      WatchLink link(std::move(callers[0].socket), callers[0].session);
+      link.send(watch_frame_of_this_process(WatchWord::welcome, 0, 3));
+      for (const WatchWord word : words) {
+        WatchFrame frame;
+        frame.word = word;
+        link.send(frame);
+      }
+      WatchFrame answer;
+      wait_until([&] { return link.receive(answer) == WatchLink::Heard::end; });
+    });
+  }
+  ~TerseRank0() { ended_ = true; }
+  TerseRank0(const TerseRank0&) = delete;
+  TerseRank0& operator=(const TerseRank0&) = delete;
+
+  // How rank 1 calls it that is given this place.
+  WatchLink called(const std::string& met_at, const Wait& wait) const {
+    WatchFrame welcome;
+    return join_watch(place, met_at, watch_frame_of_this_process(WatchWord::hello, 1, 3), wait, welcome);
+  }
+  // Another socket at its port, that says nothing; empty where that port is taken there.
+  std::vector<Socket> silent_at(const std::string& address) const {
+    int port = port_;
+    std::string problem;
+    auto listeners = listen_at(std::vector<std::string>{address}, port, problem);
+    if (listeners.empty()) WARN("skipped: this machine cannot listen at " << address << " (" << problem << ")");
+    return listeners;
+  }
+
+  WatchPlace place;
+
+ private:
+  int port_ = 0;
+  std::vector<Socket> listeners_;
+  std::atomic<bool> ended_ = false;
+  std::jthread thread_;
+};
+
+// What ends the watch of rank 1, which is given this place.
+std::string end_of_rank1(const WatchPlace& place, WatchOptions options) {
+  const Deadline deadline = std::chrono::steady_clock::now() + kStart;
   options.while_waiting = [&](const std::string& whom) {
     if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error(whom + " in vain");
   };
-  const auto share = [&](std::span<std::byte> bytes, const WhileMeeting&) {
-    std::memcpy(bytes.data(), &place, sizeof(place));
-  };
-  CHECK_THROWS_WITH(Watch(options, share), process(0, getpid()) + " has left before all ranks had come");
+  try {
+    const Watch watch(options, [&](std::span<std::byte> bytes, const WhileMeeting&) {
+      std::memcpy(bytes.data(), &place, sizeof(place));
+    });
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+constexpr const char* kSilent = "127.0.0.2";
+
+// A place in which another machine gives these as its addresses.
+WatchPlace elsewhere(WatchPlace place, const std::string& addresses) {
+  set_text(place.machine, "no-such-host..invalid");
+  set_text(place.addresses, addresses);
+  return place;
+}
+
+}  // namespace
+
+TEST_CASE("rank 0 that leaves before all have come is named", "[watch]") {
+  const TerseRank0 rank0({WatchWord::goodbye});
+  CHECK(end_of_rank1(rank0.place, options_of(1, 3)) == process(0, getpid()) + " has left before all ranks had come");
+}
+
+TEST_CASE("rank 0's timeout is that of all ranks", "[watch]") {
+  const TerseRank0 rank0({}, milliseconds(500));
+  WatchOptions options = options_of(1, 3);
+  options.timeout = std::chrono::hours(1);
+  CHECK(end_of_rank1(rank0.place, options) == process(0, getpid()) + " has not answered for 0.4 s");
+}
+
+TEST_CASE("rank 0 is looked for first where the ranks have met", "[watch]") {
+  TerseRank0 rank0({});
+  const std::vector<Socket> silent = rank0.silent_at(kSilent);
+  if (silent.empty()) return;
+  rank0.place = elsewhere(rank0.place, kSilent);
+  CHECK(rank0.called("127.0.0.1", std::chrono::steady_clock::now() + kStart));
+  std::string peer;
+  CHECK_FALSE(accept_from(silent[0], peer));
+}
+
+TEST_CASE("a host that is silent leaves time for those behind it", "[watch]") {
+  TerseRank0 rank0({});
+  const std::vector<Socket> silent = rank0.silent_at(kSilent);
+  if (silent.empty()) return;
+  rank0.place = elsewhere(rank0.place, fmt::format("{} 127.0.0.1", kSilent));
+  int looks = 0;  // ten in a second at most, and a third of 6 s is the share of each host
+  CHECK(rank0.called("", {std::chrono::steady_clock::now() + std::chrono::seconds(6), [&] { ++looks; }}));
+  CHECK(looks < 40);
 }
