@@ -43,7 +43,6 @@ Hello hello_of(uint32_t rank) {
   hello.rank = rank;
   hello.size = kRanks;
   hello.blob_bytes = kBlobBytes;
-  hello.config = 3;
   hello.run = 5;
   hello.nonce = 100 + rank;
   return hello;
@@ -66,7 +65,6 @@ std::string words_from(Input& input) {
   maybe_change(input, changes, hello.rank);
   maybe_change(input, changes, hello.size);
   maybe_change(input, changes, hello.blob_bytes);
-  maybe_change(input, changes, hello.config);
   maybe_change(input, changes, hello.run);
   if ((changes & 1) != 0)
     set_text(hello.failure, input.take_text(input.take<uint16_t>() % sizeof(hello.failure)).c_str());
@@ -80,7 +78,7 @@ std::string answer_from(Input& input, const Hello& asked) {
   auto changes = input.take<uint16_t>();
   if ((changes & 0x8000) != 0) return input.take_text(input.take<uint8_t>());
   Reply reply = reply_to(asked);
-  reply.verdict = static_cast<Verdict>(input.take<uint8_t>() % 10);
+  reply.verdict = static_cast<Verdict>(input.take<uint8_t>() % 9);
   maybe_change(input, changes, reply.magic);
   maybe_change(input, changes, reply.version);
   maybe_change(input, changes, reply.nonce);

@@ -18,13 +18,12 @@ uint64_t random_number() {
   return (uint64_t{device()} << 32) | device();
 }
 
-Hello hello_of(const Launch& launch, const RendezvousOptions& options, size_t blob_bytes) {
+Hello hello_of(const Launch& launch, size_t blob_bytes) {
   DGC_CHECK(launch.rank >= 0 && launch.rank < launch.size, "rank and size");
   Hello hello;
   hello.rank = static_cast<uint32_t>(launch.rank);
   hello.size = static_cast<uint32_t>(launch.size);
   hello.blob_bytes = static_cast<uint32_t>(blob_bytes);
-  hello.config = options.config;
   hello.run = XXH3_64bits(launch.run.data(), launch.run.size());
   hello.nonce = random_number();
   return hello;
@@ -81,12 +80,12 @@ void share_from_rank0(const Launch& launch, const RendezvousOptions& options, st
   constexpr size_t kMostBytes = 4096;  // fits the buffers of any socket
   DGC_CHECK(blob.size() <= kMostBytes, "a rendezvous is for small things");
   if (launch.size == 1) return;
-  meet(launch, options, hello_of(launch, options, blob.size()), blob);
+  meet(launch, options, hello_of(launch, blob.size()), blob);
 }
 
 void decline_meeting(const Launch& launch, const RendezvousOptions& options, const std::string& reason) {
   if (launch.size == 1) return;
-  Hello hello = hello_of(launch, options, 0);
+  Hello hello = hello_of(launch, 0);
   set_text(hello.failure, reason);
   try {
     meet(launch, options, hello, {});

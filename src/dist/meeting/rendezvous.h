@@ -16,7 +16,6 @@ namespace dgc {
 using WhileMeeting = std::function<void(const std::string& waiting)>;
 
 struct RendezvousOptions {
-  uint64_t config = 0;  // hash of the resolved config: ranks with another one are refused
   std::chrono::milliseconds timeout = std::chrono::minutes(5);
   WhileMeeting while_waiting = [](const std::string&) {};
   // Where rank 0 listens over TCP; empty: meeting_addresses() decides (dist/meeting/interfaces.h).
@@ -24,9 +23,9 @@ struct RendezvousOptions {
 };
 
 // Lets the ranks meet, once, before a communicator connects them, and copies rank 0's `blob` to all ranks. All ranks
-// pass equally many bytes. Strangers at the meeting point and ranks of another run, of another size or with another
-// config are turned away, and told why. Throws UserError that names the rank, the place and what to do, at the latest
-// after the timeout, and soon where the place's name is unknown. Throws ToldByPeer once a rank has declined.
+// pass equally many bytes. Strangers at the meeting point and ranks of another run or size are turned away, and told
+// why. Throws UserError that names the rank, the place and what to do, at the latest after the timeout, and soon where
+// the place's name is unknown. Throws ToldByPeer once a rank has declined.
 void share_from_rank0(const Launch&, const RendezvousOptions&, std::span<std::byte> blob);
 
 // Called in place of share_from_rank0(), or after that has thrown, by a rank that does not take part. `reason` names

@@ -18,10 +18,8 @@ std::string difference(Verdict verdict) {
       return "the run (the launcher's job id)";
     case Verdict::size:
       return "the number of ranks";
-    case Verdict::config:
-      return "the config";
     case Verdict::blob:
-      return "the build";
+      return "the build, or in whether exchange.failure_timeout_s is 0";
     case Verdict::rank:
       return "the range of ranks";
     case Verdict::taken:
@@ -63,8 +61,6 @@ Reply Roster::answer(const Hello& hello) {
     reply.verdict = Verdict::failed;
     set_text(reply.failure, failure);
     return reply;
-  } else if (hello.config != own_.config) {
-    reply.verdict = Verdict::config;
   } else if (hello.blob_bytes != own_.blob_bytes) {
     reply.verdict = Verdict::blob;
   } else if (Seat& seat = seats_[hello.rank]; seat.served && seat.nonce != hello.nonce) {
@@ -108,10 +104,9 @@ std::string refusal(const Hello& own, const Reply& reply) {
       case Verdict::size:
         return fmt::format("rank 0 counts {} ranks and this one {}; start all of them with the same size", reply.size,
                            own.size);
-      case Verdict::config:
-        return "their configs differ; start all ranks with the same config file and the same overrides";
       case Verdict::blob:
-        return "they are different builds of the program; start the same binary everywhere";
+        return "exchange.failure_timeout_s is 0 for one of them alone, or they are different builds of the program; "
+               "start the same binary with the same config and --set everywhere";
       case Verdict::rank:
         return fmt::format("there are only {} ranks; correct this one's rank", reply.size);
       case Verdict::failed:

@@ -9,9 +9,9 @@ namespace dgc {
 // What ranks send each other at a meeting point, over TCP or in files: little-endian structs, as they lie in memory.
 
 inline constexpr uint64_t kMeetingMagic = 0x315445454d434744;  // "DGCMEET1"
-inline constexpr uint32_t kMeetingVersion = 2;
+inline constexpr uint32_t kMeetingVersion = 3;
 
-enum class Verdict : uint32_t { welcome, version, run, size, config, blob, rank, taken, failed };
+enum class Verdict : uint32_t { welcome, version, run, size, blob, rank, taken, failed };
 
 struct Hello {
   uint64_t magic = kMeetingMagic;
@@ -19,10 +19,9 @@ struct Hello {
   uint32_t rank = 0;
   uint32_t size = 0;
   uint32_t blob_bytes = 0;
-  uint64_t config = 0;
   uint64_t run = 0;        // hash of Launch::run
   uint64_t nonce = 0;      // random; the same sender may come again, another one with its rank may not
-  char failure[464] = {};  // why the rank does not take part (dist/meeting/fixed_text.h); empty: it does
+  char failure[472] = {};  // why the rank does not take part (dist/meeting/fixed_text.h); empty: it does
 };
 static_assert(sizeof(Hello) == 512);
 

@@ -1,7 +1,6 @@
 #include "train/ranks/on_ranks.h"
 
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
@@ -10,7 +9,6 @@
 #include <set>
 #include <vector>
 
-#include "config/config.h"
 #include "dist/meeting/interfaces.h"
 #include "dist/meeting/open_files.h"
 #include "dist/meeting/rendezvous.h"
@@ -24,12 +22,6 @@
 
 namespace dgc {
 namespace {
-
-// All ranks write one run, so no key may differ between them.
-uint64_t config_hash(const Config& config) {
-  const std::string text = resolved_json(config);
-  return XXH64(text.data(), text.size(), 0);
-}
 
 // A GPU's machine and address. An empty name: this rank has no GPU, or NCCL is not in this build.
 struct Gpu {
@@ -142,7 +134,6 @@ void on_this_process(const Config& config, const Launch& launch, Communicator& p
   Patience patience;
   const bool meets = peers.size() == 1;  // MPI's ranks have already met, and stop together
   NcclOptions options;
-  options.meeting.config = config_hash(config);
   options.meeting.interface = config.exchange.interface;
   const auto share = [&](std::span<std::byte> place, const WhileMeeting& while_waiting) {
     if (meets) {

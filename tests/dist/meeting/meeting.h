@@ -59,7 +59,6 @@ inline Blob blob_of(int seed) {
 
 inline RendezvousOptions within(milliseconds timeout) {
   RendezvousOptions options;
-  options.config = 42;
   options.timeout = timeout;
   return options;
 }

@@ -21,11 +21,10 @@ TEST_CASE("files of a run that died are not taken for this one's", "[rendezvous]
     std::ofstream(directory.path / name, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   };
-  // What a run with the very same ranks, config and size left behind when it was killed.
+  // What a run with the very same ranks and size left behind when it was killed.
   Hello hello;
   hello.size = 3;
   hello.blob_bytes = sizeof(Blob);
-  hello.config = 42;
   hello.nonce = 7;
   hello.rank = 1;
   plant("meet.1.hello", hello);

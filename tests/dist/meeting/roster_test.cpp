@@ -30,6 +30,7 @@ TEST_CASE("a rank has one process", "[rendezvous]") {
   hello.version = own.version;
   hello.blob_bytes = 8;
   CHECK(roster.answer(hello).verdict == Verdict::blob);
+  CHECK_THAT(refusal(hello, roster.answer(hello)), Contains("exchange.failure_timeout_s is 0 for one of them alone"));
   CHECK_FALSE(roster.complete());
   hello.blob_bytes = own.blob_bytes;
   roster.serve(hello);
@@ -42,7 +43,6 @@ TEST_CASE("a rank that takes no part is heard, and so is rank 0's own failure", 
   own.size = 3;
   Hello hello = own;
   hello.rank = 2;
-  hello.config = 7;  // what failed may have been the config
   set_text(hello.failure, "rank 2 (node7, pid 77): there is no data");
   Roster roster(own);
   CHECK(roster.answer(hello).verdict == Verdict::failed);

@@ -40,7 +40,7 @@ int meet_as(const Launch& launch) {
   try {
     const Watch watch({launch.rank, launch.size, 10s, std::ref(patience)},
                       [&](std::span<std::byte> place, const WhileMeeting& while_waiting) {
-                        share_from_rank0(launch, {0, 1h, while_waiting}, place);
+                        share_from_rank0(launch, {.timeout = 1h, .while_waiting = while_waiting}, place);
                       });
   } catch (const Interrupted&) {
     return 130;
@@ -91,7 +91,7 @@ std::string declined(const Launch& launch, const std::function<void()>& work) {
 std::string met(const Launch& launch) {
   std::byte blob{};
   try {
-    share_from_rank0(launch, {0, 1h}, std::span(&blob, 1));
+    share_from_rank0(launch, {.timeout = 1h}, std::span(&blob, 1));
   } catch (const PeerFailed& error) {
     return error.what();
   }
@@ -159,12 +159,12 @@ TEST_CASE("what keeps another rank from coming is told to rank 0 that waits, and
     const Launch launch = launch_of(0, 3, port);
     at_rank0 = declined(launch, [&] {
       std::byte blob{};
-      share_from_rank0(launch, {0, 1h}, std::span(&blob, 1));
+      share_from_rank0(launch, {.timeout = 1h}, std::span(&blob, 1));
     });
   });
   CHECK(declined(launch_of(1, 3, port), [] { throw_user_error("there is no data"); }) == "user: there is no data");
   CHECK_THAT(met(launch_of(2, 3, port)), Contains("rank 1 (") && Contains(": there is no data"));
-  decline_meeting(launch_of(1, 3, port), {0, 1min}, "so that rank 0 need not wait for it");
+  decline_meeting(launch_of(1, 3, port), {.timeout = 1min}, "so that rank 0 need not wait for it");
   rank0.join();
   CHECK_THAT(at_rank0, Contains("rank 1 (") && Contains(": there is no data"));
 }
