@@ -155,8 +155,17 @@ std::filesystem::path train(const ConfigSource& load, const TrainOptions& option
     const auto host = make_cpu_device();
     std::optional<Given> given;
     in_unison(*peers, *host, [&] {
-      const std::chrono::seconds timeout(ExchangeOptions{}.failure_timeout_s);  // the config's own may be wrong
-      or_decline(launch, *peers, timeout, [&] { given.emplace(load(), launch, options); });
+      RendezvousOptions meeting;
+      const auto meet_as = [&](const ExchangeOptions& exchange) {
+        meeting.timeout = std::chrono::seconds(exchange.failure_timeout_s);
+        meeting.interface = exchange.interface;
+      };
+      meet_as({});  // until the config is known
+      or_decline(launch, *peers, meeting, [&] {
+        const Config config = load();
+        meet_as(config.exchange);
+        given.emplace(config, launch, options);
+      });
     });
     in_unison(*peers, *host, [&] { require_agreement(*peers, *host, given->facts); });
     path = train(*given, launch, *peers, options);

@@ -94,8 +94,8 @@ bool tells_for_all() {
   }
 }
 
+// Ranks that meet without MPI are told of errors before a communicator connects them.
 void as_rank(Communicator& communicator, const std::function<void()>& work) {
-  if (communicator.size() == 1) return work();
   try {
     work();
   } catch (const Interrupted&) {
@@ -106,6 +106,7 @@ void as_rank(Communicator& communicator, const std::function<void()>& work) {
   } catch (const ToldByPeer& error) {
     leave_after(error);
   } catch (const std::exception& error) {
+    if (communicator.size() == 1) throw;
     tell(communicator, error);
   }
 }

@@ -32,7 +32,8 @@ void give_head_start(std::chrono::milliseconds most);
 bool tells_for_all();
 
 // Runs the work of a rank that is a process. An error is told at once, with the rank's number, then ends all other
-// ranks, and leaves as_rank() as a ToldError. The other ranks write the error only to their logs. Interrupted passes.
+// ranks, and leaves as_rank() as a ToldError. The other ranks write the error only to their logs. Interrupted passes,
+// and so does an error of this rank where the communicator connects no other.
 void as_rank(Communicator&, const std::function<void()>& work);
 
 // Runs `work` on every rank; its errors may be the same on all of them. When `work` fails on any rank, in_unison()

@@ -29,25 +29,26 @@ void Patience::operator()(const std::string& waiting) {
   told_ = now;
 }
 
-void or_decline(const Launch& launch, const Communicator& peers, std::chrono::milliseconds timeout,
+void or_decline(const Launch& launch, const Communicator& peers, const RendezvousOptions& meeting,
                 const std::function<void()>& work) {
   const bool meets = launch.size > 1 && peers.size() == 1 && launch.meeting.is_set();
-  if (!meets || timeout == std::chrono::milliseconds(0)) return work();
   try {
     work();
   } catch (const Interrupted&) {
     throw;
   } catch (const std::exception& error) {
+    if (!meets || meeting.timeout == std::chrono::milliseconds(0)) throw;
     const InterruptGuard guard;  // a signal ends the wait for the other ranks, and this rank still exits with the error
     const Complaint c = complaint(error);
-    spdlog::error("rank {}: {}", launch.rank, c.text);
-    RendezvousOptions options;
-    options.timeout = timeout;
+    const bool told = dynamic_cast<const ToldByPeer*>(&error) != nullptr;
+    spdlog::log(told ? spdlog::level::debug : spdlog::level::err, "rank {}: {}", launch.rank, c.text);
+    RendezvousOptions options = meeting;
     options.while_waiting = Patience(std::chrono::seconds(5));
     try {
       decline_meeting(launch, options, reason_of(launch, error));
     } catch (const Interrupted&) {  // whoever ends this rank ends the others too
     }
+    if (told) throw;
     throw ToldError(c);
   }
 }

@@ -128,8 +128,11 @@ void on_device(const Config& config, const Launch& launch, Communicator& peers, 
 void on_this_process(const Config& config, const Launch& launch, Communicator& peers, const RankBody& body) {
   const auto host = make_cpu_device();
   const std::chrono::seconds failure_timeout(config.exchange.failure_timeout_s);
+  RendezvousOptions declining;
+  declining.timeout = failure_timeout;
+  declining.interface = config.exchange.interface;
   std::unique_ptr<Backend> backend;
-  or_decline(launch, peers, failure_timeout,
+  or_decline(launch, peers, declining,
              [&] { in_unison(peers, *host, [&] { backend = make_connected_backend(config, launch); }); });
   Patience patience;
   const bool meets = peers.size() == 1;  // MPI's ranks have already met, and stop together
@@ -146,17 +149,17 @@ void on_this_process(const Config& config, const Launch& launch, Communicator& p
     std::copy_n(all.begin(), place.size(), place.begin());
   };
   WatchOptions watched{launch.rank, launch.size, failure_timeout};
-    if (meet_over_tcp(launch)) watched.met_at = launch.meeting.host;
   if (meets) watched.while_waiting = std::ref(patience);
   std::optional<Watch> watch;
   const auto meet = [&] {
     const bool listens = launch.rank == 0 && launch.size > 1 && failure_timeout.count() > 0;
     if (listens) require_open_files(launch.size, meet_over_tcp(launch) ? 2 : 1);
     if (launch.rank == 0) watched.listen_at = heartbeat_addresses(config, launch);
+    if (meet_over_tcp(launch)) watched.met_at = launch.meeting.host;
     watch.emplace(watched, share);
   };
   // Only rank 0 declines, because a rank that comes late asks rank 0.
-  launch.rank == 0 ? or_decline(launch, peers, failure_timeout, meet) : meet();
+  launch.rank == 0 ? or_decline(launch, peers, declining, meet) : meet();
   options.meeting.while_waiting = [&](const std::string& waiting) { watch->look_around(waiting); };
   const auto watched_peers = make_peers(launch, [&] { watch->check(); });
   options.while_waiting = [&] {

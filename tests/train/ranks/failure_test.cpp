@@ -79,6 +79,8 @@ TEST_CASE("a process of its own tells its error once, with its rank, and the oth
   CHECK_THROWS_AS(as_rank(*group[0], [] { throw Interrupted(); }), Interrupted);
   const auto single = make_single_communicator();
   CHECK_THROWS_AS(as_rank(*single, [] { throw_user_error("alone"); }), UserError);
+  // Before NCCL connects the ranks, no communicator does, and yet they tell each other.
+  CHECK_THROWS_AS(as_rank(*single, [] { throw ToldByPeer("rank 2 has said it", false); }), ToldError);
 }
 
 }  // namespace dgc

@@ -20,6 +20,7 @@ namespace dgc {
 namespace {
 
 using Catch::Contains;
+using Catch::StartsWith;
 using std::chrono::milliseconds;
 using namespace std::chrono_literals;
 
@@ -80,9 +81,11 @@ class Process {
 std::string declined(const Launch& launch, const std::function<void()>& work) {
   const auto peers = make_single_communicator();
   try {
-    or_decline(launch, *peers, 1min, work);
+    or_decline(launch, *peers, {.timeout = 1min}, work);
   } catch (const ToldError& error) {
     return fmt::format("{}{}", error.users ? "user: " : "", error.what());
+  } catch (const ToldByPeer& error) {
+    return fmt::format("told: {}", error.what());
   }
   return "nothing";
 }
@@ -166,7 +169,17 @@ TEST_CASE("what keeps another rank from coming is told to rank 0 that waits, and
   CHECK_THAT(met(launch_of(2, 3, port)), Contains("rank 1 (") && Contains(": there is no data"));
   decline_meeting(launch_of(1, 3, port), {.timeout = 1min}, "so that rank 0 need not wait for it");
   rank0.join();
-  CHECK_THAT(at_rank0, Contains("rank 1 (") && Contains(": there is no data"));
+  CHECK_THAT(at_rank0, StartsWith("told: rank 1 (") && Contains(": there is no data"));
+}
+
+TEST_CASE("rank 0 tells its error where exchange.interface bounds it, and a config that is read late counts") {
+  RendezvousOptions meeting{.timeout = 1h};
+  const auto single = make_single_communicator();
+  const auto work = [&] {
+    meeting.interface = "no0";  // where rank 0 cannot listen, so that it need not wait for anybody
+    throw_user_error("there is no data");
+  };
+  CHECK_THROWS_AS(or_decline(launch_of(0, 2, test::free_port()), *single, meeting, work), ToldError);
 }
 
 TEST_CASE("where MPI connects the ranks, or nobody is watched, an error is only thrown") {
@@ -174,9 +187,9 @@ TEST_CASE("where MPI connects the ranks, or nobody is watched, an error is only 
   const auto group = make_thread_communicators(2);
   const auto fails = [] { throw_user_error("there is no data"); };
   const Launch launch = launch_of(1, 2, 1);
-  CHECK_THROWS_AS(or_decline(launch, *group[1], 10s, fails), UserError);
-  CHECK_THROWS_AS(or_decline(launch, *single, 0s, fails), UserError);
-  CHECK_THROWS_AS(or_decline({}, *single, 10s, fails), UserError);
+  CHECK_THROWS_AS(or_decline(launch, *group[1], {}, fails), UserError);
+  CHECK_THROWS_AS(or_decline(launch, *single, {.timeout = 0s}, fails), UserError);
+  CHECK_THROWS_AS(or_decline({}, *single, {}, fails), UserError);
 }
 
 }  // namespace dgc
