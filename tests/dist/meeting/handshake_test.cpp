@@ -292,9 +292,27 @@ TEST_CASE("a stranger is turned away, and it is said why", "[handshake]") {
 }
 
 TEST_CASE("a stranger that says nothing, or says it byte by byte, has little time", "[handshake]") {
-  Place place(4, std::chrono::milliseconds(0));
-  const Socket silent = place.connect();
-  CHECK(place.told("because it did not say who it is in time"));
+  SECTION("nothing") {
+    Place place(4, std::chrono::milliseconds(0));
+    const Socket silent = place.connect();
+    CHECK(place.told("because it did not say who it is in time"));
+  }
+  SECTION("byte by byte") {
+    Place place(4, std::chrono::milliseconds(200));
+    const Socket slow = place.connect();
+    const std::vector<std::byte> words = words_for(heard_greeting(place, slow), place.secret, frame_of(5));
+    size_t said = 0;
+    auto next = std::chrono::steady_clock::now();
+    CHECK(place.serve([&] {
+      if (std::chrono::steady_clock::now() >= next && said < words.size()) {
+        send_all(slow, std::span(words).subspan(said++, 1), place.deadline);
+        next += std::chrono::milliseconds(20);
+      }
+      return !place.reception->strangers().empty();
+    }));
+    CHECK_THAT(place.reception->strangers(), Contains("because it did not say who it is in time"));
+    CHECK(said < words.size() / 2);  // 11 bytes at most fall into the 200 ms
+  }
 }
 
 TEST_CASE("a thousand strangers keep nobody out, and few of them are there at once", "[handshake]") {
