@@ -78,20 +78,6 @@ double PlotScale::transform(double value) const {
 
 double PlotScale::place(double value) const { return (transform(value) - low_) / (high_ - low_); }
 
-double PlotScale::value(double place) const {
-  const double transformed = low_ + place * (high_ - low_);
-  switch (kind_) {
-    case AxisKind::kLog:
-      return std::pow(10.0, transformed);
-    case AxisKind::kLogBytes:
-      return std::exp2(transformed);
-    case AxisKind::kSparsity:
-      return 1 - std::pow(10.0, -transformed);
-    default:
-      return transformed;
-  }
-}
-
 // The y axes grow to the next tick; a count (the x axis) ends where the data ends.
 void PlotScale::round_ticks() {
   if (high_ - low_ < 1e-9 * std::max(1.0, std::fabs(high_))) {
@@ -118,8 +104,8 @@ void PlotScale::log_ticks(double base) {
   high_ = std::max(std::ceil(high_ - 1e-9), low_ + 2);
   const double stride = std::ceil((high_ - low_) / 6);
   high_ = low_ + std::ceil((high_ - low_) / stride) * stride;
-  for (double exponent = low_; exponent <= high_; exponent += stride) {
-    const double value = std::pow(base, exponent);
+  for (int n = 0; low_ + n * stride <= high_; ++n) {
+    const double value = std::pow(base, low_ + n * stride);
     ticks_.push_back({value, base == 2 ? bytes_text(value) : count_label(value)});
   }
 }

@@ -28,11 +28,7 @@ class PlotScale {
   PlotScale(AxisKind kind, double low, double high);
 
   double place(double value) const;  // not clamped
-  double value(double place) const;
   const std::vector<Tick>& ticks() const { return ticks_; }
-  AxisKind kind() const { return kind_; }
-  double low() const { return low_; }    // transformed
-  double high() const { return high_; }  // transformed
 
  private:
   double transform(double value) const;
@@ -42,7 +38,7 @@ class PlotScale {
   void sparsity_ticks();
 
   AxisKind kind_;
-  double low_ = 0, high_ = 1;
+  double low_ = 0, high_ = 1;  // transformed
   std::vector<Tick> ticks_;
 };
 

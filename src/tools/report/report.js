@@ -1,5 +1,5 @@
-// The curves of a report, to explore: which plots, over what, which runs, which part. It draws what report_curves.h
-// describes, in the figures' own style (report_style.cpp); without it the page shows the figures that svg_plot() drew.
+// The curves of a report, to explore: which plots, over what, which runs, which part. It draws what
+// report_curves.h describes, as svg_plot() does for readers without a script.
 'use strict';
 (() => {
   const data = JSON.parse(document.getElementById('curves').textContent);
@@ -10,7 +10,7 @@
 
   const place = 'dgc report ' + location.pathname;
   // plots: those that are shown although they were not at first, or hidden although they were shown.
-  const state = {x: data.axes[0].key, plots: [], hidden: [], smooth: 2, zoom: null, open: [], focus: ''};
+  const state = {x: data.axes[0].key, plots: [], hidden: [], smooth: data.smoothing, zoom: null, open: [], focus: ''};
   try {
     Object.assign(state, JSON.parse(sessionStorage.getItem(place)));
   } catch { /* A browser may keep nothing for files. */ }
@@ -47,7 +47,8 @@
   const percent = v => +(100 * v).toPrecision(4) + ' %';
   const bytes = v => {
     const unit = Math.max(0, Math.min(4, Math.floor(Math.log2(v) / 10)));
-    return +(v / 2 ** (10 * unit)).toPrecision(3) + ' ' + ['B', 'KiB', 'MiB', 'GiB', 'TiB'][unit];
+    const n = v / 2 ** (10 * unit);
+    return (n == Math.round(n) ? n : n.toFixed(n < 10 ? 2 : n < 100 ? 1 : 0)) + ' ' + ['B', 'KiB', 'MiB', 'GiB', 'TiB'][unit];
   };
   const time = s => s < 120 ? +s.toPrecision(3) + ' s' : s < 7200 ? +(s / 60).toPrecision(3) + ' min'
                                                                   : +(s / 3600).toPrecision(3) + ' h';
@@ -97,26 +98,17 @@
     return near.reduce((sum, v) => sum + v, 0) / near.length;
   });
 
+  const along = (scale, values) => values.map(v => {
+    const t = v === null ? NaN : scale.to(v);
+    return Number.isFinite(t) ? t : NaN;
+  });
+
   // The curves of a plot as places: x and y along the two axes, NaN where there is no value.
-  const curvesOf = plot => {
-    const half = plot.smooth ? +state.smooth : 0;
-    const curves = seen().filter(run => run.curves[plot.key]).map(run => {
-      const curve = run.curves[plot.key];
-      const list = name => curve[name] && smoothed(curve[name], half);
-      return {run, x: run[curve.at][state.x], y: list('y'), low: list('low'), high: list('high')};
-    });
-    const all = range(curves.flatMap(c => c.y));
-    const kind = plot.kind != 'auto' ? plot.kind : all && all[0] > 0 && all[1] > 100 * all[0] ? 'log' : 'linear';
-    const along = (scale, values) => values?.map(v => {
-      const t = v === null ? NaN : scale.to(v);
-      return Number.isFinite(t) ? t : NaN;
-    });
-    for (const curve of curves) {
-      curve.x = along(scales[axis().kind], curve.x);
-      for (const name of ['y', 'low', 'high']) curve[name] = along(scales[kind], curve[name]);
-    }
-    return {kind, curves};
-  };
+  const curvesOf = plot => plot.curves.filter(curve => seen().includes(data.runs[curve.run])).map(curve => {
+    const run = data.runs[curve.run], half = plot.smooth ? +state.smooth : 0;
+    const list = values => values && along(scales[plot.kind], smoothed(values, half));
+    return {run, x: along(scales[axis().kind], run[curve.at][state.x]), y: list(curve.y), low: list(curve.low), high: list(curve.high)};
+  });
 
   // ---- The part of the x axis that all figures show.
 
@@ -160,17 +152,20 @@
     at(px) { return this.from + (px - left) / (right - left) * (this.to - this.from); }
 
     draw() {
-      const {kind, curves} = curvesOf(this.plot);
+      const {kind} = this.plot, curves = curvesOf(this.plot);
       [this.from, this.to] = shown();
       this.curves = curves;
       this.scale = scales[kind];
-      const inside = curve => curve.y.filter((_, i) => curve.x[i] >= this.from - 1e-9 && curve.x[i] <= this.to + 1e-9);
-      let [low, high] = range(curves.flatMap(inside)) ?? range(curves.flatMap(c => c.y)) ?? [0, 1];
+      // The bands of seeds count, and the noise of one run's steps does not: it would make the curve flat.
+      const covered = curve => curve.low && curve.run.seeds > 1 ? [curve.y, curve.low, curve.high] : [curve.y];
+      const inside = curve => covered(curve).flatMap(
+        values => values.filter((_, i) => curve.x[i] >= this.from - 1e-9 && curve.x[i] <= this.to + 1e-9));
+      const [low, high] = range(curves.flatMap(inside)) ?? range(curves.flatMap(c => c.y)) ?? [0, 1];
       const pad = high > low ? (high - low) * 0.05 : Math.abs(high) * 0.1 || 0.5;
       const share = kind == 'percent';
       this.low = kind == 'sparsity' && !state.zoom ? 0 : share ? Math.max(0, low - pad) : low - pad;
       this.high = share ? Math.min(Math.max(1, high), high + pad) : high + pad;
-      this.title.textContent = this.plot.name + (['log', 'bytes', 'sparsity'].includes(kind) ? ' (log scale)' : '');
+      this.title.textContent = this.plot.caption;
       this.svg.setAttribute('aria-label', `${this.plot.name} over ${axis().name}`);
       const inner = svg('svg', {x: left - 4, y: top - 4, width: right - left + 8, height: bottom - top + 8,
                                 viewBox: `${left - 4} ${top - 4} ${right - left + 8} ${bottom - top + 8}`});
@@ -214,24 +209,25 @@
     }
 
     band(curve) {
-      const noise = curve.run.seeds == 1;  // of one run; of many runs it would hide the curves
-      const has = i => Number.isFinite(curve.low[i] + curve.x[i]);
-      const places = curve.low && !(noise && this.curves.length > 3) ? [...curve.x.keys()].filter(has) : [];
+      const places = curve.low ? [...curve.x.keys()].filter(i => Number.isFinite(curve.low[i] + curve.x[i])) : [];
       const edge = (list, i) => `${this.px(curve.x[i]).toFixed(1)},${this.py(list[i]).toFixed(1)}`;
       const around = [...places.map(i => edge(curve.high, i)), ...places.reverse().map(i => edge(curve.low, i))];
-      return svg('polygon', {class: (noise ? 'band noise ' : 'band ') + curve.run.look, points: around.join(' ')});
+      return svg('polygon', {class: (curve.run.seeds == 1 ? 'band noise ' : 'band ') + curve.run.look, points: around.join(' ')});
     }
 
-    // The last value of each curve at the right, as near to the curve's end as the others permit.
+    // The last values at the right, as svg_plot() writes them: each as near to its curve's end as the others permit.
+    // Where there is no room for all, equal ones are written once, and then only some from the whole range.
     ends() {
-      const labels = this.curves.map(c => {
-        const i = c.y.findLastIndex((t, n) => Number.isFinite(t) && c.x[n] <= this.to + 1e-9);
-        return i < 0 ? null : {y: Math.max(top, Math.min(bottom, this.py(c.y[i]))), value: c.y[i], look: c.run.look};
-      }).filter(Boolean).sort((a, b) => a.y - b.y).slice(0, 16);
-      labels.forEach((label, i) => i > 0 && (label.y = Math.max(label.y, labels[i - 1].y + 17)));
-      labels.reverse().forEach((label, i) => label.y = Math.min(label.y, bottom - 17 * i));
-      return labels.map(({y, value, look}) => svg('text', {class: 'end ' + look, x: right + 7, y, dy: '.35em'},
-                                                  this.scale.text(this.scale.from(value))));
+      const apart = 17, most = 1 + Math.floor((bottom - top) / apart);
+      let labels = this.curves.map(c => {
+        const t = c.y.findLast((t, i) => Number.isFinite(t) && c.x[i] <= this.to + 1e-9) ?? NaN;
+        return {y: Math.max(top, Math.min(bottom, this.py(t))), text: this.scale.text(this.scale.from(t)), look: c.run.look};
+      }).filter(label => Number.isFinite(label.y)).sort((a, b) => a.y - b.y);
+      if (labels.length > most) labels = labels.filter((label, i) => label.text != labels[i - 1]?.text);
+      if (labels.length > most) labels = Array.from({length: most}, (_, i) => labels[Math.floor(i * (labels.length - 1) / (most - 1))]);
+      labels.forEach((label, i) => i > 0 && (label.y = Math.max(label.y, labels[i - 1].y + apart)));
+      labels.reverse().forEach((label, i) => label.y = Math.min(label.y, bottom - apart * i));
+      return labels.map(({y, text, look}) => svg('text', {class: 'end ' + look, x: right + 7, y, dy: '.35em'}, text));
     }
 
     // Shows the values at a place of the x axis; null: none.
@@ -338,8 +334,7 @@
   const reset = html('button', {type: 'button', id: 'whole', click: zoomOut}, 'whole range');
   const how = html('p', {class: 'note', id: 'how'},
                    'Drag over a figure, or pinch it, to zoom; a double click or tap shows all again. With the keyboard: ' +
-                   'arrows read values, + and - zoom, Shift and arrows move, Escape shows all. The legend hides runs. ' +
-                   'The band behind a curve goes from the least to the greatest value: of the steps at each point, or of several seeds.');
+                   'arrows read values, + and - zoom, Shift and arrows move, Escape shows all. The legend hides runs.');
 
   const update = () => {
     save();

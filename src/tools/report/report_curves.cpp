@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <optional>
 
 #include "json/text.h"
 #include "run/number_text.h"
@@ -14,59 +14,33 @@
 namespace dgc {
 namespace {
 
-constexpr size_t kCurvePoints = 720, kMostPlaces = 360, kLeastPlaces = 40;
+constexpr size_t kCurvePlaces = 720, kMostPlaces = 360, kLeastPlaces = 40;
+constexpr size_t kPlacesPerSmoothing = 150;  // 360 places are smoothed over 2 to either side, less than 150 not at all
+constexpr size_t kMostGroupsWithNoise = 3;   // more bands would hide the curves
 
-// Where a row lies along each axis.
-struct Where {
-  double epoch = 0, step = 0, time = 0, bytes = 0;
-};
-
-struct AxisColumn {
-  const char *key, *name, *one, *kind;
-  double Where::*at;
-};
-constexpr std::array kAxes = {AxisColumn{"epoch", "epochs", "epoch", "linear", &Where::epoch},
-                              AxisColumn{"step", "steps", "step", "linear", &Where::step},
-                              AxisColumn{"time", "training time", "after", "time", &Where::time},
-                              AxisColumn{"bytes", "bytes sent per worker", "sent", "bytes", &Where::bytes}};
+// Rounded to so many digits, because a page needs no more and shall be small.
+double rounded(double value, int digits) {
+  return std::isfinite(value) ? std::strtod(fmt::format("{:.{}g}", value, digits).c_str(), nullptr) : kNoNumber;
+}
+constexpr int kDigits = 4;
 
 struct StepPlot {
-  const char *key, *name, *kind;
-  bool noisy;  // drawn as a mean with a band, and can be smoothed
-  bool shown;
+  const char *key, *name;
+  std::optional<AxisKind> kind;  // empty: what suits the values
+  bool noisy, shown;
   double (*value)(const StepMetrics&);
 };
 constexpr std::array kStepPlots = {
-    StepPlot{"loss", "Training loss", "auto", true, true, [](const StepMetrics& step) { return step.loss; }},
-    StepPlot{"grad_norm", "Gradient norm", "auto", true, false, [](const StepMetrics& step) { return step.grad_norm; }},
-    StepPlot{"lr", "Learning rate", "auto", false, false, [](const StepMetrics& step) { return step.learning_rate; }},
-    StepPlot{"sent_bytes", "Sent by each worker in a step", "bytes", false, true,
-             [](const StepMetrics& step) { return step.sent_per_step(); }},
-    StepPlot{"sparsity", "Gradient sparsity", "sparsity", false, true,
+    StepPlot{"loss", "Training loss", {}, true, true, [](const StepMetrics& step) { return step.loss; }},
+    StepPlot{"grad_norm", "Gradient norm", {}, true, false, [](const StepMetrics& step) { return step.grad_norm; }},
+    StepPlot{"lr", "Learning rate", {}, false, false, [](const StepMetrics& step) { return step.learning_rate; }},
+    // A step in which no exchange ended sends nothing, and has no place on a log axis.
+    StepPlot{"sent_bytes", "Sent by each worker in a step", AxisKind::kLogBytes, false, true,
+             [](const StepMetrics& step) { return step.sent_bytes > 0 ? step.sent_per_step() : kNoNumber; }},
+    StepPlot{"sparsity", "Gradient sparsity", AxisKind::kSparsity, false, true,
              [](const StepMetrics& step) { return step.sparsity; }}};
 
-// Rounded to so many digits, because the page needs no more and shall be small. NaN and infinity become null.
-Json number_json(double value, int digits) {
-  if (!std::isfinite(value)) return nullptr;
-  const double rounded = std::strtod(fmt::format("{:.{}g}", value, digits).c_str(), nullptr);
-  if (rounded == std::trunc(rounded) && std::fabs(rounded) < 1e15)
-    return static_cast<int64_t>(rounded);  // without ".0"
-  return rounded;
-}
-
-// Numbers of one kind along a curve.
-class Column {
- public:
-  explicit Column(int digits) : digits_(digits) {}
-  void add(double value) { numbers_.push_back(number_json(value, digits_)); }
-  Json json() && { return std::move(numbers_); }
-
- private:
-  int digits_;
-  Json numbers_ = Json::array();
-};
-
-// What several runs, or several steps, say about one place.
+// What several runs, or several rows, say about one place.
 struct Summary {
   double sum = 0, least = kNoNumber, greatest = kNoNumber;
   size_t count = 0;
@@ -78,213 +52,289 @@ struct Summary {
     greatest = count == 0 ? value : std::max(greatest, value);
     ++count;
   }
+  void add(const std::vector<double>& values) {
+    for (const double value : values) add(value);
+  }
   double mean() const { return count == 0 ? kNoNumber : sum / static_cast<double>(count); }
 };
 
-struct CurveColumns {
-  Column y{4}, low{3}, high{3};
-  bool has_band = false;
+// Where a run is after a row, along each axis.
+using Where = std::array<double, kPlotAxes.size()>;
 
-  // band: as low and high, where there is one.
-  void add(const Summary& summary, const Summary& band) {
-    y.add(summary.mean());
-    low.add(band.least);
-    high.add(band.greatest);
-    has_band = has_band || band.least < band.greatest;
-  }
-  Json json(const char* at) && {
-    Json curve = {{"at", at}, {"y", std::move(y).json()}};
-    if (!has_band) return curve;
-    curve["low"] = std::move(low).json();
-    curve["high"] = std::move(high).json();
-    return curve;
-  }
-};
+double step_of(const Where& where) { return where[static_cast<size_t>(Over::kSteps)]; }
 
-struct AxisColumns {
-  std::array<Column, kAxes.size()> columns{Column(5), Column(7), Column(5), Column(5)};
-
-  // The mean of all places, which are those of several runs.
-  void add(const std::vector<Where>& places) {
-    for (size_t a = 0; a < kAxes.size(); ++a) {
-      Summary summary;
-      for (const Where& where : places) summary.add(where.*kAxes[a].at);
-      columns[a].add(summary.mean());
-    }
-  }
-  Json json() && {
-    Json out;
-    for (size_t a = 0; a < kAxes.size(); ++a) out[kAxes[a].key] = std::move(columns[a]).json();
-    return out;
-  }
-};
-
-// In older files a step's time follows from its rate. A step without either takes as long as the one before.
-std::vector<Where> places_of(const RunData& run) {
+// In older files a row's time follows from its rate. A row without either takes as long as the one before.
+std::vector<Where> course_of(const RunData& run) {
   const auto samples = static_cast<double>(global_batch(run.config));
-  std::vector<Where> places;
-  Where at;
-  double seconds = 0;
+  std::vector<Where> course;
+  double seconds = 0, time = 0, bytes = 0;
   for (const StepMetrics& step : run.steps) {
     if (step.seconds > 0) {
       seconds = step.seconds;
     } else if (step.samples_per_s > 0) {
       seconds = static_cast<double>(step.local_steps) * samples / step.samples_per_s;
     }
-    at.epoch = step.epoch;
-    at.step = static_cast<double>(step.step);
-    at.time += seconds;
-    at.bytes += static_cast<double>(step.sent_bytes);
-    places.push_back(at);
+    time += seconds;
+    bytes += static_cast<double>(step.sent_bytes);
+    course.push_back({step.epoch, static_cast<double>(step.step), time, bytes});
   }
-  return places;
+  return course;
 }
 
+// Between two rows a run counts as going on evenly.
+Where where_at(const std::vector<Where>& course, double step) {
+  const auto after = std::ranges::lower_bound(course, step, {}, step_of);
+  const Where before = after == course.begin() ? Where{} : *std::prev(after);
+  if (after == course.end()) return before;
+  if (step_of(*after) == step) return *after;
+  const double part = (step - step_of(before)) / (step_of(*after) - step_of(before));
+  Where where;
+  for (size_t a = 0; a < where.size(); ++a) where[a] = std::lerp(before[a], (*after)[a], part);
+  return where;
+}
+
+// The steps at which any of the runs has a row; where they are too many, an even choice of them that has the last.
+template <typename RowType>
+std::vector<int64_t> steps_of(const RunGroup& group, std::vector<RowType> RunData::*rows, size_t most) {
+  std::vector<int64_t> all;
+  for (const RunData& run : group.runs) {
+    for (const RowType& row : run.*rows) all.push_back(row.step);
+  }
+  std::ranges::sort(all);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  const size_t count = std::min(all.size(), most);
+  std::vector<int64_t> steps;
+  for (size_t place = 0; place < count; ++place) steps.push_back(all[(place + 1) * all.size() / count - 1]);
+  return steps;
+}
+
+// The curves of one group.
 class GroupCurves {
  public:
-  GroupCurves(const RunGroup& group, size_t most) : group_(group), most_(most) {
-    for (const RunData& run : group.runs) places_.push_back(places_of(run));
+  GroupCurves(const RunGroup& group, size_t index, size_t most, bool noise)
+      : group_(group),
+        index_(index),
+        noise_(noise || group.runs.size() > 1),
+        steps_(steps_of(group, &RunData::steps, most)),
+        evaluations_(steps_of(group, &RunData::evals, most)) {}
+
+  PlottedGroup places() const {
+    const auto longest =
+        std::ranges::max_element(group_.runs, {}, [](const RunData& run) { return run.steps.back().step; });
+    const std::vector<Where> course = course_of(*longest);
+    return {group_.name, group_.runs.size(), places_along(course, steps_), places_along(course, evaluations_)};
   }
 
-  Json json(size_t look) {
-    add_steps();
-    add_evaluations();
-    return {{"name", group_.name},
-            {"look", curve_class(look)},
-            {"seeds", group_.runs.size()},
-            {"steps", std::move(steps_)},
-            {"evaluations", std::move(evaluations_)},
-            {"curves", std::move(curves_)}};
+  CurveData of_steps(const StepPlot& plot) const { return curve(&RunData::steps, steps_, plot.noisy, plot.value); }
+  CurveData of_evaluations(const Metric& metric) const {
+    CurveData out =
+        curve(&RunData::evals, evaluations_, false, [&](const EvalMetrics& eval) { return eval.measures[metric]; });
+    out.evaluated = true;
+    return out;
   }
 
  private:
-  void add_steps() {
-    const size_t longest = std::ranges::max(places_, {}, &std::vector<Where>::size).size();
-    const size_t count = std::min(longest, most_);
-    AxisColumns axes;
-    std::array<CurveColumns, kStepPlots.size()> curves;
-    for (size_t place = 0; place < count; ++place) {
-      const size_t begin = place * longest / count, end = (place + 1) * longest / count;
-      std::vector<Where> there;
-      for (const auto& places : places_) {
-        if (end <= places.size()) there.push_back(places[end - 1]);
+  static Places places_along(const std::vector<Where>& course, const std::vector<int64_t>& steps) {
+    Places places;
+    for (const int64_t step : steps) {
+      const Where where = where_at(course, static_cast<double>(step));
+      for (size_t a = 0; a < where.size(); ++a) {
+        const Over over = kPlotAxes[a].over;
+        places.along(over).push_back(rounded(where[a], over == Over::kSteps ? 7 : 5));
       }
-      axes.add(there);
-      for (size_t p = 0; p < kStepPlots.size(); ++p) add_steps_to(curves[p], kStepPlots[p], begin, end);
     }
-    steps_ = std::move(axes).json();
-    for (size_t p = 0; p < kStepPlots.size(); ++p) {
-      curves_[kStepPlots[p].key] = std::move(curves[p]).json("steps");
-    }
+    return places;
   }
 
-  // One place of a curve, for which steps begin ... end - 1 stand.
-  void add_steps_to(CurveColumns& curve, const StepPlot& plot, size_t begin, size_t end) const {
-    Summary means, values;
-    for (const RunData& run : group_.runs) {
-      if (end > run.steps.size()) continue;
-      Summary of_run;
-      for (size_t i = plot.noisy ? begin : end - 1; i < end; ++i) of_run.add(plot.value(run.steps[i]));
-      means.add(of_run.mean());
-      values.add(of_run.least);
-      values.add(of_run.greatest);
-    }
-    curve.add(means, group_.runs.size() > 1 ? means : values);
-  }
-
-  void add_evaluations() {
-    const auto longest = std::ranges::max_element(group_.runs, {}, [](const RunData& run) { return run.evals.size(); });
-    const size_t all = longest->evals.size(), count = std::min(all, most_);
-    AxisColumns axes;
-    std::vector<CurveColumns> curves(all_metrics().size());
-    for (size_t place = 0; place < count; ++place) {
-      const size_t i = (place + 1) * all / count - 1;
-      std::vector<Where> there;
-      for (size_t r = 0; r < group_.runs.size(); ++r) {
-        if (i < group_.runs[r].evals.size()) there.push_back(place_of(r, group_.runs[r].evals[i]));
-      }
-      axes.add(there);
-      for (size_t m = 0; m < curves.size(); ++m) {
-        Summary means;
-        for (const RunData& run : group_.runs) {
-          if (i < run.evals.size()) means.add(run.evals[i].measures[*all_metrics()[m]]);
+  template <typename RowType>
+  CurveData curve(std::vector<RowType> RunData::*rows, const std::vector<int64_t>& steps, bool noisy,
+                  const auto& value) const {
+    CurveData out{.group = index_};
+    std::vector<size_t> next(group_.runs.size(), 0);
+    bool has_band = false;
+    for (const int64_t step : steps) {
+      Summary means, values;
+      for (size_t r = 0; r < next.size(); ++r) {
+        const std::vector<RowType>& all = group_.runs[r].*rows;
+        Summary of_run;
+        for (; next[r] < all.size() && all[next[r]].step <= step; ++next[r]) {
+          if (!noisy) of_run = {};
+          of_run.add(value(all[next[r]]));
         }
-        curves[m].add(means, means);
+        means.add(of_run.mean());
+        values.add(of_run.least);
+        values.add(of_run.greatest);
       }
+      const Summary& band = group_.runs.size() > 1 ? means : values;
+      out.y.push_back(rounded(means.mean(), kDigits));
+      out.low.push_back(rounded(band.least, kDigits));
+      out.high.push_back(rounded(band.greatest, kDigits));
+      has_band = has_band || band.least < band.greatest;
     }
-    evaluations_ = std::move(axes).json();
-    for (size_t m = 0; m < curves.size(); ++m) {
-      const Metric& metric = *all_metrics()[m];
-      const auto has = [&](const RunData& run) {
-        return std::ranges::any_of(run.evals, [&](const EvalMetrics& eval) { return eval.measures.has(metric); });
-      };
-      if (std::ranges::any_of(group_.runs, has)) curves_[metric.key] = std::move(curves[m]).json("evaluations");
-    }
-  }
-
-  // An evaluation lies where the step before it lies.
-  Where place_of(size_t run, const EvalMetrics& eval) const {
-    const std::vector<Where>& places = places_[run];
-    const auto after = std::ranges::upper_bound(places, static_cast<double>(eval.step), {}, &Where::step);
-    Where where = after == places.begin() ? Where{} : *std::prev(after);
-    where.epoch = eval.epoch;
-    where.step = static_cast<double>(eval.step);
-    return where;
+    if (!has_band || !noise_) out.low.clear(), out.high.clear();
+    return out;
   }
 
   const RunGroup& group_;
-  size_t most_;
-  std::vector<std::vector<Where>> places_;  // of each run's steps
-  Json steps_, evaluations_, curves_ = Json::object();
+  size_t index_;
+  bool noise_;
+  std::vector<int64_t> steps_, evaluations_;
 };
 
-const char* scale_of(Metric::Unit unit) {
+std::optional<AxisKind> scale_of(Metric::Unit unit) {
   switch (unit) {
     case Metric::Unit::share:
-      return "percent";
+      return AxisKind::kPercent;
     case Metric::Unit::perplexity:
-      return "log";
+      return AxisKind::kLog;
     default:
-      return "auto";
+      return {};
   }
 }
 
-Json plots_json(const std::vector<RunGroup>& groups, const Json& runs) {
-  Json plots = Json::array();
-  const auto add_steps = [&](bool noisy) {
+class PlotMaker {
+ public:
+  explicit PlotMaker(const std::vector<RunGroup>& groups) : groups_(groups) {
+    const size_t most = std::clamp(kCurvePlaces / groups.size(), kLeastPlaces, kMostPlaces);
+    for (size_t i = 0; i < groups.size(); ++i) {
+      curves_.emplace_back(groups[i], i, most, groups.size() <= kMostGroupsWithNoise);
+      out_.groups.push_back(curves_.back().places());
+      out_.smoothing =
+          std::max(out_.smoothing, out_.groups.back().steps.along(Over::kSteps).size() / kPlacesPerSmoothing);
+    }
+  }
+
+  ReportCurves make() && {
+    add_steps(true);
+    for (const Metric* metric : all_metrics()) add_metric(*metric);
+    add_steps(false);
+    return std::move(out_);
+  }
+
+ private:
+  void add_steps(bool noisy) {
     for (const StepPlot& plot : kStepPlots) {
       if (plot.noisy != noisy) continue;
-      plots.push_back(
-          {{"key", plot.key}, {"name", plot.name}, {"kind", plot.kind}, {"smooth", plot.noisy}, {"shown", plot.shown}});
+      PlotData made{.key = plot.key, .name = plot.name, .noisy = noisy, .shown = plot.shown};
+      for (const GroupCurves& group : curves_) made.curves.push_back(group.of_steps(plot));
+      add(std::move(made), plot.kind);
     }
-  };
-  add_steps(true);
-  for (const Metric* metric : all_metrics()) {
-    if (std::ranges::none_of(runs, [&](const Json& run) { return run.at("curves").contains(metric->key); })) continue;
-    const bool shown = std::ranges::any_of(
-        groups, [&](const RunGroup& group) { return task_of(group.config()).compared().curve == metric; });
-    plots.push_back({{"key", metric->key},
-                     {"name", capitalized(metric->name)},
-                     {"kind", scale_of(metric->unit)},
-                     {"smooth", false},
-                     {"shown", shown}});
   }
-  add_steps(false);
-  return plots;
+
+  void add_metric(const Metric& metric) {
+    PlotData made{.key = metric.key, .name = capitalized(metric.name)};
+    made.shown = std::ranges::any_of(
+        groups_, [&](const RunGroup& group) { return task_of(group.config()).compared().curve == &metric; });
+    const auto has = [&](const EvalMetrics& eval) { return eval.measures.has(metric); };
+    const auto measures = [&](const RunData& run) { return std::ranges::any_of(run.evals, has); };
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      if (std::ranges::any_of(groups_[i].runs, measures)) made.curves.push_back(curves_[i].of_evaluations(metric));
+    }
+    if (!made.curves.empty()) add(std::move(made), scale_of(metric.unit));
+  }
+
+  void add(PlotData plot, std::optional<AxisKind> kind) {
+    Summary covered;
+    for (const CurveData& curve : plot.curves) {
+      covered.add(curve.y);
+      if (out_.groups[curve.group].seeds == 1) continue;  // the noise of one run's steps would make its curve flat
+      covered.add(curve.low);
+      covered.add(curve.high);
+    }
+    plot.low = covered.least;
+    plot.high = covered.greatest;
+    // What falls a hundredfold is a flat line on a linear axis.
+    const bool falls = plot.low > 0 && plot.high > 100 * plot.low;
+    plot.kind = kind.value_or(falls ? AxisKind::kLog : AxisKind::kLinear);
+    if (plot.kind == AxisKind::kSparsity) plot.low = 0;
+    out_.plots.push_back(std::move(plot));
+  }
+
+  const std::vector<RunGroup>& groups_;
+  std::vector<GroupCurves> curves_;
+  ReportCurves out_;
+};
+
+// ---- JSON
+
+// NaN becomes null, and whole numbers are written without ".0".
+Json numbers_json(const std::vector<double>& numbers) {
+  Json out = Json::array();
+  for (const double number : numbers) {
+    if (std::isnan(number)) {
+      out.push_back(nullptr);
+    } else if (number == std::trunc(number) && std::fabs(number) < 1e15) {
+      out.push_back(static_cast<int64_t>(number));
+    } else {
+      out.push_back(number);
+    }
+  }
+  return out;
+}
+
+Json places_json(const Places& places) {
+  Json out;
+  for (const PlotAxis& axis : kPlotAxes) out[axis.key] = numbers_json(places.along(axis.over));
+  return out;
+}
+
+Json curve_json(const CurveData& curve) {
+  Json out = {{"run", curve.group}, {"at", curve.evaluated ? "evaluations" : "steps"}, {"y", numbers_json(curve.y)}};
+  if (curve.low.empty()) return out;
+  out["low"] = numbers_json(curve.low);
+  out["high"] = numbers_json(curve.high);
+  return out;
+}
+
+const char* kind_name(AxisKind kind) {
+  switch (kind) {
+    case AxisKind::kPercent:
+      return "percent";
+    case AxisKind::kLog:
+      return "log";
+    case AxisKind::kLogBytes:
+      return "bytes";
+    case AxisKind::kSparsity:
+      return "sparsity";
+    default:
+      return "linear";
+  }
 }
 
 }  // namespace
 
-std::string curves_json(const std::vector<RunGroup>& groups) {
-  const size_t most = std::clamp(kCurvePoints / groups.size(), kLeastPlaces, kMostPlaces);
+std::string PlotData::caption() const {
+  const bool log = kind == AxisKind::kLog || kind == AxisKind::kLogBytes || kind == AxisKind::kSparsity;
+  return log ? name + " (log scale)" : name;
+}
+
+ReportCurves report_curves(const std::vector<RunGroup>& groups) { return PlotMaker(groups).make(); }
+
+std::string curves_json(const ReportCurves& curves) {
   Json out;
-  for (const AxisColumn& axis : kAxes) {
+  out["smoothing"] = curves.smoothing;
+  for (const PlotAxis& axis : kPlotAxes) {
     out["axes"].push_back({{"key", axis.key}, {"name", axis.name}, {"one", axis.one}, {"kind", axis.kind}});
   }
-  Json runs = Json::array();
-  for (size_t i = 0; i < groups.size(); ++i) runs.push_back(GroupCurves(groups[i], most).json(i));
-  out["plots"] = plots_json(groups, runs);
-  out["runs"] = std::move(runs);
+  for (const PlotData& plot : curves.plots) {
+    Json drawn = Json::array();
+    for (const CurveData& curve : plot.curves) drawn.push_back(curve_json(curve));
+    out["plots"].push_back({{"key", plot.key},
+                            {"name", plot.name},
+                            {"caption", plot.caption()},
+                            {"kind", kind_name(plot.kind)},
+                            {"smooth", plot.noisy},
+                            {"shown", plot.shown},
+                            {"curves", std::move(drawn)}});
+  }
+  for (size_t i = 0; i < curves.groups.size(); ++i) {
+    const PlottedGroup& group = curves.groups[i];
+    out["runs"].push_back({{"name", group.name},
+                           {"look", curve_class(i)},
+                           {"seeds", group.seeds},
+                           {"steps", places_json(group.steps)},
+                           {"evaluations", places_json(group.evaluations)}});
+  }
   // A browser ends a script where it reads "</script" or, after "<!--", elsewhere: so "<" is written in JSON's other
   // way.
   std::string text;

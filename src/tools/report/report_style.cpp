@@ -58,7 +58,7 @@ output b { font-weight: 600; margin-left: 12px; display: inline-block; } output 
 .grid { stroke: var(--rule); } .axis { stroke: var(--axis); } .cursor { stroke: var(--axis); visibility: hidden; }
 path { fill: none; stroke: currentColor; stroke-linejoin: round; stroke-linecap: round; vector-effect: non-scaling-stroke; }
 /* Under a curve that coincides, the wider one still shows. */
-.line { stroke-width: 3.4px; } .line.r0.d0 { stroke-width: 2px; } .faint { stroke-width: 1px; opacity: .22; } .band { fill: currentColor; opacity: .18; } .band.noise { opacity: .1; } circle { fill: currentColor; }
+.line { stroke-width: 3.4px; } .line.r0.d0 { stroke-width: 2px; } .band { fill: currentColor; opacity: .18; } .band.noise { opacity: .1; }
 .r0 { color: var(--r0); } .r1 { color: var(--r1); } .r2 { color: var(--r2); } .r3 { color: var(--r3); }
 .r4 { color: var(--r4); } .r5 { color: var(--r5); } .r6 { color: var(--r6); }
 /* Of more than seven runs: thin, as there are many. */

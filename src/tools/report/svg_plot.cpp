@@ -8,6 +8,7 @@
 
 #include "run/number_text.h"
 #include "tools/report/html_escape.h"
+#include "tools/report/statistics.h"
 
 namespace dgc {
 namespace {
@@ -18,25 +19,54 @@ constexpr double kLeft = 74, kRight = 480, kTop = 14, kBottom = 276;
 constexpr double kLabelHeight = 17;
 constexpr size_t kMostLabels = 1 + static_cast<size_t>((kBottom - kTop) / kLabelHeight);
 
+// The mean of the numbers at most `half` places away; report.js has the same.
+std::vector<double> smoothed(const std::vector<double>& values, size_t half) {
+  std::vector<double> out;
+  for (size_t i = 0; i < values.size(); ++i) {
+    std::vector<double> near;
+    const size_t end = std::min(values.size(), i + half + 1);
+    for (size_t n = i < half ? 0 : i - half; n < end; ++n) near.push_back(values[n]);
+    out.push_back(std::isfinite(values[i]) ? sample_of(near).mean : values[i]);
+  }
+  return out;
+}
+
+double last_place(const ReportCurves& curves, Over over) {
+  double end = 0;
+  for (const PlottedGroup& group : curves.groups) end = std::max(end, group.steps.along(over).back());
+  return end;
+}
+
 class Figure {
  public:
-  explicit Figure(const Plot& plot)
-      : plot_(plot), x_(AxisKind::kCount, 0, plot.x_high), y_(plot.y_kind, plot.y_low, plot.y_high) {}
+  Figure(const ReportCurves& all, const PlotData& plot, Over over)
+      : all_(all),
+        plot_(plot),
+        over_(over),
+        x_(AxisKind::kCount, 0, last_place(all, over)),
+        y_(plot.kind, plot.low, plot.high) {
+    // The first run is what the page is about: nothing is drawn over it.
+    for (auto curve = plot.curves.rbegin(); curve != plot.curves.rend(); ++curve) curves_.push_back(*curve);
+    for (CurveData& curve : curves_) {
+      for (auto* values : {&curve.y, &curve.low, &curve.high}) {
+        if (plot.noisy) *values = smoothed(*values, all.smoothing);
+      }
+    }
+  }
 
   std::string draw() {
-    add(R"(<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}">)", kWidth, kHeight,
-        html_escape(plot_.title + " over " + plot_.x_label));
-    axes();
-    // An inner <svg> cuts off what lies outside of it, with room for the markers on its edge.
+    const char* over = kPlotAxes[static_cast<size_t>(over_)].name;
+    add(R"(<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{} over {}">)", kWidth, kHeight,
+        html_escape(plot_.name), over);
+    axes(over);
+    // An inner <svg> cuts off what lies outside of it.
     add(R"(<svg x="{0}" y="{1}" width="{2}" height="{3}" viewBox="{0} {1} {2} {3}">)", kLeft - 4, kTop - 4,
         kRight - kLeft + 8, kBottom - kTop + 8);
-    // The first run is what the page is about: nothing is drawn over it.
-    for (auto curve = plot_.curves.rbegin(); curve != plot_.curves.rend(); ++curve) band(*curve);
-    for (auto curve = plot_.curves.rbegin(); curve != plot_.curves.rend(); ++curve) path(*curve, curve->faint, "faint");
-    for (auto curve = plot_.curves.rbegin(); curve != plot_.curves.rend(); ++curve) line(*curve);
+    for (const CurveData& curve : curves_) band(curve);
+    for (const CurveData& curve : curves_) line(curve);
     add("</svg>");
     end_labels();
-    if (nothing_to_draw()) {
+    if (std::isnan(plot_.high)) {
       add(R"(<text class="empty" x="{}" y="{}">no data yet</text>)", (kLeft + kRight) / 2, (kTop + kBottom) / 2);
     }
     add("</svg>");
@@ -49,75 +79,75 @@ class Figure {
     out_ += fmt::format(format, std::forward<Args>(args)...);
   }
 
-  double px(double x) const { return kLeft + x_.place(x) * (kRight - kLeft); }
+  std::string px(double x) const { return fmt::format("{:.1f}", kLeft + x_.place(x) * (kRight - kLeft)); }
   // Points far outside are moved to just outside, which draws the same and is shorter to write.
-  double py(double y) const { return kBottom - std::clamp(y_.place(y), -0.2, 1.2) * (kBottom - kTop); }
+  double y_at(double y) const { return kBottom - std::clamp(y_.place(y), -0.2, 1.2) * (kBottom - kTop); }
+  std::string py(double y) const { return fmt::format("{:.1f}", y_at(y)); }
+
+  const std::vector<double>& places(const CurveData& curve) const {
+    const PlottedGroup& group = all_.groups[curve.group];
+    return (curve.evaluated ? group.evaluations : group.steps).along(over_);
+  }
 
   std::string value_text(double value) const {
-    switch (plot_.y_kind) {
+    switch (plot_.kind) {
       case AxisKind::kLogBytes:
         return bytes_text(value);
       case AxisKind::kPercent:
-        return percent_text(value);
+        return fmt::format("{:.4g} %", 100 * value);
       case AxisKind::kSparsity:
-        return fmt::format("{:.6g} %", 100 * value);
+        return fmt::format("{:.7g} %", 100 * value);
       default:
-        return fmt::format("{:.3g}", value);
+        return fmt::format("{:.4g}", value);
     }
   }
 
-  void axes() {
+  void axes(const char* over) {
     for (const Tick& tick : y_.ticks()) {
-      const double y = py(tick.value);
-      add(R"(<line class="grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>)", kLeft, kRight, y, y);
-      add(R"(<text class="tick y" x="{}" y="{:.1f}" dy=".35em">{}</text>)", kLeft - 8, y, tick.label);
+      const std::string y = py(tick.value);
+      add(R"(<line class="grid" x1="{}" x2="{}" y1="{}" y2="{}"/>)", kLeft, kRight, y, y);
+      add(R"(<text class="tick y" x="{}" y="{}" dy=".35em">{}</text>)", kLeft - 8, y, tick.label);
     }
     for (const Tick& tick : x_.ticks()) {
-      const double x = px(tick.value);
-      add(R"(<line class="axis" x1="{:.1f}" x2="{:.1f}" y1="{}" y2="{}"/>)", x, x, kBottom, kBottom + 5);
-      add(R"(<text class="tick x" x="{:.1f}" y="{}">{}</text>)", x, kBottom + 21, tick.label);
+      const std::string x = px(tick.value);
+      add(R"(<line class="axis" x1="{}" x2="{}" y1="{}" y2="{}"/>)", x, x, kBottom, kBottom + 5);
+      add(R"(<text class="tick x" x="{}" y="{}">{}</text>)", x, kBottom + 21, tick.label);
     }
     add(R"(<line class="axis" x1="{}" x2="{}" y1="{}" y2="{}"/>)", kLeft, kRight, kBottom, kBottom);
-    add(R"(<text class="label x" x="{}" y="{}">{}</text>)", (kLeft + kRight) / 2, kHeight - 9, plot_.x_label);
+    add(R"(<text class="label x" x="{}" y="{}">{}</text>)", (kLeft + kRight) / 2, kHeight - 9, over);
   }
 
-  void path(const Curve& curve, const Points& points, const char* style) {
-    if (points.empty()) return;
-    add(R"(<path class="{} {}" data-name="{}" d=")", style, curve_class(curve.look), html_escape(curve.name));
-    bool pen_down = false;
-    for (size_t i = 0; i < points.size(); ++i) {
-      if (!std::isfinite(points[i].y)) {
-        pen_down = false;
-        continue;
-      }
-      add("{}{:.1f},{:.1f}", pen_down ? "L" : "M", px(points[i].x), py(points[i].y));
+  void band(const CurveData& curve) {
+    if (curve.low.empty()) return;
+    add(R"(<polygon class="band {}{}" points=")", all_.groups[curve.group].seeds == 1 ? "noise " : "",
+        curve_class(curve.group));
+    const std::vector<double>& x = places(curve);
+    const auto corner = [&](size_t i, double y) {
+      if (std::isfinite(y)) add("{},{} ", px(x[i]), py(y));
+    };
+    for (size_t i = 0; i < x.size(); ++i) corner(i, curve.high[i]);
+    for (size_t i = x.size(); i-- > 0;) corner(i, curve.low[i]);
+    add(R"("/>)");
+  }
+
+  void line(const CurveData& curve) {
+    add(R"(<path class="line {}" d=")", curve_class(curve.group));
+    const std::vector<double>& x = places(curve);
+    const auto at = [&](size_t i) { return i < x.size() && std::isfinite(curve.y[i]) ? py(curve.y[i]) : ""; };
+    std::string before;  // empty: the pen is up
+    for (size_t i = 0; i < x.size(); ++i) {
+      const std::string here = at(i), after = at(i + 1);
+      const bool inside = here == before && here == after;  // of a level, which its ends draw
+      if (!here.empty() && !inside) add("{}{},{}", before.empty() ? "M" : "L", px(x[i]), here);
       // A lone point between gaps has no length; with round caps this draws a dot.
-      const bool alone = !pen_down && (i + 1 == points.size() || !std::isfinite(points[i + 1].y));
-      if (alone) add("h0");
-      pen_down = true;
+      if (!here.empty() && before.empty() && after.empty()) add("h0");
+      before = here;
     }
     add(R"("/>)");
-  }
-
-  void band(const Curve& curve) {
-    if (curve.band.empty()) return;
-    add(R"(<polygon class="band {}" points=")", curve_class(curve.look));
-    for (const Band& at : curve.band) add("{:.1f},{:.1f} ", px(at.x), py(at.greatest));
-    for (auto at = curve.band.rbegin(); at != curve.band.rend(); ++at) add("{:.1f},{:.1f} ", px(at->x), py(at->least));
-    add(R"("/>)");
-  }
-
-  void line(const Curve& curve) {
-    path(curve, curve.line, "line");
-    if (!curve.markers && curve.line.size() > 1) return;
-    for (const Point& point : curve.line) {
-      if (!std::isfinite(point.y)) continue;
-      add(R"(<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="2.6"/>)", curve_class(curve.look), px(point.x), py(point.y));
-    }
   }
 
   // Writes the last values at the right, each as near to its curve's end as the other values permit. Where there is no
-  // room for all values, equal ones are written once, and then only some from the whole range.
+  // room for all values, equal ones are written once, and then only some from the whole range; report.js does the same.
   void end_labels() {
     struct Label {
       double y;
@@ -125,11 +155,10 @@ class Figure {
       size_t look;
     };
     std::vector<Label> labels;
-    for (const Curve& curve : plot_.curves) {
-      const auto last =
-          std::find_if(curve.line.rbegin(), curve.line.rend(), [](Point p) { return std::isfinite(p.y); });
-      if (last == curve.line.rend()) continue;
-      labels.push_back({std::clamp(py(last->y), kTop, kBottom), value_text(last->y), curve.look});
+    for (auto curve = curves_.rbegin(); curve != curves_.rend(); ++curve) {
+      const auto last = std::find_if(curve->y.rbegin(), curve->y.rend(), [](double y) { return std::isfinite(y); });
+      if (last == curve->y.rend()) continue;
+      labels.push_back({std::clamp(y_at(*last), kTop, kBottom), value_text(*last), curve->group});
     }
     std::stable_sort(labels.begin(), labels.end(), [](const Label& a, const Label& b) { return a.y < b.y; });
     if (labels.size() > kMostLabels) {
@@ -152,14 +181,11 @@ class Figure {
     }
   }
 
-  bool nothing_to_draw() const {
-    return std::all_of(plot_.curves.begin(), plot_.curves.end(), [](const Curve& curve) {
-      return std::none_of(curve.line.begin(), curve.line.end(), [](Point p) { return std::isfinite(p.y); });
-    });
-  }
-
-  const Plot& plot_;
+  const ReportCurves& all_;
+  const PlotData& plot_;
+  Over over_;
   PlotScale x_, y_;
+  std::vector<CurveData> curves_;  // as they are drawn, the last first
   std::string out_;
 };
 
@@ -170,6 +196,8 @@ std::string curve_class(size_t look) {
   return fmt::format("r{} d{}", look % kColors, look / kColors % kDashes);
 }
 
-std::string svg_plot(const Plot& plot) { return Figure(plot).draw(); }
+std::string svg_plot(const ReportCurves& curves, const PlotData& plot, Over over) {
+  return Figure(curves, plot, over).draw();
+}
 
 }  // namespace dgc

@@ -1,12 +1,9 @@
-#include <algorithm>
 #include <catch.hpp>
 #include <cmath>
 #include <set>
 
-#include "run/metrics.h"
 #include "tests/support/run_files.h"
 #include "tools/report/plot_scale.h"
-#include "tools/report/plot_series.h"
 #include "tools/report/svg_plot.h"
 
 namespace dgc {
@@ -20,11 +17,21 @@ std::vector<std::string> labels(const PlotScale& scale) {
   return out;
 }
 
-Points noise(int64_t count) {
-  Points points;
-  for (int64_t i = 0; i < count; ++i) points.push_back({static_cast<double>(i), std::sin(static_cast<double>(i))});
-  return points;
+// A plot over steps 0, 1, 2 ..., of whose groups each has one curve.
+ReportCurves plot_of(const std::vector<std::vector<double>>& curves) {
+  ReportCurves all;
+  PlotData plot{.key = "loss", .name = "a < b", .low = 0, .high = 1};
+  for (const std::vector<double>& y : curves) {
+    PlottedGroup group{"\"><script>", 1, {}, {}};
+    for (size_t i = 0; i < y.size(); ++i) group.steps.along(Over::kSteps).push_back(static_cast<double>(i));
+    plot.curves.push_back({.group = all.groups.size(), .y = y});
+    all.groups.push_back(std::move(group));
+  }
+  all.plots.push_back(std::move(plot));
+  return all;
 }
+
+std::string drawn(const ReportCurves& all) { return svg_plot(all, all.plots[0], Over::kSteps); }
 
 }  // namespace
 
@@ -45,11 +52,19 @@ TEST_CASE("axes have ticks at round numbers") {
   CHECK(labels({AxisKind::kSparsity, 0, 0.999}) == Labels{"0 %", "50 %", "75 %", "90 %", "99 %", "99.9 %"});
 }
 
-TEST_CASE("places and values of an axis undo each other") {
-  const auto kind = GENERATE(AxisKind::kLinear, AxisKind::kCount, AxisKind::kPercent, AxisKind::kLog,
-                             AxisKind::kLogBytes, AxisKind::kSparsity);
-  const PlotScale scale(kind, 0.1, 0.9);
-  for (const double value : {0.1, 0.5, 0.75, 0.9}) CHECK(scale.value(scale.place(value)) == Approx(value));
+TEST_CASE("what an axis spaces evenly lies evenly") {
+  const auto is_even = [](const PlotScale& scale, double a, double b, double c) {
+    CHECK(scale.place(a) < scale.place(b));
+    CHECK(scale.place(b) - scale.place(a) == Approx(scale.place(c) - scale.place(b)));
+  };
+  for (const AxisKind kind : {AxisKind::kLinear, AxisKind::kCount, AxisKind::kPercent}) {
+    is_even({kind, 0.1, 0.9}, 0.1, 0.5, 0.9);
+  }
+  is_even({AxisKind::kLog, 1, 1000}, 2, 20, 200);
+  is_even({AxisKind::kLogBytes, 1, 1000}, 3, 12, 48);
+  is_even({AxisKind::kSparsity, 0, 0.999}, 0.9, 0.99, 0.999);
+  CHECK(PlotScale(AxisKind::kLinear, 0, 2.3).place(0) == 0);
+  CHECK(PlotScale(AxisKind::kLinear, 0, 2.3).place(2.5) == 1);
 }
 
 TEST_CASE("an axis without a range is still one") {
@@ -57,93 +72,70 @@ TEST_CASE("an axis without a range is still one") {
                              AxisKind::kLogBytes, AxisKind::kSparsity);
   const auto at = GENERATE(0.0, 0.5, 1.0, kNoNumber, 1e6);
   const PlotScale scale(kind, at, at);
-  CHECK(scale.low() < scale.high());
+  CHECK(std::isfinite(scale.place(0.5)));
   CHECK(!scale.ticks().empty());
   CHECK(scale.ticks().size() < 12);
 }
 
-TEST_CASE("an envelope keeps the outliers of a long series") {
-  const auto count = GENERATE(0, 1, 99, 100, 101, 100000);
-  auto points = noise(count);
-  if (count > 50) points[50].y = 77, points[51].y = -77;
-  const auto out = envelope(points, 100);
-  CHECK(out.size() <= 100);
-  CHECK(out.size() >= std::min<size_t>(points.size(), 50));
-  CHECK(std::is_sorted(out.begin(), out.end(), [](Point a, Point b) { return a.x < b.x; }));
-  if (count > 50) {
-    CHECK(std::any_of(out.begin(), out.end(), [](Point p) { return p.y == 77; }));
-    CHECK(std::any_of(out.begin(), out.end(), [](Point p) { return p.y == -77; }));
-  }
-}
-
-TEST_CASE("a moving mean skips what is no number") {
-  const Points points = {{0, 1}, {1, kNoNumber}, {2, 3}, {3, 8}, {4, kNoNumber}};
-  const auto three = moving_mean(points, 3, 100);
-  REQUIRE(three.size() == 5);
-  CHECK(three[0].y == 1);
-  CHECK(three[1].y == 2);
-  CHECK(three[2].y == 5.5);
-  CHECK(three[4].y == 8);
-  CHECK(std::isnan(moving_mean(points, 0, 100)[1].y));
-  CHECK(moving_mean(noise(100000), 1000, 500).size() == 500);
-  CHECK(moving_mean({}, 3, 100).empty());
-  CHECK(moving_mean({{5, 2}}, 3, 100).at(0).y == 2);
-}
-
-TEST_CASE("stairs keep their edges") {
-  Points points;
-  for (int i = 0; i < 1000; ++i) points.push_back({static_cast<double>(i), i < 400 ? 1.0 : 2.0});
-  const auto out = levels(points, 100);
-  REQUIRE(out.size() == 4);
-  CHECK(out[1].x == 399);
-  CHECK(out[2].x == 400);
-  CHECK(levels(noise(100000), 100).size() <= 100);
-}
-
 TEST_CASE("a figure draws gaps, lone points and hostile names") {
-  Plot plot;
-  plot.title = "a < b";
-  plot.x_label = "steps";
-  plot.x_high = 4;
-  plot.curves.push_back({.name = "\"><script>", .line = {{0, 1}, {1, kNoNumber}, {2, 0.5}, {3, 0.25}}, .faint = {}});
-  const auto svg = svg_plot(plot);
+  const auto svg = drawn(plot_of({{1, kNoNumber, 0.5, 0.25, 0.125}}));
   CHECK(svg.find("nan") == std::string::npos);
   CHECK(svg.find("<script>") == std::string::npos);
   CHECK(svg.find("a &lt; b") != std::string::npos);
   CHECK(occurrences(svg, "M74") + occurrences(svg, "M277") == 2);  // a new start after the gap
   CHECK(occurrences(svg, "h0") == 1);                              // the lone first point
-  CHECK(svg.find(">0.25</text>") != std::string::npos);            // the last value, beside its end
+  CHECK(svg.find(">0.125</text>") != std::string::npos);           // the last value, beside its end
+}
+
+TEST_CASE("a figure draws levels by their ends") {
+  const auto svg = drawn(plot_of({{1, 1, 1, 1, 0, 0, 0, kNoNumber, 0, 0, 0}}));
+  CHECK(occurrences(svg, "L") == 4);
+  CHECK(svg.find("M74.0,14.0L195.8,14.0L236.4,276.0L317.6,276.0M398.8,276.0L480.0,276.0\"") != std::string::npos);
 }
 
 TEST_CASE("a figure without a single number says so") {
-  Plot plot;
-  plot.x_label = "epochs";
-  plot.curves.push_back({.name = "x", .line = {{0, kNoNumber}}, .faint = {}});
-  CHECK(svg_plot(plot).find("no data yet") != std::string::npos);
+  ReportCurves all = plot_of({{kNoNumber}});
+  all.plots[0].low = all.plots[0].high = kNoNumber;
+  CHECK(drawn(all).find("no data yet") != std::string::npos);
+}
+
+TEST_CASE("a noisy curve and its band are drawn smoothed") {
+  ReportCurves all = plot_of({{0, 1, 0.5, 0.5, 0.3}});
+  all.smoothing = 1;
+  CHECK(drawn(all).find(">0.3</text>") != std::string::npos);
+  all.plots[0].noisy = true;
+  all.plots[0].curves[0].low = {0, 0, 0, 0, 0};
+  all.plots[0].curves[0].high = {1, 0, 1, 1, 0.5};
+  const auto svg = drawn(all);
+  CHECK(svg.find(">0.4</text>") != std::string::npos);      // of 0.5 and 0.3
+  CHECK(svg.find("d=\"M74.0,145.0") != std::string::npos);  // of 0 and 1
+  CHECK(svg.find("band noise r0 d0\" points=\"74.0,145.0 175.5,101.3 ") != std::string::npos);
+  CHECK(svg.find(" 175.5,276.0 74.0,276.0 \"") != std::string::npos);
 }
 
 TEST_CASE("twenty-eight curves look different, and their last values do not lie on one another") {
-  Plot plot;
-  plot.x_label = "steps";
+  std::vector<std::vector<double>> curves;
   std::set<std::string> looks;
   for (size_t i = 0; i < 28; ++i) {
-    plot.curves.push_back({.name = "x", .look = i, .line = {{1, static_cast<double>(i) / 28}}, .faint = {}});
+    curves.push_back({static_cast<double>(i) / 32});
     looks.insert(curve_class(i));
   }
   CHECK(looks.size() == 28);
   CHECK(looks.contains("r0 d0"));
   CHECK(looks.contains("r6 d3"));
-  const auto svg = svg_plot(plot);
+  const auto svg = drawn(plot_of(curves));
   CHECK(occurrences(svg, "class=\"line r6 d3\"") == 1);
   std::vector<double> places;
   for (size_t at = svg.find("class=\"end"); at != std::string::npos; at = svg.find("class=\"end", at + 1)) {
     places.push_back(std::stod(svg.substr(svg.find(" y=\"", at) + 4)));
   }
-  REQUIRE(places.size() > 10);
+  CHECK(places.size() == 16);
   for (size_t i = 1; i < places.size(); ++i) CHECK(places[i] - places[i - 1] >= 15);
   CHECK(places.front() > 0);
-  for (Curve& curve : plot.curves) curve.line = {{1, 0.5}};
-  CHECK(occurrences(svg_plot(plot), ">0.5</text>") == 1);  // of all curves together
+  CHECK(svg.find(">0</text>") != std::string::npos);  // the least and the greatest are among them
+  CHECK(svg.find(">0.8438</text>") != std::string::npos);
+  CHECK(occurrences(drawn(plot_of(std::vector<std::vector<double>>(28, {0.55}))), ">0.55</text>") ==
+        1);  // of all curves together
 }
 
 }  // namespace dgc
