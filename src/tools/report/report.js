@@ -46,6 +46,7 @@
   };
   const percent = v => +(100 * v).toPrecision(4) + ' %';
   const bytes = v => {
+    v = +v.toPrecision(9);  // 20 that comes from a place on a log axis may be 20.000000000000004
     const unit = Math.max(0, Math.min(4, Math.floor(Math.log2(v) / 10)));
     const n = v / 2 ** (10 * unit);
     return (n == Math.round(n) ? n : n.toFixed(n < 10 ? 2 : n < 100 ? 1 : 0)) + ' ' + ['B', 'KiB', 'MiB', 'GiB', 'TiB'][unit];

@@ -1,10 +1,14 @@
 #include "tools/report/report.h"
 
+#include <sys/wait.h>
+
+#include <algorithm>
 #include <catch.hpp>
 #include <cstdlib>
 
 #include "config/config.h"
 #include "json/text.h"
+#include "paths.h"
 #include "tensor/errors.h"
 #include "tests/support/run_files.h"
 
@@ -86,6 +90,56 @@ Json curve_in(const Json& all, const std::string& key) {
 }
 
 bool has(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
+
+// The figures of a page that its script draws, at first and after each action; null without Node.js, which is said.
+Json drawn_by_script(const std::string& page, const std::string& actions) {
+  TempRun folder;
+  folder.write("report.html", page);
+  const std::string in = folder.path().string() + "/";
+  const int status = std::system(("timeout 60 node " DGC_SOURCE_DIR "/tests/tools/report/page_in_node.js " + in +
+                                  "report.html " + actions + " > " + in + "drawn.json")
+                                     .c_str());
+  constexpr int kOldNode = 77, kNoNode = 127;
+  if (WEXITSTATUS(status) == kOldNode || WEXITSTATUS(status) == kNoNode) {
+    WARN("skipped: there is no Node.js, or one before 18 (Debian: apt install nodejs)");
+    return nullptr;
+  }
+  REQUIRE(status == 0);
+  return parse_json(folder.read("drawn.json"), "the script's figures");
+}
+
+// The figures over epochs that readers without a script see.
+struct StaticFigure {
+  std::string caption;
+  size_t lines = 0, bands = 0;
+  std::vector<std::string> ends;
+};
+std::vector<StaticFigure> static_figures_of(const std::string& page) {
+  const std::string section = between(page, "<section class=\"figures epochs\">", "</section>");
+  std::vector<StaticFigure> figures;
+  for (size_t at = section.find("<figure>"); at != std::string::npos; at = section.find("<figure>", at + 1)) {
+    const std::string figure = section.substr(at, section.find("</figure>", at) - at);
+    figures.push_back(
+        {between(figure, "<figcaption>", "<"), occurrences(figure, "<path"), occurrences(figure, "<polygon"), {}});
+    for (size_t end = figure.find("class=\"end"); end != std::string::npos; end = figure.find("class=\"end", end + 1)) {
+      figures.back().ends.push_back(between(figure.substr(end), ">", "<"));
+    }
+  }
+  return figures;
+}
+
+// Both draw the same runs, with the same values at the end.
+void check_alike(const Json& drawn, const std::vector<StaticFigure>& still) {
+  REQUIRE(drawn.size() == still.size());
+  for (size_t i = 0; i < still.size(); ++i) {
+    INFO(still[i].caption);
+    CHECK(drawn[i].at("caption") == still[i].caption);
+    CHECK(drawn[i].at("lines").size() == still[i].lines);
+    CHECK(std::ranges::count_if(drawn[i].at("bands"), [](const Json& band) { return !band.empty(); }) ==
+          static_cast<int64_t>(still[i].bands));
+    CHECK(drawn[i].at("ends") == Json(still[i].ends));
+  }
+}
 
 // Columns are padded; the tests look at the words.
 std::string squeeze(const std::string& table) {
@@ -277,7 +331,58 @@ TEST_CASE("no name of a run ends the page's script, and no other script runs") {
   CHECK_FALSE(has(page, "data-reload"));
 }
 
-// The script itself needs a browser, and one is not everywhere.
+TEST_CASE("the page's script draws what the figures without it show") {
+  std::vector<TempRun> folders(20);
+  std::vector<std::filesystem::path> runs;
+  for (size_t i = 0; i < folders.size(); ++i) {
+    const auto n = static_cast<double>(i);
+    make_run(folders[i], {.name = "run" + std::to_string(i), .accuracy = 0.5 + n / 64, .loss = 2 + n / 4});
+    runs.push_back(folders[i].path());
+  }
+  SECTION("of many runs, some last values of the whole range") {
+    const std::string page = report(runs);
+    const Json drawn = drawn_by_script(page, "");
+    if (drawn.is_null()) return;
+    check_alike(drawn[0], static_figures_of(page));
+    const Json& ends = drawn[0][1].at("ends");
+    CHECK(ends.size() == 16);
+    CHECK((ends.front() == "79.69 %" && ends.back() == "50 %"));
+  }
+  SECTION("of several seeds, bands within the frame") {
+    TempRun longer;
+    make_run(longer, {.name = "run0", .steps = 36, .seed = 2, .accuracy = 0.9, .loss = 3});
+    const std::string page = report({runs[0], longer.path(), runs[1]});
+    const Json drawn = drawn_by_script(page, "");
+    if (drawn.is_null()) return;
+    check_alike(drawn[0], static_figures_of(page));
+    for (size_t i = 0; i < 2; ++i) {
+      const Json& bands = drawn[0][i].at("bands");
+      REQUIRE(bands.size() == 2);                           // the first group's is drawn last
+      CHECK(bands[1].size() == (i == 0 ? 2 * 35 : 2 * 3));  // no loss at step 7
+      for (const Json& point : bands[1]) CHECK((point[1] > 14 && point[1] < 276));
+    }
+  }
+  SECTION("over another axis, zoomed, with values to read and without some of the runs") {
+    TempRun slow;
+    make_run(slow, {.name = "run0", .steps = 12, .finished = false, .seed = 2, .loss = 3});
+    const Json drawn = drawn_by_script(report({runs[0], slow.path(), runs[1]}),
+                                       "click over-time read loss 1 click over-step drag loss 0.2 0.8 click run-1");
+    if (drawn.is_null()) return;
+    const auto loss = [&](size_t shot) { return drawn.at(shot).at(0); };
+    CHECK(loss(0).at("over") == "epochs");
+    CHECK(loss(1).at("over") == "training time");
+    for (const Json& line : loss(1).at("lines")) {
+      CHECK(std::ranges::is_sorted(line, {}, [](const Json& point) { return point[0].get<double>(); }));
+    }
+    CHECK(loss(2).at("values") == "after 5 s0.1 0.1125 ");
+    CHECK(loss(3).at("over") == "steps");
+    CHECK(loss(4).at("ends") == Json({"0.1406", "0.125"}));  // of step 16
+    CHECK(loss(4).at("lines").size() == 2);
+    CHECK(loss(5).at("ends") == Json({"0.125"}));
+  }
+}
+
+// How a browser takes it needs one, and one is not everywhere.
 TEST_CASE("a browser draws the curves") {
   if (std::system("chromium --version > /dev/null 2>&1") != 0) {
     WARN("skipped: there is no chromium (Debian: apt install chromium)");
