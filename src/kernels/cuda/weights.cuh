@@ -16,6 +16,7 @@
 #include "kernels/cuda/column_tiles.cuh"
 #include "kernels/cuda/dispatch.h"
 #include "kernels/cuda/last_start.cuh"
+#include "kernels/op_args.h"
 
 namespace dgc::cuda {
 
