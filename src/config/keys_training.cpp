@@ -102,8 +102,9 @@ void add_exchange_keys(Keys& keys) {
       "is kept for the next step (docs/exchange.md)");
   exchange
       .add("failure_timeout_s", &ExchangeOptions::failure_timeout_s,
-           "With several processes: seconds within which all end when one has died, hangs or is stopped; 0: no "
-           "heartbeat")
+           "With several processes: seconds within which all know that one has died, hangs or is stopped, and end at "
+           "most "
+           "three seconds later; 0: no heartbeat")
       .at_least(0)
       .at_most(86400)
       .free_on_resume();

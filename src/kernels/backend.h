@@ -65,6 +65,11 @@ class Backend {
   // queues, and replay the recording in later calls: so `body` must not read results, and must do nothing on the host
   // that every step needs.
   virtual void run_recorded(const RecordKey& key, const std::function<void()>& body) = 0;
+  // As run_recorded(), for a body with collectives, which all ranks have to record or replay in the same call. Throws
+  // UserError where this rank has no memory for its recording, instead of calling the body as it is.
+  virtual void run_recorded_together(const RecordKey& key, const std::function<void()>& body) {
+    run_recorded(key, body);
+  }
 
   // Runs `body`, the forward or the backward pass of a network, which reads these weights, does not change them, and
   // adds to each of these gradients at most once. A backend that wants weights in an order of its own may bring all of

@@ -5,9 +5,9 @@
 
 namespace dgc {
 
-// Cuts a stretch of memory into arrays, one behind the other, that each begin at a multiple of 256 bytes, as GPUs like
-// them. Without memory it gives null pointers and only counts: so the code that takes the arrays runs twice, first to
-// find out how many bytes they need.
+// Cuts a stretch of memory into arrays, one behind the other, that each begin at a multiple of 256 bytes from its
+// start, as GPUs like them. Without memory it gives null pointers and only counts: so the code that takes the arrays
+// runs twice, first to find out how many bytes they need.
 class Carver {
  public:
   explicit Carver(void* memory = nullptr) : memory_(static_cast<std::byte*>(memory)) {}

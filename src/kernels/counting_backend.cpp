@@ -358,7 +358,8 @@ void CountingBackend::dgc_apply(const DgcApplyArgs& a) {
 }
 void CountingBackend::dgc_scatter(const DgcScatterArgs& a) { count("dgc_scatter", a.table.numel * kFloat); }
 void CountingBackend::dgc_step(const DgcStepArgs& a) {
-  const int64_t arrays = a.momentum_correction && a.weight_decay == 0 ? 3 : 5;
+  // At most: where the sum is zero, little or nothing but the sum is read, and it is not cleared.
+  const int64_t arrays = a.momentum_correction && a.weight_decay == 0 ? 4 : 6;
   count("dgc_step", arrays * a.table.numel * kFloat + 5 * a.dense.numel * kFloat);
 }
 void CountingBackend::dgc_pack(const DgcPackArgs& a) { count("dgc_pack", 2 * a.dense.numel * kFloat); }

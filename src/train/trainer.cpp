@@ -157,10 +157,10 @@ std::filesystem::path train(const ConfigSource& load, const TrainOptions& option
     in_unison(*peers, *host, [&] {
       RendezvousOptions meeting;
       const auto meet_as = [&](const ExchangeOptions& exchange) {
-        meeting.timeout = std::chrono::seconds(exchange.failure_timeout_s);
+        if (exchange.failure_timeout_s > 0) meeting.timeout = std::chrono::seconds(exchange.failure_timeout_s);
         meeting.interface = exchange.interface;
       };
-      meet_as({});  // until the config is known
+      meet_as({});  // until the config is known, and where there are no heartbeats
       or_decline(launch, *peers, meeting, [&] {
         const Config config = load();
         meet_as(config.exchange);

@@ -145,6 +145,20 @@ TEST_CASE("a study goes on with a training that has lost its metrics, and says s
   CHECK_THAT(blocked.out, Contains("dense seed 1 failed: cannot write out/dense/seed1.txt: Is a directory"));
 }
 
+TEST_CASE("a study goes on from an older checkpoint where the newest is damaged") {
+  const Studied dgc("", "[1]");
+  REQUIRE(dgc.study().code == 0);
+  const std::string run = "out/dgc/seed1", hash = dgc.final_hash(run);
+  const std::string rows = dgc.read(run + "/metrics.jsonl");
+  dgc.write(run + "/metrics.jsonl", rows.substr(0, rows.rfind('\n', rows.size() - 2) + 1));  // without the final row
+  dgc.write(run + "/checkpoints/" + dgc.checkpoints(run).front() + "/manifest.json", "{");
+  const Result again = dgc.study();
+  INFO(again.err);
+  CHECK(again.code == 0);
+  CHECK_THAT(again.err, Contains("dgc seed 1: goes on"));
+  CHECK(dgc.final_hash(run) == hash);
+}
+
 TEST_CASE("a dry run names a run whose data is missing, and plans the others alone that are asked for") {
   const Studied dgc(R"(, "bad": {"set": {"data": {"type": "cifar10", "path": "nowhere"},
       "model": {"type": "resnet", "depth": 8, "classes": 10}}})",

@@ -166,6 +166,22 @@ TEST_CASE("where the GPU has no memory left for a graph, the body runs as it is"
   CHECK(y.host() == std::vector<float>{15});
 }
 
+TEST_CASE("a body that ranks record together fails where the GPU has no memory left for its graph") {
+  const Gpu gpu;
+  const auto backend = gpu_backend();
+  const OnDevice x(*backend, {1}), y(*backend, {0});
+  const auto take = [&](uint64_t key) { backend->run_recorded_together({key}, [&] { backend->add(x, y); }); };
+  fake_cuda::fail(0);  // counts calls from here
+  for (int i = 0; i < 5; ++i) take(1);
+  for (const auto& [site, times] : fake_cuda::call_sites()) {
+    if (std::string(site.call) == "cudaGraphInstantiate") fake_cuda::fail_at(site, 1);
+  }
+  take(2);
+  take(2);
+  CHECK_THROWS_WITH(take(2), Catch::StartsWith("out of memory on cuda:0: there is none left for a recording"));
+  CHECK(y.host() == std::vector<float>{7});
+}
+
 TEST_CASE("a body that fails while it is recorded leaves a backend that goes on") {
   const Gpu gpu;
   const auto backend = gpu_backend();

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "dist/meeting/fixed_text.h"
+#include "dist/meeting/interfaces.h"
 #include "dist/meeting/rendezvous_ways.h"
 #include "dist/meeting/socket.h"
 #include "dist/peer_failed.h"
@@ -42,6 +43,13 @@ void meet(const Launch& launch, const RendezvousOptions& options, const Hello& h
 std::string purpose(const Meeting& meeting, const char* for_whom, const char* whom_to_tell) {
   if (get_text(meeting.hello.failure).empty()) return for_whom;
   return fmt::format(" to tell {} what failed,", whom_to_tell);
+}
+
+// One that is not there bounds nothing, and is what the other ranks have to learn of.
+bool is_interface(const std::string& name) try {
+  return !addresses_of_interface(name, own_addresses()).empty();
+} catch (const UserError&) {
+  return false;
 }
 
 }  // namespace
@@ -87,8 +95,10 @@ void decline_meeting(const Launch& launch, const RendezvousOptions& options, con
   if (launch.size == 1) return;
   Hello hello = hello_of(launch, 0);
   set_text(hello.failure, reason);
+  RendezvousOptions reachable = options;
+  if (!options.interface.empty() && !is_interface(options.interface)) reachable.interface.clear();
   try {
-    meet(launch, options, hello, {});
+    meet(launch, reachable, hello, {});
   } catch (const UserError&) {   // no other rank is there to be told
   } catch (const PeerFailed&) {  // the other ranks know of a failure already
   }

@@ -116,14 +116,18 @@ WatchLink join_watch(const WatchPlace& place, const std::string& met_at, const W
                      WatchFrame& welcome) {
   constexpr milliseconds kPatience(5000), kPause(100);
   const std::vector<std::string> hosts = hosts_to_try(place, met_at);
+  // The place where the ranks have met has half of the time, as it is known to work.
   const Deadline::duration left = wait.deadline - std::chrono::steady_clock::now();
-  const Deadline::duration share = std::min<Deadline::duration>(kPatience, left / static_cast<int>(hosts.size()));
+  const auto share_of = [&](const std::string& host) {
+    const auto parts = host == met_at ? 2 : 2 * std::max<int>(1, static_cast<int>(hosts.size()) - 1);
+    return std::min<Deadline::duration>(kPatience, left / parts);
+  };
   std::vector<std::string> troubles;
   while (true) {
     troubles.clear();
     for (const std::string& host : hosts) {
       Trouble trouble;
-      const Wait until(std::chrono::steady_clock::now() + share, wait.look);
+      const Wait until(std::chrono::steady_clock::now() + share_of(host), wait.look);
       if (WatchLink link = join_at(host, place, hello, until, welcome, trouble)) return link;
       troubles.push_back(fmt::format("{}: {}", host, trouble.text));
     }

@@ -41,6 +41,7 @@ class CudaBackend final : public Backend {
   void begin_range(const char* name) override;
   void end_range() override;
   void run_recorded(const RecordKey& key, const std::function<void()>& body) override;
+  void run_recorded_together(const RecordKey& key, const std::function<void()>& body) override;
   void with_filters(std::span<const FilterUse>, DType activations, const std::function<void()>& body) override;
   void conv2d_add_backward_data(const Conv2dArgs&, ConstView dy, ConstView w, View spare, View dx) override;
 

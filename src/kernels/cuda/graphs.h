@@ -34,7 +34,9 @@ class Graphs {
   Graphs(const CudaDevice&, Nodes);
   const Nodes& nodes() const { return nodes_; }
 
-  void run(const RecordKey& key, const std::function<void()>& body);
+  // Whether a body without a graph may be called as it is. Where ranks record together, it may not.
+  enum class Room { if_there_is, needed };
+  void run(const RecordKey& key, const std::function<void()>& body, Room = Room::if_there_is);
 
  private:
   // A graph that can be launched. It counts its nodes as long as it lives.
@@ -58,11 +60,11 @@ class Graphs {
     size_t allocations = 0;  // CudaDevice::allocations() when the graph was recorded
     size_t nodes = 0;        // of the graph, as far as the body has been captured
   };
-  bool is_full(cudaError_t);
-  bool has_room_for(size_t nodes) const { return *nodes_ + nodes <= most_nodes_; }
+  bool is_full(cudaError_t, Room);
+  bool has_room_for(size_t nodes, Room room) const { return room == Room::needed || *nodes_ + nodes <= most_nodes_; }
   void forget_unused();
   bool all_in_use() const;
-  void record(Recording&, const std::function<void()>& body);
+  void record(Recording&, const std::function<void()>& body, Room);
 
   const CudaDevice& device_;
   Nodes nodes_;

@@ -4,7 +4,9 @@
 #include "tools/bench/bench.h"
 #include "tools/bench/phases.h"
 #include "tools/median.h"
+#include "train/agreement.h"
 #include "train/rank.h"
+#include "train/ranks/failure.h"
 #include "train/ranks/launched_config.h"
 #include "train/ranks/on_ranks.h"
 
@@ -19,7 +21,10 @@ TrainBench bench_train(const Config& given, const BenchOptions& options) {
   config.optimizer.sparsity.warmup.epochs = 0;  // most steps of a training come after it
   std::vector<double> stretches;
   TrainBench bench;
+  const Row facts = start_facts({config, {}, sets.view()});
   on_ranks(config, launch, [&](Backend& backend, Communicator& communicator) {
+    Device& device = *backend.device();
+    in_unison(communicator, device, [&] { require_agreement(communicator, device, facts); });
     Rank rank(config, sets.view(), backend, communicator);
     const auto run = [&](int steps) {
       const Clock::time_point start = Clock::now();

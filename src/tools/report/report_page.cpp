@@ -96,7 +96,8 @@ std::string runs_html(const Groups& groups) {
       "<div class=\"lead\">{}</div>\n{}<div id=\"explore\"></div>\n{}"
       "<p class=\"note\">A band goes from the least to the greatest value: of several seeds, around their mean, or of "
       "one "
-      "run's steps, where a point stands for several. At the right of each figure: the last values.</p>\n"
+      "run's steps, where a point stands for several. It is smoothed as the curve is. At the right of each figure: the "
+      "last values.</p>\n"
       "<h2>Results</h2>\n{}<p class=\"note\">{}</p>\n{}"
       "<script type=\"application/json\" id=\"curves\">{}</script>\n",
       lead(groups), legend(groups), static_figures(curves), html_table(groups, results_table(groups), "results"),

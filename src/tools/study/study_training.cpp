@@ -24,7 +24,7 @@ int64_t workers_of(const Config& config) { return config.ranks * config.workers_
 // study and its data may be moved.
 bool is_another(const ConfigDifference& difference) {
   if (difference.path == "threads") return false;
-  // Many of these keys change no bit of the weights, but all others the bytes that are sent.
+  // Many of these keys change no bit of the weights, but all others may change the bytes that are sent.
   const bool sends_alike = difference.path == "exchange.communicator" || difference.path == "exchange.interface" ||
                            difference.path == "exchange.failure_timeout_s";
   if (difference.path.starts_with("exchange.")) return !sends_alike;
@@ -76,10 +76,13 @@ std::string difference_from_study(const StudyTraining& training, const Config& m
   return "";
 }
 
-bool has_diverged(const fs::path& run) {
-  const CheckpointStore store(run);
-  const std::vector<fs::path> all = store.list();
-  return !all.empty() && store.newest_sound() != all.front();
+// Whether a run has ended with numbers that are not finite. One that was stopped may recover.
+bool has_diverged(const fs::path& run) try {
+  const std::vector<fs::path> all = CheckpointStore(run).list();
+  return final_step(run) && !all.empty() &&
+         !Checkpoint::unverified(all.front()).manifest().values.boolean(kSound).value_or(true);
+} catch (const UserError&) {
+  return false;  // dgc train passes over damaged checkpoints, or says why it cannot
 }
 
 // Whether the run has ended where the study asks it to end. A run whose metrics are damaged has not: dgc train mends

@@ -145,8 +145,9 @@ void StepComputation::add_lengths(int local, RecordKey& key) const {
 }
 
 void StepComputation::queue_recorded(bool may, const RecordKey& key, const std::function<void()>& body) {
-  if (may && !is_observed()) return context_.backend.run_recorded(key, body);
-  body();
+  if (!may || is_observed()) return body();
+  if (context_.communicator.size() > 1) return context_.backend.run_recorded_together(key, body);
+  context_.backend.run_recorded(key, body);
 }
 
 int StepComputation::trained_before(int param) const {

@@ -173,13 +173,25 @@ TEST_CASE("what keeps another rank from coming is told to rank 0 that waits, and
 }
 
 TEST_CASE("rank 0 tells its error where exchange.interface bounds it, and a config that is read late counts") {
+  const std::string interface = GENERATE("127.0.0.1", "no0");  // there is no no0
+  CAPTURE(interface);
   RendezvousOptions meeting{.timeout = 1h};
   const auto single = make_single_communicator();
-  const auto work = [&] {
-    meeting.interface = "no0";  // where rank 0 cannot listen, so that it need not wait for anybody
-    throw_user_error("there is no data");
-  };
-  CHECK_THROWS_AS(or_decline(launch_of(0, 2, test::free_port()), *single, meeting, work), ToldError);
+  const int port = test::free_port();
+  bool is_told = false;
+  std::thread rank0([&] {
+    try {
+      or_decline(launch_of(0, 2, port), *single, meeting, [&] {
+        meeting.interface = interface;
+        throw_user_error("there is no data");
+      });
+    } catch (const ToldError&) {
+      is_told = true;
+    }
+  });
+  CHECK_THAT(met(launch_of(1, 2, port)), Contains("rank 0 (") && Contains(": there is no data"));
+  rank0.join();
+  CHECK(is_told);
 }
 
 TEST_CASE("where MPI connects the ranks, or nobody is watched, an error is only thrown") {
