@@ -248,10 +248,10 @@ TEST_CASE("plan prints the paper's numbers, info the machine's") {
             .code == 0);
   CHECK_THAT(dense.out, Contains("tiny trains with sgd: each worker sends ") && Contains("it would send"));
   // 2 x 3 / 4 x 4 bytes x 4,832 parameters and 3 x 40 bytes, in a twentieth of 1 ms.
-  CHECK_THAT(dgc.run({"plan", "tiny.json", "--set", R"(optimizer={"type": "sgd"})", "--bandwidth", "1Gbps", "--step-ms",
-                      "1"})
-                 .out,
-             Contains("on a link of 4658 Mbps"));
+  CHECK_THAT(
+      dgc.run({"plan", "tiny.json", "--set", R"(optimizer={"type": "sgd"})", "--bandwidth", "1Gbps", "--step-ms", "1"})
+          .out,
+      Contains("on a link of 4658 Mbps"));
   const Result info = dgc.run({"info"});
   REQUIRE(info.code == 0);
   CHECK_THAT(info.out, Contains("cpu") && Contains("threads"));
