@@ -28,9 +28,9 @@ std::string machine_name() {
 std::vector<std::string> hosts_to_try(const WatchPlace& place, const std::string& met_at) {
   std::vector<std::string> hosts;
   const auto add = [&](const std::string& host) {
-    if (!host.empty() && std::ranges::count(hosts, host) == 0) hosts.push_back(host);
+    if (std::ranges::count(hosts, host) == 0) hosts.push_back(host);
   };
-  add(met_at);
+  if (!met_at.empty()) add(met_at);
   if (get_text(place.machine) == machine_name()) std::ranges::for_each(kLoopback, add);
   add(get_text(place.machine));
   std::istringstream addresses(get_text(place.addresses));

@@ -371,7 +371,8 @@ TEST_CASE("the page's script draws what the figures without it show") {
     const auto loss = [&](size_t shot) { return drawn.at(shot).at(0); };
     CHECK(loss(0).at("over") == "epochs");
     CHECK(loss(1).at("over") == "training time");
-    for (const Json& line : loss(1).at("lines")) {
+    const Json lines = loss(1).at("lines");
+    for (const Json& line : lines) {
       CHECK(std::ranges::is_sorted(line, {}, [](const Json& point) { return point[0].get<double>(); }));
     }
     CHECK(loss(2).at("values") == "after 5 s0.1 0.1125 ");
