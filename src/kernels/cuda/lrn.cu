@@ -74,15 +74,26 @@ __device__ inline void lrn_scales(const LrnShape& a, const T* x, int channel, fl
   for (int j = 0; j < V; ++j) scales[j] = a.k + a.share * lrn_sum<V>(squares, j);
 }
 
+template <typename T>
+struct LrnForwardArgs {
+  LrnShape shape;
+  const T* x;
+  T* y;
+};
+
+template <typename T>
+struct LrnBackwardArgs {
+  LrnShape shape;
+  const T* x;
+  const T* dy;
+  T* dx;
+};
+
 template <typename T, int V>
 struct LrnForward {
   static constexpr const char* kName = "lrn_forward";
   static constexpr int kBlock = kLrnBlock;
-  struct Args {
-    LrnShape shape;
-    const T* x;
-    T* y;
-  };
+  using Args = LrnForwardArgs<T>;
   using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
@@ -100,12 +111,7 @@ template <typename T, int V>
 struct LrnBackward {
   static constexpr const char* kName = "lrn_backward";
   static constexpr int kBlock = kLrnBlock;
-  struct Args {
-    LrnShape shape;
-    const T* x;
-    const T* dy;
-    T* dx;
-  };
+  using Args = LrnBackwardArgs<T>;
   struct Shared {  // dy x s^(-beta - 1) at the first and the last channels of packs, also of one pack on either side
     float first[kLrnBlock + 2][kLrnHalf];
     float last[kLrnBlock + 2][kLrnHalf];
@@ -170,11 +176,7 @@ template <typename T>
 struct LrnForward<T, 1> {
   static constexpr const char* kName = "lrn_forward";
   static constexpr int kBlock = kLrnBlock;
-  struct Args {
-    LrnShape shape;
-    const T* x;
-    T* y;
-  };
+  using Args = LrnForwardArgs<T>;
   using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
@@ -189,12 +191,7 @@ template <typename T>
 struct LrnBackward<T, 1> {
   static constexpr const char* kName = "lrn_backward";
   static constexpr int kBlock = kLrnBlock;
-  struct Args {
-    LrnShape shape;
-    const T* x;
-    const T* dy;
-    T* dx;
-  };
+  using Args = LrnBackwardArgs<T>;
   struct Shared {  // for the block's elements and half a window on either side
     float power[kLrnBlock + kLrnWindow - 1];
     float part[kLrnBlock + kLrnWindow - 1];  // dy x s^(-beta - 1)
