@@ -82,16 +82,20 @@ constexpr int64_t elementwise_blocks(int64_t n, int v) {
   return (n + per_block - 1) / per_block;
 }
 
-// Calls body<N>(i) for the elements i ... i + N - 1, where N is V or, at the end, 1. Each of the n elements is covered
-// once.
+// Calls body<N>(i) for the elements i ... i + N - 1, where N is V or, at the end, 1, of the pack at `at` of n elements.
 template <int V, typename Body>
-__device__ inline void each_element(int64_t n, const Body& body) {
-  const int64_t at = (int64_t{blockIdx.x} * kElementwiseBlock + threadIdx.x) * V;
+__device__ inline void pack_at(int64_t at, int64_t n, const Body& body) {
   if (at + V <= n) {
     body.template operator()<V>(at);
   } else {
     for (int64_t i = at; i < n; ++i) body.template operator()<1>(i);
   }
+}
+
+// Calls body<N>(i) likewise for this thread's pack. Each of the n elements is covered once.
+template <int V, typename Body>
+__device__ inline void each_element(int64_t n, const Body& body) {
+  pack_at<V>((int64_t{blockIdx.x} * kElementwiseBlock + threadIdx.x) * V, n, body);
 }
 
 }  // namespace dgc::cuda

@@ -92,11 +92,7 @@ struct CopyByVerdict {
     if ((a.control->skip != 0) != when_skipped) return;
     const int64_t step = int64_t{gridDim.x} * kBlock * V;
     for (int64_t at = (int64_t{blockIdx.x} * kBlock + threadIdx.x) * V; at < a.n; at += step) {
-      if (at + V <= a.n) {
-        store_pack<V>(load_pack<V>(a.from + at), a.to + at);
-      } else {
-        for (int64_t i = at; i < a.n; ++i) a.to[i] = a.from[i];
-      }
+      pack_at<V>(at, a.n, [&]<int N>(int64_t i) { store_pack<N>(load_pack<N>(a.from + i), a.to + i); });
     }
   }
 };
