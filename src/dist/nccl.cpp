@@ -294,7 +294,8 @@ void require_nccl(const Launch& launch, const Device& device) {
 std::unique_ptr<Communicator> make_nccl_communicator(const Launch& launch, std::shared_ptr<Device> device,
                                                      const NcclOptions& options) {
   require_nccl(launch, *device);
-  auto communicator = std::make_unique<NcclCommunicator>(launch, std::static_pointer_cast<CudaDevice>(device), options);
+  auto communicator =
+      std::make_unique<NcclCommunicator>(launch, std::static_pointer_cast<CudaDevice>(std::move(device)), options);
   communicator->start(launch, options);
   return communicator;
 }

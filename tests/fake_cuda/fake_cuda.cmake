@@ -51,7 +51,7 @@ endfunction()
 # The fake itself, and what only a GPU's backend does: graphs, uploads, failures of calls, whole trainings.
 file(GLOB fake_tests CONFIGURE_DEPENDS ${fake_folder}/*_test.cpp)
 if(DGC_SANITIZE)  # the trainings and programs, which are all that these files hold, would take minutes
-  list(FILTER fake_tests EXCLUDE REGEX "/(configs|gpu_check|ranges|ranks|training_faults)_test\\.cpp$")
+  list(FILTER fake_tests EXCLUDE REGEX "/(configs|gpu_check|ranges|ranks|study|training_faults)_test\\.cpp$")
 endif()
 add_executable(test_cuda ${fake_tests} $<TARGET_OBJECTS:dgc_fake_cuda>)
 target_include_directories(test_cuda SYSTEM PRIVATE ${fake_cuda_headers})
@@ -82,7 +82,8 @@ if(NOT DGC_SANITIZE)
   target_link_libraries(dgc_on_fake_cuda PRIVATE dgc_emulation dgc_commands)
   target_link_options(dgc_on_fake_cuda PRIVATE -Wl,--as-needed)
   add_dependencies(test_cuda dgc_on_fake_cuda)
-  set_source_files_properties(${fake_folder}/gpu_check_test.cpp ${fake_folder}/ranks_test.cpp PROPERTIES
+  set_source_files_properties(${fake_folder}/gpu_check_test.cpp ${fake_folder}/ranks_test.cpp
+                              ${fake_folder}/study_test.cpp PROPERTIES
                               COMPILE_DEFINITIONS DGC_ON_FAKE_CUDA="$<TARGET_FILE:dgc_on_fake_cuda>"
                               SKIP_UNITY_BUILD_INCLUSION ON)
   set(torchrun_test "machines: torchrun, a signal to it, a mistake, and a rank that is killed")

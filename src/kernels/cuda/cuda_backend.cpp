@@ -15,7 +15,8 @@
 
 namespace dgc {
 
-CudaBackend::CudaBackend(std::shared_ptr<CudaDevice> device, Fp32Math math, std::shared_ptr<const ConvPlans> plans)
+CudaBackend::CudaBackend(const std::shared_ptr<CudaDevice>& device, Fp32Math math,
+                         std::shared_ptr<const ConvPlans> plans)
     : CudaBackend(device, math, std::numeric_limits<int64_t>::max(),
                   std::make_shared<cuda::ConvCache>(math, std::move(plans), *device),
                   std::make_shared<std::atomic<size_t>>()) {}

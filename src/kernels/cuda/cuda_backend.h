@@ -25,7 +25,7 @@ class RnnCache;    // rnn_cache.h
 // the work of lanes. Only the thread that made the backend may use it.
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(std::shared_ptr<CudaDevice>, Fp32Math, std::shared_ptr<const ConvPlans>);
+  CudaBackend(const std::shared_ptr<CudaDevice>&, Fp32Math, std::shared_ptr<const ConvPlans>);
   // A backend on another stream, which takes the same plans. most_cooperative_blocks bounds the grid of cooperative
   // launches, which begin only when all of their blocks find room on the GPU at once.
   CudaBackend(const CudaBackend& owner, std::shared_ptr<CudaDevice>, int64_t most_cooperative_blocks);

@@ -18,6 +18,7 @@
 #include "tensor/printable.h"
 #include "train/ranks/failure.h"
 #include "train/ranks/interrupt.h"
+#include "train/ranks/rank_backend.h"
 
 namespace dgc {
 namespace {
@@ -72,7 +73,7 @@ std::vector<std::string> StudyRunner::run() {
                      one ? "saves its" : "save their");
       }
       stopped_ = true;
-      for (const auto& [child, training] : running_) kill(child, *signal);
+      for (const auto& [child, running] : running_) kill(child, *signal);
     }
   }
   if (stopped_) throw Interrupted();
@@ -95,6 +96,12 @@ void StudyRunner::start_next(const HeldSignals& signals) {
   }
 }
 
+int StudyRunner::free_place() const {
+  int place = 0;
+  while (std::ranges::any_of(running_, [&](const auto& entry) { return entry.second.place == place; })) ++place;
+  return place;
+}
+
 void StudyRunner::start(const StudyTraining& training, const HeldSignals& signals) {
   const Standing standing = standing_of(training);
   if (standing.state == Standing::State::refused) throw UserError(standing.why);
@@ -110,11 +117,15 @@ void StudyRunner::start(const StudyTraining& training, const HeldSignals& signal
     const int threads = std::max(1, usable_cores() / (jobs_ * static_cast<int>(training.config.ranks)));
     command.insert(command.end(), {"--set", fmt::format("threads={}", threads)});
   }
+  const int place = free_place();
+  const std::string device = jobs_ > 1 ? device_in_turn(training.config, place) : training.config.device;
+  if (device != training.config.device) command.insert(command.end(), {"--set", "device=" + device});
   command.insert(command.end(), {"--out", training.directory.string()});
   fs::create_directories(training.directory.parent_path());
   require_room_for_words(training.output());
-  running_.emplace(start_child(command, signals, training.output()), training);
-  spdlog::info("{}: {}", training.name(), goes_on ? "goes on" : "starts");
+  running_.emplace(start_child(command, signals, training.output()), Running{training, place});
+  spdlog::info("{}: {}{}", training.name(), goes_on ? "goes on" : "starts",
+               device == training.config.device ? "" : " on " + device);
 }
 
 void StudyRunner::collect() {
@@ -122,7 +133,7 @@ void StudyRunner::collect() {
   for (pid_t child = 0; (child = waitpid(-1, &status, WNOHANG)) > 0;) {
     const auto found = running_.find(child);
     if (found == running_.end()) continue;
-    const StudyTraining training = found->second;
+    const StudyTraining training = found->second.training;
     running_.erase(found);
     const int code = exit_code_of(status);
     if (code == kChildInterrupted) {
@@ -149,7 +160,8 @@ void StudyRunner::tell_progress() const {
   std::string where;
   for (const StudyTraining& training : all_) made += epochs_made(training);
   for (const StudyTraining& training : waiting_) to_do += epochs_left(training);
-  for (const auto& [child, training] : running_) {
+  for (const auto& [child, running] : running_) {
+    const StudyTraining& training = running.training;
     to_do += epochs_left(training);
     where += fmt::format("{}{} epoch {:.1f} of {}", where.empty() ? "" : ", ", training.name(), epochs_made(training),
                          training.config.training.epochs);

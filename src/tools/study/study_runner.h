@@ -13,7 +13,8 @@
 
 namespace dgc {
 
-// Trains what a study lacks, so many trainings at once, each as a child process.
+// Trains what a study lacks, so many trainings at once, each as a child process, on a GPU of its own where there are as
+// many.
 class StudyRunner {
  public:
   StudyRunner(const std::vector<StudyTraining>& missing, int jobs);
@@ -25,6 +26,13 @@ class StudyRunner {
  private:
   using Clock = std::chrono::steady_clock;
 
+  // A training, and its place among those that run: the least number that no other has.
+  struct Running {
+    StudyTraining training;
+    int place;
+  };
+
+  int free_place() const;
   void start_next(const HeldSignals&);
   void start(const StudyTraining&, const HeldSignals&);  // throws UserError for one that cannot be started
   void collect();
@@ -34,7 +42,7 @@ class StudyRunner {
   std::vector<StudyTraining> all_;
   double made_before_ = 0;  // epochs of all of them, at the start
   std::deque<StudyTraining> waiting_;
-  std::map<pid_t, StudyTraining> running_;
+  std::map<pid_t, Running> running_;
   std::vector<std::string> failures_;
   size_t done_ = 0;
   int jobs_ = 1, exit_code_ = 0;

@@ -44,6 +44,12 @@ Fp32Math fp32_math(const Config& config) {
   return config.precision == Precision::tf32 ? Fp32Math::tf32 : Fp32Math::exact;
 }
 
+std::string device_in_turn(const Config& config, int place) {
+  const std::vector<int> gpus = cuda_devices();
+  if (config.device != "auto" || gpus.empty()) return config.device;
+  return fmt::format("cuda:{}", gpus[static_cast<size_t>(place) % gpus.size()]);
+}
+
 std::unique_ptr<Backend> make_backend(const Config& config, const Launch& launch) {
   const bool bf16 = config.precision == Precision::bf16;
   auto backend = make_backend(device_for(config, launch), compute_threads(config, launch), fp32_math(config),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "config/options.h"
 #include "dist/launch/launch.h"
@@ -12,5 +13,9 @@ namespace dgc {
 // Under a launcher "auto" is the GPU that this rank gets.
 std::unique_ptr<Backend> make_backend(const Config&, const Launch& = {});
 Fp32Math fp32_math(const Config&);
+
+// The device of training `place`, from 0, of several that run on this machine at once, each in a process of its own:
+// one GPU after the other where the config says "auto" and there are any, else what the config says.
+std::string device_in_turn(const Config&, int place);
 
 }  // namespace dgc

@@ -1,0 +1,21 @@
+// dgc study on a machine with several GPUs, which are fakes: its trainings are processes of their own.
+#include <catch.hpp>
+
+#include "tests/commands/program.h"
+
+using namespace dgc::test;
+using Catch::Contains;
+
+TEST_CASE("trainings of a study that run at once take the GPUs in turn", "[study]") {
+  const Program dgc;
+  dgc.write("study.json", R"({"config": "tiny.json", "set": {"training.epochs": 1, "training.eval_every_epochs": 0},
+                              "runs": {"dgc": {"seeds": [1, 2, 3]}, "named": {"seeds": [1], "set": {"device": "cpu"}}}})");
+  Child study(dgc.folder(), {"DGC_FAKE_GPUS=2", DGC_ON_FAKE_CUDA, "study", "study.json", "--out", "out", "--jobs", "4"},
+              "env");
+  INFO(study.err());
+  REQUIRE(study.wait() == 0);
+  CHECK_THAT(dgc.read("out/dgc/seed1.txt"), Contains(" on cuda:0"));
+  CHECK_THAT(dgc.read("out/dgc/seed2.txt"), Contains(" on cuda:1"));
+  CHECK_THAT(dgc.read("out/dgc/seed3.txt"), Contains(" on cuda:0"));
+  CHECK_THAT(dgc.read("out/named/seed1.txt"), Contains(" on cpu"));
+}
