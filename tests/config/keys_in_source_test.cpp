@@ -40,11 +40,10 @@ std::set<std::string> matches(const std::string& text, const std::regex& pattern
 
 std::string leaf(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
-// A key, a section, or what a message puts together from a beginning: "data.augment.min_{}".
+// A key or a section.
 bool is_listed(const std::string& path) {
-  const std::string beginning = path.ends_with('_') ? path : path + ".";
   return std::ranges::any_of(config_keys(),
-                             [&](const Key& key) { return key.path == path || key.path.starts_with(beginning); });
+                             [&](const Key& key) { return key.path == path || key.path.starts_with(path + "."); });
 }
 
 bool is_file(const std::string& path) {

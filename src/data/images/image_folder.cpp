@@ -76,18 +76,6 @@ void mirror(float* image, int64_t size) {
 ImageFolder::ImageFolder(const std::string& root, Split split, const ImageOptions& options, Normalizer normalizer,
                          const std::string& fix)
     : root_(root), image_size_(options.image_size), augment_(options.augment), normalizer_(std::move(normalizer)) {
-  if (image_size_ < 1) throw_user_error("data.image_size: {} is not positive", image_size_);
-  if (augment_.pad_crop != 0)
-    throw_user_error("data.augment.pad_crop: an image_folder has random-resized-crop instead");
-  if (!(0 < augment_.min_scale && augment_.min_scale <= augment_.max_scale && augment_.max_scale <= 1)) {
-    throw_user_error("data.augment.min_scale and max_scale: {} and {} are not in order within (0, 1]",
-                     augment_.min_scale, augment_.max_scale);
-  }
-  if (!(0 < augment_.min_ratio && augment_.min_ratio <= augment_.max_ratio)) {
-    throw_user_error("data.augment.min_ratio and max_ratio: {} and {} are not in order above 0", augment_.min_ratio,
-                     augment_.max_ratio);
-  }
-
   require_folder(root, fix);
   const std::string train = root + "/train";
   if (split == Split::train || options.class_names.empty()) require_folder(train, fix);

@@ -15,7 +15,6 @@ MemoryImages::MemoryImages(ImageTable table, const AugmentOptions& augment, Norm
     : table_(std::move(table)), augment_(augment), normalizer_(std::move(normalizer)), shape_(table_.shape) {
   DGC_CHECK(table_.pixels.size() == table_.labels.size() * static_cast<size_t>(shape_.numel()), "pixels per label");
   DGC_CHECK(normalizer_.channels() == shape_.channels, "normalised channels");
-  if (augment_.pad_crop < 0) throw_user_error("data.augment.pad_crop: {} is negative", augment_.pad_crop);
   if (pad_to == 0) return;
   if (pad_to < std::max(shape_.height, shape_.width)) {
     throw_user_error("data.pad_to: {} is less than the images' {} x {} pixels", pad_to, shape_.height, shape_.width);

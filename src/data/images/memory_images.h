@@ -22,7 +22,7 @@ struct ImageTable {
 // Small images held in memory. Padding is with raw zeros, BEFORE normalisation, as torchvision's RandomCrop does.
 class MemoryImages final : public ImageDataset {
  public:
-  // pad_to: see ImageOptions. Throws UserError for options that do not fit the images.
+  // pad_to: see ImageOptions. Throws UserError where it is less than a side of the images.
   MemoryImages(ImageTable table, const AugmentOptions&, Normalizer, int64_t pad_to);
 
   int64_t size() const override { return static_cast<int64_t>(table_.labels.size()); }

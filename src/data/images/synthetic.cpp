@@ -18,9 +18,7 @@ SyntheticImages::SyntheticImages(const SyntheticOptions& o, Split split)
       size_(split == Split::train ? o.train_samples : o.test_samples),
       classes_(o.classes),
       shifts_(o.seed, rng_stream("synthetic shift", split == Split::train ? "train" : "test")) {
-  if (std::min({shape_.height, shape_.width, shape_.channels, size_, classes_}) < 1) {
-    throw_user_error("data: synthetic images need at least one sample, class, row, column and channel");
-  }
+  DGC_CHECK(std::min({shape_.height, shape_.width, shape_.channels, size_, classes_}) >= 1, "sizes of a set");
   if (shape_.numel() > kMostNumbers) {
     throw_user_error("data.height, data.width and data.channels: {}x{}x{} are more than the {} numbers of an image",
                      shape_.height, shape_.width, shape_.channels, kMostNumbers);

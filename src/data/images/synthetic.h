@@ -13,7 +13,7 @@ namespace dgc {
 // data.
 class SyntheticImages final : public ImageDataset {
  public:
-  SyntheticImages(const SyntheticOptions&, Split);  // throws UserError for sizes below 1
+  SyntheticImages(const SyntheticOptions&, Split);  // throws UserError for sizes that together are too large
 
   int64_t size() const override { return size_; }
   ImageShape shape() const override { return shape_; }

@@ -3,20 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tensor/errors.h"
-
 namespace dgc {
 namespace {
 
 // Slots of SpeechDraw.
 enum SpeechSlot : uint64_t { kTempo, kWhetherNoise, kNoiseLevel, kMasks };
-
-void check_order(const char* key, double low, double high, double least, double most) {
-  if (!(least <= low && low <= high && high <= most)) {
-    throw_user_error("data.augment.min_{0} and max_{0}: {1} and {2} are not in order from {3} to {4}", key, low, high,
-                     least, most);
-  }
-}
 
 // Each utterance has a stream of its own in each epoch.
 uint64_t stream(const char* purpose, int64_t epoch, int64_t utterance) {
@@ -34,19 +25,6 @@ Stretch draw_stretch(const SpeechDraw& draw, uint64_t slot, int64_t most, int64_
 }
 
 }  // namespace
-
-void check_augment(const SpeechAugmentOptions& o) {
-  if (!(o.noise_probability >= 0 && o.noise_probability <= 1)) {
-    throw_user_error("data.augment.noise_probability: {} is not in [0, 1]", o.noise_probability);
-  }
-  check_order("noise_db", o.min_noise_db, o.max_noise_db, -20, 120);
-  check_order("tempo", o.min_tempo, o.max_tempo, 0.5, 2);
-  const MaskOptions& m = o.mask;
-  if (std::min({m.time_masks, m.time_frames, m.feature_masks, m.feature_width}) < 0 ||
-      !(m.time_share >= 0 && m.time_share <= 1)) {
-    throw_user_error("data.augment.mask: counts and widths must not be negative, and time_share lies in [0, 1]");
-  }
-}
 
 SpeechDraw::SpeechDraw(uint64_t seed, int64_t epoch, int64_t utterance)
     : choices_(seed, stream("augment speech", epoch, utterance)), noise_(seed, stream("noise", epoch, utterance)) {}

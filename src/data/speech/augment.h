@@ -25,9 +25,6 @@ struct SpeechAugmentOptions {
   bool operator==(const SpeechAugmentOptions&) const = default;
 };
 
-// Throws UserError for options that are out of range or out of order.
-void check_augment(const SpeechAugmentOptions&);
-
 // The random numbers of one utterance in one epoch: a pure function of (seed, epoch, utterance).
 class SpeechDraw {
  public:

@@ -46,10 +46,7 @@ FeatureExtractor::FeatureExtractor(const FeatureOptions& o, int64_t sample_rate)
       step_(static_cast<double>(samples_of("step_ms", o.step_ms, sample_rate))),
       spectrum_(samples_of("window_ms", o.window_ms, sample_rate)),
       power_(static_cast<size_t>(spectrum_.bins())) {
-  if (o.kind == FeatureKind::log_mel) {
-    if (o.mels < 1) throw_user_error("data.features.mels: {} is not positive", o.mels);
-    mel_.emplace(o.mels, spectrum_.size(), sample_rate);
-  }
+  if (o.kind == FeatureKind::log_mel) mel_.emplace(o.mels, spectrum_.size(), sample_rate);
 }
 
 int64_t FeatureExtractor::features() const { return mel_ ? mel_->count() : spectrum_.bins(); }

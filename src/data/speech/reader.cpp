@@ -12,7 +12,6 @@ constexpr double kSlack = 0.05;
 
 SpeechReader::SpeechReader(const SpeechCorpus& corpus, const SpeechReaderOptions& options)
     : corpus_(corpus), options_(options) {
-  check_augment(options.augment);
   const FeatureExtractor extractor(options.features, options.audio.sample_rate);
   features_ = extractor.features();
   const auto samples_of = [&](double seconds) {

@@ -44,7 +44,6 @@ Vocabulary build_vocabulary(const TextFile& text, std::optional<int64_t> most) {
     // frequent.
     const auto kept = [](const std::string& word) { return word == kEndOfLine || word == kUnknownWord; };
     std::stable_partition(words.begin(), words.end(), kept);
-    if (*most < 2) throw_user_error("data.vocabulary_size: {} and {} alone are 2 words", kEndOfLine, kUnknownWord);
     words.resize(static_cast<size_t>(*most));
     std::ranges::sort(words, before);
   }

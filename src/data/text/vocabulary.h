@@ -30,8 +30,8 @@ class Vocabulary {
 };
 
 // The vocabulary of a text: the most frequent words first, and words of one frequency in the order of their bytes. If
-// `most` is given, the vocabulary has at most so many words, and the others count as kUnknownWord. Throws UserError
-// when `most` is below 2.
+// `most`, which is at least 2, is given, the vocabulary has at most so many words, and the others count as
+// kUnknownWord. Throws as read_words() does.
 Vocabulary build_vocabulary(const TextFile&, std::optional<int64_t> most);
 
 // Reads a file with one word a line. Throws UserError that names the file.

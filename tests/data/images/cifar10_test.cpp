@@ -98,20 +98,5 @@ TEST_CASE("cifar10's mean and deviation, per channel, and pad_to 36 puts zeros a
   CHECK(first[2] == Approx((200 / 255.0 - 0.4465) / 0.2616));
 }
 
-TEST_CASE("cifar10: wrong options are named by their key") {
-  TempFolder folder;
-  write_train(folder);
-  ImageOptions options;
-  const auto error = [&] { return user_error([&] { open_cifar10(folder.path(), options, Split::train); }); };
-  SECTION("pad_to") {
-    options.pad_to = 31;
-    CHECK_THAT(error(), Catch::Contains("data.pad_to: 31"));
-  }
-  SECTION("pad_crop") {
-    options.augment.pad_crop = -1;
-    CHECK_THAT(error(), Catch::Contains("data.augment.pad_crop: -1"));
-  }
-}
-
 }  // namespace
 }  // namespace dgc

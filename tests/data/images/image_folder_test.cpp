@@ -244,17 +244,6 @@ TEST_CASE("image folder: what is wrong is named") {
     std::vector<float> out(192);
     CHECK_THAT(user_error([&] { dataset->read(2, nullptr, out.data()); }), Catch::Contains("b.png: cannot open it"));
   }
-  SECTION("options") {
-    folder.options.augment.min_scale = 0;
-    CHECK_THAT(folder.error(), Catch::Contains("data.augment.min_scale"));
-    folder.options.augment = {.min_ratio = 2};
-    CHECK_THAT(folder.error(), Catch::Contains("data.augment.min_ratio"));
-    folder.options.augment = {.pad_crop = 4};
-    CHECK_THAT(folder.error(), Catch::Contains("data.augment.pad_crop"));
-    folder.options.augment = {};
-    folder.options.image_size = 0;
-    CHECK_THAT(folder.error(), Catch::Contains("data.image_size: 0"));
-  }
 }
 
 }  // namespace

@@ -113,6 +113,12 @@ TEST_CASE("pad_to centres the image") {
   }
 }
 
+// The config knows what size images of a set usually have; an idx file may hold larger ones.
+TEST_CASE("images that are larger than what they are to be padded to are refused") {
+  CHECK(user_error([] { image({}, kSide - 1); }) == "data.pad_to: 4 is less than the images' 5 x 5 pixels");
+  CHECK_NOTHROW(image({}, kSide));
+}
+
 TEST_CASE("fractional pixels are normalised as whole ones are") {
   const Normalizer normalizer({{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}});
   for (int v = 0; v < 256; ++v) {

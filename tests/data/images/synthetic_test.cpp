@@ -55,9 +55,7 @@ TEST_CASE("synthetic: the nearest mean of the training images tells the test ima
   CHECK(right >= 95);
 }
 
-TEST_CASE("synthetic: impossible sizes") {
-  CHECK_THROWS_AS(SyntheticImages({.classes = 0}, Split::train), UserError);
-  CHECK_THROWS_AS(SyntheticImages({.test_samples = 0}, Split::test), UserError);
+TEST_CASE("synthetic: sizes that together are too large") {
   CHECK_THAT(user_error([] { SyntheticImages({.height = 4096, .width = 4096, .channels = 1024}, Split::train); }),
              Catch::StartsWith("data.height, data.width and data.channels: 4096x4096x1024 are more than"));
   CHECK_THAT(user_error([] { SyntheticImages({.channels = 1024, .classes = 1000000}, Split::train); }),

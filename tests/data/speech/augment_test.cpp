@@ -99,19 +99,5 @@ TEST_CASE("speech augmentation: masks are bands of zeros, no wider than allowed"
   CHECK(std::count(values.begin(), values.end(), 0.f) <= 4 * 5 * kFeatures);
 }
 
-TEST_CASE("speech augmentation: what is out of range is named") {
-  SpeechAugmentOptions options;
-  const auto complaint = [&] { return user_error([&] { check_augment(options); }); };
-  check_augment(options);
-  options.noise_probability = 1.5;
-  CHECK_THAT(complaint(), Catch::Contains("data.augment.noise_probability: 1.5"));
-  options = {};
-  options.min_tempo = 1.2;
-  CHECK_THAT(complaint(), Catch::Contains("data.augment.min_tempo and max_tempo: 1.2 and 1 are not in order"));
-  options = {};
-  options.mask.time_masks = -1;
-  CHECK_THAT(complaint(), Catch::Contains("data.augment.mask"));
-}
-
 }  // namespace
 }  // namespace dgc
