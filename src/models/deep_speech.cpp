@@ -63,7 +63,6 @@ class Builder {
   void convolution(const std::string& name, size_t i) {
     const SpeechConvolutions& c = options_.convolutions;
     const int64_t frames = c.kernel_frames.at(i), stride = c.stride_frames.at(i);
-    if (frames % 2 == 0) throw_user_error("model: a convolution's size in time must be odd, not {}", frames);
     const Conv2dOptions options{.in = last_size(),
                                 .out = c.channels[i],
                                 .kernel = {frames, c.kernel_frequencies.at(i)},
@@ -106,7 +105,6 @@ class Builder {
 }  // namespace
 
 Network make_deep_speech(const DeepSpeechOptions& options, int64_t streams) {
-  if (options.layers < 1) throw_user_error("model.layers: there must be a recurrent layer, not {}", options.layers);
   DGC_CHECK(streams > 0, "a speech model without utterances");
   return Builder(options, streams).build();
 }

@@ -8,11 +8,6 @@
 namespace dgc {
 
 Network make_lstm_lm(const LstmLmOptions& options, int64_t streams) {
-  if (options.layers < 1) throw_user_error("model.layers: an LSTM has at least one layer, not {}", options.layers);
-  if (options.tied && options.embedding != options.hidden) {
-    throw_user_error("model.embedding ({}) and model.hidden ({}) must be equal where model.tied is true",
-                     options.embedding, options.hidden);
-  }
   if (options.vocabulary == 0) {
     throw_user_error("model.vocabulary: only training looks at the data; set it to the number of words");
   }

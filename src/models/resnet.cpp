@@ -45,10 +45,6 @@ class ResNetBuilder {
   };
 
   Network cifar() {
-    if (options_.depth < 8 || (options_.depth - 2) % 6 != 0) {
-      throw_user_error("model.depth: a CIFAR ResNet has 6n + 2 layers (8, 14, 20, 32, 44, 56, 110, ...), not {}",
-                       options_.depth);
-    }
     int64_t width = options_.width;
     int x = norm_relu("bn1", conv("conv1", 0, {width, 3}));
     for (int stage = 1; stage <= 3; ++stage, width *= 2) {
@@ -61,9 +57,7 @@ class ResNetBuilder {
 
   Network imagenet() {
     const ImagenetVariant* const variant = imagenet_variant(options_.depth);
-    if (variant == nullptr) {
-      throw_user_error("model.depth: an ImageNet ResNet has 18, 34, 50, 101 or 152 layers, not {}", options_.depth);
-    }
+    DGC_CHECK(variant != nullptr, "a depth without blocks");
     int64_t width = options_.width;
     int x = norm_relu("bn1", conv("conv1", 0, {width, 7, 2}));
     x = net_.add("maxpool", std::make_unique<Pool>(PoolOptions{PoolKind::max, 3, 2, 1}), {x});

@@ -20,7 +20,7 @@ ResNetOptions completed(ResNetOptions);
 // He, Zhang, Ren, Sun, "Deep residual learning for image recognition" (2015). Names are torchvision's, and as in
 // torchvision the stride of a bottleneck sits in its 3x3 convolution. With the cifar stem: three stages of n basic
 // blocks at 1, 2, 4 times the width (section 4.2), parameter-free shortcuts unless `projection`. image: [height, width,
-// channels]. Throws UserError for a depth that does not exist.
+// channels]. The depth must be one of the stem's. Throws UserError where the image does not fit.
 Network make_resnet(const ResNetOptions&, const Shape& image);
 
 }  // namespace dgc

@@ -60,6 +60,8 @@ TEST_CASE("keys that contradict one another are refused", "[config]") {
   CHECK_THAT(said_of_overrides({"data={\"type\": \"image_folder\", \"path\": \"x\", \"augment\": {\"min_scale\": 0.9, "
                                 "\"max_scale\": 0.5}}"}),
              Catch::Contains("more than data.augment.max_scale"));
+  CHECK_THAT(said_of_overrides({R"(data={"type": "image_folder", "path": "x", "augment": {"min_ratio": 1.5}})"}),
+             Catch::Contains("data.augment.min_ratio: more than data.augment.max_ratio"));
   CHECK_THAT(said_of_overrides({"exchange.dense_values=fp16"}), Catch::Contains("is for optimizer.type \"sgd\""));
   CHECK(said_of_overrides({"exchange.dense_values=fp16", "optimizer={\"type\": \"sgd\"}"}).empty());
   const std::string sgd = "optimizer={\"type\": \"sgd\"}", split = "exchange.algorithm=split_reduce";

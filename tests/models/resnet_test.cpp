@@ -104,15 +104,3 @@ TEST_CASE("ResNets halve the image where they should", "[models]") {
   CHECK(output_of(twenty, "layer2.0.shortcut") == Shape{1, 16, 16, 32});
   CHECK(output_of(twenty, "layer3.2.bn2") == Shape{1, 8, 8, 64});
 }
-
-TEST_CASE("a depth that does not exist is the user's error", "[models]") {
-  const auto depth = GENERATE(-4, 0, 2, 7, 9, 18, 21, 51);
-  CAPTURE(depth);
-  CHECK_THROWS_AS(cifar(depth), UserError);
-  CHECK_THROWS_WITH(cifar(depth),
-                    Catch::StartsWith("model.depth: ") && Catch::EndsWith("not " + std::to_string(depth)));
-  if (depth == 18) return;
-  CHECK_THROWS_AS(imagenet(depth), UserError);
-  CHECK_THROWS_WITH(imagenet(depth),
-                    Catch::Contains("18, 34, 50, 101 or 152") && Catch::EndsWith("not " + std::to_string(depth)));
-}
