@@ -23,25 +23,6 @@ std::string run_name(const std::string& file) {
   return name.empty() || !std::isalnum(static_cast<unsigned char>(name[0])) ? "run" + name : name;
 }
 
-void check_recordings(const SpeechDataOptions& data, const Origin& origin) {
-  const SpeechAugmentOptions& a = data.augment;
-  if (a.min_noise_db > a.max_noise_db) {
-    origin.refuse("data.augment.min_noise_db", "more than data.augment.max_noise_db");
-  }
-  const MaskOptions& mask = a.mask;
-  if ((mask.time_masks == 0) != (mask.time_frames == 0)) {
-    origin.refuse("data.augment.mask", "time_masks and time_frames do nothing without each other; set both, or none");
-  }
-  if ((mask.feature_masks == 0) != (mask.feature_width == 0)) {
-    origin.refuse("data.augment.mask",
-                  "feature_masks and feature_width do nothing without each other; set both, or none");
-  }
-  if (a.min_tempo > a.max_tempo) origin.refuse("data.augment.min_tempo", "more than data.augment.max_tempo");
-  if (data.audio.max_seconds * 1000 < data.features.window_ms) {
-    origin.refuse("data.max_seconds", "shorter than one frame of data.features.window_ms");
-  }
-}
-
 std::string one_of(std::vector<std::string> names) {
   const std::string last = quoted({names.back()});
   names.pop_back();
@@ -67,27 +48,6 @@ void check_classes(const Config& c, const Origin& origin) {
   const int64_t wanted = model.classes(c.model), there = data.classes(c.data.images);
   if (wanted != there) {
     origin.refuse("model.classes", fmt::format("{}, but the data have {} classes", wanted, there));
-  }
-}
-
-void check_text_data(const TextDataOptions& data, const Origin& origin) {
-  if (!data.vocabulary.empty() && data.vocabulary_size) {
-    origin.refuse("data.vocabulary_size", "data.vocabulary says which words there are; leave one of the two out");
-  }
-}
-
-void check_images(const DataOptions& data, const Origin& origin) {
-  const AugmentOptions& a = data.images.augment;
-  if (a.min_scale > a.max_scale) origin.refuse("data.augment.min_scale", "more than data.augment.max_scale");
-  if (a.min_ratio > a.max_ratio) origin.refuse("data.augment.min_ratio", "more than data.augment.max_ratio");
-  std::vector<int64_t> classes = data.images.only_classes;
-  std::ranges::sort(classes);
-  if (const auto twice = std::ranges::adjacent_find(classes); twice != classes.end()) {
-    origin.refuse("data.only_classes", fmt::format("{} is there twice", *twice));
-  }
-  const int64_t side = data_type(data).own_side;
-  if (data.images.pad_to != 0 && data.images.pad_to < side) {
-    origin.refuse("data.pad_to", fmt::format("{} is less than the images' own {}", data.images.pad_to, side));
   }
 }
 
@@ -256,10 +216,8 @@ void complete(Config& config, const Origin& origin) {
   }
   model_type(config.model).complete(config, origin);
   check_kind(config, origin);
-  check_text_data(config.data.text, origin);
-  check_recordings(config.data.speech, origin);
   check_classes(config, origin);
-  check_images(config.data, origin);
+  data_type(config.data).check(config.data, origin);
   check_batches(config.training, origin);
   check_optimization(config, origin);
   check_validation(config, origin);

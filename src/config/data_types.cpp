@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "config/check.h"
 #include "config/table.h"
 #include "data/images/open_images.h"
 #include "data/speech/open_speech.h"
+#include "tensor/errors.h"
 
 namespace dgc {
 namespace {
@@ -17,12 +19,53 @@ Shape padded(const ImageOptions& o) {
 
 int64_t ten_or_chosen(const ImageOptions& o) { return o.only_classes.empty() ? 10 : std::ssize(o.only_classes); }
 
+void check_images(const DataOptions& data, const Origin& origin) {
+  const AugmentOptions& a = data.images.augment;
+  if (a.min_scale > a.max_scale) origin.refuse("data.augment.min_scale", "more than data.augment.max_scale");
+  if (a.min_ratio > a.max_ratio) origin.refuse("data.augment.min_ratio", "more than data.augment.max_ratio");
+  std::vector<int64_t> classes = data.images.only_classes;
+  std::ranges::sort(classes);
+  if (const auto twice = std::ranges::adjacent_find(classes); twice != classes.end()) {
+    origin.refuse("data.only_classes", fmt::format("{} is there twice", *twice));
+  }
+  const int64_t side = data_type(data).own_side;
+  if (data.images.pad_to != 0 && data.images.pad_to < side) {
+    origin.refuse("data.pad_to", fmt::format("{} is less than the images' own {}", data.images.pad_to, side));
+  }
+}
+
+void check_text_data(const DataOptions& data, const Origin& origin) {
+  if (!data.text.vocabulary.empty() && data.text.vocabulary_size) {
+    origin.refuse("data.vocabulary_size", "data.vocabulary says which words there are; leave one of the two out");
+  }
+}
+
+void check_recordings(const DataOptions& data, const Origin& origin) {
+  const SpeechAugmentOptions& a = data.speech.augment;
+  if (a.min_noise_db > a.max_noise_db) {
+    origin.refuse("data.augment.min_noise_db", "more than data.augment.max_noise_db");
+  }
+  const MaskOptions& mask = a.mask;
+  if ((mask.time_masks == 0) != (mask.time_frames == 0)) {
+    origin.refuse("data.augment.mask", "time_masks and time_frames do nothing without each other; set both, or none");
+  }
+  if ((mask.feature_masks == 0) != (mask.feature_width == 0)) {
+    origin.refuse("data.augment.mask",
+                  "feature_masks and feature_width do nothing without each other; set both, or none");
+  }
+  if (a.min_tempo > a.max_tempo) origin.refuse("data.augment.min_tempo", "more than data.augment.max_tempo");
+  if (data.speech.audio.max_seconds * 1000 < data.speech.features.window_ms) {
+    origin.refuse("data.max_seconds", "shorter than one frame of data.features.window_ms");
+  }
+}
+
 }  // namespace
 
 const std::vector<DataType>& data_types() {
   using Options = ImageOptions;
   static const std::vector<DataType> all = {
       {.name = "cifar10",
+       .check = check_images,
        .is_folder = true,
        .own_side = 32,
        .sample = padded<32, 3>,
@@ -30,6 +73,7 @@ const std::vector<DataType>& data_types() {
        .open = open_cifar10,
        .reader = read_like_cifar10},
       {.name = "mnist",
+       .check = check_images,
        .is_folder = true,
        .own_side = 28,
        .sample = padded<28, 1>,
@@ -37,6 +81,7 @@ const std::vector<DataType>& data_types() {
        .open = open_mnist,
        .reader = read_like_mnist},
       {.name = "fashion_mnist",
+       .check = check_images,
        .is_folder = true,
        .own_side = 28,
        .sample = padded<28, 1>,
@@ -44,6 +89,7 @@ const std::vector<DataType>& data_types() {
        .open = open_fashion_mnist,
        .reader = read_like_fashion_mnist},
       {.name = "image_folder",
+       .check = check_images,
        .is_folder = true,
        .any_size = true,
        .sample =
@@ -53,17 +99,24 @@ const std::vector<DataType>& data_types() {
        .open = open_image_folder,
        .reader = read_like_image_folder},
       {.name = "synthetic",
+       .check = check_images,
        .sample =
            [](const Options& o) {
              return Shape{o.synthetic.height, o.synthetic.width, o.synthetic.channels};
            },
        .classes = [](const Options& o) { return o.synthetic.classes; },
        .open = open_synthetic},
-      {.name = "text", .kind = DataKind::text},
-      {.name = "an4", .kind = DataKind::speech, .is_folder = true, .list = list_an4},
-      {.name = "librispeech", .kind = DataKind::speech, .is_folder = true, .has_parts = true, .list = list_librispeech},
+      {.name = "text", .kind = DataKind::text, .check = check_text_data},
+      {.name = "an4", .kind = DataKind::speech, .check = check_recordings, .is_folder = true, .list = list_an4},
+      {.name = "librispeech",
+       .kind = DataKind::speech,
+       .check = check_recordings,
+       .is_folder = true,
+       .has_parts = true,
+       .list = list_librispeech},
       {.name = "speech_manifest",
        .kind = DataKind::speech,
+       .check = check_recordings,
        .is_folder = true,
        .has_parts = true,
        .list = list_manifests}};

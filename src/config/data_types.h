@@ -11,12 +11,15 @@
 
 namespace dgc {
 
+struct Origin;
+
 // A kind of data set that data.type can name. keys_data.cpp and keys_speech.cpp derive from these fields which keys it
 // has.
 struct DataType {
   std::string name;
   DataKind kind = DataKind::images;
-  bool is_folder = false;  // whether data.path names its folder
+  void (*check)(const DataOptions&, const Origin&);  // throws UserError where its keys contradict others
+  bool is_folder = false;                            // whether data.path names its folder
 
   // Fields of images:
   int64_t own_side = 0;   // side of small images, which can be padded and cropped; 0: they cannot
