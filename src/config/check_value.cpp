@@ -1,6 +1,9 @@
 #include "config/check_value.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <regex>
 
@@ -10,6 +13,24 @@
 
 namespace dgc {
 namespace {
+
+// In the order of Kind: what values of a kind are called, and what such a value must be. Choices differ from key to
+// key.
+struct KindWords {
+  std::string_view name, one;
+};
+constexpr auto kKindWords = std::to_array<KindWords>({{"boolean", "true or false"},
+                                                      {"integer", "an integer"},
+                                                      {"number", "a number"},
+                                                      {"string", "a string"},
+                                                      {"choice", ""},
+                                                      {"list of integers", "a list of integers"},
+                                                      {"list of numbers", "a list of numbers"},
+                                                      {"list of strings", "a list of strings"},
+                                                      {"list of layers", "a list of layers"}});
+static_assert(kKindWords.size() == static_cast<size_t>(Kind::layers) + 1);
+
+const KindWords& words_of(Kind kind) { return kKindWords[static_cast<size_t>(kind)]; }
 
 // The value as text if it is short enough for a sentence, else its type.
 std::string shortened(const Json& value) {
@@ -98,42 +119,16 @@ void check_list(const Key& key, const Json& list, const std::string& shown, cons
 
 }  // namespace
 
-std::string joined(const std::vector<std::string>& words, const std::string& separator) {
-  std::string out;
-  for (const auto& word : words) {
-    if (!out.empty()) out += separator;
-    out += word;
-  }
-  return out;
-}
-
 std::string quoted(std::vector<std::string> words, char mark) {
   for (auto& word : words) word = fmt::format("{}{}{}", mark, word, mark);
-  return joined(words, ", ");
+  return fmt::format("{}", fmt::join(words, ", "));
 }
 
+std::string_view kind_name(Kind kind) { return words_of(kind).name; }
+
 std::string expected_words(const Key& key) {
-  switch (key.kind) {
-    case Kind::boolean:
-      return "it must be true or false";
-    case Kind::integer:
-      return "it must be an integer";
-    case Kind::number:
-      return "it must be a number";
-    case Kind::text:
-      return "it must be a string";
-    case Kind::choice:
-      return (key.choices.size() > 1 ? "it must be one of " : "it must be ") + quoted(key.choices);
-    case Kind::integers:
-      return "it must be a list of integers";
-    case Kind::numbers:
-      return "it must be a list of numbers";
-    case Kind::texts:
-      return "it must be a list of strings";
-    case Kind::layers:
-      return "it must be a list of layers";
-  }
-  return "";
+  if (key.kind != Kind::choice) return fmt::format("it must be {}", words_of(key.kind).one);
+  return (key.choices.size() > 1 ? "it must be one of " : "it must be ") + quoted(key.choices);
 }
 
 std::string range_words(const Key& key) {
@@ -145,7 +140,7 @@ std::string range_words(const Key& key) {
   say("more than", key.above);
   say("at most", key.maximum);
   say("less than", key.below);
-  return joined(words, " and ");
+  return fmt::format("{}", fmt::join(words, " and "));
 }
 
 std::string number_words(double value) {

@@ -2,14 +2,19 @@
 
 #include <array>
 #include <string_view>
+#include <type_traits>
 
 #include "config/options.h"
 
 // How each enum is spelled in JSON, in the order of its enumerators.
 namespace dgc {
 
+// Does not compile: this is reached only where an enum's own names are not in sight.
 template <class Enum>
-inline constexpr std::array<std::string_view, 0> kEnumNames{};
+inline constexpr auto kEnumNames = [] {
+  static_assert(!std::is_enum_v<Enum>, "no kEnumNames of this enum are in sight");
+  return 0;
+}();
 
 template <>
 inline constexpr auto kEnumNames<Precision> = std::to_array<std::string_view>({"fp32", "tf32", "bf16", "fp16"});

@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include "config/check_value.h"
 #include "config/config.h"
 #include "tensor/errors.h"
@@ -5,33 +7,6 @@
 // The table of keys as Markdown, for configs/README.md.
 namespace dgc {
 namespace {
-
-std::string kind_words(const Key& key) {
-  const std::string kind = [&] {
-    switch (key.kind) {
-      case Kind::boolean:
-        return "boolean";
-      case Kind::integer:
-        return "integer";
-      case Kind::number:
-        return "number";
-      case Kind::text:
-        return "string";
-      case Kind::choice:
-        return "choice";
-      case Kind::integers:
-        return "list of integers";
-      case Kind::numbers:
-        return "list of numbers";
-      case Kind::texts:
-        return "list of strings";
-      case Kind::layers:
-        return "list of layers";
-    }
-    return "";
-  }();
-  return key.nullable ? kind + " or null" : kind;
-}
 
 std::string allowed(const Key& key) {
   if (key.kind == Kind::choice) return quoted(key.choices, '`');
@@ -58,8 +33,8 @@ std::string table(const Keys& keys, const std::string& section, const void* defa
   for (const Key& key : keys) {
     const std::string top = key.path.find('.') == std::string::npos ? "" : key.path.substr(0, key.path.find('.'));
     if (top != section) continue;
-    const std::string meaning =
-        fmt::format("{} | {} | {} | {}", kind_words(key), default_words(key, defaults), allowed(key), key.doc);
+    const std::string meaning = fmt::format("{}{} | {} | {} | {}", kind_name(key.kind), key.nullable ? " or null" : "",
+                                            default_words(key, defaults), allowed(key), key.doc);
     const auto same =
         std::ranges::find_if(rows, [&](const Row& row) { return row.key == key.path && row.meaning == meaning; });
     if (same == rows.end()) {
@@ -70,7 +45,7 @@ std::string table(const Keys& keys, const std::string& section, const void* defa
   }
   std::string out = "| key | for types | kind | default | allowed | meaning |\n|---|---|---|---|---|---|\n";
   for (const Row& row : rows) {
-    out += fmt::format("| `{}` | {} | {} |\n", row.key, joined(row.types, ", "), row.meaning);
+    out += fmt::format("| `{}` | {} | {} |\n", row.key, fmt::join(row.types, ", "), row.meaning);
   }
   return out + "\n";
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -9,25 +10,23 @@
 // Tables of what a "type" key can name, with one row for each name.
 namespace dgc {
 
-template <class Row>
-const Row& row_named(const std::vector<Row>& rows, const std::string& name) {
-  const auto row = std::ranges::find(rows, name, &Row::name);
-  DGC_CHECK(row != rows.end(), "a type that its table does not have");
+// Throws InternalError where there is no such row.
+const auto& row_named(const std::ranges::forward_range auto& rows, const std::string& name) {
+  const auto row = std::ranges::find_if(rows, [&](const auto& r) { return r.name == name; });
+  DGC_CHECK(row != std::ranges::end(rows), "a type that its table does not have");
   return *row;
 }
 
-template <class Row>
-std::vector<std::string> names_of(const std::vector<Row>& rows, const auto& wanted) {
+std::vector<std::string> names_of(const std::ranges::range auto& rows, const auto& wanted) {
   std::vector<std::string> names;
-  for (const Row& row : rows) {
-    if (wanted(row)) names.push_back(row.name);
+  for (const auto& row : rows) {
+    if (wanted(row)) names.emplace_back(row.name);
   }
   return names;
 }
 
-template <class Row>
-std::vector<std::string> names_of(const std::vector<Row>& rows) {
-  return names_of(rows, [](const Row&) { return true; });
+std::vector<std::string> names_of(const std::ranges::range auto& rows) {
+  return names_of(rows, [](const auto&) { return true; });
 }
 
 }  // namespace dgc
