@@ -51,7 +51,6 @@ SafetensorsFile::SafetensorsFile(std::string bytes, const std::string& name) : b
     tensors_[entry.name] = {entry.dtype, entry.shape,
                             std::string_view(bytes_).substr(data + entry.begin, entry.end - entry.begin)};
   }
-  metadata_ = header.metadata;
 }
 
 void SafetensorsFile::load(const std::string& tensor, View to, Device& device) const {

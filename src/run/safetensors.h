@@ -36,18 +36,15 @@ class SafetensorsFile {
     std::string_view bytes;
   };
 
-  bool has(const std::string& tensor) const { return tensors_.contains(tensor); }
   const std::map<std::string, Entry>& tensors() const { return tensors_; }
   // Copies a tensor to a device. Throws UserError naming file and tensor when it is missing or of another shape or
   // type.
   void load(const std::string& tensor, View to, Device& device) const;
-  const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
  private:
   std::string bytes_;
   std::string name_;
   std::map<std::string, Entry> tensors_;
-  std::map<std::string, std::string> metadata_;
 };
 
 }  // namespace dgc

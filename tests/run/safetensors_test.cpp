@@ -58,9 +58,8 @@ TEST_CASE("a safetensors file is written byte for byte as the format says") {
   float back[2] = {};
   file.load("a.weight", {back, {2, 1}}, *make_cpu_device());
   CHECK(std::memcmp(back, values, sizeof(values)) == 0);
-  CHECK(file.has("a.count"));
-  CHECK_FALSE(file.has("b"));
-  CHECK(file.metadata().at("format") == "pt");
+  CHECK(file.tensors().size() == 2);
+  CHECK(file.tensors().contains("a.count"));
 }
 
 TEST_CASE("the XXH64 of a file is the published one") {
