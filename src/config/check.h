@@ -13,6 +13,7 @@ struct Origin {
   std::string file;
   std::vector<std::pair<std::string, std::string>> overrides = {};  // path, and the whole "path=value"
 
+  // Throws UserError that names the origin and the path before the sentence.
   [[noreturn]] void refuse(const std::string& path, const std::string& sentence) const;
 };
 

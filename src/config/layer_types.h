@@ -14,7 +14,7 @@ struct LayerType {
   std::string name;
   void (*add_keys)(const Section<LayerOptions>&);  // adds the type's own keys; called with the type's section
   // in: channels or features of the layer's input, which are the last size of its shape; name: the layer's name in its
-  // network.
+  // network. Throws UserError where the options do not fit each other or the input.
   std::unique_ptr<Layer> (*make)(const LayerOptions&, int64_t in, const std::string& name);
 };
 const std::vector<LayerType>& layer_types();

@@ -14,9 +14,10 @@ using ModelSection = Section<Config, ModelOptions Config::*>;
 struct ModelType {
   std::string name;
   DataKind reads;
-  void (*add_keys)(const ModelSection&);     // adds the type's own keys; called with the type's section
-  void (*complete)(Config&, const Origin&);  // decides what the type's keys leave open, and refuses contradictions
-  int64_t (*classes)(const ModelOptions&);   // what the type's keys say; null: they do not say it
+  void (*add_keys)(const ModelSection&);  // adds the type's own keys; called with the type's section
+  // Decides what the type's keys leave open. Throws UserError where they contradict others.
+  void (*complete)(Config&, const Origin&);
+  int64_t (*classes)(const ModelOptions&);  // what the type's keys say; null: they do not say it
   Network (*make)(const ModelOptions&, const Shape& sample);
 };
 const std::vector<ModelType>& model_types();

@@ -42,7 +42,7 @@ class Dataset {
   // sampling.samples is size(), and sampling.batch_per_worker counts rows. Throws UserError if an epoch has no whole
   // step.
   virtual int64_t steps_per_epoch(const Sampling&) const = 0;
-  // The dataset must outlive the batches.
+  // The dataset must outlive the batches. Throws as steps_per_epoch() does.
   virtual std::unique_ptr<Batches> training_batches(const WorkerBatches&, const PrefetchOptions&) const = 0;
   // The whole set once, in order and not augmented; the last batch may be smaller. batch: images, or words of each
   // stream of a text; for speech it must be the number of streams.

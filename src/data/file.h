@@ -31,8 +31,8 @@ class InputFile {
   gzFile file_;
 };
 
-// Reads the whole file as it is into `out`, whose memory is used again. Throws UserError if the file has more than
-// `most` bytes, without reading on, because a file may have no end.
+// Reads the whole file as it is into `out`, whose memory is used again. Throws UserError that names the file when it
+// cannot be read, or has more than `most` bytes, without reading on, because a file may have no end.
 void read_file(const std::string& path, size_t most, std::vector<uint8_t>& out);
 
 // Whether the file exists. Throws UserError if the system does not tell, because a folder on the way is closed to this
@@ -47,7 +47,8 @@ void require_folder(const std::string& path, const std::string& fix);
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // which may begin a text, and is no part of it
 
 // Calls `line` for every line of a text file (also a gzip file) without its line break, and with where = "PATH: line
-// N". Throws UserError with `fix` when there is no such file.
+// N". Throws as InputFile does, and UserError with `fix` when there is no such file or one of its lines is longer than
+// 1 MiB.
 void for_each_line(const std::string& path, const std::string& fix,
                    const std::function<void(const std::string& line, const std::string& where)>& line);
 

@@ -30,7 +30,8 @@ class Sampler {
   // Returns an order of at least steps_per_epoch() * global_batch() samples. May be called again for the same epoch.
   using Ordering = std::function<std::vector<int32_t>(int64_t epoch)>;
 
-  explicit Sampler(const Sampling&);  // shuffled; throws UserError as steps_per_epoch() does
+  // Both throw as steps_per_epoch() does.
+  explicit Sampler(const Sampling&);  // shuffled
   Sampler(const Sampling&, Ordering);
 
   const Sampling& sampling() const { return sampling_; }

@@ -18,7 +18,7 @@ struct BatchNormOptions {
 //   x [batch, ..., channels]   weight, bias, running_mean, running_var [channels]   y as x
 class BatchNorm final : public Layer {
  public:
-  explicit BatchNorm(const BatchNormOptions&);
+  explicit BatchNorm(const BatchNormOptions&);  // throws UserError unless there are channels
 
   int inputs() const override { return options_.residual ? 2 : 1; }
   Shape output_shape(std::span<const Shape> in) const override;

@@ -13,7 +13,7 @@ struct LrnOptions {
 // Local response normalisation across channels (Krizhevsky et al. 2012, 3.3), in the form of LrnArgs.
 class Lrn final : public Layer {
  public:
-  explicit Lrn(const LrnOptions&);  // throws UserError unless size is positive and odd
+  explicit Lrn(const LrnOptions&);  // throws UserError unless size is odd and from 1 to LrnArgs::kMostSize
 
   Shape output_shape(std::span<const Shape> in) const override;
   bool keeps_input() const override { return true; }

@@ -13,7 +13,8 @@ struct PoolOptions {
 // x [batch, h, w, channels] -> y [batch, h', w', channels], sizes rounded down.
 class Pool final : public Layer {
  public:
-  explicit Pool(const PoolOptions&);  // throws UserError; pad must be at most half the kernel, as in PyTorch
+  // Throws UserError unless the sizes are positive, and pad is at most half the kernel, as in PyTorch.
+  explicit Pool(const PoolOptions&);
 
   Shape output_shape(std::span<const Shape> in) const override;
   size_t saved_bytes(Backend&, std::span<const Shape> in, DType) const override;

@@ -22,7 +22,7 @@ class Executor {
   enum class Mode { training, evaluation };
 
   // activations: the type of all computed tensors and, unless it is tokens, of the input. The backend must support the
-  // type.
+  // type. Throws as Network::shapes() does, and UserError where the backend cannot train a layer.
   Executor(const Network&, Backend&, int64_t batch, Mode, DType activations = DType::f32);
 
   int64_t batch() const { return batch_; }

@@ -11,8 +11,8 @@ namespace dgc {
 // time, a shorter batch fits into a longer executor too: its padding counts for nothing (docs/architecture.md).
 class Executors {
  public:
-  // rows: sizes of the batches, in any order; a 0 is skipped, and another size must be there. The other arguments are
-  // Executor's.
+  // rows: sizes of the batches, in any order; a 0 is skipped, and another size must be there. The other arguments, and
+  // what is thrown, are those of Executor's constructor.
   Executors(const Network&, Backend&, std::vector<int64_t> rows, Executor::Mode, DType activations = DType::f32);
 
   bool are_one() const { return executors_.size() == 1; }

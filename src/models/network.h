@@ -55,6 +55,7 @@ class Network {
   const std::vector<Tie>& ties() const { return ties_; }
   Shape shape(int tensor, int64_t batch = 1) const;
   // The shapes of all tensors. The batch need not be every tensor's first size: where it is time, a stride shortens it.
+  // Throws UserError, with the layer's name before it, when a tensor would have more than 2^36 numbers.
   std::vector<Shape> shapes(int64_t batch) const;
   // How many numbers the logits have for a label.
   int64_t classes() const { return loss().logits_shape(shape(output()))[1]; }

@@ -40,7 +40,7 @@ void decode_image(std::span<const uint8_t> bytes, const std::string& name, const
 
 constexpr int64_t kMostPixels = 100'000'000;
 
-// decode_image() calls one of the first two, which call check_image_size() before they allocate.
+// decode_image() calls one of the first two, which call check_image_size() before they allocate. All throw as it does.
 void decode_jpeg(std::span<const uint8_t> bytes, const std::string& name, const ChoosePart&, ImagePart& out);
 void decode_png(std::span<const uint8_t> bytes, const std::string& name, RgbImage& out);
 void check_image_size(int64_t height, int64_t width, const std::string& name);

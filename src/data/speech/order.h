@@ -18,7 +18,7 @@ struct BucketOptions {
 // shuffled by (seed, epoch), the rest that fills no global batch is dropped, and the others are cut into buckets. Each
 // bucket is sorted and cut into global batches of neighbours, so that little padding is needed. The batches of all
 // buckets are shuffled. The samples of a global batch are dealt to the workers in turn, so that no worker always has
-// the longest.
+// the longest. Throws UserError if an epoch has no whole global batch.
 std::vector<int32_t> bucketed_order(const Sampling&, const BucketOptions&, int64_t epoch);
 
 }  // namespace dgc

@@ -9,7 +9,7 @@
 
 namespace dgc {
 
-// Memory and plans that reading uses again; one for each thread.
+// Memory and plans that reading uses again; one for each thread. The constructor throws as FeatureExtractor's does.
 struct SpeechScratch {
   SpeechScratch(const FeatureOptions& options, int64_t sample_rate) : extractor(options, sample_rate) {}
 
@@ -27,7 +27,8 @@ struct SpeechReaderOptions {
 // Reads the features of utterances. Safe to use from several threads that have a scratch each.
 class SpeechReader {
  public:
-  SpeechReader(const SpeechCorpus&, const SpeechReaderOptions&);  // the corpus must outlive it
+  // The corpus must outlive the reader. Throws as FeatureExtractor's constructor does.
+  SpeechReader(const SpeechCorpus&, const SpeechReaderOptions&);
 
   const SpeechCorpus& corpus() const { return corpus_; }
   const SpeechReaderOptions& options() const { return options_; }

@@ -23,6 +23,7 @@ struct SpeechOptions {
 // batch.
 class Speech final : public Dataset {
  public:
+  // Throws as the constructors of Alphabet and FeatureExtractor do.
   Speech(std::unique_ptr<const SpeechCorpus>, const SpeechOptions&);
 
   int64_t size() const override { return corpus_->size(); }
