@@ -8,7 +8,7 @@
 #include <vector>
 
 // The metrics that evaluations measure, each spelled once: rows of metrics.jsonl, tables, plots, TensorBoard and the
-// terminal take names, units and directions from here.
+// terminal take names and units from here.
 namespace dgc {
 
 inline constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
@@ -20,19 +20,18 @@ struct Metric {
   const char* name;  // the name that people read
   const char* tag;   // the tag of the TensorBoard curve
   Unit unit;
-  bool higher_is_better = false;
 
   std::string text(double value) const;  // "91.23 %"; an en dash when it is not finite
 };
 
 inline constexpr Metric kTestLoss = {"test_loss", "test loss", "test/loss", Metric::Unit::loss};
-inline constexpr Metric kTestAccuracy = {"test_accuracy", "test accuracy", "test/accuracy", Metric::Unit::share, true};
-inline constexpr Metric kTestTop5 = {"test_top5", "test top-5", "test/top5", Metric::Unit::share, true};
+inline constexpr Metric kTestAccuracy = {"test_accuracy", "test accuracy", "test/accuracy", Metric::Unit::share};
+inline constexpr Metric kTestTop5 = {"test_top5", "test top-5", "test/top5", Metric::Unit::share};
 // Where there is a validation set, its loss steers a plateau schedule of the learning rate.
 inline constexpr Metric kValidLoss = {"valid_loss", "validation loss", "valid/loss", Metric::Unit::loss};
 inline constexpr Metric kValidAccuracy = {"valid_accuracy", "validation accuracy", "valid/accuracy",
-                                          Metric::Unit::share, true};
-inline constexpr Metric kValidTop5 = {"valid_top5", "validation top-5", "valid/top5", Metric::Unit::share, true};
+                                          Metric::Unit::share};
+inline constexpr Metric kValidTop5 = {"valid_top5", "validation top-5", "valid/top5", Metric::Unit::share};
 // e^loss: the number of equally likely words among which a guess would have the same loss.
 inline constexpr Metric kValidPerplexity = {"valid_perplexity", "validation perplexity", "valid/perplexity",
                                             Metric::Unit::perplexity};
