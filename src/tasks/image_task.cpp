@@ -78,7 +78,6 @@ class ValidatedImageTask final : public ImageTask {
     sets.valid = make_validated_images(with_classes_of(run, config)).valid;
     return sets;
   }
-  int64_t evaluated_sets() const override { return 2; }
   Compared compared() const override { return {{&kTestAccuracy, &kValidAccuracy}, &kValidAccuracy, &kTestAccuracy}; }
 };
 

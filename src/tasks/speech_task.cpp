@@ -58,7 +58,6 @@ class ValidatedSpeechTask final : public SpeechTask {
     sets.valid = make_speech(config, Split::valid);
     return sets;
   }
-  int64_t evaluated_sets() const override { return 2; }
   Compared compared() const override {
     return {{&kWordErrorRate, &kCharacterErrorRate, &kValidWordErrorRate}, &kValidWordErrorRate, &kWordErrorRate};
   }

@@ -85,7 +85,6 @@ class Task {
   virtual int64_t most_rows(const Config&, Split) const = 0;  // the most that a batch has
   // Dataset::most_labels(). Only the data knows it, so this is a number to plan with.
   virtual int64_t most_labels(const Config&) const { return 0; }
-  virtual int64_t evaluated_sets() const { return 1; }
   // Rows of a micro-batch, as Sampling counts them, and samples that a worker takes from the data in a step.
   virtual int64_t rows_per_micro_batch(const Config& config) const { return config.training.micro_batch(); }
   virtual int64_t samples_per_step(const Config& config) const { return config.training.batch_per_worker; }

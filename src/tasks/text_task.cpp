@@ -78,7 +78,6 @@ class TextTask final : public Task {
     if (split == Split::train) return rows_per_micro_batch(config);
     return std::min(config.training.eval_batch, config.data.test_limit.value_or(std::numeric_limits<int64_t>::max()));
   }
-  int64_t evaluated_sets() const override { return 2; }
   int64_t rows_per_micro_batch(const Config& config) const override { return config.data.text.bptt; }
   int64_t samples_per_step(const Config& config) const override {
     return config.training.batch_per_worker * config.data.text.bptt;

@@ -1,5 +1,6 @@
 #include "tools/planned_rank.h"
 
+#include "config/data_types.h"
 #include "config/model_types.h"
 #include "tasks/make.h"
 #include "tasks/task.h"
@@ -52,7 +53,7 @@ PlannedRank::PlannedRank(const Config& config, const Network& network)
                                              task.most_labels(config), activation_type(config, backend_));
   };
   test_ = evaluation(Split::test);
-  if (task.evaluated_sets() > 1) valid_ = evaluation(Split::valid);
+  if (has_validation_set(config.data)) valid_ = evaluation(Split::valid);
   memory_.share_activations({test_.get(), valid_.get()});
   if (config.optimizer.flush_at_end) memory_.optimizer->prepare_flush();
   if (config.optimizer.type == OptimizerType::dgc) {
