@@ -21,6 +21,12 @@ std::string names_text(const std::vector<std::string>& names) {
   return fmt::format("{} classes from {} to {}", names.size(), names.front(), names.back());
 }
 
+void require_whole_groups(const Config& config, int64_t workers) {
+  const int64_t size = config.exchange.workers_per_group;
+  if (workers % size == 0) return;
+  throw_user_error("exchange.workers_per_group: {} workers are no whole number of groups of {}", workers, size);
+}
+
 }  // namespace
 
 std::unique_ptr<ImageDataset> make_images(const Config& config, Split split) {
@@ -90,14 +96,13 @@ std::unique_ptr<Optimizer> make_optimizer(const Config& config, const OptimizerC
 }
 
 int64_t compressing_workers(const Config& config, int64_t workers) {
-  const int64_t size = config.exchange.workers_per_group;
-  if (workers % size == 0) return workers / size;
-  throw_user_error("exchange.workers_per_group: {} workers are no whole number of groups of {}", workers, size);
+  require_whole_groups(config, workers);
+  return workers / config.exchange.workers_per_group;
 }
 
 void check_groups(const Config& config, int64_t workers) {
   const int64_t size = config.exchange.workers_per_group, local = config.workers_per_rank;
-  compressing_workers(config, workers);
+  require_whole_groups(config, workers);
   if (size % local == 0 || local % size == 0) return;
   throw_user_error(
       "exchange.workers_per_group: groups of {} and ranks of {} workers overlap; one of the two numbers must divide "
