@@ -86,6 +86,7 @@ End wait_for(pid_t child, const std::string& program, const HeldSignals& signals
 
 void supervise(const SuperviseOptions& options) {
   constexpr int kLongestPause = 30;  // seconds
+  const bool resumes = std::ranges::find(options.arguments, "--resume") != options.arguments.end();
   std::vector<std::string> command = command_of(options);
   const HeldSignals signals;
   for (int restarts = 0;; ++restarts) {
@@ -103,7 +104,7 @@ void supervise(const SuperviseOptions& options) {
     spdlog::warn("the training {}: restart {} of {} in {} s, from its newest checkpoint", end_text(end.status),
                  restarts + 1, options.max_restarts, pause);
     if (signals.stop_within(pause)) throw SupervisedEnd{kChildInterrupted};
-    if (restarts == 0 && !options.resume) command.emplace_back("--resume");
+    if (restarts == 0 && !resumes) command.emplace_back("--resume");
   }
 }
 

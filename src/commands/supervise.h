@@ -6,8 +6,7 @@
 namespace dgc {
 
 struct SuperviseOptions {
-  std::vector<std::string> arguments;  // arguments of dgc: "train", ...; a restart adds "--resume"
-  bool resume = false;                 // `arguments` hold "--resume" already
+  std::vector<std::string> arguments;  // arguments of dgc: "train", ...; a restart adds "--resume" if it is not there
   std::vector<std::string> launcher;   // words that come before dgc: "mpirun", "-n", "4"; empty: none
   int max_restarts = 0;
 };

@@ -40,7 +40,6 @@ SuperviseOptions supervised(const TrainArguments& options) {
   if (options.train.resume) child.arguments.emplace_back("--resume");
   if (options.train.overwrite) child.arguments.emplace_back("--overwrite");
   if (options.quiet) child.arguments.emplace_back("--quiet");
-  child.resume = options.train.resume;
   child.max_restarts = options.max_restarts;
   std::istringstream words(options.launcher);
   for (std::string word; words >> word;) child.launcher.push_back(word);
