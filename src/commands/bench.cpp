@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <map>
 #include <memory>
 
 #include "commands/commands.h"
@@ -10,25 +9,17 @@
 #include "commands/overrides.h"
 #include "commands/short_spins.h"
 #include "config/config.h"
+#include "config/table.h"
 #include "json/lines.h"
 #include "run/conv_plans_file.h"
+#include "tools/bench/bench_models.h"
 
 namespace dgc {
 namespace {
 
-const std::map<std::string, BenchModel> kModels = {
-    {"resnet50", BenchModel::resnet50}, {"ptb_lstm", BenchModel::ptb_lstm}, {"deep_speech", BenchModel::deep_speech}};
-
-std::vector<std::string> names_of(const std::map<std::string, BenchModel>& models) {
-  std::vector<std::string> names;
-  for (const auto& [name, model] : models) names.push_back(name);
-  return names;
-}
-
 struct BenchArguments {
   DgcBenchOptions dgc;
   BenchOptions train;
-  std::string model = "resnet50";
   std::string config;
   std::vector<std::string> overrides;
   double seconds = 10;
@@ -51,9 +42,7 @@ void add_steps(CLI::App& command, int& option, const char* name, int64_t least, 
 }
 
 void run_dgc(const BenchArguments& options) {
-  DgcBenchOptions bench = options.dgc;
-  bench.model = kModels.at(options.model);
-  const DgcBench b = bench_dgc(bench);
+  const DgcBench b = bench_dgc(options.dgc);
   if (options.json) {
     Row row;
     row.set("bench", std::string("dgc")).set("device", b.device).set("parameters", b.parameters);
@@ -165,8 +154,9 @@ void add_bench_command(CLI::App& app) {
   add_steps(*dgc, options->dgc.steps, "--steps", 1, "steps, of which the median is shown");
   add_json(dgc, *options);
   dgc->add_option("--device", options->dgc.device, "auto, cpu or cuda:N")->capture_default_str();
-  dgc->add_option("--model", options->model, "whose tensors: resnet50 (25.6 M), ptb_lstm (51 M), deep_speech (117 M)")
-      ->check(one_of(names_of(kModels)))
+  dgc->add_option("--model", options->dgc.model,
+                  "whose tensors: resnet50 (25.6 M), ptb_lstm (51 M), deep_speech (117 M)")
+      ->check(one_of(names_of(bench_models())))
       ->capture_default_str();
   dgc->add_option("--threads", options->dgc.threads, "compute threads; 0: all cores")->check(whole_number(0, 1024));
   dgc->add_option("--sparsity", options->dgc.sparsity, "share that stays home")->check(share())->capture_default_str();

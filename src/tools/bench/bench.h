@@ -17,16 +17,13 @@ struct BenchOptions {
   int repeats = 5;  // stretches
 };
 
-// The tensors of the three models whose compression the paper reports (PAPER: tables 3 to 6).
-enum class BenchModel { resnet50, ptb_lstm, deep_speech };
-
 struct DgcBenchOptions {
   int warmup = 10;  // steps that are not counted
   int steps = 100;  // of which the median is taken
   std::string device = "auto";
   int threads = 0;  // CPU threads; 0: all cores
   double sparsity = 0.999;
-  BenchModel model = BenchModel::resnet50;
+  std::string model = "resnet50";  // one of bench_models(), whose tensors are compressed
 };
 
 // The DGC step of one worker, in turn with a plain copy that moves as many bytes: 20 per parameter, the least that

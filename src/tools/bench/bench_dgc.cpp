@@ -3,10 +3,12 @@
 #include <cstring>
 #include <thread>
 
+#include "config/table.h"
 #include "optim/dgc/layout.h"
 #include "optim/step_record.h"
 #include "tensor/cores.h"
 #include "tensor/rng.h"
+#include "tools/bench/bench.h"
 #include "tools/bench/bench_models.h"
 #include "tools/median.h"
 
@@ -91,7 +93,7 @@ double share_of_hits(const Buffer& guesses) {
 }  // namespace
 
 DgcBench bench_dgc(const DgcBenchOptions& options) {
-  const ParamLayout params = bench_params(options.model);
+  const ParamLayout params = row_named(bench_models(), options.model).params();
   const auto backend = make_backend(options.device, options.threads);
   const auto& device = backend->device();
   const int threads = options.threads > 0 ? options.threads : usable_cores();

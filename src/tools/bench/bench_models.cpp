@@ -2,7 +2,6 @@
 
 #include "models/lstm_lm.h"
 #include "models/resnet.h"
-#include "tensor/errors.h"
 
 namespace dgc {
 namespace {
@@ -10,7 +9,7 @@ namespace {
 void add(std::vector<ParamSpec>& to, const std::string& name, const Shape& shape) { to.push_back({name, shape, {}}); }
 
 // 2 convolutions, 7 bidirectional GRUs of 1200 without biases on 672 features, BatchNorm in between, 29 characters.
-std::vector<ParamSpec> deep_speech() {
+ParamLayout deep_speech() {
   constexpr int64_t kHidden = 1200, kFeatures = 672, kCharacters = 29;
   std::vector<ParamSpec> specs;
   const auto norm = [&](const std::string& name, int64_t channels) {
@@ -33,28 +32,30 @@ std::vector<ParamSpec> deep_speech() {
     norm(name + ".norm", kHidden);
   }
   add(specs, "fc.weight", {kCharacters, kHidden});
-  return specs;
+  return ParamLayout(specs);
+}
+
+ParamLayout ptb_lstm() {
+  return ParamLayout(make_lstm_lm({.vocabulary = 10000, .embedding = 1500, .hidden = 1500, .layers = 2}, 1).params());
+}
+
+ParamLayout resnet50() {
+  return ParamLayout(make_resnet({.stem = ResNetOptions::Stem::imagenet,
+                                  .shortcut = ResNetOptions::Shortcut::projection,
+                                  .depth = 50,
+                                  .width = 64,
+                                  .classes = 1000},
+                                 {224, 224, 3})
+                         .params());
 }
 
 }  // namespace
 
-ParamLayout bench_params(BenchModel model) {
-  switch (model) {
-    case BenchModel::resnet50:
-      return ParamLayout(make_resnet({.stem = ResNetOptions::Stem::imagenet,
-                                      .shortcut = ResNetOptions::Shortcut::projection,
-                                      .depth = 50,
-                                      .width = 64,
-                                      .classes = 1000},
-                                     {224, 224, 3})
-                             .params());
-    case BenchModel::ptb_lstm:
-      return ParamLayout(
-          make_lstm_lm({.vocabulary = 10000, .embedding = 1500, .hidden = 1500, .layers = 2}, 1).params());
-    case BenchModel::deep_speech:
-      return ParamLayout(deep_speech());
-  }
-  throw InternalError("a model that bench_params does not know");
+const std::vector<BenchModel>& bench_models() {
+  static const std::vector<BenchModel> all = {{"deep_speech", deep_speech},  // 117,461,168 parameters
+                                              {"ptb_lstm", ptb_lstm},        // 51,034,000
+                                              {"resnet50", resnet50}};       // 25,557,032
+  return all;
 }
 
 }  // namespace dgc

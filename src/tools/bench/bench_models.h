@@ -1,11 +1,17 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "tensor/params.h"
-#include "tools/bench/bench.h"
 
 namespace dgc {
 
-// The layouts of the models, in the order of BenchModel: 25,557,032, 51,034,000 and 117,461,168 parameters.
-ParamLayout bench_params(BenchModel model);
+// The tensors of a model whose compression the paper reports (PAPER: tables 3 to 6).
+struct BenchModel {
+  std::string name;
+  ParamLayout (*params)();
+};
+const std::vector<BenchModel>& bench_models();
 
 }  // namespace dgc
