@@ -113,13 +113,18 @@ int64_t resident_bytes() {
 void print_memory(const PlanMemory& m, const Config& config) {
   fmt::print("\nMemory of one rank ({} of {} workers), MiB; the data set and its loader come on top\n",
              config.workers_per_rank, config.ranks * config.workers_per_rank);
+  constexpr std::pair<const char*, MemoryUse> kUses[] = {
+      {"weights", MemoryUse::weights},           {"gradients", MemoryUse::gradients},
+      {"u and v", MemoryUse::residuals},         {"momentum and sum", MemoryUse::momentum},
+      {"messages", MemoryUse::messages},         {"activations", MemoryUse::activations},
+      {"batches", MemoryUse::batches},           {"statistics, tables", MemoryUse::other},
+      {"scratch, estimated", MemoryUse::scratch}};
+  const auto print = [](const char* name, int64_t bytes) { fmt::print("  {:<20} {:>10.2f}\n", name, mib(bytes)); };
+  for (const auto& [name, use] : kUses) print(name, m.of(use));
   const int64_t program = resident_bytes();
-  const std::pair<const char*, int64_t> parts[] = {
-      {"weights", m.weights},           {"gradients", m.gradients},      {"u and v", m.residuals},
-      {"momentum and sum", m.momentum}, {"messages", m.messages},        {"activations", m.activations},
-      {"batches", m.batches},           {"statistics, tables", m.other}, {"scratch, estimated", m.scratch},
-      {"device total", m.total()},      {"this program", program},       {"process total", m.total() + program}};
-  for (const auto& [name, bytes] : parts) fmt::print("  {:<20} {:>10.2f}\n", name, mib(bytes));
+  print("device total", m.total());
+  print("this program", program);
+  print("process total", m.total() + program);
 }
 
 struct Cluster {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "config/model_types.h"
 #include "dist/wire_sizes.h"
 #include "optim/dgc/layout.h"
 #include "tasks/make.h"
@@ -100,37 +99,28 @@ int64_t filter_bytes(const Config& config, const Network& network, DType activat
   return 2 * all * static_cast<int64_t>(dtype_size(activations)) * config.workers_at_once;
 }
 
-PlanMemory plan_memory(const Config& config, const Network& network) {
-  const PlannedRank rank(config, network);
-  const auto peak = [&](MemoryUse use) { return rank.device().counted().peak(use); };
-  return {.weights = peak(MemoryUse::weights),
-          .gradients = peak(MemoryUse::gradients),
-          .residuals = peak(MemoryUse::residuals),
-          .momentum = peak(MemoryUse::momentum),
-          .messages = peak(MemoryUse::messages),
-          .activations = peak(MemoryUse::activations),
-          .batches = peak(MemoryUse::batches),
-          .other = peak(MemoryUse::other),
-          .scratch = filter_bytes(config, network, rank.activations())};
-}
-
 }  // namespace
 
+int64_t PlanMemory::total() const {
+  int64_t sum = 0;
+  for (size_t use = 0; use < kMemoryUses; ++use) sum += of(static_cast<MemoryUse>(use));
+  return sum;
+}
+
 Plan make_plan(const Config& config) {
-  const Network network = make_network(config.model, task_of(config).sample(config, Split::train));
-  const ParamLayout params(trained_specs(network.params()));
+  const PlannedRank rank(config);
+  const ParamLayout params(trained_specs(rank.network().params()));
   Plan plan;
   plan.sparsity = config.optimizer.sparsity.final;
   plan.total.name = "total";
   plan_tensors(params, config, plan);
   plan.formats = plan_formats(params, config);
-  plan.memory = plan_memory(config, network);
+  plan.memory = {rank.device().counted(), filter_bytes(config, rank.network(), rank.activations())};
   return plan;
 }
 
 std::vector<PlanPhase> plan_phases(const Config& config, int64_t workers) {
-  const ParamLayout params(
-      trained_specs(make_network(config.model, task_of(config).sample(config, Split::train)).params()));
+  const ParamLayout params(trained_specs(planned_network(config).params()));
   const auto samples = static_cast<double>(config.exchange.every_steps * config.exchange.workers_per_group *
                                            task_of(config).samples_per_step(config));
   std::vector<PlanPhase> phases;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/options.h"
+#include "tensor/counting_device.h"
 #include "tensor/shape.h"
 
 namespace dgc {
@@ -36,14 +37,13 @@ struct PlanPhase {
   double bytes_per_sample = 0;     // these bytes over what it has trained on since the last exchange
 };
 
-// Bytes of one rank, as its device allocates them: the uses of MemoryUse, each the most at one time, and scratch.
+// Bytes of one rank: what its device allocates, of each use the most at one time. Scratch is estimated.
 struct PlanMemory {
-  int64_t weights = 0, gradients = 0, residuals = 0, momentum = 0, messages = 0, activations = 0, batches = 0,
-          other = 0;
-  int64_t scratch = 0;  // estimated: what the backend keeps for its ops
-  int64_t total() const {
-    return weights + gradients + residuals + momentum + messages + activations + batches + other + scratch;
-  }
+  MemoryCount allocated;
+  int64_t scratch = 0;
+
+  int64_t of(MemoryUse use) const { return use == MemoryUse::scratch ? scratch : allocated.peak(use); }
+  int64_t total() const;
 };
 
 struct Plan {

@@ -37,14 +37,18 @@ Batch empty_batch(const Network& network, int64_t rows, int64_t most_labels) {
 
 }  // namespace
 
-PlannedRank::PlannedRank(const Config& config, const Network& network)
+Network planned_network(const Config& config) {
+  return make_network(config.model, task_of(config).sample(config, Split::train));
+}
+
+PlannedRank::PlannedRank(const Config& config)
     : config_(to_plan_with(config)),
-      network_(network),
+      network_(planned_network(config)),
       device_(std::make_shared<CountingDevice>()),
       backend_(backend_to_plan_with(config_), device_),
       ranks_(make_planning_communicator(static_cast<int>(config.ranks))),
       tested_network_(make_network(config.model, task_of(config).sample(config, Split::test))),
-      memory_(config_, network, {task_of(config).most_rows(config, Split::train)}, task_of(config).most_labels(config),
+      memory_(config_, network_, {task_of(config).most_rows(config, Split::train)}, task_of(config).most_labels(config),
               backend_, *ranks_),
       computation_(make_step_computation({config_, backend_, *ranks_, memory_, network_})) {
   const Task& task = task_of(config);

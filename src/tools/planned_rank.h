@@ -7,12 +7,16 @@
 
 namespace dgc {
 
+// The network that a config trains, without its data. Throws UserError as make_network() does.
+Network planned_network(const Config&);
+
 // Rank 0 of a run, on a device that only counts and between ranks that are not there. Nothing is opened, allocated or
-// computed. The config and the network must outlive it.
+// computed.
 class PlannedRank {
  public:
-  PlannedRank(const Config&, const Network&);
+  explicit PlannedRank(const Config&);  // throws UserError as planned_network() does
 
+  const Network& network() const { return network_; }
   const CountingDevice& device() const { return *device_; }
   DType activations() const;
   // What each op of one training step at the final sparsity would cost, from the arrival of the batches to new weights.
@@ -21,7 +25,7 @@ class PlannedRank {
 
  private:
   Config config_;
-  const Network& network_;
+  Network network_;
   std::shared_ptr<CountingDevice> device_;
   CountingBackend backend_;
   std::unique_ptr<Communicator> ranks_;

@@ -2,11 +2,10 @@
 
 #include <set>
 
-#include "config/model_types.h"
 #include "kernels/backend.h"
 #include "optim/dgc/layout.h"
 #include "tasks/make.h"
-#include "tasks/task.h"
+#include "tools/planned_rank.h"
 
 namespace dgc {
 namespace {
@@ -48,9 +47,7 @@ StepTraffic traffic_of(const ParamLayout& params, const Config& config, int64_t 
   return traffic;
 }
 
-ParamLayout params_of(const Config& config) {
-  return ParamLayout(trained_specs(make_network(config.model, task_of(config).sample(config, Split::train)).params()));
-}
+ParamLayout params_of(const Config& config) { return ParamLayout(trained_specs(planned_network(config).params())); }
 
 }  // namespace
 

@@ -4,9 +4,6 @@
 #include <functional>
 #include <map>
 
-#include "config/model_types.h"
-#include "tasks/make.h"
-#include "tasks/task.h"
 #include "tensor/errors.h"
 #include "tools/planned_rank.h"
 
@@ -84,11 +81,10 @@ const DeviceModel& device_model(const std::string& name) {
 }
 
 StepModel model_step(const Config& config, const DeviceModel& device) {
-  const Network network = make_network(config.model, task_of(config).sample(config, Split::train));
   StepModel model;
   model.total.name = "step";
   double dgc = 0;
-  const std::vector<OpCost> costs = PlannedRank(config, network).step();
+  const std::vector<OpCost> costs = PlannedRank(config).step();
   const double beside = share_beside(costs, device, config.precision);
   for (const OpCost& cost : costs) {
     const double seconds = seconds_of(cost, device, config.precision).alone * (cost.lane > 0 ? beside : 1);
