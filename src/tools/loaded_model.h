@@ -1,15 +1,26 @@
 #pragma once
 
+#include <filesystem>
 #include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "config/model_types.h"
 #include "config/options.h"
 #include "kernels/backend.h"
+#include "models/executor.h"
 #include "run/checkpoint.h"
 #include "tasks/make.h"
+#include "train/steps/batch_input.h"
 #include "train/weights_file.h"
 
 namespace dgc {
+
+// The config of a run whose model reads data of that kind. Throws UserError as run_config() does, and for another
+// kind's run, of which `otherwise` says the rest: "is not the run of a model of images".
+Config config_of_kind(const std::filesystem::path& run, const std::vector<std::string>& overrides, DataKind,
+                      const char* otherwise);
 
 // A run's network with a checkpoint's weights, on the config's device. sample: the shape of a row of data. Throws
 // UserError as make_network() and load_weights() do.
@@ -28,6 +39,29 @@ struct LoadedModel {
   Network network;
   ParamLayout params, buffers;
   Arena weights, statistics;
+};
+
+// What a loaded model needs to look at one batch after another. Its state, where it has one, begins at zero and goes on
+// from batch to batch.
+class LoadedExecutor {
+ public:
+  // The model must outlive it.
+  LoadedExecutor(const LoadedModel&, const BatchInput::Sizes&);
+
+  // Returns the network's output, in device memory and valid until the next call, for a batch of as many rows as there
+  // is room for.
+  View run(const Batch&);
+  // Runs a batch, and returns its logits [rows, classes] on the host, valid until the next call.
+  std::span<const float> logits(const Batch&);
+
+ private:
+  const LoadedModel& model_;
+  BatchInput input_;
+  Executor executor_;
+  ParamLayout state_layout_;
+  Arena state_;
+  Buffer activations_, device_logits_;
+  std::vector<float> logits_;
 };
 
 }  // namespace dgc

@@ -5,60 +5,16 @@
 #include <numeric>
 
 #include "config/data_types.h"
-#include "models/executor.h"
 #include "run/class_names.h"
 #include "run/run_directory.h"
 #include "tensor/errors.h"
 #include "tools/each_file.h"
 #include "tools/loaded_model.h"
-#include "train/steps/batch_input.h"
 
 namespace dgc {
 namespace {
 
 constexpr size_t kLikeliest = 5;
-
-// A model that looks at one image at a time.
-class Viewer {
- public:
-  Viewer(const Config& config, const Checkpoint& checkpoint, const Shape& image)
-      : model_(config, checkpoint, image),
-        input_(*model_.backend, model_.network, {.rows = 1, .most_labels = 0}, DType::f32),
-        executor_(model_.network, *model_.backend, 1, Executor::Mode::evaluation),
-        activations_(model_.backend->device(), executor_.activation_bytes()) {
-    executor_.attach(activations_.data());
-  }
-
-  // Returns the logits of the batch's one image.
-  std::span<const float> view(const Batch& batch) {
-    input_.stage(batch);
-    input_.arrive();
-    const View output = executor_.forward(model_.weights, model_.statistics, input_.x(), {.training = false});
-    logits_.resize(static_cast<size_t>(output.numel()));
-    model_.backend->device()->copy_out(logits_.data(), output.data, logits_.size() * sizeof(float));
-    return logits_;
-  }
-
- private:
-  LoadedModel model_;
-  BatchInput input_;
-  Executor executor_;
-  Buffer activations_;
-  std::vector<float> logits_;
-};
-
-Config image_config(const std::filesystem::path& run, const std::vector<std::string>& overrides) {
-  Config config = run_config(run, overrides);
-  const DataType& type = data_type(config.data);
-  if (type.kind != DataKind::images) {
-    throw_user_error("{} is not the run of a model of images: it cannot look at pictures", run.string());
-  }
-  if (type.reader == nullptr) {
-    throw_user_error("{}: a model of {} images knows no class of any picture; give a run on real images", run.string(),
-                     type.name);
-  }
-  return config;
-}
 
 }  // namespace
 
@@ -85,19 +41,25 @@ std::vector<Prediction> likeliest(std::span<const float> logits, const std::vect
 void predict(const std::filesystem::path& run, const std::vector<std::string>& files,
              const std::vector<std::string>& overrides,
              const std::function<void(const std::string&, const std::vector<Prediction>&)>& told) {
-  const Config config = image_config(run, overrides);
+  const Config config = config_of_kind(run, overrides, DataKind::images,
+                                       "is not the run of a model of images: it cannot look at pictures");
+  const DataType& type = data_type(config.data);
+  if (type.reader == nullptr) {
+    throw_user_error("{}: a model of {} images knows no class of any picture; give a run on real images", run.string(),
+                     type.name);
+  }
   const Checkpoint checkpoint = require_checkpoint(run);
   const std::vector<std::string> names = run_class_names(run);
-  const DataType& type = data_type(config.data);
   const Shape image = type.sample(config.data.images);
   const std::unique_ptr<ImageFileReader> reader = type.reader(config.data.images);
-  Viewer viewer(config, checkpoint, image);
+  const LoadedModel model(config, checkpoint, image);
+  LoadedExecutor executor(model, {.rows = 1});
   Batch batch;
   batch.values.resize(static_cast<size_t>(image.numel()));
   batch.labels = {0};
   for_each_file(files, [&](const std::string& file) {
     reader->read(file, batch.values.data());
-    told(file, likeliest(viewer.view(batch), names, kLikeliest, file));
+    told(file, likeliest(executor.logits(batch), names, kLikeliest, file));
   });
 }
 

@@ -2,14 +2,11 @@
 
 #include "data/speech/audio.h"
 #include "data/speech/bad_example.h"
-#include "models/executors.h"
 #include "run/run_directory.h"
-#include "tasks/make.h"
 #include "tasks/make_speech.h"
 #include "tensor/errors.h"
 #include "tools/each_file.h"
 #include "tools/loaded_model.h"
-#include "train/steps/batch_input.h"
 
 namespace dgc {
 namespace {
@@ -38,51 +35,27 @@ class Ear {
   SpeechScratch scratch_;
 };
 
-class Listener {
- public:
-  Listener(const Config& config, const Checkpoint& checkpoint) : model_(config, checkpoint, speech_sample(config, 1)) {}
-
-  // Each recording has its own length, so memory is planned for each.
-  FrameScores logits(const Batch& batch) {
-    const int64_t frames = batch.lengths[0];
-    BatchInput input(*model_.backend, model_.network, {.rows = frames, .most_labels = 1}, DType::f32);
-    Executor executor(model_.network, *model_.backend, frames, Executor::Mode::evaluation);
-    const Buffer activations(model_.backend->device(), executor.activation_bytes());
-    executor.attach(activations.data());
-    input.stage(batch);
-    input.arrive();
-    const View output =
-        executor.forward(model_.weights, model_.statistics, input.x(), {.training = false, .lengths = input.lengths()});
-    logits_.take(*model_.backend, output, model_.network.loss().frames_per_step());
-    return logits_.of(0, frames);
-  }
-
- private:
-  LoadedModel model_;
-  HostLogits logits_;
-};
-
-Config speech_config(const std::filesystem::path& run, const std::vector<std::string>& overrides) {
-  Config config = run_config(run, overrides);
-  if (config.model.type == "deep_speech") return config;
-  throw_user_error("{} is not the run of a speech model (model.type \"deep_speech\"): it cannot hear", run.string());
-}
-
 }  // namespace
 
 void transcribe(const std::filesystem::path& run, const std::vector<std::string>& files,
                 const TranscribeOptions& options,
                 const std::function<void(const std::string&, const std::string&)>& told) {
-  const Config config = speech_config(run, options.overrides);
+  const Config config = config_of_kind(run, options.overrides, DataKind::speech,
+                                       "is not the run of a speech model (model.type \"deep_speech\"): it cannot hear");
   const Checkpoint checkpoint = require_checkpoint(run);
   const Alphabet alphabet(config.data.speech.alphabet);
   const SpeechDecoder decoder(alphabet, options.decoding);
-  Listener listener(config, checkpoint);
+  const LoadedModel model(config, checkpoint, speech_sample(config, 1));
   Ear ear(config);
   Batch batch;
+  HostLogits logits;
   for_each_file(files, [&](const std::string& file) {
     ear.hear(file, batch);
-    told(file, decoder.text(listener.logits(batch)));
+    const int64_t frames = batch.lengths[0];
+    // Each recording has its own length, so memory is planned for each.
+    LoadedExecutor executor(model, {.rows = frames, .most_labels = 1});
+    logits.take(*model.backend, executor.run(batch), model.network.loss().frames_per_step());
+    told(file, decoder.text(logits.of(0, frames)));
   });
 }
 

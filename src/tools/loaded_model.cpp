@@ -1,0 +1,43 @@
+#include "tools/loaded_model.h"
+
+#include "run/run_directory.h"
+#include "tensor/errors.h"
+
+namespace dgc {
+
+Config config_of_kind(const std::filesystem::path& run, const std::vector<std::string>& overrides, DataKind kind,
+                      const char* otherwise) {
+  Config config = run_config(run, overrides);
+  if (model_type(config.model).reads == kind) return config;
+  throw_user_error("{} {}", run.string(), otherwise);
+}
+
+LoadedExecutor::LoadedExecutor(const LoadedModel& model, const BatchInput::Sizes& sizes)
+    : model_(model),
+      input_(*model.backend, model.network, sizes, DType::f32),
+      executor_(model.network, *model.backend, sizes.rows, Executor::Mode::evaluation),
+      state_layout_(model.network.state()),
+      state_(model.backend->device(), state_layout_),
+      activations_(model.backend->device(), executor_.activation_bytes()) {
+  executor_.attach(activations_.data());
+}
+
+View LoadedExecutor::run(const Batch& batch) {
+  input_.stage(batch);
+  input_.arrive();
+  return executor_.forward(model_.weights, model_.statistics, input_.x(),
+                           {.training = false, .state = &state_, .lengths = input_.lengths()});
+}
+
+std::span<const float> LoadedExecutor::logits(const Batch& batch) {
+  const std::shared_ptr<Device>& device = model_.backend->device();
+  const Shape shape = model_.network.loss().logits_shape(run(batch).shape);
+  logits_.resize(static_cast<size_t>(shape.numel()));
+  const size_t bytes = logits_.size() * sizeof(float);
+  std::byte* const to = at_least(bytes, device_logits_, device, MemoryUse::other);
+  executor_.logits(model_.weights, 0, {to, shape});
+  device->copy_out(logits_.data(), to, bytes);
+  return logits_;
+}
+
+}  // namespace dgc
