@@ -54,10 +54,12 @@ struct Plan {
   PlanMemory memory;
 };
 
-// Plans what a config would send and allocate, without opening its data.
+// Plans what a config would send and allocate, without opening its data. Throws UserError as planned_network() does,
+// where messages cannot carry the tensors, and where this machine has a GPU but not what the config needs.
 Plan make_plan(const Config&);
 
-// A phase for each of sparsities_of(), in a run with `workers` workers.
+// A phase for each of sparsities_of(), in a run with `workers` workers. Throws UserError as planned_network() does,
+// where messages cannot carry the tensors, and unless the workers form whole groups.
 std::vector<PlanPhase> plan_phases(const Config&, int64_t workers);
 
 // Below this sparsity, N workers receive fewer bytes from a dense ring all-reduce (8 bytes per parameter) than from an

@@ -34,6 +34,7 @@ struct StepTraffic {
   Traffic dense, half, dgc, own;
   Travel travel = Travel::sparse;  // how dgc's compressed tensors travel
 };
+// Throws UserError as plan_phases() does.
 StepTraffic step_traffic(const Config&, int64_t workers);
 
 struct Projected {
@@ -48,7 +49,7 @@ struct ProjectionRow {
 };
 
 // Rows for 2, 4, ... 1024 workers, as far as they form whole groups, and for the requested numbers of workers, without
-// repeats, in ascending order.
+// repeats, in ascending order. Throws UserError as plan_phases() does.
 std::vector<ProjectionRow> project(const Config&, const std::vector<int64_t>& workers, const Link&,
                                    double step_seconds);
 

@@ -38,6 +38,7 @@ struct DgcBench {
   double gb_per_s() const { return 20e-6 * static_cast<double>(parameters) / compress_ms; }
   double copy_gb_per_s() const { return 20e-6 * static_cast<double>(parameters) / copy_ms; }
 };
+// Throws UserError when this machine does not have the device, or its memory is short.
 DgcBench bench_dgc(const DgcBenchOptions&);
 
 // All plans of each convolution of a config's training step, on its device. Nothing is opened. Throws UserError where
@@ -60,6 +61,7 @@ struct TrainBench {
   double exchange_hidden() const { return overlap.seconds > 0 ? overlap.hidden_share() : 0; }
   double samples_per_s() const { return 1000.0 * static_cast<double>(global_batch) / ms_per_step; }
 };
+// Throws UserError where config, launcher and data do not fit together, and what on_ranks() throws.
 TrainBench bench_train(const Config&, const BenchOptions&);
 
 // The batches that rank 0 of a config trains on, made as in a training and then left: no model, no device.
@@ -76,6 +78,7 @@ struct DataBench {
   double busy() const { return cpu_seconds / (seconds * threads); }
 };
 // The clock starts once each loader thread has made a batch, and stops with the first batch after so many seconds.
+// Throws UserError when the data cannot be opened or read.
 DataBench bench_data(const Config&, double seconds);
 
 }  // namespace dgc
