@@ -16,7 +16,7 @@ FileWriter::Written write_safetensors(const std::filesystem::path& path, const s
   uint64_t end = 0;
   for (const TensorSource& tensor : tensors) {
     const uint64_t begin = end;
-    end += tensor.view ? static_cast<uint64_t>(tensor.view.numel()) * sizeof(float) : sizeof(int64_t);
+    end += tensor.bytes();
     const Shape shape = tensor.view ? tensor.view.shape : Shape();
     header.tensors.push_back({tensor.name, tensor.view ? "F32" : "I64", {shape.begin(), shape.end()}, begin, end});
   }

@@ -17,6 +17,8 @@ struct TensorSource {
   std::string name;
   ConstView view;
   int64_t number = 0;  // written where view is null
+
+  uint64_t bytes() const { return view ? view.bytes() : sizeof(number); }
 };
 
 // Writes the safetensors format: a JSON header, then the tensors' bytes in the given order. The file is synced to the

@@ -120,14 +120,6 @@ class Rank {
 
   void average_statistics();
   Measures run(Evaluator&);  // rank 0 evaluates and sends the measures to the others
-  // What a worker's file keeps: tensors of an arena, with a prefix before their names. Those of a group lie in the file
-  // of its first worker.
-  struct WorkerState {
-    std::string prefix;
-    const Arena* arena;
-    bool of_group = false;
-  };
-  std::vector<WorkerState> states_of(int64_t local) const;
   std::vector<ManifestFile> save_workers(const CheckpointStore&);
   std::vector<ManifestFile> files_of_all(const std::vector<ManifestFile>& own);
   void publish(const CheckpointStore&, int64_t keep, const std::vector<ManifestFile>& worker_files);
@@ -157,12 +149,6 @@ class Rank {
   void tell_bad_examples(const Batch&);
   int workers() const { return communicator_.size() * static_cast<int>(memory_.workers.size()); }
   int first_worker() const { return communicator_.rank() * static_cast<int>(memory_.workers.size()); }
-  // The number, over all ranks, of the first worker in a local worker's group. That worker's file has u and v of the
-  // group.
-  int64_t group_of(int64_t local) const {
-    const int64_t worker = first_worker() + local;
-    return worker - worker % config_.exchange.workers_per_group;
-  }
 
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();  // declared first, so set first
   const Config& config_;

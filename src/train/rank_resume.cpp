@@ -10,6 +10,7 @@
 #include "tensor/errors.h"
 #include "train/rank.h"
 #include "train/redistribute.h"
+#include "train/saved_tensors.h"
 #include "train/weights_file.h"
 
 namespace dgc {
@@ -107,11 +108,11 @@ void Rank::require_same_data(const Checkpoint& checkpoint) const {
 
 void Rank::restore_workers(const Checkpoint& checkpoint) {
   for (int64_t local = 0; local < std::ssize(memory_.workers); ++local) {
-    const int64_t worker = first_worker() + local, group = group_of(local);
+    const int64_t worker = first_worker() + local, group = first_of_group(config_, worker);
     const SafetensorsFile own = checkpoint.open(worker_file(worker));
     std::optional<SafetensorsFile> first;  // where the group begins on another rank
     if (group != worker && local == 0) first = checkpoint.open(worker_file(group));
-    for (const WorkerState& state : states_of(local)) {
+    for (const WorkerState& state : states_of(memory_, *computation_, local)) {
       if (!state.of_group || group == worker) {
         load_tensors(own, *state.arena, state.prefix);
       } else if (first) {

@@ -5,6 +5,7 @@
 #include "tensor/errors.h"
 #include "train/rank.h"
 #include "train/ranks/shared_problem.h"
+#include "train/saved_tensors.h"
 #include "train/weights_file.h"
 
 namespace dgc {
@@ -75,30 +76,13 @@ std::string Rank::save(const CheckpointStore& store, int64_t keep) {
   return problem;
 }
 
-std::vector<Rank::WorkerState> Rank::states_of(int64_t local) const {
-  const Worker& worker = memory_.workers[static_cast<size_t>(local)];
-  std::vector<WorkerState> all = {{"", &worker.statistics}};
-  for (size_t p = 0; p < worker.micro_batches.size(); ++p) {
-    all.push_back({part_name("state", p) + ".", &worker.micro_batches[p].state});
-  }
-  for (const NamedState& state : memory_.optimizer->state()) {
-    if (state.worker == local) all.push_back({state.name + ".", state.arena, true});
-  }
-  for (const NamedState& state : computation_->state()) {
-    if (state.worker == local) all.push_back({state.name + ".", state.arena});
-  }
-  return all;
-}
-
 // Each rank writes the files of its own workers.
 std::vector<ManifestFile> Rank::save_workers(const CheckpointStore& store) {
   std::vector<ManifestFile> files;
   for (int64_t local = 0; local < std::ssize(memory_.workers); ++local) {
     const int64_t worker = first_worker() + local;
-    std::vector<TensorSource> tensors;
-    for (const WorkerState& state : states_of(local)) {
-      if (!state.of_group || group_of(local) == worker) append_tensors(tensors, *state.arena, state.prefix);
-    }
+    const std::vector<TensorSource> tensors =
+        worker_tensors(states_of(memory_, *computation_, local), first_of_group(config_, worker) == worker);
     files.push_back(store.write(state_.step, worker_file(worker), tensors, *device_));
   }
   return files;
@@ -145,11 +129,7 @@ void Rank::publish(const CheckpointStore& store, int64_t keep, const std::vector
   if (data_.vocabulary != nullptr) manifest.values.set("vocabulary_xxh64", vocabulary_xxh64(*data_.vocabulary));
   manifest.files.push_back(
       save_weights(store, {memory_.weights, memory_.mean_statistics, state_.step, network_.ties()}));
-  std::vector<TensorSource> shared;
-  for (const NamedState& state : memory_.optimizer->state()) {
-    if (state.worker < 0) append_tensors(shared, *state.arena, state.name + ".");
-  }
-  manifest.files.push_back(store.write(state_.step, kSharedFile, shared, *device_));
+  manifest.files.push_back(store.write(state_.step, kSharedFile, shared_tensors(*memory_.optimizer), *device_));
   manifest.files.insert(manifest.files.end(), worker_files.begin(), worker_files.end());
   store.commit(manifest, keep);
 }

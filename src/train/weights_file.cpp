@@ -47,7 +47,7 @@ void load_tensors(const SafetensorsFile& file, const Arena& arena, const std::st
   }
 }
 
-ManifestFile save_weights(const CheckpointStore& store, const SavedWeights& saved) {
+std::vector<TensorSource> weight_tensors(const SavedWeights& saved) {
   std::vector<TensorSource> tensors;
   append_tensors(tensors, saved.weights);
   for (const Network::Tie& tie : saved.ties) {
@@ -56,7 +56,11 @@ ManifestFile save_weights(const CheckpointStore& store, const SavedWeights& save
   }
   append_tensors(tensors, saved.statistics);
   append_batch_counts(tensors, saved.statistics.layout(), saved.step);
-  return store.write(saved.step, kWeights, tensors, saved.weights.device());
+  return tensors;
+}
+
+ManifestFile save_weights(const CheckpointStore& store, const SavedWeights& saved) {
+  return store.write(saved.step, kWeights, weight_tensors(saved), saved.weights.device());
 }
 
 void load_weights(const Checkpoint& checkpoint, const Arena& weights, const Arena& statistics) {

@@ -20,6 +20,7 @@ struct SavedWeights {
   int64_t step = 0;  // of the checkpoint; also PyTorch's num_batches_tracked
   std::span<const Network::Tie> ties = {};
 };
+std::vector<TensorSource> weight_tensors(const SavedWeights&);
 ManifestFile save_weights(const CheckpointStore&, const SavedWeights&);
 void load_weights(const Checkpoint&, const Arena& weights, const Arena& statistics);
 
