@@ -12,6 +12,7 @@
 #include "commands/option_checks.h"
 #include "commands/overrides.h"
 #include "config/config.h"
+#include "run/number_text.h"
 #include "tasks/make.h"
 #include "tools/projection.h"
 #include "tools/step_model.h"
@@ -127,6 +128,14 @@ void print_memory(const PlanMemory& m, const Config& config) {
   print("process total", m.total() + program);
 }
 
+// An epoch ends with an exchange; between two, a checkpoint may hold more.
+void print_checkpoint(const PlanCheckpoint& checkpoint) {
+  fmt::print(
+      "A checkpoint at the end of an epoch takes {} for the workers of each rank at most, and {} for weights and "
+      "momentum\n",
+      bytes_text(static_cast<double>(checkpoint.workers)), bytes_text(static_cast<double>(checkpoint.shared)));
+}
+
 struct Cluster {
   Link link;
   double step_seconds = 0;  // a step of one worker
@@ -173,6 +182,7 @@ void print_plan(const Plan& plan, const Config& config, const std::string& wire,
   print_formats(plan, config, compressing_workers(config, workers.front()));
   for (const int64_t n : workers) print_phases(config, plan, n);
   print_memory(plan.memory, config);
+  print_checkpoint(plan.checkpoint);
 }
 
 void print_parts(const char* what, std::span<const ModelledPart> parts, double total) {

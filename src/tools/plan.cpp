@@ -116,6 +116,7 @@ Plan make_plan(const Config& config) {
   plan_tensors(params, config, plan);
   plan.formats = plan_formats(params, config);
   plan.memory = {rank.device().counted(), filter_bytes(config, rank.network(), rank.activations())};
+  plan.checkpoint = {rank.saved_by_workers(), rank.saved_for_all()};
   return plan;
 }
 

@@ -46,12 +46,19 @@ struct PlanMemory {
   int64_t total() const;
 };
 
+// Bytes of the tensors in a checkpoint at the end of a round.
+struct PlanCheckpoint {
+  int64_t workers = 0;  // of one rank's workers; less where a rank's workers begin no group
+  int64_t shared = 0;   // weights, statistics and momentum, once
+};
+
 struct Plan {
   std::vector<PlanRow> tensors;  // those that are trained
   PlanRow total;
   std::vector<PlanFormat> formats;  // all formats
   double sparsity = 0;
   PlanMemory memory;
+  PlanCheckpoint checkpoint;
 };
 
 // Plans what a config would send and allocate, without opening its data. Throws UserError as planned_network() does,

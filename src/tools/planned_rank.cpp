@@ -5,6 +5,8 @@
 #include "tasks/make.h"
 #include "tasks/task.h"
 #include "train/ranks/rank_backend.h"
+#include "train/saved_tensors.h"
+#include "train/weights_file.h"
 
 namespace dgc {
 namespace {
@@ -35,6 +37,12 @@ Batch empty_batch(const Network& network, int64_t rows, int64_t most_labels) {
   return batch;
 }
 
+int64_t bytes_of(const std::vector<TensorSource>& tensors) {
+  int64_t bytes = 0;
+  for (const TensorSource& tensor : tensors) bytes += static_cast<int64_t>(tensor.bytes());
+  return bytes;
+}
+
 }  // namespace
 
 Network planned_network(const Config& config) {
@@ -63,6 +71,21 @@ PlannedRank::PlannedRank(const Config& config)
   if (config.optimizer.type == OptimizerType::dgc) {
     for (const double sparsity : sparsities_of(config.optimizer.sparsity)) memory_.optimizer->prepare(sparsity);
   }
+}
+
+int64_t PlannedRank::saved_by_workers() const {
+  int64_t bytes = 0;
+  for (int64_t worker = 0; worker < std::ssize(memory_.workers); ++worker) {
+    const bool begins_group = first_of_group(config_, worker) == worker;
+    bytes += bytes_of(worker_tensors(states_of(memory_, *computation_, worker), begins_group));
+  }
+  return bytes;
+}
+
+int64_t PlannedRank::saved_for_all() const {
+  return bytes_of(weight_tensors(
+             {.weights = memory_.weights, .statistics = memory_.mean_statistics, .ties = network_.ties()})) +
+         bytes_of(shared_tensors(*memory_.optimizer));
 }
 
 DType PlannedRank::activations() const { return activation_type(config_, backend_); }

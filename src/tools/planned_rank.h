@@ -19,6 +19,10 @@ class PlannedRank {
   const Network& network() const { return network_; }
   const CountingDevice& device() const { return *device_; }
   DType activations() const;
+  // Bytes of the tensors that a checkpoint has at the end of a round: in the files of this rank's workers, and in those
+  // that the rank writes for all.
+  int64_t saved_by_workers() const;
+  int64_t saved_for_all() const;
   // What each op of one training step at the final sparsity would cost, from the arrival of the batches to new weights.
   std::vector<OpCost> step();
   const std::set<PlannedConv>& convolutions() const { return backend_.convolutions(); }  // of the steps so far

@@ -214,6 +214,9 @@ TEST_CASE("plan prints the paper's numbers, info the machine's") {
   REQUIRE(resnet.code == 0);
   CHECK_THAT(resnet.out, Contains("97.49 MiB dense") && Contains("0.352 MiB") && Contains("276.7x"));
   CHECK_THAT(resnet.out, Contains("64 workers") && Contains("97.917 %"));  // 1 - 8 / (64 x 6)
+  // 25,557,032 parameters twice and 2 x 26,560 statistics, 4 bytes each.
+  CHECK_THAT(resnet.out, Contains("A checkpoint at the end of an epoch takes ") &&
+                             Contains("and 195 MiB for weights and momentum\n"));
   CHECK_THAT(resnet.out, !Contains("speed-up"));
   const Result projected = dgc.run({"plan", DGC_SOURCE_DIR "/configs/paper/resnet50_imagenet.json", "--workers", "8,48",
                                     "--bandwidth", "1Gbps", "--step-ms", "100"});

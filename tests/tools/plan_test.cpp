@@ -38,10 +38,9 @@ class CountingCpu final : public test::WrappedDevice {
   MemoryCount counted_;
 };
 
-// What rank 0 takes in steps at every sparsity, an evaluation and a checkpoint.
-MemoryCount measured(const Config& config) {
+// What rank 0 takes in steps at every sparsity, an evaluation and a checkpoint, which is in `run`.
+MemoryCount measured(const Config& config, const test::TempRun& run) {
   const Datasets sets = open_sets(config);
-  const test::TempRun run;
   MemoryCount counted;
   const auto communicators = make_thread_communicators(static_cast<int>(config.ranks));
   run_ranks(communicators, [&](Communicator& communicator) {
@@ -67,19 +66,37 @@ MemoryCount measured(const Config& config) {
   return counted;
 }
 
+// Bytes of the tensors in a checkpoint's file.
+int64_t bytes_in(const Checkpoint& checkpoint, const std::string& name) {
+  const SafetensorsFile file = checkpoint.open(name);
+  int64_t bytes = 0;
+  for (const auto& [tensor, entry] : file.tensors()) bytes += std::ssize(entry.bytes);
+  return bytes;
+}
+
+void check_planned_checkpoint(const PlanCheckpoint& plan, const Config& config, const Checkpoint& real) {
+  CHECK(plan.shared == bytes_in(real, "weights.safetensors") + bytes_in(real, kSharedFile));
+  if (real.manifest().values.integer("unexchanged_steps") != 0) return;  // within a round it holds more
+  int64_t workers = 0;
+  for (int64_t worker = 0; worker < config.workers_per_rank; ++worker) workers += bytes_in(real, worker_file(worker));
+  CHECK(plan.workers == workers);
+}
+
 void check_plan(const Config& config, bool knows_labels = true) {
-  const PlanMemory plan = make_plan(config).memory;
-  const MemoryCount real = measured(config);
+  const Plan plan = make_plan(config);
+  const test::TempRun run;
+  const MemoryCount real = measured(config, run);
   for (size_t i = 0; i < kMemoryUses; ++i) {
     const auto use = static_cast<MemoryUse>(i);
     if (use == MemoryUse::scratch) continue;  // an estimate
     CAPTURE(i);
     if (use == MemoryUse::batches && !knows_labels) {
-      CHECK(static_cast<double>(plan.of(use)) == Approx(static_cast<double>(real.peak(use))).epsilon(0.05));
+      CHECK(static_cast<double>(plan.memory.of(use)) == Approx(static_cast<double>(real.peak(use))).epsilon(0.05));
     } else {
-      CHECK(plan.of(use) == real.peak(use));
+      CHECK(plan.memory.of(use) == real.peak(use));
     }
   }
+  check_planned_checkpoint(plan.checkpoint, config, require_checkpoint(run.path()));
 }
 
 }  // namespace
@@ -267,6 +284,18 @@ TEST_CASE("the planned memory of a speech model is what a rank allocates") {
   overrides.insert(overrides.end(), {"model.hidden=60", fmt::format("data.max_seconds={}", longest + 0.05)});
   const Config config = speech.config(overrides);
   check_plan(config, false);
+}
+
+TEST_CASE("a planned checkpoint has u and v of each worker, and weights and momentum once") {
+  const auto planned = [](const std::vector<std::string>& more) {
+    return make_plan(test::tiny_config(more)).checkpoint;
+  };
+  // 604 parameters; means and variances of 8 channels, whose batches are counted in 8 bytes.
+  CHECK(planned({}).workers == 4 * 4 * (2 * 604 + 16));
+  CHECK(planned({}).shared == 4 * (604 + 16) + 8 + 4 * 604);
+  CHECK(planned({test::kSgd}).workers == 4 * 4 * 16);
+  CHECK(planned({"exchange.every_steps=8"}).workers == 4 * 4 * (3 * 604 + 16));
+  CHECK(planned({"exchange.workers_per_group=2"}).workers == 4 * (2 * 2 * 604 + 4 * 16));
 }
 
 TEST_CASE("a modelled step counts each product once forward and twice backward") {
