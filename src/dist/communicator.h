@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "dist/mail.h"
@@ -69,6 +70,15 @@ size_t shard_size(size_t n, int ranks);
 
 // all_gather() for host memory. It waits for the device, so it is for small and rare data.
 void all_gather_host(Communicator&, Device&, std::span<const std::byte> mine, std::span<std::byte> all);
+
+// Returns what all ranks pass, equally many elements each, in rank order.
+template <typename T>
+std::vector<T> gather_host(Communicator& communicator, Device& device, std::span<const T> mine) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  std::vector<T> all(mine.size() * static_cast<size_t>(communicator.size()));
+  all_gather_host(communicator, device, std::as_bytes(mine), std::as_writable_bytes(std::span(all)));
+  return all;
+}
 
 // Device::copy_out() of what a collective writes, for small and rare data. Waiting in the driver would not notice that
 // another rank is gone.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <span>
 #include <string_view>
 #include <thread>
 
@@ -19,6 +18,7 @@
 #include "tensor/errors.h"
 #include "tensor/params.h"
 #include "train/ranks/interrupt.h"
+#include "train/ranks/shared_problem.h"
 
 namespace dgc {
 namespace {
@@ -73,21 +73,6 @@ void describe(Row& facts, const std::string& set, const Dataset& dataset) {
   throw InternalError("texts that differ hold some field that does");
 }
 
-// The texts of all ranks, in rank order. The texts may differ in length.
-std::vector<std::string> gather_texts(Communicator& communicator, Device& device, const std::string& mine) {
-  std::vector<uint64_t> sizes(static_cast<size_t>(communicator.size()));
-  const uint64_t size = mine.size();
-  all_gather_host(communicator, device, std::as_bytes(std::span(&size, 1)), std::as_writable_bytes(std::span(sizes)));
-  const size_t longest = *std::ranges::max_element(sizes);
-  if (longest == 0) return std::vector<std::string>(sizes.size());
-  std::string padded = mine, all(longest * sizes.size(), '\0');
-  padded.resize(longest);
-  all_gather_host(communicator, device, std::as_bytes(std::span(padded)), std::as_writable_bytes(std::span(all)));
-  std::vector<std::string> texts;
-  for (size_t rank = 0; rank < sizes.size(); ++rank) texts.push_back(all.substr(rank * longest, sizes[rank]));
-  return texts;
-}
-
 }  // namespace
 
 Row start_facts(const StartOf& start) {
@@ -124,10 +109,9 @@ void require_agreement(Communicator& communicator, Device& device, const Row& fa
   if (communicator.size() == 1) return;
   const std::string mine = to_json_line(facts);
   const uint64_t hash = XXH64(mine.data(), mine.size(), 0);
-  std::vector<uint64_t> all(static_cast<size_t>(communicator.size()));
-  all_gather_host(communicator, device, std::as_bytes(std::span(&hash, 1)), std::as_writable_bytes(std::span(all)));
+  const std::vector<uint64_t> all = gather_host<uint64_t>(communicator, device, {&hash, 1});
   if (std::ranges::count(all, all[0]) == communicator.size()) return;
-  const std::vector<std::string> texts = gather_texts(communicator, device, mine);
+  const std::vector<std::string> texts = told_by_all(communicator, device, mine);
   for (size_t rank = 1; rank < texts.size(); ++rank) {
     if (texts[rank] != texts[0]) {
       throw_difference(rank, read_json_line(texts[0], "rank 0"), read_json_line(texts[rank], "another rank"));
@@ -137,7 +121,7 @@ void require_agreement(Communicator& communicator, Device& device, const Row& fa
 }
 
 std::string told_by_first(Communicator& communicator, Device& device, const std::string& mine) {
-  return gather_texts(communicator, device, communicator.rank() == 0 ? mine : "")[0];
+  return told_by_all(communicator, device, communicator.rank() == 0 ? mine : "")[0];
 }
 
 void require_same_directory(const std::filesystem::path& run, const std::string& lock) {

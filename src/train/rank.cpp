@@ -227,8 +227,7 @@ Measures Rank::run(Evaluator& evaluator) {
   const bool allocated = device_->allocations() != allocations;
   std::vector<double> mine = {stopped ? 1.0 : 0.0, allocated ? 1.0 : 0.0};
   for (const auto& [metric, value] : measures.all()) mine.push_back(value);
-  std::vector<double> all(mine.size() * static_cast<size_t>(communicator_.size()));
-  all_gather_host(communicator_, *device_, std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+  const std::vector<double> all = gather_host<double>(communicator_, *device_, mine);
   if (all[0] != 0) throw Interrupted();
   // All ranks record exchanges in the same step (StepComputation::exchanges_are_recordable).
   if (all[1] != 0) device_->invalidate_recordings();

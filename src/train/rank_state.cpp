@@ -43,8 +43,7 @@ std::string Rank::weights_xxh64() const { return dgc::weights_xxh64(memory_.weig
 void Rank::check_replicas() {
   if (communicator_.size() == 1) return;
   const std::vector<uint64_t> mine = tensor_hashes(memory_.weights);
-  std::vector<uint64_t> all(mine.size() * static_cast<size_t>(communicator_.size()));
-  all_gather_host(communicator_, *device_, std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+  const std::vector<uint64_t> all = gather_host<uint64_t>(communicator_, *device_, mine);
   for (size_t i = 0; i < all.size(); ++i) {
     const size_t tensor = i % mine.size();
     DGC_CHECK(all[i] == all[tensor],
@@ -94,10 +93,8 @@ std::vector<ManifestFile> Rank::files_of_all(const std::vector<ManifestFile>& ow
     local.push_back({.bytes = file.bytes});
     std::ranges::copy(file.xxh64, local.back().xxh64);
   }
-  std::vector<FileRecord> all(static_cast<size_t>(workers()));
-  all_gather_host(communicator_, *device_, std::as_bytes(std::span(local)), std::as_writable_bytes(std::span(all)));
   std::vector<ManifestFile> files;
-  for (const FileRecord& record : all) {
+  for (const FileRecord& record : gather_host<FileRecord>(communicator_, *device_, local)) {
     const std::string hash(record.xxh64, sizeof(record.xxh64));
     files.push_back({worker_file(static_cast<int>(files.size())), record.bytes, hash});
   }

@@ -125,8 +125,7 @@ void in_unison(Communicator& communicator, Device& device, const std::function<v
     own = complaint(e);
     mine = own.users ? Outcome::users : Outcome::ours;
   }
-  std::vector<Outcome> all(static_cast<size_t>(communicator.size()));
-  all_gather_host(communicator, device, std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+  const std::vector<Outcome> all = gather_host<Outcome>(communicator, device, {&mine, 1});
   const auto bad = std::ranges::find_if(all, [](Outcome outcome) { return outcome != Outcome::good; });
   if (bad == all.end()) return;
   const auto rank = static_cast<int>(bad - all.begin());

@@ -42,9 +42,7 @@ Gpu gpu_of(const Device& device) {
 // Whether NCCL can connect the ranks: each needs a GPU of its own. Collective.
 bool each_has_own_gpu(Communicator& peers, const Device& device) {
   const Gpu mine = gpu_of(device);
-  std::vector<Gpu> all(static_cast<size_t>(peers.size()));
-  const auto host = make_cpu_device();
-  all_gather_host(peers, *host, std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+  const std::vector<Gpu> all = gather_host<Gpu>(peers, *make_cpu_device(), {&mine, 1});
   return std::set<Gpu>(all.begin(), all.end()).size() == all.size() && std::ranges::count(all, Gpu{}) == 0;
 }
 
@@ -144,8 +142,7 @@ void on_this_process(const Config& config, const Launch& launch, Communicator& p
       meeting.while_waiting = while_waiting;
       return share_from_rank0(launch, meeting, place);
     }
-    std::vector<std::byte> all(place.size() * static_cast<size_t>(peers.size()));
-    all_gather_host(peers, *host, place, all);
+    const std::vector<std::byte> all = gather_host<std::byte>(peers, *host, place);
     std::copy_n(all.begin(), place.size(), place.begin());
   };
   WatchOptions watched{launch.rank, launch.size, failure_timeout};

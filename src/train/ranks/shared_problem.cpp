@@ -3,21 +3,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <span>
-#include <vector>
+#include <cstdint>
 
 namespace dgc {
 
+std::vector<std::string> told_by_all(Communicator& communicator, Device& device, const std::string& mine) {
+  const uint64_t size = mine.size();
+  const std::vector<uint64_t> sizes = gather_host<uint64_t>(communicator, device, {&size, 1});
+  const size_t longest = *std::ranges::max_element(sizes);
+  std::vector<std::string> texts(sizes.size());
+  if (longest == 0) return texts;
+  std::string padded = mine;
+  padded.resize(longest);
+  const std::vector<char> all = gather_host<char>(communicator, device, padded);
+  for (size_t rank = 0; rank < texts.size(); ++rank) texts[rank].assign(&all[rank * longest], sizes[rank]);
+  return texts;
+}
+
 std::string shared_problem(Communicator& communicator, Device& device, const std::string& own) {
-  using Said = std::array<char, 512>;  // room for a path and a sentence; a longer text is cut
-  Said mine{};
-  std::ranges::copy_n(own.begin(), static_cast<std::ptrdiff_t>(std::min(own.size(), mine.size() - 1)), mine.begin());
-  std::vector<Said> all(static_cast<size_t>(communicator.size()));
-  all_gather_host(communicator, device, std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+  const std::vector<std::string> all = told_by_all(communicator, device, own);
   for (size_t rank = 0; rank < all.size(); ++rank) {
-    const std::string said = all[rank].data();
-    if (!said.empty()) return all.size() == 1 ? said : fmt::format("rank {}: {}", rank, said);
+    if (!all[rank].empty()) return all.size() == 1 ? all[rank] : fmt::format("rank {}: {}", rank, all[rank]);
   }
   return "";
 }
