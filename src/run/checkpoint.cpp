@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "run/file_io.h"
+#include "run/run_state.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -73,9 +74,9 @@ Manifest read_manifest(const fs::path& checkpoint) {
 
 bool is_sound(const fs::path& checkpoint) {
   try {
-    return read_manifest(checkpoint).values.boolean(kSound).value_or(true);
+    return read_run_state(read_manifest(checkpoint), checkpoint.string()).sound;
   } catch (const UserError&) {
-    return false;  // damaged
+    return false;  // it is damaged
   }
 }
 
@@ -109,6 +110,7 @@ ManifestFile CheckpointStore::write(int64_t step, const std::string& name, const
 
 void CheckpointStore::commit(const Manifest& manifest, int64_t keep) const {
   const fs::path saving = this->saving(manifest.step);
+  const int64_t best_kept = read_run_state(manifest, saving.string()).best_kept;
   std::error_code error;
   for (const ManifestFile& file : manifest.files) {
     if (fs::file_size(saving / file.name, error) == file.bytes && !error) continue;
@@ -133,7 +135,7 @@ void CheckpointStore::commit(const Manifest& manifest, int64_t keep) const {
   sync_directory(root_.parent_path());
   all.insert(all.begin(), target);
   const auto sound = std::ranges::find_if(all, is_sound);
-  const auto best = std::ranges::find(all, root_ / folder_of(manifest.values.integer(kBestKept).value_or(0)));
+  const auto best = std::ranges::find(all, root_ / folder_of(best_kept));
   for (auto path = all.begin() + std::min(keep, std::ssize(all)); path != all.end(); ++path) {
     if (path == sound || path == best) continue;
     fs::remove_all(*path, error);
@@ -214,9 +216,7 @@ Checkpoint require_checkpoint(const fs::path& run) {
 
 Checkpoint best_checkpoint(const fs::path& run) {
   const Checkpoint newest = require_checkpoint(run);
-  const Row& values = newest.manifest().values;
-  const int64_t step = values.integer(kBestKept).value_or(values.integer(kBestStep).value_or(0));
-  const fs::path path = run / kCheckpoints / folder_of(step);
+  const fs::path path = run / kCheckpoints / folder_of(read_run_state(newest).best_kept);
   const std::vector<fs::path> all = CheckpointStore(run).list();
   if (std::ranges::find(all, path) != all.end()) return Checkpoint(path);
   throw_user_error("{} keeps no best checkpoint: train with checkpoint.best, and beyond the first evaluation",

@@ -15,18 +15,9 @@ namespace dgc {
 std::string worker_file(int64_t worker);  // "worker-0000.safetensors"
 inline constexpr const char* kSharedFile = "optimizer.safetensors";
 inline constexpr const char* kCheckpoints = "checkpoints";  // the folder of a run's checkpoints
-inline constexpr const char* kSound = "sound";              // a key of Manifest::values; false: the run was diverging
-inline constexpr const char* kSkippedInRow = "skipped_in_row";  // steps
 
 // A key of Manifest::values: a checksum of what tells the training set from others.
 inline constexpr const char* kTrainingSet = "training_set_xxh64";
-
-// Keys of Manifest::values in runs that look for their best evaluation: its step, which is 0 before the first one; the
-// step of the best one of which there is a checkpoint, as not every save succeeds; and the number of evaluations after
-// the best one.
-inline constexpr const char* kBestStep = "best_step";
-inline constexpr const char* kBestKept = "best_kept";
-inline constexpr const char* kSinceBest = "since_best";
 
 // RUN/checkpoints/step-000001200/
 //   weights.safetensors      parameters and averaged BatchNorm statistics, by PyTorch's names

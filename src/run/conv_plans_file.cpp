@@ -60,7 +60,7 @@ void write_conv_plans(const std::string& path, const ConvTimings& timings) {
 }
 
 void require_same_conv_plans(const Checkpoint& checkpoint, const Config& config, const std::string& xxh64) {
-  const std::string there = checkpoint.manifest().values.text("conv_plans_xxh64").value_or("");
+  const std::string there = checkpoint.manifest().values.text(kConvPlans).value_or("");
   if (there == xxh64) return;
   throw_user_error("checkpoint {} was trained with {}, and this run has {}; resume with the file that it began with",
                    checkpoint.path().string(), there.empty() ? "no conv_plans" : "other conv_plans",

@@ -11,6 +11,9 @@
 // Checkpoints hold its checksum, because a run has other bits with other plans.
 namespace dgc {
 
+// A key of Manifest::values: conv_plans_xxh64() of the run that saved it.
+inline constexpr const char* kConvPlans = "conv_plans_xxh64";
+
 // Both throw UserError that names the file and, where there is one, the key. Without a file they return null and "".
 std::shared_ptr<const ConvPlans> read_conv_plans(const Config&);
 std::string conv_plans_xxh64(const Config&);

@@ -41,7 +41,7 @@ void require_run_vocabulary(const std::filesystem::path& run, const Vocabulary& 
 Vocabulary run_vocabulary(const std::filesystem::path& run) { return read_vocabulary(file_of(run)); }
 
 void require_same_vocabulary(const Checkpoint& checkpoint, const Vocabulary& vocabulary) {
-  if (checkpoint.manifest().values.text("vocabulary_xxh64") == vocabulary_xxh64(vocabulary)) return;
+  if (checkpoint.manifest().values.text(kVocabulary) == vocabulary_xxh64(vocabulary)) return;
   throw_user_error(
       "checkpoint {} was trained with another vocabulary than these {} words; use the run's own {} as it was, or {}",
       checkpoint.path().string(), vocabulary.size(), kVocabularyFile, kFix);

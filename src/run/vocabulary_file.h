@@ -11,6 +11,9 @@ namespace dgc {
 
 inline constexpr const char* kVocabularyFile = "vocabulary.txt";
 
+// A key of Manifest::values: vocabulary_xxh64() of the run that saved it.
+inline constexpr const char* kVocabulary = "vocabulary_xxh64";
+
 std::string vocabulary_xxh64(const Vocabulary&);
 
 void save_vocabulary(const std::filesystem::path& run, const Vocabulary&);

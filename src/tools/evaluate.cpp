@@ -3,11 +3,11 @@
 #include "run/checkpoint.h"
 #include "run/file_io.h"
 #include "run/run_directory.h"
+#include "run/run_state.h"
 #include "run/vocabulary_file.h"
 #include "tensor/errors.h"
 #include "tools/loaded_model.h"
 #include "train/evaluator.h"
-#include "train/run_state.h"
 #include "train/weights_file.h"
 
 namespace dgc {
@@ -54,7 +54,7 @@ class Measurer {
 
 // As in the rows of metrics.jsonl. Whole epochs where the checkpoint does not say how many steps one has.
 double epochs_of(const Checkpoint& checkpoint) {
-  const RunState state = read_run_state(checkpoint, 1);
+  const RunState state = read_run_state(checkpoint);
   if (state.steps_per_epoch < 1) return static_cast<double>(checkpoint.manifest().epoch);
   return static_cast<double>(state.position) / static_cast<double>(state.steps_per_epoch);
 }

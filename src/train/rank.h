@@ -11,11 +11,11 @@
 #include "config/options.h"
 #include "run/checkpoint.h"
 #include "run/metrics.h"
+#include "run/run_state.h"
 #include "tasks/make.h"
 #include "tasks/task.h"
 #include "train/evaluator.h"
 #include "train/initial_weights.h"
-#include "train/run_state.h"
 #include "train/steps/rank_memory.h"
 #include "train/steps/step_computation.h"
 

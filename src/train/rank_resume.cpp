@@ -59,7 +59,8 @@ void Rank::require_way_on(const Checkpoint& checkpoint) const {
         "checkpoint {}: its position is {}, behind training.epochs = {} of {} steps; resume with more epochs",
         checkpoint.path().string(), state_.position, config_.training.epochs, state_.steps_per_epoch);
   }
-  require_within(checkpoint, "unexchanged_steps", state_.unexchanged, {0, config_.exchange.every_steps - 1});
+  require_within(checkpoint.path().string(), "unexchanged_steps", state_.unexchanged,
+                 {0, config_.exchange.every_steps - 1});
   if (state_.unexchanged > 0 && state_.workers != workers()) {
     throw_user_error(
         "checkpoint {} lies between two exchanges (exchange.every_steps), when each of its {} workers had weights of "

@@ -1,6 +1,7 @@
 // The methods of Rank that save its state, and compare it with other ranks.
 #include <algorithm>
 
+#include "run/conv_plans_file.h"
 #include "run/vocabulary_file.h"
 #include "tensor/errors.h"
 #include "train/rank.h"
@@ -121,9 +122,9 @@ void Rank::publish(const CheckpointStore& store, int64_t keep, const std::vector
   const RunState saved = state_to_save();
   Manifest manifest{.step = saved.step, .epoch = saved.position / saved.steps_per_epoch, .values = {}, .files = {}};
   manifest.values = to_values(saved, config_.checkpoint.best || config_.training.stop_after);
-  if (!conv_plans_xxh64_.empty()) manifest.values.set("conv_plans_xxh64", conv_plans_xxh64_);
+  if (!conv_plans_xxh64_.empty()) manifest.values.set(kConvPlans, conv_plans_xxh64_);
   if (!data_.train_xxh64.empty()) manifest.values.set(kTrainingSet, data_.train_xxh64);
-  if (data_.vocabulary != nullptr) manifest.values.set("vocabulary_xxh64", vocabulary_xxh64(*data_.vocabulary));
+  if (data_.vocabulary != nullptr) manifest.values.set(kVocabulary, vocabulary_xxh64(*data_.vocabulary));
   manifest.files.push_back(
       save_weights(store, {memory_.weights, memory_.mean_statistics, state_.step, network_.ties()}));
   manifest.files.push_back(store.write(state_.step, kSharedFile, shared_tensors(*memory_.optimizer), *device_));

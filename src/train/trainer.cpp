@@ -10,6 +10,7 @@
 #include "config/model_types.h"
 #include "run/run_directory.h"
 #include "run/run_lock.h"
+#include "run/run_state.h"
 #include "tensor/errors.h"
 #include "train/agreement.h"
 #include "train/divergence.h"
@@ -25,11 +26,8 @@ namespace {
 
 // Says that an earlier attempt has trained to the end; throws when that attempt diverged.
 void tell_finished(const RunDirectory& run, bool first) {
-  const Manifest& end = run.resumed_from()->manifest();
-  if (!end.values.boolean(kSound).value_or(true)) {
-    throw_diverged(CheckpointStore(run.path()),
-                   {.step = end.step, .in_row = end.values.integer(kSkippedInRow).value_or(0)});
-  }
+  const RunState end = read_run_state(*run.resumed_from());
+  if (!end.sound) throw_diverged(CheckpointStore(run.path()), end.skipped);
   if (first) {
     spdlog::info("{} is finished: all its {} steps are done, and it stays as it is", run.path().string(), end.step);
   }

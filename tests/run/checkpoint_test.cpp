@@ -221,8 +221,8 @@ TEST_CASE("the newest `keep` checkpoints stay") {
 
 TEST_CASE("the best checkpoint that there is stays, where a better one could not be saved") {
   const TempRun run;
-  save(run, 1, 1, Row().set(kBestStep, int64_t{1}).set(kBestKept, int64_t{1}));
-  const Row unsaved = Row().set(kBestStep, int64_t{2}).set(kBestKept, int64_t{1});
+  save(run, 1, 1, Row().set("best_step", int64_t{1}).set("best_kept", int64_t{1}));
+  const Row unsaved = Row().set("best_step", int64_t{2}).set("best_kept", int64_t{1});
   for (const int64_t step : {3, 4}) save(run, step, 1, unsaved);
   CHECK(steps(run) == std::vector<int64_t>{4, 1});
   CHECK(best_checkpoint(run.path()).manifest().step == 1);
@@ -247,7 +247,7 @@ TEST_CASE("a checkpoint that cannot be written is the user's error") {
 
 TEST_CASE("checkpoints of a run that diverges never remove the last one from before") {
   const TempRun run;
-  const Row sound = Row().set(kSound, true), lost = Row().set(kSound, false);
+  const Row sound = Row().set("sound", true), lost = Row().set("sound", false);
   CHECK(CheckpointStore(run.path()).newest_sound() == std::nullopt);
   for (const int64_t step : {1, 2, 3}) save(run, step, 2, sound);
   for (const int64_t step : {4, 5, 6, 7}) save(run, step, 2, lost);

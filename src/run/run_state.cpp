@@ -1,4 +1,4 @@
-#include "train/run_state.h"
+#include "run/run_state.h"
 
 #include <limits>
 #include <optional>
@@ -8,6 +8,8 @@
 namespace dgc {
 namespace {
 
+constexpr const char* kBestKept = "best_kept";
+constexpr const char* kSkippedExchanges = "skipped_exchanges";
 constexpr int64_t kMostWorkers = 1 << 20, kMostThreads = 1 << 20;
 constexpr Bounds kAny = {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
 
@@ -24,9 +26,9 @@ void for_each_value(State& state, const Each& each) {
   each("loss_scale", state.loss_scale);
   each("good_steps", state.good_steps, Bounds{0, std::numeric_limits<uint32_t>::max()});
   each("skipped", state.skipped_last);
-  each(kSkippedInRow, state.skipped.in_row, Bounds{});
-  each("skipped_exchanges", state.skipped.exchanges, Bounds{});
-  each(kSound, state.sound);
+  each("skipped_in_row", state.skipped.in_row, Bounds{});
+  each(kSkippedExchanges, state.skipped.exchanges, Bounds{});
+  each("sound", state.sound);
   each("wall_seconds", state.wall_seconds);
   each("plateau_best", state.plateau.best);
   each("plateau_bad", state.plateau.bad, Bounds{});
@@ -36,9 +38,9 @@ void for_each_value(State& state, const Each& each) {
 template <typename State, typename Each>
 void for_each_value_of_best(State& state, const Each& each) {
   each("best_loss", state.best.loss);
-  each(kBestStep, state.best.step, Bounds{});
+  each("best_step", state.best.step, Bounds{});
   each(kBestKept, state.best_kept, Bounds{});
-  each(kSinceBest, state.best.since, Bounds{});
+  each("since_best", state.best.since, Bounds{});
 }
 
 struct ToRow {
@@ -54,37 +56,36 @@ struct ToRow {
 
 // Leaves alone what the manifest lacks.
 struct FromManifest {
-  const Checkpoint& checkpoint;
+  const Row& values;
+  const std::string& where;
 
-  const Row& values() const { return checkpoint.manifest().values; }
-  void operator()(const char* key, bool& value) const { value = values().boolean(key).value_or(value); }
-  void operator()(const char* key, double& value) const { value = values().number(key).value_or(value); }
+  void operator()(const char* key, bool& value) const { value = values.boolean(key).value_or(value); }
+  void operator()(const char* key, double& value) const { value = values.number(key).value_or(value); }
   void operator()(const char* key, float& value) const {
-    const double read = values().number(key).value_or(value);
+    const double read = values.number(key).value_or(value);
     if (!(read > 0 && read <= std::numeric_limits<float>::max())) {
       throw_user_error("checkpoint {}: {} is {} in its manifest, and can only be positive; take an earlier checkpoint",
-                       checkpoint.path().string(), key, read);
+                       where, key, read);
     }
     value = static_cast<float>(read);
   }
   void operator()(const char* key, int64_t& value, Bounds bounds) const {
-    if (values().find(key) == nullptr) return;
-    const std::optional<int64_t> read = values().integer(key);
+    if (values.find(key) == nullptr) return;
+    const std::optional<int64_t> read = values.integer(key);
     if (!read) {
-      throw_user_error("checkpoint {}: {} is no whole number in its manifest; take an earlier checkpoint",
-                       checkpoint.path().string(), key);
+      throw_user_error("checkpoint {}: {} is no whole number in its manifest; take an earlier checkpoint", where, key);
     }
-    require_within(checkpoint, key, *read, bounds);
+    require_within(where, key, *read, bounds);
     value = *read;
   }
 };
 
 }  // namespace
 
-void require_within(const Checkpoint& checkpoint, const char* key, int64_t value, Bounds bounds) {
+void require_within(const std::string& where, const char* key, int64_t value, Bounds bounds) {
   if (value >= bounds.least && value <= bounds.most) return;
   throw_user_error("checkpoint {}: {} is {} in its manifest, and can only be from {} to {}; take an earlier checkpoint",
-                   checkpoint.path().string(), key, value, bounds.least, bounds.most);
+                   where, key, value, bounds.least, bounds.most);
 }
 
 Row to_values(const RunState& state, bool seeks_best) {
@@ -94,18 +95,21 @@ Row to_values(const RunState& state, bool seeks_best) {
   return values;
 }
 
-RunState read_run_state(const Checkpoint& checkpoint, float first_loss_scale) {
-  const Manifest& manifest = checkpoint.manifest();
-  require_within(checkpoint, "step", manifest.step, {});
+RunState read_run_state(const Manifest& manifest, const std::string& where, float first_loss_scale) {
+  require_within(where, "step", manifest.step, {});
   RunState state;
   state.step = state.position = state.skipped.step = manifest.step;
   state.loss_scale = first_loss_scale;
-  for_each_value(state, FromManifest{checkpoint});
-  for_each_value_of_best(state, FromManifest{checkpoint});
+  for_each_value(state, FromManifest{manifest.values, where});
+  for_each_value_of_best(state, FromManifest{manifest.values, where});
   // Checkpoints of earlier versions have no key of their own where both are the same.
-  if (manifest.values.find("skipped_exchanges") == nullptr) state.skipped.exchanges = state.skipped.in_row;
+  if (manifest.values.find(kSkippedExchanges) == nullptr) state.skipped.exchanges = state.skipped.in_row;
   if (manifest.values.find(kBestKept) == nullptr) state.best_kept = state.best.step;
   return state;
+}
+
+RunState read_run_state(const Checkpoint& checkpoint, float first_loss_scale) {
+  return read_run_state(checkpoint.manifest(), checkpoint.path().string(), first_loss_scale);
 }
 
 }  // namespace dgc
