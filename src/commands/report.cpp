@@ -10,6 +10,7 @@
 #include "commands/option_checks.h"
 #include "run/file_io.h"
 #include "run/metrics.h"
+#include "run/run_directory.h"
 #include "tensor/errors.h"
 #include "tensor/printable.h"
 #include "tools/report/follow_report.h"
@@ -27,7 +28,7 @@ void write_csv(const std::vector<std::filesystem::path>& runs, const std::filesy
 // So that `runs/*` may name other files too, and runs that have only begun. One that is named alone is refused.
 void leave_out_others(std::vector<std::filesystem::path>& runs) {
   const auto is_other = [](const std::filesystem::path& run) {
-    return !std::filesystem::exists(run / "config.json") || !has_steps(run);
+    return !std::filesystem::exists(run / kConfigFile) || !has_steps(run);
   };
   if (std::ranges::all_of(runs, is_other)) return;
   for (const auto& run : runs) {

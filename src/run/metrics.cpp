@@ -172,10 +172,11 @@ bool has_steps(const std::filesystem::path& run) {
   }
 }
 
-std::optional<int64_t> final_step(const std::filesystem::path& run) {
+std::optional<RunEnd> end_of(const std::filesystem::path& run) {
   if (!has_metrics(run)) return std::nullopt;
   const std::optional<Row> last = last_json_row((run / kMetricsFile).string());
-  return last && last->text("kind") == "final" ? last->integer("step") : std::nullopt;
+  if (!last || last->text("kind") != "final" || !last->integer("step")) return std::nullopt;
+  return RunEnd{*last->integer("step"), last->number("epoch").value_or(0)};
 }
 
 MetricsWriter::MetricsWriter(const std::filesystem::path& run, int64_t step) : file_(run / kMetricsFile) {

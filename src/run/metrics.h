@@ -91,10 +91,14 @@ EvalMetrics eval_from_row(const Row& row, const std::string& where);
 FinalMetrics final_from_row(const Row& row, const std::string& where);
 
 // Both read RUN/metrics.jsonl, which may be missing. has_steps() says whether the run has made a step; a damaged file
-// counts as one with steps. final_step() says at which step a finished run ended, and throws a UserError when the end
-// of the file is damaged.
+// counts as one with steps. end_of() says where a finished run ended, and throws a UserError when the end of the file
+// is damaged.
 bool has_steps(const std::filesystem::path& run);
-std::optional<int64_t> final_step(const std::filesystem::path& run);
+struct RunEnd {
+  int64_t step = 0;
+  double epoch = 0;
+};
+std::optional<RunEnd> end_of(const std::filesystem::path& run);
 
 // Appends rows. OutputFile says what happens to them on a full disk.
 class MetricsWriter {

@@ -2,7 +2,6 @@
 
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "run/file_io.h"
 #include "run/metrics.h"
 #include "run/resumable.h"
+#include "run/run_state.h"
 #include "run/vocabulary_file.h"
 #include "tensor/errors.h"
 
@@ -18,8 +18,6 @@ namespace dgc {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kConfig = "config.json";
 
 bool is_there(const fs::path& path) {
   std::error_code error;
@@ -32,20 +30,21 @@ enum class Held { nothing, no_step, steps };
 // these files.
 Held held_by(const fs::path& run) {
   for (const char* name : {kMetricsFile, kCheckpoints}) {
-    if (!is_there(run / kConfig) && is_there(run / name)) {
+    if (!is_there(run / kConfigFile) && is_there(run / name)) {
       throw_user_error("{} already holds {}, but is not a run directory: it has no {}; give another --out",
-                       run.string(), name, kConfig);
+                       run.string(), name, kConfigFile);
     }
   }
-  if (!is_there(run / kConfig)) return Held::nothing;
+  if (!is_there(run / kConfigFile)) return Held::nothing;
   try {
     static_cast<void>(run_config(run));
   } catch (const UserError& error) {  // usually another program's config
     throw_user_error("{} is not a run directory of this dgc ({}); give another --out", run.string(), error.what());
   }
-  if (!CheckpointStore(run).list().empty() || has_steps(run)) return Held::steps;
-  if (read_file(run / kConfig) != resolved_json(run_config(run))) {
-    throw_user_error("{} holds a {} that no run of this dgc has written; give another --out", run.string(), kConfig);
+  if (has_begun(run)) return Held::steps;
+  if (read_file(run / kConfigFile) != resolved_json(run_config(run))) {
+    throw_user_error("{} holds a {} that no run of this dgc has written; give another --out", run.string(),
+                     kConfigFile);
   }
   return Held::no_step;
 }
@@ -65,39 +64,52 @@ void remove_run(const fs::path& run) {
     const std::string name = entry.path().filename().string();
     if (is_own(name)) files.push_back(entry.path());
   }
-  files.push_back(run / kConfig);
+  files.push_back(run / kConfigFile);
   for (const fs::path& file : files) {
     if (!error) fs::remove_all(file, error);
     if (error) throw_user_error("cannot remove {}: {}", file.string(), error.message());
   }
 }
 
-// The checkpoint in which a finished run ended; nothing when steps are left to make.
+// The step at which a run has ended, where this config ends it.
+std::optional<int64_t> ended_at(const fs::path& run, const Config& config) try {
+  const auto& asked = config.training;
+  const std::optional<RunEnd> end = end_of(run);
+  if (!end) return std::nullopt;
+  const bool all_epochs = end->epoch == static_cast<double>(asked.epochs);
+  const bool all_steps = asked.max_steps && end->step >= *asked.max_steps;
+  if (all_epochs || all_steps) return end->step;
+  if (!asked.stop_after) return std::nullopt;
+  const std::vector<fs::path> all = CheckpointStore(run).list();
+  if (all.empty()) return end->step;
+  const RunState newest = read_run_state(Checkpoint(all.front()));
+  const bool stalled = newest.step == end->step && newest.best.since >= *asked.stop_after;
+  return stalled ? std::optional(end->step) : std::nullopt;
+} catch (const UserError&) {
+  // The metrics are damaged, which MetricsWriter mends, or the checkpoint is, and newest_checkpoint() says so.
+  return std::nullopt;
+}
+
+// The checkpoint in which a finished run ended; nothing when steps are left to make, or the last one was not saved.
 std::optional<Checkpoint> finished_checkpoint(const fs::path& run, const Config& config) {
+  const std::optional<int64_t> step = ended_at(run, config);
+  if (!step) return std::nullopt;
   const std::vector<fs::path> all = CheckpointStore(run).list();
   if (all.empty()) return std::nullopt;
   try {
-    const std::optional<int64_t> step = final_step(run);
-    if (!step) return std::nullopt;
-    const Manifest manifest = Checkpoint::unverified(all.front()).manifest();
-    // The position is divided because a manifest may hold any number, and a product could overflow. Rank::restore()
-    // refuses impossible numbers.
-    const int64_t epoch_steps = std::max<int64_t>(1, manifest.values.integer("steps_per_epoch").value_or(1));
-    const int64_t position = manifest.values.integer("position").value_or(manifest.step);
-    const bool all_epochs = position % epoch_steps == 0 && position / epoch_steps == config.training.epochs;
-    const bool all_steps = config.training.max_steps && manifest.step >= *config.training.max_steps;
-    const bool stalled =
-        config.training.stop_after && manifest.values.integer(kSinceBest).value_or(0) >= *config.training.stop_after;
-    if (manifest.step == *step && (all_epochs || all_steps || stalled)) return Checkpoint(all.front());
+    Checkpoint newest(all.front());
+    if (newest.manifest().step == *step) return newest;
   } catch (const UserError&) {
-    // It is damaged, and newest_checkpoint() says so, or the metrics are, which MetricsWriter mends.
+    // It is damaged, and newest_checkpoint() says so.
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-bool has_ended(const fs::path& run, const Config& config) { return finished_checkpoint(run, config).has_value(); }
+bool has_begun(const fs::path& run) { return !CheckpointStore(run).list().empty() || has_steps(run); }
+
+bool has_ended(const fs::path& run, const Config& config) { return ended_at(run, config).has_value(); }
 
 bool is_file_of_run(const fs::path& file) {
   std::error_code error;
@@ -105,8 +117,8 @@ bool is_file_of_run(const fs::path& file) {
   for (fs::path path = whole; path.has_relative_path(); path = path.parent_path()) {
     const fs::path folder = path.parent_path();
     const std::string name = path.filename();
-    const bool is_named = name == kConfig || is_own(name);
-    if (is_named && fs::exists(folder / kConfig, error) && fs::exists(folder / kMetricsFile, error)) return true;
+    const bool is_named = name == kConfigFile || is_own(name);
+    if (is_named && fs::exists(folder / kConfigFile, error) && fs::exists(folder / kMetricsFile, error)) return true;
   }
   return false;
 }
@@ -162,19 +174,19 @@ void RunDirectory::begin() {
 void RunDirectory::describe() const {
   if (vocabulary_ != nullptr) save_vocabulary(path_, *vocabulary_);
   save_class_names(path_, class_names_);
-  write_if_changed(path_ / kConfig, config_json_);
+  write_if_changed(path_ / kConfigFile, config_json_);
 }
 
 void RunDirectory::hold() {
   if (lock_ == nullptr || lock_->holds()) return;
   make_directory(path_);
   auto lock = std::make_unique<RunLock>(path_);
-  if (!is_there(path_ / kConfig)) {
+  if (!is_there(path_ / kConfigFile)) {
     spdlog::warn(
         "{} was moved or removed while it was being trained; it is made again for checkpoints, and {} and log.txt go "
         "on where they were",
         path_.string(), kMetricsFile);
-  } else if (read_file(path_ / kConfig) != config_json_) {
+  } else if (read_file(path_ / kConfigFile) != config_json_) {
     throw_user_error("{} holds another run by now", path_.string());
   }
   describe();
@@ -182,8 +194,9 @@ void RunDirectory::hold() {
 }
 
 Config run_config(const fs::path& run, const std::vector<std::string>& overrides) {
-  if (!is_there(run / kConfig)) throw_user_error("{} is not a run directory: it has no {}", run.string(), kConfig);
-  return load_run_config((run / kConfig).string(), overrides);
+  if (!is_there(run / kConfigFile))
+    throw_user_error("{} is not a run directory: it has no {}", run.string(), kConfigFile);
+  return load_run_config((run / kConfigFile).string(), overrides);
 }
 
 }  // namespace dgc

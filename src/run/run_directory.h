@@ -14,6 +14,8 @@
 
 namespace dgc {
 
+inline constexpr const char* kConfigFile = "config.json";
+
 struct TrainOptions {
   std::filesystem::path out;  // the run directory; empty: the config's output
   bool resume = false;        // goes on from the newest good checkpoint of `out`, or starts when there is none yet
@@ -25,7 +27,13 @@ std::filesystem::path run_path(const Config&, const TrainOptions&);
 // Whether a file lies in a run directory and is one that the run itself writes, or lies among its checkpoints.
 bool is_file_of_run(const std::filesystem::path& file);
 
-// Whether a run has ended, and its config asks for no more steps than its newest checkpoint has.
+// Whether a run has made a step or a checkpoint. Damaged metrics count as some with steps. Throws UserError when the
+// folder of the checkpoints cannot be read.
+bool has_begun(const std::filesystem::path& run);
+
+// Whether a run has ended where this config ends it: it has made all epochs, or max_steps, or its validation loss has
+// not fallen for as long as stop_after says. The last is told by the newest checkpoint; where none is left, nothing
+// contradicts it. A run whose end is damaged has not ended.
 bool has_ended(const std::filesystem::path& run, const Config&);
 
 // RUN/, the directory in which one training keeps everything it writes. While a RunDirectory lives, no other process
@@ -54,10 +62,10 @@ class RunDirectory {
   bool finished() const { return finished_; }
 
   // Removes the run that this one replaces, and opens log.txt. To be called when nothing can be refused any more that
-  // does not need the checkpoint of this run itself.
+  // does not need the checkpoint of this run itself. Throws UserError for files that cannot be removed or written.
   void begin();
   // Writes what tells people and programs which run this is: config.json, and the names of words and classes. To be
-  // called when the checkpoint has been taken over.
+  // called when the checkpoint has been taken over. Throws UserError for files that cannot be written.
   void describe() const;
 
   // To be called before a checkpoint is saved. Where somebody has moved or removed the directory since, it is made

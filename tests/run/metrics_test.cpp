@@ -117,7 +117,7 @@ TEST_CASE("resuming a long run takes no more memory than resuming a short one") 
     TempRun run;
     write_steps(run, steps);
     const int before = large_allocations;
-    CHECK(final_step(run.path()) == std::nullopt);
+    CHECK_FALSE(end_of(run.path()));
     MetricsWriter(run.path(), steps).write(example_step(steps + 1));
     return large_allocations - before;
   };
@@ -131,13 +131,14 @@ TEST_CASE("what a run has done is told by its metrics") {
   CHECK_FALSE(has_steps(run.path()));
   write_steps(run, 3);
   CHECK(has_steps(run.path()));
-  CHECK(final_step(run.path()) == std::nullopt);
-  MetricsWriter(run.path(), 3).write(FinalMetrics{.eval = {.step = 3}, .weights_xxh64 = "00ff"});
-  CHECK(final_step(run.path()) == 3);
+  CHECK_FALSE(end_of(run.path()));
+  MetricsWriter(run.path(), 3).write(FinalMetrics{.eval = {.step = 3, .epoch = 1.5}, .weights_xxh64 = "00ff"});
+  CHECK(end_of(run.path())->step == 3);
+  CHECK(end_of(run.path())->epoch == 1.5);
   write_steps(run, 1000);  // much more than what is read at once
-  CHECK(final_step(run.path()) == std::nullopt);
+  CHECK_FALSE(end_of(run.path()));
   MetricsWriter(run.path(), 1000).write(FinalMetrics{.eval = {.step = 1000}, .weights_xxh64 = "00ff"});
-  CHECK(final_step(run.path()) == 1000);
+  CHECK(end_of(run.path())->step == 1000);
   run.write("metrics.jsonl", "damaged\n{\"kind\":\"step\"}\n");
   CHECK(has_steps(run.path()));  // so that nobody takes its place unasked
 }

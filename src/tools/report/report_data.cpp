@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "run/file_io.h"
 #include "run/number_text.h"
+#include "run/run_directory.h"
 #include "tasks/task.h"
 #include "tensor/errors.h"
 #include "tools/median.h"
@@ -43,7 +44,7 @@ bool differ_in_seed_alone(const Config& a, const Config& b) {
 }
 
 void require_run(const std::filesystem::path& directory) {
-  for (const char* name : {"config.json", kMetricsFile}) {
+  for (const char* name : {kConfigFile, kMetricsFile}) {
     if (std::filesystem::exists(directory / name)) continue;
     throw_user_error("{}: not a run directory (it has no {}); give the directory that `dgc train` wrote.",
                      directory.string(), name);
@@ -59,7 +60,7 @@ std::vector<Row> run_rows(const std::filesystem::path& directory) {
 
 RunData read_run(const std::filesystem::path& directory) {
   require_run(directory);
-  const auto config_path = directory / "config.json", metrics_path = directory / kMetricsFile;
+  const auto config_path = directory / kConfigFile, metrics_path = directory / kMetricsFile;
   RunData run;
   run.directory = directory;
   run.config = load_run_config(config_path.string());

@@ -11,6 +11,7 @@
 #include "run/metrics.h"
 #include "run/resumable.h"
 #include "run/run_directory.h"
+#include "run/run_state.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -40,19 +41,13 @@ struct StudyProgress {
   int64_t steps = 0;
 };
 
-StudyProgress progress_of(const StudyTraining& training) {
+StudyProgress progress_if_sound(const StudyTraining& training) try {
   if (!has_steps(training.directory)) return {};
   const std::optional<Row> last = last_json_row((training.directory / kMetricsFile).string());
   if (!last) return {};
   return {last->number("epoch").value_or(0), last->integer("step").value_or(0)};
-}
-
-StudyProgress progress_if_sound(const StudyTraining& training) {
-  try {
-    return progress_of(training);
-  } catch (const UserError&) {
-    return {};
-  }
+} catch (const UserError&) {
+  return {};
 }
 
 std::string difference_from_study(const StudyTraining& training, const Config& made) {
@@ -79,23 +74,9 @@ std::string difference_from_study(const StudyTraining& training, const Config& m
 // Whether a run has ended with numbers that are not finite. One that was stopped may recover.
 bool has_diverged(const fs::path& run) try {
   const std::vector<fs::path> all = CheckpointStore(run).list();
-  return final_step(run) && !all.empty() &&
-         !Checkpoint::unverified(all.front()).manifest().values.boolean(kSound).value_or(true);
+  return end_of(run) && !all.empty() && !read_run_state(Checkpoint::unverified(all.front())).sound;
 } catch (const UserError&) {
   return false;  // dgc train passes over damaged checkpoints, or says why it cannot
-}
-
-// Whether the run has ended where the study asks it to end. A run whose metrics are damaged has not: dgc train mends
-// them, or says why it cannot.
-bool is_at_end(const StudyTraining& training) try {
-  if (!final_step(training.directory)) return false;
-  const auto& asked = training.config.training;
-  const StudyProgress made = progress_of(training);
-  return (asked.max_steps && made.steps >= *asked.max_steps) || made.epochs >= static_cast<double>(asked.epochs) ||
-         (asked.stop_after && CheckpointStore(training.directory).list().empty()) ||
-         has_ended(training.directory, training.config);
-} catch (const UserError&) {
-  return false;
 }
 
 // With what the study leaves to the machine and to the data as it was.
@@ -139,7 +120,7 @@ Standing standing_of(const StudyTraining& training) {
   using enum Standing::State;
   const fs::path& run = training.directory;
   try {
-    if (!has_steps(run) && CheckpointStore(run).list().empty()) return {fresh, ""};
+    if (!has_begun(run)) return {fresh, ""};
     const Config made = run_config(run);
     if (const std::string difference = difference_from_study(training, made); !difference.empty()) {
       return {refused, fmt::format("{} was trained {}; remove it, or give another --out", run.string(), difference)};
@@ -147,7 +128,7 @@ Standing standing_of(const StudyTraining& training) {
     if (has_diverged(run)) {
       return {refused, fmt::format("the run has diverged; {} has more on it", training.output().string())};
     }
-    if (is_at_end(training)) return {done, ""};
+    if (has_ended(run, training.config)) return {done, ""};
     require_resumable(run, made, to_go_on_with(training.config, made));
     return {begun, ""};
   } catch (const UserError& why) {

@@ -21,7 +21,7 @@ struct StudyTraining {
   std::string name() const;              // "dgc seed 2"
   std::filesystem::path output() const;  // what dgc train has printed
 };
-// Reads the config of each once.
+// Reads the config of each once, and throws the UserError of one that is wrong.
 std::vector<StudyTraining> trainings_of(const Study&, const std::filesystem::path& out);
 
 // What the training has made. A damaged one has made nothing: it fails when its turn comes.

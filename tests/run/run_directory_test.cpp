@@ -1,0 +1,79 @@
+#include "run/run_directory.h"
+
+#include <catch.hpp>
+
+#include "run/metrics.h"
+#include "tests/support/run_files.h"
+
+namespace dgc {
+namespace {
+
+using test::example_step;
+using test::TempRun;
+
+void save_evaluations(const TempRun& run, int64_t step, int64_t since_best) {
+  const CheckpointStore store(run.path());
+  store.begin(step);
+  Manifest manifest{.step = step, .epoch = 0, .values = {}, .files = {}};
+  manifest.values.set("best_step", int64_t{1}).set("since_best", since_best);
+  store.commit(manifest, 1);
+}
+
+// A run that has ended at step 12, in the middle of its third epoch of 5 steps, or, with 15, behind it.
+void write_end(const TempRun& run, int64_t step) {
+  MetricsWriter writer(run.path(), 0);
+  writer.write(example_step(step));
+  writer.write(FinalMetrics{.eval = {.step = step, .epoch = static_cast<double>(step) / 5}});
+}
+
+Config asking(int64_t epochs, std::optional<int64_t> max_steps = {}, std::optional<int64_t> stop_after = {}) {
+  Config config;
+  config.training.epochs = epochs;
+  config.training.max_steps = max_steps;
+  config.training.stop_after = stop_after;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("a run has begun with its first step or its first checkpoint") {
+  const TempRun run;
+  CHECK_FALSE(has_begun(run.path()));
+  SECTION("a step") { MetricsWriter(run.path(), 0).write(example_step(1)); }
+  SECTION("a checkpoint") { save_evaluations(run, 1, 0); }
+  CHECK(has_begun(run.path()));
+}
+
+TEST_CASE("a run has ended where its config ends it, in just so many epochs or at least so many steps") {
+  const TempRun run;
+  MetricsWriter(run.path(), 0).write(example_step(15));
+  CHECK_FALSE(has_ended(run.path(), asking(3)));
+  write_end(run, 15);
+  CHECK(has_ended(run.path(), asking(3)));
+  CHECK_FALSE(has_ended(run.path(), asking(4)));
+  CHECK_FALSE(has_ended(run.path(), asking(2)));  // it has gone too far, which is refused elsewhere
+  CHECK(has_ended(run.path(), asking(4, 15)));
+  CHECK(has_ended(run.path(), asking(4, 5)));
+  CHECK_FALSE(has_ended(run.path(), asking(4, 16)));
+  write_end(run, 12);
+  CHECK_FALSE(has_ended(run.path(), asking(3)));
+  CHECK(has_ended(run.path(), asking(3, 12)));
+  run.write("metrics.jsonl", "damaged\n" + run.read("metrics.jsonl"));
+  CHECK_FALSE(has_ended(run.path(), asking(3, 12)));
+}
+
+TEST_CASE("that a run has ended as its loss no longer fell, its newest checkpoint tells, if there is one") {
+  const TempRun run;
+  write_end(run, 12);
+  CHECK(has_ended(run.path(), asking(3, {}, 2)));
+  CHECK_FALSE(has_ended(run.path(), asking(3)));
+  save_evaluations(run, 10, 2);  // the last step was not saved
+  CHECK_FALSE(has_ended(run.path(), asking(3, {}, 2)));
+  save_evaluations(run, 12, 2);
+  CHECK(has_ended(run.path(), asking(3, {}, 2)));
+  CHECK_FALSE(has_ended(run.path(), asking(3, {}, 3)));
+  run.write("checkpoints/step-000000012/manifest.json", "{}");
+  CHECK_FALSE(has_ended(run.path(), asking(3, {}, 2)));
+}
+
+}  // namespace dgc
