@@ -117,6 +117,14 @@ void Rank::begin_own_step() {
   memory_.for_each_micro_batch([](RankMemory::MicroBatch& part) { part.input.arrive(); });
 }
 
+Rank::Planned Rank::planned(int64_t ahead, int64_t steps) const {
+  const int64_t position = state_.position + ahead;
+  const CheckpointOptions& checkpoint = config_.checkpoint;
+  return {.evaluates = due(position, config_.training.eval_every_epochs * steps_per_epoch_),
+          .saves = due(position, checkpoint.every_epochs * steps_per_epoch_) ||
+                   due(state_.step + ahead, checkpoint.every_steps.value_or(0), steps)};
+}
+
 // An epoch, or all that is to be trained.
 bool Rank::next_step_ends_part() const {
   return (state_.position + 1) % steps_per_epoch_ == 0 || config_.training.max_steps == state_.step + 1;
@@ -125,8 +133,7 @@ bool Rank::next_step_ends_part() const {
 // Where ranks may be late, none may be so in an exchange behind which all do something together, nor where the next
 // round has another sparsity, as the messages of the late would have another size.
 bool Rank::everyone_must_come() const {
-  const int64_t steps = computation_->unexchanged() + 1;
-  return next_step_ends_part() || due(state_.step + 1, config_.checkpoint.every_steps.value_or(0), steps) ||
+  return next_step_ends_part() || planned(1, computation_->unexchanged() + 1).anything() ||
          rates_at(state_.position).sparsity != rates_at(state_.position + config_.exchange.every_steps).sparsity;
 }
 

@@ -43,6 +43,14 @@ class Rank {
   int64_t position() const { return state_.position; }
   int64_t steps_per_epoch() const { return steps_per_epoch_; }
   double epoch() const { return epoch_at(state_.position); }
+  // What the config plans for all ranks behind a step: the last one, or the one that lies `ahead` steps behind it. What
+  // is planned by steps is made there if it has become due in any of the `steps` steps since the ranks last met.
+  struct Planned {
+    bool evaluates = false;
+    bool saves = false;
+    bool anything() const { return evaluates || saves; }
+  };
+  Planned planned(int64_t ahead, int64_t steps) const;
 
   // Queues one step of all workers, or, if this rank was late (exchange.wait), takes over the next exchange of the
   // others, and step() becomes theirs. Before the next call, next_metrics() must be called until it returns nothing.

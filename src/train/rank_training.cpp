@@ -103,12 +103,7 @@ void RankTraining::train() {
 
 RankTraining::Due RankTraining::due_now() const {
   // Where a rank may be late, only what follows an exchange that all have waited for can be done by all.
-  const int64_t since_met = config_.exchange.wait ? rank_.met() : 1;
-  const int64_t epoch_steps = rank_.steps_per_epoch();
-  Due found;
-  found.evaluates = due(rank_.position(), config_.training.eval_every_epochs * epoch_steps);
-  found.saves = due(rank_.position(), config_.checkpoint.every_epochs * epoch_steps) ||
-                due(rank_.step(), config_.checkpoint.every_steps.value_or(0), since_met);
+  Due found{rank_.planned(0, config_.exchange.wait ? rank_.met() : 1)};
   found.checks = communicator_.size() > 1 && due(rank_.step(), config_.check_replicas_every, rank_.met());
   // Where other ranks have not been asked to stop, they are in their next step by now, and cannot save this one.
   found.stops = rank_.asked_to_stop() || (communicator_.size() == 1 && rank_.lack());

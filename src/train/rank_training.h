@@ -32,14 +32,12 @@ class RankTraining {
   using Clock = std::chrono::steady_clock;
 
   // What there is to do behind a step.
-  struct Due {
-    bool evaluates = false;
-    bool saves = false;
+  struct Due : Rank::Planned {
     bool checks = false;  // whether the replicas are compared
     bool stops = false;   // this attempt ends here, saved, for --resume
     bool ends = false;    // as the config has planned
     bool learns = true;   // whether the course of the training heeds the evaluation
-    bool anything() const { return evaluates || saves || checks || stops || ends; }
+    bool anything() const { return Planned::anything() || checks || stops || ends; }
   };
 
   Due due_now() const;
