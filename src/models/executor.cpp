@@ -230,7 +230,7 @@ void Executor::logits(const Arena& weights, int64_t first_row, View to) {
 View Executor::output_gradient() const { return block_view(gradient_.back(), shape(network_.output())); }
 
 void Executor::backward(const Arena& weights, const Arena& gradients, ConstView x, const RunContext& run,
-                        const std::function<void(int first, int count)>& ready) {
+                        const std::function<void(int first)>& ready) {
   DGC_CHECK(mode_ == Mode::training, "executor planned for evaluation");
   check_input(x);
   find_filters(network_, weights, ready ? nullptr : &gradients, filters_);
@@ -238,9 +238,9 @@ void Executor::backward(const Arena& weights, const Arena& gradients, ConstView 
 }
 
 void Executor::run_backward(const Arena& weights, const Arena& gradients, ConstView x, const RunContext& run,
-                            const std::function<void(int first, int count)>& ready) {
+                            const std::function<void(int first)>& ready) {
   const int loss_params = network_.own_loss_params();
-  if (ready && loss_params > 0) ready(static_cast<int>(network_.params().size()) - loss_params, loss_params);
+  if (ready && loss_params > 0) ready(static_cast<int>(network_.params().size()) - loss_params);
   for (size_t i = steps_.size(); i-- > 0;) {
     const Network::Node& node = network_.nodes()[i];
     const Step& step = steps_[i];
@@ -273,7 +273,7 @@ void Executor::run_backward(const Arena& weights, const Arena& gradients, ConstV
       if (step.add_to[input] == kNone || node.layer->adds_gradient()) continue;
       backend_.add(dx.items[input], add_to.items[input]);
     }
-    if (ready && node.params > 0) ready(node.first_param, node.params);
+    if (ready && node.params > 0) ready(node.first_param);
   }
 }
 

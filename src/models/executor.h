@@ -53,12 +53,12 @@ class Executor {
   // A caller with a loss of its own writes the gradient of the output here instead of calling loss().
   View output_gradient() const;
 
-  // ADDS the gradients of all trained parameters; those of frozen ones mean nothing. ready(first, count) is called as
-  // soon as the gradients of parameters [first, first + count) are complete, last layer first, down to the first
-  // trained parameter. The gradients of parameters that the loss shares are complete with those of their layer. Where
-  // `ready` is empty, gradients need not be complete before the end, which saves a GPU launches.
+  // ADDS the gradients of all trained parameters; those of frozen ones mean nothing. ready(first) is called as soon as
+  // the gradients of all parameters from `first` on are complete, layer by layer, down to the first trained parameter.
+  // The gradients of parameters that the loss shares are complete with those of their layer. Where `ready` is empty,
+  // gradients need not be complete before the end, which saves a GPU launches.
   void backward(const Arena& weights, const Arena& gradients, ConstView x, const RunContext&,
-                const std::function<void(int first, int count)>& ready);
+                const std::function<void(int first)>& ready);
 
  private:
   static constexpr int kNone = -1;
@@ -74,7 +74,7 @@ class Executor {
   void plan_gradients();
   void run_forward(const Arena& weights, const Arena& buffers, ConstView x, const RunContext&);
   void run_backward(const Arena& weights, const Arena& gradients, ConstView x, const RunContext&,
-                    const std::function<void(int first, int count)>& ready);
+                    const std::function<void(int first)>& ready);
   // Computes the loss alone when dx is null.
   void run_loss(const Arena& weights, const Target&, View dx, std::span<const View> dparams);
   int forward_time(size_t node) const { return static_cast<int>(node); }

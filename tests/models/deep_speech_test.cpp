@@ -173,9 +173,9 @@ TEST_CASE("a speech model's step depends on nothing that lay in its memory, and 
   std::vector<std::vector<float>> once;
   for (int i = 0; i < net.layout.size(); ++i) once.push_back(net.read(net.gradients, i));
   net.dirty_memory();
-  int announced = 0;
-  CHECK(net.train([&](int, int count) { announced += count; }).loss == loss);
-  CHECK(announced == net.layout.size());
+  int announced = net.layout.size();
+  CHECK(net.train([&](int first) { announced = first; }).loss == loss);
+  CHECK(announced == 0);
   for (int i = 0; i < net.layout.size(); ++i) {
     CHECK(net.read(net.gradients, i) == once[static_cast<size_t>(i)]);
   }

@@ -43,7 +43,7 @@ class LanguageNet : public NetMemory {
   };
 
   // Forward, loss and backward from a fresh state, into gradients that start at 0.
-  Result train(const std::function<void(int, int)>& ready = [](int, int) {}) {
+  Result train(const std::function<void(int)>& ready = [](int) {}) {
     forget();
     backend_.device()->zero(gradients.data(), gradients.bytes());
     const RunContext run{.seed = 5, .state = &state_};

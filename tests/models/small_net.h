@@ -64,7 +64,7 @@ class NetRun : public NetMemory {
 
   View forward() { return executor.forward(weights, buffers, {x_.view().data, x_shape_}, run); }
 
-  void backward(const std::function<void(int, int)>& ready = [](int, int) {}) {
+  void backward(const std::function<void(int)>& ready = [](int) {}) {
     const View dy = executor.output_gradient();
     backend_.device()->copy_in(dy.data, r_.data(), r_.size() * sizeof(float));
     executor.backward(weights, gradients, {x_.view().data, x_shape_}, run, ready);

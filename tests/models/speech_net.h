@@ -51,7 +51,7 @@ class SpeechNet : public NetMemory {
   };
 
   // Forward, loss and backward, into gradients that start at 0.
-  Result train(const std::function<void(int, int)>& ready = [](int, int) {}) {
+  Result train(const std::function<void(int)>& ready = [](int) {}) {
     backend_.device()->zero(gradients.data(), gradients.bytes());
     const RunContext run{.lengths = lengths()};
     training_.forward(weights, buffers_, x(), run);

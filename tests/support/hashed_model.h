@@ -64,7 +64,7 @@ class HashedModel {
                                   logits, {labels.data(), {rows}, DType::i32}, training.output_gradient(),
                                   static_cast<double*>(stats.data()));
     backend.device()->zero(gradients.data(), gradients.bytes());
-    training.backward(weights, gradients, x(), {}, [](int, int) {});
+    training.backward(weights, gradients, x(), {}, [](int) {});
     std::array<double, 3> sums{};
     backend.device()->copy_out(sums.data(), stats.data(), stats.bytes());
     result.loss = static_cast<float>(sums[0] / static_cast<double>(rows));

@@ -65,7 +65,7 @@ class LanguageModel {
                   {.labels = {labels.data(), {rows}, DType::i32},
                    .stats = static_cast<double*>(stats.data()),
                    .gradient_scale = 1.f / static_cast<float>(rows)});
-    executor.backward(weights, gradients, x, context, [](int, int) {});
+    executor.backward(weights, gradients, x, context, [](int) {});
     double sums[3];
     backend.device()->copy_out(sums, stats.data(), sizeof(sums));
     return static_cast<float>(sums[0] / static_cast<double>(rows));

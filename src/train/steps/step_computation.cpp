@@ -97,8 +97,8 @@ void StepComputation::run_micro_batch(RankMemory::Place& place, int local, int64
                  .gradient_scale = 1.f / static_cast<float>(terms_ * context_.config.exchange.workers_per_group),
                  .control = pass.control,
                  .lengths = run.lengths});
-  std::function<void(int, int)> ready;
-  if (pass.ready && part == parts - 1) ready = [&](int first, int) { pass.ready(trained_before(first)); };
+  std::function<void(int)> ready;
+  if (pass.ready && part == parts - 1) ready = [&](int first) { pass.ready(trained_before(first)); };
   executor.backward(pass.weights, w.gradient, x, run, ready);
 }
 
