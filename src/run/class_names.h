@@ -10,10 +10,10 @@ namespace dgc {
 // Of an image_folder the names are those of its class folders, by which an evaluation finds the classes.
 inline constexpr const char* kClassNamesFile = "classes.json";
 
-// Writes no file where there are no names.
+// Writes no file where there are no names. Throws UserError when the file cannot be written.
 void save_class_names(const std::filesystem::path& run, const std::vector<std::string>& names);
 
-// Returns no names where the run has no such file. Throws UserError when it is damaged.
+// Returns no names where the run has no such file. Throws UserError when it is damaged or cannot be read.
 std::vector<std::string> run_class_names(const std::filesystem::path& run);
 
 }  // namespace dgc

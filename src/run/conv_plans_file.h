@@ -18,7 +18,7 @@ inline constexpr const char* kConvPlans = "conv_plans_xxh64";
 std::shared_ptr<const ConvPlans> read_conv_plans(const Config&);
 std::string conv_plans_xxh64(const Config&);
 
-void write_conv_plans(const std::string& path, const ConvTimings&);  // the fastest ones
+void write_conv_plans(const std::string& path, const ConvTimings&);  // the fastest ones; throws UserError
 
 // Throws UserError unless the checkpoint was made with the same file, or both without. xxh64: of the config's file.
 void require_same_conv_plans(const Checkpoint&, const Config&, const std::string& xxh64);

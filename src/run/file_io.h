@@ -49,10 +49,10 @@ void write_if_changed(const std::filesystem::path& path, const std::string& text
 // Removes from a folder the temporary files of FileWriters that were killed. Those written to in the last minute stay,
 // because another process may still be at them. A file that cannot be removed stays too.
 void remove_abandoned(const std::filesystem::path& folder);
+
+// All three throw UserError that names the path and says what the system said.
 void sync_directory(const std::filesystem::path& path);  // makes its names survive a power cut
 std::string read_file(const std::filesystem::path& path);
-
-// Makes a directory, and those around it, where there is none. Throws UserError.
-void make_directory(const std::filesystem::path& path);
+void make_directory(const std::filesystem::path& path);  // and those around it, where there is none
 
 }  // namespace dgc

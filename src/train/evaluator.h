@@ -24,7 +24,8 @@ class Evaluator {
   EvaluatorMemory& memory() { return memory_; }  // its executors must be attached to memory before run()
 
   // on_output, if any, sees the network's output for each batch, in device memory. For images, the output is the logits
-  // [rows, classes].
+  // [rows, classes]. Throws UserError for a file that cannot be read, and Interrupted once an InterruptGuard has noted
+  // a signal.
   Measures run(const Arena& weights, const Arena& statistics, const std::function<void(ConstView)>& on_output = {});
   // The measures of the last run. Before the first run only the metrics are valid, not the values.
   Measures measures() const { return scored_.scorer->measures(); }
