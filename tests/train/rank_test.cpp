@@ -20,7 +20,7 @@
 namespace dgc {
 namespace {
 
-using test::on_ranks_of, test::step;
+using test::numbers, test::on_ranks_of, test::set_number, test::step;
 using test::Poisoned;
 using test::TempRun;
 using test::tiny_config;
