@@ -2,6 +2,7 @@
 # CUDNN_INCLUDE, NCCL_INCLUDE, CUDNN_LIBRARY, NCCL_LIBRARY, and says what it decided and why.
 set(DGC_CUDA AUTO CACHE STRING "Build the CUDA backend: AUTO (when all it needs is found), ON or OFF")
 set(DGC_WITH_CUDA OFF)
+include(cmake/cuda_parts.cmake)
 
 # Sets `result` to what is wrong with the version of cuDNN's header in a folder; empty: nothing.
 function(dgc_check_cudnn folder result)
@@ -19,6 +20,10 @@ function(dgc_without_cuda)
     message(FATAL_ERROR "DGC_CUDA=${DGC_CUDA}, but ${why}")
   endif()
   message(STATUS "CUDA backend: no (${why})")
+  # What is missing or too old today is looked for anew the next time.
+  foreach(found NVCC CUBLAS_INCLUDE CUBLAS_LIBRARY CUDNN_INCLUDE CUDNN_LIBRARY NCCL_INCLUDE NCCL_LIBRARY)
+    unset(${found} CACHE)
+  endforeach()
 endfunction()
 
 if(NOT DGC_CUDA MATCHES "^(AUTO|ON|OFF)$")
@@ -34,7 +39,6 @@ if(DGC_SANITIZE OR DGC_COVERAGE)
   return()
 endif()
 
-find_program(NVCC nvcc HINTS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin PATHS /usr/local/cuda/bin)
 if(NOT NVCC)
   dgc_without_cuda("nvcc is not on PATH, in CUDA_HOME or in /usr/local/cuda")
   return()
@@ -46,23 +50,9 @@ if(NOT nvcc_version VERSION_GREATER_EQUAL 12.4)
   return()
 endif()
 
-# Where `pip install nvidia-...` puts libraries: without the links that a linker wants, hence the names with a version.
-execute_process(COMMAND python3 -c "import nvidia; print(';'.join(nvidia.__path__))"
-                OUTPUT_VARIABLE python_nvidia OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-get_filename_component(toolkit ${NVCC} REALPATH)
-get_filename_component(toolkit ${toolkit}/../.. ABSOLUTE)
-function(dgc_find_cuda_library name header library)
-  string(TOLOWER ${name} folder)
-  list(TRANSFORM python_nvidia APPEND /${folder} OUTPUT_VARIABLE in_python)
-  list(TRANSFORM python_nvidia APPEND /cu13 OUTPUT_VARIABLE in_python_toolkit)
-  set(roots ${${name}_ROOT} $ENV{${name}_ROOT} ${toolkit} ${toolkit}/targets/x86_64-linux)
-  find_path(${name}_INCLUDE ${header} HINTS ${roots} PATHS ${in_python} ${in_python_toolkit} PATH_SUFFIXES include)
-  find_library(${name}_LIBRARY NAMES ${library} NAMES_PER_DIR HINTS ${roots} PATHS ${in_python} ${in_python_toolkit}
-               PATH_SUFFIXES lib64 lib)
-endfunction()
-dgc_find_cuda_library(CUBLAS cublas_v2.h "cublas;libcublas.so.13;libcublas.so.12")
-dgc_find_cuda_library(CUDNN cudnn.h "cudnn;libcudnn.so.9")
-dgc_find_cuda_library(NCCL nccl.h "nccl;libnccl.so.2")
+dgc_find_cuda_part(CUBLAS cublas_v2.h "cublas;libcublas.so.13;libcublas.so.12")
+dgc_find_cuda_part(CUDNN cudnn.h "cudnn;libcudnn.so.9")
+dgc_find_cuda_part(NCCL nccl.h "nccl;libnccl.so.2")
 foreach(name CUBLAS CUDNN NCCL)
   if(NOT ${name}_INCLUDE OR NOT ${name}_LIBRARY)
     dgc_without_cuda("${name} is neither in the toolkit nor on this system nor in Python's nvidia packages, "
@@ -112,5 +102,6 @@ set(DGC_CUDA_LIBRARIES CUDA::cudart_static ${CUDNN_LIBRARY} ${CMAKE_DL_LIBS})
 # cuBLAS is loaded when it is needed (src/kernels/cuda/cublas.cpp), and is looked for here first.
 get_filename_component(cublas_folder ${CUBLAS_LIBRARY} DIRECTORY)
 list(APPEND CMAKE_BUILD_RPATH ${cublas_folder})
+list(APPEND CMAKE_INSTALL_RPATH ${cublas_folder})
 message(STATUS "CUDA backend: yes (nvcc ${CMAKE_CUDA_COMPILER_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}, "
                "${CUDNN_LIBRARY}, ${CUBLAS_LIBRARY}, ${NCCL_LIBRARY})")

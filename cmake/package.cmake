@@ -9,7 +9,7 @@ set_target_properties(dgc PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)  # CUDA's l
 install(TARGETS dgc RUNTIME)
 install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/dgc FILES_MATCHING PATTERN *.json PATTERN README.md)
 file(GLOB data_scripts CONFIGURE_DEPENDS LIST_DIRECTORIES false data/*)  # not the folders that they fill
-list(REMOVE_ITEM data_scripts ${CMAKE_SOURCE_DIR}/data/README.md)
+list(FILTER data_scripts EXCLUDE REGEX "\\.[^/]*$")  # nor README.md, nor archives that somebody keeps there
 install(PROGRAMS ${data_scripts} DESTINATION ${CMAKE_INSTALL_DATADIR}/dgc/data)
 install(FILES data/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/dgc/data)
 install(FILES README.md CHANGELOG.md THIRD_PARTY.md TYPE DOC)
@@ -22,8 +22,17 @@ install(CODE "
   describe(dgc.1 manual)
   describe(dgc completion bash)
   describe(_dgc completion zsh)
+  # The licences of what is compiled in want their notices to go with the program.
+  file(WRITE \"${described}/copyright\" \"What dgc is linked with, and which of it is compiled into the program: THIRD_PARTY.md.\\n\")
+  foreach(library libcli11-dev nlohmann-json3-dev libfmt-dev libspdlog-dev)
+    if(EXISTS /usr/share/doc/\${library}/copyright)
+      file(READ /usr/share/doc/\${library}/copyright notice)
+      file(APPEND \"${described}/copyright\" \"\\n\${library}\\n\\n\${notice}\")
+    endif()
+  endforeach()
   execute_process(COMMAND gzip -9nf \"${described}/dgc.1\" COMMAND_ERROR_IS_FATAL ANY)
 ")
+install(FILES ${described}/copyright TYPE DOC)
 install(FILES ${described}/dgc.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${described}/dgc DESTINATION ${completion_bash})
 install(FILES ${described}/_dgc DESTINATION ${completion_zsh})

@@ -1,22 +1,18 @@
 # The CUDA backend as it is, on a CUDA runtime, cuBLAS, cuDNN and NCCL that need no GPU (fake_cuda.h), behind the vendors' own
 # headers. The sources of the backend are compiled once more, by g++: so the fake is built with sanitizers and without
 # nvcc too. The tests of other folders are linked once more and run on backend "cuda" alone.
-find_path(FAKE_CUDA_RUNTIME_INCLUDE cuda_runtime.h HINTS $ENV{CUDA_HOME} $ENV{CUDA_PATH} PATHS /usr/local/cuda
-          PATH_SUFFIXES include)
-find_path(FAKE_CUDNN_INCLUDE cudnn.h HINTS ${CUDNN_INCLUDE} $ENV{CUDNN_ROOT} ${FAKE_CUDA_RUNTIME_INCLUDE}
-          PATH_SUFFIXES include)
-find_path(FAKE_CUBLAS_INCLUDE cublas_v2.h HINTS ${CUBLAS_INCLUDE} $ENV{CUBLAS_ROOT} ${FAKE_CUDA_RUNTIME_INCLUDE}
-          PATH_SUFFIXES include)
-find_path(FAKE_NCCL_INCLUDE nccl.h HINTS ${NCCL_INCLUDE} $ENV{NCCL_ROOT} ${FAKE_CUDA_RUNTIME_INCLUDE}
-          PATH_SUFFIXES include)
-find_path(FAKE_NVTX_INCLUDE nvtx3/nvToolsExt.h HINTS ${FAKE_CUDA_RUNTIME_INCLUDE})
+dgc_find_cuda_part(CUDA_RUNTIME cuda_runtime.h cudart)
+dgc_find_cuda_part(CUDNN cudnn.h cudnn)
+dgc_find_cuda_part(CUBLAS cublas_v2.h cublas)
+dgc_find_cuda_part(NCCL nccl.h nccl)
+dgc_find_cuda_part(NVTX nvtx3/nvToolsExt.h nvToolsExt)
 set(fake_cuda_headers)
 foreach(name CUDA_RUNTIME CUDNN CUBLAS NCCL NVTX)
   set(why)
-  if(NOT FAKE_${name}_INCLUDE)
+  if(NOT ${name}_INCLUDE)
     set(why "the header of ${name} is not on this machine")
   elseif(name STREQUAL CUDNN)
-    dgc_check_cudnn(${FAKE_CUDNN_INCLUDE} why)
+    dgc_check_cudnn(${CUDNN_INCLUDE} why)
   endif()
   if(why)
     message(STATUS "Fake CUDA: no (${why})")
@@ -24,7 +20,7 @@ foreach(name CUDA_RUNTIME CUDNN CUBLAS NCCL NVTX)
     set_tests_properties("cuda: skipped: the fake CUDA is not built, as ${why}" PROPERTIES SKIP_REGULAR_EXPRESSION skipped)
     return()
   endif()
-  list(APPEND fake_cuda_headers ${FAKE_${name}_INCLUDE})
+  list(APPEND fake_cuda_headers ${${name}_INCLUDE})
 endforeach()
 
 # An object library, so that its functions come before those of dgc_kernels, which may hold the backend of nvcc or a stub.
