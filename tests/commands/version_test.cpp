@@ -74,7 +74,7 @@ TEST_CASE("the version is that of the tag, and of what came since") {
   const Source source;
   CHECK(source.version() == "0.7.0");  // a tarball
   source.git({"init", "--quiet"});
-  CHECK(source.version() == "0.7.0");  // nothing is committed
+  CHECK(source.version() == "0.7.0+unknown");  // nothing is committed
   source.commit();
   CHECK(matches(source.version(), R"(0\.7\.0\+g[0-9a-f]+)"));
   source.git({"tag", "other"});

@@ -49,7 +49,7 @@ class Machine {
     }
     for (const char* tool : {"nvcc", "ninja", "g++"}) tool_says(tool, "");
     tool_says("nvidia-smi", "name, driver_version, memory.total [MiB], compute_cap\nFake, 1, 80000 MiB, 9.0");
-    tool_says("compute-sanitizer", "Device not supported");
+    program("bin/compute-sanitizer", "#!/bin/bash\necho 'Device not supported'; sleep 0.1; echo 'and more'; exit 1\n");
     program("bin/cmake", R"(#!/bin/bash
 case $1 in
   -S) mkdir -p "$4" && echo "settings: $*" ;;

@@ -129,7 +129,7 @@ TEST_CASE("a foreign service at the meeting point is recognised", "[rendezvous]"
 }
 
 TEST_CASE("an unknown host, or an address that no rank can have, is an error long before the timeout", "[rendezvous]") {
-  const std::string unknown = "no-such-host..invalid", no_address = "10.0.0.999", of_no_network = "fe80::1";
+  const std::string unknown = "no-such-host..invalid", no_address = kNoAddress, of_no_network = "fe80::1";
   MeetingPoint point = tcp(GENERATE_COPY(unknown, no_address, of_no_network));
   point.variable = "MASTER_ADDR";
   Launch launch = launch_of(1, 2, point);

@@ -20,6 +20,7 @@ extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo
   const std::string_view asked = name == nullptr || numeric ? "" : name;
   if (asked == kNameThatFailsLater)
     return --name_servers_answers < 0 ? EAI_AGAIN : resolve("127.0.0.1", service, hints, found);
+  if (asked == kNoAddress) return EAI_NONAME;
   while (asked == kNameThatHangs && name_server_hangs) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return resolve(name, service, hints, found);
 }
