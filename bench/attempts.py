@@ -1,18 +1,14 @@
 """One attempt at a run that kill_resume makes: a process, or ranks under mpirun, of which it kills one."""
 
-import contextlib
 import dataclasses
-import os
 import pathlib
 import re
 import signal
 import subprocess
 import time
 
-from processes import ends_with_this_process, processes_of, rank_of, read
-
-MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "orte_abort_print_stack", "0", "-n"]
-ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # in a container, say
+from processes import MPIRUN, end_gently, ends_with_this_process, processes_of, rank_of, read, send
+from program import settings
 
 
 @dataclasses.dataclass
@@ -27,18 +23,16 @@ class Attempt:
         self.ranks, workers = layout or (1, None)
         self.what = f"{self.ranks}x{workers}" if layout else "one process"
         self.run = run
-        command = [*MPIRUN, self.ranks] if self.ranks > 1 else []
-        command += [options.dgc, "train", options.config, "--out", run]
-        for setting in [f"checkpoint.every_steps={options.save_every}", *options.set]:
-            command += ["--set", setting]
+        launcher = [*MPIRUN, "--mca", "orte_abort_print_stack", 0, "-n", self.ranks] if self.ranks > 1 else []
+        sets = [f"checkpoint.every_steps={options.save_every}", *options.set]
         if layout:
-            command += ["--set", f"workers_per_rank={workers}"]
+            sets.append(f"workers_per_rank={workers}")
+        command = [*launcher, options.dgc, "train", options.config, "--out", run, *settings(sets)]
         if resume:
             command.append("--resume")
         self.log = pathlib.Path(f"{run}.log")
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log, env=os.environ | ROOT,
+            self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                             preexec_fn=ends_with_this_process)
         self.killed = None  # (rank, pid, when)
 
@@ -69,8 +63,7 @@ class Attempt:
             if len(alive) == self.ranks or (alive and rng.random() < 0.01):  # mostly once all have been started
                 rank = rng.choice(sorted(alive))
                 self.killed = rank, alive[rank], time.monotonic()
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(alive[rank], signal.SIGKILL)
+                send(alive[rank], signal.SIGKILL)
                 if self.ranks == 1:
                     self.process.wait()
                 return f"rank {rank} killed" if self.ranks > 1 else "killed"
@@ -83,10 +76,7 @@ class Attempt:
         problems = []
         if not self.ended_within(within):
             problems.append(f"the other ranks did not end within {within:g} s")
-            self.process.terminate()
-            if not self.ended_within(10):
-                self.process.kill()
-                self.process.wait()
+            end_gently(self.process)
         seconds = time.monotonic() - when
         left = processes_of(self.run)
         deadline = time.monotonic() + 1  # mpirun may end a moment before those that it has killed
@@ -96,8 +86,7 @@ class Attempt:
         if left:
             problems.append(f"processes {left} stayed behind")
             for other in left:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(other, signal.SIGKILL)
+                send(other, signal.SIGKILL)
         said = self.said()
         died = rf"rank \d+: rank {rank} \(.*pid {pid}\) has died"
         ours = re.search(f"^error: {died}", said, re.M)

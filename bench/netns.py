@@ -5,25 +5,23 @@ can be shaped in both directions, or cut.
 and go with the last process in it, also after a SIGKILL.
 """
 
-import contextlib
 import ctypes
 import json
 import os
 import pathlib
 import shlex
-import shutil
 import signal
 import subprocess
-import sys
-import time
 
-from processes import LIBC, ends_with_this_process
+import processes
+from processes import LIBC, ends_with_this_process, send
+from program import NAME, Failure, at_least
 
 # Where ip and tc are, also for root without a login.
 os.environ["PATH"] = os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin"
 CLONE_NEWNS = 0x20000
-PROGRAM = pathlib.Path(sys.argv[0]).name
 FOLDER = pathlib.Path("/run/dgc_machines")  # in memory, and this process's own once it is hidden
+ranks_number = at_least(2, 64)  # the type of an option
 QUEUE_BYTES = 1 << 25  # of a link: as long as all that TCP sends ahead, so that nothing is dropped where ranks meet
 
 # Run in two namespaces: seconds per message of one byte, and bits per second of a stretch that starts with full
@@ -67,41 +65,42 @@ def lacking(*programs):
     """What keeps this machine from playing several with these programs, and what would help; or None."""
     if os.geteuid() != 0:
         return "making network namespaces needs root: run it with sudo"
-    packages = {"ip": "iproute2", "tc": "iproute2", "mpirun": "openmpi-bin", "unshare": "util-linux", "mount": "mount"}
-    for program in ["ip", "tc", "unshare", "mount", *programs]:
-        if shutil.which(program) is None:
-            fix = f": apt-get install {packages[program]}" if program in packages else ""
-            return f"there is no program {program}{fix}"
-    if subprocess.run(["unshare", "-n", "-m", "-u", "true"], capture_output=True).returncode != 0:
+    found = processes.lacking("ip", "tc", "unshare", "mount", *programs)
+    if found is None and processes.run(["unshare", "-n", "-m", "-u", "true"]).returncode != 0:
         return "this machine allows no networks of one's own"
-    return None
+    return found
 
 
-def require_tools(dgc):
-    """Ends with a sentence that says what is missing, before anything is made."""
+def require_tools():
+    """Before anything is made."""
     found = lacking("mpirun")
-    if found is None and shutil.which(dgc) is None:
-        found = f"there is no program {dgc}: scripts/build, or --dgc"
     if found is not None:
-        sys.exit(f"{PROGRAM}: {found}")
+        raise Failure(found)
 
 
-def hide():
-    """From here on what this process and its children mount, nobody else sees."""
+def hide(used=(), places=("/run",)):
+    """From here on what this process and its children mount, nobody else sees. Each place becomes an empty disk in
+    memory, which temporary files are on; so no file that is used may be there."""
+    for path in used:
+        for place in places:
+            if path is not None and path.resolve().is_relative_to(place):
+                raise Failure(f"{path}: {place} is hidden here; take another folder")
     if LIBC.unshare(CLONE_NEWNS) != 0:
-        sys.exit(f"{PROGRAM}: this machine allows no mount namespace of its own: {os.strerror(ctypes.get_errno())}")
+        raise Failure(f"this machine allows no mount namespace of its own: {os.strerror(ctypes.get_errno())}")
     call("mount --make-rprivate /")
-    call(f"mount -t tmpfs -o mode=755 {PROGRAM} /run")
+    for place in places:
+        call(f"mount -t tmpfs -o mode=755 {NAME} {place}")
     FOLDER.mkdir()
+    os.environ["TMPDIR"] = str(FOLDER)
 
 
 def call(command):
-    done = subprocess.run(shlex.split(command), capture_output=True, text=True, check=False)
+    done = processes.run(shlex.split(command))
     if done.returncode != 0:
         why = (done.stderr or done.stdout).strip()
         if " tbf " in command and "unknown" in why:
             why += " (this kernel has no token bucket: modprobe sch_tbf)"
-        sys.exit(f"{PROGRAM}: {command}: {why}")
+        raise Failure(f"{command}: {why}")
 
 
 def burst_bytes(bits_per_second):
@@ -129,11 +128,9 @@ class Links:
 
     def __exit__(self, *_):
         for space in [*map(self.space, range(self.ranks)), "hub"]:
-            for pid in subprocess.run(["ip", "netns", "pids", space], capture_output=True, text=True,
-                                      check=False).stdout.split():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGKILL)
-            subprocess.run(["ip", "netns", "delete", space], stderr=subprocess.DEVNULL, check=False)
+            for pid in processes.run(["ip", "netns", "pids", space]).stdout.split():
+                send(int(pid), signal.SIGKILL)
+            processes.run(["ip", "netns", "delete", space])
 
     @staticmethod
     def space(rank):
@@ -168,8 +165,7 @@ class Links:
 
     def shape_one(self, rank, bits_per_second):
         for space, device in [(self.space(rank), "link0"), ("hub", f"port{rank}")]:
-            subprocess.run(["tc", "-n", space, "qdisc", "delete", "dev", device, "root"],
-                           stderr=subprocess.DEVNULL, check=False)
+            processes.run(["tc", "-n", space, "qdisc", "delete", "dev", device, "root"])
             if bits_per_second is not None:
                 call(f"tc -n {space} qdisc add dev {device} root tbf rate {bits_per_second}bit "
                      f"burst {burst_bytes(bits_per_second)} limit {QUEUE_BYTES}")
@@ -211,23 +207,3 @@ class Links:
             with start(0, "send") as sender:
                 latency = json.loads(sender.stdout.read())
             return {"goodput_bps": json.loads(listener.stdout.read()), "latency_s": latency}
-
-
-def run_for(seconds, command):
-    """(exit code or None, standard output, standard error); the command is ended gently when the time is up or this
-    process is."""
-    environment = os.environ | {"TMPDIR": str(FOLDER)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
-                          preexec_fn=ends_with_this_process) as process:
-        try:
-            out, err = process.communicate(timeout=seconds)
-            return process.returncode, out, err
-        except BaseException as error:
-            process.terminate()  # mpirun ends its ranks
-            time.sleep(0.1)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(10)
-            process.kill()
-            if isinstance(error, subprocess.TimeoutExpired):
-                return None, "", ""
-            raise

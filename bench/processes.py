@@ -1,14 +1,30 @@
 """What the programs in bench/ and the tests of launchers know of processes."""
 
+import contextlib
 import ctypes
 import os
 import pathlib
 import re
+import shutil
 import signal
+import subprocess
 import time
 
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]  # ranks of this machine
+SOURCES = {"dgc": "scripts/build makes it", "test_kernels": "scripts/build release --with-tests test_kernels makes it",
+           "ip": "apt-get install iproute2", "tc": "apt-get install iproute2", "mpirun": "apt-get install openmpi-bin",
+           "unshare": "apt-get install util-linux", "mount": "apt-get install mount"}
+
+
+def lacking(*programs):
+    """A sentence about the first of these that is not there; None: all are."""
+    for program in map(str, programs):
+        if shutil.which(program) is None:
+            source = SOURCES.get(pathlib.Path(program).name)
+            return f"there is no program {program}" + (f": {source}" if source else "")
+    return None
 
 
 def ends_with_this_process():
@@ -16,17 +32,47 @@ def ends_with_this_process():
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def processes_of(run):
+def run(command, seconds=None, **more):
+    """A CompletedProcess with what the command said, and with the returncode None where the time was up. The command is
+    ended gently then, and when this process is. more: of Popen."""
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | more
+    with subprocess.Popen(list(map(str, command)), preexec_fn=ends_with_this_process, **streams) as process:
+        try:
+            said = process.communicate(timeout=seconds)
+            return subprocess.CompletedProcess(command, process.returncode, *said)
+        except subprocess.TimeoutExpired:
+            return subprocess.CompletedProcess(command, None, "", "")
+        finally:
+            if process.poll() is None:
+                end_gently(process)
+
+
+def end_gently(process):
+    """mpirun ends its ranks."""
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(10)
+    process.kill()
+    process.wait()
+
+
+def send(pid, number):
+    """A signal to a process that may have gone."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def processes_of(run_folder):
     """Pids of all processes that have the run's folder among their words."""
-    word = f"\0{run}\0"
+    word = f"\0{run_folder}\0"
     return [int(path.parent.name) for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if word in read(path)]
 
 
-def end_all(launcher, run):
+def end_all(launcher, run_folder):
     """Kills a launcher, which is a Popen, and all processes of the run."""
     launcher.kill()
-    for pid in processes_of(run):
-        os.kill(pid, signal.SIGKILL)
+    for pid in processes_of(run_folder):
+        send(pid, signal.SIGKILL)
     launcher.wait()
 
 

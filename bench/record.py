@@ -3,39 +3,62 @@
 import json
 import os
 import pathlib
+import platform
+import re
 import sys
+
+from program import Failure, version_of
+
+
+def write_anew(path, text):
+    """In place of what the file held, all at once."""
+    new = path.with_name(path.name + ".new")
+    new.write_text(text, encoding="utf-8")
+    os.replace(new, path)
+
+
+def read_json(path, what):
+    """A JSON object; what: that this program had written there."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(found, dict):
+            return found
+    except ValueError:
+        pass
+    raise Failure(f"{path} is no {what}")
+
+
+def machine():
+    cpu = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    return {"cpu": cpu[1] if cpu else platform.machine(), "cores": os.cpu_count(), "kernel": platform.release()}
 
 
 class Record:
     """Lists of rows, which are in the file `path`, if there is one, as soon as they are measured."""
 
     def __init__(self, path, lists):
-        self.path = path and pathlib.Path(path)
+        self.path = path
         self.all = {name: [] for name in lists}
-        if self.path and self.path.exists():
-            try:
-                self.all = json.loads(self.path.read_text())
-                for name in lists:
-                    self.all[name]
-            except (ValueError, KeyError, TypeError):
-                sys.exit(f"{self.path} is no record of this benchmark; give another --out")
+        if path and path.exists():
+            self.all = read_json(path, "record of this benchmark; give another --out")
+            if not all(isinstance(self.all.get(name), list) for name in lists):
+                raise Failure(f"{path} is no record of this benchmark; give another --out")
 
-    def begin(self, conditions):
-        """To be called before rows are added: all rows of a file are measured under the same conditions, name: value."""
+    def begin(self, dgc, conditions):
+        """To be called before rows are added: all rows of a file are measured on one machine with one program, and under
+        the same conditions, name: value."""
         new = not any(isinstance(rows, list) and rows for rows in self.all.values())
-        for name, value in conditions.items():
+        for name, value in {"machine": machine(), "dgc": version_of(dgc), **conditions}.items():
             if new:
                 self.all[name] = value
             if name not in self.all:
-                sys.exit(f"{self.path} does not say with which {name} it was measured; give another --out")
+                raise Failure(f"{self.path} does not say with which {name} it was measured; give another --out")
             if self.all[name] != value:
-                sys.exit(f"{self.path} was measured with {name} {self.all[name]}, and this would be with {value}; give "
-                         "another --out")
+                raise Failure(f"{self.path} was measured with {name} {self.all[name]}, and this would be with {value}; "
+                              "give another --out")
 
     def add(self, name, row):
         self.all[name].append(row)
         print(json.dumps(row), file=sys.stderr, flush=True)
         if self.path:
-            new = self.path.with_name(self.path.name + ".new")
-            new.write_text(json.dumps(self.all, indent=1) + "\n")
-            os.replace(new, self.path)
+            write_anew(self.path, json.dumps(self.all, indent=1) + "\n")

@@ -4,8 +4,8 @@ import array
 import json
 import pathlib
 import struct
-import subprocess
-import sys
+
+import program
 
 
 def checkpoints(run):
@@ -13,19 +13,19 @@ def checkpoints(run):
     return sorted(pathlib.Path(run, "checkpoints").glob("step-*"))
 
 
+def step_of(checkpoint):
+    return int(checkpoint.name.partition("-")[2])
+
+
 def train(dgc, config, out, sets, *more):
-    """Runs `dgc train` with these settings. Where it fails, this program ends with what it said."""
-    words = ["train", config, "--out", out, *(word for one in sets for word in ("--set", one)), *more]
-    done = subprocess.run(list(map(str, [dgc, *words])), capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(f"{pathlib.Path(sys.argv[0]).name}: dgc train ended with exit code {done.returncode}\n{done.stderr[-3000:]}")
+    program.output_of([dgc, "train", config, "--out", out, *program.settings(sets), *more])
 
 
 def rows_in(file):
     """Of a file with a JSON object in each line, to which somebody may be writing the last. No file: no rows."""
     path = pathlib.Path(file)
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines if line.endswith("}")]
+    *whole, _ = path.read_text(encoding="utf-8").split("\n") if path.exists() else [""]
+    return [json.loads(line) for line in whole]
 
 
 def rows_of(run, kind=None):

@@ -5,32 +5,19 @@ the time of the links on top. Only `contention` is fitted, on the rows of CALIBR
 """
 
 import functools
-import importlib.machinery
-import importlib.util
-import json
-import pathlib
 import re
 import statistics
-import tempfile
 
+import program
 import scale_network
 import scale_step
 
-HERE = pathlib.Path(__file__).resolve().parent
-RESULTS = HERE.parent / "docs" / "results.md"
+RESULTS = program.ROOT / "docs" / "results.md"
 COLUMNS = {"fp32": "dense fp32", "fp16": "dense fp16", "gather": "DGC, default wire"}
 CALIBRATION = {("resnet20", 4, "100 Mbps", "fp32"), ("resnet20", 4, "100 Mbps", "fp16")}
 CONTENTION = 1.18  # what fitted() says of those rows, rounded
 LATENCY = 50e-6    # of two network namespaces on a bridge: assumed
 BITS = {"100 Mbps": 100e6, "1 Gbps": 1e9}
-
-
-def slow_links():
-    """bench/slow_links as a module, for the configs that it measures."""
-    loader = importlib.machinery.SourceFileLoader("slow_links", str(HERE / "slow_links"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("slow_links", loader))
-    loader.exec_module(module)
-    return module
 
 
 def measured(text):
@@ -51,12 +38,10 @@ def measured(text):
 
 @functools.cache
 def all_sizes(dgc):
-    found = {}
+    found, config_of = {}, program.load("slow_links").config_of
     for model in ("resnet20", "alexnet"):
-        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-            json.dump(slow_links().config_of(model, "fp32+block16"), file)
-            file.flush()
-            found[model] = scale_step.sizes_of(dgc, file.name, (2, 4))
+        with program.config_file(config_of(model, "fp32+block16")) as config:
+            found[model] = scale_step.sizes_of(dgc, config, (2, 4))
     return found
 
 

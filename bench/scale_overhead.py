@@ -5,12 +5,11 @@ workers in one rank take is computing, and is taken off. What is left holds the 
 figure is a bound from above, and a machine that does other work makes it useless where ranks wait long.
 """
 
-import pathlib
 import resource
-import subprocess
-import sys
 
-HERE = pathlib.Path(__file__).resolve().parent
+from processes import MPIRUN
+from program import HERE, output_of, settings
+
 STEPS = (20, 70)
 KEYS = ("exchange.overlap=off", "exchange.transport=sparse", "optimizer.warmup.epochs=0", "check_replicas_every=0")
 
@@ -24,13 +23,9 @@ def processor_seconds(dgc, ranks, workers_per_rank, steps):
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
         return children.ru_utime + children.ru_stime
     before = used()
-    sets = [word for key in (*KEYS, f"workers_per_rank={workers_per_rank}") for word in ("--set", key)]
-    command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", ranks, "--mca", "pml",
-               "ob1", "--mca", "btl", "tcp,self", dgc, "bench", "train", HERE / "tiny.json", *sets, "--json",
-               "--warmup", 1, "--steps", steps, "--repeats", 1]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(f"scale: mpirun ended with exit code {done.returncode}\n{done.stderr[-2000:]}")
+    sets = settings([*KEYS, f"workers_per_rank={workers_per_rank}"])
+    output_of([*MPIRUN, "-n", ranks, "--mca", "pml", "ob1", "--mca", "btl", "tcp,self", dgc, "bench", "train",
+               HERE / "tiny.json", *sets, "--json", "--warmup", 1, "--steps", steps, "--repeats", 1])
     return used() - before
 
 

@@ -5,10 +5,9 @@ Sizes are those that `dgc plan` prints; only the row of a split is counted here,
 
 import dataclasses
 import re
-import subprocess
-import sys
 
 import scale_network
+from program import output_of, settings
 
 SHARE = 40                # norms and losses of a worker (struct WorkerShare)
 SPARSITY = 0.999
@@ -41,17 +40,6 @@ class Sizes:
         return 4 * ((2 * room + 15) // 16 * 16)
 
 
-def plan(dgc, config, *arguments):
-    command = [str(word) for word in (dgc, "plan", config, *arguments)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as error:
-        sys.exit(f"scale: {error}; scripts/build makes the program, and --dgc says where it is")
-    if done.returncode != 0:
-        sys.exit(f"scale: {' '.join(command)}: {done.stderr.strip()}")
-    return done.stdout
-
-
 def sent_by_workers(text):
     """By number of workers: what each sends in a step of the last phase."""
     found = {}
@@ -62,17 +50,16 @@ def sent_by_workers(text):
 
 def sizes_of(dgc, config, workers, keys=(), split=True):
     """keys: of the config, as KEY=VALUE. split: also asks for the messages of a split, which not every wire allows."""
-    keys = ("exchange.transport=sparse", f"optimizer.sparsity={SPARSITY}", *keys)
-    sets = [word for key in keys for word in ("--set", key)]
-    listed = ("--workers", ",".join(map(str, workers)))
-    text = plan(dgc, config, *listed, *sets)
+    plan = [dgc, "plan", config, "--workers", ",".join(map(str, workers)),
+            *settings(["exchange.transport=sparse", f"optimizer.sparsity={SPARSITY}", *keys])]
+    text = output_of(plan)
     total = re.search(r"^total +(\d+) +\S+ +(\d+) ", text, re.M)
     small = sum(map(int, re.findall(r" (\d+) +\d+\.\d+ +dense ", text)))
     sizes = Sizes(parameters=int(total[1]), small=small, entries=int(total[2]),
                   message=sent_by_workers(text)[workers[0]] - 4 * small, owners_message={})
     if not split:
         return sizes
-    sent = sent_by_workers(plan(dgc, config, *listed, *sets, "--set", "exchange.algorithm=split_reduce"))
+    sent = sent_by_workers(output_of([*plan, "--set", "exchange.algorithm=split_reduce"]))
     return dataclasses.replace(sizes, owners_message={n: sent[n] - 4 * small - n * sizes.row(n) for n in workers})
 
 

@@ -1,11 +1,9 @@
 """What slow_links says of its points: a table, the comparison with dgc plan, and a picture."""
 
 import functools
-import json
 import re
-import subprocess
-import sys
-import tempfile
+
+import program
 
 TITLES = {"resnet20": "ResNet-20, 0.27 M parameters", "alexnet": "AlexNet, 61 M parameters"}
 COLUMNS = {"dense+fp32": 0, "dense+fp16": 1}  # of dgc plan's projection; else the third
@@ -19,14 +17,8 @@ class Plans:
         self.config_of = config_of
 
     def _run(self, model, variant, *arguments):
-        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-            json.dump(self.config_of(model, variant), file)
-            file.flush()
-            done = subprocess.run([str(word) for word in (self.dgc, "plan", file.name, *arguments)],
-                                  capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            sys.exit(f"slow_links: dgc plan: {done.stderr}")
-        return done.stdout
+        with program.config_file(self.config_of(model, variant)) as config:
+            return program.output_of([self.dgc, "plan", config, *arguments])
 
     @functools.cache
     def sent_bytes(self, model, variant, ranks):
@@ -87,7 +79,7 @@ def require_matplotlib():
     try:
         import matplotlib  # pylint: disable=import-outside-toplevel,unused-import
     except ImportError:
-        sys.exit("slow_links: --plot needs matplotlib: apt-get install python3-matplotlib")
+        raise program.Failure("--plot needs matplotlib: apt-get install python3-matplotlib") from None
 
 
 def plot(rows, unshaped, path):

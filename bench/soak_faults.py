@@ -10,7 +10,8 @@ import signal
 import time
 import typing
 
-from processes import processes_of, rank_of
+from processes import processes_of, rank_of, send
+from record import write_anew
 
 SECONDS = 20
 SHORT_STOP, LONG_STOP = 3, 15  # beside exchange.failure_timeout_s = 10, of which a rank may be silent for 8
@@ -35,15 +36,8 @@ class Site:
         return rng.randrange(self.links.ranks)
 
 
-def send(pid, number):
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, number)
-
-
 def set_clock(file, offset):
-    new = file.with_suffix(".new")
-    new.write_text(f"{offset:+}\n")
-    new.rename(file)
+    write_anew(file, f"{offset:+}\n")
 
 
 def kill(site, rng):

@@ -3,7 +3,9 @@
 import json
 import os
 import shutil
-import sys
+
+from program import Failure
+from record import read_json, write_anew
 
 
 class Progress:
@@ -18,24 +20,22 @@ class Progress:
         if self.file.exists():
             self._load()
         elif self.out.exists():
-            sys.exit(f"soak: {self.out} is there already, and not of a soak; give another --out")
+            raise Failure(f"{self.out} is there already, and not of a soak; give another --out")
         else:
             self.out.mkdir(parents=True)
             self.save()
 
     def _load(self):
-        found = json.loads(self.file.read_text(encoding="utf-8"))
+        found = read_json(self.file, "record of a soak; give another --out")
         if found["asked"] != self.asked:
             asked = found["asked"]
-            sys.exit(f"soak: {self.out} is of --hours {asked['hours']:g} --seed {asked['seed']} --faults "
-                     f"{','.join(asked['faults'])}; give these, or another --out")
+            raise Failure(f"{self.out} is of --hours {asked['hours']:g} --seed {asked['seed']} --faults "
+                          f"{','.join(asked['faults'])}; give these, or another --out")
         self.seconds, self.problems, self.steps = found["seconds"], found["problems"], found["steps"]
 
     def save(self):
-        new = self.file.with_suffix(".new")
-        new.write_text(json.dumps({"asked": self.asked, "seconds": self.seconds, "problems": self.problems,
-                                   "steps": self.steps}), encoding="utf-8")
-        new.rename(self.file)
+        write_anew(self.file, json.dumps({"asked": self.asked, "seconds": self.seconds, "problems": self.problems,
+                                          "steps": self.steps}))
 
     def keep(self, run):
         """A copy of the run's folder, in place of an older one."""

@@ -98,11 +98,16 @@ def record(path, said, rate):
     for letter in said:
         tone = 400 if letter == "A" else 1300
         samples += [int(9000 * math.sin(2 * math.pi * tone * n / rate)) for n in range(rate // 8)] + [0] * (rate // 40)
+    write_sound(path, rate, struct.pack(f"<{len(samples)}h", *samples))
+
+
+def write_sound(path, rate, samples):
+    """A WAV file of 16-bit samples, which are bytes here."""
     with wave.open(str(path), "wb") as sound:
         sound.setnchannels(1)
         sound.setsampwidth(2)
         sound.setframerate(rate)
-        sound.writeframes(struct.pack(f"<{len(samples)}h", *samples))
+        sound.writeframes(samples)
 
 
 def write(folder, name, data):

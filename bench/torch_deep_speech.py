@@ -11,15 +11,14 @@ utterances of about one length, and their recurrent layers see no padding (pack_
 utterances, is the median of --repeats stretches of --steps steps, after --warmup steps.
 """
 
-import argparse
 import json
-import pathlib
 
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
+import program
 import torch_speed
 
 FREQUENCIES, CLASSES = 161, 29
@@ -76,7 +75,7 @@ class DeepSpeech(nn.Module):
 
 def make_batches(manifest, batch):
     """As many as the manifest fills; each (features, frames, targets, target lengths)."""
-    rows = [json.loads(line) for line in pathlib.Path(manifest).read_text().splitlines()]
+    rows = [json.loads(line) for line in manifest.read_text().splitlines()]
     rows.sort(key=lambda row: row["duration"])
     batches = []
     for first in range(0, len(rows) - batch + 1, batch):
@@ -91,13 +90,14 @@ def make_batches(manifest, batch):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--manifest", required=True, help="an object per line, with duration (s) and text")
-    parser.add_argument("--layers", type=int, default=3)
-    parser.add_argument("--hidden", type=int, default=256)
-    parser.add_argument("--channels", type=int, default=16, help="of each convolution")
-    parser.add_argument("--batch", type=int, default=16, help="utterances")
-    parser.add_argument("--clip", type=float, default=400)
+    parser = program.Parser(__doc__)
+    parser.add_argument("--manifest", type=program.file, required=True, metavar="FILE",
+                        help="an object per line, with duration (s) and text")
+    parser.add_argument("--layers", type=program.positive, default=3, help="of GRU")
+    parser.add_argument("--hidden", type=program.positive, default=256, help="units of a layer in each direction")
+    parser.add_argument("--channels", type=program.positive, default=16, help="of each convolution")
+    parser.add_argument("--batch", type=program.positive, default=16, help="utterances")
+    parser.add_argument("--clip", type=program.above_zero, default=400, help="norm of the gradient, at most")
     torch_speed.add_options(parser)
     options = parser.parse_args()
 
@@ -124,4 +124,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    program.start(main)

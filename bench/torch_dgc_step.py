@@ -11,20 +11,16 @@ Per tensor: momentum correction, accumulation, selection of the k largest |v|, g
 copy_gb_per_s is the speed of a plain copy in the same run, reads and writes counted.
 """
 
-import argparse
 import json
-import pathlib
 import statistics
-import sys
 import time
 
 import torch
 
+import program
 import torch_speed
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "reference"))
-from shapes import SHAPES  # noqa: E402
-
+SHAPES = program.reference("shapes").SHAPES
 GRADIENTS = 3  # different ones, in turn, so that the selection does not repeat itself
 MOMENTUM = 0.9
 
@@ -89,14 +85,14 @@ def copy_gb_per_s(elements, device, repeats=11):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=11, help="measured ones")
-    parser.add_argument("--warmup", type=int, default=3)
-    parser.add_argument("--density", type=float, default=0.001, help="share of a tensor that is sent")
-    parser.add_argument("--selection", choices=("topk", "sampled"), default="topk")
-    parser.add_argument("--nesterov", action="store_true")
-    parser.add_argument("--model", choices=tuple(SHAPES), default="resnet50")
+    parser = program.Parser(__doc__)
+    parser.add_argument("--threads", type=program.positive, default=2, help="of the processor")
+    parser.add_argument("--steps", type=program.positive, default=11, help="measured ones")
+    parser.add_argument("--warmup", type=program.at_least(0), default=3, help="steps before them")
+    parser.add_argument("--density", type=program.above_zero, default=0.001, help="share of a tensor that is sent")
+    parser.add_argument("--selection", choices=("topk", "sampled"), default="topk", help="of what is sent")
+    parser.add_argument("--nesterov", action="store_true", help="momentum as Nesterov has it")
+    parser.add_argument("--model", choices=tuple(SHAPES), default="resnet50", help="whose tensors")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     options = parser.parse_args()
 
@@ -126,4 +122,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    program.start(main)

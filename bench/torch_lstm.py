@@ -8,18 +8,13 @@ A tied 2-layer LSTM in float32, random words, truncated back-propagation with ca
 clipped, plain SGD. samples_per_s, in words, is the median of --repeats stretches of --steps steps each, after --warmup steps.
 """
 
-import argparse
-import pathlib
-import sys
-
 import torch
 import torch.nn.functional as F
 
+import program
 import torch_speed
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "reference"))
-import language  # noqa: E402
-
+language = program.reference("language")
 BATCHES = 4  # different ones, in turn
 
 
@@ -38,14 +33,14 @@ class WithDropout(language.LstmLm):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--vocabulary", type=int, default=10000)
-    parser.add_argument("--hidden", type=int, default=200, help="and embedding")
-    parser.add_argument("--layers", type=int, default=2)
-    parser.add_argument("--dropout", type=float, default=0)
-    parser.add_argument("--bptt", type=int, default=20)
-    parser.add_argument("--batch", type=int, default=20, help="streams")
-    parser.add_argument("--clip", type=float, default=0.25)
+    parser = program.Parser(__doc__)
+    parser.add_argument("--vocabulary", type=program.positive, default=10000, help="words")
+    parser.add_argument("--hidden", type=program.positive, default=200, help="units of a layer and of the embedding")
+    parser.add_argument("--layers", type=program.positive, default=2, help="of LSTM")
+    parser.add_argument("--dropout", type=float, default=0, help="share of the units")
+    parser.add_argument("--bptt", type=program.positive, default=20, help="words of a stream in a step")
+    parser.add_argument("--batch", type=program.positive, default=20, help="streams")
+    parser.add_argument("--clip", type=program.above_zero, default=0.25, help="norm of the gradient, at most")
     torch_speed.add_options(parser)
     options = parser.parse_args()
 
@@ -73,4 +68,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    program.start(main)

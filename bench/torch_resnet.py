@@ -4,30 +4,27 @@
     /usr/bin/python3 bench/torch_resnet.py --threads 2 --batch 128
     python3 bench/torch_resnet.py --model resnet50 --device cuda --amp --batch 256
 
-Synthetic images in host memory (pinned, and copied without waiting, where there is a GPU), channels_last, SGD with momentum, Nesterov and weight decay. samples_per_s is the median
-of --repeats stretches of --steps steps each, after --warmup steps.
+Synthetic images in host memory (pinned, and copied without waiting, where there is a GPU), channels_last, SGD with
+momentum, Nesterov and weight decay. samples_per_s is the median of --repeats stretches of --steps steps each, after
+--warmup steps.
 """
-
-import argparse
-import pathlib
-import sys
 
 import torch
 import torch.nn.functional as F
 
+import program
 import torch_speed
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "reference"))
-import models  # noqa: E402
-
+models = program.reference("models")
 BATCHES = 4  # different ones, in turn
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", choices=("resnet20", "resnet110", "resnet50"), default="resnet20")
+    parser = program.Parser(__doc__)
+    parser.add_argument("--model", choices=("resnet20", "resnet110", "resnet50"), default="resnet20",
+                        help="resnet50 on images of ImageNet's size, the others on CIFAR's")
     parser.add_argument("--amp", action="store_true", help="bf16 autocast")
-    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--batch", type=program.positive, default=128, help="images")
     torch_speed.add_options(parser)
     parser.add_argument("--compile", action="store_true", help="torch.compile the model (PyTorch 2)")
     options = parser.parse_args()
@@ -61,4 +58,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    program.start(main)

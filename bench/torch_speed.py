@@ -6,14 +6,16 @@ import time
 
 import torch
 
+from program import at_least, positive
+
 
 def add_options(parser):
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=positive, default=2, help="of the processor")
     parser.add_argument("--tf32", action="store_true", help="on a GPU: TF32 in convolutions and in matrix products")
-    parser.add_argument("--steps", type=int, default=10, help="in a measured stretch")
-    parser.add_argument("--repeats", type=int, default=5, help="measured stretches")
-    parser.add_argument("--warmup", type=int, default=5, help="steps before the first stretch")
+    parser.add_argument("--steps", type=positive, default=10, help="in a measured stretch")
+    parser.add_argument("--repeats", type=positive, default=5, help="measured stretches")
+    parser.add_argument("--warmup", type=at_least(0), default=5, help="steps before the first stretch")
 
 
 def start(device, threads, tf32=False):

@@ -113,15 +113,22 @@ def with_and_without_overlap(program, precision, device, folder, seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program")
-    parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--device", default="cuda:0")
-    parser.add_argument("--seconds", type=float, default=60, help="that a run may take")
-    parser.add_argument("--jobs", type=int, default=4, help="runs at a time")
+    parser.add_argument("program", metavar="PROGRAM", help="dgc")
+    parser.add_argument("folder", type=pathlib.Path, metavar="FOLDER", help="for the runs, and what they print")
+    parser.add_argument("--device", default="cuda:0", help="of all runs (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=60, help="that a run may take (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, default=4, help="runs at a time (default: %(default)s)")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="short trainings of these configs, and nothing else")
     options = parser.parse_args()
-
+    if shutil.which(options.program) is None:
+        parser.error(f"there is no program {options.program}")
+    if options.seconds <= 0 or options.jobs < 1:
+        parser.error("--seconds and --jobs: give numbers above 0")
     paths = [path for path in sorted(CONFIGS.rglob("*.json")) if "model" in json.loads(path.read_text())]  # no studies
+    unknown = set(options.only or []) - {path.stem for path in paths}
+    if unknown:
+        parser.error(f"--only: there is no config {', '.join(sorted(unknown))}")
+
     runs = [(path, []) for path in paths if not options.only or path.stem in options.only]
     if not options.only:
         runs += [(CONFIGS / "quickstart.json", ["--set", f"precision={precision}"]) for precision in PRECISIONS]
@@ -145,13 +152,18 @@ def main():
         print("FAILED " if why else "ok     ", *what, why, flush=True)
         failed += bool(why)
 
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        overlapped = () if options.only else OVERLAPPED
+    overlapped = () if options.only else OVERLAPPED
+    pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
+    try:
         pairs = pool.map(pair, overlapped)
         for (path, overrides), why in zip(runs, pool.map(one, enumerate(runs))):
             tell(why, path.relative_to(CONFIGS), *overrides[1:])
         for precision, why in zip(overlapped, pairs):
             tell(why, "the same weights with exchange.overlap and without,", precision)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    finally:
+        pool.shutdown(cancel_futures=True)  # Ctrl-C ends what runs, and the rest does not begin
     sys.exit(failed > 0)
 
 

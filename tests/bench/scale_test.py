@@ -7,8 +7,6 @@
 import argparse
 import contextlib
 import functools
-import importlib.machinery
-import importlib.util
 import io
 import json
 import pathlib
@@ -22,6 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BENCH, DOCS = ROOT / "bench", ROOT / "docs"
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(BENCH))
+import program  # noqa: E402
 import scale_check  # noqa: E402
 import scale_faults  # noqa: E402
 import scale_network  # noqa: E402
@@ -34,10 +33,7 @@ PLAIN = scale_network.Network(up_bps=8e6, down_bps=16e6, latency_s=0.01)  # a by
 
 @functools.cache
 def load_scale():
-    loader = importlib.machinery.SourceFileLoader("scale", str(BENCH / "scale"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("scale", loader))
-    loader.exec_module(module)
-    return module
+    return program.load("scale")
 
 
 class NetworkTest(unittest.TestCase):
@@ -85,7 +81,8 @@ class StepTest(unittest.TestCase):
     def test_the_masked_sum_is_taken_where_dgc_plan_takes_it(self):
         sizes = scale_step.sizes_of(DGC, RESNET20, (8,), split=False)
         turn = next(n for n in range(2, 5000) if scale_step.automatic(sizes, "gather", n) == "masked")
-        text = scale_step.plan(DGC, RESNET20, "--workers", f"{turn - 1},{turn}", "--set", "optimizer.sparsity=0.999")
+        text = program.output_of([DGC, "plan", RESNET20, "--workers", f"{turn - 1},{turn}", "--set",
+                                  "optimizer.sparsity=0.999"])
         self.assertEqual(re.findall(r"99\.9 %.*  (\w+)", text), ["sparse", "dense"])
 
     def test_what_a_step_sends(self):

@@ -7,8 +7,6 @@ an interrupted one goes on from.
 
 import argparse
 import contextlib
-import importlib.machinery
-import importlib.util
 import io
 import os
 import pathlib
@@ -20,19 +18,13 @@ import unittest
 BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(BENCH))
+import program  # noqa: E402
 import soak_faults  # noqa: E402
 import soak_report as report  # noqa: E402
 import soak_watch  # noqa: E402
 from soak_progress import Progress  # noqa: E402
 
 KINDS = list(soak_faults.FAULTS)
-
-
-def load_soak():
-    loader = importlib.machinery.SourceFileLoader("soak", str(BENCH / "soak"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("soak", loader))
-    loader.exec_module(module)
-    return module
 
 
 def life(who, pid, memory, descriptors=lambda t: 20, seconds=180, begin=0, beats=lambda t: t):
@@ -178,16 +170,16 @@ class ProgressTest(unittest.TestCase):
 
     def test_refuses_what_is_not_its_own(self):
         self.progress()
-        with self.assertRaisesRegex(SystemExit, "is of --hours 3 --seed 1 --faults kill; give these, or another --out"):
+        with self.assertRaisesRegex(program.Failure, "is of --hours 3 --seed 1 --faults kill; give these, or another --out"):
             self.progress(seed=2)
         (self.out / "progress.json").unlink()
-        with self.assertRaisesRegex(SystemExit, "is there already, and not of a soak; give another --out"):
+        with self.assertRaisesRegex(program.Failure, "is there already, and not of a soak; give another --out"):
             self.progress()
 
 
 class OptionsTest(unittest.TestCase):
     def test_kinds(self):
-        soak = load_soak()
+        soak = program.load("soak")
         self.assertEqual(soak.kinds("down,kill,down"), ["down", "kill"])
         with contextlib.redirect_stderr(io.StringIO()), self.assertRaisesRegex(Exception, "flood: there are kill,stop"):
             soak.kinds("kill,flood")

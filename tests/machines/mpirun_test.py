@@ -38,8 +38,7 @@ class Mpirun(unittest.TestCase):
     def start(self, name, *more):
         run = self.folder / name
         command = self.links.mpirun([DGC, "train", CONFIG, "--out", run, *more])
-        process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                   env=os.environ | {"TMPDIR": str(netns.FOLDER)})
+        process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.addCleanup(process.stdout.close)
         self.addCleanup(end_all, process, run)
         return process, run

@@ -108,7 +108,7 @@ class Torchrun(unittest.TestCase):
 
     @staticmethod
     def last_step(run):
-        return int(run_files.checkpoints(run)[-1].name.split("-")[1])
+        return run_files.step_of(run_files.checkpoints(run)[-1])
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "bench"))
 import netns  # noqa: E402
+import processes  # noqa: E402
 import run_files  # noqa: E402
 
 CONFIG = ROOT / "bench" / "tiny.json"
@@ -84,8 +85,8 @@ class Wireguard(unittest.TestCase):
         self.addCleanup(watch.kill)
         self.assertEqual(watch.stdout.readline(), "ready\n")
         train = [DGC, "train", CONFIG, "--set", "exchange.interface=wg0", "--out", run]
-        code, out, err = netns.run_for(120, list(map(str, self.links.inside(0, [*self.links.launcher("wg0"), *train]))))
-        self.assertEqual(code, 0, out + err)
+        done = processes.run(self.links.inside(0, [*self.links.launcher("wg0"), *train]), 120)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(run_files.final_hash(run), run_files.final_hash(alone))
         watch.kill()
         seen = set(watch.stdout.read().splitlines())

@@ -1,0 +1,167 @@
+"""What every program of bench/ begins with: options whose --help teaches, what it runs, and an end in order."""
+
+import argparse
+import contextlib
+import importlib
+import importlib.machinery
+import importlib.util
+import json
+import math
+import os
+import pathlib
+import shlex
+import shutil
+import signal
+import sys
+import tempfile
+
+import processes
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+DGC = ROOT / "build" / "release" / "dgc"
+NAME = pathlib.Path(sys.argv[0]).name
+STOPPED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Failure(Exception):
+    """Why this program does not go on, in a sentence. Its exit code is 2 where a user can mend it, and else 1."""
+
+    def __init__(self, text, code=2):
+        super().__init__(text)
+        self.code = code
+
+
+def start(main):
+    """Runs main and exits with what it returns. A signal ends it through all `with` and `finally`, so that children and
+    temporary folders go first."""
+    for number in STOPPED_BY:
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
+    try:
+        sys.exit(main())
+    except Failure as failure:
+        code, text = failure.code, str(failure)
+    except OSError as error:
+        code, text = 2, f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    print(f"{NAME}: {text}", file=sys.stderr)
+    sys.exit(code)
+
+
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Shows the default of each option that has one."""
+
+    def _get_help_string(self, action):
+        if not action.option_strings or action.default in (None, False, [], argparse.SUPPRESS) or "default" in action.help:
+            return action.help
+        default = " ".join(map(str, action.default)) if isinstance(action.default, list) else action.default
+        return f"{action.help} (default: {default})"
+
+
+class Parser(argparse.ArgumentParser):
+    """`Parser(__doc__)`: what is wrong in the options is one sentence, and exit code 2."""
+
+    def __init__(self, description=None, **more):
+        super().__init__(description=description, formatter_class=Help, **more)
+
+    def error(self, message):
+        raise Failure(f"{message}; see --help")
+
+    def add_dgc(self):
+        self.add_argument("--dgc", type=executable, default=str(DGC), metavar="PROGRAM", help="dgc (default: build/release/dgc)")
+
+
+def at_least(least, most=math.inf):
+    """The `type` of an option that is a whole number."""
+    def number(text):
+        if not text.isdecimal() or not least <= int(text) <= most:
+            limits = f"from {least} on" if most == math.inf else f"from {least} to {most}"
+            raise argparse.ArgumentTypeError(f"{text}: give a whole number {limits}")
+        return int(text)
+    return number
+
+
+positive = at_least(1)
+
+
+def above_zero(text):
+    """The `type` of an option that is a number, as all functions from here to `executable` are types."""
+    with contextlib.suppress(ValueError):
+        if 0 < float(text) < math.inf:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text}: give a number above 0")
+
+
+def file(text):
+    if not pathlib.Path(text).exists() or pathlib.Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"{text}: there is no such file")
+    return pathlib.Path(text)
+
+
+def folder(text):
+    if not pathlib.Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"{text}: there is no such folder")
+    return pathlib.Path(text)
+
+
+def writable(text):
+    """A file that is written at the end: better known at the beginning."""
+    path = pathlib.Path(text)
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise argparse.ArgumentTypeError(f"{text}: this file cannot be written")
+    return path
+
+
+def executable(text):
+    lacking = processes.lacking(text)
+    if lacking is not None:
+        raise argparse.ArgumentTypeError(lacking)
+    return pathlib.Path(shutil.which(text)).resolve()
+
+
+def settings(pairs):
+    """Of KEY=VALUE: the words of dgc's --set."""
+    return [word for pair in pairs for word in ("--set", pair)]
+
+
+@contextlib.contextmanager
+def config_file(config):
+    """The name of a file with this config, while the block runs."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as written:
+        json.dump(config, written)
+        written.flush()
+        yield written.name
+
+
+def output_of(command, what=None, **more):
+    """What a command prints to standard output; Failure where it fails, with what it said. what: its name then. more:
+    of processes.run."""
+    command = list(map(str, command))
+    lacking = processes.lacking(command[0])
+    if lacking is not None:
+        raise Failure(lacking)
+    done = processes.run(command, **more)
+    if done.returncode == 2 and done.stderr.startswith("error: "):  # dgc's own sentence about the user's mistake
+        raise Failure(done.stderr.strip().removeprefix("error: "))
+    if done.returncode != 0:
+        why = "not done in time" if done.returncode is None else f"exit code {done.returncode}"
+        raise Failure(f"{what or shlex.join(command)}: {why}\n{(done.stderr or '')[-3000:]}".strip(), 1)
+    return done.stdout
+
+
+def version_of(dgc):
+    return output_of([dgc, "--version"]).strip()
+
+
+def load(name):
+    """A program of bench/ as a module."""
+    loader = importlib.machinery.SourceFileLoader(name, str(HERE / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
+def reference(name):
+    """A module of tests/reference/."""
+    sys.path.insert(0, str(ROOT / "tests" / "reference"))
+    return importlib.import_module(name)
