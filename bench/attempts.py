@@ -1,25 +1,17 @@
 """One attempt at a run that kill_resume makes: a process, or ranks under mpirun, of which it kills one."""
 
-import dataclasses
 import pathlib
 import re
 import signal
 import subprocess
 import time
 
-from processes import MPIRUN, end_gently, ends_with_this_process, processes_of, rank_of, read, send
+from processes import MPIRUN, end_gently, ends_with_this_process, left_of, rank_of, read, send
 from program import settings
 
 
-@dataclasses.dataclass
-class Verdict:
-    seconds: float  # from the kill to the end of all
-    named: str      # by whom the dead rank was
-    problems: list
-
-
 class Attempt:
-    def __init__(self, options, layout, run, resume):
+    def __init__(self, options, layout, run, *more):
         self.ranks, workers = layout or (1, None)
         self.what = f"{self.ranks}x{workers}" if layout else "one process"
         self.run = run
@@ -27,9 +19,7 @@ class Attempt:
         sets = [f"checkpoint.every_steps={options.save_every}", *options.set]
         if layout:
             sets.append(f"workers_per_rank={workers}")
-        command = [*launcher, options.dgc, "train", options.config, "--out", run, *settings(sets)]
-        if resume:
-            command.append("--resume")
+        command = [*launcher, options.dgc, "train", options.config, "--out", run, *settings(sets), *more]
         self.log = pathlib.Path(f"{run}.log")
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -38,9 +28,6 @@ class Attempt:
 
     def running(self):
         return self.process.poll() is None
-
-    def wait(self):
-        return self.process.wait()
 
     def ended_within(self, seconds):
         try:
@@ -71,18 +58,15 @@ class Attempt:
         return None
 
     def aftermath(self, within):
-        """Waits for the end of all ranks, and says what was not as it must be."""
+        """Waits for the end of all ranks: the seconds from the kill to then, by whom the dead rank was named, and what
+        was not as it must be."""
         rank, pid, when = self.killed
         problems = []
         if not self.ended_within(within):
             problems.append(f"the other ranks did not end within {within:g} s")
             end_gently(self.process)
         seconds = time.monotonic() - when
-        left = processes_of(self.run)
-        deadline = time.monotonic() + 1  # mpirun may end a moment before those that it has killed
-        while left and time.monotonic() < deadline:
-            time.sleep(0.01)
-            left = processes_of(self.run)
+        left = left_of(self.run, 1)  # mpirun may end a moment before those that it has killed
         if left:
             problems.append(f"processes {left} stayed behind")
             for other in left:
@@ -106,7 +90,7 @@ class Attempt:
         errors = re.findall("^error: .*", said, re.M)
         if len(errors) > 1:
             problems.append(f"{len(errors)} errors instead of one: {errors}")
-        return Verdict(seconds, named, problems)
+        return seconds, named, problems
 
 
 def ranks_below(mpirun):

@@ -4,17 +4,15 @@
     bench/photos --out photos
     python3 bench/dali_data.py photos --seconds 10
 
-Needs DALI (`pip install nvidia-dali-cuda130`, in a virtual environment), and no GPU. One thread reads PATH/train, decodes a
-random box of each image, resizes it to 224 x 224 with a triangle filter, mirrors every second one and normalises.
+Needs DALI (`pip install nvidia-dali-cuda130`, in a virtual environment), and no GPU. --threads read PATH/train, decode
+a random box of each image, resize it to 224 x 224 with a triangle filter, mirror every second one and normalise.
 """
-
-import argparse
-import json
-import resource
-import time
 
 import nvidia.dali
 from nvidia.dali import fn, pipeline_def, types
+
+import program
+import speed_of_batches
 
 
 @pipeline_def
@@ -28,33 +26,15 @@ def training_images(path):
     return images, labels
 
 
-def processor_seconds():
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("path")
-    parser.add_argument("--batch", type=int, default=16)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=10)
-    options = parser.parse_args()
-
-    batches = training_images(options.path, batch_size=options.batch, num_threads=options.threads, device_id=None)
+    options = speed_of_batches.options_of(__doc__, "threads")
+    batches = training_images(str(options.path), batch_size=options.batch, num_threads=options.threads, device_id=None)
     batches.build()
     for _ in range(2):
         batches.run()
-    start, cpu_start, count, seconds = time.monotonic(), processor_seconds(), 0, 0.0
-    while seconds < options.seconds:
-        batches.run()
-        count += options.batch
-        seconds = time.monotonic() - start
-    cpu_seconds = processor_seconds() - cpu_start
-    print(json.dumps({"bench": "dali_data", "dali": nvidia.dali.__version__, "threads": options.threads,
-                      "seconds": seconds, "cpu_seconds": cpu_seconds, "samples_per_s": count / seconds,
-                      "samples_per_cpu_s": count / cpu_seconds}))
+    speed_of_batches.measure(batches.run, options, bench="dali_data", dali=nvidia.dali.__version__,
+                             threads=options.threads)
 
 
 if __name__ == "__main__":
-    main()
+    program.start(main)

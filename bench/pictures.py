@@ -85,6 +85,13 @@ def frame(drawing, left, title, x, y, x_ticks):
     drawing.add("path", d=f"M{left + LEFT:g} {TOP:g}V{bottom:g}H{right:g}", class_="axis")
 
 
+def finish(drawing, path, y_label, names):
+    """What is left and below of panels."""
+    drawing.text(14, TOP + HEIGHT / 2, y_label, "middle", transform=f"rotate(-90 14 {TOP + HEIGHT / 2:g})")
+    drawing.legend(TOP + HEIGHT + 52, names)
+    drawing.write(path)
+
+
 def curves(path, title, panels, x_ticks, y_range, labels, dashed=()):
     """panels: {title: {series: [(x, y)]}}, with the same series in each. labels: of x and y. dashed: which series."""
     names = list(next(iter(panels.values())))
@@ -99,9 +106,7 @@ def curves(path, title, panels, x_ticks, y_range, labels, dashed=()):
             points = [f"{x.at(a):.1f} {y.at(b):.1f}" for a, b in series[name]]
             drawing.add("path", d="M" + "L".join(points), class_=f"s{index}" + " dashed" * (name in dashed))
         drawing.text(left + LEFT + WIDTH / 2, bottom + 32, labels[0], "middle")
-    drawing.text(14, TOP + HEIGHT / 2, labels[1], "middle", transform=f"rotate(-90 14 {TOP + HEIGHT / 2:g})")
-    drawing.legend(bottom + 52, names)
-    drawing.write(path)
+    finish(drawing, path, labels[1], names)
 
 
 def comparison(path, title, series, span, band, labels):
@@ -119,9 +124,7 @@ def comparison(path, title, series, span, band, labels):
         for a, b in points:
             drawing.add("circle", cx=x.at(a), cy=y.at(b), r=3.5, class_=f"f{index}")
     drawing.text(LEFT + 0.7 * WIDTH, bottom + 32, labels[0], "middle")
-    drawing.text(14, TOP + HEIGHT / 2, labels[1], "middle", transform=f"rotate(-90 14 {TOP + HEIGHT / 2:g})")
-    drawing.legend(bottom + 52, list(series))
-    drawing.write(path)
+    finish(drawing, path, labels[1], series)
 
 
 def labelled_points(path, title, series, x_range, y_range, labels):
@@ -142,9 +145,7 @@ def labelled_points(path, title, series, x_range, y_range, labels):
             drawing.add("circle", cx=a, cy=b, r=3.5, class_=f"f{index}")
             drawing.text(*((a - 7, b - 7, label, "end") if index % 2 else (a + 7, b + 13, label)))
     drawing.text(LEFT + WIDTH, bottom + 32, labels[0], "middle")
-    drawing.text(14, TOP + HEIGHT / 2, labels[1], "middle", transform=f"rotate(-90 14 {TOP + HEIGHT / 2:g})")
-    drawing.legend(bottom + 52, list(series))
-    drawing.write(path)
+    finish(drawing, path, labels[1], series)
 
 
 def bars(path, title, rows, unit):

@@ -68,6 +68,14 @@ def processes_of(run_folder):
     return [int(path.parent.name) for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if word in read(path)]
 
 
+def left_of(run_folder, seconds):
+    """Those of them that do not end within so many seconds."""
+    deadline = time.monotonic() + seconds
+    while (left := processes_of(run_folder)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return left
+
+
 def end_all(launcher, run_folder):
     """Kills a launcher, which is a Popen, and all processes of the run."""
     launcher.kill()

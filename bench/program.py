@@ -52,10 +52,10 @@ class Help(argparse.RawDescriptionHelpFormatter):
     """Shows the default of each option that has one."""
 
     def _get_help_string(self, action):
-        if not action.option_strings or action.default in (None, False, [], argparse.SUPPRESS) or "default" in action.help:
+        values = action.default if isinstance(action.default, list) else [action.default]
+        if not values or values[0] in (None, False, argparse.SUPPRESS) or "default" in action.help:
             return action.help
-        default = " ".join(map(str, action.default)) if isinstance(action.default, list) else action.default
-        return f"{action.help} (default: {default})"
+        return f"{action.help} (default: {' '.join(map(str, values))})"
 
 
 class Parser(argparse.ArgumentParser):
@@ -68,7 +68,8 @@ class Parser(argparse.ArgumentParser):
         raise Failure(f"{message}; see --help")
 
     def add_dgc(self):
-        self.add_argument("--dgc", type=executable, default=str(DGC), metavar="PROGRAM", help="dgc (default: build/release/dgc)")
+        self.add_argument("--dgc", type=executable, default=str(DGC), metavar="PROGRAM",
+                          help="dgc (default: build/release/dgc)")
 
 
 def at_least(least, most=math.inf):
@@ -85,31 +86,26 @@ positive = at_least(1)
 
 
 def above_zero(text):
-    """The `type` of an option that is a number, as all functions from here to `executable` are types."""
+    """The `type` of an option, as all from here to `executable` are."""
     with contextlib.suppress(ValueError):
         if 0 < float(text) < math.inf:
             return float(text)
     raise argparse.ArgumentTypeError(f"{text}: give a number above 0")
 
 
-def file(text):
-    if not pathlib.Path(text).exists() or pathlib.Path(text).is_dir():
-        raise argparse.ArgumentTypeError(f"{text}: there is no such file")
-    return pathlib.Path(text)
-
-
-def folder(text):
-    if not pathlib.Path(text).is_dir():
-        raise argparse.ArgumentTypeError(f"{text}: there is no such folder")
-    return pathlib.Path(text)
-
-
-def writable(text):
-    """A file that is written at the end: better known at the beginning."""
-    path = pathlib.Path(text)
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise argparse.ArgumentTypeError(f"{text}: this file cannot be written")
+def path_that(holds, complaint):
+    def path(text):
+        if not holds(pathlib.Path(text)):
+            raise argparse.ArgumentTypeError(f"{text}: {complaint}")
+        return pathlib.Path(text)
     return path
+
+
+file = path_that(lambda path: path.exists() and not path.is_dir(), "there is no such file")
+folder = path_that(pathlib.Path.is_dir, "there is no such folder")
+new = path_that(lambda path: not path.exists(), "this is there already")
+writable = path_that(lambda path: not path.is_dir() and os.access(path if path.exists() else path.parent, os.W_OK),
+                     "this file cannot be written")  # better known at the beginning
 
 
 def executable(text):

@@ -45,7 +45,7 @@ class Record:
                 raise Failure(f"{path} is no record of this benchmark; give another --out")
 
     def begin(self, dgc, conditions):
-        """To be called before rows are added: all rows of a file are measured on one machine with one program, and under
+        """To be called before rows are added. All rows of a file are measured on one machine with one program, and under
         the same conditions, name: value."""
         new = not any(isinstance(rows, list) and rows for rows in self.all.values())
         for name, value in {"machine": machine(), "dgc": version_of(dgc), **conditions}.items():

@@ -11,6 +11,7 @@ import statistics
 import program
 import scale_network
 import scale_step
+import tables
 
 RESULTS = program.ROOT / "docs" / "results.md"
 COLUMNS = {"fp32": "dense fp32", "fp16": "dense fp16", "gather": "DGC, default wire"}
@@ -74,8 +75,7 @@ def print_check(dgc):
     sizes, table = all_sizes(dgc), measured(RESULTS.read_text())
     print(f"contention fitted on ResNet-20 between 4 ranks at 100 Mbps, dense: {fitted(sizes, table):.3f}; "
           f"used: {CONTENTION}\n")
-    print("| model | ranks | link | exchange | measured, ms | modelled, ms | of it links | error | |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    tables.head("model", "ranks", "link", "exchange", "measured, ms", "modelled, ms", "of it links", "error", "")
     within = checked = 0
     for key, ms, modelled, error in rows(sizes, table):
         model, ranks, link, way = key
@@ -83,6 +83,6 @@ def print_check(dgc):
             checked += 1
             within += abs(error) <= 0.2
         links = modelled - table[model, ranks, "no limit", way]
-        print(f"| {model} | {ranks} | {link} | {COLUMNS[way]} | {ms:,.1f} | {modelled:,.1f} | {links:,.1f} "
-              f"| {100 * error:+.0f} % | {'fitted' if key in CALIBRATION else ''} |")
+        tables.row(model, ranks, link, COLUMNS[way], f"{ms:,.1f}", f"{modelled:,.1f}", f"{links:,.1f}",
+                   f"{100 * error:+.0f} %", "fitted" if key in CALIBRATION else "")
     print(f"\n{within} of {checked} rows that were not fitted are within 20 %")

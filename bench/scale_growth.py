@@ -1,6 +1,7 @@
 """What grows with the number of workers N, as the source has it: counted for a model's sizes, a rank to each worker."""
 
 import scale_step
+import tables
 
 FRAME = 512 + 2 * 66            # a heartbeat (struct WatchFrame), its headers and those of TCP's answer
 BEATS_S = 1                     # with exchange.failure_timeout_s of 10 or more
@@ -52,7 +53,6 @@ ITEMS = [
 
 
 def print_growth(sizes, counts):
-    print("| what | where | grows with | " + " | ".join(f"N = {n:,}" for n in counts) + " |")
-    print("|---" * (3 + len(counts)) + "|")
+    tables.head("what", "where", "grows with", *(f"N = {n:,}" for n in counts))
     for what, where, growth, counted in ITEMS:
-        print(f"| {what} | `{where}` | {growth} | " + " | ".join(counted(sizes, n) for n in counts) + " |")
+        tables.row(what, f"`{where}`", growth, *(counted(sizes, n) for n in counts))

@@ -7,6 +7,7 @@ figure is a bound from above, and a machine that does other work makes it useles
 
 import resource
 
+import tables
 from processes import MPIRUN
 from program import HERE, output_of, settings
 
@@ -36,9 +37,9 @@ def step_seconds(dgc, ranks, workers_per_rank):
 
 
 def print_overhead(dgc, counts):
-    print("| ranks | processors, ms per step of all ranks | of them computing | us per message, sent and received |")
-    print("|---|---|---|---|")
+    tables.head("ranks", "processors, ms per step of all ranks", "of them computing",
+                "us per message, sent and received")
     for ranks in counts:
         apart, together = step_seconds(dgc, ranks, 1), step_seconds(dgc, 1, ranks)
         each = (apart - together) / messages(ranks)
-        print(f"| {ranks} | {1e3 * apart:.1f} | {1e3 * together:.1f} | {1e6 * each:.1f} |", flush=True)
+        tables.row(ranks, f"{1e3 * apart:.1f}", f"{1e3 * together:.1f}", f"{1e6 * each:.1f}")

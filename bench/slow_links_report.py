@@ -4,6 +4,7 @@ import functools
 import re
 
 import program
+import tables
 
 TITLES = {"resnet20": "ResNet-20, 0.27 M parameters", "alexnet": "AlexNet, 61 M parameters"}
 COLUMNS = {"dense+fp32": 0, "dense+fp16": 1}  # of dgc plan's projection; else the third
@@ -42,22 +43,22 @@ def name_of(variant):
 
 
 def print_table(rows, plans):
-    print("| model | ranks | link | exchange | sent per worker and step | ms per step | times as fast as dense fp32 |")
-    print("|---|---|---|---|---|---|---|")
+    tables.head("model", "ranks", "link", "exchange", "sent per worker and step", "ms per step",
+                "times as fast as dense fp32")
     dense = {(r["model"], r["ranks"], r["rate"]): r["ms_per_step"] for r in rows if r["variant"] == "dense+fp32"}
     for r in rows:
         base = dense.get((r["model"], r["ranks"], r["rate"]))
         faster = f"{base / r['ms_per_step']:.2f}" if base else ""
         sent = plans.sent_bytes(r["model"], r["variant"], r["ranks"])
-        print(f"| {r['model']} | {r['ranks']} | {r['rate']} | {name_of(r['variant'])} | {sent:,} B "
-              f"| {r['ms_per_step']:,.1f} | {faster} |")
+        tables.row(r["model"], r["ranks"], r["rate"], name_of(r["variant"]), f"{sent:,} B", f"{r['ms_per_step']:,.1f}",
+                   faster)
 
 
 def print_check(rows, plans, unshaped):
     """Measured over planned, from the step of as many ranks over links without a limit: compute shares the machine."""
     free = {(r["model"], r["ranks"], r["variant"]): r["ms_per_step"] for r in rows if r["rate"] == unshaped}
-    print("\n| model | ranks | link | exchange | ms unshaped | ms planned | ms measured | measured is off by |")
-    print("|---|---|---|---|---|---|---|---|")
+    print()
+    tables.head("model", "ranks", "link", "exchange", "ms unshaped", "ms planned", "ms measured", "measured is off by")
     deviations = []
     for r in rows:
         base = free.get((r["model"], r["ranks"], r["variant"]))
@@ -65,21 +66,14 @@ def print_check(rows, plans, unshaped):
             continue
         planned = plans.step_ms(r, base)
         deviations.append(r["ms_per_step"] / planned - 1)
-        print(f"| {r['model']} | {r['ranks']} | {r['rate']} | {name_of(r['variant'])} | {base:,.1f} | {planned:,.1f} "
-              f"| {r['ms_per_step']:,.1f} | {100 * deviations[-1]:+.0f} % |")
+        tables.row(r["model"], r["ranks"], r["rate"], name_of(r["variant"]), f"{base:,.1f}", f"{planned:,.1f}",
+                   f"{r['ms_per_step']:,.1f}", f"{100 * deviations[-1]:+.0f} %")
     if not deviations:
         print(f"slow_links: nothing to compare: it takes points with a rate, and the same with '{unshaped}'")
         return
     within = sum(abs(d) <= 0.2 for d in deviations)
     print(f"\n{within} of {len(deviations)} within 20 % of dgc plan; the worst is off by "
           f"{100 * max(deviations, key=abs):+.0f} %")
-
-
-def require_matplotlib():
-    try:
-        import matplotlib  # pylint: disable=import-outside-toplevel,unused-import
-    except ImportError:
-        raise program.Failure("--plot needs matplotlib: apt-get install python3-matplotlib") from None
 
 
 def plot(rows, unshaped, path):

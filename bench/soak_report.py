@@ -6,6 +6,8 @@ import dataclasses
 import random
 import statistics
 
+import tables
+
 SETTLED = 20  # seconds of training after which memory, descriptors and threads should stay as they are
 FEWEST = 9    # samples by which a life is judged
 SHARE, ABOVE = 0.05, 2048  # memory has grown when it is so much more, and by more than so many KiB
@@ -93,19 +95,17 @@ def row(who, what, quantity, first, last):
 
 def print_faults(faults):
     """Of rows with kind, restarts, pause (seconds)."""
-    print("| fault | times | restarts of the training | longest time without a new row: median, most |")
-    print("|---|---|---|---|")
+    tables.head("fault", "times", "restarts of the training", "longest time without a new row: median, most")
     for kind in sorted({fault["kind"] for fault in faults}):
         mine = [fault for fault in faults if fault["kind"] == kind]
         pauses = [fault["pause"] for fault in mine]
         restarts = sum(fault["restarts"] for fault in mine)
-        print(f"| {kind} | {len(mine)} | {restarts} | {statistics.median(pauses):.1f} s, {max(pauses):.1f} s |")
+        tables.row(kind, len(mine), restarts, f"{statistics.median(pauses):.1f} s, {max(pauses):.1f} s")
 
 
 def print_growth(rows):
-    print("\n| process | compared | of | first third | last third | |")
-    print("|---|---|---|---|---|---|")
+    tables.head("process", "compared", "of", "first third", "last third", "")
     for r in rows:
         scale, unit, digits = (1024, " MiB", 1) if r["quantity"] == "rss_kib" else (1, "", 0)
-        print(f"| {r['who']} | {r['what']} | {QUANTITIES[r['quantity']]} | {r['first'] / scale:.{digits}f}{unit} "
-              f"| {r['last'] / scale:.{digits}f}{unit} | {'GREW' if r['grown'] else ''} |")
+        first, last = (f"{r[third] / scale:.{digits}f}{unit}" for third in ("first", "last"))
+        tables.row(r["who"], r["what"], QUANTITIES[r["quantity"]], first, last, "GREW" if r["grown"] else "")

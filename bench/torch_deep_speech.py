@@ -98,10 +98,8 @@ def main():
     parser.add_argument("--channels", type=program.positive, default=16, help="of each convolution")
     parser.add_argument("--batch", type=program.positive, default=16, help="utterances")
     parser.add_argument("--clip", type=program.above_zero, default=400, help="norm of the gradient, at most")
-    torch_speed.add_options(parser)
-    options = parser.parse_args()
+    options, device = torch_speed.begin(parser)
 
-    device = torch_speed.start(options.device, options.threads, options.tf32)
     model = DeepSpeech(options.layers, options.hidden, options.channels).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9, nesterov=True)
     batches = make_batches(options.manifest, options.batch)
@@ -119,8 +117,8 @@ def main():
             torch.nn.utils.clip_grad_norm_(model.parameters(), options.clip)
             optimizer.step()
 
-    torch_speed.run("torch_deep_speech", train, options.batch, options, layers=options.layers, hidden=options.hidden,
-                    batch=options.batch, parameters=sum(p.numel() for p in model.parameters()))
+    torch_speed.run("torch_deep_speech", train, options.batch, options, device, layers=options.layers,
+                    hidden=options.hidden, batch=options.batch, parameters=sum(p.numel() for p in model.parameters()))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ copy_gb_per_s is the speed of a plain copy in the same run, reads and writes cou
 
 import json
 import statistics
-import time
 
 import torch
 
@@ -67,21 +66,10 @@ def step(gradients, us, vs, select, density, nesterov):
     return message
 
 
-def wait(device):
-    if device.type == "cuda":
-        torch.cuda.synchronize()
-
-
-def copy_gb_per_s(elements, device, repeats=11):
+def copy_gb_per_s(elements, device):
     source, target = torch.ones(elements, device=device), torch.zeros(elements, device=device)
-    times = []
-    for _ in range(repeats):
-        wait(device)
-        start = time.perf_counter()
-        target.copy_(source)
-        wait(device)
-        times.append(time.perf_counter() - start)
-    return 2 * 4 * elements / statistics.median(times) / 1e9
+    seconds = torch_speed.seconds_of(lambda _: target.copy_(source), device, 11)
+    return 2 * 4 * elements / statistics.median(seconds) / 1e9
 
 
 def main():
@@ -104,15 +92,14 @@ def main():
     vs = [torch.zeros(shape, device=device) for shape in shapes]
     select = select_topk if options.selection == "topk" else select_sampled
 
-    times = []
+    def one_step(number):
+        nonlocal message
+        message = step(gradients[number % GRADIENTS], us, vs, select, options.density, options.nesterov)
+
+    message = []
     with torch.no_grad():
-        for number in range(options.warmup + options.steps):
-            wait(device)
-            start = time.perf_counter()
-            message = step(gradients[number % GRADIENTS], us, vs, select, options.density, options.nesterov)
-            wait(device)
-            times.append(1e3 * (time.perf_counter() - start))
-    ms = statistics.median(times[options.warmup:])
+        seconds = torch_speed.seconds_of(one_step, device, options.warmup + options.steps)
+    ms = 1e3 * statistics.median(seconds[options.warmup:])
     print(json.dumps({"program": "torch_dgc_step", "torch": torch.__version__, "device": options.device,
                       "model": options.model, "threads": options.threads,
                       "selection": options.selection, "nesterov": options.nesterov, "parameters": parameters,

@@ -4,8 +4,8 @@
     /usr/bin/python3 bench/torch_lstm.py --threads 2
     python3 bench/torch_lstm.py --device cuda --hidden 1500 --dropout 0.65 --bptt 35
 
-A tied 2-layer LSTM in float32, random words, truncated back-propagation with carried state, the norm of the gradient
-clipped, plain SGD. samples_per_s, in words, is the median of --repeats stretches of --steps steps each, after --warmup steps.
+A tied LSTM in float32, random words, truncated back-propagation with carried state, the norm of the gradient clipped,
+plain SGD. samples_per_s, in words, is the median of --repeats stretches of --steps steps each, after --warmup steps.
 """
 
 import torch
@@ -41,10 +41,8 @@ def main():
     parser.add_argument("--bptt", type=program.positive, default=20, help="words of a stream in a step")
     parser.add_argument("--batch", type=program.positive, default=20, help="streams")
     parser.add_argument("--clip", type=program.above_zero, default=0.25, help="norm of the gradient, at most")
-    torch_speed.add_options(parser)
-    options = parser.parse_args()
+    options, device = torch_speed.begin(parser)
 
-    device = torch_speed.start(options.device, options.threads, options.tf32)
     model = WithDropout(options).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
     texts = [torch.randint(options.vocabulary, (options.bptt + 1, options.batch)) for _ in range(BATCHES)]
@@ -62,7 +60,7 @@ def main():
             torch.nn.utils.clip_grad_norm_(model.parameters(), options.clip)
             optimizer.step()
 
-    torch_speed.run("torch_lstm", train, options.bptt * options.batch, options, vocabulary=options.vocabulary,
+    torch_speed.run("torch_lstm", train, options.bptt * options.batch, options, device, vocabulary=options.vocabulary,
                     hidden=options.hidden, layers=options.layers, dropout=options.dropout, bptt=options.bptt,
                     batch=options.batch)
 

@@ -25,11 +25,9 @@ def main():
                         help="resnet50 on images of ImageNet's size, the others on CIFAR's")
     parser.add_argument("--amp", action="store_true", help="bf16 autocast")
     parser.add_argument("--batch", type=program.positive, default=128, help="images")
-    torch_speed.add_options(parser)
     parser.add_argument("--compile", action="store_true", help="torch.compile the model (PyTorch 2)")
-    options = parser.parse_args()
+    options, device = torch_speed.begin(parser)
 
-    device = torch_speed.start(options.device, options.threads, options.tf32)
     on_gpu = device.type == "cuda"
     imagenet = options.model == "resnet50"
     side, classes = (224, 1000) if imagenet else (32, 10)
@@ -53,7 +51,7 @@ def main():
             loss.backward()
             optimizer.step()
 
-    torch_speed.run("torch_resnet", train, options.batch, options, model=options.model, amp=options.amp,
+    torch_speed.run("torch_resnet", train, options.batch, options, device, model=options.model, amp=options.amp,
                     compile=options.compile, batch=options.batch)
 
 
