@@ -1,0 +1,148 @@
+#!/usr/bin/python3
+"""The programs of bench/ as a user meets them: --help, wrong options, files that are not theirs, and Ctrl-C; and the
+modules that they share. Nothing is trained.
+
+    tests/bench/programs_test.py
+"""
+
+import io
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+import unittest.mock
+
+BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(BENCH))
+import processes  # noqa: E402
+import program  # noqa: E402
+import run_files  # noqa: E402
+from record import Record  # noqa: E402
+
+PROGRAMS = sorted(path for path in BENCH.iterdir() if path.is_file() and os.access(path, os.X_OK))
+FAKE = "/bin/true"  # in the place of dgc
+WRONG = [
+    ("compare", ["dgc", "--dgc", FAKE, "--rounds", "0"], "--rounds: 0: give a whole number from 1 on"),
+    ("compare", ["dgc", "--dgc", "/nowhere/dgc"], "there is no program /nowhere/dgc: scripts/build makes it"),
+    ("freeze", ["--dgc", FAKE], "give --out, --against or --facts"),
+    ("freeze", ["--dgc", FAKE, "--write", "--out", "new.json"], "--write: give the file with --facts"),
+    ("freeze", ["--dgc", FAKE, "--against", "notes.txt"], "notes.txt is no record of freeze"),
+    ("freeze", ["--dgc", FAKE, "--out", "nowhere/new.json"], "nowhere/new.json: this file cannot be written"),
+    ("gpu_model", ["--set", "ipd=1"], "ipd=1: give NAME=NUMBER, with one of these names: copy_tb_s,"),
+    ("gpu_model", ["--counts", "notes.txt"], "there are no counts"),
+    ("kill_resume", ["--dgc", FAKE, "--config", "nowhere.json"], "--config: nowhere.json: there is no such file"),
+    ("kill_resume", ["--dgc", FAKE, "--config", "notes.txt", "--layouts", "4x1", "3x1"], "all must have as many workers"),
+    ("kill_resume", ["--dgc", FAKE, "--config", "notes.txt", "--lives", "0"], "--lives: 0: give a whole number"),
+    ("local_steps", ["."], "there is no dense training that has ended"),
+    ("overlaps", ["--dgc", FAKE, "--model", "resnet20", "--data", ".", "--out", "notes.txt"],
+     "notes.txt is no record of overlaps"),
+    ("scale", ["--dgc", "/nowhere/dgc", "models"], "there is no program /nowhere/dgc"),
+    ("scale", ["cluster", "--rack", "-1"], "--rack: -1: give a whole number from 0 on"),
+    ("scale", ["pictures", "nowhere"], "nowhere: there is no such folder"),
+    ("sent_again", ["--dgc", FAKE, "--config", "notes.txt", "--at", "30", "20"], "--at: give increasing steps"),
+    ("sent_again", ["--dgc", FAKE, "--config", "notes.txt", "--at", "30"], "--at 30: the training ends before step 31"),
+    ("slow_links", ["--dgc", FAKE, "--rates", "0Mbps"], "0Mbps: give 100Mbps, 1Gbps or none"),
+    ("slow_links", ["--dgc", FAKE, "--out", "notes.txt"], "notes.txt is no record of this benchmark"),
+    ("soak", ["--dgc", FAKE, "--out", "new", "--hours", "nan"], "--hours: nan: give a number above 0"),
+    ("uneven_ranks", ["--dgc", FAKE, "--ranks", "1"], "--ranks: 1: give a whole number from 2 to 64"),
+    ("uneven_ranks", ["--dgc", FAKE, "--stop", "3", "--every", "2"], "--stop: give less than --every"),
+]
+
+
+class AsAUser(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (self.folder / "notes.txt").write_text("mine\n")
+
+    def call(self, name, *words):
+        return subprocess.run([BENCH / name, *words], cwd=self.folder, capture_output=True, text=True)
+
+    def test_help(self):
+        for path in PROGRAMS:
+            with self.subTest(path.name):
+                done = self.call(path.name, "--help")
+                if "ModuleNotFoundError" in done.stderr:
+                    continue  # of PyTorch, say, which this machine need not have
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                first = path.read_text().split('"""')[1].split("\n")[0]
+                self.assertIn(first, done.stdout)
+
+    def test_what_is_wrong_is_one_sentence_and_nothing_is_harmed(self):
+        for name, words, sentence in WRONG:
+            with self.subTest(name, words=words):
+                done = self.call(name, *words)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertRegex(done.stderr, rf"^{name}: [^\n]*\n$")
+                self.assertIn(sentence, done.stderr)
+                self.assertEqual([path.name for path in self.folder.iterdir()], ["notes.txt"])
+                self.assertEqual((self.folder / "notes.txt").read_text(), "mine\n")
+
+    def test_a_signal_ends_children_and_temporary_folders(self):
+        dgc = self.folder / "dgc"
+        dgc.write_text("#!/bin/sh\nexec sleep 1000\n")
+        dgc.chmod(0o755)
+        temporary = self.folder / "temporary"
+        temporary.mkdir()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(number):
+                caller = subprocess.Popen([BENCH / "sent_again", "--dgc", dgc, "--config", "notes.txt", "--at", "3"],
+                                          cwd=self.folder, env=os.environ | {"TMPDIR": str(temporary)},
+                                          # A test that runs in the background may have got "ignore".
+                                          preexec_fn=lambda number=number: signal.signal(number, signal.SIG_DFL))
+                self.addCleanup(caller.kill)
+                child = int(processes.wait_for("a child", lambda: self.asleep(caller.pid)))
+                caller.send_signal(number)
+                self.assertEqual(caller.wait(60), 128 + number)
+                self.assertNotIn("sleep", processes.read(f"/proc/{child}/cmdline"))
+                self.assertEqual(list(temporary.iterdir()), [])
+
+    def asleep(self, caller):
+        children = processes.read(f"/proc/{caller}/task/{caller}/children").split()
+        return next((pid for pid in children if processes.read(f"/proc/{pid}/cmdline").startswith("sleep")), None)
+
+
+class Shared(unittest.TestCase):
+    def test_a_command_that_takes_too_long_is_ended(self):
+        self.assertIsNone(processes.run(["sleep", 1000], 0.01).returncode)
+        with self.assertRaisesRegex(program.Failure, "^the point: not done in time$"):
+            program.output_of(["sleep", 1000], "the point", seconds=0.01)
+
+    def test_what_a_command_says(self):
+        self.assertEqual(program.output_of(["printf", 7]), "7")
+        with self.assertRaisesRegex(program.Failure, "^a.json: cannot open this file$") as failed:
+            program.output_of(["sh", "-c", "echo error: a.json: cannot open this file >&2; exit 2"])
+        self.assertEqual(failed.exception.code, 2)
+        with self.assertRaisesRegex(program.Failure, "^sh -c 'echo lost >&2; exit 3': exit code 3\nlost$") as failed:
+            program.output_of(["sh", "-c", "echo lost >&2; exit 3"])
+        self.assertEqual(failed.exception.code, 1)
+
+    def test_a_row_that_is_not_whole_yet(self):
+        with tempfile.TemporaryDirectory() as folder:
+            metrics = pathlib.Path(folder, "metrics.jsonl")
+            self.assertEqual(run_files.rows_of(folder), [])
+            metrics.write_text('{"kind":"step","step":1}\n{"kind":"step","phases":{"pack":1}')
+            self.assertEqual(run_files.rows_of(folder, "step"), [{"kind": "step", "step": 1}])
+
+    def test_a_record_goes_on_under_its_own_conditions_alone(self):
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch("sys.stderr", io.StringIO()):
+            file = pathlib.Path(folder, "record.json")
+            first = Record(file, ["rows"])
+            first.begin(FAKE, {"--steps": 3})
+            first.add("rows", {"ms": 7})
+            self.assertEqual(json.loads(file.read_text())["rows"], [{"ms": 7}])
+            second = Record(file, ["rows"])
+            second.begin(FAKE, {"--steps": 3})
+            with self.assertRaisesRegex(program.Failure, "was measured with --steps 3, and this would be with 4; give"):
+                second.begin(FAKE, {"--steps": 4})
+            with self.assertRaisesRegex(program.Failure, "does not say with which --kbps"):
+                second.begin(FAKE, {"--kbps": 4})
+            self.assertEqual(second.all["rows"], [{"ms": 7}])
+
+
+if __name__ == "__main__":
+    unittest.main()
