@@ -32,12 +32,23 @@ class Failure(Exception):
         self.code = code
 
 
+def ignore_signals():
+    """For the time in which children and temporary folders go: one signal is enough, and `timeout` sends two."""
+    for number in STOPPED_BY:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def stop(number, _):
+    ignore_signals()
+    sys.exit(128 + number)
+
+
 def start(main):
     """Runs main and exits with what it returns. A signal ends it through all `with` and `finally`, so that children and
     temporary folders go first."""
     for number in STOPPED_BY:
         if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
-            signal.signal(number, lambda number, _: sys.exit(128 + number))
+            signal.signal(number, stop)
     try:
         sys.exit(main())
     except Failure as failure:
