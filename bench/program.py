@@ -64,7 +64,7 @@ class Help(argparse.RawDescriptionHelpFormatter):
 
     def _get_help_string(self, action):
         values = action.default if isinstance(action.default, list) else [action.default]
-        if not values or values[0] in (None, False, argparse.SUPPRESS) or "default" in action.help:
+        if not values or str(values[0]) in ("None", "False", argparse.SUPPRESS) or "default" in action.help:
             return action.help
         return f"{action.help} (default: {' '.join(map(str, values))})"
 
@@ -151,7 +151,7 @@ def output_of(command, what=None, **more):
     if done.returncode == 2 and done.stderr.startswith("error: "):  # dgc's own sentence about the user's mistake
         raise Failure(done.stderr.strip().removeprefix("error: "))
     if done.returncode != 0:
-        why = "not done in time" if done.returncode is None else f"exit code {done.returncode}"
+        why = f"exit code {done.returncode}" if done.returncode is not None else f"not done in {more['seconds']:g} s"
         raise Failure(f"{what or shlex.join(command)}: {why}\n{(done.stderr or '')[-3000:]}".strip(), 1)
     return done.stdout
 
