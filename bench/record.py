@@ -44,11 +44,14 @@ class Record:
             if not all(isinstance(self.all.get(name), list) for name in lists):
                 raise Failure(f"{path} is no record of this benchmark; give another --out")
 
-    def begin(self, dgc, conditions):
-        """To be called before rows are added. All rows of a file are measured on one machine with one program, and under
-        the same conditions, name: value."""
+    def begin(self, dgc):
+        """To be called before rows are added: all rows of a file are measured on one machine with one program."""
+        self.under({"machine": machine(), "dgc": version_of(dgc)})
+
+    def under(self, conditions):
+        """All rows of a file are measured under the same conditions, name: value."""
         new = not any(isinstance(rows, list) and rows for rows in self.all.values())
-        for name, value in {"machine": machine(), "dgc": version_of(dgc), **conditions}.items():
+        for name, value in conditions.items():
             if new:
                 self.all[name] = value
             if name not in self.all:

@@ -132,15 +132,17 @@ class Shared(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder, unittest.mock.patch("sys.stderr", io.StringIO()):
             file = pathlib.Path(folder, "record.json")
             first = Record(file, ["rows"])
-            first.begin(FAKE, {"--steps": 3})
+            first.begin(FAKE)
+            first.under({"--steps": 3})
             first.add("rows", {"ms": 7})
             self.assertEqual(json.loads(file.read_text())["rows"], [{"ms": 7}])
             second = Record(file, ["rows"])
-            second.begin(FAKE, {"--steps": 3})
+            second.begin(FAKE)
+            second.under({"--steps": 3})
             with self.assertRaisesRegex(program.Failure, "was measured with --steps 3, and this would be with 4; give"):
-                second.begin(FAKE, {"--steps": 4})
+                second.under({"--steps": 4})
             with self.assertRaisesRegex(program.Failure, "does not say with which --kbps"):
-                second.begin(FAKE, {"--kbps": 4})
+                second.under({"--kbps": 4})
             self.assertEqual(second.all["rows"], [{"ms": 7}])
 
 
