@@ -9,19 +9,12 @@
 
 namespace dgc {
 
-// Returns the part of the scratch memory that is left for copies of images and for the primitive.
-std::byte* CpuBackend::load_weights(const PreparedConv& conv, ConstView w) {
-  const size_t copy_bytes = conv.reordered ? round_up(conv.weights_bytes) : 0;
-  std::byte* const copy = scratch(copy_bytes + conv.room_bytes());
-  set_data(conv.weights, dnnl_->load_weights(conv, w.f32(), reinterpret_cast<float*>(copy)));
-  return copy + copy_bytes;
-}
-
 void CpuBackend::conv2d_forward(const Conv2dArgs& args, ConstView x, ConstView w, ConstView b, View y) {
   const PreparedConv& conv = dnnl_->convolution({ConvPass::forward, args, static_cast<bool>(b)});
-  std::byte* const room = dnnl_->read_images(conv.image, x, load_weights(conv, w));
-  set_data(conv.scratchpad, dnnl_->place_images(conv.result, y, room));
-  const auto image = dnnl_arg(DNNL_ARG_SRC, conv.image.own), weights = dnnl_arg(DNNL_ARG_WEIGHTS, conv.weights);
+  std::byte* room = dnnl_->read(conv.weights, w.f32(), scratch(conv.room_bytes()));
+  room = dnnl_->read(conv.image, x.f32(), room);
+  set_data(conv.scratchpad, dnnl_->place(conv.result, y.f32(), room));
+  const auto image = dnnl_arg(DNNL_ARG_SRC, conv.image.own), weights = dnnl_arg(DNNL_ARG_WEIGHTS, conv.weights.own);
   const auto result = dnnl_arg(DNNL_ARG_DST, conv.result.own);
   const auto scratchpad = dnnl_arg(DNNL_ARG_SCRATCHPAD, conv.scratchpad);
   if (b) {
@@ -30,7 +23,7 @@ void CpuBackend::conv2d_forward(const Conv2dArgs& args, ConstView x, ConstView w
   } else {
     dnnl_->run(conv.convolution, {image, weights, result, scratchpad});
   }
-  dnnl_->write_images(conv.result);
+  dnnl_->write(conv.result);
 }
 
 void CpuBackend::conv2d_backward_data(const Conv2dArgs& args, ConstView dy, ConstView w, View dx) {
@@ -39,43 +32,40 @@ void CpuBackend::conv2d_backward_data(const Conv2dArgs& args, ConstView dy, Cons
     const ConvProducts products(args);
     return products.backward_data(dy.f32(), w.f32(), dx.f32(), scratch_floats(products.room_floats()));
   }
-  std::byte* const room = dnnl_->read_images(conv.result, dy, load_weights(conv, w));
-  set_data(conv.scratchpad, dnnl_->place_images(conv.image, dx, room));
+  std::byte* room = dnnl_->read(conv.weights, w.f32(), scratch(conv.room_bytes()));
+  room = dnnl_->read(conv.result, dy.f32(), room);
+  set_data(conv.scratchpad, dnnl_->place(conv.image, dx.f32(), room));
   dnnl_->run(conv.convolution,
-             {dnnl_arg(DNNL_ARG_DIFF_DST, conv.result.own), dnnl_arg(DNNL_ARG_WEIGHTS, conv.weights),
+             {dnnl_arg(DNNL_ARG_DIFF_DST, conv.result.own), dnnl_arg(DNNL_ARG_WEIGHTS, conv.weights.own),
               dnnl_arg(DNNL_ARG_DIFF_SRC, conv.image.own), dnnl_arg(DNNL_ARG_SCRATCHPAD, conv.scratchpad)});
-  dnnl_->write_images(conv.image);
+  dnnl_->write(conv.image);
 }
 
 void CpuBackend::conv2d_backward_weights(const Conv2dArgs& args, ConstView x, ConstView dy, View dw, View db) {
   const PreparedConv& conv = dnnl_->convolution({ConvPass::backward_weights, args, static_cast<bool>(db)});
   if (conv.as_products) {
     const ConvProducts products(args);
-    if (dw) products.backward_weights(x.f32(), dy.f32(), dw.f32(), scratch_floats(products.room_floats()));
+    products.backward_weights(x.f32(), dy.f32(), dw.f32(), scratch_floats(products.room_floats()));
     if (db) add_column_sums({dy.f32(), args.out_c}, args.batch * args.out_h() * args.out_w(), args.out_c, db.f32());
     return;
   }
-  const size_t weights_bytes = round_up(conv.weights_bytes);
   const size_t bias_bytes = db ? round_up(static_cast<size_t>(args.out_c) * sizeof(float)) : 0;
-  std::byte* const memory = scratch(weights_bytes + bias_bytes + conv.room_bytes());
-  set_data(conv.weights, memory);
-  std::byte* const room = dnnl_->read_images(conv.image, x, memory + weights_bytes + bias_bytes);
-  set_data(conv.scratchpad, dnnl_->read_images(conv.result, dy, room));
+  std::byte* const bias = scratch(bias_bytes + conv.room_bytes());
+  std::byte* room = dnnl_->place(conv.weights, dw.f32(), bias + bias_bytes);
+  room = dnnl_->read(conv.image, x.f32(), room);
+  set_data(conv.scratchpad, dnnl_->read(conv.result, dy.f32(), room));
 
   const auto image = dnnl_arg(DNNL_ARG_SRC, conv.image.own), result = dnnl_arg(DNNL_ARG_DIFF_DST, conv.result.own);
-  const auto weights = dnnl_arg(DNNL_ARG_DIFF_WEIGHTS, conv.weights);
+  const auto weights = dnnl_arg(DNNL_ARG_DIFF_WEIGHTS, conv.weights.own);
   const auto scratchpad = dnnl_arg(DNNL_ARG_SCRATCHPAD, conv.scratchpad);
   if (db) {
-    set_data(conv.bias, memory + weights_bytes);
+    set_data(conv.bias, bias);
     dnnl_->run(conv.convolution, {image, result, weights, dnnl_arg(DNNL_ARG_DIFF_BIAS, conv.bias), scratchpad});
-    add_chunk(reinterpret_cast<const float*>(memory + weights_bytes), args.out_c, db.f32());
+    add_chunk(reinterpret_cast<const float*>(bias), args.out_c, db.f32());
   } else {
     dnnl_->run(conv.convolution, {image, result, weights, scratchpad});
   }
-  if (dw) {
-    set_data(conv.user_weights, dw.f32());
-    dnnl_->run(conv.reorder, {dnnl_arg(DNNL_ARG_FROM, conv.weights), dnnl_arg(DNNL_ARG_TO, conv.user_weights)});
-  }
+  dnnl_->write(conv.weights);
 }
 
 }  // namespace dgc

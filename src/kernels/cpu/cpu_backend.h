@@ -10,7 +10,6 @@ namespace dgc {
 struct DgcScratch;  // dgc_scratch.h
 struct DnnlCache;   // dnnl_cache.h
 struct Factor;      // product.h
-struct PreparedConv;
 
 // The backend of the processor: oneDNN for convolutions and matrix products, OpenMP loops for the rest. The bodies lie
 // in one file per group of ops. Only the thread that made the backend may use it, because OpenMP's number of threads is
@@ -36,7 +35,6 @@ class CpuBackend : public Backend {
  private:
   std::byte* scratch(size_t bytes);  // aligned to 64 bytes and valid until the next call
   float* scratch_floats(int64_t count);
-  std::byte* load_weights(const PreparedConv&, ConstView w);  // copies them into scratch; returns the rest of it
   // c [m, n] = a [m, k] * b [k, n], added to c if `add`. Leaves the scratch memory alone.
   void product(int64_t m, int64_t n, int64_t k, const Factor& a, const Factor& b, bool add, float* c);
 

@@ -82,18 +82,6 @@ Choice choose(const ConvKey& key, Type factors, memory::format_tag images, const
           pass.impl_info_str()};
 }
 
-enum class Access { read, write };
-
-ConvImages images(const memory::desc& own, const memory::desc& nhwc, Access access, const dnnl::engine& engine,
-                  const dnnl::primitive_attr& copy) {
-  ConvImages made{memory(own, engine, nullptr), memory(nhwc, engine, nullptr), {}, 0};
-  if (own == nhwc) return made;
-  made.bytes = own.get_size();
-  made.reorder = access == Access::read ? dnnl::reorder({engine, nhwc, engine, own, copy})
-                                        : dnnl::reorder({engine, own, engine, nhwc, copy});
-  return made;
-}
-
 // Plain NHWC was measured as fast as oneDNN's blocked layouts, and needs no conversion between layers. Where oneDNN is
 // slow with it and ConvProducts cannot take its place, oneDNN chooses the layout too.
 PreparedConv prepare_conv(const ConvKey& key, Type factors, const dnnl::engine& engine) {
@@ -106,67 +94,57 @@ PreparedConv prepare_conv(const ConvKey& key, Type factors, const dnnl::engine& 
   }
   if (choice.is_reference()) choice = choose(key, factors, memory::format_tag::any, engine);
 
-  dnnl::primitive_attr copy;
-  copy.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const auto unbound = [&](const memory::desc& desc) { return memory(desc, engine, nullptr); };
+  const auto access = [&](ConvPass writes) { return key.pass == writes ? Access::write : Access::read; };
   PreparedConv made;
   made.convolution = choice.convolution;
   const memory::desc image = image_desc(key.args, kFloat, memory::format_tag::nhwc);
   const memory::desc result = result_desc(key.args, kFloat, memory::format_tag::nhwc);
-  made.image =
-      images(choice.image, image, key.pass == ConvPass::backward_data ? Access::write : Access::read, engine, copy);
-  made.result =
-      images(choice.result, result, key.pass == ConvPass::forward ? Access::write : Access::read, engine, copy);
-  if (key.bias) made.bias = unbound({{key.args.out_c}, kFloat, memory::format_tag::a});
-  const memory::desc user_weights = user_weights_desc(key.args);
-  made.user_weights = unbound(user_weights);
-  made.weights = unbound(choice.weights);
-  made.scratchpad = unbound(choice.scratchpad);
-  made.weights_bytes = choice.weights.get_size();
+  made.image = prepare_copy(image, choice.image, access(ConvPass::backward_data), engine);
+  made.result = prepare_copy(result, choice.result, access(ConvPass::forward), engine);
+  made.weights = prepare_copy(user_weights_desc(key.args), choice.weights,
+                              key.pass == ConvPass::backward_weights ? Access::add : Access::read, engine);
+  if (key.bias) made.bias = memory({{key.args.out_c}, kFloat, memory::format_tag::a}, engine, nullptr);
+  made.scratchpad = memory(choice.scratchpad, engine, nullptr);
   made.scratchpad_bytes = choice.scratchpad.get_size();
-
-  if (key.pass == ConvPass::backward_weights) {
-    dnnl::post_ops add;
-    add.append_sum();
-    copy.set_post_ops(add);
-    made.reordered = true;
-    made.reorder = dnnl::reorder({engine, choice.weights, engine, user_weights, copy});
-  } else if (choice.weights != user_weights) {
-    made.reordered = true;
-    made.reorder = dnnl::reorder({engine, user_weights, engine, choice.weights, copy});
-  }
   return made;
 }
 
 }  // namespace
 
+TensorCopy prepare_copy(const memory::desc& given, const memory::desc& own, Access access, const dnnl::engine& engine) {
+  TensorCopy made{memory(given, engine, nullptr), memory(own, engine, nullptr), {}, 0};
+  if (own == given && access != Access::add) return made;
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (access == Access::add) {
+    dnnl::post_ops add;
+    add.append_sum();
+    attributes.set_post_ops(add);
+  }
+  made.reorder = access == Access::read ? dnnl::reorder({engine, given, engine, own, attributes})
+                                        : dnnl::reorder({engine, own, engine, given, attributes});
+  made.bytes = round_up(own.get_size());
+  return made;
+}
+
 const PreparedConv& DnnlCache::convolution(const ConvKey& key) {
   return find_or_prepare(convolutions, key, [&] { return prepare_conv(key, factors, engine); });
 }
 
-std::byte* DnnlCache::place_images(const ConvImages& images, ConstView at, std::byte* room) {
-  set_data(images.nhwc, at.f32());
-  set_data(images.own, images.bytes == 0 ? static_cast<const void*>(at.f32()) : room);
-  return room + round_up(images.bytes);
+std::byte* DnnlCache::place(const TensorCopy& copy, const float* at, std::byte* room) {
+  set_data(copy.given, at);
+  set_data(copy.own, copy.bytes == 0 ? static_cast<const void*>(at) : room);
+  return room + copy.bytes;
 }
 
-std::byte* DnnlCache::read_images(const ConvImages& images, ConstView x, std::byte* room) {
-  std::byte* const rest = place_images(images, x, room);
-  if (images.bytes > 0) run(images.reorder, {dnnl_arg(DNNL_ARG_FROM, images.nhwc), dnnl_arg(DNNL_ARG_TO, images.own)});
+std::byte* DnnlCache::read(const TensorCopy& copy, const float* from, std::byte* room) {
+  std::byte* const rest = place(copy, from, room);
+  if (copy.bytes > 0) run(copy.reorder, {dnnl_arg(DNNL_ARG_FROM, copy.given), dnnl_arg(DNNL_ARG_TO, copy.own)});
   return rest;
 }
 
-void DnnlCache::write_images(const ConvImages& images) {
-  if (images.bytes == 0) return;
-  run(images.reorder, {dnnl_arg(DNNL_ARG_FROM, images.own), dnnl_arg(DNNL_ARG_TO, images.nhwc)});
-}
-
-const float* DnnlCache::load_weights(const WeightsCopy& copy, const float* w, float* memory) {
-  if (!copy.reordered) return w;
-  set_data(copy.user_weights, w);
-  set_data(copy.weights, memory);
-  run(copy.reorder, {dnnl_arg(DNNL_ARG_FROM, copy.user_weights), dnnl_arg(DNNL_ARG_TO, copy.weights)});
-  return memory;
+void DnnlCache::write(const TensorCopy& copy) {
+  if (copy.bytes > 0) run(copy.reorder, {dnnl_arg(DNNL_ARG_FROM, copy.own), dnnl_arg(DNNL_ARG_TO, copy.given)});
 }
 
 void DnnlCache::run(const dnnl::primitive& primitive, std::initializer_list<dnnl_exec_arg_t> arguments) {

@@ -19,31 +19,26 @@ struct ConvKey {
   auto operator<=>(const ConvKey&) const = default;
 };
 
-// The copy between PyTorch's weight layout and the one that a primitive prefers.
-struct WeightsCopy {
-  dnnl::reorder reorder;
-  dnnl::memory user_weights, weights;
-  bool reordered = false;  // false: the primitive reads PyTorch's layout itself
-};
-
-// Images as a convolution takes them, and the copy between that layout and type and NHWC in fp32 where they differ.
-struct ConvImages {
-  dnnl::memory own;
-  dnnl::memory nhwc;
+// A tensor as it lies in fp32, the same in the layout and type that a primitive wants, and the copy between them where
+// they differ. Each call sets the addresses.
+struct TensorCopy {
+  dnnl::memory given, own;
   dnnl::reorder reorder;  // to `own` where the primitive reads it, from `own` where it writes
-  size_t bytes = 0;       // size of the copy; 0: `own` is NHWC, and there is no copy
+  size_t bytes = 0;       // of the copy, rounded up; 0: the primitive takes the tensor as it lies
 };
 
-// One prepared pass of one convolution: the primitive, descriptions of its memory (each call sets the addresses), and
-// the copies of its weights and images. For backward_weights the copy of the weights goes the other way and ADDS.
-struct PreparedConv : WeightsCopy {
+enum class Access { read, write, add };  // what a primitive does; add: the copy adds what the primitive has written
+TensorCopy prepare_copy(const dnnl::memory::desc& given, const dnnl::memory::desc& own, Access, const dnnl::engine&);
+
+// One prepared pass of one convolution: the primitive, and descriptions of its memory.
+struct PreparedConv {
   dnnl::primitive convolution;
-  ConvImages image, result;  // image: x or dx; result: y or dy
+  TensorCopy image, result, weights;  // image: x or dx; result: y or dy; weights: w, or dw, which is added to
   dnnl::memory bias, scratchpad;
-  size_t weights_bytes = 0, scratchpad_bytes = 0;
+  size_t scratchpad_bytes = 0;
   bool as_products = false;  // oneDNN has no code of its own for it, and nothing else here is set: see ConvProducts
 
-  size_t room_bytes() const { return round_up(image.bytes) + round_up(result.bytes) + scratchpad_bytes; }
+  size_t room_bytes() const { return image.bytes + result.bytes + weights.bytes + scratchpad_bytes; }
 };
 
 struct StepProductKey {
@@ -66,30 +61,24 @@ struct RoundedProductKey {
   auto operator<=>(const RoundedProductKey&) const = default;
 };
 
-// A factor as it lies, and its copy in 16 bits and in the layout that the product prefers.
-struct RoundedFactor {
-  dnnl::memory given, rounded;
-  dnnl::reorder reorder;
-  size_t bytes = 0;  // of the copy
-};
-
 // c [m, n] = a [m, k] * b [k, n], or c += a * b, with factors rounded to bf16 and sums in fp32.
 struct RoundedProduct {
   dnnl::matmul product;
-  RoundedFactor a, b;
+  TensorCopy a, b;
   dnnl::memory c, scratchpad;
   size_t scratchpad_bytes = 0;
 
-  size_t room_bytes() const { return round_up(a.bytes) + round_up(b.bytes) + scratchpad_bytes; }
+  size_t room_bytes() const { return a.bytes + b.bytes + scratchpad_bytes; }
 };
 
 // c [rows, columns] += a [rows, inner] * w^T with w [columns, inner], for few rows and many products with the same w.
 // The weights are copied into the primitive's own layout once. sgemm would pack them for each product, which for few
 // rows takes twice as long as the product itself.
-struct StepProduct : WeightsCopy {
+struct StepProduct {
   dnnl::matmul product;
+  TensorCopy weights;
   dnnl::memory a, c, scratchpad;
-  int64_t weights_floats = 0, scratchpad_floats = 0;
+  size_t scratchpad_bytes = 0;
 };
 
 // What has been prepared for `key`; calls `prepare` at the first use.
@@ -116,18 +105,16 @@ struct DnnlCache {
   const RoundedProduct& rounded_product(const RoundedProductKey&);
   const StepProduct& step_product(const StepProductKey&);
 
-  // Tells the primitive where its images lie: at `at`, or, where they need a copy, at the start of `room`. Returns the
+  // Tells the primitive where a tensor lies: at `at`, or, where it needs a copy, at the start of `room`. Returns the
   // rest of `room`.
-  std::byte* place_images(const ConvImages&, ConstView at, std::byte* room);
-  std::byte* read_images(const ConvImages&, ConstView, std::byte* room);  // place_images(), then copies into them
-  void write_images(const ConvImages&);  // copies out; call it after place_images() and the primitive
+  std::byte* place(const TensorCopy&, const float* at, std::byte* room);
+  std::byte* read(const TensorCopy&, const float* from, std::byte* room);  // place(), then copies into the room
+  void write(const TensorCopy&);  // copies out; call it after place() and the primitive
 
   void multiply_rounded(const RoundedProduct&, const float* a, const float* b, float* c, std::byte* room);
 
-  // Returns the weights in the layout that the primitive reads: w itself, or a copy in `memory`.
-  const float* load_weights(const WeightsCopy&, const float* w, float* memory);
-  // `weights` comes from load_weights(), whose memory has weights_floats floats. `room` has scratchpad_floats floats.
-  void add_step_product(const StepProduct&, const float* a, const float* weights, float* c, float* room);
+  // The weights have been read() before. `room` has scratchpad_bytes bytes.
+  void add_step_product(const StepProduct&, const float* a, float* c, std::byte* room);
 
   // Does what primitive.execute() does, without making a map and a vector in each call.
   void run(const dnnl::primitive&, std::initializer_list<dnnl_exec_arg_t>);

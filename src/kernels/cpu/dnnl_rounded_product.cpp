@@ -8,14 +8,9 @@ using dnnl::memory;
 
 constexpr auto kRounded = memory::data_type::bf16;
 
-RoundedFactor prepare_factor(const memory::dims& dims, const FactorShape& shape, const memory::desc& rounded,
-                             const dnnl::engine& engine) {
+memory::desc factor_desc(const memory::dims& dims, const FactorShape& shape) {
   const memory::dims strides = shape.transposed ? memory::dims{1, shape.row_length} : memory::dims{shape.row_length, 1};
-  const memory::desc given(dims, kFloat, strides);
-  dnnl::primitive_attr copy;
-  copy.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return {memory(given, engine, nullptr), memory(rounded, engine, nullptr),
-          dnnl::reorder({engine, given, engine, rounded, copy}), rounded.get_size()};
+  return {dims, kFloat, strides};
 }
 
 RoundedProduct prepare_product(const RoundedProductKey& key, const dnnl::engine& engine) {
@@ -33,8 +28,8 @@ RoundedProduct prepare_product(const RoundedProductKey& key, const dnnl::engine&
 
   RoundedProduct made;
   made.product = dnnl::matmul(product);
-  made.a = prepare_factor(a, key.a, product.src_desc(), engine);
-  made.b = prepare_factor(b, key.b, product.weights_desc(), engine);
+  made.a = prepare_copy(factor_desc(a, key.a), product.src_desc(), Access::read, engine);
+  made.b = prepare_copy(factor_desc(b, key.b), product.weights_desc(), Access::read, engine);
   made.c = memory(c, engine, nullptr);
   made.scratchpad = memory(product.scratchpad_desc(), engine, nullptr);
   made.scratchpad_bytes = product.scratchpad_desc().get_size();
@@ -49,17 +44,9 @@ const RoundedProduct& DnnlCache::rounded_product(const RoundedProductKey& key) {
 
 void DnnlCache::multiply_rounded(const RoundedProduct& product, const float* a, const float* b, float* c,
                                  std::byte* room) {
-  const auto round = [&](const RoundedFactor& factor, const float* from) {
-    set_data(factor.given, from);
-    set_data(factor.rounded, room);
-    run(factor.reorder, {dnnl_arg(DNNL_ARG_FROM, factor.given), dnnl_arg(DNNL_ARG_TO, factor.rounded)});
-    room += round_up(factor.bytes);
-  };
-  round(product.a, a);
-  round(product.b, b);
+  set_data(product.scratchpad, read(product.b, b, read(product.a, a, room)));
   set_data(product.c, c);
-  set_data(product.scratchpad, room);
-  run(product.product, {dnnl_arg(DNNL_ARG_SRC, product.a.rounded), dnnl_arg(DNNL_ARG_WEIGHTS, product.b.rounded),
+  run(product.product, {dnnl_arg(DNNL_ARG_SRC, product.a.own), dnnl_arg(DNNL_ARG_WEIGHTS, product.b.own),
                         dnnl_arg(DNNL_ARG_DST, product.c), dnnl_arg(DNNL_ARG_SCRATCHPAD, product.scratchpad)});
 }
 

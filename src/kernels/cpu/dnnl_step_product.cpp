@@ -6,10 +6,6 @@ namespace {
 
 using dnnl::memory;
 
-int64_t floats(const memory::desc& desc) {
-  return static_cast<int64_t>((desc.get_size() + sizeof(float) - 1) / sizeof(float));
-}
-
 StepProduct prepare_product(const StepProductKey& key, const dnnl::engine& engine) {
   const memory::desc a({key.rows, key.inner}, kFloat, memory::format_tag::ab);
   const memory::desc c({key.rows, key.columns}, kFloat, memory::format_tag::ab);
@@ -17,7 +13,7 @@ StepProduct prepare_product(const StepProductKey& key, const dnnl::engine& engin
   const memory::desc any_weights({key.inner, key.columns}, kFloat, memory::format_tag::any);
   dnnl::post_ops add;
   add.append_sum();
-  dnnl::primitive_attr attributes, copy;
+  dnnl::primitive_attr attributes;
   attributes.set_post_ops(add);
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // ours: a step must not allocate
   const auto product = describe_product(a, any_weights, c, attributes, engine);
@@ -27,15 +23,9 @@ StepProduct prepare_product(const StepProductKey& key, const dnnl::engine& engin
   const auto unbound = [&](const memory::desc& desc) { return memory(desc, engine, nullptr); };
   made.a = unbound(a);
   made.c = unbound(c);
-  made.user_weights = unbound(user_weights);
-  made.weights = unbound(product.weights_desc());
+  made.weights = prepare_copy(user_weights, product.weights_desc(), Access::read, engine);
   made.scratchpad = unbound(product.scratchpad_desc());
-  made.scratchpad_floats = floats(product.scratchpad_desc());
-  if (product.weights_desc() != user_weights) {
-    made.reordered = true;
-    made.weights_floats = floats(product.weights_desc());
-    made.reorder = dnnl::reorder({engine, user_weights, engine, product.weights_desc(), copy});
-  }
+  made.scratchpad_bytes = product.scratchpad_desc().get_size();
   return made;
 }
 
@@ -45,12 +35,11 @@ const StepProduct& DnnlCache::step_product(const StepProductKey& key) {
   return find_or_prepare(step_products, key, [&] { return prepare_product(key, engine); });
 }
 
-void DnnlCache::add_step_product(const StepProduct& step, const float* a, const float* weights, float* c, float* room) {
+void DnnlCache::add_step_product(const StepProduct& step, const float* a, float* c, std::byte* room) {
   set_data(step.a, a);
-  set_data(step.weights, weights);
   set_data(step.c, c);
   set_data(step.scratchpad, room);
-  run(step.product, {dnnl_arg(DNNL_ARG_SRC, step.a), dnnl_arg(DNNL_ARG_WEIGHTS, step.weights),
+  run(step.product, {dnnl_arg(DNNL_ARG_SRC, step.a), dnnl_arg(DNNL_ARG_WEIGHTS, step.weights.own),
                      dnnl_arg(DNNL_ARG_DST, step.c), dnnl_arg(DNNL_ARG_SCRATCHPAD, step.scratchpad)});
 }
 

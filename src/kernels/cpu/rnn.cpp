@@ -35,14 +35,14 @@ struct Saved {
 struct ForwardScratch {
   ForwardScratch(const RnnArgs& a, const StepProduct& product, bool training, Carver memory)
       : bias(memory.take<float>(a.gates())),
-        weights(memory.take<float>(product.weights_floats)),
-        room(memory.take<float>(product.scratchpad_floats)),
+        weights(memory.take<std::byte>(static_cast<int64_t>(product.weights.bytes))),
+        room(memory.take<std::byte>(static_cast<int64_t>(product.scratchpad_bytes))),
         recurrent(memory.take<float>(is_gru(a) ? a.batch * a.gates() : 0)),
         kept(memory.take<std::byte>(training ? 0 : static_cast<int64_t>(Saved(a, false, Carver()).bytes))),
         bytes(memory.bytes()) {}
   float* bias;
-  float* weights;
-  float* room;
+  std::byte* weights;
+  std::byte* room;
   float* recurrent;  // gru: the product of one step, which the reset gate keeps apart from the input's
   std::byte* kept;   // in evaluation: what training saves
   size_t bytes;
@@ -123,7 +123,7 @@ void CpuBackend::rnn_forward(const RnnArgs& a, ConstView x, const RnnWeights& w,
   start_bias(a, w, memory.bias);
 
   product(rows, gates_of_row, a.in, {x.f32(), a.in}, {w.w_ih.f32(), a.in, 'T'}, false, kept.gates);
-  const float* const weights = dnnl_->load_weights(step_product, w.w_hh.f32(), memory.weights);
+  dnnl_->read(step_product.weights, w.w_hh.f32(), memory.weights);
   const float* h_before = kept.h_before;
   for (int64_t t = 0; t < a.steps; ++t) {
     float* const at = kept.gates + t * a.batch * gates_of_row;
@@ -133,7 +133,7 @@ void CpuBackend::rnn_forward(const RnnArgs& a, ConstView x, const RnnWeights& w,
     float* const c_now = kept.c + (training ? t + 1 : 0) * size;
     float* const extra = kept.extra + step * size;
     if (is_gru(a)) start_recurrent(a, w, memory.recurrent);
-    dnnl_->add_step_product(step_product, h_before, weights, is_gru(a) ? memory.recurrent : at, memory.room);
+    dnnl_->add_step_product(step_product, h_before, is_gru(a) ? memory.recurrent : at, memory.room);
     for_rows(a, [&](int64_t row) {
       const int64_t i = row * a.hidden, gate = row * gates_of_row;
       rnn_forward_row(a.cell, {a.hidden, memory.bias, memory.recurrent + gate, h_before + i, c_before + i, at + gate,
