@@ -1,5 +1,6 @@
-// The input products of all steps are one matrix product, as are the gradients of the weights. What remains between one
-// step and the next is the recurrent product and one loop over the gates (rnn_cells.h).
+// The input products of all steps are one matrix product, in a long evaluation several, as are the gradients of the
+// weights. What remains between one step and the next is the recurrent product and one loop over the gates
+// (rnn_cells.h).
 #include <algorithm>
 
 #include "kernels/carver.h"
@@ -17,15 +18,29 @@ bool is_lstm(const RnnArgs& a) { return a.cell == RnnCell::lstm; }
 bool is_gru(const RnnArgs& a) { return a.cell == RnnCell::gru; }
 bool has_extra(const RnnArgs& a) { return is_lstm(a) || is_gru(a); }
 
-// What the forward pass keeps for the backward pass. In evaluation there is memory for one step of extra and c.
+// Evaluation computes the input products of a stretch of so many steps at once, and of up to twice as many at the end.
+// With fewer rows oneDNN may add up a row in another order than with more.
+int64_t steps_of_stretch(const RnnArgs& a, bool training) {
+  constexpr int64_t kFewestRows = 2048, kGates = int64_t{8} * 1024 * 1024;  // floats
+  const int64_t rows = std::max(kFewestRows, kGates / a.gates());
+  return training ? a.steps : (rows + a.batch - 1) / a.batch;
+}
+
+int64_t end_of_stretch(const RnnArgs& a, bool training, int64_t first) {
+  const int64_t steps = steps_of_stretch(a, training);
+  return a.steps - first < 2 * steps ? a.steps : first + steps;
+}
+
+// What the forward pass keeps for the backward pass. In evaluation there is memory for the gates of a stretch, and for
+// one step of extra and c.
 struct Saved {
   Saved(const RnnArgs& a, bool training, Carver memory)
-      : gates(memory.take<float>(a.steps * a.batch * a.gates())),
+      : gates(memory.take<float>(std::min(a.steps, 2 * steps_of_stretch(a, training)) * a.batch * a.gates())),
         extra(memory.take<float>(has_extra(a) ? (training ? a.steps : 1) * state_size(a) : 0)),
         c(memory.take<float>(is_lstm(a) ? (training ? a.steps + 1 : 1) * state_size(a) : 0)),
         h_before(memory.take<float>(state_size(a))),
         bytes(memory.bytes()) {}
-  float* gates;     // [steps, batch, gates]
+  float* gates;     // [steps of a stretch, batch, gates]; training has one stretch
   float* extra;     // [steps, batch, hidden]
   float* c;         // [1 + steps, batch, hidden]: the first is the state before
   float* h_before;  // [batch, hidden]: the state before the first step
@@ -112,7 +127,7 @@ size_t CpuBackend::rnn_saved_bytes(const RnnArgs& args, DType) { return Saved(ar
 
 void CpuBackend::rnn_forward(const RnnArgs& a, ConstView x, const RnnWeights& w, const RnnState& state, View y,
                              View saved) {
-  const int64_t rows = a.steps * a.batch, size = state_size(a), gates_of_row = a.gates();
+  const int64_t size = state_size(a), gates_of_row = a.gates();
   const bool training = static_cast<bool>(saved);
   const StepProduct& step_product = dnnl_->step_product({.rows = a.batch, .columns = gates_of_row, .inner = a.hidden});
   const ForwardScratch memory(a, step_product, training,
@@ -122,11 +137,16 @@ void CpuBackend::rnn_forward(const RnnArgs& a, ConstView x, const RnnWeights& w,
   if (is_lstm(a)) start_state(state.c, size, kept.c);
   start_bias(a, w, memory.bias);
 
-  product(rows, gates_of_row, a.in, {x.f32(), a.in}, {w.w_ih.f32(), a.in, 'T'}, false, kept.gates);
   dnnl_->read(step_product.weights, w.w_hh.f32(), memory.weights);
   const float* h_before = kept.h_before;
-  for (int64_t t = 0; t < a.steps; ++t) {
-    float* const at = kept.gates + t * a.batch * gates_of_row;
+  for (int64_t t = 0, first = 0, end = 0; t < a.steps; ++t) {
+    if (t == end) {
+      first = end;
+      end = end_of_stretch(a, training, first);
+      product((end - first) * a.batch, gates_of_row, a.in, {x.f32() + first * a.batch * a.in, a.in},
+              {w.w_ih.f32(), a.in, 'T'}, false, kept.gates);
+    }
+    float* const at = kept.gates + (t - first) * a.batch * gates_of_row;
     float* const out = y.f32() + t * size;
     const int64_t step = training ? t : 0;  // each step's cells overwrite those of the step before
     const float* const c_before = kept.c + step * size;
