@@ -28,13 +28,15 @@ struct Utterance {
   const int32_t* labels;  // the number of labels, then the labels
   int64_t steps;
   float* norms;     // [steps]: log of the sum of exp of a step's logits
-  float* occupied;  // [steps, states]
-  float* now;       // [2, states]
-  double* taken;    // [steps]: the sum of what was subtracted from alpha's rows
+  float* occupied;  // [rows, states]: a row for each step, or two by turns where the gradient is not wanted
+  int64_t rows;
+  float* now;     // [2, states]
+  double* taken;  // [steps]: the sum of what was subtracted from alpha's rows
 
   int64_t stride() const { return args.streams * args.classes; }
   int64_t count() const { return labels[0]; }
   int64_t states() const { return 2 * count() + 1; }
+  float* occupied_at(int64_t t) const { return occupied + t % rows * states(); }
   int32_t label(int64_t state) const { return state % 2 == 0 ? 0 : labels[1 + state / 2]; }
   bool may_skip_to(int64_t state) const { return state % 2 == 1 && state >= 3 && label(state) != label(state - 2); }
   float log_probability(int64_t t, int64_t state) const { return logits[t * stride() + label(state)] - norms[t]; }
@@ -64,14 +66,14 @@ double take_largest(float* row, int64_t n) {
   return top;
 }
 
-// Sets occupied[t][s] to the log of the probability of all beginnings of paths that are in state s at step t, less
+// Sets occupied_at(t)[s] to the log of the probability of all beginnings of paths that are in state s at step t, less
 // taken[t]. Returns the log of the probability of all paths.
 double forward(const Utterance& u) {
   const int64_t states = u.states();
   double taken = 0;
   for (int64_t t = 0; t < u.steps; ++t) {
-    float* const row = u.occupied + t * states;
-    const float* const before = row - states;
+    float* const row = u.occupied_at(t);
+    const float* const before = t == 0 ? nullptr : u.occupied_at(t - 1);
     std::fill_n(row, states, kNever);
     // The states that a path can have reached and from which it can still end.
     const int64_t first = std::max<int64_t>(0, states - 2 * (u.steps - t)), end = std::min(states, 2 * (t + 1));
@@ -84,11 +86,11 @@ double forward(const Utterance& u) {
     taken += take_largest(row, states);
     u.taken[t] = taken;
   }
-  const float* const last = u.occupied + (u.steps - 1) * states;
+  const float* const last = u.occupied_at(u.steps - 1);
   return taken + (states == 1 ? last[0] : log_add(last[states - 1], last[states - 2]));
 }
 
-// Turns occupied[t][s] into the share of all paths that are in state s at step t.
+// Turns occupied_at(t)[s] into the share of all paths that are in state s at step t.
 void backward(const Utterance& u, double total) {
   const int64_t states = u.states();
   float *next = u.now, *row = u.now + states;
@@ -106,7 +108,7 @@ void backward(const Utterance& u, double total) {
       row[s] = to;
     }
     taken += take_largest(row, states);
-    float* const share = u.occupied + t * states;
+    float* const share = u.occupied_at(t);
     const auto out = static_cast<float>(u.taken[t] + taken - total);
     for (int64_t s = 0; s < states; ++s) share[s] = std::exp(share[s] + row[s] + out);
     std::swap(next, row);
@@ -117,7 +119,7 @@ void backward(const Utterance& u, double total) {
 void write_gradient(const Utterance& u, float scale, float* d) {
   const int64_t states = u.states();
   for (int64_t t = 0; t < u.steps; ++t, d += u.stride()) {
-    const float *const x = u.logits + t * u.stride(), *const share = u.occupied + t * states;
+    const float *const x = u.logits + t * u.stride(), *const share = u.occupied_at(t);
     for (int64_t c = 0; c < u.args.classes; ++c) d[c] = std::exp(x[c] - u.norms[t]);
     for (int64_t s = 0; s < states; ++s) d[u.label(s)] -= share[s];
     for (int64_t c = 0; c < u.args.classes; ++c) d[c] *= scale;
@@ -150,10 +152,10 @@ Outcome run(const Utterance& u, float scale, float* d) {
 
 // The memory of each stream.
 struct OwnMemory {
-  OwnMemory(const CtcArgs& a, Carver memory)
+  OwnMemory(const CtcArgs& a, int64_t rows, Carver memory)
       : outcome(memory.take<Outcome>(1)),
         norms(memory.take<float>(a.steps)),
-        occupied(memory.take<float>(a.steps * (2 * a.most_labels + 1))),
+        occupied(memory.take<float>(rows * (2 * a.most_labels + 1))),
         now(memory.take<float>(2 * (2 * a.most_labels + 1))),
         taken(memory.take<double>(a.steps)),
         bytes(memory.bytes()) {}
@@ -169,13 +171,16 @@ void CpuBackend::ctc_loss(const CtcArgs& a, ConstView logits, ConstView lengths,
                           double* stats) {
   const SequenceArgs sequences{
       .steps = a.steps, .streams = a.streams, .width = a.classes, .frames_per_step = a.frames_per_step};
-  const size_t each = OwnMemory(a, Carver()).bytes;
+  const int64_t rows = dlogits ? a.steps : 2;
+  const size_t each = OwnMemory(a, rows, Carver()).bytes;
   std::byte* const memory = scratch(static_cast<size_t>(a.streams) * each);
   const float scale = a.gradient_scale * (a.control == nullptr ? 1.f : a.control->loss_scale);
   for (int64_t stream = 0; stream < a.streams; ++stream) check_labels(a, labels.i32() + stream * (1 + a.most_labels));
   if (dlogits) std::fill_n(dlogits.f32(), dlogits.numel(), 0.f);
 
-  const auto own = [&](int64_t stream) { return OwnMemory(a, Carver(memory + static_cast<size_t>(stream) * each)); };
+  const auto own = [&](int64_t stream) {
+    return OwnMemory(a, rows, Carver(memory + static_cast<size_t>(stream) * each));
+  };
   for_chunks(a.streams, 1, [&](int64_t stream, int64_t) {
     const OwnMemory mine = own(stream);
     *mine.outcome = {};
@@ -187,6 +192,7 @@ void CpuBackend::ctc_loss(const CtcArgs& a, ConstView logits, ConstView lengths,
                               .steps = steps,
                               .norms = mine.norms,
                               .occupied = mine.occupied,
+                              .rows = rows,
                               .now = mine.now,
                               .taken = mine.taken};
     *mine.outcome = run(utterance, scale, dlogits ? dlogits.f32() + stream * a.classes : nullptr);
