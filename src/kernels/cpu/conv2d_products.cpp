@@ -1,6 +1,7 @@
 #include "kernels/cpu/conv2d_products.h"
 
 #include <algorithm>
+#include <exception>
 
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/product.h"
@@ -83,11 +84,11 @@ void ConvProducts::copy_gradients(const Strip& strip, const WindowRows& rows, co
 }
 
 // Calls work(piece, strip, rows, windows, gradients) for all strips to which weights lead. Strips of one piece come one
-// after the other; `windows` and `gradients` are memory of the piece for the two factors.
+// after the other; `windows` and `gradients` are memory of the piece for the two factors. Work may throw.
 template <typename Work>
 void ConvProducts::for_strips(float* room, const Work& work) const {
   const int64_t each = (a_.in_h + pieces_ - 1) / pieces_;
-  for_chunks(a_.in_h, each, [&](int64_t first_row, int64_t count) {
+  const auto compute_piece = [&](int64_t first_row, int64_t count) {
     const int64_t piece = first_row / each;
     float* const windows = room + piece * factors_;
     float* const gradients = windows + images_ * a_.out_w() * window_;
@@ -98,7 +99,17 @@ void ConvProducts::for_strips(float* room, const Work& work) const {
         work(piece, Strip{n, std::min(images_, a_.batch - n), row}, rows, windows, gradients);
       }
     }
+  };
+  std::exception_ptr failure;
+  for_chunks(a_.in_h, each, [&](int64_t first_row, int64_t count) {
+    try {
+      compute_piece(first_row, count);
+    } catch (...) {
+#pragma omp critical
+      failure = std::current_exception();
+    }
   });
+  if (failure) std::rethrow_exception(failure);
 }
 
 void ConvProducts::backward_data(const float* dy, const float* w, float* dx, float* room) const {
