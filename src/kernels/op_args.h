@@ -41,7 +41,6 @@ struct FilterUse {
 // y = x W^T + b with x [batch, in], W [out, in], b [out], y [batch, out].
 struct LinearArgs {
   int64_t batch = 0, in = 0, out = 0;
-  auto operator<=>(const LinearArgs&) const = default;
 };
 
 // x, residual and y are [rows, channels], where an NHWC image has batch * h * w rows; scale, shift, mean and var are
@@ -53,7 +52,6 @@ struct BatchNormArgs {
   float momentum = 0.1f;  // running = (1 - momentum) * running + momentum * batch, as in PyTorch
   bool relu = false;
   bool residual = false;
-  auto operator<=>(const BatchNormArgs&) const = default;
 };
 
 enum class PoolKind { max, average };  // average counts the padding in its divisor, as PyTorch does by default
@@ -65,13 +63,11 @@ struct PoolArgs {
   int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;
   int64_t out_h() const { return (in_h + 2 * pad_h - kernel_h) / stride_h + 1; }
   int64_t out_w() const { return (in_w + 2 * pad_w - kernel_w) / stride_w + 1; }
-  auto operator<=>(const PoolArgs&) const = default;
 };
 
 // Mean over height and width: [batch, spatial, channels] -> [batch, channels].
 struct GlobalPoolArgs {
   int64_t batch = 0, spatial = 0, channels = 0;
-  auto operator<=>(const GlobalPoolArgs&) const = default;
 };
 
 enum class Activation { relu, tanh, sigmoid, clipped_relu };
@@ -93,7 +89,6 @@ struct LrnArgs {
   static constexpr int64_t kMostSize = 129;  // channels of the largest window; a GPU has shared memory for no more
   int64_t batch = 0, in_h = 0, in_w = 0, channels = 0, size = 5;
   float alpha = 1e-4f, beta = 0.75f, k = 1.f;
-  auto operator<=>(const LrnArgs&) const = default;
 };
 
 // The parameter-free shortcut of He et al. 2015 (option A): every `stride`-th pixel, channels padded with zeros, half
