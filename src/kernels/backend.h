@@ -16,9 +16,9 @@
 
 namespace dgc {
 
-// This interface lists every op. An op takes a struct of named sizes and options (op_args.h), which is also the key
-// under which a backend caches what it has prepared, and views of the data. The layer that calls an op checks the
-// shapes; a backend trusts them. op_args.h states the shapes of the views.
+// This interface lists every op. An op takes a struct of named sizes and options (op_args.h) and views of the data. Of
+// convolutions and recurrent layers the struct is also the key under which a backend caches what it has prepared. The
+// layer that calls an op checks the shapes; a backend trusts them. op_args.h states the shapes of the views.
 //
 // Conventions, on every backend:
 //   - Images are NHWC, weights lie in PyTorch's layout (tensor/shape.h).
@@ -26,7 +26,7 @@ namespace dgc {
 //     logits) are all of one type, which a backend may offer in 16 bits (supports()); sums are fp32 or better.
 //   - Outputs are overwritten. Gradients of PARAMETERS (dw, db, dscale, dshift) are ADDED to, so micro-batches
 //   accumulate.
-//   - A null dx or db view, or dw of a product or convolution, means that gradient is not wanted.
+//   - A null dx or db view means that gradient is not wanted.
 //   - Ops are deterministic: the same inputs and the same number of threads give the same bits.
 //   - In a steady step, which calls the ops of the step before, no op takes memory of the device's or waits for it. On
 //     the host there are short lists, and panels of products of a size that the caches set.

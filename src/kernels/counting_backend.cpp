@@ -158,17 +158,15 @@ void CountingBackend::conv2d_add_backward_data(const Conv2dArgs& a, ConstView dy
   count_backward_data({ConvPass::backward_data, a, dy.dtype, true}, dy, dx);
 }
 
-void CountingBackend::conv2d_backward_weights(const Conv2dArgs& a, ConstView x, ConstView dy, View dw, View db) {
+void CountingBackend::conv2d_backward_weights(const Conv2dArgs& a, ConstView x, ConstView dy, View, View db) {
   if (db) count("conv2d_backward_weights", moved(dy) + 2 * moved(db));
-  if (dw) {
-    convolutions_.insert({ConvPass::backward_weights, a, dy.dtype});
-    count({.op = "conv2d_backward_weights",
-           .bytes =
-               moved(x, dy) + used_bytes(a.filter(), x.dtype) + (adds_gradients_ ? 0 : add_bytes(a.filter(), x.dtype)),
-           .flops = multiply_adds(a),
-           .half = is_of_halves(x),
-           .launches = adds_gradients_ ? 1 : 2});
-  }
+  convolutions_.insert({ConvPass::backward_weights, a, dy.dtype});
+  count(
+      {.op = "conv2d_backward_weights",
+       .bytes = moved(x, dy) + used_bytes(a.filter(), x.dtype) + (adds_gradients_ ? 0 : add_bytes(a.filter(), x.dtype)),
+       .flops = multiply_adds(a),
+       .half = is_of_halves(x),
+       .launches = adds_gradients_ ? 1 : 2});
 }
 
 void CountingBackend::linear_forward(const LinearArgs& a, ConstView x, ConstView w, ConstView b, View y) {
@@ -183,9 +181,7 @@ void CountingBackend::linear_backward(const LinearArgs& a, ConstView x, ConstVie
                                       View db) {
   const bool half = is_of_halves(dy);
   if (dx) count({.op = "linear_backward", .bytes = moved(dy, w, dx), .flops = multiply_adds(a), .half = half});
-  if (dw) {
-    count({.op = "linear_backward", .bytes = moved(x, dy) + 2 * moved(dw), .flops = multiply_adds(a), .half = half});
-  }
+  count({.op = "linear_backward", .bytes = moved(x, dy) + 2 * moved(dw), .flops = multiply_adds(a), .half = half});
   if (db) count("linear_backward", moved(dy) + 2 * moved(db));
 }
 

@@ -42,14 +42,17 @@ void CpuBackend::conv2d_backward_data(const Conv2dArgs& args, ConstView dy, Cons
 }
 
 void CpuBackend::conv2d_backward_weights(const Conv2dArgs& args, ConstView x, ConstView dy, View dw, View db) {
-  const PreparedConv& conv = dnnl_->convolution({ConvPass::backward_weights, args, static_cast<bool>(db)});
+  // With bf16 the primitive reads rounded gradients, but that of the bias is no product.
+  const bool with_bias = db && math_ != Fp32Math::bf16;
+  const PreparedConv& conv = dnnl_->convolution({ConvPass::backward_weights, args, with_bias});
+  if (db && (conv.as_products || !with_bias)) {
+    add_column_sums({dy.f32(), args.out_c}, args.batch * args.out_h() * args.out_w(), args.out_c, db.f32());
+  }
   if (conv.as_products) {
     const ConvProducts products(args);
-    products.backward_weights(x.f32(), dy.f32(), dw.f32(), scratch_floats(products.room_floats()));
-    if (db) add_column_sums({dy.f32(), args.out_c}, args.batch * args.out_h() * args.out_w(), args.out_c, db.f32());
-    return;
+    return products.backward_weights(x.f32(), dy.f32(), dw.f32(), scratch_floats(products.room_floats()));
   }
-  const size_t bias_bytes = db ? round_up(static_cast<size_t>(args.out_c) * sizeof(float)) : 0;
+  const size_t bias_bytes = with_bias ? round_up(static_cast<size_t>(args.out_c) * sizeof(float)) : 0;
   std::byte* const bias = scratch(bias_bytes + conv.room_bytes());
   std::byte* room = dnnl_->place(conv.weights, dw.f32(), bias + bias_bytes);
   room = dnnl_->read(conv.image, x.f32(), room);
@@ -58,7 +61,7 @@ void CpuBackend::conv2d_backward_weights(const Conv2dArgs& args, ConstView x, Co
   const auto image = dnnl_arg(DNNL_ARG_SRC, conv.image.own), result = dnnl_arg(DNNL_ARG_DIFF_DST, conv.result.own);
   const auto weights = dnnl_arg(DNNL_ARG_DIFF_WEIGHTS, conv.weights.own);
   const auto scratchpad = dnnl_arg(DNNL_ARG_SCRATCHPAD, conv.scratchpad);
-  if (db) {
+  if (with_bias) {
     set_data(conv.bias, bias);
     dnnl_->run(conv.convolution, {image, result, weights, dnnl_arg(DNNL_ARG_DIFF_BIAS, conv.bias), scratchpad});
     add_chunk(reinterpret_cast<const float*>(bias), args.out_c, db.f32());

@@ -19,7 +19,7 @@ void CpuBackend::linear_backward(const LinearArgs& args, ConstView x, ConstView 
                                  View db) {
   const float* const g = dy.f32();
   if (dx) product(args.batch, args.in, args.out, {g, args.out}, {w.f32(), args.in}, false, dx.f32());
-  if (dw) product(args.out, args.in, args.batch, {g, args.out, 'T'}, {x.f32(), args.in}, true, dw.f32());
+  product(args.out, args.in, args.batch, {g, args.out, 'T'}, {x.f32(), args.in}, true, dw.f32());
   if (db) add_column_sums({g, args.out}, args.batch, args.out, db.f32());
 }
 

@@ -80,7 +80,6 @@ void CudaBackend::conv2d_add_backward_data(const Conv2dArgs& args, ConstView dy,
 
 void CudaBackend::conv2d_backward_weights(const Conv2dArgs& args, ConstView x, ConstView dy, View dw, View db) {
   if (db) cuda::add_column_sums(*this, dy, db);
-  if (!dw) return;
   const PlannedConv key{ConvPass::backward_weights, args, dy.dtype};
   if (const ConvPlan* const plan = find_plan(key, x.data, dy.data)) {
     if (void* const banked = filters_->gradient(dw.data)) {

@@ -31,10 +31,7 @@ void CudaBackend::linear_backward(const LinearArgs& args, ConstView x, ConstView
     const BlasFactor weights{weights_as(dy.dtype, w), args.in};
     product(args.batch, args.in, args.out, {dy.data, args.out}, weights, 0, {dx.data, dx.dtype, args.in});
   }
-  if (dw) {
-    product(args.out, args.in, args.batch, {dy.data, args.out, true}, {x.data, args.in}, 1,
-            {dw.data, dw.dtype, args.in});
-  }
+  product(args.out, args.in, args.batch, {dy.data, args.out, true}, {x.data, args.in}, 1, {dw.data, dw.dtype, args.in});
   if (db) cuda::add_column_sums(*this, dy, db);
 }
 
