@@ -10,8 +10,8 @@ struct DropoutOptions {
 };
 
 // Inverted dropout: in training an element is 0 with probability p and x / (1 - p) otherwise; in evaluation y = x.
-// The mask is a function of (seed, name, sample, element), so it is drawn again in backward instead of being stored,
-// and is the same at any worker count.
+// The mask is a function of (seed, name, sample, element), so it is drawn again in backward instead of being stored.
+// That of images is the same at any worker count; that of text is drawn for a stream's place in its micro-batch.
 class Dropout final : public Layer {
  public:
   Dropout(const DropoutOptions&, const std::string& name);  // throws UserError unless 0 <= p < 1
