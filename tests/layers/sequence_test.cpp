@@ -88,6 +88,20 @@ TEST_CASE("sequence norm in evaluation uses the running statistics, and masks", 
   CHECK(run.forward() == std::vector<float>{7, 7, 7, 7, 0, 7, 7, 0, 7, 7, 0, 0});
 }
 
+TEST_CASE("sequence norm in training remembers the valid steps' statistics as PyTorch does", "[layers]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const Lengths lengths(*backend);
+  const double momentum = GENERATE(0.1, 0.25);
+  SequenceNormOptions options{.channels = 1, .sequences = {.frames_per_step = 2}};
+  if (momentum != 0.1) options.momentum = static_cast<float>(momentum);  // 0.1 is the default
+  const SequenceNorm norm(options);
+  LayerRun run = sequence_run(*backend, norm, {{kSteps, kStreams, 1}}, lengths);
+  run.x() = {1, 5, 3, /**/ 1, 99, 3, /**/ 3, 99, 9, /**/ 7, 99, 99};  // 99 behind an end; the others' mean is 4
+  run.forward();
+  CHECK(run.buffer(0)[0] == Approx(momentum * 4));
+  CHECK(run.buffer(1)[0] == Approx(1 - momentum + momentum * 56 / 7));  // squares of -3, 1, -1, -3, -1, -1, 5, 3
+}
+
 TEST_CASE("lookahead sums what comes next, and nothing behind an end", "[layers]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Lookahead lookahead(1, 3);
