@@ -2,6 +2,8 @@
 
 #include <catch.hpp>
 
+#include "tests/models/node_names.h"
+
 using namespace dgc;
 
 TEST_CASE("AlexNet has Caffe's 60,965,224 parameters", "[models]") {
@@ -20,6 +22,14 @@ TEST_CASE("AlexNet has Caffe's 60,965,224 parameters", "[models]") {
   CHECK(layout.parameters() == 60965224);
   CHECK(net.buffers().empty());
   CHECK(net.shape(net.output(), 128) == Shape{128, 1000});
+}
+
+TEST_CASE("AlexNet's layers are the paper's, in its order", "[models]") {
+  CHECK(node_names(make_alexnet({}, {224, 224, 3})) ==
+        std::vector<std::string>{"conv1", "conv1.relu", "norm1",    "pool1",      "conv2", "conv2.relu",
+                                 "norm2", "pool2",      "conv3",    "conv3.relu", "conv4", "conv4.relu",
+                                 "conv5", "conv5.relu", "pool5",    "flatten",    "fc6",   "fc6.relu",
+                                 "drop6", "fc7",        "fc7.relu", "drop7",      "fc8"});
 }
 
 TEST_CASE("AlexNet names the layer that an image is too small for", "[models]") {

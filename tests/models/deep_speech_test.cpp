@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch.hpp>
 
+#include "tests/models/node_names.h"
 #include "tests/models/speech_net.h"
 #include "tests/support/backends.h"
 
@@ -81,6 +82,24 @@ TEST_CASE("the model's parameters have names that say where they belong", "[mode
                                           "fc.norm.weight",
                                           "fc.norm.bias",
                                           "fc.weight"});
+}
+
+TEST_CASE("a speech model's layers, in both directions and in one", "[models]") {
+  const std::vector<std::string> before = {"frames", "conv1",      "conv1.norm", "conv1.clip",
+                                           "conv2",  "conv2.norm", "conv2.clip", "steps"};
+  std::vector<std::string> both = before, one = before;
+  both.insert(both.end(),
+              {"rnns.0.rnn", "rnns.0.turn", "rnns.0.rnn", "rnns.0.turn_back", "rnns.0.sum", "rnns.1.norm", "rnns.1.rnn",
+               "rnns.1.turn", "rnns.1.rnn", "rnns.1.turn_back", "rnns.1.sum", "fc.norm", "fc"});
+  one.insert(one.end(),
+             {"rnns.0.rnn", "rnns.1.norm", "rnns.1.rnn", "mask", "lookahead", "lookahead.clip", "fc.norm", "fc"});
+  const Network net = make_deep_speech(small(RnnCell::gru, true), 2);
+  CHECK(node_names(net) == both);
+  CHECK(node_names(make_deep_speech(small(RnnCell::gru, false), 2)) == one);
+  // Tensor 8 is what "steps" gives. The sum takes one direction as it is and the other one turned back.
+  const auto inputs = [&](size_t node) { return net.nodes()[node].inputs; };
+  CHECK((inputs(8) == std::vector{8} && inputs(9) == std::vector{8} && inputs(10) == std::vector{10}));
+  CHECK((inputs(11) == std::vector{11} && inputs(12) == std::vector{9, 12}));
 }
 
 TEST_CASE("gradients through a whole speech model match finite differences", "[models][grad]") {

@@ -4,6 +4,7 @@
 #include <catch.hpp>
 
 #include "tests/models/language_net.h"
+#include "tests/models/node_names.h"
 #include "tests/support/backends.h"
 
 using namespace dgc;
@@ -66,6 +67,14 @@ TEST_CASE("parameters and state have the names that PyTorch's modules would give
     CHECK(spec.init.value == (spec.name == "decoder.bias" ? 0.f : 0.1f));
     if (spec.name != "decoder.bias") CHECK(spec.init.kind == Init::Kind::uniform);
   }
+}
+
+TEST_CASE("a language model drops behind the encoder and behind each LSTM layer", "[models]") {
+  LstmLmOptions options = kTied;
+  options.dropout = 0.5f;
+  CHECK(node_names(make_lstm_lm(options, 3)) ==
+        std::vector<std::string>{"encoder", "encoder.drop", "rnn", "rnn.drop_l0", "rnn", "rnn.drop_l1"});
+  CHECK(node_names(make_lstm_lm(kTied, 3)) == std::vector<std::string>{"encoder", "rnn", "rnn"});
 }
 
 TEST_CASE("gradients through a whole language model match finite differences", "[models][grad]") {
