@@ -1,5 +1,7 @@
+#include <atomic>
 #include <catch.hpp>
 
+#include "kernels/cpu/cpu_backend.h"
 #include "tensor/errors.h"
 #include "tests/optim/on_backend.h"
 
@@ -156,11 +158,24 @@ DgcOptions carried(DgcOptions options) {
   return options;
 }
 
-std::vector<std::vector<Delivered>> all_in_time() {
+std::vector<std::vector<Delivered>> in_time(const std::vector<int>& workers) {
   std::vector<std::vector<Delivered>> deliveries;
-  for (int step = 0; step < kCarriedSteps; ++step) deliveries.push_back({{step, {0, 1, 2, 3}}});
+  for (int step = 0; step < kCarriedSteps; ++step) deliveries.push_back({{step, workers}});
   return deliveries;
 }
+
+std::vector<std::vector<Delivered>> all_in_time() { return in_time({0, 1, 2, 3}); }
+
+// The processor, which counts the selections of all ranks.
+class SelectionCounter final : public CpuBackend {
+ public:
+  SelectionCounter() : CpuBackend(1, Fp32Math::exact) {}
+  void dgc_compress(const DgcCompressArgs& args) override {
+    ++selections;
+    CpuBackend::dgc_compress(args);
+  }
+  static inline std::atomic<int> selections = 0;
+};
 
 }  // namespace
 
@@ -202,6 +217,45 @@ TEST_CASE("messages that come late change the weights by what they would have in
   const CarriedOutcome late = outcome_of(run);
   CHECK((late.weights == in_time.weights));
   CHECK((late.kept == in_time.kept));
+}
+
+// Workers 0 and 3 have nothing to send, whether their messages say so or do not come.
+TEST_CASE("a worker without a message counts as one that had nothing to send", "[optim]") {
+  const DgcOptions options = carried(
+      GENERATE(DgcOptions{.sgd = {.momentum = 0.9, .nesterov = true}},
+               DgcOptions{.wire = {WireValues::fp16, WireIndices::int32}, .small_tensors = SmallTensors::sparse},
+               DgcOptions{.wire = {WireValues::bf16, WireIndices::run16}},
+               DgcOptions{.wire = {WireValues::int8, WireIndices::rice}}));
+  const auto backend = GENERATE(from_range(kernel_backends()));
+  CAPTURE(backend.name, options.wire.values, options.wire.indices);
+  const bool is_first_or_last = options.wire == WireFormat{} || options.wire.values == WireValues::int8;
+  if (!takes_all(backend) && !is_first_or_last) return;
+  const auto two_stand_still = [](int worker, uint64_t step, int64_t element, float w) {
+    return worker == 0 || worker == 3 ? 0 : gradient_at(worker, step, element, w);
+  };
+  const BackendFactory cpu{"cpu", [] { return make_cpu_backend(1); }};
+  const CarriedOutcome truth = outcome_of({cpu, options, {2, 2}, 0.1f, two_stand_still, all_in_time()});
+  CHECK((outcome_of({backend, options, {2, 2}, 0.1f, two_stand_still, in_time({1, 2})}) == truth));
+}
+
+TEST_CASE("a worker without a message costs no selection, and no memory but for small tensors", "[optim]") {
+  const BackendFactory counting{"cpu",
+                                []() -> std::unique_ptr<Backend> { return std::make_unique<SelectionCounter>(); }};
+  SelectionCounter::selections = 0;
+  outcome_of({counting, carried({}), {2, 2}, 0.1f, gradient_at, in_time({1, 2})});
+  CHECK(SelectionCounter::selections == kCarriers * kCarriedSteps);
+
+  const auto peak_bytes = [](bool has_halves) {
+    const auto backend = make_cpu_backend(1);
+    const auto ranks = make_planning_communicator(2);
+    DgcOptions options = carried({});
+    options.carried = has_halves;
+    const auto optimizer = make_dgc({*backend, *ranks, small_layout(), 2}, options);
+    optimizer->prepare(0.98);
+    return backend->device()->peak_bytes();
+  };
+  // What all workers send of the 38 elements of small tensors, and the sum of that.
+  CHECK(peak_bytes(true) - peak_bytes(false) == (kCarriers + 1) * 38 * sizeof(float));
 }
 
 TEST_CASE("an optimizer that was made for whole steps has no halves", "[optim]") {

@@ -2,29 +2,17 @@
 
 namespace dgc {
 
-Carried::Carried(const OptimizerContext& context, size_t most_segments, int64_t dense)
-    : context_(context),
-      dense_(dense),
-      nothing_(context.backend.device(), context.layout, MemoryUse::messages),
-      guesses_(context.backend.device(), most_segments * sizeof(DgcGuess)) {
+Carried::Carried(const OptimizerContext& context, int64_t dense) : context_(context), dense_(dense) {
   const auto& device = context.backend.device();
-  const std::vector<DgcGuess> no_guesses(most_segments);
-  device->copy_in(guesses_.data(), no_guesses.data(), guesses_.bytes());
   const int workers = context.communicator.size() * context.local_workers;
   rows_ = Buffer(device, static_cast<size_t>(workers) * dense_bytes(), MemoryUse::messages);
   sum_ = Buffer(device, dense_bytes(), MemoryUse::messages);
   for (int worker = 0; worker < workers; ++worker) row_pointers_.push_back(rows_.f32() + worker * dense);
 }
 
-const float* Carried::place(Bucket& bucket, std::span<const std::byte* const> from, const StepControl* control,
-                            const float* zeros) {
-  DgcCompressArgs nothing;
-  nothing.guesses = static_cast<DgcGuess*>(guesses_.data());
-  nothing.g = zeros;
-  nothing.v = nothing_.data();
-  nothing.control = control;
-  nothing.momentum_correction = false;
-  bucket.place(from, nothing);
+const float* Carried::place(Bucket& bucket, std::span<const std::byte* const> from, float* zeros,
+                            const StepControl* control) {
+  bucket.place(from, zeros, control);
   if (dense_ == 0) return nullptr;
 
   Device& device = *context_.backend.device();

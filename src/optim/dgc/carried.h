@@ -12,22 +12,19 @@ namespace dgc {
 // its small tensors are +0.
 class Carried {
  public:
-  // most_segments: of any layout. dense: elements that travel beside a message.
-  Carried(const OptimizerContext&, size_t most_segments, int64_t dense);
+  Carried(const OptimizerContext&, int64_t dense);  // dense: elements that travel beside a message
 
   size_t dense_bytes() const { return static_cast<size_t>(dense_) * sizeof(float); }
 
   // Queued. from: for each of all workers in host memory its message as it travels, with the dense elements behind it,
-  // or null. zeros: an arena. Makes `bucket` ready for apply(), and returns the sum of the dense elements in worker
-  // order: device memory, valid until the next call; null if there are none.
-  const float* place(Bucket& bucket, std::span<const std::byte* const> from, const StepControl*, const float* zeros);
+  // or null. zeros: an arena, which stays as it is. Makes `bucket` ready for apply(), and returns the sum of the dense
+  // elements in worker order: device memory, valid until the next call; null if there are none.
+  const float* place(Bucket& bucket, std::span<const std::byte* const> from, float* zeros, const StepControl*);
 
  private:
   OptimizerContext context_;
   int64_t dense_;
-  Arena nothing_;   // the v of a worker that has nothing to send
-  Buffer guesses_;  // a DgcGuess for each of that worker's segments
-  Buffer rows_;     // the dense elements of every worker, one worker after the other
+  Buffer rows_;  // the dense elements of every worker, one worker after the other
   Buffer sum_;
   std::vector<const float*> row_pointers_;
 };

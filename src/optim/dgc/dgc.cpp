@@ -82,7 +82,7 @@ Dgc::Dgc(const OptimizerContext& context, const DgcOptions& options)
   DGC_CHECK(
       layout_.travel == Travel::sparse && !options.bucket_bytes && options.small_tensors != SmallTensors::dense_fp16,
       "messages that are carried have all that a worker sends");
-  carried_.emplace(context, layout_.segments.size() + 1, layout_.dense_numel);
+  carried_.emplace(context, layout_.dense_numel);
 }
 
 std::vector<Dgc::Worker> Dgc::make_workers() const {
@@ -228,7 +228,7 @@ void Dgc::send(const StepArgs& args, std::span<std::byte> messages) {
 void Dgc::receive(const StepArgs& args, std::span<const std::byte* const> from) {
   DgcApplyArgs apply = plain_step(args);
   Bucket& bucket = exchanges_.buckets().all().front();
-  add_dense(apply, carried_->place(bucket, from, args.record.control(), sum_.data()));
+  add_dense(apply, carried_->place(bucket, from, sum_.data(), args.record.control()));
   const Range range(context_.backend, "apply");
   exchanges_.current().apply(apply);
 }

@@ -1,13 +1,36 @@
 #include "optim/dgc/messages.h"
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace dgc {
+namespace {
+
+// What dgc_compress makes of a v of zeros: +0 at the lowest k places of each segment. The header is left out.
+std::vector<std::byte> message_of_zeros(const DgcLayout& layout) {
+  std::vector<std::byte> message(layout.canonical.message_bytes());
+  std::byte* const payload = message.data() + kWireHeaderBytes;
+  for (const DgcSegment& s : layout.segments) {
+    for (int64_t block = 0; block < s.blocks(); ++block) {
+      const auto end = static_cast<uint32_t>(std::min(s.k, (block + 1) * kDgcBlock));
+      std::memcpy(payload + s.block_ends_at + sizeof(end) * static_cast<size_t>(block), &end, sizeof(end));
+    }
+    for (int64_t entry = 0; entry < s.k; ++entry) {
+      const auto offset = static_cast<uint16_t>(entry % kDgcBlock);
+      std::memcpy(payload + s.offsets_at + sizeof(offset) * static_cast<size_t>(entry), &offset, sizeof(offset));
+    }
+  }
+  return message;
+}
+
+}  // namespace
 
 void Bucket::prepare(DgcBucketLayout layout, size_t first_guess) {
   layout_ = std::move(layout);
   tables_ = DgcTables(context_.backend.device(), this->layout());
   first_guess_ = first_guess;
+  zeros_sent_.clear();
   make_room(canonical_, this->layout().canonical.message_bytes());
   if (this->layout().is_coded()) make_room(coded_, this->layout().wire.message_bytes());
 }
@@ -24,28 +47,27 @@ void Bucket::make_room(Messages& messages, size_t bytes) const {
   context_.backend.device()->zero(messages.mine.data(), messages.mine.bytes());
 }
 
-DgcCompressArgs Bucket::complete(DgcCompressArgs rule, int worker, std::byte* message) const {
+void Bucket::compress(int local_worker, DgcCompressArgs rule) const {
+  const int worker = context_.communicator.rank() * context_.local_workers + local_worker;
   rule.table = tables_.table();
   rule.guesses += first_guess_;
   rule.header = layout().header(static_cast<uint32_t>(worker));
-  rule.message = message;
-  return rule;
+  rule.message = message(local_worker);
+  context_.backend.dgc_compress(rule);
+  if (layout().is_coded()) encode(rule.header, rule.message, rule.v, rule.control, coded_.of(local_worker));
 }
 
-void Bucket::compress(int local_worker, DgcCompressArgs rule) const {
-  const int worker = context_.communicator.rank() * context_.local_workers + local_worker;
-  rule = complete(rule, worker, message(local_worker));
-  context_.backend.dgc_compress(rule);
-  if (!layout().is_coded()) return;
-  DgcEncodeArgs encode;
-  encode.table = rule.table;
-  encode.codes = tables_.codes();
-  encode.control = rule.control;
-  encode.v = rule.v;
-  encode.header = rule.header;
-  encode.message = rule.message;
-  encode.coded = coded_.of(local_worker);
-  context_.backend.dgc_encode(encode);
+void Bucket::encode(const WireHeader& header, std::byte* message, float* v, const StepControl* control,
+                    std::byte* coded) const {
+  DgcEncodeArgs args;
+  args.table = tables_.table();
+  args.codes = tables_.codes();
+  args.control = control;
+  args.v = v;
+  args.header = header;
+  args.message = message;
+  args.coded = coded;
+  context_.backend.dgc_encode(args);
 }
 
 const std::byte* Bucket::gather(const Messages& messages) const {
@@ -80,19 +102,23 @@ void Bucket::copy_out(int local_worker, std::byte* message) const {
   context_.backend.device()->copy_out(message, travelling().of(local_worker), travelling().bytes);
 }
 
-void Bucket::place(std::span<const std::byte* const> from, const DgcCompressArgs& nothing) {
+void Bucket::place(std::span<const std::byte* const> from, float* zeros, const StepControl* control) {
+  Device& device = *context_.backend.device();
+  if (std::ranges::count(from, nullptr) > 0) {
+    if (zeros_sent_.empty()) zeros_sent_ = message_of_zeros(layout());
+    device.copy_in(message(0), zeros_sent_.data(), zeros_sent_.size());
+  }
   const Messages& arrived = travelling();
   auto* const all = static_cast<std::byte*>(arrived.all.data());
   for (size_t worker = 0; worker < from.size(); ++worker) {
-    if (from[worker] == nullptr) continue;
-    context_.backend.device()->copy_in(all + worker * arrived.bytes, from[worker], arrived.bytes);
+    std::byte* const to = all + worker * arrived.bytes;
+    if (from[worker] != nullptr) {
+      device.copy_in(to, from[worker], arrived.bytes);
+    } else {  // also where messages travel in the canonical form, as this seals them for the worker and the step
+      encode(layout().header(static_cast<uint32_t>(worker)), message(0), zeros, control, to);
+    }
   }
-  messages_ = layout().is_coded() ? decode(all, nothing.control) : all;
-  for (size_t worker = 0; worker < from.size(); ++worker) {
-    if (from[worker] != nullptr) continue;
-    std::byte* const message = static_cast<std::byte*>(canonical_.all.data()) + worker * canonical_.bytes;
-    context_.backend.dgc_compress(complete(nothing, static_cast<int>(worker), message));
-  }
+  messages_ = layout().is_coded() ? decode(all, control) : all;
 }
 
 void Bucket::apply(Backend& backend, DgcApplyArgs args) const {

@@ -28,9 +28,9 @@ class Bucket {
   void exchange(const StepControl*);
   // Two calls in the place of exchange(), for a caller that carries messages itself, in host memory and as they travel.
   // copy_out() waits for the device. place() takes those of all workers; in the place of a null it puts the message of
-  // a worker that compresses by the rule `nothing`.
+  // a worker that compresses zeros. It overwrites the local workers' messages. zeros: an arena, which stays as it is.
   void copy_out(int local_worker, std::byte* message) const;
-  void place(std::span<const std::byte* const> from, const DgcCompressArgs& nothing);
+  void place(std::span<const std::byte* const> from, float* zeros, const StepControl*);
   // Queued on the given backend. Applies the messages that exchange() has brought; `args` has all fields but the table,
   // the header and the messages.
   void apply(Backend&, DgcApplyArgs args) const;
@@ -49,14 +49,15 @@ class Bucket {
   const std::byte* gather(const Messages&) const;
   const Messages& travelling() const { return layout().is_coded() ? coded_ : canonical_; }
   const std::byte* decode(const std::byte* coded, const StepControl*) const;
-  DgcCompressArgs complete(DgcCompressArgs rule, int worker, std::byte* message) const;
+  void encode(const WireHeader&, std::byte* message, float* v, const StepControl*, std::byte* coded) const;
 
   OptimizerContext context_;
   DgcBucketLayout layout_;
   DgcTables tables_;
   size_t first_guess_ = 0;
   Messages canonical_;
-  Messages coded_;  // the messages as they travel; used only by a coded layout
+  Messages coded_;                     // the messages as they travel; used only by a coded layout
+  std::vector<std::byte> zeros_sent_;  // canonical, without a header; empty until place() has needed it
   const std::byte* messages_ = nullptr;
 };
 
