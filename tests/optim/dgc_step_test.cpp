@@ -168,6 +168,38 @@ TEST_CASE("a damaged message stops the step, names the worker and is not applied
   });
 }
 
+// An all-gather is many copies, so what is damaged on one link only its receiver sees.
+TEST_CASE("a message that is damaged on its way to one rank ends that rank, and then the others", "[optim]") {
+  const auto group = make_thread_communicators(2);
+  std::array<std::string, 2> said;
+  std::array<int, 2> applied{};
+  run_ranks(group, [&](Communicator& communicator) {
+    const auto me = static_cast<size_t>(communicator.rank());
+    Rank rank(dgc_of, std::make_unique<Tampering>(communicator, [me](int call, std::span<std::byte> all, auto) {
+                if (me == 1 && call == 1) all[50] ^= std::byte{4};
+              }));
+    std::vector<float> weights = to_vector(rank.weights);
+    const auto changed = [&] {
+      const std::vector<float> before = std::exchange(weights, to_vector(rank.weights));
+      return weights != before;
+    };
+    try {
+      for (uint64_t step = 6; step < 8; ++step) {
+        rank.step(step);
+        applied[me] += changed() ? 1 : 0;
+      }
+    } catch (const PeerFailed& error) {
+      said[me] = error.what();
+      communicator.abort(error.what());  // as a rank does that ends (train/ranks/failure.h)
+    }
+    DGC_CHECK(!changed(), "the step that failed was applied");
+  });
+  const std::string damage = "message of worker 0 in step 6";
+  CHECK_THAT(said[1], Catch::StartsWith(damage));
+  CHECK_THAT(said[0], Catch::StartsWith("rank 1 failed: " + damage));
+  CHECK(applied == std::array{1, 0});
+}
+
 // What was seen with NCCL where streams were not ordered: the messages are those of the step before, or the ranks'
 // parts have changed places. Every byte of them is sound.
 TEST_CASE("stale and reordered messages are told from fresh ones and not applied", "[optim]") {
