@@ -10,6 +10,7 @@
 #include <mutex>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "tensor/errors.h"
 #include "tests/support/altered_images.h"
@@ -65,6 +66,44 @@ SavedRounds rounds_of(const Config& written, int64_t step, const std::optional<i
   });
   return saved;
 }
+
+// Mail of which rank 2 seems to have left so many bytes unread.
+class UnreadMail final : public Mail {
+ public:
+  UnreadMail(Mail& good, size_t unread) : good_(good), unread_(unread) {}
+  void post(int to, Letter letter) override { good_.post(to, std::move(letter)); }
+  std::optional<std::vector<std::byte>> take(int from) override { return good_.take(from); }
+  size_t unsent(int to) override { return to == 2 ? unread_ : good_.unsent(to); }
+
+ private:
+  Mail& good_;
+  size_t unread_;
+};
+
+class UnreadCommunicator final : public Communicator {
+ public:
+  UnreadCommunicator(Communicator& good, size_t unread) : good_(good), mail_(*good.mail(), unread) {}
+  std::string name() const override { return good_.name(); }
+  int rank() const override { return good_.rank(); }
+  int size() const override { return good_.size(); }
+  bool between_processes() const override { return good_.between_processes(); }
+  bool recordable() const override { return good_.recordable(); }
+  void all_gather(Device& device, const void* mine, void* all, size_t bytes) override {
+    good_.all_gather(device, mine, all, bytes);
+  }
+  void gather_shards(Device& device, std::span<const float* const> workers, float* mine, size_t n) override {
+    good_.gather_shards(device, workers, mine, n);
+  }
+  void barrier(Device& device) override { good_.barrier(device); }
+  std::unique_ptr<Communicator> split(const Ranks& ranks) override { return good_.split(ranks); }
+  Mail* mail() override { return &mail_; }
+  void check() override { good_.check(); }
+  void abort(const std::string& reason) noexcept override { good_.abort(reason); }
+
+ private:
+  Communicator& good_;
+  UnreadMail mail_;
+};
 
 }  // namespace
 
@@ -204,6 +243,43 @@ TEST_CASE("what late ranks have moved by is in the weights or in v, and nothing 
   }
   CAPTURE(share, worst, largest);
   CHECK(worst < 0.005 * largest);  // a delivery of one rank is 1.7 % of it
+}
+
+TEST_CASE("all wait for a rank that has left too much unread, which is more with a large model") {
+  constexpr size_t kBound = size_t{16} << 20;
+  const auto [hidden, unread, all_wait] = GENERATE_COPY(table<int, size_t, bool>(
+      {{1, kBound, false}, {1, kBound + 1, true}, {33'000, kBound + 1, false}}));  // 9 MB of weights
+  CAPTURE(hidden, unread);
+  const std::string model =
+      fmt::format(R"(model={{"type": "layers", "layers": [{{"type": "flatten"}}, {{"type": "linear", "out": {}}},
+                                                          {{"type": "linear", "out": 4}}]}})",
+                  hidden);
+  const Config config =
+      tiny_config({model, R"(optimizer={"type": "dgc", "momentum": 0, "sparsity": 0.98, "warmup": {"epochs": 0}})",
+                   "ranks=3", "workers_per_rank=1", "exchange.every_steps=2", "exchange.wait=0"});
+  const auto train_set = make_images(config, Split::train), test_set = make_images(config, Split::test);
+  std::atomic<int64_t> front = 0;  // steps of rank 0
+  int64_t rows = 0, absences = 0;
+  // Rank 2 begins when the others have ended a round without it. Where they may not, it gives them time to go wrong.
+  const auto most = all_wait ? std::chrono::milliseconds(200) : std::chrono::milliseconds(60'000);
+  on_ranks(config, {}, [&, unread = unread](Backend& backend, Communicator& communicator) {
+    UnreadCommunicator crowded(communicator, unread);
+    Rank rank(config, {*train_set, *test_set}, backend, crowded);
+    const auto end = std::chrono::steady_clock::now() + most;
+    while (communicator.rank() == 2 && front < 2 && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    while (rank.step() < rank.steps_per_epoch()) {
+      for (const StepMetrics& row : steps_up_to(rank, rank.step() + 1)) {
+        if (communicator.rank() != 0) continue;
+        ++rows;
+        absences += std::ranges::count(row.absent_ranks, 2);
+      }
+      if (communicator.rank() == 0) front = rank.step();
+    }
+  });
+  CHECK(rows == 4);
+  CHECK((absences == 0) == all_wait);
 }
 
 TEST_CASE("a row's loss is that of the steps in it, also where a late rank's round had more steps than the others'") {
