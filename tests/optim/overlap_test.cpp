@@ -21,6 +21,7 @@ struct OverlapVariant {
   Transport transport = Transport::sparse;
   bool nesterov = true;
   bool momentum_correction = true;
+  MaskedMomentum masked_momentum = MaskedMomentum::dropped;
   float weight_decay = 1e-3f;
 };
 
@@ -54,6 +55,7 @@ DgcOptions options_of(const Run& run) {
   dgc.sgd.nesterov = run.variant.nesterov;
   dgc.sgd.weight_decay = run.variant.weight_decay;
   dgc.momentum_correction = run.variant.momentum_correction;
+  dgc.masked_momentum = run.variant.masked_momentum;
   dgc.wire = run.variant.wire;
   dgc.small_tensors = run.variant.small_tensors;
   dgc.small_tensors_sparsity = 0.9;
@@ -169,6 +171,7 @@ TEST_CASE("overlap gives the same bits under every rule of momentum", "[optim]")
   // All rules or none: "every backend gives the processor's bits, with every switch" has the others.
   const bool correction = run.variant.momentum_correction, decay = run.variant.weight_decay > 0;
   if (!takes_all(backend) && (run.variant.nesterov != correction || correction != decay)) return;
+  if (correction && decay) run.variant.masked_momentum = MaskedMomentum::sent;
   run.skips = true;
   CAPTURE(backend.name, run.variant.nesterov, run.variant.momentum_correction, run.variant.weight_decay);
   const Outcome truth = outcome_of(run);

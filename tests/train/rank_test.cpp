@@ -103,13 +103,15 @@ TEST_CASE("workers give the same bits as threads and one after another") {
       std::string(test::kDgc), std::string(test::kSgd),
       std::string(R"(optimizer={"type": "dgc", "momentum": 0.9, "sparsity": 0.9, "clip_norm": 0.5})"),
       std::string(R"(optimizer={"type": "sgd", "momentum": 0.9, "clip_norm": 0.5})"),
-      std::string(R"(optimizer={"type": "dgc", "momentum": 0.9, "sparsity": 0.9, "momentum_correction": false})"));
+      std::string(R"(optimizer={"type": "dgc", "momentum": 0.9, "sparsity": 0.9, "momentum_correction": false})"),
+      std::string(R"(optimizer={"type": "dgc", "momentum": 0.9, "sparsity": 0.9, "masked_momentum": "sent"})"));
   const std::string exchange =
       GENERATE(std::string("{}"), std::string(R"({"wire": {"values": "fp16"}, "small_tensors": "dense_fp16"})"),
                std::string(R"({"wire": {"values": "int8", "indices": "rice"}, "small_tensors": "sparse"})"),
                std::string(R"({"workers_per_group": 2})"),
                std::string(R"({"algorithm": "split_reduce", "transport": "sparse"})"));
   if (exchange != "{}" && variant.find("sgd") != std::string::npos) return;
+  if (variant.find("sent") != std::string::npos && exchange.find("int8") == std::string::npos) return;
   CAPTURE(variant, exchange);
   const auto spread = [&](int ranks, int workers) {
     return after(tiny_config({variant, "exchange=" + exchange, fmt::format("ranks={}", ranks),
@@ -141,9 +143,10 @@ TEST_CASE("the phases of a step are measured, and change nothing") {
   });
 }
 
-TEST_CASE("clipping and the values on the wire each change the weights") {
+TEST_CASE("clipping, sending masked momentum and the values on the wire each change the weights") {
   const Outcome plain = after(tiny_config(), 4);
   CHECK(plain.weights != after(tiny_config({"optimizer.clip_norm=0.1"}), 4).weights);
+  CHECK(plain.weights != after(tiny_config({"optimizer.masked_momentum=\"sent\""}), 4).weights);
   CHECK(plain.weights != after(tiny_config({"exchange.wire.values=\"fp16\""}), 4).weights);
   CHECK(plain.weights != after(tiny_config({"exchange.small_tensors=\"dense_fp16\""}), 4).weights);
   CHECK(plain.weights != after(tiny_config({"exchange.small_tensors=\"sparse\""}), 4).weights);
