@@ -58,6 +58,7 @@ TEST_CASE("four workers give the same bits in one process, as threads, and as pr
   const Strings extra = Strings{"optimizer.clip_norm=0.5"} +
                         GENERATE(values<Strings>({{"exchange.wire.values=fp32"},
                                                   {"exchange.wire.values=fp16"},
+                                                  {"exchange.transport=dense"},
                                                   {"exchange.workers_per_group=2"},
                                                   {"exchange.algorithm=split_reduce"},
                                                   {"exchange.every_steps=4"},
