@@ -218,7 +218,7 @@ TEST_CASE("a replica that differs is found, with its rank and tensor") {
       step(rank);
       rank.check_replicas();
       const Arena& weights = rank.weights();
-      if (communicator.rank() == 2) set_number(weights, 3, 1, std::nextafter(numbers(weights, 3)[1], 10.f));
+      if (communicator.rank() == 2) test::set_number(weights, 3, 1, std::nextafter(test::numbers(weights, 3)[1], 10.f));
       rank.check_replicas();
     });
   };
