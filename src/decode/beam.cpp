@@ -67,7 +67,8 @@ class Search {
       const int32_t last = at(entry.prefix).label;
       for (int32_t c = 0; c < classes; ++c) {
         const double p = row[c];
-        if (!(p >= least) || p == kNever) continue;
+        // The blank is always tried: the word model may refuse the only other class, a space where no word has begun.
+        if (!(p >= (c == kBlank ? kNever : least)) || p == kNever) continue;
         if (c == kBlank) {
           stay(entry.prefix, &Mass::blank, p + entry.mass.total());
         } else if (c == last) {

@@ -11,7 +11,7 @@ namespace dgc {
 
 struct BeamOptions {
   int64_t width = 64;  // prefixes kept after each frame
-  // Classes of a frame that are this much less likely (natural log) than its best one are not tried.
+  // Classes of a frame that are this much less likely (natural log) than its best one are not tried, but for the blank.
   double class_margin = 12.0;
   const WordModel* words = nullptr;  // null: the network alone decides
   double word_weight = 1.0;          // weight of the word model's log probability

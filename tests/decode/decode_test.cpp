@@ -45,6 +45,18 @@ Case random_case(int64_t frames, int64_t classes, uint64_t seed, float sharpness
   return out;
 }
 
+// Each frame is certain of one class, and leaves `rest` to the others in equal parts.
+Case certain_case(const Labels& best, int64_t classes, double rest) {
+  Case out{std::ssize(best), classes, {}};
+  for (const int32_t b : best) {
+    for (int32_t c = 0; c < classes; ++c) {
+      const double p = c == b ? 1 - rest : rest / static_cast<double>(classes - 1);
+      out.log_probabilities.push_back(static_cast<float>(std::log(p)));
+    }
+  }
+  return out;
+}
+
 // ln P of every text, by adding up all classes^frames alignments.
 std::map<Labels, double> all_texts(const Case& c) {
   std::map<Labels, double> probability;
@@ -118,15 +130,47 @@ TEST_CASE("beam: where greedy is wrong") {
 
 TEST_CASE("beam: a certain network's text, with any width") {
   // One alignment has 0.9999^40 > 0.99 of the probability, so its text has more than all others together.
-  Case c{40, 5, {}};
-  for (uint64_t t = 0; t < 40; ++t) {
-    const uint32_t best = Philox(77, 0).below(t, 5);
-    for (uint32_t k = 0; k < 5; ++k) c.log_probabilities.push_back(std::log(k == best ? 0.9999f : 0.000025f));
-  }
+  Labels best;
+  for (uint64_t t = 0; t < 40; ++t) best.push_back(static_cast<int32_t>(Philox(77, 0).below(t, 5)));
+  const Case c = certain_case(best, 5, 0.0001);
   BeamOptions options;
   options.width = GENERATE(1, 4, 64);
   CHECK(beam_decode(c.scores(), Alphabet("ABC "), options).labels == greedy_decode(c.scores()));
   CHECK(beam_decode({nullptr, 0, 5, 5}, Alphabet("ABC "), options).labels.empty());
+}
+
+TEST_CASE("beam: of classes far below a frame's best, the blank alone is tried") {
+  // ln(0.8 / 0.2) is 1.39. A is heard in both frames or in one of them.
+  const auto score = [](const Labels& best, double margin) {
+    BeamOptions options;
+    options.class_margin = margin;
+    const BeamResult got = beam_decode(certain_case(best, 2, 0.2).scores(), Alphabet("A"), options);
+    CHECK(got.labels == Labels{1});
+    return got.score;
+  };
+  CHECK(score({1, 0}, 1) == Approx(std::log(0.8 * 0.8)));
+  CHECK(score({1, 0}, 2) == Approx(std::log(0.8 * 0.8 + 0.8 * 0.2 + 0.2 * 0.2)));
+  CHECK(score({1, 1}, 1) == Approx(std::log(0.8 * 0.8 + 2 * 0.8 * 0.2)));
+}
+
+TEST_CASE("beam: a certain space where no word has begun loses nothing but itself") {
+  const TempFolder folder;
+  const WordModel words(
+      write_arpa(folder, "\\data\\\nngram 1=4\n\n\\1-grams:\n-99 <s>\n-1.0 </s>\n-0.5 A\n-0.9 B\n\n\\end\\\n"));
+  constexpr int32_t kA = 1, kB = 2, kSpace = 3;
+  // A blank takes the place of a space: of the only one, or of one of the two.
+  const auto [heard, text, places] = GENERATE(table<Labels, std::string, int>({
+      {{kSpace, kA, kSpace, kB}, " A B", 1},
+      {{kA, kSpace, kBlank, kSpace, kB}, "A  B", 2},
+  }));
+  const Alphabet alphabet("AB ");
+  const Case c = certain_case(heard, 4, 1e-6);
+  REQUIRE(alphabet.text(greedy_decode(c.scores())) == text);
+  BeamOptions options;
+  options.words = &words;
+  const BeamResult got = beam_decode(c.scores(), alphabet, options);
+  CHECK(alphabet.text(got.labels) == "A B");
+  CHECK(got.score == Approx(std::log(places * 1e-6 / 3) - 2.4 * std::log(10)).margin(1e-3));
 }
 
 TEST_CASE("beam: with a word model, the best of all texts by the sum of both") {
