@@ -36,10 +36,16 @@ JpegFile& file_of(j_common_ptr common) { return *static_cast<JpegFile*>(common->
   std::longjmp(file.gave_up, 1);
 }
 
-// A warning (below 0) means that some pixels are made up. One does not: some programs pad between markers, and all
-// pixels are there.
+// Whether all pixels are there in spite of a warning. Some programs pad between markers, and some write a version of
+// JFIF, a colour code of Adobe's or limits of the only scan that libjpeg does not know and makes no use of.
+bool is_harmless(int warning) {
+  return warning == JWRN_EXTRANEOUS_DATA || warning == JWRN_JFIF_MAJOR || warning == JWRN_ADOBE_XFORM ||
+         warning == JWRN_NOT_SEQUENTIAL;
+}
+
+// Every other warning (below 0) means that some pixels are made up.
 void judge_message(j_common_ptr common, int level) {
-  if (level < 0 && common->err->msg_code != JWRN_EXTRANEOUS_DATA) give_up(common);
+  if (level < 0 && !is_harmless(common->err->msg_code)) give_up(common);
 }
 
 // A small progressive file could otherwise keep a core busy for minutes.

@@ -5,6 +5,7 @@
 #include <jpeglib.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -87,6 +88,27 @@ TEST_CASE("JPEG: CMYK as Adobe stores it, 255 for no ink") {
   for (int i = 0; i < 64; ++i) inks.insert(inks.end(), {255, 128, 0, 200});
   const Bytes want = solid(8, 8, 200, 100, 0);
   check_near(decode(jpeg_bytes(inks, 8, 8, TJPF_CMYK, TJSAMP_444)).pixels, want, 3);
+}
+
+TEST_CASE("JPEG: what its header says wrongly beside the pixels costs none of them") {
+  const Bytes good = rgb_jpeg(gradient(33, 21), 33, 21);
+  const Bytes pixels = decode(good).pixels;
+  const auto find = [&good](const Bytes& what) {
+    const auto found = std::search(good.begin(), good.end(), what.begin(), what.end());
+    REQUIRE(found != good.end());
+    return found - good.begin();
+  };
+  const std::ptrdiff_t jfif = find({0xff, 0xe0, 0, 16, 'J', 'F', 'I', 'F', 0}), scan = find({0xff, 0xda, 0, 12, 3});
+  Bytes version = good, limits = good, adobe = good;
+  version[static_cast<size_t>(jfif) + 9] = 2;
+  CHECK(decode(version).pixels == pixels);
+  limits[static_cast<size_t>(scan) + 12] = 0;  // the last frequency of the scan, which has all 64
+  CHECK(decode(limits).pixels == pixels);
+  // Adobe's marker in the place of JFIF's; its last byte is the colour code, of which 2 is YCCK.
+  adobe.erase(adobe.begin() + jfif, adobe.begin() + jfif + 18);
+  const Bytes marker = {0xff, 0xee, 0, 14, 'A', 'd', 'o', 'b', 'e', 0, 100, 0, 0, 0, 0, 2};
+  adobe.insert(adobe.begin() + jfif, marker.begin(), marker.end());
+  CHECK(decode(adobe).pixels == pixels);
 }
 
 // As TurboJPEG decodes it, at 8 / shrink eighths: a second reader, which knows no boxes.
