@@ -22,11 +22,15 @@ void check_length(const Utterance& u, const SpeechCorpusOptions& o) {
   }
 }
 
-void look_up_length(Utterance& u) {
+void look_up_length(Utterance& u, const AudioOptions& o) {
   if (u.seconds > 0) return;
-  const SoundFile file(u.path);
-  if (file.samples() == 0) throw_bad_example("{}: its header says that it holds no samples; get it again", u.path);
-  u.seconds = file.seconds();
+  u.seconds = SoundFile(u.path).seconds();
+  if (u.seconds > 0) return;
+  // The header gives no number of samples, or 0. Reading tells which of both is true.
+  AudioScratch scratch;
+  std::vector<float> samples;
+  read_audio(u.path, o, scratch, samples);
+  u.seconds = static_cast<double>(samples.size()) / static_cast<double>(o.sample_rate);
 }
 
 }  // namespace
@@ -42,7 +46,7 @@ SpeechCorpus::SpeechCorpus(std::vector<Utterance> utterances, const Alphabet& al
         example.utterance = std::move(utterances[i]);
         example.labels = alphabet.labels(example.utterance.text, example.utterance.name);
         example.utterance.text = alphabet.text(example.labels);
-        look_up_length(example.utterance);
+        look_up_length(example.utterance, o.audio);
         check_length(example.utterance, o);
       } catch (const BadExample& error) {
         errors[i] = error.what();

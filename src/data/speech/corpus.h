@@ -20,7 +20,8 @@ struct SpeechCorpusOptions {
 };
 
 // Utterances with labels, from the shortest to the longest (by path where lengths are equal). Recordings whose length
-// is not listed are opened once, for their header. Safe to use from several threads.
+// is not listed are opened once, for their header, and read where the header does not say it. Safe to use from several
+// threads.
 class SpeechCorpus {
  public:
   // An utterance whose transcript or header cannot be used is left out or, with OnBadExample::refuse, thrown as

@@ -94,6 +94,10 @@ void SoundFile::show(SoundBytes file) {
   if (!is_sound(file)) {
     throw_bad_example("{}: this is no WAV, FLAC or SPHERE file; convert it to one of them", name_);
   }
+  if (is_shortened(file)) {
+    throw_bad_example("{}: it is compressed with Shorten, which is not read; unpack it, with sph2pipe or ffmpeg",
+                      name_);
+  }
   SoundParts parts = parts_of(file);
   if (parts.missing > 0) {
     throw_bad_example("{}: the file is truncated: {} bytes that its header promises are not there; get it again", name_,

@@ -67,6 +67,8 @@ SoundParts wav_parts(const SoundBytes& file) {
 }
 
 // A SPHERE header is "NIST_1A\n   1024\n" and lines like "sample_count -i 64000"; the samples begin at byte 1024.
+constexpr size_t kSphereHeader = 1024;
+
 std::optional<uint64_t> sphere_field(std::string_view header, std::string_view name) {
   const size_t at = header.find(name);
   if (at == std::string_view::npos) return std::nullopt;
@@ -77,14 +79,13 @@ std::optional<uint64_t> sphere_field(std::string_view header, std::string_view n
 }
 
 uint64_t sphere_missing(const SoundBytes& file) {
-  constexpr size_t kHeader = 1024;
-  const std::string header = read(file, 0, kHeader);
+  const std::string header = read(file, 0, kSphereHeader);
   const auto count = sphere_field(header, "\nsample_count -i ");
   const uint64_t bytes = sphere_field(header, "\nsample_n_bytes -i ").value_or(1);
   const uint64_t channels = sphere_field(header, "\nchannel_count -i ").value_or(1);
   // libsndfile refuses larger numbers, which would overflow here.
   if (!count || bytes > 8 || channels > 1024) return 0;
-  return beyond(file.size, kHeader + *count * bytes * channels);
+  return beyond(file.size, kSphereHeader + *count * bytes * channels);
 }
 
 }  // namespace
@@ -92,6 +93,13 @@ uint64_t sphere_missing(const SoundBytes& file) {
 bool is_sound(const SoundBytes& file) {
   const std::string start = read(file, 0, 12);
   return is_wav(start) || is_sphere(start) || start.starts_with("fLaC");
+}
+
+bool is_shortened(const SoundBytes& file) {
+  const std::string header = read(file, 0, kSphereHeader);
+  const size_t coding = header.find("\nsample_coding -s");
+  if (!is_sphere(header) || coding == std::string::npos) return false;
+  return header.substr(0, header.find('\n', coding + 1)).find("embedded-shorten", coding) != std::string::npos;
 }
 
 SoundParts parts_of(const SoundBytes& file) {

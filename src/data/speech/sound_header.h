@@ -26,6 +26,8 @@ struct SoundParts {
 };
 
 bool is_sound(const SoundBytes&);  // whether the bytes begin like a WAV, FLAC or SPHERE file
+// Whether it is a SPHERE file that Shorten has compressed: the bytes are then fewer than its header seems to promise.
+bool is_shortened(const SoundBytes&);
 SoundParts parts_of(const SoundBytes&);
 
 }  // namespace dgc

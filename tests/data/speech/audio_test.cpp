@@ -113,6 +113,26 @@ TEST_CASE("audio: what cannot be read is named") {
              Catch::Contains("its rate is 8000 Hz and data.sample_rate is 16000") && Catch::Contains("data.resample"));
 }
 
+TEST_CASE("audio: a SPHERE file that Shorten has compressed is not called truncated") {
+  const TempFolder folder;
+  const auto sphere = [&](const std::string& lines, size_t bytes) {
+    std::string file =
+        "NIST_1A\n   1024\nchannel_count -i 1\nsample_count -i 4000\nsample_rate -i 16000\n"
+        "sample_n_bytes -i 2\nsample_byte_format -s2 01\n" +
+        lines + "end_head\n";
+    file.resize(1024, ' ');
+    file.resize(1024 + bytes, 'x');
+    return folder.write("a.sph", Bytes(file.begin(), file.end()));
+  };
+  for (const size_t bytes : {3000, 9000}) {
+    CHECK_THAT(complaint(sphere("sample_coding -s26 pcm,embedded-shorten-v2.00\n", bytes)),
+               Catch::Contains("it is compressed with Shorten, which is not read; unpack it, with sph2pipe"));
+  }
+  const std::string other = "sample_coding -s3 pcm\nnote -s16 embedded-shorten\n";
+  CHECK_THAT(complaint(sphere(other, 3000)), Catch::Contains("the file is truncated: 5000 bytes"));
+  CHECK(read(sphere(other, 8000)).size() == 4000);
+}
+
 TEST_CASE("audio: a truncated file is never a shorter one") {
   const TempFolder folder;
   const auto [format, lost] = GENERATE(table<int, int>({

@@ -1,5 +1,6 @@
 #include "data/speech/corpus.h"
 #include "data/speech/open_speech.h"
+#include "data/speech/sound_file.h"
 #include "tests/data/speech/sounds.h"
 
 namespace dgc {
@@ -161,6 +162,35 @@ TEST_CASE("corpus: from the shortest to the longest, with lengths out of headers
   CHECK(corpus->longest_seconds() == 0.5);
   CHECK(Alphabet(kEnglish).text(corpus->labels(2)) == "GO ON");
   CHECK(corpus->skipped().empty());
+}
+
+// Leaves out the number of samples, the lower 36 bits of bytes 18 to 25, as programs do that write into a pipe.
+void forget_length(const TempFolder& folder, const std::string& name) {
+  Bytes flac = bytes_of(folder.path() + "/" + name);
+  flac[21] &= 0xf0;
+  std::fill_n(flac.begin() + 22, 4, uint8_t{0});
+  folder.write(name, flac);
+}
+
+TEST_CASE("corpus: a recording whose header does not say its length is read for it") {
+  Mixed mixed;
+  mixed.add("short.flac", "YES");
+  forget_length(mixed.folder, "short.flac");
+  CHECK(SoundFile(mixed.folder.path() + "/short.flac").samples() == 0);
+  CHECK(mixed.open()->utterance(0).seconds == 0.2);
+  mixed.options.audio.sample_rate = 8000;
+  CHECK(mixed.open()->utterance(0).seconds == Approx(0.2).margin(0.001));
+  mixed.options.audio.max_seconds = 0.15;
+  mixed.options.on_bad_example = OnBadExample::skip;
+  mixed.add("tiny.flac", "GO");
+  write_sound(mixed.folder, "tiny.flac", sine(300, 16000, 2000), {16000, 1, SF_FORMAT_FLAC | SF_FORMAT_PCM_16});
+  const auto corpus = mixed.open();
+  REQUIRE(corpus->skipped().size() == 2);
+  CHECK_THAT(corpus->skipped()[1], Catch::Contains("short.flac: it is longer than the 0.15 s of data.max_seconds"));
+
+  mixed.add("none.wav", "GO");
+  write_sound(mixed.folder, "none.wav", {});
+  CHECK_THAT(mixed.open()->skipped().back(), Catch::Contains("none.wav: the file holds no samples"));
 }
 
 TEST_CASE("corpus: bad examples are refused or skipped, and named either way") {
