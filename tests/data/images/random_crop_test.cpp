@@ -11,7 +11,8 @@ TEST_CASE("random-resized-crop: inside the image, area and ratio as asked, sprea
   const AugmentOptions options;
   const double low = std::log(3. / 4), high = std::log(4. / 3);
   constexpr int kDraws = 20000;
-  double scale_sum = 0, top_sum = 0;
+  double scale_sum = 0, top_sum = 0, left_sum = 0;
+  double diagonal = 0;
   int wide = 0;
   for (int i = 0; i < kDraws; ++i) {
     // So large that hardly a box is turned down, so that the means are those of the uniform distributions.
@@ -28,11 +29,17 @@ TEST_CASE("random-resized-crop: inside the image, area and ratio as asked, sprea
     REQUIRE(ratio < high + 0.002);
     scale_sum += scale;
     wide += ratio > 0;
-    top_sum += static_cast<double>(box.top) / static_cast<double>(4000 - box.height);
+    const double top = static_cast<double>(box.top) / static_cast<double>(4000 - box.height);
+    const double left = static_cast<double>(box.left) / static_cast<double>(4000 - box.width);
+    top_sum += top;
+    left_sum += left;
+    diagonal += std::abs(top - left);
   }
   CHECK(scale_sum / kDraws == Approx(0.29).margin(0.005));
   CHECK(static_cast<double>(wide) / kDraws == Approx(0.5).margin(0.02));
   CHECK(top_sum / kDraws == Approx(0.5).margin(0.02));
+  CHECK(left_sum / kDraws == Approx(0.5).margin(0.02));
+  CHECK(diagonal / kDraws == Approx(1. / 3).margin(0.02));  // of two numbers that are drawn independently
   CHECK(random_resized_crop(100, 80, options, Draw(1, 2, 3)) == random_resized_crop(100, 80, options, Draw(1, 2, 3)));
 }
 

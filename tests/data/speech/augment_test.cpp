@@ -61,10 +61,28 @@ TEST_CASE("speech augmentation: tempo fills its range") {
   CHECK((low >= 0.85 && low < 0.86 && high > 1.14 && high <= 1.15));
 }
 
+TEST_CASE("speech augmentation: masks of a kind lie in places of their own") {
+  constexpr int64_t kFrames = 50, kFeatures = 20;
+  size_t most_rows = 0, most_columns = 0;
+  for (int64_t i = 0; i < 50; ++i) {
+    std::vector<float> times(kFrames * kFeatures, 1.f), features = times;
+    mask_features({2, 8, 1.0, 0, 0}, SpeechDraw(3, 0, i), kFeatures, times);
+    mask_features({0, 0, 1.0, 2, 3}, SpeechDraw(3, 0, i), kFeatures, features);
+    const auto zeros = [](const std::vector<float>& values) {
+      return static_cast<size_t>(std::count(values.begin(), values.end(), 0.f));
+    };
+    most_rows = std::max(most_rows, zeros(times) / kFeatures);
+    most_columns = std::max(most_columns, zeros(features) / kFrames);
+  }
+  CHECK((most_rows > 8 && most_rows <= 16));
+  CHECK((most_columns > 3 && most_columns <= 6));
+}
+
 TEST_CASE("speech augmentation: masks are bands of zeros, no wider than allowed") {
   constexpr int64_t kFrames = 50, kFeatures = 20;
   MaskOptions options;
   std::set<int64_t> widths;
+  double from_middle = 0;  // how far each mask lies behind the middle of its places
   for (int64_t i = 0; i < 200; ++i) {
     std::vector<float> values(kFrames * kFeatures, 1.f);
     options = {1, 8, 1.0, 0, 0};
@@ -80,8 +98,10 @@ TEST_CASE("speech augmentation: masks are bands of zeros, no wider than allowed"
     }
     CHECK((rows == 0 || last - first + 1 == rows));
     widths.insert(rows);
+    if (rows > 0) from_middle += static_cast<double>(first) - static_cast<double>(kFrames - rows) / 2;
   }
   CHECK(widths == std::set<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8});
+  CHECK(from_middle / 200 == Approx(0).margin(4));  // four deviations of 1
 
   options = {0, 0, 1.0, 1, 3};
   std::vector<float> values(kFrames * kFeatures, 1.f);

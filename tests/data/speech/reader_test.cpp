@@ -28,5 +28,32 @@ TEST_CASE("speech reader: a recording longer than listed, and augmentation only 
              Catch::Contains("100.wav: it is 0.25 s long, but listed with 0.03 s"));
 }
 
+TEST_CASE("speech reader: with a draw, tempo and masks are the augmentation's") {
+  const TempFolder folder;
+  const std::string path = write_sound(folder, "a.wav", sine(300, 16000, 16000));
+  const SpeechCorpus corpus({{"list: a", path, "A", 0}}, Alphabet("AB"), {});
+  const SpeechDraw draw(1, 1, 0);
+  std::vector<float> out;
+  SpeechReaderOptions slow;
+  slow.augment.min_tempo = slow.augment.max_tempo = 0.8;
+  SpeechScratch scratch(slow.features, slow.audio.sample_rate);
+  const SpeechReader reader(corpus, slow);
+  const int64_t frames = scratch.extractor.frames(16000, 0.8);
+  reader.read(0, &draw, scratch, out);
+  CHECK(std::ssize(out) == frames * reader.features());
+  CHECK(reader.max_frames() >= frames);
+  reader.read(0, nullptr, scratch, out);
+  CHECK(std::ssize(out) == scratch.extractor.frames(16000, 1) * reader.features());
+
+  SpeechReaderOptions masks;
+  masks.augment.mask = {.time_masks = 3, .time_frames = 20, .time_share = 1, .feature_masks = 2, .feature_width = 20};
+  const SpeechReader masking(corpus, masks);
+  std::vector<float> masked = out;
+  mask_features(masks.augment.mask, draw, masking.features(), masked);
+  CHECK(masked != out);
+  masking.read(0, &draw, scratch, out);
+  CHECK(out == masked);
+}
+
 }  // namespace
 }  // namespace dgc
