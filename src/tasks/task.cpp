@@ -2,6 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <set>
+
 #include "config/data_types.h"
 #include "models/executors.h"
 #include "tensor/errors.h"
@@ -82,9 +84,12 @@ Datasets alike(std::unique_ptr<Dataset> train, std::unique_ptr<Dataset> test) {
 void tell_remarks(const Datasets& sets) {
   const std::pair<const Dataset*, const char*> all[] = {
       {sets.train.get(), "training"}, {sets.valid.get(), "validation"}, {sets.test.get(), "test"}};
+  std::set<std::string> told;
   for (const auto& [set, name] : all) {
     if (set == nullptr) continue;
-    for (const std::string& remark : set->remarks()) spdlog::warn("the {} set: {}", name, remark);
+    for (const std::string& remark : set->remarks()) {
+      if (told.insert(remark).second) spdlog::warn("the {} set: {}", name, remark);
+    }
   }
 }
 

@@ -133,7 +133,7 @@ void require_alike(const Dataset& train, const Dataset& other, const char* name,
 // The two sets of one folder, data.path, once require_alike() has compared them.
 Datasets alike(std::unique_ptr<Dataset> train, std::unique_ptr<Dataset> test);
 
-// Logs all remarks of the sets as warnings.
+// Logs all remarks of the sets as warnings, each once: a validation set that is held back has the training set's.
 void tell_remarks(const Datasets&);
 
 }  // namespace dgc

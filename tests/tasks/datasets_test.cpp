@@ -2,6 +2,7 @@
 
 #include "config/model_types.h"
 #include "data/text/text.h"
+#include "run/log.h"
 #include "tasks/make.h"
 #include "tasks/task.h"
 #include "tensor/errors.h"
@@ -48,6 +49,16 @@ class Told final : public ImageDataset {
   ImageShape shape_;
   int64_t classes_;
 };
+
+// A folder of images with a file that is none.
+void write_folder(const TempFolder& folder) {
+  const Bytes image = png_bytes(solid(8, 8, 1, 2, 3), 8, 8);
+  for (const std::string name : {"ant", "cat"}) {
+    for (const std::string file : {"/a.png", "/b.png", "/c.png"}) folder.write("train/" + name + file, image);
+    folder.write("val/" + name + "/a.png", image);
+  }
+  folder.write("train/ant/notes.txt", {});
+}
 
 std::string difference(const Dataset& train, const Dataset& other) {
   return user_error([&] { require_alike(train, other, "test", "data.path"); });
@@ -111,6 +122,23 @@ TEST_CASE("what a model needs alike is compared, whatever it reads", "[datasets]
   CHECK_THAT(difference(*sounds.train, *other.test), Contains("the alphabet is AB  in the training set, but AB -"));
   const Datasets mels = open_sets(speech.config({"data.features.kind=log_mel", "data.features.mels=8"}));
   CHECK_THAT(difference(*sounds.train, *mels.test), Contains("the number of features is 41") && Contains("but 8"));
+}
+
+TEST_CASE("what two sets remark alike is told once", "[datasets]") {
+  const TempFolder folder;
+  write_folder(folder);
+  const Config config = tiny_config({R"(data={"type": "image_folder", "path": "x", "image_size": 8})",
+                                     "data.path=" + folder.path(), "data.validation_split=0.3"});
+  const Datasets sets = open_sets(config);
+  REQUIRE(sets.valid->remarks() == sets.train->remarks());
+  const TempRun run;
+  {
+    const RunLog log(run.path());
+    tell_remarks(sets);
+  }
+  const std::string told = run.read("log.txt");
+  CHECK(occurrences(told, "notes.txt") == 1);
+  CHECK_THAT(told, Contains("warning: the training set: " + folder.path() + "/train: 1 entries of class folders"));
 }
 
 TEST_CASE("an evaluation by data with more classes than the model has is refused", "[datasets]") {

@@ -37,7 +37,8 @@ bool is_image(const fs::directory_entry& entry) {
   for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   std::error_code error;
   const bool is_named = extension == ".jpg" || extension == ".jpeg" || extension == ".png";
-  return is_named && !entry.is_fifo(error);  // what another program writes into a pipe can be read once
+  // What another program writes into a pipe can be read once.
+  return is_named && !entry.is_fifo(error) && !entry.is_directory(error);
 }
 
 bool there_is_folder(const std::string& path) {

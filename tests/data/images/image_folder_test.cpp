@@ -155,9 +155,12 @@ TEST_CASE("image folder: classes that the test images lack are remarked") {
 TEST_CASE("image folder: what is not read is remarked") {
   Folder folder;
   folder.temp.write("train/cat/more/c.png", {});
-  const std::vector<std::string> remarks = folder.open()->remarks();
+  folder.temp.write("train/cat/more.png/c.png", {});
+  const auto train = folder.open();
+  CHECK(train->size() == 3);
+  const std::vector<std::string> remarks = train->remarks();
   REQUIRE(remarks.size() == 1);
-  CHECK_THAT(remarks[0], Catch::Contains("/train: 2 entries of class folders are no .jpg, .jpeg or .png files and are "
+  CHECK_THAT(remarks[0], Catch::Contains("/train: 3 entries of class folders are no .jpg, .jpeg or .png files and are "
                                          "not read; the first: ant/notes.txt"));
   folder.temp.write("val/ant/a.png", png_bytes(solid(9, 9, 1, 2, 3), 9, 9));
   folder.temp.write("test/cat/a.png", png_bytes(solid(9, 9, 1, 2, 3), 9, 9));
