@@ -47,6 +47,7 @@ class TextTask final : public Task {
     sets.vocabulary = o.vocabulary.empty() ? build_vocabulary({o.train, "data.train"}, o.vocabulary_size)
                                            : read_vocabulary({o.vocabulary, "data.vocabulary"});
     sets.train = std::make_unique<Text>(TextOptions{.file = {o.train, "data.train"},
+                                                    .trains = true,
                                                     .streams = config.training.micro_batch(),
                                                     .limit = config.data.train_limit},
                                         *sets.vocabulary);

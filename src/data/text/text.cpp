@@ -83,11 +83,11 @@ Text::Text(const TextOptions& options, const Vocabulary& vocabulary)
   read_words(file_, [&](std::string_view word) { words_.push_back(vocabulary.number(word)); });
   const bool cut = options.limit && std::ssize(words_) > *options.limit;
   if (cut) words_.resize(static_cast<size_t>(*options.limit));
-  const bool trains = file_.key == "data.train";
-  const char* const streams_key = trains ? "training.batch_per_worker" : "data.eval_streams";
+  const char* const streams_key = options.trains ? "training.batch_per_worker" : "data.eval_streams";
   if (rows() == 0 && cut) {
     throw_user_error("{}: {} words, which {} leaves of it, are too few for {} streams; raise it, or lower {}",
-                     file_.path, words_.size(), trains ? "data.train_limit" : "data.test_limit", streams_, streams_key);
+                     file_.path, words_.size(), options.trains ? "data.train_limit" : "data.test_limit", streams_,
+                     streams_key);
   }
   if (rows() == 0) {
     throw_user_error("{}: {} words are too few for {} streams; set {} to a longer text, or lower {}", file_.path,
@@ -96,7 +96,7 @@ Text::Text(const TextOptions& options, const Vocabulary& vocabulary)
   const int32_t unknown = vocabulary.number(kUnknownWord), end = vocabulary.number(kEndOfLine);
   const auto unknowns = std::ranges::count(words_, unknown);
   unknown_ = static_cast<double>(unknowns) / static_cast<double>(words_.size());
-  if (trains && unknowns > 0 && unknowns + std::ranges::count(words_, end) == std::ssize(words_)) {
+  if (options.trains && unknowns > 0 && unknowns + std::ranges::count(words_, end) == std::ssize(words_)) {
     throw_user_error(
         "{}: none of its words is in the vocabulary, which was made of other texts or has too few words; words are "
         "compared letter by letter, capitals included",

@@ -12,6 +12,7 @@ namespace dgc {
 
 struct TextOptions {
   TextFile file;
+  bool trains = false;           // whether it is learnt, not only evaluated
   int64_t streams = 1;           // number of streams: of each worker in training, of all together in evaluation
   std::optional<int64_t> limit;  // read only so many words, the first ones
 };

@@ -213,32 +213,35 @@ TEST_CASE("text: many words that the vocabulary lacks are remarked, and nothing 
   CHECK_THAT(remarks[0], Catch::Contains("text.txt: 43 % of its words count as <unk>"));
   CHECK_THAT(open("THE CAT\nSAT\n").remarks().front(), Catch::Contains("60 % of its words"));
   CHECK_THAT(
-      user_error([&] { Text({.file = f.file("THE CAT\nSAT\n", "data.train"), .streams = 1, .limit = {}}, some); }),
+      user_error([&] { Text({.file = f.file("THE CAT\nSAT\n"), .trains = true, .streams = 1, .limit = {}}, some); }),
       Catch::Contains("text.txt: none of its words is in the vocabulary"));
 }
 
 TEST_CASE("text: too short for its streams, or for one step of all workers") {
   const TextFolder f;
-  const auto open = [&](int n, const std::string& key) {
-    return Text({.file = f.file(counting_text(n), key), .streams = 4, .limit = {}}, numbers());
+  const auto open = [&](int n, bool trains = true) {
+    const TextFile file = f.file(counting_text(n), trains ? "data.train" : "data.valid");
+    return Text({.file = file, .trains = trains, .streams = 4, .limit = {}}, numbers());
   };
-  CHECK(open(5, "data.train").rows() == 1);
-  CHECK(user_error([&] { open(4, "data.train"); }) ==
+  CHECK(open(5).rows() == 1);
+  CHECK(user_error([&] { open(4); }) ==
         f.folder.path() +
             "/text.txt: 4 words are too few for 4 streams; set data.train to a longer text, or lower "
             "training.batch_per_worker");
-  CHECK_THAT(user_error([&] { open(3, "data.valid"); }), Catch::Contains("lower data.eval_streams"));
-  CHECK_THAT(
-      user_error([&] { Text({.file = f.file(counting_text(25), "data.train"), .streams = 4, .limit = 3}, numbers()); }),
-      Catch::Contains("3 words, which data.train_limit leaves of it, are too few for 4 streams; raise it"));
-  const Text text = open(24, "data.train");
+  CHECK_THAT(user_error([&] { open(3, false); }),
+             Catch::Contains("set data.valid to") && Catch::Contains("lower data.eval_streams"));
+  CHECK_THAT(user_error([&] {
+               Text({.file = f.file(counting_text(25)), .trains = true, .streams = 4, .limit = 3}, numbers());
+             }),
+             Catch::Contains("3 words, which data.train_limit leaves of it, are too few for 4 streams; raise it"));
+  const Text text = open(24);
   CHECK(text.steps_per_epoch(workers(1, 5).sampling) == 1);
   CHECK(user_error([&] { (void)text.steps_per_epoch(workers(2, 3).sampling); }) ==
         f.folder.path() +
             "/text.txt: one step of 2 batches with 4 streams of 3 words each needs 24 words, and the one "
             "after them, but the text has 24; take a longer one, or lower training.batch_per_worker or "
             "data.bptt");
-  CHECK(open(25, "data.train").steps_per_epoch(workers(2, 3).sampling) == 1);
+  CHECK(open(25).steps_per_epoch(workers(2, 3).sampling) == 1);
   CHECK(Text({.file = f.file(counting_text(25)), .streams = 1, .limit = 7}, numbers()).size() == 6);
 }
 
