@@ -3,10 +3,13 @@
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "run/file_io.h"
@@ -91,14 +94,18 @@ CheckpointStore::CheckpointStore(const fs::path& run, std::function<void()> befo
 // for the one of this name.
 fs::path CheckpointStore::saving(int64_t step) const { return root_ / fmt::format("{}-{}", kSaving, step); }
 
+std::vector<fs::path> CheckpointStore::unfinished() const {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::directory_iterator it(root_, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().filename().string().starts_with(kSaving)) found.push_back(it->path());
+  }
+  return found;
+}
+
 void CheckpointStore::begin(int64_t step) const {
   if (before_saving_) before_saving_();
-  std::error_code error;
-  std::vector<fs::path> abandoned;  // by saves that were killed
-  for (fs::directory_iterator it(root_, error), end; !error && it != end; it.increment(error)) {
-    if (it->path().filename().string().starts_with(kSaving)) abandoned.push_back(it->path());
-  }
-  std::ranges::for_each(abandoned, remove_folder);
+  std::ranges::for_each(unfinished(), remove_folder);
   make_directory(saving(step));
 }
 
@@ -146,6 +153,15 @@ void CheckpointStore::commit(const Manifest& manifest, int64_t keep) const {
 void CheckpointStore::discard(int64_t step) const noexcept {
   std::error_code ignored;
   fs::remove_all(saving(step), ignored);
+}
+
+void CheckpointStore::remove_all() const {
+  std::ranges::for_each(list(), remove_folder);
+  std::ranges::for_each(unfinished(), remove_folder);
+  // A link to a folder elsewhere stays.
+  if (::rmdir(root_.c_str()) == 0 || errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR)
+    return;
+  throw_user_error("cannot remove {}: {}", root_.string(), std::generic_category().message(errno));
 }
 
 std::vector<fs::path> CheckpointStore::list() const {

@@ -44,12 +44,17 @@ class CheckpointStore {
   void commit(const Manifest& manifest, int64_t keep) const;
   void discard(int64_t step) const noexcept;
 
+  // Deletes all checkpoints, also unfinished ones, and then their folder, unless people keep something else in it.
+  // Throws UserError.
+  void remove_all() const;
+
   // All checkpoints, newest first. Throws UserError when their folder cannot be read.
   std::vector<std::filesystem::path> list() const;
   std::optional<std::filesystem::path> newest_sound() const;  // reads only the manifests
 
  private:
   std::filesystem::path saving(int64_t step) const;
+  std::vector<std::filesystem::path> unfinished() const;  // what saves that were killed have left behind
 
   std::function<void()> before_saving_;
   std::filesystem::path root_;

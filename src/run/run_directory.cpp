@@ -55,16 +55,18 @@ bool is_own(const std::string& name) {
          name == kClassNamesFile || name.starts_with("events.out.tfevents.");
 }
 
-// Removes what a run writes and nothing else, because people keep notes and reports in the same folder. The config is
-// removed last, so that a half-removed folder is still a run directory.
+// Removes what a run writes and nothing else, because people keep notes, reports and copies in the same folder. The
+// config is removed last, so that a half-removed folder is still a run directory. It stays where people keep something
+// among the checkpoints, as their folder without a config would be taken for somebody else's.
 void remove_run(const fs::path& run) {
+  CheckpointStore(run).remove_all();
   std::vector<fs::path> files;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(run, error)) {
     const std::string name = entry.path().filename().string();
-    if (is_own(name)) files.push_back(entry.path());
+    if (is_own(name) && name != kCheckpoints) files.push_back(entry.path());
   }
-  files.push_back(run / kConfigFile);
+  if (!is_there(run / kCheckpoints)) files.push_back(run / kConfigFile);
   for (const fs::path& file : files) {
     if (!error) fs::remove_all(file, error);
     if (error) throw_user_error("cannot remove {}: {}", file.string(), error.message());

@@ -192,6 +192,35 @@ TEST_CASE("only what has a checkpoint's own name is one, and what people keep be
   for (const std::string& name : others) CHECK(fs::exists(run.path() / "checkpoints" / name));
 }
 
+TEST_CASE("a store removes all that it has made, and nothing else") {
+  const TempRun run;
+  const fs::path root = run.path() / "checkpoints";
+  CHECK_NOTHROW(CheckpointStore(run.path()).remove_all());
+  for (const int64_t step : {1, 2}) save(run, step);
+  fs::create_directories(root / ".saving-3" / "deep");
+  fs::create_directories(root / ".saving-2-replaced");
+  SECTION("and its folder when that is empty") {
+    CheckpointStore(run.path()).remove_all();
+    CHECK_FALSE(fs::exists(root));
+  }
+  SECTION("which stays where people keep something in it") {
+    for (const char* name : {"best_so_far", "step-000000002.bak"}) fs::copy(folder(run, 2), root / name);
+    run.write("checkpoints/notes.txt", "mine");
+    CheckpointStore(run.path()).remove_all();
+    CHECK(files_of(root).size() == 3);
+    CHECK(files_of(root / "best_so_far").size() == 4);
+    CHECK(files_of(root / "step-000000002.bak").size() == 4);
+    CHECK(run.read("checkpoints/notes.txt") == "mine");
+  }
+  SECTION("and a link to the folder stays") {
+    fs::rename(root, run.path() / "elsewhere");
+    fs::create_directory_symlink(run.path() / "elsewhere", root);
+    CheckpointStore(run.path()).remove_all();
+    CHECK(fs::is_symlink(root));
+    CHECK(fs::is_empty(root));
+  }
+}
+
 TEST_CASE("no checkpoint is made of files that are not there") {
   const TempRun run;
   save(run, 1, 1);

@@ -302,7 +302,8 @@ TEST_CASE("a run takes the place of another one when it is told to") {
   const TempRun run;
   const auto out = run.path() / "run", fresh = run.path() / "fresh";
   train(tiny_config({"seed=5"}), {.out = out});
-  run.write("run/notes.txt", "mine");
+  const std::vector<std::string> kept = {"run/notes.txt", "run/checkpoints/notes.txt"};
+  for (const std::string& name : kept) run.write(name, "mine");
   const Config config = tiny_config({"training.max_steps=3"});
   for (const fs::path& folder : {out, fresh}) {
     train(config, {.out = folder, .overwrite = true});
@@ -311,7 +312,18 @@ TEST_CASE("a run takes the place of another one when it is told to") {
   }
   CHECK(final_hash(out) == final_hash(fresh));
   CHECK(read_file(out / "log.txt").find("step 18") == std::string::npos);
-  CHECK(run.read("run/notes.txt") == "mine");
+  for (const std::string& name : kept) CHECK(run.read(name) == "mine");
+}
+
+TEST_CASE("what people keep among checkpoints does not block a start behind one that failed") {
+  const TempRun run;
+  const auto out = run.path() / "run";
+  train(tiny_config({"seed=5"}), {.out = out});
+  run.write("run/checkpoints/notes.txt", "mine");
+  RunDirectory(tiny_config({"seed=6"}), {.out = out, .overwrite = true}, nullptr, {}).begin();  // and fails then
+  train(tiny_config({"training.max_steps=3"}), {.out = out});
+  CHECK(metrics_of(out).back().integer("step") == 3);
+  CHECK(run.read("run/checkpoints/notes.txt") == "mine");
 }
 
 TEST_CASE("a run that finds no memory, or no weights to begin with, does not take the place of another one") {
