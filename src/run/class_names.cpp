@@ -24,4 +24,17 @@ std::vector<std::string> run_class_names(const std::filesystem::path& run) {
   return names.get<std::vector<std::string>>();
 }
 
+void require_run_class_names(const std::filesystem::path& run, const std::vector<std::string>& names) {
+  const std::vector<std::string> there = run_class_names(run);
+  const auto [was, is] = std::ranges::mismatch(there, names);
+  if (there.empty() || names.empty() || (was == there.end() && is == names.end())) return;
+  const auto shown = [](const std::vector<std::string>& all, auto name) {
+    return name == all.end() ? std::string("nothing") : "\"" + *name + "\"";
+  };
+  throw_user_error(
+      "{}: this run's classes are other ones: class {} is {} there, and {} now; resume with the data that it began "
+      "with",
+      (run / kClassNamesFile).string(), was - there.begin(), shown(there, was), shown(names, is));
+}
+
 }  // namespace dgc

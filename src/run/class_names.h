@@ -16,4 +16,8 @@ void save_class_names(const std::filesystem::path& run, const std::vector<std::s
 // Returns no names where the run has no such file. Throws UserError when it is damaged or cannot be read.
 std::vector<std::string> run_class_names(const std::filesystem::path& run);
 
+// Throws UserError that names the first class that differs, where the run and the data have names of classes, or when
+// the run's cannot be read.
+void require_run_class_names(const std::filesystem::path& run, const std::vector<std::string>& names);
+
 }  // namespace dgc

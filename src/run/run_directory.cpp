@@ -156,6 +156,7 @@ RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, co
   if (held == Held::steps && options.resume) {
     if (vocabulary != nullptr) require_run_vocabulary(path_, *vocabulary);
     require_resumable(path_, run_config(path_), config);
+    require_run_class_names(path_, class_names_);
     finished_ = (checkpoint_ = finished_checkpoint(path_, config)).has_value();
     if (finished_) return;
     log_.emplace(path_);

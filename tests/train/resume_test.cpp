@@ -199,6 +199,38 @@ TEST_CASE("a config that would change results cannot be resumed, and its key is 
   }
 }
 
+TEST_CASE("a run whose data has other classes by now cannot be resumed, and the first of them is named") {
+  const TempRun run;
+  const auto out = run.path() / "run";
+  const Config config = tiny_config();
+  {
+    RunDirectory begun(config, {.out = out}, nullptr, {"ant", "bee", "cat"});
+    begun.begin();
+    begun.describe();
+  }
+  MetricsWriter(out, 0).write(example_step(1));
+  const auto resumed = [&](const std::vector<std::string>& names) {
+    try {
+      const RunDirectory opened(config, {.out = out, .resume = true}, nullptr, names);
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const auto before = contents(out);
+  using Catch::Contains;
+  CHECK_THAT(
+      resumed({"ant", "bee", "zcat"}),
+      Contains(R"(run/classes.json: this run's classes are other ones: class 2 is "cat" there, and "zcat" now)"));
+  CHECK_THAT(resumed({"ant", "bee"}), Contains(R"(class 2 is "cat" there, and nothing now)"));
+  CHECK_THAT(resumed({"ant", "bee", "cat", "dog"}), Contains(R"(class 3 is nothing there, and "dog" now)"));
+  CHECK(contents(out) == before);
+  CHECK(resumed({"ant", "bee", "cat"}).empty());
+  CHECK(resumed({}).empty());
+  fs::remove(out / "classes.json");  // as a run of before there were names
+  CHECK(resumed({"dog"}).empty());
+}
+
 TEST_CASE("a key that is free elsewhere says why it is not here") {
   const auto refusal = [](const std::vector<std::string>& made_with, const std::vector<std::string>& now) {
     try {
