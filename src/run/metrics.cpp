@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <sstream>
@@ -47,6 +48,29 @@ Row evaluated_row(const char* kind, const EvalMetrics& metrics) {
   }
   return row;
 }
+
+// Steps for which there is no row. Rows come in the order of their steps.
+class Gaps {
+ public:
+  void add(const StepMetrics& row) {
+    if (row.step <= last_) return;
+    const int64_t ahead = row.step - last_;
+    leave_out(ahead - std::clamp<int64_t>(row.local_steps, 1, ahead));
+    last_ = row.step;
+  }
+  void end(int64_t step) { leave_out(std::max<int64_t>(0, step - last_)); }
+
+  int64_t steps() const { return steps_; }
+  int64_t first() const { return first_; }
+
+ private:
+  void leave_out(int64_t steps) {
+    if (steps_ == 0) first_ = last_ + 1;
+    steps_ += steps;
+  }
+
+  int64_t last_ = 0, steps_ = 0, first_ = 0;
+};
 
 bool has_metrics(const std::filesystem::path& run) {
   std::error_code error;
@@ -179,20 +203,26 @@ std::optional<RunEnd> end_of(const std::filesystem::path& run) {
   return RunEnd{*last->integer("step"), last->number("epoch").value_or(0)};
 }
 
-MetricsWriter::MetricsWriter(const std::filesystem::path& run, int64_t step) : file_(run / kMetricsFile) {
+MetricsWriter::MetricsWriter(const std::filesystem::path& run, int64_t step, int64_t unexchanged)
+    : file_(run / kMetricsFile) {
   if (step == 0) {
     file_.cut(0);
     return;
   }
   const std::string path = file_.path().string();
   JsonLineReader lines(path);
+  Gaps gaps;
   uint64_t kept = 0;
   bool newline = true, whole = false;  // whole: all rows up to the step are kept
   try {
     while (const std::optional<Row> row = lines.next()) {
       const int64_t row_step = integer(*row, "step", path);
       if (row_step > step || row->text("kind") == "final") break;
-      if (row->text("kind") == "step") traffic_.add(step_from_row(*row, path));
+      if (row->text("kind") == "step") {
+        const StepMetrics metrics = step_from_row(*row, path);
+        traffic_.add(metrics);
+        gaps.add(metrics);
+      }
       kept = lines.bytes();
       newline = lines.ended_with_newline();
       whole = row_step == step;
@@ -200,6 +230,11 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& run, int64_t step) : f
   } catch (const UserError& error) {
     if (!whole) throw;
     spdlog::warn("{}; this line and what follows it are cut off, as the run goes on from step {}", error.what(), step);
+  }
+  gaps.end(step - unexchanged);
+  if (gaps.steps() > 0) {
+    spdlog::warn("{}: {} of the {} steps so far have no row, from step {} on, and the run's means will leave them out",
+                 path, gaps.steps(), step, gaps.first());
   }
   file_.cut(kept);
   if (!newline) file_.append("\n");

@@ -103,9 +103,10 @@ std::optional<RunEnd> end_of(const std::filesystem::path& run);
 // Appends rows. OutputFile says what happens to them on a full disk.
 class MetricsWriter {
  public:
-  // Keeps what an earlier attempt wrote up to and including `step`, and cuts off the rest; 0 starts afresh.
-  // Throws a UserError when RUN/metrics.jsonl cannot be read or opened for writing.
-  MetricsWriter(const std::filesystem::path& run, int64_t step);
+  // Keeps what an earlier attempt wrote up to and including `step`, and cuts off the rest; 0 starts afresh. The last
+  // `unexchanged` of these steps have no row yet. Warns where other steps have none, as somebody has cut the file, or a
+  // full disk has. Throws a UserError when RUN/metrics.jsonl cannot be read or opened for writing.
+  MetricsWriter(const std::filesystem::path& run, int64_t step, int64_t unexchanged = 0);
 
   void write(const StepMetrics& step);
   void write(const EvalMetrics& eval);

@@ -13,12 +13,10 @@
 namespace dgc {
 
 OutputFile::OutputFile(std::filesystem::path path) : path_(std::move(path)) {
-  file_ = FileDescriptor(::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
-  struct stat status {};
-  if (!file_ || ::fstat(file_.get(), &status) != 0) {
+  file_ = FileDescriptor(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
+  if (!file_) {
     throw_user_error("{}: cannot be opened for writing: {}", path_.string(), std::generic_category().message(errno));
   }
-  end_ = static_cast<uint64_t>(status.st_size);
 }
 
 OutputFile::~OutputFile() {
@@ -28,11 +26,13 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::cut(uint64_t bytes) {
-  DGC_CHECK(bytes <= end_, "a file can only be cut shorter");
-  if (bytes < end_ && ::ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0) {
+  struct stat status {};
+  const auto length = static_cast<off_t>(bytes);
+  const bool known = ::fstat(file_.get(), &status) == 0;
+  if (known && status.st_size <= length) return;
+  if (!known || ::ftruncate(file_.get(), length) != 0) {
     throw_user_error("{}: cannot be cut: {}", path_.string(), std::generic_category().message(errno));
   }
-  end_ = bytes;
 }
 
 void OutputFile::append(std::string_view record) {
@@ -52,13 +52,10 @@ void OutputFile::sync() {
   loses_ = true;
 }
 
-// pwrite() at end_ overwrites what a failed write has left behind end_.
 void OutputFile::write() {
-  size_t done = 0;
-  while (done < waiting_.size()) {
-    const ssize_t written =
-        ::pwrite(file_.get(), waiting_.data() + done, waiting_.size() - done, static_cast<off_t>(end_ + done));
-    if (written > 0) done += static_cast<size_t>(written);
+  while (!waiting_.empty()) {
+    const ssize_t written = ::write(file_.get(), waiting_.data(), waiting_.size());
+    if (written > 0) waiting_.erase(0, static_cast<size_t>(written));
     if (written >= 0 || errno == EINTR) continue;
     if (!failing_) {
       spdlog::warn("{}: cannot be written: {}; the run goes on, and what belongs there is tried again later",
@@ -67,8 +64,6 @@ void OutputFile::write() {
     failing_ = true;
     return;
   }
-  end_ += waiting_.size();
-  waiting_.clear();
   if (failing_) spdlog::info("{}: can be written again", path_.string());
   failing_ = false;
 }

@@ -11,7 +11,8 @@ namespace dgc {
 
 // A file that grows record by record while a run goes on. A full disk does not end a training: records that cannot be
 // written wait in memory and are written before the next record, and the log gets a warning. Each record reaches the
-// operating system at once, so a killed run loses at most a torn last one.
+// operating system at once, so a killed run loses at most a torn last one. Records always follow what is in the file,
+// also where somebody has emptied it meanwhile.
 class OutputFile {
  public:
   // Appends to the file, or creates it. Throws UserError when it cannot be opened.
@@ -21,7 +22,7 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  void cut(uint64_t bytes);  // keeps the first `bytes` bytes; throws UserError
+  void cut(uint64_t bytes);  // keeps the first `bytes` bytes, if there are more; throws UserError
   void append(std::string_view record);
   void sync();  // so that a power cut leaves what is in the file (fdatasync)
 
@@ -32,8 +33,7 @@ class OutputFile {
 
   std::filesystem::path path_;
   FileDescriptor file_;
-  uint64_t end_ = 0;  // bytes that are known to be in the file
-  std::string waiting_;
+  std::string waiting_;   // may begin in the middle of a record
   uint64_t dropped_ = 0;  // bytes
   bool failing_ = false;
   bool loses_ = false;  // a sync has failed

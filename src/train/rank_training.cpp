@@ -81,7 +81,8 @@ void RankTraining::begin() {
   in_unison(communicator_, device_, [this] {
     if (communicator_.rank() != 0) return;
     run_.describe();
-    reporter_.emplace(config_, run_.path(), rank_.step(), steps_, global_batch(config_));
+    reporter_.emplace(config_, run_.path(), Reporter::Start{rank_.step(), rank_.unexchanged()}, steps_,
+                      global_batch(config_));
   });
 }
 

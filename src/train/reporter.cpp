@@ -16,8 +16,14 @@ bool is_told(const Metric* metric, const Task& task) {
 
 }  // namespace
 
-Reporter::Reporter(const Config& config, const std::filesystem::path& run, int64_t step, int64_t steps, int64_t batch)
-    : config_(config), task_(task_of(config)), metrics_(run, step), events_(run, step), steps_(steps), batch_(batch) {}
+Reporter::Reporter(const Config& config, const std::filesystem::path& run, const Start& start, int64_t steps,
+                   int64_t batch)
+    : config_(config),
+      task_(task_of(config)),
+      metrics_(run, start.step, start.unexchanged),
+      events_(run, start.step),
+      steps_(steps),
+      batch_(batch) {}
 
 Reporter::~Reporter() {
   sum_up_skipped();

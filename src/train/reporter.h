@@ -15,8 +15,12 @@ namespace dgc {
 // Tells people how the run gets on. Only rank 0 has a Reporter.
 class Reporter {
  public:
-  // step: finished steps of earlier attempts. batch: samples in a step of all workers.
-  Reporter(const Config&, const std::filesystem::path& run, int64_t step, int64_t steps, int64_t batch);
+  // Of earlier attempts: finished steps, and how many of them follow the last exchange. steps: of the whole run. batch:
+  // samples in a step of all workers.
+  struct Start {
+    int64_t step = 0, unexchanged = 0;
+  };
+  Reporter(const Config&, const std::filesystem::path& run, const Start&, int64_t steps, int64_t batch);
 
   ~Reporter();  // logs the end of the last skipped steps, and how often ranks were late
 

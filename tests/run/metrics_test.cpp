@@ -3,6 +3,7 @@
 #include <catch.hpp>
 #include <cmath>
 
+#include "run/log.h"
 #include "tensor/errors.h"
 #include "tests/support/large_allocations.h"
 #include "tests/support/run_files.h"
@@ -174,6 +175,44 @@ TEST_CASE("the final row averages what was sent, over the run and after warm-up,
   CHECK(final.number("mean_ratio") == Approx(8000.0 / 1010.0));
   CHECK(final.number("mean_sent_bytes_after_warmup") == 20.0);
   CHECK(final.number("mean_ratio_after_warmup") == 400.0);
+}
+
+TEST_CASE("what is written after somebody has emptied the file follows its beginning") {
+  TempRun run;
+  MetricsWriter writer(run.path(), 0);
+  writer.write(example_step(1));
+  run.write("metrics.jsonl", "");
+  writer.write(example_step(2));
+  CHECK(run.read("metrics.jsonl") == to_json_line(to_row(example_step(2))) + "\n");
+}
+
+TEST_CASE("rows that somebody has cut out are missed when the run goes on") {
+  const auto warning = [](int64_t unexchanged, const std::vector<std::pair<int64_t, int64_t>>& rows) {
+    const TempRun run;
+    {
+      MetricsWriter writer(run.path(), 0);
+      writer.write(example_eval(0));
+      for (const auto& [step, local_steps] : rows) {
+        StepMetrics metrics = example_step(step);
+        metrics.local_steps = local_steps;
+        writer.write(metrics);
+      }
+      writer.write(example_step(31));  // behind the checkpoint
+    }
+    const RunLog log(run.path());
+    const MetricsWriter again(run.path(), 30, unexchanged);
+    const std::string text = run.read("log.txt");
+    const size_t begin = text.find("jsonl: ");
+    return begin == std::string::npos ? std::string() : text.substr(begin + 7, text.find(", and", begin) - begin - 7);
+  };
+  CHECK(warning(0, {{10, 10}, {20, 10}, {30, 10}}).empty());
+  CHECK(warning(0, {{27, 27}, {28, 1}, {30, 2}}).empty());
+  CHECK(warning(3, {{27, 27}}).empty());
+  CHECK(warning(2, {{27, 27}}) == "1 of the 30 steps so far have no row, from step 28 on");
+  CHECK(warning(0, {}) == "30 of the 30 steps so far have no row, from step 1 on");
+  CHECK(warning(0, {{20, 20}}) == "10 of the 30 steps so far have no row, from step 21 on");
+  CHECK(warning(0, {{20, 10}, {29, 5}, {30, 1}}) == "14 of the 30 steps so far have no row, from step 1 on");
+  CHECK(warning(0, {{20, 20}, {29, 5}, {30, 1}}) == "4 of the 30 steps so far have no row, from step 21 on");
 }
 
 TEST_CASE("a file that is no metrics file is named") {

@@ -171,7 +171,7 @@ TEST_CASE("skipped steps are said when they begin and when they end") {
   {
     const RunLog log(run.path());
     const Config config = tiny_config();
-    Reporter reporter(config, run.path(), 0, 8, 16);
+    Reporter reporter(config, run.path(), {}, 8, 16);
     for (int64_t step = 1; step <= 8; ++step) {
       StepMetrics metrics = example_step(step);
       metrics.skipped = step == 2 || step == 5 || step == 6 || step == 8;

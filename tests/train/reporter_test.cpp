@@ -12,7 +12,7 @@ using namespace test;
 TEST_CASE("speeds count the samples of those who were there, over the time that steps took") {
   const TempRun run;
   const Config config = tiny_config();
-  Reporter reporter(config, run.path(), 0, 8, 16);
+  Reporter reporter(config, run.path(), {}, 8, 16);
   StepMetrics round;
   round.step = round.local_steps = 4;
   round.present = 0.5;
