@@ -212,12 +212,21 @@ SafetensorsFile Checkpoint::open(const std::string& name) const {
   return {read(*found), (path_ / name).string()};
 }
 
+bool Checkpoint::is_there() const {
+  std::error_code error;
+  return std::ranges::all_of(manifest_.files,
+                             [&](const ManifestFile& file) { return fs::exists(path_ / file.name, error); });
+}
+
 std::optional<Checkpoint> newest_checkpoint(const fs::path& run) {
-  const std::vector<fs::path> all = CheckpointStore(run).list();
+  const CheckpointStore store(run);
+  const std::vector<fs::path> all = store.list();
   for (const fs::path& path : all) {
     try {
       return Checkpoint(path);
     } catch (const UserError& error) {
+      // A training that goes on has saved another one, and may have removed this one for it.
+      if (store.list() != all) return newest_checkpoint(run);
       spdlog::warn("passing over a checkpoint: {}", error.what());
     }
   }
@@ -231,10 +240,17 @@ Checkpoint require_checkpoint(const fs::path& run) {
 }
 
 Checkpoint best_checkpoint(const fs::path& run) {
-  const Checkpoint newest = require_checkpoint(run);
-  const fs::path path = run / kCheckpoints / folder_of(read_run_state(newest).best_kept);
-  const std::vector<fs::path> all = CheckpointStore(run).list();
-  if (std::ranges::find(all, path) != all.end()) return Checkpoint(path);
+  const CheckpointStore store(run);
+  const std::vector<fs::path> all = store.list();
+  const int64_t best = read_run_state(require_checkpoint(run)).best_kept;
+  const fs::path path = run / kCheckpoints / folder_of(best);
+  std::error_code error;
+  try {
+    if (fs::exists(path, error)) return Checkpoint(path);
+  } catch (const UserError&) {
+    if (store.list() == all) throw;
+  }
+  if (best > 0 && store.list() != all) return best_checkpoint(run);
   throw_user_error("{} keeps no best checkpoint: train with checkpoint.best, and beyond the first evaluation",
                    run.string());
 }

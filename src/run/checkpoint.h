@@ -72,6 +72,7 @@ class Checkpoint {
   const std::filesystem::path& path() const { return path_; }
   const Manifest& manifest() const { return manifest_; }
   SafetensorsFile open(const std::string& name) const;  // verifies the file, also one that was verified before
+  bool is_there() const;  // whether all its files still are: a training that goes on removes old checkpoints
 
  private:
   Checkpoint(std::filesystem::path path, Manifest manifest);
@@ -82,7 +83,8 @@ class Checkpoint {
 };
 
 // The newest checkpoint that is whole, with a warning in the log for every damaged one that was passed over; none when
-// there is no checkpoint at all. Throws UserError when there are some but all are damaged.
+// there is no checkpoint at all. Throws UserError when there are some but all are damaged. Beside a training that goes
+// on this and the functions below look again where it has removed what they were reading.
 std::optional<Checkpoint> newest_checkpoint(const std::filesystem::path& run);
 Checkpoint require_checkpoint(
     const std::filesystem::path& run);  // the newest one; throws UserError where there is none

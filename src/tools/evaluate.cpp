@@ -16,7 +16,7 @@ namespace {
 // A checkpoint's network and what it needs to be measured.
 class Measurer {
  public:
-  Measurer(const Config& config, const EvaluateOptions& options, const Dataset& test, const Checkpoint& checkpoint)
+  Measurer(const Config& config, const EvaluateOptions& options, const Dataset& test, FoundCheckpoint& checkpoint)
       : config_(config), options_(options), model_(config, checkpoint, test.sample()) {}
 
   Measures run(const Dataset& set, Split split, const std::function<void(ConstView)>& on_output = {}) {
@@ -63,7 +63,7 @@ double epochs_of(const Checkpoint& checkpoint) {
 
 Evaluation evaluate_run(const std::filesystem::path& run, const EvaluateOptions& options) {
   const Config config = run_config(run, options.overrides);
-  const Checkpoint checkpoint = options.best ? best_checkpoint(run) : require_checkpoint(run);
+  FoundCheckpoint checkpoint([&] { return options.best ? best_checkpoint(run) : require_checkpoint(run); });
   const Task& task = task_of(config);
   if (!options.logits.empty()) {
     task.require_logits();
@@ -74,13 +74,13 @@ Evaluation evaluate_run(const std::filesystem::path& run, const EvaluateOptions&
   }
   const Datasets sets = task.open_to_evaluate(config, run);
   tell_remarks(sets);
-  if (sets.vocabulary) require_same_vocabulary(checkpoint, *sets.vocabulary);
+  if (sets.vocabulary) require_same_vocabulary(*checkpoint, *sets.vocabulary);
 
   Measurer measurer(config, options, *sets.test, checkpoint);
   Evaluation evaluation{
-      .checkpoint = checkpoint.path(),
-      .metrics = {.step = checkpoint.manifest().step,
-                  .epoch = epochs_of(checkpoint),
+      .checkpoint = checkpoint->path(),
+      .metrics = {.step = checkpoint->manifest().step,
+                  .epoch = epochs_of(*checkpoint),
                   .measures = options.logits.empty() ? measurer.run(*sets.test, Split::test)
                                                      : measurer.run_for_logits(*sets.test, options.logits)},
       .weights_xxh64 = weights_xxh64(measurer.weights())};

@@ -16,9 +16,9 @@ void generate(const std::filesystem::path& run, const GenerateOptions& options,
   const Config config =
       config_of_kind(run, options.overrides, DataKind::text,
                      "is not the run of a language model (model.type \"lstm_lm\"): it has nothing to generate");
-  const Checkpoint checkpoint = require_checkpoint(run);
+  FoundCheckpoint checkpoint([&] { return require_checkpoint(run); });
   const Vocabulary vocabulary = run_vocabulary(run);
-  require_same_vocabulary(checkpoint, vocabulary);
+  require_same_vocabulary(*checkpoint, vocabulary);
   const LoadedModel model(config, checkpoint, {1});
   if (vocabulary.size() > model.network.classes()) {
     throw_user_error("{}: its vocabulary has {} words, but model.vocabulary is {}", run.string(), vocabulary.size(),

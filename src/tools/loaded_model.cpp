@@ -12,6 +12,17 @@ Config config_of_kind(const std::filesystem::path& run, const std::vector<std::s
   throw_user_error("{} {}", run.string(), otherwise);
 }
 
+void FoundCheckpoint::load(const Arena& weights, const Arena& statistics) {
+  while (true) {
+    try {
+      return load_weights(checkpoint_, weights, statistics);
+    } catch (const UserError&) {
+      if (checkpoint_.is_there()) throw;
+      checkpoint_ = find_();
+    }
+  }
+}
+
 LoadedExecutor::LoadedExecutor(const LoadedModel& model, const BatchInput::Sizes& sizes)
     : model_(model),
       input_(*model.backend, model.network, sizes, DType::f32),

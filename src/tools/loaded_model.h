@@ -1,9 +1,11 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/model_types.h"
@@ -22,17 +24,35 @@ namespace dgc {
 Config config_of_kind(const std::filesystem::path& run, const std::vector<std::string>& overrides, DataKind,
                       const char* otherwise);
 
+// The checkpoint that a tool looks at, of a run that may be going on meanwhile.
+class FoundCheckpoint {
+ public:
+  using Find = std::function<Checkpoint()>;
+  explicit FoundCheckpoint(Find find) : find_(std::move(find)), checkpoint_(find_()) {}
+
+  const Checkpoint& operator*() const { return checkpoint_; }
+  const Checkpoint* operator->() const { return &checkpoint_; }
+
+  // load_weights(). Where the training has removed the checkpoint since it was found, another one is found in its
+  // place.
+  void load(const Arena& weights, const Arena& statistics);
+
+ private:
+  Find find_;
+  Checkpoint checkpoint_;
+};
+
 // A run's network with a checkpoint's weights, on the config's device. sample: the shape of a row of data. Throws
 // UserError as make_network() and load_weights() do.
 struct LoadedModel {
-  LoadedModel(const Config& config, const Checkpoint& checkpoint, const Shape& sample)
+  LoadedModel(const Config& config, FoundCheckpoint& checkpoint, const Shape& sample)
       : backend(make_backend(config.device, static_cast<int>(config.threads))),
         network(make_network(config.model, sample)),
         params(network.params()),
         buffers(network.buffers()),
         weights(backend->device(), params),
         statistics(backend->device(), buffers) {
-    load_weights(checkpoint, weights, statistics);
+    checkpoint.load(weights, statistics);
   }
 
   std::unique_ptr<Backend> backend;

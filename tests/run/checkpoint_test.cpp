@@ -1,6 +1,12 @@
 #include "run/checkpoint.h"
 
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
+
 #include <catch.hpp>
+#include <functional>
+#include <mutex>
+#include <utility>
 
 #include "run/log.h"
 #include "tensor/errors.h"
@@ -63,6 +69,31 @@ std::vector<fs::path> files_of(const fs::path& checkpoint) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(checkpoint)) files.push_back(entry.path());
   return files;
+}
+
+// Does something at the first message.
+class AtMessage : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit AtMessage(std::function<void()> action) : action_(std::move(action)) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg&) override {
+    if (const auto action = std::exchange(action_, nullptr)) action();
+  }
+  void flush_() override {}
+
+  std::function<void()> action_;
+};
+
+// Calls `read`, and, when it passes over a checkpoint, meanwhile `action`.
+template <typename Read>
+auto read_beside(const std::function<void()>& action, const Read& read) {
+  const auto sink = std::make_shared<AtMessage>(action);
+  auto& sinks = spdlog::default_logger()->sinks();
+  sinks.push_back(sink);
+  auto found = read();
+  std::erase(sinks, sink);
+  return found;
 }
 
 }  // namespace
@@ -158,6 +189,23 @@ TEST_CASE("a damaged newest checkpoint is passed over, said in the log, for the 
   overwrite(folder(run, 2) / "manifest.json", "{}");
   CHECK_THROWS_AS(newest_checkpoint(run.path()), UserError);
   CHECK_THROWS_WITH(newest_checkpoint(run.path()), Catch::Contains("none of the 2 checkpoints"));
+}
+
+TEST_CASE("what a training removes while it is being read gives way to what it has saved") {
+  const TempRun run;
+  const auto best = [](int64_t step) { return Row().set("best_step", step).set("best_kept", step); };
+  for (const int64_t step : {1, 2, 3}) save(run, step, 3, best(1));
+  overwrite(folder(run, 3) / "weights.safetensors", "");
+  SECTION("the newest") {
+    const auto found = read_beside([&] { save(run, 4, 1, best(4)); }, [&] { return newest_checkpoint(run.path()); });
+    REQUIRE(found);
+    CHECK(found->manifest().step == 4);
+  }
+  SECTION("the best") {
+    const Checkpoint found =
+        read_beside([&] { save(run, 4, 3, best(4)); }, [&] { return best_checkpoint(run.path()); });
+    CHECK(found.manifest().step == 4);
+  }
 }
 
 TEST_CASE("an empty folder is no checkpoint") {

@@ -132,7 +132,8 @@ void add_speech_model(InTorch& torch) {
   constexpr int32_t kFrames = 25;
   Config on_host = config;  // where the frames are
   on_host.device = "cpu";
-  const LoadedModel model(on_host, *checkpoint, speech_sample(config, 1));
+  FoundCheckpoint found([&] { return *checkpoint; });
+  const LoadedModel model(on_host, found, speech_sample(config, 1));
   const int64_t frequencies = model.network.shape(0, kFrames).numel() / kFrames;
   std::vector<float> frames;
   for (int64_t i = 0; i < kFrames * frequencies; ++i) frames.push_back(std::sin(static_cast<float>(i * i % 1009)));

@@ -1,0 +1,37 @@
+#include "tools/loaded_model.h"
+
+#include <catch.hpp>
+
+#include "tests/support/run_files.h"
+
+namespace dgc {
+
+using test::TempRun;
+
+TEST_CASE("the weights of a checkpoint that a training has removed are those of another one") {
+  const TempRun run;
+  const ParamLayout layout({{"w", {1}, {}}}), none(std::vector<ParamSpec>{});
+  const Arena weights(make_cpu_device(), layout), statistics(make_cpu_device(), none);
+  const auto save = [&](int64_t step) {
+    *weights.data() = static_cast<float>(step);
+    const CheckpointStore store(run.path());
+    store.begin(step);
+    Manifest manifest{.step = step, .epoch = 0, .values = {}, .files = {}};
+    manifest.files.push_back(save_weights(store, {weights, statistics, step}));
+    store.commit(manifest, 1);
+  };
+  save(1);
+  FoundCheckpoint found([&] { return require_checkpoint(run.path()); });
+  save(2);
+  *weights.data() = 0;
+  found.load(weights, statistics);
+  CHECK(*weights.data() == 2);
+  CHECK(found->manifest().step == 2);
+
+  run.write("checkpoints/step-000000002/weights.safetensors", "");
+  CHECK_THROWS_WITH(found.load(weights, statistics), Catch::Contains("weights.safetensors is damaged"));
+  std::filesystem::remove_all(found->path());
+  CHECK_THROWS_WITH(found.load(weights, statistics), Catch::Contains("has no checkpoint yet"));
+}
+
+}  // namespace dgc
