@@ -12,10 +12,10 @@ Config config_of_kind(const std::filesystem::path& run, const std::vector<std::s
   throw_user_error("{} {}", run.string(), otherwise);
 }
 
-void FoundCheckpoint::load(const Arena& weights, const Arena& statistics) {
+void FoundCheckpoint::load(const Arena& weights, const Arena& statistics, std::span<const Network::Tie> ties) {
   while (true) {
     try {
-      return load_weights(checkpoint_, weights, statistics);
+      return load_weights(checkpoint_, weights, statistics, ties);
     } catch (const UserError&) {
       if (checkpoint_.is_there()) throw;
       checkpoint_ = find_();

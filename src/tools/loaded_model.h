@@ -35,7 +35,7 @@ class FoundCheckpoint {
 
   // load_weights(). Where the training has removed the checkpoint since it was found, another one is found in its
   // place.
-  void load(const Arena& weights, const Arena& statistics);
+  void load(const Arena& weights, const Arena& statistics, std::span<const Network::Tie> ties = {});
 
  private:
   Find find_;
@@ -52,7 +52,7 @@ struct LoadedModel {
         buffers(network.buffers()),
         weights(backend->device(), params),
         statistics(backend->device(), buffers) {
-    checkpoint.load(weights, statistics);
+    checkpoint.load(weights, statistics, network.ties());
   }
 
   std::unique_ptr<Backend> backend;

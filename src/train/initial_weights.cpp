@@ -3,9 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
 
 #include "tensor/errors.h"
+#include "train/weights_file.h"
 
 namespace dgc {
 namespace {
@@ -63,10 +63,7 @@ InitialWeights::InitialWeights(const std::string& file, const Network& network)
 InitialWeights::InitialWeights(const std::string& file, std::string bytes, const Network& network)
     : xxh64_(xxh64_hex(bytes.data(), bytes.size())), file_(parsed(std::move(bytes), file)) {
   const std::pair<int, int> head = head_of(network);
-  std::set<std::string> known;
-  for (const Network::Tie& tie : network.ties()) known.insert(tie.own);
   const auto check = [&](const ParamSpec& spec, bool may_be_new) {
-    known.insert(spec.name);
     const auto found = file_.tensors().find(spec.name);
     const SafetensorsFile::Entry* const there = found == file_.tensors().end() ? nullptr : &found->second;
     if (there != nullptr && fits(*there, spec)) return;
@@ -86,11 +83,8 @@ InitialWeights::InitialWeights(const std::string& file, std::string bytes, const
     check(network.params()[static_cast<size_t>(i)], i >= head.first && i < head.second);
   }
   for (const ParamSpec& spec : network.buffers()) check(spec, false);
-  for (const auto& [name, entry] : file_.tensors()) {
-    // PyTorch's count of batches changes nothing where the momentum of the statistics is a number.
-    if (known.contains(name) || name.ends_with(".num_batches_tracked")) continue;
-    throw_user_error("{}: {}: the model has no tensor {}; is the file of another model?", kKey, file, name);
-  }
+  require_no_others(file_, ParamLayout(network.params()), ParamLayout(network.buffers()), network.ties(),
+                    fmt::format("{}: {}", kKey, file));
   if (remark_.empty()) return;
   std::vector<std::string> names;
   for (int i = head.first; i < head.second; ++i) names.push_back(network.params()[static_cast<size_t>(i)].name);

@@ -30,7 +30,7 @@ void Rank::restore(const Checkpoint& checkpoint) {
   require_same_arithmetic(checkpoint);
   require_same_data(checkpoint);
   require_way_on(checkpoint);
-  load_weights(checkpoint, memory_.weights, memory_.mean_statistics);
+  load_weights(checkpoint, memory_.weights, memory_.mean_statistics, network_.ties());
   const SafetensorsFile shared = checkpoint.open(kSharedFile);
   for (const NamedState& state : memory_.optimizer->state()) {
     if (state.worker < 0) load_tensors(shared, *state.arena, state.name + ".");

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+
+#include "tensor/errors.h"
 
 namespace dgc {
 namespace {
@@ -63,10 +66,26 @@ ManifestFile save_weights(const CheckpointStore& store, const SavedWeights& save
   return store.write(saved.step, kWeights, weight_tensors(saved), saved.weights.device());
 }
 
-void load_weights(const Checkpoint& checkpoint, const Arena& weights, const Arena& statistics) {
+void load_weights(const Checkpoint& checkpoint, const Arena& weights, const Arena& statistics,
+                  std::span<const Network::Tie> ties) {
   const SafetensorsFile file = checkpoint.open(kWeights);
   load_tensors(file, weights);
   load_tensors(file, statistics);
+  require_no_others(file, weights.layout(), statistics.layout(), ties, (checkpoint.path() / kWeights).string());
+}
+
+void require_no_others(const SafetensorsFile& file, const ParamLayout& parameters, const ParamLayout& statistics,
+                       std::span<const Network::Tie> ties, const std::string& where) {
+  std::set<std::string> known;
+  for (const ParamLayout* layout : {&parameters, &statistics}) {
+    for (int i = 0; i < layout->size(); ++i) known.insert(layout->spec(i).name);
+  }
+  for (const Network::Tie& tie : ties) known.insert(tie.own);
+  for (const auto& [name, entry] : file.tensors()) {
+    // PyTorch's count of batches changes nothing where the momentum of the statistics is a number.
+    if (known.contains(name) || name.ends_with(".num_batches_tracked")) continue;
+    throw_user_error("{}: the model has no tensor {}; is the file of another model?", where, name);
+  }
 }
 
 std::vector<uint64_t> tensor_hashes(const Arena& weights) {

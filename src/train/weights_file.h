@@ -22,7 +22,14 @@ struct SavedWeights {
 };
 std::vector<TensorSource> weight_tensors(const SavedWeights&);
 ManifestFile save_weights(const CheckpointStore&, const SavedWeights&);
-void load_weights(const Checkpoint&, const Arena& weights, const Arena& statistics);
+// Throws UserError that names file and tensor unless the file holds these parameters and statistics, and no others.
+void load_weights(const Checkpoint&, const Arena& weights, const Arena& statistics,
+                  std::span<const Network::Tie> ties = {});
+
+// Throws UserError that begins with `where` and names the first tensor of a file that the model has under no name.
+// PyTorch's counts of batches are no tensors of a model.
+void require_no_others(const SafetensorsFile&, const ParamLayout& parameters, const ParamLayout& statistics,
+                       std::span<const Network::Tie> ties, const std::string& where);
 
 // Writes every parameter of an arena under its name, and reads it back. load_tensors() throws UserError naming file and
 // tensor.

@@ -3,6 +3,8 @@
 #include <catch.hpp>
 
 #include "tests/support/run_files.h"
+#include "tests/support/tiny.h"
+#include "tools/evaluate.h"
 
 namespace dgc {
 
@@ -32,6 +34,23 @@ TEST_CASE("the weights of a checkpoint that a training has removed are those of 
   CHECK_THROWS_WITH(found.load(weights, statistics), Catch::Contains("weights.safetensors is damaged"));
   std::filesystem::remove_all(found->path());
   CHECK_THROWS_WITH(found.load(weights, statistics), Catch::Contains("has no checkpoint yet"));
+}
+
+TEST_CASE("the checkpoint of another model is refused, though it has all tensors of this one") {
+  const TempRun run;
+  const auto config = [](int64_t depth, int64_t steps) {
+    return test::tiny_config(
+        {fmt::format(R"(model={{"type": "resnet", "depth": {}, "width": 4, "classes": 4}})", depth),
+         fmt::format("training.max_steps={}", steps)});
+  };
+  const auto deep = train(config(14, 2), {.out = run.path() / "deep"});
+  const auto shallow = train(config(8, 1), {.out = run.path() / "shallow"});
+  const auto refused = Catch::Contains("weights.safetensors: the model has no tensor layer1.1.bn1.bias");
+  CHECK_NOTHROW(evaluate_run(deep, {}));
+  CHECK_THROWS_WITH(evaluate_run(deep, {.overrides = {"model.depth=8"}}), refused);
+  std::filesystem::remove_all(shallow / "checkpoints");
+  std::filesystem::rename(deep / "checkpoints", shallow / "checkpoints");
+  CHECK_THROWS_WITH(train(config(8, 3), {.out = shallow, .resume = true}), refused);
 }
 
 }  // namespace dgc

@@ -104,7 +104,7 @@ void add_language_model(InTorch& torch, const std::string& tied) {
   const ParamLayout params(network.params()), buffers(network.buffers()), states(network.state());
   const Arena weights(backend->device(), params), statistics(backend->device(), buffers),
       state(backend->device(), states);
-  load_weights(*checkpoint, weights, statistics);
+  load_weights(*checkpoint, weights, statistics, network.ties());
   Executor executor(network, *backend, kSteps, Executor::Mode::evaluation);
   const Buffer memory(backend->device(), executor.activation_bytes());
   executor.attach(memory.data());
