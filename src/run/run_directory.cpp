@@ -181,7 +181,7 @@ void RunDirectory::describe() const {
 }
 
 void RunDirectory::hold() {
-  if (lock_ == nullptr || lock_->holds()) return;
+  if (!is_away()) return;
   make_directory(path_);
   auto lock = std::make_unique<RunLock>(path_);
   if (!is_there(path_ / kConfigFile)) {

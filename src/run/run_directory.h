@@ -72,6 +72,9 @@ class RunDirectory {
   // again, so that the checkpoint can be resumed, and a warning says so. Throws UserError when another run is there
   // now. In a process that has Joined it does nothing.
   void hold();
+  // Whether somebody has moved or removed the directory since, and hold() has not made it again. In a process that has
+  // Joined it is false.
+  bool is_away() const { return lock_ != nullptr && !lock_->holds(); }
 
  private:
   std::filesystem::path path_;

@@ -10,6 +10,7 @@
 
 #include "config/config.h"
 #include "tensor/errors.h"
+#include "train/agreement.h"
 #include "train/divergence.h"
 #include "train/ranks/failure.h"
 #include "train/ranks/interrupt.h"
@@ -33,22 +34,6 @@ void require_way(const Config& config, const std::filesystem::path& run, const R
   if (!rank.flushed() || rank.step() >= steps) return;
   throw_user_error("{}: its residuals were sent at step {} (optimizer.flush_at_end) and it cannot go on to step {}",
                    run.string(), rank.step(), steps);
-}
-
-std::string newest(const std::vector<std::filesystem::path>& checkpoints) {
-  return checkpoints.empty() ? "there is no checkpoint yet"
-                             : "the newest checkpoint is " + checkpoints.front().string();
-}
-
-std::string way_from(const CheckpointStore& store) {
-  const auto all = store.list();
-  return newest(all) + ": make room, and --resume " +
-         (all.empty() ? "trains again from the beginning" : "goes on from there");
-}
-
-[[noreturn]] void throw_unsaved(const CheckpointStore& store, int64_t step, const std::string& why) {
-  throw_user_error("the run has ended at step {}, but its state could not be saved: {}; {}", step, why,
-                   way_from(store));
 }
 
 bool is_users(const std::exception& error) {
@@ -98,7 +83,7 @@ void RankTraining::train() {
   check_replicas();
   if (!eval_) evaluate_again();
   if (reporter_) tell_end();
-  if (!unsaved_.empty()) throw_unsaved(store_, rank_.step(), unsaved_);
+  if (!unsaved_.empty()) throw_unsaved();
   if (!rank_.sound()) throw_diverged(store_, rank_.skipped());
 }
 
@@ -192,7 +177,7 @@ void RankTraining::throw_end(const std::exception_ptr& end) const {
     const std::string what = complaint(error).text;
     if (!unsaved_.empty()) {
       throw_user_error("{}; and the state of step {} could not be saved: {}; {}", what, rank_.step(), unsaved_,
-                       way_from(store_));
+                       way_on());
     }
     throw_user_error("{}; the state of step {} is saved: go on with --resume when that is mended", what, rank_.step());
   }
@@ -217,7 +202,27 @@ void RankTraining::learn() {
 // to.
 std::string RankTraining::save() {
   if (reporter_) reporter_->sync();
-  return rank_.save(store_, config_.checkpoint.keep);
+  const std::string problem = rank_.save(store_, config_.checkpoint.keep);
+  away_ = !problem.empty() && !told_by_first(communicator_, device_, run_.is_away() ? "away" : "").empty();
+  return problem;
+}
+
+// What is under the run's name now may be another one's.
+std::string RankTraining::newest() const {
+  if (away_) return "this run's checkpoints are in the folder to which it was moved";
+  const auto all = store_.list();
+  return all.empty() ? "there is no checkpoint yet" : "the newest checkpoint is " + all.front().string();
+}
+
+std::string RankTraining::way_on() const {
+  if (away_) return newest() + ": --resume goes on from there when that folder is its --out";
+  return newest() + ": make room, and --resume " +
+         (store_.list().empty() ? "trains again from the beginning" : "goes on from there");
+}
+
+void RankTraining::throw_unsaved() const {
+  throw_user_error("the run has ended at step {}, but its state could not be saved: {}; {}", rank_.step(), unsaved_,
+                   way_on());
 }
 
 // A disk may stay full for thousands of saves.
@@ -229,8 +234,7 @@ void RankTraining::tell_save() {
     return;
   }
   if (!std::has_single_bit(++failed_saves_)) return;
-  spdlog::warn("step {} could not be saved: {}; training goes on, and {}{}", rank_.step(), unsaved_,
-               newest(store_.list()),
+  spdlog::warn("step {} could not be saved: {}; training goes on, and {}{}", rank_.step(), unsaved_, newest(),
                failed_saves_ > 1 ? fmt::format("; {} saves in a row have failed", failed_saves_) : "");
 }
 
@@ -238,7 +242,7 @@ void RankTraining::stop() {
   in_unison(communicator_, device_, [this] {
     if (rank_.lack()) throw_end(rank_.lack());
   });
-  if (!unsaved_.empty()) throw_unsaved(store_, rank_.step(), unsaved_);
+  if (!unsaved_.empty()) throw_unsaved();
   if (reporter_) {
     spdlog::info("stopped at step {} of {}; the state is saved, go on with --resume", rank_.step(), steps_);
   }

@@ -51,6 +51,9 @@ class RankTraining {
   [[noreturn]] void throw_end(const std::exception_ptr& end) const;
   void learn();
   std::string save();
+  std::string newest() const;
+  std::string way_on() const;
+  [[noreturn]] void throw_unsaved() const;
   void tell_save();
   [[noreturn]] void stop();
   void check_replicas();
@@ -68,6 +71,7 @@ class RankTraining {
   Clock::time_point told_;            // when the newest metrics were told, less the pauses since
   std::optional<EvalMetrics> eval_;   // the newest evaluation of this attempt
   std::string unsaved_;               // why the newest save failed, or ""
+  bool away_ = false;                 // whether it failed as the run's directory is no longer there
   uint64_t failed_saves_ = 0;         // in a row
 };
 

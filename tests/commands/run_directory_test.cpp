@@ -91,7 +91,9 @@ TEST_CASE("a run whose directory another run has taken leaves it alone") {
   CHECK(first.wait() == 2);
   CHECK_THAT(first.err(), Contains("could not be saved: run ") &&
                               Contains(is_trained ? fmt::format("is being trained by process {}", second.pid())
-                                                  : "holds another run by now"));
+                                                  : "holds another run by now") &&
+                              Contains("; this run's checkpoints are in the folder to which it was moved: --resume") &&
+                              !Contains("the newest checkpoint is"));
   if (is_trained) {
     second.send(SIGCONT);
     CHECK(second.wait() == 0);
