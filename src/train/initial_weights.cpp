@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 
 #include "tensor/errors.h"
 #include "train/weights_file.h"
@@ -37,6 +39,15 @@ bool fits(const SafetensorsFile::Entry& there, const ParamSpec& wanted) {
   return there.dtype == "F32" && std::ranges::equal(there.shape, wanted.shape);
 }
 
+bool is_finite(const SafetensorsFile::Entry& entry) {
+  for (size_t at = 0; at < entry.bytes.size(); at += sizeof(float)) {
+    float value = 0;
+    std::memcpy(&value, entry.bytes.data() + at, sizeof(value));
+    if (!std::isfinite(value)) return false;
+  }
+  return true;
+}
+
 // The first size of a head's weight and bias is the number of classes.
 bool only_classes_differ(const SafetensorsFile::Entry& there, const ParamSpec& wanted) {
   return there.dtype == "F32" && static_cast<int>(there.shape.size()) == wanted.shape.rank() && !there.shape.empty() &&
@@ -66,7 +77,11 @@ InitialWeights::InitialWeights(const std::string& file, std::string bytes, const
   const auto check = [&](const ParamSpec& spec, bool may_be_new) {
     const auto found = file_.tensors().find(spec.name);
     const SafetensorsFile::Entry* const there = found == file_.tensors().end() ? nullptr : &found->second;
-    if (there != nullptr && fits(*there, spec)) return;
+    if (there != nullptr && fits(*there, spec)) {
+      if (is_finite(*there)) return;
+      throw_user_error("{}: {}: not all numbers of tensor {} are finite; did the training that made it diverge?", kKey,
+                       file, spec.name);
+    }
     if (may_be_new && (there == nullptr || only_classes_differ(*there, spec))) {
       first_of_head_ = head.first;
       end_of_head_ = head.second;

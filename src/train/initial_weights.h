@@ -13,8 +13,8 @@ namespace dgc {
 // classes, or not at all, the run starts with a new one.
 class InitialWeights {
  public:
-  // Throws UserError that names the file and the first tensor that is missing, of another shape or type, or unknown to
-  // the network.
+  // Throws UserError that names the file and the first tensor that is missing, of another shape or type, not finite, or
+  // unknown to the network.
   InitialWeights(const std::string& file, const Network&);
 
   const std::string& xxh64() const { return xxh64_; }  // of the whole file

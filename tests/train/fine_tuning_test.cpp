@@ -1,4 +1,5 @@
 #include <catch.hpp>
+#include <limits>
 
 #include "config/model_types.h"
 #include "tensor/errors.h"
@@ -35,10 +36,13 @@ std::string bytes_of(const std::string& file, const std::string& tensor) {
   return std::string(weights.tensors().at(tensor).bytes);
 }
 
-void write_tensors(const fs::path& file, const std::vector<std::pair<std::string, Shape>>& tensors) {
-  std::vector<float> zeros(4096);
+void write_tensors(const fs::path& file, const std::vector<std::pair<std::string, Shape>>& tensors, float last = 0) {
+  std::vector<float> zeros(4096), others;
   std::vector<TensorSource> sources;
   for (const auto& [name, shape] : tensors) sources.push_back({.name = name, .view = {zeros.data(), shape}});
+  others.resize(static_cast<size_t>(tensors.back().second.numel()));
+  others.back() = last;  // the last number in the file
+  sources.back().view = {others.data(), tensors.back().second};
   write_safetensors(file, sources, {}, *make_cpu_device());
 }
 
@@ -123,11 +127,17 @@ TEST_CASE("weights that do not fit are refused by the tensor's name, before ther
                                                {"9.weight", {2}}});
   write_tensors(folder / "no_statistics.safetensors",
                 {{"0.weight", {8, 1, 3, 3}}, {"1.weight", {8}}, {"1.bias", {8}}, {"5.weight", {4, 128}}});
+  const std::vector<std::pair<std::string, Shape>> headless = {
+      {"0.weight", {8, 1, 3, 3}}, {"1.weight", {8}}, {"1.bias", {8}}, {"1.running_mean", {8}}, {"1.running_var", {8}}};
+  write_tensors(folder / "nan.safetensors", headless, std::numeric_limits<float>::quiet_NaN());
+  write_tensors(folder / "infinite.safetensors", headless, -std::numeric_limits<float>::infinity());
   write_file(folder / "text.safetensors", "these are no tensors at all");
   const auto [name, override, sentence] = GENERATE(table<std::string, std::string, std::string>({
       {"absent.safetensors", kDgc, "model.init_from: cannot read"},
       {"text.safetensors", kDgc, "it must be a safetensors file, and docs/fine_tuning.md"},
       {"extra.safetensors", kDgc, "the model has no tensor 9.weight; is the file of another model?"},
+      {"nan.safetensors", kDgc, "not all numbers of tensor 1.running_var are finite"},
+      {"infinite.safetensors", kDgc, "not all numbers of tensor 1.running_var are finite"},
       {"no_statistics.safetensors", kDgc, "it has no tensor 1.running_mean, which the model needs"},
       {"", tiny_layers(6, 4), "tensor 0.weight is F32 [8, 1, 3, 3] but the model needs F32 [6, 1, 3, 3]"},
       {"", "data.height=10", "tensor 5.weight is F32 [4, 128] but the model needs F32 [4, 160]"},
