@@ -24,6 +24,23 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, error);
 }
 
+// Of the names in a run directory, those that the run itself writes, but for the config's.
+bool is_own(const std::string& name) {
+  return name == kMetricsFile || name == kCheckpoints || name == "log.txt" || name == kVocabularyFile ||
+         name == kClassNamesFile || name.starts_with("events.out.tfevents.");
+}
+
+// Throws UserError for a pipe under the name of a file, because who opens one waits until somebody opens its other end.
+void require_no_pipes(const fs::path& run) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(run, error)) {
+    const std::string name = entry.path().filename().string();
+    if ((name != kConfigFile && !is_own(name)) || !entry.is_fifo(error)) continue;
+    throw_user_error("{} is a pipe, and a run keeps a file there; remove it, or give another --out",
+                     entry.path().string());
+  }
+}
+
 enum class Held { nothing, no_step, steps };
 
 // Throws UserError for files with a run's names in a folder that is no run directory, because a run would overwrite
@@ -47,12 +64,6 @@ Held held_by(const fs::path& run) {
                      kConfigFile);
   }
   return Held::no_step;
-}
-
-// Of the names in a run directory, those that the run itself writes, but for the config's.
-bool is_own(const std::string& name) {
-  return name == kMetricsFile || name == kCheckpoints || name == "log.txt" || name == kVocabularyFile ||
-         name == kClassNamesFile || name.starts_with("events.out.tfevents.");
 }
 
 // Removes what a run writes and nothing else, because people keep notes, reports and copies in the same folder. The
@@ -146,6 +157,7 @@ RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, co
       class_names_(std::move(class_names)) {
   make_directory(path_);
   lock_ = std::make_unique<RunLock>(path_);
+  require_no_pipes(path_);
   const Held held = held_by(path_);
   if (held == Held::steps && !options.resume && !options.overwrite) {
     throw_user_error(

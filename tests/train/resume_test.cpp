@@ -1,5 +1,6 @@
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 
 #include <catch.hpp>
 #include <csignal>
@@ -385,6 +386,17 @@ TEST_CASE("a folder that is no run directory is never overwritten") {
   CHECK_THROWS_AS(train(tiny_config(), options), UserError);
   CHECK_THROWS_WITH(train(tiny_config(), options), Catch::Contains("is not a run directory"));
   CHECK(contents(run.path()) == before);
+}
+
+TEST_CASE("a pipe in the place of a file of the run is refused, and nobody waits for its other end") {
+  const TempRun run;
+  const fs::path out = train(tiny_config({"training.max_steps=1"}), {.out = run.path() / "run"});
+  const fs::path file = out / GENERATE("config.json", "metrics.jsonl", "log.txt", "classes.json");
+  fs::remove(file);
+  REQUIRE(mkfifo(file.c_str(), 0600) == 0);
+  const bool resume = GENERATE(false, true);
+  CHECK_THROWS_WITH(train(tiny_config({"training.max_steps=2"}), {.out = out, .resume = resume, .overwrite = !resume}),
+                    Catch::Contains(file.string() + " is a pipe, and a run keeps a file there"));
 }
 
 TEST_CASE("a config that somebody has written into the output folder is not replaced") {
