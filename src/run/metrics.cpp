@@ -233,8 +233,10 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& run, int64_t step, int
   }
   gaps.end(step - unexchanged);
   if (gaps.steps() > 0) {
-    spdlog::warn("{}: {} of the {} steps so far have no row, from step {} on, and the run's means will leave them out",
-                 path, gaps.steps(), step, gaps.first());
+    spdlog::warn(
+        "{}: there is no row for {} of the {} steps so far, of which the first is {}; the run's means will leave them "
+        "out",
+        path, gaps.steps(), step, gaps.first());
   }
   file_.cut(kept);
   if (!newline) file_.append("\n");

@@ -199,20 +199,22 @@ TEST_CASE("rows that somebody has cut out are missed when the run goes on") {
       }
       writer.write(example_step(31));  // behind the checkpoint
     }
-    const RunLog log(run.path());
-    const MetricsWriter again(run.path(), 30, unexchanged);
-    const std::string text = run.read("log.txt");
-    const size_t begin = text.find("jsonl: ");
-    return begin == std::string::npos ? std::string() : text.substr(begin + 7, text.find(", and", begin) - begin - 7);
+    {
+      const RunLog log(run.path());
+      const MetricsWriter again(run.path(), 30, unexchanged);
+    }
+    const std::string text = run.read("log.txt"), begin = "metrics.jsonl: there is no row for ";
+    const size_t at = text.find(begin);
+    return at == std::string::npos ? text : text.substr(at + begin.size(), text.find(';', at) - at - begin.size());
   };
   CHECK(warning(0, {{10, 10}, {20, 10}, {30, 10}}).empty());
   CHECK(warning(0, {{27, 27}, {28, 1}, {30, 2}}).empty());
   CHECK(warning(3, {{27, 27}}).empty());
-  CHECK(warning(2, {{27, 27}}) == "1 of the 30 steps so far have no row, from step 28 on");
-  CHECK(warning(0, {}) == "30 of the 30 steps so far have no row, from step 1 on");
-  CHECK(warning(0, {{20, 20}}) == "10 of the 30 steps so far have no row, from step 21 on");
-  CHECK(warning(0, {{20, 10}, {29, 5}, {30, 1}}) == "14 of the 30 steps so far have no row, from step 1 on");
-  CHECK(warning(0, {{20, 20}, {29, 5}, {30, 1}}) == "4 of the 30 steps so far have no row, from step 21 on");
+  CHECK(warning(2, {{27, 27}}) == "1 of the 30 steps so far, of which the first is 28");
+  CHECK(warning(0, {}) == "30 of the 30 steps so far, of which the first is 1");
+  CHECK(warning(0, {{20, 20}}) == "10 of the 30 steps so far, of which the first is 21");
+  CHECK(warning(0, {{20, 10}, {29, 5}, {30, 1}}) == "14 of the 30 steps so far, of which the first is 1");
+  CHECK(warning(0, {{20, 20}, {29, 5}, {30, 1}}) == "4 of the 30 steps so far, of which the first is 21");
 }
 
 TEST_CASE("a file that is no metrics file is named") {
