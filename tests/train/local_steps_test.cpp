@@ -161,6 +161,7 @@ TEST_CASE("a run with rounds that is killed after any step and resumed ends as o
     train(tiny_config(variant + std::vector<std::string>{kFour} + on_ranks_as(2, 2)),
           {.out = killed.path() / "run", .resume = true});
     CHECK(timeless_rows(killed.path() / "run") == truth);
+    CHECK_THAT(killed.read("run/log.txt"), !Catch::Contains("there is no row"));
   }
 }
 

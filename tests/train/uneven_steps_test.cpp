@@ -430,6 +430,7 @@ TEST_CASE("checkpoints between epochs and the flush at the end have all ranks, a
   kill_after(out, 29);
   train(tiny_config(settings), {.out = out, .resume = true});
   CHECK(metrics_of(out).back().text("kind") == "final");
+  CHECK_THAT(run.read("run/log.txt"), !Catch::Contains("there is no row"));
 }
 
 }  // namespace dgc
