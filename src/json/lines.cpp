@@ -50,11 +50,11 @@ std::optional<double> Row::number(const std::string& key) const {
 std::string to_json_line(const Row& row) { return json_text(row_to_json(row)); }
 
 Row read_json_line(const std::string& line, const std::string& where) {
-  return row_from_json(parse_json(line, where), where);
+  return row_from_json(parse_json_line(line, where), where);
 }
 
 Row read_json_line(const std::string& line, const std::string& where, const std::vector<std::string>& keys) {
-  const Json all = parse_json(line, where);
+  const Json all = parse_json_line(line, where);
   if (!all.is_object()) return row_from_json(all, where);  // which says so
   Json wanted = Json::object();
   for (const std::string& key : keys) {
@@ -64,8 +64,7 @@ Row read_json_line(const std::string& line, const std::string& where, const std:
 }
 
 JsonLineReader::JsonLineReader(const std::string& path, uint64_t skipped)
-    : path_(path), file_(path, std::ios::binary), from_start_(skipped == 0) {
-  if (!file_) throw_user_error("{}: cannot open this file", path_);
+    : path_(path), file_(open_to_read(path)), from_start_(skipped == 0) {
   if (from_start_) return;
   file_.seekg(static_cast<std::streamoff>(skipped) - 1);
   const size_t newline = end_of_line();
@@ -73,7 +72,7 @@ JsonLineReader::JsonLineReader(const std::string& path, uint64_t skipped)
   bytes_ = skipped - 1 + begin_;
 }
 
-std::string JsonLineReader::place(size_t line) const {
+std::string JsonLineReader::place_of(size_t line) const {
   return from_start_ ? fmt::format("{}: line {}", path_, line) : fmt::format("{}: a line near its end", path_);
 }
 
@@ -88,7 +87,7 @@ std::optional<Row> JsonLineReader::next() {
   if (last && is_torn(line)) return std::nullopt;
   bytes_ += line.size() + (newline ? 1 : 0);
   newline_ = newline;
-  return read_json_line(line, place(number_));
+  return read_json_line(line, place());
 }
 
 // Returns the place in buffer_ of the next line's newline; the end of buffer_ if the file ends without one.
@@ -109,7 +108,7 @@ bool JsonLineReader::fill() {
   begin_ = 0;
   const size_t left = buffer_.size();
   if (left > kMost) {
-    throw_user_error("{}: longer than the {} MiB that a line may have", place(number_ + 1), kMost >> 20);
+    throw_user_error("{}: longer than the {} MiB that a line may have", place_of(number_ + 1), kMost >> 20);
   }
   buffer_.resize(left + kChunk);
   file_.read(buffer_.data() + left, kChunk);

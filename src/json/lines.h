@@ -58,6 +58,8 @@ class JsonLineReader {
 
   std::optional<Row> next();  // nothing: there are no more
 
+  std::string place() const { return place_of(number_); }  // of the row that next() has returned last, in messages
+
   // Of the file, up to the end of the line whose row next() has returned last, its newline included.
   uint64_t bytes() const { return bytes_; }
   bool ended_with_newline() const { return newline_; }  // that line; a crash may have come before its newline
@@ -65,7 +67,7 @@ class JsonLineReader {
  private:
   size_t end_of_line();
   bool fill();
-  std::string place(size_t line) const;  // in messages
+  std::string place_of(size_t line) const;
 
   std::string path_;
   std::ifstream file_;

@@ -1,8 +1,9 @@
 #include "json/text.h"
 
 #include <algorithm>
-#include <fstream>
+#include <cerrno>
 #include <set>
+#include <system_error>
 #include <vector>
 
 #include "tensor/errors.h"
@@ -12,13 +13,17 @@ namespace {
 
 constexpr size_t kMaxDepth = 100;  // far beyond any file of ours; keeps a hostile file from exhausting memory
 
+// A whole text, or a line of a file, of which the origin says the number.
+enum class Extent { text, line };
+
 // "column" counts bytes, from 1, as compilers do.
-std::string line_and_column(const std::string& text, size_t byte) {
+std::string place(const std::string& text, size_t byte, const std::string& origin, Extent extent) {
   const size_t at = std::min(byte > 0 ? byte - 1 : 0, text.size());
+  if (extent == Extent::line) return fmt::format("{}, column {}", origin, at + 1);
   const auto begin = text.begin(), end = begin + static_cast<std::ptrdiff_t>(at);
   const auto line = 1 + std::count(begin, end, '\n');
   const size_t start = at == 0 ? std::string::npos : text.rfind('\n', at - 1);
-  return fmt::format("line {}, column {}", line, at - (start == std::string::npos ? 0 : start + 1) + 1);
+  return fmt::format("{}: line {}, column {}", origin, line, at - (start == std::string::npos ? 0 : start + 1) + 1);
 }
 
 // Takes the reason from nlohmann's "[json...] parse error at line 1, column 2: syntax error while parsing value -
@@ -35,7 +40,8 @@ std::string reason(const std::string& what) {
 // Walks the text once to find what the parser would hide or explain badly, with the path of where it is.
 class StrictReader final : public nlohmann::json_sax<Json> {
  public:
-  StrictReader(const std::string& text, const std::string& origin) : text_(text), origin_(origin) {}
+  StrictReader(const std::string& text, const std::string& origin, Extent extent)
+      : text_(text), origin_(origin), extent_(extent) {}
 
   bool null() override { return value(); }
   bool boolean(bool) override { return value(); }
@@ -57,7 +63,7 @@ class StrictReader final : public nlohmann::json_sax<Json> {
   }
 
   bool parse_error(size_t byte, const std::string&, const nlohmann::detail::exception& error) override {
-    throw_user_error("{}: {}: not valid JSON: {}", origin_, line_and_column(text_, byte), reason(error.what()));
+    throw_user_error("{}: not valid JSON: {}", place(text_, byte, origin_, extent_), reason(error.what()));
   }
 
  private:
@@ -95,20 +101,25 @@ class StrictReader final : public nlohmann::json_sax<Json> {
 
   const std::string& text_;
   const std::string& origin_;
+  Extent extent_;
   std::vector<Level> levels_;
 };
 
-}  // namespace
-
-Json parse_json(const std::string& text, const std::string& origin) {
+Json parse(const std::string& text, const std::string& origin, Extent extent) {
   // nlohmann/json takes a NUL for the end of the text.
   if (const size_t nul = text.find('\0'); nul != std::string::npos) {
-    throw_user_error("{}: {}: not valid JSON: a NUL byte", origin, line_and_column(text, nul + 1));
+    throw_user_error("{}: not valid JSON: a NUL byte", place(text, nul + 1, origin, extent));
   }
-  StrictReader reader(text, origin);
+  StrictReader reader(text, origin, extent);
   Json::sax_parse(text, &reader);
   return Json::parse(text);
 }
+
+}  // namespace
+
+Json parse_json(const std::string& text, const std::string& origin) { return parse(text, origin, Extent::text); }
+
+Json parse_json_line(const std::string& line, const std::string& where) { return parse(line, where, Extent::line); }
 
 std::string json_text(const Json& value, int indent) {
   return value.dump(indent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
@@ -137,9 +148,15 @@ std::string json_type_name(const Json& value) {
   }
 }
 
-std::string read_text_file(const std::string& path, size_t most) {
+std::ifstream open_to_read(const std::string& path) {
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw_user_error("{}: cannot open this file", path);
+  if (!file) throw_user_error("{}: cannot open this file: {}", path, std::generic_category().message(errno));
+  return file;
+}
+
+std::string read_text_file(const std::string& path, size_t most) {
+  std::ifstream file = open_to_read(path);
   std::string text;
   std::vector<char> chunk(1 << 16);
   while (file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || file.gcount() > 0) {

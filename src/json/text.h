@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -10,6 +11,8 @@ using Json = nlohmann::ordered_json;
 // Parses a text strictly. Throws UserError for a text that is not JSON, and for a repeated key, of which nlohmann/json
 // silently keeps the last. The message names `origin`, and the line and column or the repeated key's path.
 Json parse_json(const std::string& text, const std::string& origin);
+// Works as parse_json() for one line of a file: `where` names the file and the line, and a message adds the column.
+Json parse_json_line(const std::string& line, const std::string& where);
 
 // Bytes that are not UTF-8 (from a command line, say) become U+FFFD rather than an exception.
 std::string json_text(const Json& value, int indent = -1);
@@ -19,6 +22,9 @@ const Json& json_member(const Json& object, const char* key, const std::string& 
 
 // "a string", "an object", ...: what a message calls a value.
 std::string json_type_name(const Json& value);
+
+// Throws UserError that says why the file cannot be opened.
+std::ifstream open_to_read(const std::string& path);
 
 // Reads a whole file. Throws UserError when it cannot be read, or has more than `most` bytes: a pipe or a device may
 // have no end.

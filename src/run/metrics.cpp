@@ -216,10 +216,10 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& run, int64_t step, int
   bool newline = true, whole = false;  // whole: all rows up to the step are kept
   try {
     while (const std::optional<Row> row = lines.next()) {
-      const int64_t row_step = integer(*row, "step", path);
+      const int64_t row_step = integer(*row, "step", lines.place());
       if (row_step > step || row->text("kind") == "final") break;
       if (row->text("kind") == "step") {
-        const StepMetrics metrics = step_from_row(*row, path);
+        const StepMetrics metrics = step_from_row(*row, lines.place());
         traffic_.add(metrics);
         gaps.add(metrics);
       }

@@ -147,8 +147,11 @@ TEST_CASE("a key without a name is refused", "[config]") {
 
 TEST_CASE("a file that cannot be read is named", "[config]") {
   CHECK(refusal([] { load_config("/dev/zero"); }) == "/dev/zero: longer than the 16 MiB that such a file may have");
-  CHECK(refusal([] { load_config("no/such/file.json"); }) == "no/such/file.json: cannot open this file");
+  CHECK(refusal([] { load_config("no/such/file.json"); }) ==
+        "no/such/file.json: cannot open this file: No such file or directory");
   const test::TemporaryFile file(kExample);
+  CHECK(refusal([&] { load_config(file.path() + "/x"); }) ==
+        file.path() + "/x: cannot open this file: Not a directory");
   CHECK(load_config(file.path()).name == "example");
   CHECK_THAT(refusal([] { load_config(std::filesystem::temp_directory_path().string()); }),
              Catch::Contains(": cannot read this file"));

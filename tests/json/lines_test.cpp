@@ -10,6 +10,7 @@
 using namespace dgc;
 using test::refusal;
 using test::TemporaryFile;
+using namespace std::string_literals;
 
 namespace {
 
@@ -61,7 +62,7 @@ TEST_CASE("the last row is that of a reader from the start, however long the fil
   }
   const TemporaryFile damaged(line(1, 100000) + "none\n" + line(2, 0));
   CHECK_THAT(refusal([&] { last_json_row(damaged.path()); }),
-             Catch::Contains("a line near its end") && Catch::StartsWith(damaged.path()));
+             Catch::Contains("a line near its end, column ") && Catch::StartsWith(damaged.path()));
 }
 
 TEST_CASE("numbers come back bit for bit", "[config]") {
@@ -110,12 +111,14 @@ TEST_CASE("any other bad line is named", "[config]") {
     const size_t at = full.find(": line ");
     return at == std::string::npos ? full : full.substr(at + 2);
   };
-  CHECK_THAT(said("{\"a\":1}\n{\"a\":\n{\"a\":3}\n"), Catch::StartsWith("line 2: line 1, column "));
-  CHECK_THAT(said("\n{\"a\":3}\n"), Catch::StartsWith("line 1: "));
+  CHECK_THAT(said("{\"a\":1}\n{\"a\":\n{\"a\":3}\n"), Catch::StartsWith("line 2, column 6: not valid JSON: "));
+  CHECK_THAT(said("\n{\"a\":3}\n"), Catch::StartsWith("line 1, column 1: "));
+  CHECK(said("{\"a\":1}\n{\"a\":\0}\n{\"a\":3}\n"s) == "line 2, column 6: not valid JSON: a NUL byte");
   CHECK(said("[]\n") == "line 1: must be an object, not an array");
   CHECK(said("{\"a\":[]}\n") == "line 1: a: must be a number, string, boolean or null, not an array");
   CHECK(said("{\"a\":1,\"a\":2}\n") == "line 1: a: this key is given twice");
-  CHECK(refusal([] { read_json_lines("no/such/file"); }) == "no/such/file: cannot open this file");
+  CHECK(refusal([] { read_json_lines("no/such/file"); }) ==
+        "no/such/file: cannot open this file: No such file or directory");
 }
 
 TEST_CASE("a reader says how far into the file its newest row reaches", "[config]") {
@@ -124,11 +127,13 @@ TEST_CASE("a reader says how far into the file its newest row reaches", "[config
   JsonLineReader lines(file.path());
   CHECK(lines.bytes() == 0);
   CHECK(lines.next()->integer("step") == 1);
+  CHECK(lines.place() == file.path() + ": line 1");
   CHECK(lines.bytes() == first.size());
   CHECK(lines.next()->text("note")->size() == 200000);
   CHECK(lines.bytes() == first.size() + long_row.size());
   CHECK(lines.ended_with_newline());
   CHECK(lines.next()->integer("step") == 3);
+  CHECK(lines.place() == file.path() + ": line 3");
   CHECK_FALSE(lines.ended_with_newline());
   CHECK(lines.bytes() == first.size() + long_row.size() + 10);
   CHECK(lines.next() == std::nullopt);

@@ -71,12 +71,12 @@ RunData read_run(const std::filesystem::path& directory) {
   while (const std::optional<Row> row = lines.next()) {
     const auto kind = row->text("kind");
     if (kind == "step") {
-      run.steps.push_back(step_from_row(*row, metrics_path.string()));
+      run.steps.push_back(step_from_row(*row, lines.place()));
       traffic.add(run.steps.back());
     } else if (kind == "eval") {
-      run.evals.push_back(eval_from_row(*row, metrics_path.string()));
+      run.evals.push_back(eval_from_row(*row, lines.place()));
     } else if (kind == "final") {
-      run.final = final_from_row(*row, metrics_path.string());
+      run.final = final_from_row(*row, lines.place());
     }
   }
   if (run.steps.empty()) {

@@ -278,6 +278,16 @@ TEST_CASE("an unfinished run is shown as far as it got, and a run in warm-up has
   CHECK(has(table, "compression ratio * –\n"));
 }
 
+TEST_CASE("a row that is wrong is named with its line") {
+  TempRun run;
+  make_run(run, {});
+  std::string rows = run.read("metrics.jsonl");
+  const size_t third = rows.find('\n', rows.find('\n') + 1) + 1, key = rows.find("sent_bytes", third);
+  run.write("metrics.jsonl", rows.replace(key, 10, "seen_bytes"));
+  CHECK_THROWS_WITH(read_groups({run.path()}),
+                    Catch::Contains("metrics.jsonl: line 3: \"sent_bytes\" is missing or not an integer"));
+}
+
 TEST_CASE("twelve long runs still make a small page") {
   TempRun run;
   make_run(run, {.steps = 800});
