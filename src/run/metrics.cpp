@@ -188,7 +188,8 @@ bool has_steps(const std::filesystem::path& run) {
   try {
     JsonLineReader lines((run / kMetricsFile).string());
     while (const std::optional<Row> row = lines.next()) {
-      if (row->text("kind") == "step") return true;
+      const auto kind = row->text("kind");
+      if (kind == "step" || kind == "final") return true;  // a run that lost its rows ends with a final one alone
     }
     return false;
   } catch (const UserError&) {

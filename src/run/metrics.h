@@ -90,9 +90,9 @@ StepMetrics step_from_row(const Row& row, const std::string& where);
 EvalMetrics eval_from_row(const Row& row, const std::string& where);
 FinalMetrics final_from_row(const Row& row, const std::string& where);
 
-// Both read RUN/metrics.jsonl, which may be missing. has_steps() says whether the run has made a step; a damaged file
-// counts as one with steps. end_of() says where a finished run ended, and throws a UserError when the end of the file
-// is damaged.
+// Both read RUN/metrics.jsonl, which may be missing. has_steps() says whether the run has made a step, as a row of one
+// or the final row tells; a damaged file counts as one with steps. end_of() says where a finished run ended, and throws
+// a UserError when the end of the file is damaged.
 bool has_steps(const std::filesystem::path& run);
 struct RunEnd {
   int64_t step = 0;

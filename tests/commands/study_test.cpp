@@ -129,7 +129,13 @@ TEST_CASE("a study goes on with a training that has lost its metrics, and says s
   fs::remove(dgc.folder() / "out/dgc/seed1/metrics.jsonl");
   const Result again = dgc.study();
   INFO(again.err);
+  CHECK(again.code == 0);
   CHECK_THAT(again.err, Contains("dgc seed 1: goes on") && !Contains("already holds a run"));
+  CHECK(dgc.rows("out/dgc/seed1").size() == 1);  // the final row, which counts
+  CHECK_THAT(again.out, Contains(" points") && !Contains("0 of 1"));
+  const Result shown = dgc.run({"report", "out/dgc/seed1"});
+  CHECK(shown.code == 0);
+  CHECK_THAT(shown.out, Contains("test accuracy") && Contains("3 of 3"));
   fs::remove(dgc.folder() / "out/dgc/seed1/metrics.jsonl");
   fs::remove(dgc.folder() / "out/dgc/seed1/config.json");
   const Result broken = dgc.study(), planned = dgc.study({"--dry-run"});
@@ -143,6 +149,28 @@ TEST_CASE("a study goes on with a training that has lost its metrics, and says s
   const Result blocked = dgc.study({"--only", "dense"});
   CHECK(blocked.code == 2);
   CHECK_THAT(blocked.out, Contains("dense seed 1 failed: cannot write out/dense/seed1.txt: Is a directory"));
+}
+
+TEST_CASE("a training that has lost its metrics counts no longer where the study asks for more epochs") {
+  const Studied dgc("", "[1]");
+  const auto with_epochs = [&](const std::string& epochs) {
+    std::string text = dgc.read("tiny.json");
+    const size_t at = text.find("\"epochs\": ") + 10;
+    dgc.write("tiny.json", text.replace(at, 1, epochs));
+  };
+  std::string text = dgc.read("tiny.json");
+  dgc.write("tiny.json", text.replace(text.find("cosine"), 6, "constant"));
+  REQUIRE(dgc.study().code == 0);
+  fs::remove(dgc.folder() / "out/dgc/seed1/metrics.jsonl");
+  REQUIRE(dgc.study().code == 0);
+  with_epochs("4");
+  const Result other = dgc.study({"--only", "dense"});
+  INFO(other.err);
+  CHECK(other.code == 0);
+  CHECK_THAT(other.out, Contains("0 of 1") && !Contains("points"));
+  CHECK_THAT(dgc.read("out/report.html"), !Contains("unfinished"));  // there is no curve of it
+  CHECK(dgc.study().code == 0);
+  CHECK(dgc.rows("out/dgc/seed1").back().number("epoch") == 4);
 }
 
 TEST_CASE("a study goes on from an older checkpoint where the newest is damaged") {

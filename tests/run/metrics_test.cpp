@@ -142,6 +142,9 @@ TEST_CASE("what a run has done is told by its metrics") {
   CHECK(end_of(run.path())->step == 1000);
   run.write("metrics.jsonl", "damaged\n{\"kind\":\"step\"}\n");
   CHECK(has_steps(run.path()));  // so that nobody takes its place unasked
+  std::filesystem::remove(run.path() / "metrics.jsonl");
+  MetricsWriter(run.path(), 3).write(FinalMetrics{.eval = {.step = 3}, .weights_xxh64 = "00ff"});
+  CHECK(has_steps(run.path()));  // the rows of its steps were lost
 }
 
 TEST_CASE("a whole last row without its newline is kept, and the next one starts a new line") {

@@ -119,8 +119,8 @@ class GroupCurves {
         evaluations_(steps_of(group, &RunData::evals, most)) {}
 
   PlottedGroup places() const {
-    const auto longest =
-        std::ranges::max_element(group_.runs, {}, [](const RunData& run) { return run.steps.back().step; });
+    const auto longest = std::ranges::max_element(
+        group_.runs, {}, [](const RunData& run) { return run.steps.empty() ? 0 : run.last_step(); });
     const std::vector<Where> course = course_of(*longest);
     return {group_.name, group_.runs.size(), places_along(course, steps_), places_along(course, evaluations_)};
   }

@@ -79,12 +79,12 @@ RunData read_run(const std::filesystem::path& directory) {
       run.final = final_from_row(*row, lines.place());
     }
   }
-  if (run.steps.empty()) {
+  if (run.steps.empty() && !run.final) {
     throw_user_error("{}: no step is finished yet; train some more first.", metrics_path.string());
   }
   run.traffic = traffic.means();
   const OptimizerOptions& optimizer = run.config.optimizer;
-  if (optimizer.type == OptimizerType::dgc && run.steps.back().epoch <= optimizer.sparsity.warmup.epochs) {
+  if (optimizer.type == OptimizerType::dgc && run.last_epoch() <= optimizer.sparsity.warmup.epochs) {
     run.traffic.sent_bytes_after_warmup = run.traffic.ratio_after_warmup = kNoNumber;  // the warm-up is not over yet
   }
   return run;
@@ -96,8 +96,12 @@ const Measures& RunData::newest() const {
   return evals.empty() ? none : evals.back().measures;
 }
 
+int64_t RunData::last_step() const { return steps.empty() ? final->eval.step : steps.back().step; }
+
+double RunData::last_epoch() const { return steps.empty() ? final->eval.epoch : steps.back().epoch; }
+
 std::string RunData::epochs_text() const {
-  return fmt::format("{:.4g} of {}", std::floor(steps.back().epoch * 10) / 10, config.training.epochs);
+  return fmt::format("{:.4g} of {}", std::floor(last_epoch() * 10) / 10, config.training.epochs);
 }
 
 bool RunGroup::finished() const {
@@ -112,7 +116,7 @@ std::string RunGroup::full_name() const {
 }
 
 std::string RunGroup::epochs_text() const {
-  return std::ranges::min_element(runs, {}, [](const RunData& run) { return run.steps.back().epoch; })->epochs_text();
+  return std::ranges::min_element(runs, {}, &RunData::last_epoch)->epochs_text();
 }
 
 Sample RunGroup::sample(const std::function<double(const RunData&)>& value) const {
@@ -221,10 +225,11 @@ std::vector<TableRow> results_table(const std::vector<RunGroup>& groups) {
   }
   add("epochs", [](const RunGroup& group) { return group.epochs_text(); });
   add_mean(
-      "steps", [](Run run) { return static_cast<double>(run.steps.back().step); }, count_text);
+      "steps", [](Run run) { return static_cast<double>(run.last_step()); }, count_text);
   add_mean(
       "skipped steps",
       [](Run run) {
+        if (run.steps.empty()) return kNoNumber;
         int64_t skipped = 0;
         for (const StepMetrics& step : run.steps) skipped += step.skipped ? step.local_steps : 0;
         return static_cast<double>(skipped);

@@ -17,13 +17,16 @@ namespace dgc {
 struct RunData {
   std::filesystem::path directory;
   Config config;
-  std::string config_json;  // as saved with the run
-  std::vector<StepMetrics> steps;
+  std::string config_json;         // as saved with the run
+  std::vector<StepMetrics> steps;  // none where their file was lost and the run ended afterwards
   std::vector<EvalMetrics> evals;
   std::optional<FinalMetrics> final;  // empty: the run is unfinished, and shown as far as it got
   TrafficMeans traffic;
 
-  const Measures& newest() const;   // of the final row where there is one, else of the newest evaluation
+  const Measures& newest() const;  // of the final row where there is one, else of the newest evaluation
+  // What the run has come to, by its last step; by its final row where the file of its steps was lost.
+  int64_t last_step() const;
+  double last_epoch() const;
   std::string epochs_text() const;  // "12.4 of 30"
 };
 
@@ -31,7 +34,7 @@ struct RunData {
 std::vector<Row> run_rows(const std::filesystem::path& run);
 
 // Reads RUN/config.json and RUN/metrics.jsonl. Throws a UserError when `run` is not a run directory or has not finished
-// a step yet.
+// a step yet. So there are steps or a final row.
 RunData read_run(const std::filesystem::path& run);
 
 // Runs whose configs agree in everything but the seed: one experiment, and a column of a table or a curve of a figure.

@@ -33,7 +33,10 @@ std::vector<double> smoothed(const std::vector<double>& values, size_t half) {
 
 double last_place(const ReportCurves& curves, Over over) {
   double end = 0;
-  for (const PlottedGroup& group : curves.groups) end = std::max(end, group.steps.along(over).back());
+  for (const PlottedGroup& group : curves.groups) {
+    const std::vector<double>& places = group.steps.along(over);
+    if (!places.empty()) end = std::max(end, places.back());
+  }
   return end;
 }
 

@@ -66,7 +66,10 @@ std::vector<RunGroup> study_groups(const Study& study, const std::vector<StudyTr
       if (!has_steps(training.directory)) continue;
       try {
         RunData data = read_run(training.directory);
-        if (standing.state != Standing::State::done) data.final.reset();
+        if (standing.state != Standing::State::done) {
+          if (data.steps.empty()) continue;  // its final row tells of an end that the study does not ask for
+          data.final.reset();
+        }
         group.runs.push_back(std::move(data));
       } catch (const UserError& damaged) {
         leave_out(training, damaged.what());

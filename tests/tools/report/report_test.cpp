@@ -278,6 +278,29 @@ TEST_CASE("an unfinished run is shown as far as it got, and a run in warm-up has
   CHECK(has(table, "compression ratio * –\n"));
 }
 
+TEST_CASE("a finished run that has lost the rows of its steps is told by its final row") {
+  TempRun lost, whole;
+  make_run(lost, {.steps = 0, .accuracy = 0.7});
+  make_run(whole, {.seed = 2, .accuracy = 0.8});
+  const auto table = squeeze(final_table(read_groups({lost.path()})));
+  INFO(table);
+  CHECK(has(table, "test accuracy 70.00 %\n"));
+  CHECK(has(table, "compression ratio * –\n"));
+  CHECK(has(table, "epochs 2 of 2\n"));
+  CHECK(has(table, "skipped steps –\n"));
+  CHECK_FALSE(has(table, "unfinished"));
+  const std::string alone = report({lost.path()}), both = report({lost.path(), whole.path()});
+  CHECK(has(alone, "no data yet"));
+  CHECK(has(alone, "70.00 %"));
+  CHECK(has(both, "75.00 % ± 7.07 %"));
+  CHECK(page_curves(both).at("runs").at(0).at("steps").at("epoch").back() == 2);  // the other's course
+  for (const std::string& page : {alone, both}) {
+    CHECK_FALSE(has(page, "nan,"));
+    CHECK_FALSE(has(page, ",nan"));
+    drawn_by_script(page, "click over-bytes");
+  }
+}
+
 TEST_CASE("a row that is wrong is named with its line") {
   TempRun run;
   make_run(run, {});
