@@ -313,17 +313,56 @@ TEST_CASE("a study that asks for more epochs, or for initial weights, counts no 
   CHECK_THAT(tuned.out, Contains("dgc seed 1 failed: out/dgc/seed1 was trained with model.init_from \"\""));
 }
 
-TEST_CASE("a study whose config changes while it trains has no result of the other experiment") {
+TEST_CASE("a study trains what it has checked, also where its config changes or goes while it trains") {
   const Studied dgc("", "[1, 2]");
   const std::string config = dgc.read("tiny.json");
+  const bool goes = GENERATE(false, true);
   Child study(dgc.folder(), {"study", "study.json", "--out", "out"});
   REQUIRE(wait_until([&] { return !dgc.rows("out/dense/seed1").empty(); }));
-  std::string other = config;
-  dgc.write("new.json", other.replace(other.find("0.05"), 4, "0.01"));
-  fs::rename(dgc.folder() / "new.json", dgc.folder() / "tiny.json");
-  CHECK(study.wait() == 2);
-  CHECK_THAT(study.out(), Contains("dgc seed 2 failed: out/dgc/seed2 was trained with learning_rate.base 0.01, and the "
-                                   "study says 0.05"));
+  if (goes) {
+    fs::remove(dgc.folder() / "tiny.json");
+  } else {
+    std::string other = config;
+    dgc.write("new.json", other.replace(other.find("0.05"), 4, "0.01"));
+    fs::rename(dgc.folder() / "new.json", dgc.folder() / "tiny.json");
+  }
+  const int code = study.wait();
+  INFO(study.err());
+  CHECK(code == 0);
+  CHECK_THAT(study.out(), Contains("against dense") && !Contains("failed"));
+  dgc.write("tiny.json", config);
+  REQUIRE(dgc.run({"train", "tiny.json", "--set", "seed=2", "--out", "alone"}).code == 0);
+  CHECK(dgc.final_hash("out/dgc/seed2") == dgc.final_hash("alone"));
+}
+
+TEST_CASE("a training of a study is that of its config with the study's settings, and ends so if it goes on") {
+  const Program dgc;
+  write_language_model(dgc);
+  dgc.write("study.json", R"({"config": "lm.json", "seeds": [2], "runs": {
+    "lm": {"set": {"training.epochs": 2, "training.eval_every_epochs": 0, "checkpoint.every_steps": 3}}}})");
+  const std::vector<std::string> study = {"study", "study.json", "--out", "out"};
+  const std::string run = "out/lm/seed2";
+  REQUIRE(dgc.run(study).code == 0);
+  REQUIRE(dgc.run({"train", "lm.json", "--out", "alone", "--set", "seed=2", "--set", "name=lm", "--set",
+                   "training.epochs=2", "--set", "training.eval_every_epochs=0", "--set", "checkpoint.every_steps=3"})
+              .code == 0);
+  CHECK(dgc.read(run + "/config.json") == dgc.read("alone/config.json"));
+  CHECK(dgc.final_hash(run) == dgc.final_hash("alone"));
+  // Paths stay relative to where dgc is started, and the vocabulary's size stays the data's.
+  CHECK_THAT(dgc.read(run + ".json"), Contains("\"train\": \"train.txt\"") && Contains("\"vocabulary\": 0"));
+
+  // An older dgc wrote no such file.
+  const std::string rows = dgc.read(run + "/metrics.jsonl");
+  dgc.write(run + "/metrics.jsonl", rows.substr(0, rows.rfind('\n', rows.size() - 2) + 1));  // without the final row
+  dgc.write(run + "/checkpoints/" + dgc.checkpoints(run).front() + "/manifest.json", "{");
+  fs::remove(dgc.folder() / (run + ".json"));
+  const Result again = dgc.run(study);
+  INFO(again.err);
+  CHECK(again.code == 0);
+  CHECK_THAT(again.err, Contains("lm seed 2: goes on"));
+  CHECK(dgc.final_hash(run) == dgc.final_hash("alone"));
+  CHECK(dgc.read(run + "/config.json") == dgc.read("alone/config.json"));
+  CHECK(fs::exists(dgc.folder() / (run + ".json")));
 }
 
 TEST_CASE("two studies do not train into one folder") {

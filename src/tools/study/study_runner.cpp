@@ -10,6 +10,8 @@
 #include <optional>
 #include <system_error>
 
+#include "config/config.h"
+#include "run/file_io.h"
 #include "run/metrics.h"
 #include "run/number_text.h"
 #include "run/run_directory.h"
@@ -105,10 +107,7 @@ int StudyRunner::free_place() const {
 void StudyRunner::start(const StudyTraining& training, const HeldSignals& signals) {
   const Standing standing = standing_of(training);
   if (standing.state == Standing::State::refused) throw UserError(standing.why);
-  std::vector<std::string> command = {own_program(), "train", training.run->config};
-  for (const std::string& text : training.run->overrides_for(training.seed)) {
-    command.insert(command.end(), {"--set", text});
-  }
+  std::vector<std::string> command = {own_program(), "train", "--out", training.directory.string()};
   const bool goes_on = standing.state != Standing::State::fresh;
   if (goes_on) {
     command.insert(command.end(),
@@ -120,9 +119,11 @@ void StudyRunner::start(const StudyTraining& training, const HeldSignals& signal
   const int place = free_place();
   const std::string device = jobs_ > 1 ? device_in_turn(training.config, place) : training.config.device;
   if (device != training.config.device) command.insert(command.end(), {"--set", "device=" + device});
-  command.insert(command.end(), {"--out", training.directory.string()});
   fs::create_directories(training.directory.parent_path());
   require_room_for_words(training.output());
+  // Whoever edits the study's config meanwhile changes no training of this study.
+  write_if_changed(training.config_file(), resolved_json(training.config));
+  command.insert(command.end(), {"--", training.config_file().string()});
   running_.emplace(start_child(command, signals, training.output()), Running{training, place});
   spdlog::info("{}: {}{}", training.name(), goes_on ? "goes on" : "starts",
                device == training.config.device ? "" : " on " + device);
@@ -142,7 +143,7 @@ void StudyRunner::collect() {
     } else if (code == kChildNotStarted) {
       fail(training, fmt::format("it could not be started: {} is gone", own_program()), kChildUserError);
     } else if (const Standing standing = standing_of(training); code == 0 && standing.state != Standing::State::done) {
-      // The config has changed, or files were removed, while others were trained.
+      // Files were removed or changed behind it.
       const std::string lost = fmt::format("it has ended, and its result is not in {}", training.directory.string());
       fail(training, standing.why.empty() ? lost : standing.why, kChildUserError);
     } else if (code == 0) {

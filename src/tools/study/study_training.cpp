@@ -90,6 +90,8 @@ Config to_go_on_with(Config asked, const Config& made) {
 
 std::string StudyTraining::name() const { return fmt::format("{} seed {}", run->name, seed); }
 
+fs::path StudyTraining::config_file() const { return directory.string() + ".json"; }
+
 fs::path StudyTraining::output() const { return directory.string() + ".txt"; }
 
 std::vector<StudyTraining> trainings_of(const Study& study, const fs::path& out) {

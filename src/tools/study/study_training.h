@@ -18,8 +18,9 @@ struct StudyTraining {
 
   Config config;  // as the study wants it
 
-  std::string name() const;              // "dgc seed 2"
-  std::filesystem::path output() const;  // what dgc train has printed
+  std::string name() const;                   // "dgc seed 2"
+  std::filesystem::path config_file() const;  // what dgc train reads: `config` with every default filled in
+  std::filesystem::path output() const;       // what dgc train has printed
 };
 // Reads the config of each once, and throws the UserError of one that is wrong.
 std::vector<StudyTraining> trainings_of(const Study&, const std::filesystem::path& out);
