@@ -445,6 +445,8 @@ TEST_CASE("a mistake in a study is said in one sentence") {
   says(top + R"("runs": {"a": {"seeds": [1, 1]}}})", "runs.a.seeds: has a number twice");
   says(top + R"("runs": {"a": {"seeds": 1}}})", "runs.a.seeds: must be a list of whole numbers");
   says(top + R"("runs": {"a": {"set": {"seed": 1}}}})", "runs.a.set.seed: the study itself sets it");
+  says(top + R"("runs": {"a": {"set": {"output": "x"}}}})", "runs.a.set.output: the study itself sets it");
+  says(top + R"("set": {"output": "x"}, "runs": {"a": {}}})", "set.output: the study itself sets it");
   says(top + R"("runs": {"a": {"set": {"optimizer.sparsity": 2}}}})", "runs.a: --set optimizer.sparsity=2");
   says(top + R"("runs": {"a": {"published": 0.9}}})", "runs.a.source: is required with \"published\"");
   says(R"({"seeds": [1], "runs": {"a": {}}})", "runs.a.config: is required, here or at the study's top");

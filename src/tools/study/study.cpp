@@ -74,7 +74,7 @@ class StudyObject {
     std::vector<std::string> all;
     if (find("set") == nullptr) return all;
     for (const auto& [key, value] : object("set").json_.items()) {
-      if (key == "seed" || key == "name") refuse("set." + key, "the study itself sets it");
+      if (key == "seed" || key == "name" || key == "output") refuse("set." + key, "the study itself sets it");
       all.push_back(key + "=" + json_text(value));
     }
     return all;

@@ -15,7 +15,7 @@ inline constexpr const char* kStudyReport = "report.html";  // in the study's fo
 struct StudyRun {
   std::string name;
   std::string config;                  // path of the config file
-  std::vector<std::string> overrides;  // "optimizer.sparsity=0.99", as --set takes them, without seed and name
+  std::vector<std::string> overrides;  // "optimizer.sparsity=0.99", as --set takes them, without seed, name and output
   std::vector<uint64_t> seeds;
   double published = kNoNumber;  // what the literature reports of the outcome, in the metric's own unit: 0.9375
   std::string source;            // and where: "Lin et al. (2018), table 2"
