@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <exception>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -19,7 +22,6 @@
 #include "tools/report/report.h"
 #include "tools/study/study_runner.h"
 #include "tools/study/study_table.h"
-#include "train/ranks/interrupt.h"
 #include "train/trainer.h"
 
 namespace dgc {
@@ -32,6 +34,18 @@ struct StudyArguments {
   fs::path out;
   int jobs = 1;
   bool dry_run = false, quiet = false;
+};
+
+// While it lives, output to a terminal or pipe that is gone is lost, and the study goes on.
+class BrokenPipesIgnored {
+ public:
+  BrokenPipesIgnored() : before_(std::signal(SIGPIPE, SIG_IGN)) {}
+  ~BrokenPipesIgnored() { std::signal(SIGPIPE, before_); }
+  BrokenPipesIgnored(const BrokenPipesIgnored&) = delete;
+  BrokenPipesIgnored& operator=(const BrokenPipesIgnored&) = delete;
+
+ private:
+  void (*before_)(int);
 };
 
 std::vector<StudyTraining> wanted_of(const std::vector<StudyTraining>& trainings, const std::string& only) {
@@ -108,12 +122,21 @@ void run_study(const StudyArguments& options) {
     lock.emplace(out);
   }
   StudyRunner runner(wanted, options.jobs);
-  std::vector<std::string> notes = runner.run();
+  std::vector<std::string> notes = [&] {
+    const BrokenPipesIgnored ignored;
+    return runner.run();
+  }();
   const std::vector<RunGroup> groups = study_groups(study, trainings, notes);
   const SummaryTable table = study_table(study, trainings, groups, notes);
-  fmt::print("{}", summary_text(table));  // before the report is written, as the disk may be full
+  std::exception_ptr no_report;  // the disk may be full, and the table shall be seen all the same
+  try {
+    write_summary_report(study.name, table, groups, out / kStudyReport);
+  } catch (const std::exception&) {
+    no_report = std::current_exception();
+  }
+  fmt::print("{}", summary_text(table));  // behind the report, as nobody may read the pipe any more
   std::fflush(stdout);
-  write_summary_report(study.name, table, groups, out / kStudyReport);
+  if (no_report) std::rethrow_exception(no_report);
   fmt::print("report: {}\n", printable((out / kStudyReport).string()));
   if (runner.exit_code() != 0) throw SupervisedEnd{runner.exit_code()};
 }
@@ -145,7 +168,6 @@ void add_study_command(CLI::App& app) {
       "With --jobs, a run whose config leaves `threads` to the machine gets its share of the cores; threads change\n"
       "roundings, so set `threads` where results must not depend on --jobs.");
   command->callback([options] {
-    ignore_broken_pipes();
     if (options->quiet) quiet_stderr();
     require_no_launcher("dgc study starts its trainings itself; start it once, without the launcher");
     run_study(*options);

@@ -64,6 +64,21 @@ TEST_CASE("every command says that it could not print, exit code 2") {
   CHECK(in_shell(dgc, "exec \"$@\" <&- >&- 2>&-", {"info"}).code == 2);
 }
 
+TEST_CASE("a study whose reader has gone ends as any command does, with its report written") {
+  const Program dgc;
+  dgc.write("study.json", R"({"config": "tiny.json", "seeds": [1], "set": {"training.epochs": 1}, "runs": {"a": {}}})");
+  constexpr int kBrokenPipe = 128 + SIGPIPE;
+  const auto code_of = [&](const Words& arguments) {
+    const Result piped = in_shell(dgc, "{ \"$@\"; echo $? >code; } | true", arguments);
+    INFO(piped.err);
+    return std::stoi(dgc.read("code"));
+  };
+  CHECK(code_of({"study", "study.json", "--out", "out", "--dry-run"}) == kBrokenPipe);
+  CHECK(code_of({"study", "study.json", "--out", "out"}) == kBrokenPipe);
+  CHECK(dgc.rows("out/a/seed1").back().text("kind") == "final");
+  CHECK_THAT(dgc.read("out/report.html"), Contains("</html>"));
+}
+
 TEST_CASE("a report that does not fit on the disk leaves the old one") {
   const TrainedRuns dgc;
   dgc.write("report.html", "old");
