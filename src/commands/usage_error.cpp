@@ -20,6 +20,9 @@ std::string unknown_option(const CLI::App& app, const std::string& given) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
+  if (std::ranges::find(names, given) != names.end()) {
+    return fmt::format("\"{}\" is in the wrong place: write it behind the command, and before a lone \"--\"", given);
+  }
   return fmt::format("there is no option \"{}\"{}", given, did_you_mean(given, names));
 }
 
