@@ -25,8 +25,12 @@ void write_csv(const std::vector<std::filesystem::path>& runs, const std::filesy
   write_file(file, csv);
 }
 
-// So that `runs/*` may name other files too, and runs that have only begun. One that is named alone is refused.
+// So that `runs/*` may name other files too, and runs that have only begun. One that is named alone is refused, and so
+// is what is not there at all, which no pattern of a shell names.
 void leave_out_others(std::vector<std::filesystem::path>& runs) {
+  for (const auto& run : runs) {
+    if (!std::filesystem::exists(run)) throw_user_error("{}: there is no such run directory", run.string());
+  }
   const auto is_other = [](const std::filesystem::path& run) {
     return !std::filesystem::exists(run / kConfigFile) || !has_steps(run);
   };

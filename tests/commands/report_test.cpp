@@ -32,6 +32,11 @@ TEST_CASE("report leaves out what is no run, but for one that is named alone, an
   CHECK(shown.code == 0);
   CHECK_THAT(shown.err, Contains("runs/a.txt is left out") && Contains("runs/begun is left out"));
   CHECK_THAT(shown.out, Contains("test accuracy"));
+  const Result mistyped = dgc.run({"report", "runs/a", "runs/b", "-o", "mistyped.html"});
+  CHECK(mistyped.code == 2);
+  CHECK(mistyped.err == "error: runs/b: there is no such run directory\n");
+  CHECK_FALSE(std::filesystem::exists(dgc.folder() / "mistyped.html"));
+  CHECK(dgc.run({"report", "runs/a", "runs/b", "--csv", "-"}).code == 2);
   CHECK(dgc.run({"report", "runs/begun"}).code == 2);
   CHECK(dgc.run({"report", "runs/begun", "runs/a.txt"}).code == 2);
   const std::string rows = dgc.read("runs/a/metrics.jsonl");
