@@ -34,7 +34,8 @@ Json override_value(const std::string& path, const std::string& text) {
   Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (value.is_discarded()) return text;
   if (value.is_structured()) return parse_json(text, "--set " + path);  // parse_json refuses repeated keys
-  return is_text_key(path) && !value.is_string() ? Json(text) : value;  // --set name=2024 sets the string "2024"
+  const bool is_other = !value.is_string() && !value.is_null();
+  return is_text_key(path) && is_other ? Json(text) : value;  // --set name=2024 sets the string "2024"
 }
 
 void apply_override(Json& root, const std::string& text, Origin& origin) {

@@ -29,6 +29,13 @@ TEST_CASE("a text key takes the text as it stands", "[config]") {
   CHECK(with({"name=\"quoted\""}).name == "quoted");
   CHECK(with({"data.path=a=b"}).data.path == "a=b");
   CHECK(with({"device=cuda:1"}).device == "cuda:1");
+  CHECK(with({"name=\"null\""}).name == "null");
+}
+
+TEST_CASE("null is no text", "[config]") {
+  CHECK(said_of_override("name=null") == "--set name=null: name: it must be a string, not null");
+  CHECK(said_of_override("model.init_from=null") ==
+        "--set model.init_from=null: model.init_from: it must be a string, not null");
 }
 
 TEST_CASE("a wrong override is named as one", "[config]") {
