@@ -285,10 +285,8 @@ class NcclCommunicator final : public WholeCommunicator {
 
 void require_nccl(const Launch& launch, const Device& device) {
   if (dynamic_cast<const CudaDevice*>(&device) != nullptr) return;
-  throw_user_error(
-      "rank {} of {} computes on {}, but NCCL connects GPUs only: choose another device, or start the ranks "
-      "with mpirun",
-      launch.rank, launch.size, device.name());
+  throw_user_error("rank {} of {} computes on {}, but NCCL connects GPUs only: choose another device, or {}",
+                   launch.rank, launch.size, device.name(), without_nccl(launch));
 }
 
 std::unique_ptr<Communicator> make_nccl_communicator(const Launch& launch, std::shared_ptr<Device> device,

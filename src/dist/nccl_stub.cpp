@@ -9,9 +9,8 @@ namespace {
 [[noreturn]] void throw_not_built(const Launch& launch) {
   throw_user_error(
       "rank {} of {}: NCCL, which would connect the ranks, is not in this build: build where CMake finds CUDA and "
-      "NCCL, "
-      "start the ranks with mpirun, or run all workers as threads",
-      launch.rank, launch.size);
+      "NCCL, {}, or run all workers as threads",
+      launch.rank, launch.size, without_nccl(launch));
 }
 
 }  // namespace

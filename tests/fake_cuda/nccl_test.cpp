@@ -263,7 +263,11 @@ TEST_CASE("NCCL that does not start says what to do", "[nccl]") {
   }
   SECTION("no GPU") {
     CHECK_THROWS_WITH(make_nccl_communicator(Launch{}, make_cpu_device(), {}),
-                      Contains("rank 0 of 1 computes on cpu, but NCCL connects GPUs only"));
+                      Contains("rank 0 of 1 computes on cpu, but NCCL connects GPUs only") && Contains("with mpirun"));
+    Launch by_mpirun;
+    by_mpirun.mpi = true;
+    CHECK_THROWS_WITH(require_nccl(by_mpirun, *make_cpu_device()),
+                      Contains("or set exchange.communicator to \"auto\" or \"mpi\""));
   }
   SECTION("a rank that is not there") {
     Launch launch;

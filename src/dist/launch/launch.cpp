@@ -120,9 +120,16 @@ Launch read_launch(const Environment& get) {
   return *launch;
 }
 
+std::string without_nccl(const Launch& launch) {
+  return launch.mpi ? "set exchange.communicator to \"auto\" or \"mpi\"" : "start the ranks with mpirun";
+}
+
 int choose_gpu(const Launch& launch, int gpus) {
   if (launch.local_rank < gpus) return launch.local_rank;
   if (gpus == 1) return 0;
+  if (gpus == 0 && launch.mpi) {
+    throw_user_error("there is no GPU here, and NCCL connects GPUs only: {}", without_nccl(launch));
+  }
   if (gpus == 0) {
     throw_user_error(
         "there is no GPU here, and NCCL, which connects ranks that {} has started, connects GPUs only: start them with "

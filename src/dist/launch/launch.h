@@ -40,6 +40,9 @@ std::optional<std::string> process_environment(const std::string& name);
 // Throws UserError that names the variable when variables are missing, malformed or contradict each other.
 Launch read_launch(const Environment& = process_environment);
 
+// What to do where NCCL cannot connect the ranks, for a sentence that says why.
+std::string without_nccl(const Launch&);
+
 // The number of the GPU that a rank uses: local_rank where the process sees a GPU for each rank of its machine, 0 where
 // the launcher shows each rank one GPU. Throws UserError when there is no GPU, or when there are more ranks than GPUs.
 int choose_gpu(const Launch&, int gpus);

@@ -208,5 +208,9 @@ TEST_CASE("ranks find their GPU", "[launch]") {
   CHECK(choose_gpu(launch, 3) == 2);
   CHECK(choose_gpu(launch, 1) == 0);  // shown only its own
   CHECK_THROWS_WITH(choose_gpu(launch, 0), Contains("there is no GPU here") && Contains("mpirun"));
+  launch.mpi = true;
+  CHECK_THROWS_WITH(choose_gpu(launch, 0),
+                    "there is no GPU here, and NCCL connects GPUs only: set "
+                    "exchange.communicator to \"auto\" or \"mpi\"");
   CHECK_THROWS_WITH(choose_gpu(launch, 2), Contains("number 3") && Contains("2 GPUs") && Contains("workers_per_rank"));
 }
