@@ -10,8 +10,6 @@ namespace {
 
 constexpr const char* kFix = "resume with the data.train, data.vocabulary and data.vocabulary_size that it began with";
 
-TextFile file_of(const std::filesystem::path& run) { return {(run / kVocabularyFile).string(), "data.vocabulary"}; }
-
 }  // namespace
 
 std::string vocabulary_xxh64(const Vocabulary& vocabulary) {
@@ -38,7 +36,9 @@ void require_run_vocabulary(const std::filesystem::path& run, const Vocabulary& 
                    first + 1, word(there, first), word(vocabulary.words(), first), kFix);
 }
 
-Vocabulary run_vocabulary(const std::filesystem::path& run) { return read_vocabulary(file_of(run)); }
+Vocabulary run_vocabulary(const std::filesystem::path& run) {
+  return read_vocabulary({(run / kVocabularyFile).string(), ""});
+}
 
 void require_same_vocabulary(const Checkpoint& checkpoint, const Vocabulary& vocabulary) {
   if (checkpoint.manifest().values.text(kVocabulary) == vocabulary_xxh64(vocabulary)) return;

@@ -93,6 +93,7 @@ Text::Text(const TextOptions& options, const Vocabulary& vocabulary)
     throw_user_error("{}: {} words are too few for {} streams; set {} to a longer text, or lower {}", file_.path,
                      words_.size(), streams_, file_.key, streams_key);
   }
+  cut_ = cut;
   const int32_t unknown = vocabulary.number(kUnknownWord), end = vocabulary.number(kEndOfLine);
   const auto unknowns = std::ranges::count(words_, unknown);
   unknown_ = static_cast<double>(unknowns) / static_cast<double>(words_.size());
@@ -122,10 +123,11 @@ int64_t Text::steps_per_epoch(const Sampling& sampling) const {
   const int64_t steps = rows() / sampling.workers / sampling.batch_per_worker;
   if (steps > 0) return steps;
   throw_user_error(
-      "{}: one step of {} batches with {} streams of {} words each needs {} words, and the one after them, but the "
-      "text has {}; take a longer one, or lower training.batch_per_worker or data.bptt",
+      "{}: one step of {} batches with {} streams of {} words each needs {} words, and the one after them, but {} {}; "
+      "{}, or lower training.batch_per_worker or data.bptt",
       file_.path, sampling.workers, streams_, sampling.batch_per_worker,
-      sampling.workers * streams_ * sampling.batch_per_worker, words_.size());
+      sampling.workers * streams_ * sampling.batch_per_worker, cut_ ? "data.train_limit leaves" : "the text has",
+      words_.size(), cut_ ? "raise it" : "take a longer one");
 }
 
 std::unique_ptr<Batches> Text::training_batches(const WorkerBatches& workers, const PrefetchOptions& options) const {

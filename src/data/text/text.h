@@ -43,6 +43,7 @@ class Text final : public Dataset {
  private:
   TextFile file_;
   int64_t streams_, classes_;
+  bool cut_ = false;    // TextOptions::limit has left words out
   double unknown_ = 0;  // share of words that count as kUnknownWord
   std::vector<int32_t> words_;
 };

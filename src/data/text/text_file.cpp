@@ -13,10 +13,16 @@ namespace {
 
 constexpr std::string_view kSpaces = " \t\r\v\f";
 
+// What to do about a file that is not what it should be.
+std::string remedy(const TextFile& text) {
+  if (text.key.empty()) return "it is the run's own; put it back as it was";
+  return fmt::format("set {} to a text with one {} a line", text.key, text.line);
+}
+
 std::vector<uint8_t> content(const TextFile& text) {
   if (!is_there(text.path)) {
-    throw_user_error("{}: there is no such file; set {} to a text with one sentence a line (see data/README.md)",
-                     text.path, text.key);
+    throw_user_error("{}: there is no such file; {}{}", text.path, remedy(text),
+                     text.key.empty() ? "" : " (see data/README.md)");
   }
   constexpr uint64_t kPiece = uint64_t{1} << 24, kMost = uint64_t{1} << 32;
   InputFile file(text.path);
@@ -25,12 +31,11 @@ std::vector<uint8_t> content(const TextFile& text) {
     const size_t before = bytes.size();
     got = file.append(bytes, kPiece);
     if (got > 0 && std::memchr(bytes.data() + before, 0, got) != nullptr) {
-      throw_user_error("{}: it has a NUL byte, and so is no text; set {} to a text with one sentence a line", text.path,
-                       text.key);
+      throw_user_error("{}: it has a NUL byte, and so is no text; {}", text.path, remedy(text));
     }
     if (bytes.size() > kMost) {
-      throw_user_error("{}: longer than the {} GiB that a text may have; set {} to a part of it", text.path,
-                       kMost >> 30, text.key);
+      throw_user_error("{}: longer than the {} GiB that a text may have; {}", text.path, kMost >> 30,
+                       text.key.empty() ? remedy(text) : fmt::format("set {} to a part of it", text.key));
     }
   }
   return bytes;
@@ -39,9 +44,11 @@ std::vector<uint8_t> content(const TextFile& text) {
 void require_utf8(const TextFile& text, std::string_view all) {
   const std::optional<size_t> at = find_invalid_utf8(all);
   if (!at) return;
-  throw_user_error(
-      "{}: line {} is not UTF-8 (byte 0x{:02x}); convert it (iconv -f LATIN1 -t UTF-8) and set {} to the result",
-      text.path, 1 + std::ranges::count(all.substr(0, *at), '\n'), static_cast<uint8_t>(all[*at]), text.key);
+  throw_user_error("{}: line {} is not UTF-8 (byte 0x{:02x}); {}", text.path,
+                   1 + std::ranges::count(all.substr(0, *at), '\n'), static_cast<uint8_t>(all[*at]),
+                   text.key.empty()
+                       ? remedy(text)
+                       : fmt::format("convert it (iconv -f LATIN1 -t UTF-8) and set {} to the result", text.key));
 }
 
 }  // namespace
@@ -51,7 +58,7 @@ void read_lines(const TextFile& text, const std::function<void(std::string_view)
   std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (all.starts_with(kByteOrderMark)) all.remove_prefix(kByteOrderMark.size());
   if (all.find_first_not_of(" \t\r\v\f\n") == std::string_view::npos) {
-    throw_user_error("{}: there are no words in it; set {} to a text with one sentence a line", text.path, text.key);
+    throw_user_error("{}: there are no words in it; {}", text.path, remedy(text));
   }
   require_utf8(text, all);
   while (!all.empty()) {

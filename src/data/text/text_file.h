@@ -9,10 +9,11 @@ namespace dgc {
 inline constexpr std::string_view kEndOfLine = "<eos>";
 inline constexpr std::string_view kUnknownWord = "<unk>";
 
-// A text of one sentence a line, and the config's key that names it, for messages.
+// A text of one sentence a line, or one word, and what messages say of it.
 struct TextFile {
   std::string path;
-  std::string key;  // "data.train"
+  std::string key;                // of the config, which names it: "data.train"; empty: it is a run's own
+  std::string line = "sentence";  // what a line has
 };
 
 // Calls line() with every line of a text, without its newline. A byte order mark is skipped, and a gzip file is

@@ -50,7 +50,8 @@ Vocabulary build_vocabulary(const TextFile& text, std::optional<int64_t> most) {
   return {std::move(words), text.path};
 }
 
-Vocabulary read_vocabulary(const TextFile& file) {
+Vocabulary read_vocabulary(TextFile file) {
+  file.line = "word";
   std::vector<std::string> words;
   size_t lines = 0;
   read_lines(file, [&](std::string_view line) {

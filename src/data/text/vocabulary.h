@@ -34,7 +34,8 @@ class Vocabulary {
 // kUnknownWord. Throws as read_words() does.
 Vocabulary build_vocabulary(const TextFile&, std::optional<int64_t> most);
 
-// Reads a file with one word a line. Throws UserError that names the file.
-Vocabulary read_vocabulary(const TextFile&);
+// Reads a file with one word a line, as its messages say too, whatever TextFile::line is. Throws UserError that names
+// the file.
+Vocabulary read_vocabulary(TextFile);
 
 }  // namespace dgc

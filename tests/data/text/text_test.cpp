@@ -79,6 +79,20 @@ TEST_CASE("text: a file that is missing, empty or not UTF-8 is named, with what 
              Catch::Contains("/none.txt: there is no such file; set data.valid to"));
 }
 
+TEST_CASE("text: a vocabulary has one word a line, and a run's own is no key's") {
+  const TextFolder f;
+  const std::string none = f.folder.path() + "/none.txt";
+  const auto error = [](const TextFile& file) { return user_error([&] { read_vocabulary(file); }); };
+  CHECK(error({none, "data.vocabulary"}) ==
+        none + ": there is no such file; set data.vocabulary to a text with one word a line (see data/README.md)");
+  CHECK(error({none, ""}) == none + ": there is no such file; it is the run's own; put it back as it was");
+  const auto of_run = [&](const std::string& text) { return error(f.file(text, "")); };
+  CHECK_THAT(error(f.file("", "data.vocabulary")),
+             Catch::EndsWith("set data.vocabulary to a text with one word a line"));
+  CHECK_THAT(of_run(""), Catch::EndsWith("there are no words in it; it is the run's own; put it back as it was"));
+  CHECK_THAT(of_run("na\xEFve\n"), Catch::EndsWith("(byte 0xef); it is the run's own; put it back as it was"));
+}
+
 TEST_CASE("text: what is UTF-8, and where it ends") {
   using Place = std::optional<size_t>;
   for (const std::string good : {"", "abc\n", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80",
@@ -243,6 +257,10 @@ TEST_CASE("text: too short for its streams, or for one step of all workers") {
             "data.bptt");
   CHECK(open(25).steps_per_epoch(workers(2, 3).sampling) == 1);
   CHECK(Text({.file = f.file(counting_text(25)), .streams = 1, .limit = 7}, numbers()).size() == 6);
+  const Text cut({.file = f.file(counting_text(25)), .streams = 4, .limit = 24}, numbers());
+  CHECK_THAT(
+      user_error([&] { (void)cut.steps_per_epoch(workers(2, 3).sampling); }),
+      Catch::EndsWith("but data.train_limit leaves 24; raise it, or lower training.batch_per_worker or data.bptt"));
 }
 
 }  // namespace dgc
