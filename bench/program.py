@@ -148,11 +148,13 @@ def output_of(command, what=None, **more):
     if lacking is not None:
         raise Failure(lacking)
     done = processes.run(command, **more)
-    if done.returncode == 2 and done.stderr.startswith("error: "):  # dgc's own sentence about the user's mistake
-        raise Failure(done.stderr.strip().removeprefix("error: "))
+    said = done.stderr or ""  # None: the user has seen it
+    if done.returncode == 2 and said.startswith("error: "):  # dgc's own sentence about the user's mistake
+        raise Failure(said.strip().removeprefix("error: "))
     if done.returncode != 0:
         why = f"exit code {done.returncode}" if done.returncode is not None else f"not done in {more['seconds']:g} s"
-        raise Failure(f"{what or shlex.join(command)}: {why}\n{(done.stderr or '')[-3000:]}".strip(), 1)
+        code = 2 if done.returncode == 2 and done.stderr is None else 1
+        raise Failure(f"{what or shlex.join(command)}: {why}\n{said[-3000:]}".strip(), code)
     return done.stdout
 
 

@@ -20,10 +20,7 @@ function(dgc_without_cuda)
     message(FATAL_ERROR "DGC_CUDA=${DGC_CUDA}, but ${why}")
   endif()
   message(STATUS "CUDA backend: no (${why})")
-  # What is missing or too old today is looked for anew the next time.
-  foreach(found NVCC CUBLAS_INCLUDE CUBLAS_LIBRARY CUDNN_INCLUDE CUDNN_LIBRARY NCCL_INCLUDE NCCL_LIBRARY)
-    unset(${found} CACHE)
-  endforeach()
+  dgc_forget_cuda_parts()
 endfunction()
 
 if(NOT DGC_CUDA MATCHES "^(AUTO|ON|OFF)$")

@@ -21,3 +21,12 @@ function(dgc_find_cuda_part name header library)
   find_library(${name}_LIBRARY NAMES ${library} NAMES_PER_DIR HINTS ${roots} PATHS ${in_python} ${in_python_toolkit}
                PATH_SUFFIXES lib64 lib)
 endfunction()
+
+# What is missing or too old today is looked for anew the next time that CMake configures.
+function(dgc_forget_cuda_parts)
+  unset(NVCC CACHE)
+  foreach(name CUDA_RUNTIME CUDNN CUBLAS NCCL NVTX)
+    unset(${name}_INCLUDE CACHE)
+    unset(${name}_LIBRARY CACHE)
+  endforeach()
+endfunction()

@@ -117,6 +117,9 @@ class Shared(unittest.TestCase):
         with self.assertRaisesRegex(program.Failure, "^a.json: cannot open this file$") as failed:
             program.output_of(["sh", "-c", "echo error: a.json: cannot open this file >&2; exit 2"])
         self.assertEqual(failed.exception.code, 2)
+        with self.assertRaises(program.Failure) as failed:  # the user has seen what it said
+            program.output_of(["sh", "-c", "exit 2"], stderr=None)
+        self.assertEqual(failed.exception.code, 2)
         with self.assertRaisesRegex(program.Failure, "^sh -c 'echo lost >&2; exit 3': exit code 3\nlost$") as failed:
             program.output_of(["sh", "-c", "echo lost >&2; exit 3"])
         self.assertEqual(failed.exception.code, 1)

@@ -2,7 +2,7 @@
 
 #include <catch.hpp>
 
-#include "tests/models/node_names.h"
+#include "tests/models/network_facts.h"
 
 using namespace dgc;
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <catch.hpp>
 
-#include "tests/models/node_names.h"
+#include "tests/models/network_facts.h"
 #include "tests/models/speech_net.h"
 #include "tests/support/backends.h"
 

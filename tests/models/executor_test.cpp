@@ -5,6 +5,7 @@
 #include "layers/linear.h"
 #include "models/lstm_lm.h"
 #include "models/resnet.h"
+#include "tests/models/network_facts.h"
 #include "tests/models/small_net.h"
 #include "tests/support/backends.h"
 
@@ -65,13 +66,15 @@ TEST_CASE("backward announces every parameter once, last layer first, with its f
   NetRun net(network, *backend, 2);
   net.forward();
   std::vector<std::vector<float>> seen(static_cast<size_t>(net.layout.size()));
-  int previous = net.layout.size();
+  int previous = net.layout.size(), announced = 0;
   net.backward([&](int first) {
+    ++announced;
     CHECK(first < previous);  // parameters lie in the order of the layers
     for (int i = first; i < previous; ++i) seen[static_cast<size_t>(i)] = net.read(net.gradients, i);
     previous = first;
   });
   CHECK(previous == 0);
+  CHECK(announced == layers_with_parameters(network));
   for (int i = 0; i < net.layout.size(); ++i) CHECK(seen[static_cast<size_t>(i)] == net.read(net.gradients, i));
 }
 

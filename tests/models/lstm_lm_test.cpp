@@ -4,7 +4,7 @@
 #include <catch.hpp>
 
 #include "tests/models/language_net.h"
-#include "tests/models/node_names.h"
+#include "tests/models/network_facts.h"
 #include "tests/support/backends.h"
 
 using namespace dgc;
@@ -143,13 +143,15 @@ TEST_CASE("backward announces every parameter once, the tied matrix last of all"
   const Network network = make_lstm_lm(tied ? kTied : kUntied, 2);
   LanguageNet net(network, *backend, 3);
   std::vector<std::vector<float>> seen(static_cast<size_t>(net.layout.size()));
-  int previous = net.layout.size();
+  int previous = net.layout.size(), announced = 0;
   net.train([&](int first) {
+    ++announced;
     CHECK(first < previous);
     for (int i = first; i < previous; ++i) seen[static_cast<size_t>(i)] = net.read(net.gradients, i);
     previous = first;
   });
   CHECK(previous == 0);
+  CHECK(announced == layers_with_parameters(network));
   for (int i = 0; i < net.layout.size(); ++i) CHECK(seen[static_cast<size_t>(i)] == net.read(net.gradients, i));
 }
 
