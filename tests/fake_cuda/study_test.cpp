@@ -18,4 +18,18 @@ TEST_CASE("trainings of a study that run at once take the GPUs in turn", "[study
   CHECK_THAT(dgc.read("out/dgc/seed2.txt"), Contains(" on cuda:1"));
   CHECK_THAT(dgc.read("out/dgc/seed3.txt"), Contains(" on cuda:0"));
   CHECK_THAT(dgc.read("out/named/seed1.txt"), Contains(" on cpu"));
+  CHECK_THAT(dgc.read("out/dgc/seed2/config.json"), Contains(R"("device": "auto")"));
+}
+
+TEST_CASE("a training of a study takes the GPU of the one that has ended", "[study]") {
+  const Program dgc;
+  dgc.write("study.json", R"({"config": "tiny.json", "seeds": [1], "set": {"training.eval_every_epochs": 0}, "runs": {
+                              "a": {"set": {"training.epochs": 1}}, "b": {"set": {"training.epochs": 6}},
+                              "c": {"set": {"training.epochs": 1}}}})");
+  Child study(dgc.folder(), {"DGC_FAKE_GPUS=2", DGC_ON_FAKE_CUDA, "study", "study.json", "--out", "out", "--jobs", "2"},
+              "env");
+  REQUIRE(study.wait() == 0);
+  CHECK_THAT(dgc.read("out/a/seed1.txt"), Contains(" on cuda:0"));
+  CHECK_THAT(dgc.read("out/b/seed1.txt"), Contains(" on cuda:1"));
+  CHECK_THAT(dgc.read("out/c/seed1.txt"), Contains(" on cuda:0"));
 }

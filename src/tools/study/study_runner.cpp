@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <system_error>
@@ -117,16 +118,15 @@ void StudyRunner::start(const StudyTraining& training, const HeldSignals& signal
     command.insert(command.end(), {"--set", fmt::format("threads={}", threads)});
   }
   const int place = free_place();
-  const std::string device = jobs_ > 1 ? device_in_turn(training.config, place) : training.config.device;
-  if (device != training.config.device) command.insert(command.end(), {"--set", "device=" + device});
+  const std::string gpu = jobs_ > 1 ? gpu_in_turn(training.config, place) : "";
+  if (!gpu.empty()) setenv(kGpuVariable, gpu.c_str(), 1);  // not the config, which says "auto" on any machine
   fs::create_directories(training.directory.parent_path());
   require_room_for_words(training.output());
   // Whoever edits the study's config meanwhile changes no training of this study.
   write_if_changed(training.config_file(), resolved_json(training.config));
   command.insert(command.end(), {"--", training.config_file().string()});
   running_.emplace(start_child(command, signals, training.output()), Running{training, place});
-  spdlog::info("{}: {}{}", training.name(), goes_on ? "goes on" : "starts",
-               device == training.config.device ? "" : " on " + device);
+  spdlog::info("{}: {}{}", training.name(), goes_on ? "goes on" : "starts", gpu.empty() ? "" : " on cuda:" + gpu);
 }
 
 void StudyRunner::collect() {

@@ -28,7 +28,11 @@ int compute_threads(const Config& config, const Launch& launch) {
 }
 
 std::string device_for(const Config& config, const Launch& launch) {
-  if (launch.size == 1 || config.device != "auto") return config.device;
+  if (config.device != "auto") return config.device;
+  if (launch.size == 1) {
+    const std::optional<std::string> gpu = process_environment(kGpuVariable);
+    return gpu ? "cuda:" + *gpu : config.device;
+  }
   const std::vector<int> gpus = cuda_devices();
   const int count = static_cast<int>(gpus.size());
   const bool alone = config.exchange.communicator == CommunicatorType::nccl;  // with MPI, ranks may share a GPU
@@ -44,10 +48,10 @@ Fp32Math fp32_math(const Config& config) {
   return config.precision == Precision::tf32 ? Fp32Math::tf32 : Fp32Math::exact;
 }
 
-std::string device_in_turn(const Config& config, int place) {
+std::string gpu_in_turn(const Config& config, int place) {
+  if (config.device != "auto") return "";
   const std::vector<int> gpus = cuda_devices();
-  if (config.device != "auto" || gpus.empty()) return config.device;
-  return fmt::format("cuda:{}", gpus[static_cast<size_t>(place) % gpus.size()]);
+  return gpus.empty() ? "" : std::to_string(gpus[static_cast<size_t>(place) % gpus.size()]);
 }
 
 std::unique_ptr<Backend> make_backend(const Config& config, const Launch& launch) {
