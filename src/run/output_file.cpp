@@ -21,7 +21,7 @@ OutputFile::OutputFile(std::filesystem::path path) : path_(std::move(path)) {
 
 OutputFile::~OutputFile() {
   if (!waiting_.empty() || dropped_ > 0) {
-    spdlog::warn("{}: its last {} bytes could not be written", path_.string(), waiting_.size() + dropped_);
+    spdlog::warn("{}: its last {} bytes could not be written", path_.string(), waiting_bytes_ + dropped_);
   }
 }
 
@@ -36,10 +36,11 @@ void OutputFile::cut(uint64_t bytes) {
 }
 
 void OutputFile::append(std::string_view record) {
-  if (waiting_.size() + record.size() > kMostWaiting) {
+  if (waiting_bytes_ + record.size() > kMostWaiting) {
     dropped_ += record.size();
   } else {
-    waiting_ += record;
+    waiting_.emplace_back(record);
+    waiting_bytes_ += record.size();
   }
   write();
 }
@@ -52,17 +53,36 @@ void OutputFile::sync() {
   loses_ = true;
 }
 
-void OutputFile::write() {
-  while (!waiting_.empty()) {
-    const ssize_t written = ::write(file_.get(), waiting_.data(), waiting_.size());
-    if (written > 0) waiting_.erase(0, static_cast<size_t>(written));
+// A full disk may take a part of a record. Where the file was emptied before the rest is written, it would begin with
+// that rest, so the part is taken back.
+bool OutputFile::write(const std::string& record) const {
+  size_t done = 0;
+  while (done < record.size()) {
+    const ssize_t written = ::write(file_.get(), record.data() + done, record.size() - done);
+    if (written > 0) done += static_cast<size_t>(written);
     if (written >= 0 || errno == EINTR) continue;
-    if (!failing_) {
-      spdlog::warn("{}: cannot be written: {}; the run goes on, and what belongs there is tried again later",
-                   path_.string(), std::generic_category().message(errno));
+    const int why = errno;
+    struct stat status {};
+    if (done > 0 && ::fstat(file_.get(), &status) == 0) {
+      static_cast<void>(!::ftruncate(file_.get(), status.st_size - static_cast<off_t>(done)));
     }
-    failing_ = true;
-    return;
+    errno = why;
+    return false;
+  }
+  return true;
+}
+
+void OutputFile::write() {
+  for (; !waiting_.empty(); waiting_.pop_front()) {
+    if (!write(waiting_.front())) {
+      if (!failing_) {
+        spdlog::warn("{}: cannot be written: {}; the run goes on, and what belongs there is tried again later",
+                     path_.string(), std::generic_category().message(errno));
+      }
+      failing_ = true;
+      return;
+    }
+    waiting_bytes_ -= waiting_.front().size();
   }
   if (failing_) spdlog::info("{}: can be written again", path_.string());
   failing_ = false;

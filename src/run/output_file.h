@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -11,7 +12,7 @@ namespace dgc {
 
 // A file that grows record by record while a run goes on. A full disk does not end a training: records that cannot be
 // written wait in memory and are written before the next record, and the log gets a warning. Each record reaches the
-// operating system at once, so a killed run loses at most a torn last one. Records always follow what is in the file,
+// operating system at once, so a killed run loses at most a torn last one. Whole records follow what is in the file,
 // also where somebody has emptied it meanwhile.
 class OutputFile {
  public:
@@ -30,10 +31,12 @@ class OutputFile {
   static constexpr size_t kMostWaiting = size_t{16} << 20;  // bytes; further records are dropped
 
   void write();
+  bool write(const std::string& record) const;  // false: the file has none of it, or cannot be cut; see errno
 
   std::filesystem::path path_;
   FileDescriptor file_;
-  std::string waiting_;   // may begin in the middle of a record
+  std::deque<std::string> waiting_;
+  size_t waiting_bytes_ = 0;
   uint64_t dropped_ = 0;  // bytes
   bool failing_ = false;
   bool loses_ = false;  // a sync has failed
