@@ -12,8 +12,8 @@ namespace dgc {
 // UserError: one sentence that names the file and the key's JSON path.
 //
 // An override is "a.b.c=VALUE", as given to --set: VALUE is JSON where it parses, and a string otherwise; of a key
-// that is a string it is the string as it stands, but for null and what is quoted. An override is put into the JSON
-// before the checks, so it is checked like the rest.
+// that is a string it is the string as it stands, but for null, lists, objects and what is quoted. An override is put
+// into the JSON before the checks, so it is checked like the rest.
 Config load_config(const std::string& path, const std::vector<std::string>& overrides = {});
 
 // Works as load_config(), for the config.json of a run, which an earlier version may have written: keys that never had

@@ -158,7 +158,9 @@ void CheckpointStore::discard(int64_t step) const noexcept {
 void CheckpointStore::remove_all() const {
   std::ranges::for_each(list(), remove_folder);
   std::ranges::for_each(unfinished(), remove_folder);
-  // A link to a folder elsewhere stays.
+  // A link to a folder elsewhere stays, unless nothing is there.
+  std::error_code error;
+  if (fs::is_symlink(root_, error) && !fs::exists(root_, error)) fs::remove(root_, error);
   if (::rmdir(root_.c_str()) == 0 || errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR)
     return;
   throw_user_error("cannot remove {}: {}", root_.string(), std::generic_category().message(errno));

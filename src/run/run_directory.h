@@ -33,7 +33,7 @@ bool has_begun(const std::filesystem::path& run);
 
 // Whether a run has ended where this config ends it: it has made all epochs, or max_steps, or its validation loss has
 // not fallen for as long as stop_after says. The last is told by the newest checkpoint; where none is left, nothing
-// contradicts it. A run whose end is damaged has not ended.
+// contradicts it. Where what tells it is damaged, the run has not ended.
 bool has_ended(const std::filesystem::path& run, const Config&);
 
 // RUN/, the directory in which one training keeps everything it writes. While a RunDirectory lives, no other process

@@ -20,10 +20,6 @@ void generate(const std::filesystem::path& run, const GenerateOptions& options,
   const Vocabulary vocabulary = run_vocabulary(run);
   require_same_vocabulary(*checkpoint, vocabulary);
   const LoadedModel model(config, checkpoint, {1});
-  if (vocabulary.size() > model.network.classes()) {
-    throw_user_error("{}: its vocabulary has {} words, but model.vocabulary is {}", run.string(), vocabulary.size(),
-                     model.network.classes());
-  }
   LoadedExecutor executor(model, {.rows = 1});
   Batch batch;
   batch.labels = {0};

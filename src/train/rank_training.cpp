@@ -202,20 +202,20 @@ void RankTraining::learn() {
 // to.
 std::string RankTraining::save() {
   if (reporter_) reporter_->sync();
-  const std::string problem = rank_.save(store_, config_.checkpoint.keep);
+  std::string problem = rank_.save(store_, config_.checkpoint.keep);
   away_ = !problem.empty() && !told_by_first(communicator_, device_, run_.is_away() ? "away" : "").empty();
   return problem;
 }
 
 // What is under the run's name now may be another one's.
 std::string RankTraining::newest() const {
-  if (away_) return "this run's checkpoints are in the folder to which it was moved";
+  if (away_) return "this run's checkpoints went with its folder, which was moved or removed";
   const auto all = store_.list();
   return all.empty() ? "there is no checkpoint yet" : "the newest checkpoint is " + all.front().string();
 }
 
 std::string RankTraining::way_on() const {
-  if (away_) return newest() + ": --resume goes on from there when that folder is its --out";
+  if (away_) return newest() + ": where it was moved, --resume goes on with the new folder as its --out";
   return newest() + ": make room, and --resume " +
          (store_.list().empty() ? "trains again from the beginning" : "goes on from there");
 }

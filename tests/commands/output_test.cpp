@@ -69,7 +69,7 @@ TEST_CASE("a study whose reader has gone ends as any command does, with its repo
   dgc.write("study.json", R"({"config": "tiny.json", "seeds": [1], "set": {"training.epochs": 1}, "runs": {"a": {}}})");
   constexpr int kBrokenPipe = 128 + SIGPIPE;
   const auto code_of = [&](const Words& arguments) {
-    const Result piped = in_shell(dgc, "{ \"$@\"; echo $? >code; } | true", arguments);
+    const Result piped = in_shell(dgc, "{ \"$@\"; echo $? >code; } 2>&1 | true", arguments);
     INFO(piped.err);
     return std::stoi(dgc.read("code"));
   };

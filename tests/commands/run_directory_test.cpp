@@ -92,7 +92,8 @@ TEST_CASE("a run whose directory another run has taken leaves it alone") {
   CHECK_THAT(first.err(), Contains("could not be saved: run ") &&
                               Contains(is_trained ? fmt::format("is being trained by process {}", second.pid())
                                                   : "holds another run by now") &&
-                              Contains("; this run's checkpoints are in the folder to which it was moved: --resume") &&
+                              Contains("; this run's checkpoints went with its folder, which was moved or removed: "
+                                       "where it was moved, --resume") &&
                               !Contains("the newest checkpoint is"));
   if (is_trained) {
     second.send(SIGCONT);

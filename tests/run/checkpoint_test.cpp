@@ -267,6 +267,12 @@ TEST_CASE("a store removes all that it has made, and nothing else") {
     CHECK(fs::is_symlink(root));
     CHECK(fs::is_empty(root));
   }
+  SECTION("but for one that leads nowhere") {
+    fs::remove_all(root);
+    fs::create_directory_symlink(run.path() / "elsewhere", root);
+    CheckpointStore(run.path()).remove_all();
+    CHECK_FALSE(fs::is_symlink(root));
+  }
 }
 
 TEST_CASE("no checkpoint is made of files that are not there") {

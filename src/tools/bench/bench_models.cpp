@@ -1,5 +1,7 @@
 #include "tools/bench/bench_models.h"
 
+#include <fmt/format.h>
+
 #include "models/lstm_lm.h"
 #include "models/resnet.h"
 
@@ -25,9 +27,9 @@ ParamLayout deep_speech() {
   for (int layer = 0; layer < 7; ++layer) {
     const std::string name = "rnns." + std::to_string(layer);
     const int64_t in = layer == 0 ? kFeatures : kHidden;
-    for (const std::string direction : {"", "_reverse"}) {
-      add(specs, name + ".weight_ih_l0" + direction, {3 * kHidden, in});
-      add(specs, name + ".weight_hh_l0" + direction, {3 * kHidden, kHidden});
+    for (const char* direction : {"", "_reverse"}) {
+      add(specs, fmt::format("{}.weight_ih_l0{}", name, direction), {3 * kHidden, in});
+      add(specs, fmt::format("{}.weight_hh_l0{}", name, direction), {3 * kHidden, kHidden});
     }
     norm(name + ".norm", kHidden);
   }
