@@ -75,10 +75,7 @@ ncclComm_t connect(const Launch& launch, const CudaDevice& device, const NcclOpt
     if (result != ncclSuccess) throw_no_start(launch, device, describe(result, nullptr));
   }
   if (options.peers != nullptr) {
-    std::vector<ncclUniqueId> all(static_cast<size_t>(launch.size));
-    const auto host = make_cpu_device();
-    all_gather_host(*options.peers, *host, std::as_bytes(std::span(&id, 1)), std::as_writable_bytes(std::span(all)));
-    id = all[0];
+    id = gather_host<ncclUniqueId>(*options.peers, *make_cpu_device(), {&id, 1})[0];
   } else {
     share_from_rank0(launch, options.meeting, std::as_writable_bytes(std::span(&id, 1)));
   }

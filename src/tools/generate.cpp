@@ -2,9 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "run/run_directory.h"
 #include "run/vocabulary_file.h"
-#include "tensor/errors.h"
 #include "tensor/rng.h"
 #include "tools/choose_word.h"
 #include "tools/loaded_model.h"

@@ -6,7 +6,6 @@
 
 #include "config/data_types.h"
 #include "run/class_names.h"
-#include "run/run_directory.h"
 #include "tensor/errors.h"
 #include "tools/each_file.h"
 #include "tools/loaded_model.h"

@@ -4,7 +4,7 @@
 #include <functional>
 #include <map>
 
-#include "tensor/errors.h"
+#include "config/table.h"
 #include "tools/planned_rank.h"
 
 namespace dgc {
@@ -67,18 +67,9 @@ ModelledPart& part_named(std::vector<ModelledPart>& parts, const std::string& na
 
 }  // namespace
 
-std::vector<std::string> device_model_names() {
-  std::vector<std::string> names;
-  for (const DeviceModel& model : kModels) names.emplace_back(model.name);
-  return names;
-}
+std::vector<std::string> device_model_names() { return names_of(kModels); }
 
-const DeviceModel& device_model(const std::string& name) {
-  for (const DeviceModel& model : kModels) {
-    if (model.name == name) return model;
-  }
-  throw InternalError("a device without a model");
-}
+const DeviceModel& device_model(const std::string& name) { return row_named(kModels, name); }
 
 StepModel model_step(const Config& config, const DeviceModel& device) {
   StepModel model;

@@ -2,9 +2,7 @@
 
 #include "data/speech/audio.h"
 #include "data/speech/bad_example.h"
-#include "run/run_directory.h"
 #include "tasks/make_speech.h"
-#include "tensor/errors.h"
 #include "tools/each_file.h"
 #include "tools/loaded_model.h"
 

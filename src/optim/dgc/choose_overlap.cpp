@@ -14,8 +14,7 @@ namespace {
 // Collective.
 bool all_on_cpu(const OptimizerContext& context) {
   const std::byte mine{context.backend.device()->on_host()};
-  std::vector<std::byte> all(static_cast<size_t>(context.communicator.size()));
-  all_gather_host(context.communicator, *context.backend.device(), {&mine, 1}, all);
+  const auto all = gather_host<std::byte>(context.communicator, *context.backend.device(), {&mine, 1});
   return std::ranges::find(all, std::byte{0}) == all.end();
 }
 
