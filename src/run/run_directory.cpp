@@ -30,17 +30,6 @@ bool is_own(const std::string& name) {
          name == kClassNamesFile || name.starts_with("events.out.tfevents.");
 }
 
-// Throws UserError for a pipe under the name of a file, because who opens one waits until somebody opens its other end.
-void require_no_pipes(const fs::path& run) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(run, error)) {
-    const std::string name = entry.path().filename().string();
-    if ((name != kConfigFile && !is_own(name)) || !entry.is_fifo(error)) continue;
-    throw_user_error("{} is a pipe, and a run keeps a file there; remove it, or give another --out",
-                     entry.path().string());
-  }
-}
-
 enum class Held { nothing, no_step, steps };
 
 // Throws UserError for files with a run's names in a folder that is no run directory, because a run would overwrite
@@ -123,6 +112,16 @@ std::optional<Checkpoint> finished_checkpoint(const fs::path& run, const Config&
 bool has_begun(const fs::path& run) { return !CheckpointStore(run).list().empty() || has_steps(run); }
 
 bool has_ended(const fs::path& run, const Config& config) { return ended_at(run, config).has_value(); }
+
+void require_no_pipes(const fs::path& run) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(run, error)) {
+    const std::string name = entry.path().filename().string();
+    if ((name != kConfigFile && !is_own(name)) || !entry.is_fifo(error)) continue;
+    throw_user_error("{} is a pipe, and a run keeps a file there; remove it, or give another directory",
+                     entry.path().string());
+  }
+}
 
 bool is_file_of_run(const fs::path& file) {
   std::error_code error;
@@ -211,6 +210,7 @@ void RunDirectory::hold() {
 Config run_config(const fs::path& run, const std::vector<std::string>& overrides) {
   if (!is_there(run / kConfigFile))
     throw_user_error("{} is not a run directory: it has no {}", run.string(), kConfigFile);
+  require_no_pipes(run);
   return load_run_config((run / kConfigFile).string(), overrides);
 }
 

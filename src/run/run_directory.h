@@ -24,6 +24,10 @@ struct TrainOptions {
 
 std::filesystem::path run_path(const Config&, const TrainOptions&);
 
+// Throws UserError for a pipe under the name of a run's file, because who opens one waits until somebody opens its
+// other end. To be called before any file of a run is opened.
+void require_no_pipes(const std::filesystem::path& run);
+
 // Whether a file lies in a run directory and is one that the run itself writes, or lies among its checkpoints.
 bool is_file_of_run(const std::filesystem::path& file);
 
@@ -89,7 +93,7 @@ class RunDirectory {
   bool finished_ = false;
 };
 
-// The config that a run directory was made with. Throws UserError when it is not one.
+// The config that a run directory was made with. Throws UserError when it is not one, and as require_no_pipes() does.
 Config run_config(const std::filesystem::path& run, const std::vector<std::string>& overrides = {});
 
 }  // namespace dgc

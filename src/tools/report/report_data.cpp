@@ -49,6 +49,7 @@ void require_run(const std::filesystem::path& directory) {
     throw_user_error("{}: not a run directory (it has no {}); give the directory that `dgc train` wrote.",
                      directory.string(), name);
   }
+  require_no_pipes(directory);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "tools/report/report.h"
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -9,8 +10,10 @@
 #include "config/config.h"
 #include "json/text.h"
 #include "paths.h"
+#include "run/run_directory.h"
 #include "tensor/errors.h"
 #include "tests/support/run_files.h"
+#include "tools/report/report_data.h"
 
 namespace dgc {
 namespace {
@@ -465,6 +468,17 @@ TEST_CASE("what is no run gets one clear sentence") {
   TempRun good;
   make_run(good, {});
   CHECK_THROWS_WITH(write_report(read_groups({good.path()}), "/nowhere/x.html"), Catch::Contains("/nowhere/x.html"));
+}
+
+TEST_CASE("nobody waits for the other end of a pipe that lies in the place of a run's file") {
+  TempRun run;
+  make_run(run, {});
+  const auto file = run.path() / GENERATE("config.json", "metrics.jsonl");
+  std::filesystem::remove(file);
+  REQUIRE(mkfifo(file.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(read_run(run.path()), Catch::StartsWith(file.string() + " is a pipe"));
+  CHECK_THROWS_WITH(run_rows(run.path()), Catch::StartsWith(file.string() + " is a pipe"));
+  CHECK_THROWS_WITH(run_config(run.path()), Catch::StartsWith(file.string() + " is a pipe"));
 }
 
 }  // namespace dgc
