@@ -252,9 +252,12 @@ void run_ranks(std::span<const std::unique_ptr<Communicator>> communicators,
   const auto run = [&](Communicator& own) {
     try {
       body(own);
-    } catch (const PeerFailed&) {
-      const std::lock_guard lock(mutex);
-      if (!follow_up) follow_up = std::current_exception();
+    } catch (const PeerFailed& error) {
+      {
+        const std::lock_guard lock(mutex);
+        if (!follow_up) follow_up = std::current_exception();
+      }
+      own.abort(error.what());  // of a damaged message this rank alone may know
     } catch (const std::exception& error) {
       fail(own, error.what());
     } catch (...) {

@@ -224,6 +224,22 @@ TEST_CASE("a rank that fails ends the others, which say who it was", "[communica
   CHECK(survived == 0);
 }
 
+TEST_CASE("a rank that finds damage from a peer ends the others, which have found none", "[communicator]") {
+  const auto group = make_thread_communicators(3);
+  std::atomic<int> told = 0;
+  const auto body = [&](Communicator& c) {
+    if (c.rank() == 1) throw PeerFailed("the message of rank 2 is damaged");
+    try {
+      c.barrier(*make_cpu_device());
+    } catch (const PeerFailed& error) {
+      told += error.what() == std::string("rank 1 failed: the message of rank 2 is damaged");
+      throw;
+    }
+  };
+  CHECK_THROWS_WITH(run_ranks(group, body), Contains("the message of rank 2 is damaged"));
+  CHECK(told == 2);
+}
+
 TEST_CASE("a rank whose thread the system does not start ends those that have started", "[communicator]") {
   const auto group = make_thread_communicators(3);
   const auto device = make_cpu_device();
