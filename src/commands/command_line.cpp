@@ -22,12 +22,10 @@ void run_command_line(int argc, char** argv) {
     print_all([&] { fmt::print("{}", text.str()); });
   } catch (const CLI::ParseError& error) {
     const Complaint usage{usage_error(*app, error), true};
-    if (tells_for_all()) {
-      spdlog::error("{}", usage.text);
-    } else {
-      // A launcher ends all processes when the first one fails, and rank 0 must have reported the error by then.
-      give_head_start(std::chrono::seconds(5));
-    }
+    // A launcher ends all processes when the first one fails, and rank 0 must have reported the error by then. Where
+    // the launcher ends none meanwhile, rank 0 was given other arguments, and this process is the one that has an
+    // error.
+    if (tells_for_all() || !give_head_start(std::chrono::seconds(5))) spdlog::error("{}", usage.text);
     throw ToldError(usage);
   }
 }

@@ -64,4 +64,11 @@ TEST_CASE("a rank that is alone with its error does not wait for the others") {
   CHECK_THAT(result.err, Contains("error: rank 0: ") && Contains("NCCL"));
 }
 
+TEST_CASE("a rank that alone was given a wrong option tells its error, though another one tells those of all") {
+  RankProcess rank1(1, free_port(), {"--nonsense"});
+  const Result result = rank1.wait();
+  CHECK(result.code == 2);
+  CHECK_THAT(result.err, Contains("error: ") && Contains("--nonsense"));
+}
+
 }  // namespace dgc

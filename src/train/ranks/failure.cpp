@@ -80,10 +80,11 @@ Complaint complaint(const std::exception& error) {
 
 // A signal ends the wait, but not the process: srun's exit code is the highest of all ranks', and that of a process
 // which srun has ended with SIGTERM is 143.
-void give_head_start(milliseconds most) {
+bool give_head_start(milliseconds most) {
   const InterruptGuard guard;
   const auto end = std::chrono::steady_clock::now() + most;
   while (!interrupted() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(milliseconds(10));
+  return interrupted();
 }
 
 bool tells_for_all() {

@@ -25,8 +25,8 @@ struct ToldError : std::runtime_error {
 };
 
 // Waits, so that a process that tells an error for all exits before this one; until `most` is over, or a launcher sends
-// a signal to end this process, which then leaves with an exit code of its own.
-void give_head_start(std::chrono::milliseconds most);
+// a signal to end this process, which then leaves with an exit code of its own. Returns whether such a signal came.
+bool give_head_start(std::chrono::milliseconds most);
 
 // Whether this process tells an error that all ranks meet alike before they can communicate.
 bool tells_for_all();
