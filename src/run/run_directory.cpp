@@ -107,6 +107,21 @@ std::optional<Checkpoint> finished_checkpoint(const fs::path& run, const Config&
   return std::nullopt;
 }
 
+// To train a run again whose results are all that is left of it would remove them. Damaged metrics hold no result.
+void require_no_result(const fs::path& run) {
+  bool has_result = false;
+  try {
+    has_result = end_of(run).has_value();
+  } catch (const UserError&) {
+    // MetricsWriter mends them.
+  }
+  if (!has_result) return;
+  throw_user_error(
+      "{} has a result and no checkpoint to go on from: --overwrite trains it again in its place, and --out DIR beside "
+      "it",
+      run.string());
+}
+
 }  // namespace
 
 bool has_begun(const fs::path& run) { return !CheckpointStore(run).list().empty() || has_steps(run); }
@@ -172,6 +187,7 @@ RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, co
     if (finished_) return;
     log_.emplace(path_);
     checkpoint_ = newest_checkpoint(path_);
+    if (!checkpoint_) require_no_result(path_);
   } else {
     replaces_ = held != Held::nothing;
   }

@@ -145,7 +145,9 @@ TEST_CASE("training goes on at the same place in the data with another number of
       // 1 worker: 25 steps an epoch. At the end of an epoch nothing is in between.
       Case{6, 1, 56, {31, 56}, "0 of 25 steps of epoch 2 count as done, and 0 samples come a second time"},
       // 80 samples of epoch 2 are seen; 7 workers take 28 at a time and leave the last 16 of an epoch out.
-      Case{11, 7, 15, {12, 15}, "2 of 3 steps of epoch 2 count as done, and 24 samples come a second time"});
+      Case{11, 7, 15, {12, 15}, "2 of 3 steps of epoch 2 count as done, and 24 samples come a second time"},
+      // 10 workers take 40 at a time: 80 samples were two whole steps, but the last step of an epoch is always made.
+      Case{11, 10, 14, {12, 14}, "1 of 2 steps of epoch 2 count as done, and 40 samples come a second time"});
   CAPTURE(c.stop, c.workers);
   const TempRun temp;
   const auto run = temp.path() / "run";

@@ -276,6 +276,26 @@ TEST_CASE("a finished run is left as it is, unless there are more steps to make"
   CHECK(all_of() == before);
 }
 
+TEST_CASE("the results of a run whose checkpoints were removed are not trained over") {
+  const TempRun run;
+  const auto out = run.path() / "run";
+  train(tiny_config({"training.max_steps=4"}), {.out = out});
+  fs::remove_all(out / "checkpoints");
+  const std::string rows = read_file(out / "metrics.jsonl");
+  for (const char* steps : {"training.max_steps=4", "training.max_steps=8"}) {
+    CHECK_THROWS_WITH(train(tiny_config({steps}), {.out = out, .resume = true}),
+                      Catch::Contains(out.string() + " has a result and no checkpoint to go on from: --overwrite"));
+    CHECK(read_file(out / "metrics.jsonl") == rows);
+  }
+  train(tiny_config({"training.max_steps=8"}), {.out = out, .overwrite = true});
+  CHECK(metrics_of(out).back().integer("step") == 8);
+
+  fs::remove_all(out / "checkpoints");  // with half a row at the end the metrics hold no result
+  fs::resize_file(out / "metrics.jsonl", fs::file_size(out / "metrics.jsonl") - 5);
+  train(tiny_config({"training.max_steps=4"}), {.out = out, .resume = true});
+  CHECK(metrics_of(out).back().integer("step") == 4);
+}
+
 TEST_CASE("the wall time of all attempts adds up") {
   const TempRun run;
   const auto out = run.path() / "run";
