@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "tensor/errors.h"
+#include "tensor/machine_name.h"
 
 namespace dgc {
 namespace {
@@ -26,12 +27,6 @@ struct Holder {
 
   std::string text() const { return process > 0 ? fmt::format("process {} on {}", process, host) : "another process"; }
 };
-
-Holder this_process() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return {getpid(), name.data()};
-}
 
 // A run may come from anywhere, so only what can be a machine's name is believed to be one.
 bool is_host_name(const std::string& name) {
@@ -71,7 +66,7 @@ RunLock::RunLock(const std::filesystem::path& run) : path_(run / kName) {
     // The owner of the lock may have removed the file between open() and flock().
   } while (locked && !is_still_there(file_.get(), path_));
 
-  const Holder before = read_holder(file_.get()), now = this_process();
+  const Holder before = read_holder(file_.get()), now = {getpid(), machine_name()};
   if (before.process > 0 && (before.host != now.host || !locked)) {
     spdlog::warn("{}: {} has begun to train it and has not said that it ended; if it still runs, stop one of the two",
                  run.string(), before.text());

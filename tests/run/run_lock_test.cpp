@@ -6,6 +6,7 @@
 #include <catch.hpp>
 
 #include "tensor/errors.h"
+#include "tensor/machine_name.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
 
@@ -16,23 +17,17 @@ namespace fs = std::filesystem;
 using namespace test;
 using Catch::Contains;
 
-std::string host() {
-  char name[256] = {};
-  gethostname(name, sizeof(name) - 1);
-  return name;
-}
-
 }  // namespace
 
 TEST_CASE("a run has one writer, who is named, and no trace of it is left") {
   const TempRun run;
   {
     const RunLock lock(run.path());
-    CHECK(lock_text(run.path()) == fmt::format("{} {}\n", getpid(), host()));
+    CHECK(lock_text(run.path()) == fmt::format("{} {}\n", getpid(), machine_name()));
     CHECK_THROWS_AS(RunLock(run.path()), UserError);
     CHECK_THROWS_WITH(RunLock(run.path()),
                       fmt::format("{} is being trained by process {} on {}; wait for it to end, or give another --out",
-                                  run.path().string(), getpid(), host()));
+                                  run.path().string(), getpid(), machine_name()));
     CHECK_THROWS_WITH(train(tiny_config(), {.out = run.path()}), Contains("is being trained by process"));
     CHECK_THROWS_WITH(train(tiny_config(), {.out = run.path(), .overwrite = true}), Contains("is being trained"));
     CHECK(std::distance(fs::directory_iterator(run.path()), {}) == 1);  // the lock itself
@@ -60,12 +55,12 @@ TEST_CASE("a process that was killed holds no lock") {
   int status = 0;
   waitpid(child, &status, 0);
   REQUIRE(WIFSIGNALED(status));
-  REQUIRE(run.read(".lock") == fmt::format("{} {}\n", child, host()));
+  REQUIRE(run.read(".lock") == fmt::format("{} {}\n", child, machine_name()));
   const TempRun log_folder;
   {
     const RunLog log(log_folder.path());
     const RunLock lock(run.path());
-    CHECK(run.read(".lock") == fmt::format("{} {}\n", getpid(), host()));
+    CHECK(run.read(".lock") == fmt::format("{} {}\n", getpid(), machine_name()));
   }
   CHECK(log_folder.read("log.txt").empty());
 }

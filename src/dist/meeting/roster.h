@@ -9,7 +9,7 @@ namespace dgc {
 // What ranks send each other at a meeting point, over TCP or in files: little-endian structs, as they lie in memory.
 
 inline constexpr uint64_t kMeetingMagic = 0x315445454d434744;  // "DGCMEET1"
-inline constexpr uint32_t kMeetingVersion = 3;
+inline constexpr uint32_t kMeetingVersion = 4;
 
 enum class Verdict : uint32_t { welcome, version, run, size, blob, rank, taken, failed };
 

@@ -12,16 +12,12 @@
 #include "dist/meeting/fixed_text.h"
 #include "dist/meeting/interfaces.h"
 #include "tensor/errors.h"
+#include "tensor/machine_name.h"
 
 namespace dgc {
 namespace {
 
 using std::chrono::milliseconds;
-
-std::string machine_name() {
-  char name[64] = {};
-  return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
-}
 
 // The place where the ranks have met is known to work. On rank 0's own machine the loopback does, and elsewhere rank
 // 0's machine has a name and addresses, one of which may lie in a network that both machines share.

@@ -66,8 +66,8 @@ struct WatchPlace {
   Secret::Bytes secret{};
   uint32_t port = 0;
   uint32_t timeout_ms = 0;   // WatchOptions::timeout of rank 0
-  char machine[64] = {};     // name of rank 0's machine
-  char addresses[920] = {};  // numeric, separated by blanks
+  char machine[72] = {};     // name of rank 0's machine, of 64 characters at most
+  char addresses[912] = {};  // numeric, separated by blanks
 };
 static_assert(sizeof(WatchPlace) == 1024);
 

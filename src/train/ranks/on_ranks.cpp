@@ -1,7 +1,5 @@
 #include "train/ranks/on_ranks.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -14,6 +12,7 @@
 #include "dist/meeting/rendezvous.h"
 #include "dist/meeting/watch.h"
 #include "tensor/errors.h"
+#include "tensor/machine_name.h"
 #include "train/ranks/failure.h"
 #include "train/ranks/interrupt.h"
 #include "train/ranks/launched_config.h"
@@ -33,9 +32,7 @@ Gpu gpu_of(const Device& device) {
   Gpu gpu;
   const std::string address = nccl_description().empty() ? "" : device.bus_address();
   if (address.empty()) return gpu;
-  std::array<char, 128> host{};
-  gethostname(host.data(), host.size() - 1);
-  fmt::format_to_n(gpu.name.data(), gpu.name.size() - 1, "{} {}", host.data(), address);
+  fmt::format_to_n(gpu.name.data(), gpu.name.size() - 1, "{} {}", machine_name(), address);
   return gpu;
 }
 

@@ -1,6 +1,5 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +12,7 @@
 
 #include "dist/meeting/handshake.h"
 #include "dist/meeting/interfaces.h"
+#include "tensor/machine_name.h"
 #include "tests/dist/meeting/meeting.h"
 #include "tests/dist/meeting/name_server.h"
 
@@ -25,10 +25,8 @@ TEST_CASE("a place by the name localhost", "[rendezvous]") {
 }
 
 TEST_CASE("with a secret, a place by the machine's name, open to other machines", "[rendezvous]") {
-  std::array<char, 256> name{};
-  REQUIRE(gethostname(name.data(), name.size() - 1) == 0);
-  if (!have_name(name.data())) return;
-  auto ranks = ranks_at(tcp(name.data()), 2, kLong);
+  if (!have_name(machine_name())) return;
+  auto ranks = ranks_at(tcp(machine_name()), 2, kLong);
   for (Rank& rank : ranks) rank.launch.secret = Secret({std::byte{7}});
   CHECK(outcomes(ranks) == kFine2);
 }

@@ -20,6 +20,7 @@
 #include "dist/meeting/reception.h"
 #include "dist/meeting/watch_link.h"
 #include "tensor/errors.h"
+#include "tensor/machine_name.h"
 
 using namespace dgc;
 using Catch::Contains;
@@ -147,11 +148,7 @@ std::vector<std::string> as_threads(int size, const Body& body) {
   return said;
 }
 
-std::string process(size_t rank, int pid) {
-  char name[64] = {};
-  gethostname(name, sizeof(name) - 1);
-  return fmt::format("rank {} ({}, pid {})", rank, name, pid);
-}
+std::string process(size_t rank, int pid) { return fmt::format("rank {} ({}, pid {})", rank, machine_name(), pid); }
 
 }  // namespace
 
@@ -329,6 +326,16 @@ TEST_CASE("a rank that never joins is named", "[watch]") {
   CHECK_THROWS_WITH(watch_of(board, hasty), expected);
   rank1.join();
   CHECK_THAT(said, StartsWith("rank 0 (") && EndsWith(": " + expected));
+}
+
+TEST_CASE("a machine's longest name has room in what the ranks are told", "[watch]") {
+  const std::string longest(64, 'n');
+  WatchPlace place;
+  set_text(place.machine, longest);
+  CHECK(get_text(place.machine) == longest);
+  WatchFrame hello;
+  set_text(hello.text, longest);
+  CHECK(hello.who() == "rank 0 (" + longest + ", pid 0)");
 }
 
 TEST_CASE("a rank that cannot reach rank 0 says what to do", "[watch]") {
