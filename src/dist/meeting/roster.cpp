@@ -1,8 +1,9 @@
 #include "dist/meeting/roster.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "dist/meeting/fixed_text.h"
+#include "dist/meeting/rank_list.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -32,9 +33,10 @@ std::string difference(Verdict verdict) {
 
 }  // namespace
 
-Roster::Roster(const Hello& own) : own_(own), seats_(own.size), missing_(own.size - 1) {
+Roster::Roster(const Hello& own) : own_(own), nonces_(own.size) {
   DGC_CHECK(own.rank == 0 && own.size >= 1, "rank 0 keeps the roster");
-  seats_[0] = {true, own.nonce};
+  nonces_[0] = own.nonce;
+  for (int rank = 1; rank < static_cast<int>(own.size); ++rank) missing_.insert(rank);
 }
 
 // The first failure that is known: rank 0's own, or one of which a rank has told. It counts from the moment at which
@@ -63,10 +65,10 @@ Reply Roster::answer(const Hello& hello) {
     return reply;
   } else if (hello.blob_bytes != own_.blob_bytes) {
     reply.verdict = Verdict::blob;
-  } else if (Seat& seat = seats_[hello.rank]; seat.served && seat.nonce != hello.nonce) {
+  } else if (!missing_.contains(static_cast<int>(hello.rank)) && nonces_[hello.rank] != hello.nonce) {
     reply.verdict = Verdict::taken;
   } else {
-    seat.nonce = hello.nonce;
+    nonces_[hello.rank] = hello.nonce;
     return reply;
   }
   last_refusal_ = fmt::format("; rank {} was turned away, as it differs in {}", hello.rank, difference(reply.verdict));
@@ -78,18 +80,12 @@ void Roster::serve(const Hello& hello) {
     failure_ = get_text(hello.failure);
     return;
   }
-  if (!seats_[hello.rank].served) --missing_;
-  seats_[hello.rank].served = true;
+  missing_.erase(static_cast<int>(hello.rank));
 }
 
 std::string Roster::absent() const {
-  constexpr size_t kNamed = 8;
-  std::vector<size_t> ranks;
-  for (size_t rank = 0; rank < seats_.size() && ranks.size() < kNamed; ++rank) {
-    if (!seats_[rank].served) ranks.push_back(rank);
-  }
-  return fmt::format("{} {}{} did not come{}{}", missing_ == 1 ? "rank" : "ranks", fmt::join(ranks, ", "),
-                     missing_ > kNamed ? ", ..." : "", last_refusal_, strangers_);
+  return fmt::format("{} {} did not come{}{}", missing_.size() == 1 ? "rank" : "ranks", rank_list(missing_),
+                     last_refusal_, strangers_);
 }
 
 std::string refusal(const Hello& own, const Reply& reply) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,7 @@ class Roster {
 
   Reply answer(const Hello&);  // remembers the ranks it welcomed, and its last refusal
   void serve(const Hello&);    // to be called once the sender has an answer that is_served()
-  bool complete() const { return missing_ == 0; }
+  bool complete() const { return missing_.empty(); }
   // Another rank's words about its failure; empty: no rank has failed.
   const std::string& failure() const { return failure_; }
 
@@ -57,12 +58,8 @@ class Roster {
   std::string heard_failure(const Hello&);
 
   Hello own_;
-  struct Seat {
-    bool served = false;
-    uint64_t nonce = 0;
-  };
-  std::vector<Seat> seats_;
-  size_t missing_;
+  std::vector<uint64_t> nonces_;  // by rank: of the process that was welcomed last
+  std::set<int> missing_;         // ranks that have not come
   std::string last_refusal_, strangers_, failure_;
   std::string heard_;  // becomes failure_ once the rank that told it has its answer
 };

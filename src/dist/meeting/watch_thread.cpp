@@ -1,6 +1,5 @@
 #include "dist/meeting/watch_thread.h"
 
-#include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -9,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "dist/meeting/fixed_text.h"
+#include "dist/meeting/rank_list.h"
 #include "dist/meeting/socket.h"
 #include "tensor/errors.h"
 
@@ -76,15 +77,15 @@ void Watch::Thread::wait_for_all(const WhileMeeting& look) {
   while (true) {
     std::unique_lock lock(mutex_);
     if (changed_.wait_for(lock, kBetweenLooks, [&] { return all_here_ || failed_; })) return;
-    const std::string absent = fmt::format("{}", fmt::join(absent_, ", ")), strangers = strangers_;
+    const std::string whom = options_.rank == 0 ? rank_list(absent_) : "", strangers = strangers_;
     lock.unlock();
     if (options_.rank > 0) {
       look(fmt::format("rank {} has met rank 0 and waits for the other ranks", options_.rank));
     } else if (Clock::now() < deadline) {
-      look(fmt::format("rank 0 waits for the heartbeats of ranks {}{}", absent, strangers));
+      look(fmt::format("rank 0 waits for the heartbeats of ranks {}{}", whom, strangers));
     } else {
       throw_user_error("rank 0 waited {:g} s for the heartbeats of all ranks, but those of {} did not come{}",
-                       seconds(most), absent, strangers);
+                       seconds(most), whom, strangers);
     }
   }
 }

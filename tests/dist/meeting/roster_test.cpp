@@ -70,3 +70,19 @@ TEST_CASE("a rank that takes no part is heard, and so is rank 0's own failure", 
   }
   CHECK(declining.complete());
 }
+
+TEST_CASE("of many ranks that are missing eight are named, and all are counted", "[rendezvous]") {
+  Hello own;
+  own.size = 1024;
+  Roster roster(own);
+  CHECK(roster.absent() == "ranks 1, 2, 3, 4, 5, 6, 7, 8, ... (1023 in all) did not come");
+  Hello hello = own;
+  for (uint32_t rank = 2; rank <= 1015; ++rank) {
+    hello.rank = rank;
+    roster.serve(hello);
+  }
+  CHECK(roster.absent() == "ranks 1, 1016, 1017, 1018, 1019, 1020, 1021, 1022, ... (9 in all) did not come");
+  hello.rank = 1;
+  roster.serve(hello);
+  CHECK(roster.absent() == "ranks 1016, 1017, 1018, 1019, 1020, 1021, 1022, 1023 did not come");
+}

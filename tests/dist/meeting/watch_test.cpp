@@ -328,6 +328,19 @@ TEST_CASE("a rank that never joins is named", "[watch]") {
   CHECK_THAT(said, StartsWith("rank 0 (") && EndsWith(": " + expected));
 }
 
+TEST_CASE("of a thousand ranks that never join eight are named", "[watch]") {
+  Board board;
+  WatchOptions curious = options_of(0, 1024);
+  curious.while_waiting = [](const std::string& whom) { throw std::runtime_error(whom); };
+  CHECK_THROWS_WITH(watch_of(board, curious),
+                    "rank 0 waits for the heartbeats of ranks 1, 2, 3, 4, 5, 6, 7, 8, ... (1023 in all)");
+  WatchOptions hasty = options_of(0, 1024);
+  hasty.timeout = milliseconds(100);
+  CHECK_THROWS_WITH(watch_of(board, hasty),
+                    "rank 0 waited 0.2 s for the heartbeats of all ranks, but those of 1, 2, 3, 4, 5, 6, 7, 8, ... "
+                    "(1023 in all) did not come");
+}
+
 TEST_CASE("a machine's longest name has room in what the ranks are told", "[watch]") {
   const std::string longest(64, 'n');
   WatchPlace place;
