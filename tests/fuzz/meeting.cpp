@@ -24,6 +24,7 @@ constexpr uint32_t kRanks = 4;
 constexpr size_t kBlobBytes = 40, kMostStrangers = 6;
 const std::string kBlob(kBlobBytes, 'b');
 const Secret kSecret({std::byte{9}});
+const std::string kRun = "a run";
 constexpr size_t kWordsBytes = sizeof(Greeting) + sizeof(Hello) + kSealBytes;
 using Side = SealedSession::Side;
 
@@ -83,8 +84,7 @@ std::string answer_from(Input& input, const Hello& asked) {
   maybe_change(input, changes, reply.version);
   maybe_change(input, changes, reply.nonce);
   maybe_change(input, changes, reply.size);
-  if ((changes & 1) != 0)
-    set_text(reply.failure, input.take_text(input.take<uint16_t>() % sizeof(reply.failure)).c_str());
+  if ((changes & 1) != 0) set_text(reply.text, input.take_text(input.take<uint16_t>() % sizeof(reply.text)).c_str());
   const Greeting greeting = fuzz::greeting_from(input, Purpose::rendezvous);
   fuzz::Speaker host(secret_from(input), Side::host, greeting, make_greeting(Purpose::rendezvous));
   return fuzz::bytes_of(greeting) + host.seal(fuzz::bytes_of(reply)) + host.seal(input.take_text(kBlobBytes));
@@ -92,7 +92,7 @@ std::string answer_from(Input& input, const Hello& asked) {
 
 Meeting meeting_of(const MeetingPoint& point, uint32_t rank) {
   static const RendezvousOptions options;  // a timeout of minutes, reached only by who hangs
-  return {point, kSecret, hello_of(rank), options, std::chrono::steady_clock::now() + options.timeout};
+  return {point, kSecret, kRun, hello_of(rank), options, std::chrono::steady_clock::now() + options.timeout};
 }
 
 // What rank 0, or a false one, must have heard; nothing where it must not have believed it.
@@ -226,7 +226,7 @@ void be_another(Input& input, const MeetingPoint& point) {
     if (said.verdict == Verdict::welcome && (!second || second->size() < kBlobBytes)) continue;
     require(answered == (said.verdict == Verdict::welcome || said.verdict == Verdict::failed));
     require(told.has_value() == (said.verdict == Verdict::failed));
-    require(!told || *told == get_text(said.failure));
+    require(!told || *told == get_text(said.text));
     require(said.verdict != Verdict::welcome || blob == *second);
     const auto hello = heard_hello(hosts[i].heard(), *greeting);
     require(hello && fuzz::bytes_of(*hello) == fuzz::bytes_of(meeting.hello));

@@ -31,8 +31,8 @@ Hello hello_of(const Launch& launch, size_t blob_bytes) {
 }
 
 void meet(const Launch& launch, const RendezvousOptions& options, const Hello& hello, std::span<std::byte> blob) {
-  const Meeting meeting{launch.meeting, launch.secret, hello, options,
-                        std::chrono::steady_clock::now() + options.timeout};
+  const Meeting meeting{launch.meeting, launch.secret, launch.run,
+                        hello,          options,       std::chrono::steady_clock::now() + options.timeout};
   if (launch.meeting.is_file()) {
     launch.rank == 0 ? host_over_files(meeting, blob) : join_over_files(meeting, blob);
   } else {
@@ -79,7 +79,7 @@ void throw_no_host(const Meeting& meeting, const std::string& problem) {
 }
 
 void throw_unwelcome(const Meeting& meeting, const Reply& reply) {
-  if (reply.verdict == Verdict::failed) throw ToldByPeer(get_text(reply.failure), false);
+  if (reply.verdict == Verdict::failed) throw ToldByPeer(get_text(reply.text), false);
   throw_user_error("rank {} of {} {} (at {})", meeting.hello.rank, meeting.hello.size, refusal(meeting.hello, reply),
                    meeting.point.url());
 }

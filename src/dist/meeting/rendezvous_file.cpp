@@ -136,7 +136,7 @@ void attend(const Meeting& meeting, Roster& roster, Guest& guest, std::span<cons
 }  // namespace
 
 void host_over_files(const Meeting& meeting, std::span<const std::byte> blob) {
-  Roster roster(meeting.hello);
+  Roster roster(meeting.hello, meeting.run);
   Guests guests(meeting);
   GrowingPause between;
   while (true) {

@@ -165,7 +165,7 @@ void host_over_tcp(const Meeting& meeting, std::span<const std::byte> blob) {
   constexpr int kBetweenLooks = 100;  // milliseconds
   Reception reception(listen_for_ranks(meeting), meeting.secret,
                       {Purpose::rendezvous, sizeof(Hello), meeting.hello.size + kMostStrangers});
-  Roster roster(meeting.hello);
+  Roster roster(meeting.hello, meeting.run);
   std::vector<pollfd> polled;
   while (true) {
     if (!roster.failure().empty()) throw ToldByPeer(roster.failure(), false);

@@ -14,8 +14,9 @@ namespace dgc {
 
 struct Meeting {
   const MeetingPoint& point;
-  const Secret& secret;  // over TCP
-  Hello hello;           // this rank's
+  const Secret& secret;    // over TCP
+  const std::string& run;  // Launch::run
+  Hello hello;             // this rank's
   const RendezvousOptions& options;
   Deadline deadline;
 };

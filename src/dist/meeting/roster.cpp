@@ -33,7 +33,7 @@ std::string difference(Verdict verdict) {
 
 }  // namespace
 
-Roster::Roster(const Hello& own) : own_(own), nonces_(own.size) {
+Roster::Roster(const Hello& own, std::string run) : own_(own), run_(std::move(run)), nonces_(own.size) {
   DGC_CHECK(own.rank == 0 && own.size >= 1, "rank 0 keeps the roster");
   nonces_[0] = own.nonce;
   for (int rank = 1; rank < static_cast<int>(own.size); ++rank) missing_.insert(rank);
@@ -55,13 +55,14 @@ Reply Roster::answer(const Hello& hello) {
     reply.verdict = Verdict::version;
   } else if (hello.run != own_.run) {
     reply.verdict = Verdict::run;
+    set_text(reply.text, run_);
   } else if (hello.size != own_.size) {
     reply.verdict = Verdict::size;
   } else if (hello.rank >= own_.size) {
     reply.verdict = Verdict::rank;
   } else if (const std::string failure = heard_failure(hello); !failure.empty()) {
     reply.verdict = Verdict::failed;
-    set_text(reply.failure, failure);
+    set_text(reply.text, failure);
     return reply;
   } else if (hello.blob_bytes != own_.blob_bytes) {
     reply.verdict = Verdict::blob;
@@ -89,6 +90,7 @@ std::string Roster::absent() const {
 }
 
 std::string refusal(const Hello& own, const Reply& reply) {
+  const std::string text = get_text(reply.text);
   const auto because = [&]() -> std::string {
     switch (reply.verdict) {
       case Verdict::welcome:
@@ -96,7 +98,8 @@ std::string refusal(const Hello& own, const Reply& reply) {
       case Verdict::version:
         return "they are different versions of the program; start the same binary everywhere";
       case Verdict::run:
-        return "that rank belongs to another run; wait for it to end or choose another port";
+        return fmt::format("that rank belongs to another run{}; wait for it to end or choose another port",
+                           text.empty() ? "" : " (" + text + ")");
       case Verdict::size:
         return fmt::format("rank 0 counts {} ranks and this one {}; start all of them with the same size", reply.size,
                            own.size);
@@ -106,7 +109,7 @@ std::string refusal(const Hello& own, const Reply& reply) {
       case Verdict::rank:
         return fmt::format("there are only {} ranks; correct this one's rank", reply.size);
       case Verdict::failed:
-        return get_text(reply.failure);
+        return text;
       case Verdict::taken:
         return "another process came with the same rank; give each process a rank of its own";
     }

@@ -34,14 +34,15 @@ struct Reply {
   uint64_t nonce = 0;  // of the Hello that it answers
   uint32_t size = 0;   // number of ranks that rank 0 expects
   uint32_t reserved = 0;
-  char failure[480] = {};  // with Verdict::failed: which rank failed, and why (dist/meeting/fixed_text.h)
+  // With Verdict::failed, which rank failed, and why; with Verdict::run, rank 0's run (dist/meeting/fixed_text.h).
+  char text[480] = {};
 };
 static_assert(sizeof(Reply) == 512);
 
 // Rank 0's list of the ranks that have come or, where rank 0 itself takes no part, that have been told so.
 class Roster {
  public:
-  explicit Roster(const Hello& own);
+  Roster(const Hello& own, std::string run);  // run: Launch::run, of which those learn that belong to another
 
   Reply answer(const Hello&);  // remembers the ranks it welcomed, and its last refusal
   void serve(const Hello&);    // to be called once the sender has an answer that is_served()
@@ -58,6 +59,7 @@ class Roster {
   std::string heard_failure(const Hello&);
 
   Hello own_;
+  std::string run_;
   std::vector<uint64_t> nonces_;  // by rank: of the process that was welcomed last
   std::set<int> missing_;         // ranks that have not come
   std::string last_refusal_, strangers_, failure_;

@@ -64,7 +64,7 @@ TEST_CASE("a rank that does not belong is turned away and told why", "[rendezvou
   }
   SECTION("another run") {
     ranks[1].launch.run = "test 2";
-    fault = "belongs to another run";
+    fault = "belongs to another run (test 1)";
     seen = "the run";
   }
   const auto found = outcomes(ranks);

@@ -10,7 +10,7 @@ using Catch::Contains;
 TEST_CASE("a rank has one process", "[rendezvous]") {
   Hello own;
   own.size = 3;
-  Roster roster(own);
+  Roster roster(own, "");
   Hello hello = own;
   hello.rank = 1;
   hello.nonce = 5;
@@ -44,20 +44,20 @@ TEST_CASE("a rank that takes no part is heard, and so is rank 0's own failure", 
   Hello hello = own;
   hello.rank = 2;
   set_text(hello.failure, "rank 2 (node7, pid 77): there is no data");
-  Roster roster(own);
+  Roster roster(own, "");
   CHECK(roster.answer(hello).verdict == Verdict::failed);
   CHECK(roster.failure().empty());  // it has not taken the answer
   Hello sound = own;
   sound.rank = 1;
   CHECK(roster.answer(sound).verdict == Verdict::failed);  // and yet nobody is welcome any more
-  CHECK(get_text(roster.answer(sound).failure) == "rank 2 (node7, pid 77): there is no data");
+  CHECK(get_text(roster.answer(sound).text) == "rank 2 (node7, pid 77): there is no data");
   roster.serve(hello);
   CHECK(roster.failure() == "rank 2 (node7, pid 77): there is no data");
   hello.run = 5;
   CHECK(roster.answer(hello).verdict == Verdict::run);  // another run's failure is not this one's
 
   set_text(own.failure, "rank 0 (node1, pid 7): the disk is full");
-  Roster declining(own);
+  Roster declining(own, "");
   for (const uint32_t rank : {1u, 2u}) {
     CHECK_FALSE(declining.complete());
     Hello guest;
@@ -65,7 +65,7 @@ TEST_CASE("a rank that takes no part is heard, and so is rank 0's own failure", 
     guest.size = 3;
     const Reply reply = declining.answer(guest);
     CHECK(reply.verdict == Verdict::failed);
-    CHECK(get_text(reply.failure) == "rank 0 (node1, pid 7): the disk is full");
+    CHECK(get_text(reply.text) == "rank 0 (node1, pid 7): the disk is full");
     declining.serve(guest);
   }
   CHECK(declining.complete());
@@ -74,7 +74,7 @@ TEST_CASE("a rank that takes no part is heard, and so is rank 0's own failure", 
 TEST_CASE("of many ranks that are missing eight are named, and all are counted", "[rendezvous]") {
   Hello own;
   own.size = 1024;
-  Roster roster(own);
+  Roster roster(own, "");
   CHECK(roster.absent() == "ranks 1, 2, 3, 4, 5, 6, 7, 8, ... (1023 in all) did not come");
   Hello hello = own;
   for (uint32_t rank = 2; rank <= 1015; ++rank) {
@@ -85,4 +85,15 @@ TEST_CASE("of many ranks that are missing eight are named, and all are counted",
   hello.rank = 1;
   roster.serve(hello);
   CHECK(roster.absent() == "ranks 1016, 1017, 1018, 1019, 1020, 1021, 1022, 1023 did not come");
+}
+
+TEST_CASE("who comes to another run learns its name, where it has one", "[rendezvous]") {
+  Hello own;
+  own.size = 2;
+  Hello stray = own;
+  stray.rank = 1;
+  stray.run = 5;
+  CHECK_THAT(refusal(stray, Roster(own, "slurm 77.0 attempt 0").answer(stray)),
+             Contains("belongs to another run (slurm 77.0 attempt 0); wait for it to end"));
+  CHECK_THAT(refusal(stray, Roster(own, "").answer(stray)), Contains("belongs to another run; wait for it to end"));
 }
