@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dist/communicator.h"
+#include "dist/meeting/fixed_text.h"
 #include "dist/meeting/watch_link.h"
 #include "tests/fuzz/support/fake_socket.h"
 #include "tests/fuzz/support/sealed.h"
@@ -34,7 +35,7 @@ std::string frame(WatchWord word, int rank) {
   frame.rank = static_cast<uint32_t>(rank);
   frame.size = kRanks;
   frame.pid = 77;
-  frame.set_text("elsewhere");
+  set_text(frame.text, "elsewhere");
   return fuzz::bytes_of(frame);
 }
 
@@ -147,7 +148,7 @@ Conclusion right_conclusion(Pieces pieces, fuzz::Speaker& rank, const std::strin
     if (heard.word == WatchWord::goodbye) return {host + " has left before all ranks had come", false};
     if (heard.word == WatchWord::complete) complete = true;
     if (heard.word != WatchWord::failure && heard.word != WatchWord::complaint) continue;
-    const std::string text(heard.text, strnlen(heard.text, sizeof(heard.text) - 1));
+    const std::string text = get_text(heard.text);
     const bool own = static_cast<int>(heard.rank) == kOwn;
     return {own ? text + ": this process, which the others have given up" : text, heard.word == WatchWord::complaint};
   }

@@ -48,13 +48,10 @@ WatchLink join_at(const std::string& host, const WatchPlace& place, const WatchF
   trouble.text = "what answers there is not rank 0 of this run";
   const auto answer = std::as_writable_bytes(std::span(&welcome, 1));
   if (!receive_sealed(socket, *session, answer, wait).text.empty() || welcome.word != WatchWord::welcome) return {};
-  welcome.text[sizeof(welcome.text) - 1] = '\0';
   return {std::move(socket), *session};
 }
 
 }  // namespace
-
-void WatchFrame::set_text(const std::string& all) { dgc::set_text(text, all); }
 
 std::string WatchFrame::who() const { return fmt::format("rank {} ({}, pid {})", rank, get_text(text), pid); }
 
@@ -64,7 +61,7 @@ WatchFrame watch_frame_of_this_process(WatchWord word, int rank, int size) {
   frame.rank = static_cast<uint32_t>(rank);
   frame.size = static_cast<uint32_t>(size);
   frame.pid = static_cast<uint32_t>(getpid());
-  frame.set_text(machine_name());
+  set_text(frame.text, machine_name());
   return frame;
 }
 
@@ -77,9 +74,7 @@ WatchLink::Heard WatchLink::receive(WatchFrame& frame) {
     bytes_ += static_cast<size_t>(got);
   }
   bytes_ = 0;
-  if (!session_->open(part_, std::as_writable_bytes(std::span(&frame, 1)))) return Heard::forgery;
-  frame.text[sizeof(frame.text) - 1] = '\0';
-  return Heard::frame;
+  return session_->open(part_, std::as_writable_bytes(std::span(&frame, 1))) ? Heard::frame : Heard::forgery;
 }
 
 void WatchLink::send(const WatchFrame& frame) {

@@ -28,10 +28,9 @@ struct WatchFrame {
   uint32_t rank = 0;
   uint32_t size = 0;
   uint32_t pid = 0;
-  char text[496] = {};  // ends with a zero; the machine's name in hello and welcome
+  char text[496] = {};  // dist/meeting/fixed_text.h; the machine's name in hello and welcome
 
-  void set_text(const std::string& all);  // keeps the beginning of a text that is too long
-  std::string who() const;                // "rank 2 (node7, pid 77)", of a hello or welcome
+  std::string who() const;  // "rank 2 (node7, pid 77)", of a hello or welcome
 };
 static_assert(sizeof(WatchFrame) == 512);
 

@@ -194,7 +194,6 @@ void Watch::Thread::receive_guests(Clock::time_point now) {
 void Watch::Thread::welcome(Reception::Caller caller) {
   WatchFrame hello;
   std::memcpy(&hello, caller.first.data(), sizeof(hello));
-  hello.text[sizeof(hello.text) - 1] = '\0';
   {
     const std::lock_guard lock(mutex_);
     const bool expected =
@@ -255,7 +254,7 @@ void Watch::Thread::receive_from_peers(Clock::time_point now) {
       } else if (frame.word == WatchWord::complete) {
         note_complete();
       } else if (frame.word == WatchWord::failure || frame.word == WatchWord::complaint) {
-        adopt(frame.word, frame.text, static_cast<int>(frame.rank), &peer);
+        adopt(frame.word, get_text(frame.text), static_cast<int>(frame.rank), &peer);
       }
     }
   }
@@ -287,7 +286,7 @@ WatchFrame Watch::Thread::failure_frame(WatchWord word, const std::string& sente
   WatchFrame frame;
   frame.word = word;
   frame.rank = static_cast<uint32_t>(about);
-  frame.set_text(sentence);
+  set_text(frame.text, sentence);
   return frame;
 }
 
