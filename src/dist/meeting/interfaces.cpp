@@ -23,10 +23,7 @@ std::string usable(const sockaddr* address) {
   const bool ipv6 = address->sa_family == AF_INET6;
   if (!ipv6 && address->sa_family != AF_INET) return "";
   if (ipv6 && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr)) return "";
-  std::array<char, 128> text{};
-  const socklen_t size = ipv6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-  getnameinfo(address, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
-  return text.data();
+  return numeric_address(address, ipv6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in));
 }
 
 // "eth0 (10.0.0.5, fd00::5), lo (127.0.0.1)"
@@ -41,6 +38,12 @@ std::string listed(const std::vector<OwnAddress>& own) {
 }
 
 }  // namespace
+
+std::string numeric_address(const sockaddr* address, socklen_t size) {
+  std::array<char, 128> text{};  // an IPv6 address and the name of an interface
+  const int error = getnameinfo(address, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
+  return error == 0 ? text.data() : "";
+}
 
 std::vector<OwnAddress> own_addresses() {
   ifaddrs* list = nullptr;

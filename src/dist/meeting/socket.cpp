@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <future>
@@ -15,6 +14,7 @@
 #include <system_error>
 #include <thread>
 
+#include "dist/meeting/interfaces.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -54,17 +54,10 @@ void set_option(const Socket& socket, int level, int option) {
   setsockopt(socket.get(), level, option, &yes, sizeof(yes));
 }
 
-// Numeric, without the port.
-std::string text_of(const sockaddr* address, socklen_t size) {
-  std::array<char, 128> text{};  // an IPv6 address and the name of an interface
-  const int error = getnameinfo(address, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
-  return error == 0 ? text.data() : "an unknown address";
-}
-
 std::vector<std::string> texts_of(const Addresses& found) {
   std::vector<std::string> texts;
   for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) {
-    texts.push_back(text_of(one->ai_addr, one->ai_addrlen));
+    texts.push_back(numeric_address(one->ai_addr, one->ai_addrlen));
   }
   return texts;
 }
@@ -188,7 +181,9 @@ Socket accept_from(const Socket& listener, std::string& peer) {
   socklen_t size = sizeof(address);
   const int accepted =
       accept4(listener.get(), reinterpret_cast<sockaddr*>(&address), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-  if (accepted >= 0) peer = text_of(reinterpret_cast<sockaddr*>(&address), size);
+  if (accepted < 0) return {};
+  peer = numeric_address(reinterpret_cast<sockaddr*>(&address), size);
+  if (peer.empty()) peer = "an unknown address";
   return Socket(accepted);
 }
 
