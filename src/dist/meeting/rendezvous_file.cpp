@@ -18,9 +18,9 @@
 #include <optional>
 #include <random>
 #include <system_error>
-#include <thread>
 #include <vector>
 
+#include "dist/meeting/growing_pause.h"
 #include "dist/meeting/rendezvous_ways.h"
 #include "dist/peer_failed.h"
 #include "tensor/errors.h"
@@ -30,20 +30,8 @@ namespace dgc {
 namespace {
 
 namespace fs = std::filesystem;
-using std::chrono::milliseconds;
 
-// Pauses that grow, as a shared file system is slow to ask.
-class GrowingPause {
- public:
-  void wait(Deadline deadline) {
-    constexpr milliseconds kLongest(200);
-    std::this_thread::sleep_for(std::min(pause_, milliseconds(milliseconds_until(deadline))));
-    pause_ = std::min(2 * pause_, kLongest);
-  }
-
- private:
-  milliseconds pause_{2};
-};
+constexpr std::chrono::milliseconds kFirstPause(2);
 
 std::string hello_path(const Meeting& meeting, uint32_t rank) {
   return fmt::format("{}.{}.hello", meeting.point.path, rank);
@@ -138,7 +126,7 @@ void attend(const Meeting& meeting, Roster& roster, Guest& guest, std::span<cons
 void host_over_files(const Meeting& meeting, std::span<const std::byte> blob) {
   Roster roster(meeting.hello, meeting.run);
   Guests guests(meeting);
-  GrowingPause between;
+  GrowingPause between(kFirstPause);
   while (true) {
     for (Guest& guest : guests.all) {
       if (!guest.served) attend(meeting, roster, guest, blob);
@@ -155,7 +143,7 @@ void join_over_files(const Meeting& meeting, std::span<std::byte> blob) {
   const std::string reply_file = reply_path(meeting, meeting.hello.rank);
   const Hanging hanging{hello_path(meeting, meeting.hello.rank)};
   write_whole(meeting, hanging.path, std::as_bytes(std::span(&meeting.hello, 1)));
-  GrowingPause between;
+  GrowingPause between(kFirstPause);
   while (true) {
     Reply reply;
     const auto said = read_start(reply_file, sizeof(reply) + blob.size());

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "dist/meeting/growing_pause.h"
 #include "dist/meeting/handshake.h"
 #include "dist/meeting/interfaces.h"
 #include "dist/meeting/reception.h"
@@ -181,8 +182,7 @@ void host_over_tcp(const Meeting& meeting, std::span<const std::byte> blob) {
 }
 
 void join_over_tcp(const Meeting& meeting, std::span<std::byte> blob) {
-  constexpr milliseconds kFirstPause(10), kLongestPause(200);
-  milliseconds pause = kFirstPause;
+  GrowingPause between(milliseconds(10));
   Trouble trouble;
   Doubt doubt(meeting);
   LookedUp place(meeting);
@@ -197,8 +197,7 @@ void join_over_tcp(const Meeting& meeting, std::span<std::byte> blob) {
     if (trouble.text.empty() || std::chrono::steady_clock::now() < meeting.deadline) trouble = std::move(met);
     doubt.note(trouble);
     look();
-    std::this_thread::sleep_for(std::min<milliseconds>(pause, milliseconds(milliseconds_until(meeting.deadline))));
-    pause = std::min(2 * pause, kLongestPause);
+    between.wait(meeting.deadline);
   }
 }
 
