@@ -47,7 +47,7 @@ class Reception {
   using Clock = std::chrono::steady_clock;
 
   // A connection, and what has come over it so far.
-  struct Guest {
+  struct Stranger {
     Socket socket;
     std::string peer;  // his address
     Greeting host;
@@ -56,14 +56,14 @@ class Reception {
     size_t bytes = 0;
   };
 
-  std::string listen_to(Guest&, std::vector<Caller>& callers);
+  std::string listen_to(Stranger&, std::vector<Caller>& callers);
   void accept_all(Clock::time_point now);
-  void turn_away(const Guest&, const std::string& why);
+  void turn_away(const Stranger&, const std::string& why);
 
   std::vector<Socket> listeners_;
   Secret secret_;
   Rules rules_;
-  std::vector<Guest> guests_;  // the oldest first
+  std::vector<Stranger> at_the_door_;  // the oldest first
   uint64_t turned_away_ = 0;
   std::string strangers_;
 };
