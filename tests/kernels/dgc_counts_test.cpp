@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tests/kernels/dgc_apply_case.h"
+#include "tests/kernels/dgc_code_case.h"
 #include "tests/kernels/kernel_backends.h"
 
 using namespace dgc;
@@ -92,6 +93,17 @@ bool count_apply(float weight_decay, ptx::CountedLaunch& launch) {
       launch);
 }
 
+// The message has so many chunks of runs, each of no zeros.
+bool count_decode(int64_t chunks, ptx::CountedLaunch& launch) {
+  return count_launch(
+      [&](EmulatedBackend& backend) {
+        const int64_t k = chunks * DgcCode::kChunk;
+        const CodeCase c({{k, k}}, {WireValues::fp16, WireIndices::run16});
+        decode(backend, c, std::vector<std::byte>(c.coded.size()));
+      },
+      launch);
+}
+
 }  // namespace
 
 TEST_CASE("the accumulation moves 20 bytes per element, 128 bits at a time", "[dgc]") {
@@ -158,4 +170,12 @@ TEST_CASE("dgc_apply executes and moves no more than it did", "[dgc]") {
   check_phases(launch, {{"check", 14508, 2434, 7, 4}, {"step all", 835194, 265561, 262146, 4196}});
   CHECK(launch.phases.back().loads_128 >= kLarge * 8 / 512);
   CHECK(launch.phases.back().stores_128 >= kLarge * 8 / 512);
+}
+
+TEST_CASE("decoding twice as many runs reads twice as much", "[dgc]") {
+  ptx::CountedLaunch once, twice;
+  if (!count_decode(256, once)) return;
+  REQUIRE(count_decode(512, twice));
+  REQUIRE((once.phases.size() == 3 && twice.phases.size() == 3));
+  CHECK(static_cast<double>(twice.phases[1].loaded_sectors) < 2.1 * static_cast<double>(once.phases[1].loaded_sectors));
 }

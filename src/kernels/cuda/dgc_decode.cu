@@ -73,8 +73,8 @@ class DgcPlacer {
     block_ = block;
     ++entries_;
   }
-  // Counts the entries that were placed since the last call. Neighbouring entries mostly lie in the same block, so one
-  // atomic addition counts all of them.
+  // Counts the entries that were placed since the last call. With rice a thread places several, which mostly lie in the
+  // same block, so that one atomic addition counts all of them. With the other codes a thread places one entry.
   __device__ void count() {
     if (entries_ != 0) atomicAdd(&ends_[block_], entries_);
     entries_ = 0;
@@ -218,10 +218,20 @@ struct DgcDecode {
     }
     grid_sync();
     copy_headers(a);
-    for (int64_t i = blockIdx.x; i < chunks; i += gridDim.x) {
+    // Every block of threads takes chunks that lie one behind another, and adds up the chunks before its first one, and
+    // no others: to add them up for every chunk would read a number of sums that grows with the square of the chunks.
+    const int64_t each = (chunks + gridDim.x - 1) / gridDim.x, from = blockIdx.x * each;
+    const int64_t to = smaller(chunks, from + each);
+    DgcChunkSum before{0, 0};
+    for (int64_t i = from; i < to; ++i) {
       const DgcChunkPart part(a, i);
       if (counted) {
-        const DgcChunkSum before = before_chunk(part, args.scratch, shared);
+        if (i == from || part.chunk == 0) {
+          before = before_chunk(part, args.scratch, shared);
+        } else {
+          before.entries += args.scratch.sums[i - 1].entries;
+          before.elements += args.scratch.sums[i - 1].elements;
+        }
         indices == WireIndices::rice ? place_rice(part, before, shared.scan) : place_runs(part, before, shared.scan);
       } else {
         place_words(part, indices);
