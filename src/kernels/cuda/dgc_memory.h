@@ -69,14 +69,11 @@ class DgcScratch {
   int64_t compress_blocks = 0, encode_blocks = 0, decode_blocks = 0, apply_blocks = 0, undeal_blocks = 0;
 
  private:
-  // Replaces `memory` by zeroed memory of the size that `carve_into` counts. Queued work may still use the old memory,
-  // so this waits for the device.
+  // Makes `memory` as large as `carve_into` counts. New memory is zeroed. Memory that is kept has all arrays where they
+  // were, as no array ever shrinks, and zeros behind them, where one that is to be zero may have grown.
   template <typename Carve>
   void grow(Buffer& memory, const Carve& carve_into) {
-    device_->synchronize();
-    memory = Buffer();
-    memory = Buffer(device_, carve_into(nullptr), MemoryUse::scratch);
-    carve_into(memory.data());
+    carve_into(at_least(carve_into(nullptr), memory, device_, MemoryUse::scratch));
   }
 
   std::shared_ptr<Device> device_;
