@@ -76,3 +76,32 @@ TEST_CASE("what simple ops move", "[kernels]") {
   for (const OpCost& call : backend.take_calls()) bytes.push_back(call.bytes);
   CHECK(bytes == std::vector<int64_t>{3 * 40, 40 + 20, 3 * 20, 40});
 }
+
+// 1,600 elements in all, in one tensor or in two.
+TEST_CASE("what compressing moves, with a guess and where too much is sent for one", "[kernels]") {
+  CountingBackend backend(make_cpu_backend(1), std::make_shared<CountingDevice>());
+  const auto bytes_per_element = [&](int32_t tensors, uint64_t entries) {
+    DgcCompressArgs args;
+    args.table.count = tensors;
+    args.table.numel = 1600;
+    args.header.entries = entries;
+    backend.dgc_compress(args);
+    const int64_t message = 2 * static_cast<int64_t>(kWireHeaderBytes) + 4 * 32 * static_cast<int64_t>(entries);
+    return static_cast<double>(backend.take_calls().front().bytes - message) / 1600;
+  };
+  CHECK(bytes_per_element(1, 2) == 20);
+  CHECK(bytes_per_element(1, 100) == 20);
+  CHECK(bytes_per_element(2, 101) == 20);  // of 792 and 808 elements: 49.5 and 50.5, rounded up
+  CHECK(bytes_per_element(1, 101) == 40);
+  CHECK(bytes_per_element(1, 400) == 40);
+}
+
+TEST_CASE("what dealing out moves: the message once for each owner, and the rows", "[kernels]") {
+  CountingBackend backend(make_cpu_backend(1), std::make_shared<CountingDevice>());
+  DgcDealArgs args;
+  args.table.blocks = 3;
+  args.deal.owners = 4;
+  args.deal.room = 50;  // of 100 entries: 2 x 25
+  backend.dgc_deal(args);
+  CHECK(backend.take_calls().front().bytes == 4 * (100 * 6 + 3 * 4) + 4 * 112 * 4);
+}
