@@ -58,9 +58,10 @@ std::string version(int number) { return fmt::format("{}.{}", number / 1000, num
 void check_cuda(int error, const char* call) {
   const auto code = static_cast<cudaError_t>(error);
   if (code == cudaSuccess) return;
-  if (code == cudaErrorNoKernelImageForDevice) {
+  // The second: there is PTX alone for this GPU, and the toolkit that made it is newer than the driver.
+  if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorUnsupportedPtxVersion) {
     throw_user_error(
-        "this dgc has no code for this GPU's architecture; build it in a fresh folder with CUDAARCHS=native "
+        "this dgc has no code that this GPU and its driver can run; build it in a fresh folder with CUDAARCHS=native "
         "scripts/build");
   }
   throw InternalError(fmt::format("CUDA: {}: {} ({}){}", call, cudaGetErrorString(code), cudaGetErrorName(code),

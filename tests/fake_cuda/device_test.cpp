@@ -70,8 +70,10 @@ TEST_CASE("the GPUs of a machine are described, or what is missing") {
   }
 }
 
-TEST_CASE("a GPU for which the program was not compiled is the user's to mend") {
-  CHECK_THROWS_AS(check_cuda(cudaErrorNoKernelImageForDevice, "cudaLaunchKernelExC"), UserError);
+TEST_CASE("a GPU, or a driver, for which the program was not compiled is the user's to mend") {
+  const auto error = GENERATE(cudaErrorNoKernelImageForDevice, cudaErrorUnsupportedPtxVersion);
+  CHECK_THROWS_AS(check_cuda(error, "cudaLaunchKernelExC"), UserError);
+  CHECK_THROWS_WITH(check_cuda(error, "cudaLaunchKernelExC"), Catch::Contains("CUDAARCHS=native"));
 }
 
 TEST_CASE("memory of a GPU starts as zeros, and copies reach exactly the bytes asked for") {
