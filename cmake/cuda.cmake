@@ -1,5 +1,5 @@
-# Finds what the CUDA backend needs: nvcc 12.4 or newer, cuDNN 9.8 or newer, cuBLAS and NCCL. Sets DGC_WITH_CUDA, DGC_CUDA_LIBRARIES,
-# CUDNN_INCLUDE, NCCL_INCLUDE, CUDNN_LIBRARY, NCCL_LIBRARY, and says what it decided and why.
+# Finds what the CUDA backend needs: nvcc 12.4 or newer, cuDNN 9.8 or newer, cuBLAS, NCCL and NVTX, which is headers alone. Sets
+# DGC_WITH_CUDA, DGC_CUDA_LIBRARIES, NAME_INCLUDE and NAME_LIBRARY of these parts (cuda_parts.cmake), and says what it decided and why.
 set(DGC_CUDA AUTO CACHE STRING "Build the CUDA backend: AUTO (when all it needs is found), ON or OFF")
 set(DGC_WITH_CUDA OFF)
 include(cmake/cuda_parts.cmake)
@@ -47,11 +47,12 @@ if(NOT nvcc_version VERSION_GREATER_EQUAL 12.4)
   return()
 endif()
 
-dgc_find_cuda_part(CUBLAS cublas_v2.h "cublas;libcublas.so.13;libcublas.so.12")
-dgc_find_cuda_part(CUDNN cudnn.h "cudnn;libcudnn.so.9")
-dgc_find_cuda_part(NCCL nccl.h "nccl;libnccl.so.2")
-foreach(name CUBLAS CUDNN NCCL)
-  if(NOT ${name}_INCLUDE OR NOT ${name}_LIBRARY)
+dgc_find_cuda_part(CUBLAS cublas_v2.h cublas libcublas.so.13 libcublas.so.12)
+dgc_find_cuda_part(CUDNN cudnn.h cudnn libcudnn.so.9)
+dgc_find_cuda_part(NCCL nccl.h nccl libnccl.so.2)
+dgc_find_cuda_part(NVTX nvtx3/nvToolsExt.h)
+foreach(name CUBLAS CUDNN NCCL NVTX)
+  if(NOT ${name}_INCLUDE OR (NOT name STREQUAL NVTX AND NOT ${name}_LIBRARY))
     dgc_without_cuda("${name} is neither in the toolkit nor on this system nor in Python's nvidia packages, "
                      "and ${name}_ROOT does not name its folder")
     return()
