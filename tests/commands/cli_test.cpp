@@ -112,7 +112,7 @@ TEST_CASE("what is wrong in a config or file is said in one sentence, exit code 
        "",
        ""},
       {{"train", "tiny.json", "--out", "tiny.json/run"}, "tiny.json/run", ""},
-      {{"train", "tiny.json", "--set", "device=\"cuda:0\""}, "cuda:0", ""},
+      {{"train", "tiny.json", "--set", "device=\"cuda:99\""}, "cuda:99", ""},
       {{"plan", "nowhere.json"}, "nowhere.json", ""},
       {{"plan", "tiny.json", "--bandwidth", "fast", "--step-ms", "5"}, "--bandwidth", "\"fast\" is no bandwidth"},
       {{"plan", "tiny.json", "--bandwidth", "1Gbps", "--latency", "5", "--step-ms", "5"}, "--latency", "as in 50us"},
@@ -260,7 +260,7 @@ TEST_CASE("plan prints the paper's numbers, info the machine's") {
       Contains("on a link of 4658 Mbps"));
   const Result info = dgc.run({"info"});
   REQUIRE(info.code == 0);
-  CHECK_THAT(info.out, Contains("cpu") && Contains("threads"));
+  CHECK_THAT(info.out, Contains("device   ") && Contains("cores   ") && Contains("threads"));
 }
 
 TEST_CASE("bench train measures a config") {

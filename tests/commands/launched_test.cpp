@@ -33,9 +33,7 @@ class RankProcess {
                                     "train",
                                     "tiny.json",
                                     "--out",
-                                    "run",
-                                    "--set",
-                                    "device=cpu"};
+                                    "run"};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }

@@ -36,12 +36,13 @@ struct Result {
   std::string out, err;
 };
 
-// The dgc program in a folder of its own, where tiny.json lies: a network that trains in a moment, 6 steps an epoch.
+// The dgc program in a folder of its own, where tiny.json lies: a network that trains in a moment on
+// the processor, 6 steps an epoch.
 class Program {
  public:
   Program() {
     write("tiny.json", R"({
-      "threads": 1, "workers_per_rank": 4,
+      "device": "cpu", "threads": 1, "workers_per_rank": 4,
       "model": {"type": "resnet", "depth": 8, "width": 4, "classes": 4},
       "data": {"type": "synthetic", "height": 8, "width": 8, "channels": 1, "classes": 4, "train_samples": 100,
                "test_samples": 30},
@@ -90,7 +91,7 @@ inline void write_language_model(const Program& dgc) {
   for (int i = 0; i < 20; ++i) text += "the cat sat on a mat\n";
   for (const char* name : {"train.txt", "valid.txt", "test.txt"}) dgc.write(name, text);
   dgc.write("lm.json", R"({
-    "threads": 1, "workers_per_rank": 2,
+    "device": "cpu", "threads": 1, "workers_per_rank": 2,
     "model": {"type": "lstm_lm", "hidden": 6},
     "data": {"type": "text", "train": "train.txt", "valid": "valid.txt", "test": "test.txt", "bptt": 3,
              "eval_streams": 2},

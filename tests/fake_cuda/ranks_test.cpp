@@ -35,6 +35,8 @@ std::vector<Result> three_ranks(const std::vector<std::string>& words_of_rank2) 
                                       "--out",
                                       (shared.folder() / "run").string(),
                                       "--set",
+                                      "device=auto",
+                                      "--set",
                                       "exchange.failure_timeout_s=5"};
     if (rank == 2) words.insert(words.end(), words_of_rank2.begin(), words_of_rank2.end());
     children.emplace_back(folders.emplace_back().folder(), words, "env");

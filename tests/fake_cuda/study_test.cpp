@@ -8,7 +8,8 @@ using Catch::Contains;
 
 TEST_CASE("trainings of a study that run at once take the GPUs in turn", "[study]") {
   const Program dgc;
-  dgc.write("study.json", R"({"config": "tiny.json", "set": {"training.epochs": 1, "training.eval_every_epochs": 0},
+  dgc.write("study.json", R"({"config": "tiny.json", "set": {"device": "auto", "training.epochs": 1,
+                              "training.eval_every_epochs": 0},
                               "runs": {"dgc": {"seeds": [1, 2, 3]}, "named": {"seeds": [1], "set": {"device": "cpu"}}}})");
   Child study(dgc.folder(), {"DGC_FAKE_GPUS=2", DGC_ON_FAKE_CUDA, "study", "study.json", "--out", "out", "--jobs", "4"},
               "env");
@@ -23,7 +24,8 @@ TEST_CASE("trainings of a study that run at once take the GPUs in turn", "[study
 
 TEST_CASE("a training of a study takes the GPU of the one that has ended", "[study]") {
   const Program dgc;
-  dgc.write("study.json", R"({"config": "tiny.json", "seeds": [1], "set": {"training.eval_every_epochs": 0}, "runs": {
+  dgc.write("study.json", R"({"config": "tiny.json", "seeds": [1],
+                              "set": {"device": "auto", "training.eval_every_epochs": 0}, "runs": {
                               "a": {"set": {"training.epochs": 1}}, "b": {"set": {"training.epochs": 6}},
                               "c": {"set": {"training.epochs": 1}}}})");
   Child study(dgc.folder(), {"DGC_FAKE_GPUS=2", DGC_ON_FAKE_CUDA, "study", "study.json", "--out", "out", "--jobs", "2"},

@@ -22,7 +22,7 @@ import netns  # noqa: E402
 import run_files  # noqa: E402
 from processes import end_all, processes_of, rank_of, wait_for  # noqa: E402
 
-CONFIG = ROOT / "bench" / "tiny.json"
+TRAIN = ["train", ROOT / "bench" / "tiny.json", "--set", "device=cpu"]
 MACHINES = 3
 ENDLESS = ["--set", "training.max_steps=1000000", "--set", "training.epochs=1000000", "--set",
            "checkpoint.every_steps=10"]
@@ -37,7 +37,7 @@ class Mpirun(unittest.TestCase):
 
     def start(self, name, *more):
         run = self.folder / name
-        command = self.links.mpirun([DGC, "train", CONFIG, "--out", run, *more])
+        command = self.links.mpirun([DGC, *TRAIN, "--out", run, *more])
         process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.addCleanup(process.stdout.close)
         self.addCleanup(end_all, process, run)
@@ -48,7 +48,7 @@ class Mpirun(unittest.TestCase):
 
     def test_it_ends_in_the_bits_of_one_process(self):
         alone = self.folder / "alone"
-        subprocess.run([DGC, "train", CONFIG, "--set", f"workers_per_rank={MACHINES}", "--out", alone], check=True,
+        subprocess.run([DGC, *TRAIN, "--set", f"workers_per_rank={MACHINES}", "--out", alone], check=True,
                        capture_output=True)
         process, run = self.start("together")
         said = process.communicate()[0]

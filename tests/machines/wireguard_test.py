@@ -23,7 +23,7 @@ import netns  # noqa: E402
 import processes  # noqa: E402
 import run_files  # noqa: E402
 
-CONFIG = ROOT / "bench" / "tiny.json"
+TRAIN = ["train", ROOT / "bench" / "tiny.json", "--set", "device=cpu"]
 MACHINES = 2
 PORT = 51820
 TUNNEL = "10.79.0"
@@ -76,7 +76,7 @@ class Wireguard(unittest.TestCase):
 
     def test_it_ends_in_the_bits_of_one_process_and_nothing_else_crosses_the_network(self):
         alone, run = self.folder / "alone", self.folder / "together"
-        subprocess.run([DGC, "train", CONFIG, "--set", f"workers_per_rank={MACHINES}", "--out", alone], check=True,
+        subprocess.run([DGC, *TRAIN, "--set", f"workers_per_rank={MACHINES}", "--out", alone], check=True,
                        capture_output=True)
         self.raise_tunnels()
         watch = subprocess.Popen(["ip", "netns", "exec", "hub", "python3", "-c", WATCH], stdout=subprocess.PIPE, text=True)
@@ -84,7 +84,7 @@ class Wireguard(unittest.TestCase):
         self.addCleanup(watch.wait)
         self.addCleanup(watch.kill)
         self.assertEqual(watch.stdout.readline(), "ready\n")
-        train = [DGC, "train", CONFIG, "--set", "exchange.interface=wg0", "--out", run]
+        train = [DGC, *TRAIN, "--set", "exchange.interface=wg0", "--out", run]
         done = processes.run(self.links.inside(0, [*self.links.launcher("wg0"), *train]), 120)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(run_files.final_hash(run), run_files.final_hash(alone))

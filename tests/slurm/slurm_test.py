@@ -31,6 +31,7 @@ JOB = ROOT / "docs" / "slurm_job.sh"
 CONFIG = {
     "seed": 1,
     "name": "small",
+    "device": "cpu",
     "model": {"type": "resnet", "depth": 20, "classes": 10},
     "data": {"type": "synthetic", "train_samples": 512, "test_samples": 64},
     "training": {"epochs": 2, "batch_per_worker": 8},

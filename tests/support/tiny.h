@@ -9,7 +9,8 @@
 #include "run/run_directory.h"
 #include "train/trainer.h"
 
-// Trainings that take milliseconds.
+// Trainings that take milliseconds. Most tests of them look into their memory, so they are trained on the processor,
+// whatever GPU there is.
 namespace dgc::test {
 
 inline const std::string kDgc =
@@ -20,7 +21,7 @@ inline const std::string kSgd = R"(optimizer={"type": "sgd", "momentum": 0.9, "n
 // A convolution, BatchNorm, dropout and a matrix; 4 workers x 4 of 100 images: 6 steps an epoch, 18 in all.
 inline Config tiny_config(const std::vector<std::string>& overrides = {}) {
   static const char* const text = R"({
-    "seed": 3, "threads": 1, "workers_per_rank": 4,
+    "device": "cpu", "seed": 3, "threads": 1, "workers_per_rank": 4,
     "model": {"type": "layers", "layers": [
       {"type": "conv2d", "out": 8, "kernel": 3, "pad": 1, "bias": false},
       {"type": "batch_norm", "relu": true},

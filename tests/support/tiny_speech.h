@@ -55,7 +55,7 @@ class TinySpeech {
 
   Config config(const std::vector<std::string>& overrides = {}) const {
     static const char* const text = R"({
-      "seed": 3, "threads": 1, "workers_per_rank": 4,
+      "device": "cpu", "seed": 3, "threads": 1, "workers_per_rank": 4,
       "model": {"type": "deep_speech", "layers": 2, "hidden": 8,
                 "convolutions": {"channels": [4], "kernel_frames": [3], "kernel_frequencies": [9],
                                  "stride_frames": [2], "stride_frequencies": [4]}},

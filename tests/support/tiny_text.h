@@ -33,7 +33,7 @@ class TinyText {
 
   Config config(const std::vector<std::string>& overrides = {}) const {
     static const char* const text = R"({
-      "seed": 3, "threads": 1, "workers_per_rank": 4,
+      "device": "cpu", "seed": 3, "threads": 1, "workers_per_rank": 4,
       "model": {"type": "lstm_lm", "hidden": 6, "dropout": 0.2},
       "data": {"type": "text", "train": "", "valid": "", "test": "", "bptt": 3, "eval_streams": 3},
       "training": {"epochs": 2, "batch_per_worker": 2, "eval_batch": 8},

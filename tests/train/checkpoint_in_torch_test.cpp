@@ -23,6 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const std::string kDevice = "device=auto";  // what a GPU has trained is opened too, where there is one
+
 class InTorch {
  public:
   fs::path batch_file() { return folder_.path() / std::to_string(pairs_++); }
@@ -54,7 +56,7 @@ void add_resnet(InTorch& torch, const fs::path& run) {
   const std::vector<std::string> overrides = {
       R"(model={"type": "resnet", "depth": 20, "classes": 10})",
       R"(data={"type": "synthetic", "height": 16, "width": 16, "channels": 3, "train_samples": 64, "test_samples": 16})",
-      "workers_per_rank=2", "training.max_steps=4"};
+      kDevice, "workers_per_rank=2", "training.max_steps=4"};
   train(test::tiny_config(overrides), {.out = run});
   const auto checkpoint = newest_checkpoint(run);
   REQUIRE(checkpoint);
@@ -93,7 +95,8 @@ void add_alexnet(InTorch& torch) {
 
 void add_language_model(InTorch& torch, const std::string& tied) {
   const test::TinyText text;
-  const auto run = train(text.config({"model.tied=" + tied, "training.max_steps=4"}), {.out = torch.batch_file()});
+  const auto run =
+      train(text.config({kDevice, "model.tied=" + tied, "training.max_steps=4"}), {.out = torch.batch_file()});
   const auto checkpoint = newest_checkpoint(run);
   REQUIRE(checkpoint);
 
@@ -124,7 +127,7 @@ void add_language_model(InTorch& torch, const std::string& tied) {
 
 void add_speech_model(InTorch& torch) {
   const test::TinySpeech speech;
-  const Config config = speech.config({"training.max_steps=4"});
+  const Config config = speech.config({kDevice, "training.max_steps=4"});
   const auto run = train(config, {.out = torch.batch_file()});
   const auto checkpoint = newest_checkpoint(run);
   REQUIRE(checkpoint);

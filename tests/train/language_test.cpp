@@ -99,12 +99,13 @@ TEST_CASE("language model: a run that is killed after any step and resumed ends 
 
 TEST_CASE("language model: a checkpoint has the tied matrix under both of its names, as PyTorch's state_dict") {
   const TinyText text;
-  const fs::path run = train(text.config({"training.max_steps=2"}), {.out = text.path("run")});
+  const std::string device = "device=auto";  // a GPU's checkpoint too, where there is one
+  const fs::path run = train(text.config({device, "training.max_steps=2"}), {.out = text.path("run")});
   const auto checkpoint = newest_checkpoint(run);
   const auto read = [&](const std::string& name) { return loaded(*checkpoint, "weights.safetensors", name, {12, 6}); };
   CHECK(read("encoder.weight") == read("decoder.weight"));
   const fs::path untied =
-      train(text.config({"training.max_steps=2", "model.tied=false"}), {.out = text.path("untied")});
+      train(text.config({device, "training.max_steps=2", "model.tied=false"}), {.out = text.path("untied")});
   const auto other = newest_checkpoint(untied);
   CHECK(loaded(*other, "weights.safetensors", "encoder.weight", {12, 6}) !=
         loaded(*other, "weights.safetensors", "decoder.weight", {12, 6}));
