@@ -102,5 +102,7 @@ function(dgc_tests_on_fake_cuda folder library)
 endfunction()
 dgc_tests_on_fake_cuda(kernels dgc_kernels)
 dgc_tests_on_fake_cuda(layers dgc_layers)
+# Other files have tests on a processor alone.
+dgc_tests_on_fake_cuda(models dgc_models TEST_SPEC "-#" "[#deep_speech_test],[#executor_test],[#lstm_lm_test]")
 dgc_tests_on_fake_cuda(optim dgc_optim)
 dgc_tests_on_fake_cuda(train dgc_tools TEST_SPEC "*PyTorch*")  # the others look into memory as on a CPU
