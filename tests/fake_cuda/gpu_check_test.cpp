@@ -113,7 +113,8 @@ TEST_CASE("gpu_check reports the tests of a machine whose GPU does all that it s
   CHECK(code == 0);
   CHECK_THAT(report, Contains("commit unknown\n") && Contains("Fake, 1, 80000 MiB, 9.0"));
   CHECK_THAT(report, Contains("cuda:0"));  // from dgc info
-  for (const char* step : {"nvidia_smi", "configure", "build", "gpu", "smoke", "build_tests", "configs"}) {
+  for (const char* step :
+       {"nvidia_smi", "configure", "build", "gpu", "smoke", "build_tests", "test_large", "configs"}) {
     CHECK_THAT(report, Contains(fmt::format("| {} | ok | ", step)));
   }
   for (const char* program : {"test_kernels", "test_layers", "test_models", "test_optim", "test_train"}) {
