@@ -8,6 +8,7 @@
 #include "tests/support/altered_images.h"
 #include "tests/support/rank_steps.h"
 #include "tests/support/run_files.h"
+#include "tests/support/signal_this_process.h"
 #include "tests/support/tiny.h"
 #include "tests/support/tiny_text.h"
 #include "train/ranks/interrupt.h"
@@ -248,7 +249,7 @@ TEST_CASE("a signal within a round is heard at its end, where the run stops and 
   on_ranks_of(config, [&](Rank& rank, Communicator&) {
     const InterruptGuard guard;
     make_steps(rank, 2);
-    std::raise(SIGTERM);
+    signal_this_process(SIGTERM);
     CHECK(make_steps(rank, 1).empty());
     CHECK_FALSE(rank.asked_to_stop());
     CHECK(make_steps(rank, 1).size() == 1);

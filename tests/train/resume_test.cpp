@@ -10,6 +10,7 @@
 #include "run/resumable.h"
 #include "tensor/errors.h"
 #include "tests/support/run_files.h"
+#include "tests/support/signal_this_process.h"
 #include "tests/support/tiny.h"
 #include "train/ranks/interrupt.h"
 
@@ -63,7 +64,7 @@ class SignalAt : public spdlog::sinks::base_sink<std::mutex> {
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
     const std::string_view said(message.payload.data(), message.payload.size());
-    if (said.find(text_) != std::string_view::npos) std::raise(SIGTERM);
+    if (said.find(text_) != std::string_view::npos) signal_this_process(SIGTERM);
   }
   void flush_() override {}
 

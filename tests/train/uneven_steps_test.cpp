@@ -16,6 +16,7 @@
 #include "tests/support/altered_images.h"
 #include "tests/support/rank_steps.h"
 #include "tests/support/run_files.h"
+#include "tests/support/signal_this_process.h"
 #include "tests/support/tiny.h"
 #include "tests/support/tiny_text.h"
 #include "train/ranks/interrupt.h"
@@ -397,7 +398,7 @@ TEST_CASE("a signal stops all ranks behind the same exchange, however late some 
         while (rank.next_metrics()) {
         }
         if (raises && rank.step() >= 9) {
-          std::raise(SIGTERM);
+          signal_this_process(SIGTERM);
           raises = false;
         }
       }

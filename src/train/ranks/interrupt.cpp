@@ -1,17 +1,21 @@
 #include "train/ranks/interrupt.h"
 
-#include <array>
+#include <unistd.h>
+
 #include <atomic>
+#include <condition_variable>
 #include <csignal>
-#include <cstddef>
 #include <ctime>
+#include <limits>
+#include <mutex>
+#include <system_error>
 
 namespace dgc {
 namespace {
 
 // Signal handlers have no other way to reach the program.
 std::atomic<bool> stop_requested = false;
-std::atomic<double> requested_at = 0;
+std::atomic<double> requested_at = 0;  // infinity until the handler of the first signal has looked at the clock
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<double>::is_always_lock_free);
 
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGUSR1};
@@ -22,48 +26,65 @@ double seconds_now() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+// The first process of a container is spared the default action, so it leaves by itself, with a shell's exit code.
+[[noreturn]] void end_by(int signal) {
+  std::signal(signal, SIG_DFL);
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, signal);
+  pthread_sigmask(SIG_UNBLOCK, &blocked, nullptr);
+  std::raise(signal);
+  _exit(128 + signal);
+}
+
 extern "C" void on_signal(int signal) {
   if (!stop_requested.exchange(true)) {
     requested_at = seconds_now();
   } else if (seconds_now() - requested_at >= kSameSignal) {
-    std::signal(signal, SIG_DFL);
-    std::raise(signal);
+    end_by(signal);
   }
 }
 
-using Handler = void (*)(int);
-
-// Sets a handler as std::signal() does, but one that runs on the stack that sigaltstack() has set, and to its end
-// before another signal comes. Returns the old handler.
-Handler on_own_stack(int signal, Handler handler) {
-  struct sigaction now = {}, before = {};
-  now.sa_handler = handler;
-  now.sa_flags = SA_RESTART | SA_ONSTACK;
-  for (const int other : kSignals) sigaddset(&now.sa_mask, other);
-  sigaction(signal, &now, &before);
-  return before.sa_handler;
+void wait_for_end(const std::stop_token& end) {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any never;
+  never.wait(lock, end, [] { return false; });
 }
 
 }  // namespace
 
 // While oneDNN (2.6 and 3.7) multiplies matrices, a thread's stack pointer points into memory from malloc: a handler on
-// that stack would overwrite the heap. A signal to the process comes to its main thread, which is the one that has a
-// guard.
+// that stack would overwrite the heap. The threads that multiply, which include those that OpenMP adds at any time,
+// block the signals: they are the thread that makes the guard, and threads that inherit its mask.
 InterruptGuard::InterruptGuard() {
-  static std::array<std::byte, 64 << 10> stack;
-  const stack_t own{.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.size()};
-  sigaltstack(&own, &stack_before_);
+  requested_at = std::numeric_limits<double>::infinity();
   stop_requested = false;
-  for (const int signal : kSignals) on_own_stack(signal, on_signal);
-  if (on_own_stack(SIGHUP, on_signal) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
+  for (const int signal : kSignals) std::signal(signal, on_signal);
+  if (std::signal(SIGHUP, on_signal) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
+
+  sigset_t stops;
+  sigemptyset(&stops);
+  for (const int signal : kSignals) sigaddset(&stops, signal);
+  sigaddset(&stops, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &stops, &mask_before_);
+  try {
+    handler_ = std::jthread([stops](const std::stop_token& end) {
+      pthread_sigmask(SIG_UNBLOCK, &stops, nullptr);
+      wait_for_end(end);
+    });
+  } catch (const std::system_error&) {  // no more threads, so nothing will be trained; this thread takes the signals
+    pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+  }
 }
 
 InterruptGuard::~InterruptGuard() {
   for (const int signal : kSignals) std::signal(signal, SIG_DFL);
   if (std::signal(SIGHUP, SIG_DFL) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
   std::signal(SIGXFSZ, SIG_DFL);
-  sigaltstack(&stack_before_, nullptr);
+  handler_ = {};  // joins
+  pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
 bool interrupted() { return stop_requested; }

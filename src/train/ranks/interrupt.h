@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <stdexcept>
+#include <thread>
 
 namespace dgc {
 
@@ -18,9 +19,11 @@ inline constexpr int kSameSignal = 1;
 
 // While an InterruptGuard lives, SIGINT, SIGTERM, SIGHUP (sent when the terminal closes) and SIGUSR1 (mpirun passes it
 // on, and SLURM can send it some time before the end) only set a flag. A signal that follows kSameSignal or more later
-// ends the program at once, as without a guard. SIGHUP stays ignored where it was ignored
-// from the start, as under nohup. When a file grows beyond the process's limit (ulimit -f), write() fails as on a full
-// disk.
+// ends the program at once, as without a guard. SIGHUP stays ignored where it was ignored from the start, as under
+// nohup. When a file grows beyond the process's limit (ulimit -f), write() fails as on a full disk.
+// A thread of the guard's takes these signals, so interrupted() may follow a moment later than kill() returns. The
+// thread that makes the guard, which has to destroy it too, and all that it starts meanwhile, threads and processes,
+// block them.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -29,7 +32,8 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
  private:
-  stack_t stack_before_{};
+  sigset_t mask_before_{};
+  std::jthread handler_;
 };
 
 bool interrupted();
