@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
+#include <system_error>
 
 #include "tensor/errors.h"
 #include "train/ranks/children.h"
@@ -56,10 +57,22 @@ struct End {
   }
 };
 
+bool is_mpirun(const fs::path& program) {
+  const std::string name = program.filename().string();  // mpirun.openmpi, mpiexec.hydra
+  return std::ranges::any_of(std::initializer_list<const char*>{"mpirun", "mpiexec", "orterun", "prterun"},
+                             [&](const char* start) { return name.starts_with(start); });
+}
+
 // mpirun kills its processes a moment after SIGINT or SIGTERM, before they have saved. It passes SIGUSR1 on to them.
-int gentle(const std::string& program, int signal) {
-  const std::string name = fs::path(program).filename().string();
-  return name == "mpirun" || name == "mpiexec" || name == "orterun" || name == "prterun" ? SIGUSR1 : signal;
+int gentle(const fs::path& program, int signal) {
+  std::error_code error;
+  return is_mpirun(program) || is_mpirun(fs::canonical(program, error)) ? SIGUSR1 : signal;
+}
+
+// The same for a program that runs, and may have become another one since it was started, as `env mpirun` does.
+int gentle(pid_t child, const fs::path& program, int signal) {
+  std::error_code error;
+  return gentle(fs::read_symlink(fmt::format("/proc/{}/exe", child), error), gentle(program, signal));
 }
 
 End wait_for(pid_t child, const std::string& program, const HeldSignals& signals) {
@@ -70,7 +83,7 @@ End wait_for(pid_t child, const std::string& program, const HeldSignals& signals
     if (signal != SIGCHLD) {
       const auto now = std::chrono::steady_clock::now();
       if (!end.stopped) {
-        kill(child, gentle(program, signal));
+        kill(child, gentle(child, program, signal));
         first = now;
       } else if (now - first >= std::chrono::seconds(kSameSignal)) {
         kill(child, signal);
@@ -90,7 +103,8 @@ void supervise(const SuperviseOptions& options) {
   std::vector<std::string> command = command_of(options);
   const HeldSignals signals;
   for (int restarts = 0;; ++restarts) {
-    const End end = wait_for(start_child(command, signals), command[0], signals);
+    const pid_t child = start_child(command, signals, gentle(command[0], SIGTERM));
+    const End end = wait_for(child, command[0], signals);
     if (end.exit_code() == 0) {
       // An mpirun that is stopped while it starts the ranks ends with 0. If the run was done, --resume will say so.
       if (end.stopped && !options.launcher.empty()) throw SupervisedEnd{kChildInterrupted};

@@ -44,6 +44,22 @@ bool kill_child_after(const Program& dgc, const Child& supervisor, size_t rows) 
   return kill(child, SIGKILL) == 0 && wait_until([&] { return is_zombie_or_gone(child); });
 }
 
+void write_program(const fs::path& file, const std::string& script) {
+  std::ofstream(file) << "#!/bin/sh\n" << script;
+  fs::permissions(file, fs::perms::owner_all);
+}
+
+// A launcher that writes down how it is stopped.
+void write_mpirun(const Program& dgc) {
+  write_program(dgc.folder() / "mpirun",
+                "trap 'echo gently >> said' USR1\n"
+                "trap 'echo at once >> said; exit 1' INT TERM\n"
+                "touch started\n"
+                "until [ -e said ]; do sleep 0.05; done\n"
+                "sleep 0.5\n"
+                "exit 130\n");
+}
+
 std::string hash_of_an_undisturbed_run(const Program& dgc) {
   const Result whole =
       dgc.run({"train", "tiny.json", "--out", "whole", "--set", fmt::format("training.epochs={}", kLongEpochs), "--set",
@@ -124,9 +140,7 @@ TEST_CASE("a supervisor passes SIGINT, SIGTERM, SIGHUP and SIGUSR1 on, and start
 
 TEST_CASE("a launcher that is stopped before it has started anything has not done the training, whatever it says") {
   const Program dgc;
-  std::ofstream(dgc.folder() / "launcher")
-      << "#!/bin/sh\ntrap 'exit 0' TERM\ntouch started\nwhile :; do sleep 0.05; done\n";
-  fs::permissions(dgc.folder() / "launcher", fs::perms::owner_all);
+  write_program(dgc.folder() / "launcher", "trap 'exit 0' TERM\ntouch started\nwhile :; do sleep 0.05; done\n");
   Child supervisor(dgc.folder(), train({"--max-restarts", "3", "--launch", "./launcher"}));
   REQUIRE(wait_until([&] { return fs::exists(dgc.folder() / "started"); }));
   supervisor.send(SIGTERM);
@@ -149,19 +163,29 @@ TEST_CASE("a supervisor stops a run under mpirun so that it can save") {
 
 TEST_CASE("two signals at once, as timeout and a closing terminal send them, stop a run under mpirun gently") {
   const Program dgc;
-  std::ofstream(dgc.folder() / "mpirun") << "#!/bin/sh\n"
-                                            "trap 'echo gently >> said' USR1\n"
-                                            "trap 'echo at once >> said; exit 1' INT TERM\n"
-                                            "touch started\n"
-                                            "until [ -e said ]; do sleep 0.05; done\n"
-                                            "sleep 0.5\n"
-                                            "exit 130\n";
-  fs::permissions(dgc.folder() / "mpirun", fs::perms::owner_all);
-  Child supervisor(dgc.folder(), train({"--max-restarts", "3", "--launch", "./mpirun"}));
+  write_mpirun(dgc);
+  fs::copy_file("/bin/sh", dgc.folder() / "mpirun.openmpi");
+  const std::string launcher = GENERATE("./mpirun", "env ./mpirun.openmpi ./mpirun");
+  CAPTURE(launcher);
+  Child supervisor(dgc.folder(), train({"--max-restarts", "3", "--launch", launcher}));
   REQUIRE(wait_until([&] { return fs::exists(dgc.folder() / "started"); }));
   supervisor.send(SIGTERM);
   supervisor.send(SIGINT);
   CHECK(supervisor.wait() == 130);
+  CHECK(text_of(dgc.folder() / "said") == "gently\n");
+}
+
+TEST_CASE("an mpirun whose supervisor is killed is stopped gently") {
+  const Program dgc;
+  write_mpirun(dgc);
+  fs::create_symlink("mpirun", dgc.folder() / "launcher");
+  const std::string launcher = GENERATE("./mpirun", "./launcher");
+  CAPTURE(launcher);
+  Child supervisor(dgc.folder(), train({"--max-restarts", "3", "--launch", launcher}));
+  REQUIRE(wait_until([&] { return fs::exists(dgc.folder() / "started"); }));
+  supervisor.send(SIGKILL);
+  CHECK(supervisor.wait() == 128 + SIGKILL);
+  CHECK(wait_until([&] { return !text_of(dgc.folder() / "said").empty(); }));
   CHECK(text_of(dgc.folder() / "said") == "gently\n");
 }
 

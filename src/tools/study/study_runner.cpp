@@ -125,7 +125,7 @@ void StudyRunner::start(const StudyTraining& training, const HeldSignals& signal
   // Whoever edits the study's config meanwhile changes no training of this study.
   write_if_changed(training.config_file(), resolved_json(training.config));
   command.insert(command.end(), {"--", training.config_file().string()});
-  running_.emplace(start_child(command, signals, training.output()), Running{training, place});
+  running_.emplace(start_child(command, signals, SIGTERM, training.output()), Running{training, place});
   spdlog::info("{}: {}{}", training.name(), goes_on ? "goes on" : "starts", gpu.empty() ? "" : " on cuda:" + gpu);
 }
 

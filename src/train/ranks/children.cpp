@@ -54,7 +54,7 @@ std::optional<int> HeldSignals::stop_within(int seconds) const {
 
 std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
-pid_t start_child(const std::vector<std::string>& command, const HeldSignals& signals,
+pid_t start_child(const std::vector<std::string>& command, const HeldSignals& signals, int death_signal,
                   const std::filesystem::path& output) {
   std::vector<char*> argv;
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
@@ -63,7 +63,7 @@ pid_t start_child(const std::vector<std::string>& command, const HeldSignals& si
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error(fmt::format("cannot start {}: {}", command[0], std::strerror(errno)));
   if (child > 0) return child;
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  prctl(PR_SET_PDEATHSIG, death_signal);
   if (getppid() != parent) _exit(kChildNotStarted);  // the parent died before prctl() took effect
   setpgid(0, 0);
   const int nothing = open("/dev/null", O_RDONLY);

@@ -34,9 +34,9 @@ class HeldSignals {
 std::string own_program();
 
 // Starts a command, whose first word is a path, in a process group of its own, so that a terminal's Ctrl-C comes to
-// this process alone. The child gets SIGTERM when this process dies. What the child prints is appended to `output`,
-// unless that is empty. To be called before this process has threads.
-pid_t start_child(const std::vector<std::string>& command, const HeldSignals&,
+// this process alone. The child gets `death_signal` when this process dies. What the child prints is appended to
+// `output`, unless that is empty. To be called before this process has threads.
+pid_t start_child(const std::vector<std::string>& command, const HeldSignals&, int death_signal,
                   const std::filesystem::path& output = {});
 
 // How a child has ended. `status` comes from waitpid().
