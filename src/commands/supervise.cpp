@@ -1,6 +1,8 @@
 #include "commands/supervise.h"
 
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,6 +10,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <sstream>
 #include <system_error>
 
@@ -77,6 +81,7 @@ int gentle(pid_t child, const fs::path& program, int signal) {
 
 End wait_for(pid_t child, const std::string& program, const HeldSignals& signals) {
   End end;
+  int status = 0;
   std::chrono::steady_clock::time_point first;
   while (true) {
     const int signal = signals.next();
@@ -89,10 +94,59 @@ End wait_for(pid_t child, const std::string& program, const HeldSignals& signals
         kill(child, signal);
       }
       end.stopped = true;
-    } else if (waitpid(child, &end.status, WNOHANG) == child) {
+      continue;
+    }
+    for (pid_t ended = 0; (ended = waitpid(-1, &status, WNOHANG)) > 0;) {
+      if (ended != child) continue;  // its launcher had gone before it
+      end.status = status;
       return end;
     }
   }
+}
+
+// Launchers hand their environment on to the processes that they start here. By this variable the supervisor knows
+// them from other children: those of a shell that it has replaced, and all that lose their parent in a container of
+// which it is the first process.
+constexpr const char* kMark = "DGC_SUPERVISOR";
+
+std::string environment_of(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/environ", process), std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Children that are of an earlier attempt. One without an environment may be, as it has none left while it ends.
+std::vector<pid_t> left_over() {
+  while (waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+  const std::string mark = fmt::format("{}={}", kMark, getpid());
+  std::vector<pid_t> found;
+  std::ifstream children(fmt::format("/proc/self/task/{}/children", getpid()));
+  for (pid_t child = 0; children >> child;) {
+    std::istringstream variables(environment_of(child));
+    bool ours = variables.str().empty();
+    for (std::string variable; !ours && std::getline(variables, variable, '\0');) ours = variable == mark;
+    if (ours) found.push_back(child);
+  }
+  return found;
+}
+
+// A launcher that was killed leaves its ranks behind, and while rank 0 of them lives, the run is locked. Waits until
+// they have gone, and in the end kills them. Returns false where the supervisor is asked to stop meanwhile.
+bool outlive_last_attempt(const HeldSignals& signals) {
+  constexpr int kPatience = 10;  // seconds, before it kills them and after
+  for (int second = 0; second < 2 * kPatience; ++second) {
+    const std::vector<pid_t> left = left_over();
+    if (left.empty()) break;
+    if (second == 0) {
+      spdlog::warn("waiting for what the training has left behind, process {}; it is killed after {} s",
+                   fmt::join(left, ", "), kPatience);
+    }
+    for (const pid_t process : left) {
+      if (second >= kPatience && !environment_of(process).empty()) kill(process, SIGKILL);
+    }
+    if (signals.stop_within(1)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -101,6 +155,8 @@ void supervise(const SuperviseOptions& options) {
   constexpr int kLongestPause = 30;  // seconds
   const bool resumes = std::ranges::find(options.arguments, "--resume") != options.arguments.end();
   std::vector<std::string> command = command_of(options);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);  // so that what loses its launcher becomes a child of this process
+  setenv(kMark, std::to_string(getpid()).c_str(), 1);
   const HeldSignals signals;
   for (int restarts = 0;; ++restarts) {
     const pid_t child = start_child(command, signals, gentle(command[0], SIGTERM));
@@ -117,7 +173,7 @@ void supervise(const SuperviseOptions& options) {
     const int pause = std::min(1 << std::min(restarts, 5), kLongestPause);
     spdlog::warn("the training {}: restart {} of {} in {} s, from its newest checkpoint", end_text(end.status),
                  restarts + 1, options.max_restarts, pause);
-    if (signals.stop_within(pause)) throw SupervisedEnd{kChildInterrupted};
+    if (signals.stop_within(pause) || !outlive_last_attempt(signals)) throw SupervisedEnd{kChildInterrupted};
     if (restarts == 0 && !resumes) command.emplace_back("--resume");
   }
 }

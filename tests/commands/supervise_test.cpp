@@ -189,6 +189,24 @@ TEST_CASE("an mpirun whose supervisor is killed is stopped gently") {
   CHECK(text_of(dgc.folder() / "said") == "gently\n");
 }
 
+// It holds the lock of the run. Like torchrun, the launcher gives it a session of its own.
+TEST_CASE("a rank that outlives its launcher has time to end, and is killed before the training is started again") {
+  const Program dgc;
+  const std::string truth = hash_of_an_undisturbed_run(dgc);
+  write_program(dgc.folder() / "launcher", "setsid \"$@\" &\necho $! > rank\nwait $!\n");
+  Child supervisor(dgc.folder(), train({"--max-restarts", "1", "--launch", "./launcher"}));
+  REQUIRE(wait_until([&] { return dgc.rows("run").size() >= 5; }));
+  const pid_t launcher = child_of(supervisor.pid()), rank = std::stoi(dgc.read("rank"));
+  REQUIRE(launcher != 0);
+  REQUIRE(kill(rank, SIGSTOP) == 0);  // as one that a disk keeps waiting
+  REQUIRE(kill(launcher, SIGKILL) == 0);
+  const int code = supervisor.wait();
+  INFO(supervisor.err());
+  REQUIRE(code == 0);
+  CHECK(dgc.final_hash("run") == truth);
+  CHECK_THAT(supervisor.err(), Contains("restart 1 of 1") && Contains(fmt::format("left behind, process {};", rank)));
+}
+
 TEST_CASE("a training whose supervisor is killed saves and ends") {
   const Program dgc;
   Child supervisor(dgc.folder(), train({"--max-restarts", "3"}));
