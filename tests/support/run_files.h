@@ -36,11 +36,19 @@ class TempRun {
   std::filesystem::path path_;
 };
 
-// What a run killed after `step` would have left: no later checkpoint, but later rows.
+// What a run killed after `step` would have left: no later checkpoint, and later rows, but not the one that ends a run.
 inline void kill_after(const std::filesystem::path& run, int64_t step) {
+  bool ended = true;
   for (const std::filesystem::path& checkpoint : CheckpointStore(run).list()) {
-    if (std::stoll(checkpoint.filename().string().substr(5)) > step) std::filesystem::remove_all(checkpoint);
+    if (std::stoll(checkpoint.filename().string().substr(5)) <= step) continue;
+    std::filesystem::remove_all(checkpoint);
+    ended = false;
   }
+  const std::filesystem::path metrics = run / kMetricsFile;
+  std::ifstream file(metrics, std::ios::binary);
+  const std::string rows{std::istreambuf_iterator<char>(file), {}};
+  const size_t last = rows.rfind(R"({"kind":"final")");
+  if (!ended && last != std::string::npos) std::filesystem::resize_file(metrics, last);
 }
 
 // How often a text has `what`.

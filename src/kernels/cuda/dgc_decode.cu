@@ -100,12 +100,21 @@ __device__ inline void count_chunk(const DgcChunkPart& part, WireIndices indices
   if (threadIdx.x == 0) scratch.sums[part.sum] = {entries, elements};
 }
 
-// Returns how many entries and elements the segment's chunks before this one encode.
-__device__ inline DgcChunkSum before_chunk(const DgcChunkPart& part, const DgcDecodeScratch& scratch,
+// Returns how many entries and elements the segment's chunks before this one encode. Where the block of threads has
+// just asked for the chunk before this one (`follows`), only that chunk is added: to add up all for every chunk would
+// read a number of sums that grows with the square of the chunks. The sums lie in shared memory, as registers are
+// scarce here.
+__device__ inline DgcChunkSum before_chunk(const DgcChunkPart& part, bool follows, const DgcDecodeScratch& scratch,
                                            DgcDecodeShared& shared) {
   __syncthreads();  // waits for threads that still read the previous chunk's numbers
-  if (threadIdx.x == 0) shared.entries = shared.elements = 0;
+  if (threadIdx.x == 0 && follows) {
+    shared.entries += scratch.sums[part.sum - 1].entries;
+    shared.elements += scratch.sums[part.sum - 1].elements;
+  } else if (threadIdx.x == 0) {
+    shared.entries = shared.elements = 0;
+  }
   __syncthreads();
+  if (follows) return {shared.entries, shared.elements};
   DgcChunkSum mine{0, 0};
   for (int64_t c = threadIdx.x; c < part.chunk; c += kDgcThreads) {
     const DgcChunkSum& sum = scratch.sums[part.sum - part.chunk + c];
@@ -218,20 +227,14 @@ struct DgcDecode {
     }
     grid_sync();
     copy_headers(a);
-    // Every block of threads takes chunks that lie one behind another, and adds up the chunks before its first one, and
-    // no others: to add them up for every chunk would read a number of sums that grows with the square of the chunks.
-    const int64_t each = (chunks + gridDim.x - 1) / gridDim.x, from = blockIdx.x * each;
-    const int64_t to = smaller(chunks, from + each);
-    DgcChunkSum before{0, 0};
-    for (int64_t i = from; i < to; ++i) {
+    // Every block of threads takes chunks that lie one behind another, so before_chunk() adds up few. Their numbers fit
+    // 32 bits, which save registers: 2^32 chunks would be 2 TiB of words.
+    const auto each = static_cast<unsigned>((chunks + gridDim.x - 1) / gridDim.x), from = blockIdx.x * each;
+    const auto to = static_cast<unsigned>(smaller(chunks, int64_t{from} + each));
+    for (unsigned i = from; i < to; ++i) {
       const DgcChunkPart part(a, i);
       if (counted) {
-        if (i == from || part.chunk == 0) {
-          before = before_chunk(part, args.scratch, shared);
-        } else {
-          before.entries += args.scratch.sums[i - 1].entries;
-          before.elements += args.scratch.sums[i - 1].elements;
-        }
+        const DgcChunkSum before = before_chunk(part, i > from && part.chunk > 0, args.scratch, shared);
         indices == WireIndices::rice ? place_rice(part, before, shared.scan) : place_runs(part, before, shared.scan);
       } else {
         place_words(part, indices);
