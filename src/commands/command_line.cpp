@@ -1,7 +1,6 @@
 #include "commands/command_line.h"
 
 #include <fmt/core.h>
-#include <spdlog/spdlog.h>
 
 #include <sstream>
 
@@ -22,10 +21,7 @@ void run_command_line(int argc, char** argv) {
     print_all([&] { fmt::print("{}", text.str()); });
   } catch (const CLI::ParseError& error) {
     const Complaint usage{usage_error(*app, error), true};
-    // A launcher ends all processes when the first one fails, and rank 0 must have reported the error by then. Where
-    // the launcher ends none meanwhile, rank 0 was given other arguments, and this process is the one that has an
-    // error.
-    if (tells_for_all() || !give_head_start(std::chrono::seconds(5))) spdlog::error("{}", usage.text);
+    tell_for_all(usage.text);
     throw ToldError(usage);
   }
 }

@@ -242,7 +242,7 @@ std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int ranks) 
 void run_ranks(std::span<const std::unique_ptr<Communicator>> communicators,
                const std::function<void(Communicator&)>& body) {
   std::mutex mutex;
-  std::exception_ptr cause, follow_up;  // PeerFailed only repeats what another rank says better
+  std::exception_ptr cause, follow_up;  // PeerFailed mostly repeats what another rank says better
   // Ends the others, who would wait for this rank. The exception that is being handled is the cause.
   const auto fail = [&](Communicator& own, const char* why) {
     own.abort(why);

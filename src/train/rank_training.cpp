@@ -221,8 +221,10 @@ std::string RankTraining::way_on() const {
 }
 
 void RankTraining::throw_unsaved() const {
+  // Its last row is written, which --resume does not cut off where it is all that is left of the run.
+  const bool has_result = rank_.step() == steps_ && !away_ && store_.list().empty();
   throw_user_error("the run has ended at step {}, but its state could not be saved: {}; {}", rank_.step(), unsaved_,
-                   way_on());
+                   has_result ? newest() + ": make room, and --overwrite trains it again" : way_on());
 }
 
 // A disk may stay full for thousands of saves.

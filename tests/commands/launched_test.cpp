@@ -66,7 +66,7 @@ TEST_CASE("a rank that alone was given a wrong option tells its error, though an
   RankProcess rank1(1, free_port(), {"--nonsense"});
   const Result result = rank1.wait();
   CHECK(result.code == 2);
-  CHECK_THAT(result.err, Contains("error: ") && Contains("--nonsense"));
+  CHECK_THAT(result.err, Contains("error: rank 1: ") && Contains("--nonsense"));
 }
 
 }  // namespace dgc

@@ -162,6 +162,27 @@ TEST_CASE("checkpoints that files' greatest size forbids are warnings, and the l
   CHECK(timeless_rows(run) == timeless_rows(whole));
 }
 
+TEST_CASE("an ended run of which nothing could be saved keeps its result, and is trained again as its error says") {
+  const TempRun temp;
+  const auto run = temp.path() / "run";
+  const auto said = [&](const TrainOptions& options) -> std::string {
+    try {
+      train(larger_config({"training.max_steps=2"}), options);
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "nothing";
+  };
+  {
+    const FileSizeLimit limit(kLittle);
+    CHECK_THAT(said({.out = run}), Contains("the run has ended at step 2, but its state could not be saved") &&
+                                       Contains("there is no checkpoint yet: make room, and --overwrite trains it"));
+  }
+  CHECK_THAT(said({.out = run, .resume = true}), Contains("no checkpoint to go on from: --overwrite trains it again"));
+  CHECK(said({.out = run, .overwrite = true}) == "nothing");
+  CHECK(CheckpointStore(run).list().size() == 1);
+}
+
 TEST_CASE("checkpoints that do not fit on the disk are warnings, and the last one an error") {
   const TempRun temp;
   const SmallDisk disk(temp.path() / "disk", 8 << 20);

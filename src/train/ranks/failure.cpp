@@ -18,7 +18,7 @@
 namespace dgc {
 namespace {
 
-using std::chrono::milliseconds;
+using std::chrono::milliseconds, std::chrono::seconds;
 
 constexpr milliseconds kMoment(1000), kHeadStart(3000);
 
@@ -87,11 +87,17 @@ bool give_head_start(milliseconds most) {
   return interrupted();
 }
 
-bool tells_for_all() {
+void tell_for_all(const std::string& error) {
+  int rank = 0;
   try {
-    return read_launch().rank == 0;
+    rank = read_launch().rank;
   } catch (const UserError&) {
-    return true;
+    // The variables of a launcher contradict each other, so this process is taken for one that is alone.
+  }
+  if (rank == 0) {
+    spdlog::error("{}", error);
+  } else if (!give_head_start(seconds(5))) {
+    spdlog::error("rank {}: {}", rank, error);
   }
 }
 

@@ -28,8 +28,9 @@ struct ToldError : std::runtime_error {
 // a signal to end this process, which then leaves with an exit code of its own. Returns whether such a signal came.
 bool give_head_start(std::chrono::milliseconds most);
 
-// Whether this process tells an error that all ranks meet alike before they can communicate.
-bool tells_for_all();
+// Tells an error that all ranks may meet alike before they can communicate: rank 0 at once, and another rank where no
+// launcher has ended it some seconds later. Then rank 0 may have been given other arguments, and have no error to tell.
+void tell_for_all(const std::string& error);
 
 // Runs the work of a rank that is a process. An error is told at once, with the rank's number, then ends all other
 // ranks, and leaves as_rank() as a ToldError. The other ranks write the error only to their logs. Interrupted passes,
