@@ -17,16 +17,22 @@ struct SupervisedEnd {
   int exit_code = 0;
 };
 
-// Runs dgc, under its launcher, as a child, and again with --resume when the child dies: of a signal, or with an exit
-// code other than 0, 2 (what it was given is wrong), 127 (not started) and 130 (interrupted, the state is saved). What
-// a launcher leaves behind on this machine has ten seconds to end, and is killed then, before the next attempt.
-// SIGINT, SIGTERM, SIGHUP and SIGUSR1 are passed on to the child, and nothing is restarted after them; mpirun gets the
-// first of them as SIGUSR1, also where it runs in the place of the launcher's first word, as behind "env". One that
-// follows within kSameSignal counts as the same one. The exit code 0 of a launcher that was stopped so counts as 130.
-// A child whose supervisor dies gets SIGTERM; SIGUSR1 where the launcher's first word is mpirun, by its name or by that
-// of the file that it links to, as what "env" will run is not known when this is set. Throws SupervisedEnd unless the
-// exit code is 0, and UserError when the launcher is not there. To be called before this process has threads. It sets
-// DGC_SUPERVISOR in its environment and becomes the parent of descendants that lose theirs.
+// Runs dgc, under its launcher, as a child. When the child dies, it is started again with --resume, max_restarts times
+// at most. Exit codes 0, 2 (what it was given is wrong), 127 (not started) and 130 (interrupted, the state is saved)
+// are no death. Before a restart, what the launcher has left behind on this machine has ten seconds to end, and is then
+// killed.
+//
+// The first SIGINT, SIGTERM, SIGHUP or SIGUSR1 is passed on to the child, and nothing is restarted after it. An mpirun
+// gets SIGUSR1 instead, because after the others it kills its ranks before they have saved; so does an mpirun that
+// "env" has become. Signals within kSameSignal of the first are ignored, later ones are passed on as they are. A
+// launcher that ends with 0 after a signal counts as 130.
+//
+// When this process dies, the child gets SIGTERM; or SIGUSR1 where the launcher's first word is mpirun, or a link to
+// it. What "env" will become is not known when that signal is chosen.
+//
+// Throws SupervisedEnd unless the exit code is 0, and UserError when the launcher is not there. To be called before
+// this process has threads. Sets DGC_SUPERVISOR in the environment of this process, and makes it the parent of
+// descendants whose own parent has ended.
 void supervise(const SuperviseOptions&);
 
 }  // namespace dgc

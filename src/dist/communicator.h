@@ -25,9 +25,9 @@ struct Ranks {
   auto operator<=>(const Ranks&) const = default;
 };
 
-// How the ranks of a run talk. One object per rank, used by one thread. Every call but rank(), size(), recordable(),
-// between_processes(), split(), mail(), check() and abort() is a collective: all ranks make the same calls in the same
-// order with the same sizes. Throws PeerFailed as soon as any rank has called abort().
+// How the ranks of a run talk. One object per rank, used by one thread. Every call but name(), rank(), size(),
+// recordable(), between_processes(), split(), mail(), check() and abort() is a collective: all ranks make the same
+// calls in the same order with the same sizes. A collective throws PeerFailed as soon as any rank has called abort().
 class Communicator {
  public:
   virtual ~Communicator() = default;

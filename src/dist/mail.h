@@ -19,7 +19,7 @@ class Mail {
   // The oldest letter of that rank that has come as a whole; nothing while there is none. Letters of one rank arrive in
   // the order in which they were posted.
   virtual std::optional<std::vector<std::byte>> take(int from) = 0;
-  // Bytes of letters to that rank that have not left this one.
+  // Bytes of letters to that rank that have not left this one; between threads, that the other one has not taken.
   virtual size_t unsent(int to) = 0;
 };
 

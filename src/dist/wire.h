@@ -10,8 +10,8 @@
 
 namespace dgc {
 
-// A message is what one worker sends in one step: a header and a payload, little-endian throughout. docs/wire_format.md
-// is the specification.
+// A message is what one worker sends in an exchange: a header and a payload, little-endian throughout.
+// docs/wire_format.md is the specification.
 //
 //   header, 48 bytes: struct WireHeader (tensor/wire_types.h)
 //   payload, per tensor in order, in index order within a tensor; what an index format does not have is left out:
@@ -23,9 +23,9 @@ namespace dgc {
 //   Each array starts aligned to its element, each tensor to 4, the payload is padded to a multiple of 16; gaps are
 //   zero.
 //
-// The size depends on (numel, k) alone, so every worker's message has the same size, known before the step. Messages
-// are sealed and checked in their canonical form (kCanonicalWire), where they are made and read: in the kernels
-// (kernels/dgc_args.h).
+// The size depends on (numel, k) alone, so every worker's message has the same size, known before the exchange.
+// Messages are sealed and checked in their canonical form (kCanonicalWire), where they are made and read: in the
+// kernels (kernels/dgc_args.h).
 
 struct WireTensor {
   int64_t numel = 0;

@@ -242,7 +242,8 @@ std::unique_ptr<Backend> make_cpu_backend(int threads = 0, Fp32Math math = Fp32M
 bool cpu_multiplies_bf16();  // whether the processor has instructions for it: AVX-512 BF16 or AMX
 
 // Makes the backend of GPU number `index`. Throws UserError when the build has no CUDA, when the machine has no driver
-// or no such GPU, or when `plans`, if not null, are not for this GPU and its cuDNN.
+// or no such GPU, or when `plans`, if not null, are not for this GPU and its cuDNN. Only the thread that made the
+// backend may use it.
 std::unique_ptr<Backend> make_cuda_backend(int index, Fp32Math math,
                                            const std::shared_ptr<const ConvPlans>& plans = nullptr);
 ConvTimings time_convolutions(int index, Fp32Math math, std::span<const PlannedConv>);  // throws UserError likewise

@@ -73,7 +73,8 @@ class Layer {
   // Says what must live until backward; the executor reuses all other memory.
   virtual bool keeps_input() const { return false; }
   virtual bool keeps_output() const { return false; }
-  // In a network whose activations are of that type. Throws UserError where the backend cannot train the layer in it.
+  // Bytes of the memory that forward fills for backward (`saved` in both arguments), for inputs of these shapes and
+  // activations of this type. Throws UserError where the backend cannot train the layer in that type.
   virtual size_t saved_bytes(Backend&, std::span<const Shape>, DType) const { return 0; }
   // True: dx[input] may share the memory of dy, where backward then leaves the gradient.
   virtual bool gradient_in_place(int) const { return false; }

@@ -16,7 +16,7 @@ void find_filters(const Network&, const Arena& weights, const Arena* gradients, 
 // gradient gets, and where gradients are added up, so that a step takes no memory of a size that the network sets.
 //
 // The network and the backend must outlive the executor. Weights, statistics and gradients belong to the caller and may
-// differ from call to call, so one executor serves all workers of a rank.
+// differ from call to call, so one executor serves several workers, one after another.
 class Executor {
  public:
   enum class Mode { training, evaluation };

@@ -87,7 +87,9 @@ class Optimizer {
   virtual void flush(const StepArgs&) {}
   virtual void prepare_flush() {}  // allocates what flush() needs, which calls it by itself
 
-  virtual std::vector<NamedState> state() const = 0;  // valid after a step, until the next prepare()
+  // Valid between steps: from the construction or the end of a step until the next prepare(), which may swap arenas.
+  // Who restores a checkpoint writes to these arenas.
+  virtual std::vector<NamedState> state() const = 0;
 };
 
 struct SgdOptions {

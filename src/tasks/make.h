@@ -10,8 +10,11 @@
 // Makes from plain config options the objects that all kinds of data have, and images.
 namespace dgc {
 
-std::unique_ptr<ImageDataset> make_images(const Config&, Split);  // of Split::train or Split::test, the whole set
-// The training set in two parts, as data.validation_split says.
+// The whole set of Split::train or Split::test. Throws UserError when it cannot be opened, or when its classes are not
+// those that the run has learnt.
+std::unique_ptr<ImageDataset> make_images(const Config&, Split);
+// The training set in two parts, as data.validation_split says. make_validated_images() throws as make_images() does,
+// and UserError when nothing is left to train on.
 struct ValidatedImages {
   std::unique_ptr<ImageDataset> train, valid;
 };
@@ -20,7 +23,9 @@ ValidatedImages make_validated_images(const Config&);
 // The type in which a run keeps activations. With bf16 a processor keeps them in fp32, as only its products round.
 DType activation_type(const Config&, const Backend&);
 
-// The optimizer of the shared weights.
+// The optimizer of the shared weights. Collective: with exchange.overlap "auto", ranks that are processes find out
+// together whether all compute on CPUs (optim/dgc/choose_overlap.h). Throws UserError where messages cannot carry the
+// tensors.
 std::unique_ptr<Optimizer> make_optimizer(const Config&, const OptimizerContext&);
 // How many of `workers` compress: a group of exchange.workers_per_group counts as one. Throws UserError unless
 // `workers` form whole groups.

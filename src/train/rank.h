@@ -30,8 +30,9 @@ constexpr bool due(int64_t step, int64_t every, int64_t steps = 1) {
   return every > 0 && step / every > (step - steps) / every;
 }
 
-// One rank of a run: the weights, the rank's workers, which run one after another on one device, and the optimizer. All
-// ranks make the same calls in the same order. A call returns the same on every rank unless its comment says otherwise.
+// One rank of a run: the weights, the rank's workers, which run on one device, one after another or workers_at_once at
+// a time, and the optimizer. All ranks make the same calls in the same order. A call returns the same on every rank
+// unless its comment says otherwise.
 class Rank {
  public:
   // All arguments must outlive the Rank. Each rank has its own backend, made by the thread that uses the rank.
@@ -43,8 +44,8 @@ class Rank {
   int64_t position() const { return state_.position; }
   int64_t steps_per_epoch() const { return steps_per_epoch_; }
   double epoch() const { return epoch_at(state_.position); }
-  // What the config plans for all ranks behind a step: the last one, or the one that lies `ahead` steps behind it. What
-  // is planned by steps is made there if it has become due in any of the `steps` steps since the ranks last met.
+  // What the config plans for all ranks after the step that is `ahead` steps later than the last one (0: the last one).
+  // What is planned by steps is due there if it has become due in any of the `steps` steps up to that one.
   struct Planned {
     bool evaluates = false;
     bool saves = false;
@@ -58,8 +59,8 @@ class Rank {
   // Why the next step has no batches, so that train_step() will throw this; null where it has. The finished steps are
   // whole, and can be saved.
   std::exception_ptr lack() const { return lack_; }
-  // How many steps behind the last such exchange there were up to the exchange at the end of the last step, in which
-  // all ranks have waited for each other; 0 if the step did not end so.
+  // If the last step ended with an exchange in which all ranks waited for each other: the number of steps since the
+  // exchange before it of that kind, the last step included. Else 0.
   int64_t met() const { return met_; }
   // Steps behind the last exchange, in which each worker has weights of its own.
   int64_t unexchanged() const { return computation_->unexchanged(); }

@@ -69,8 +69,8 @@ class DgcScratch {
   int64_t compress_blocks = 0, encode_blocks = 0, decode_blocks = 0, apply_blocks = 0, undeal_blocks = 0;
 
  private:
-  // Makes `memory` as large as `carve_into` counts. New memory is zeroed. Memory that is kept has all arrays where they
-  // were, as no array ever shrinks, and zeros behind them, where one that is to be zero may have grown.
+  // Makes `memory` as large as `carve_into` counts. New memory is zeroed. Where rounding leaves the size as it was, the
+  // memory is kept: no array ever shrinks, so each begins where it began, and what one has grown by was a gap of zeros.
   template <typename Carve>
   void grow(Buffer& memory, const Carve& carve_into) {
     carve_into(at_least(carve_into(nullptr), memory, device_, MemoryUse::scratch));

@@ -28,8 +28,9 @@ struct ToldError : std::runtime_error {
 // a signal to end this process, which then leaves with an exit code of its own. Returns whether such a signal came.
 bool give_head_start(std::chrono::milliseconds most);
 
-// Tells an error that all ranks may meet alike before they can communicate: rank 0 at once, and another rank where no
-// launcher has ended it some seconds later. Then rank 0 may have been given other arguments, and have no error to tell.
+// Tells an error that all ranks may meet alike before they can communicate. Rank 0 tells it at once. Another rank waits
+// some seconds for the launcher to end it, and tells the error only if that has not happened: rank 0 may have been
+// given other arguments, and have no error to tell.
 void tell_for_all(const std::string& error);
 
 // Runs the work of a rank that is a process. An error is told at once, with the rank's number, then ends all other

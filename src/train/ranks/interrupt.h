@@ -21,9 +21,9 @@ inline constexpr int kSameSignal = 1;
 // on, and SLURM can send it some time before the end) only set a flag. A signal that follows kSameSignal or more later
 // ends the program at once, as without a guard. SIGHUP stays ignored where it was ignored from the start, as under
 // nohup. When a file grows beyond the process's limit (ulimit -f), write() fails as on a full disk.
-// A thread of the guard's takes these signals, so interrupted() may follow a moment later than kill() returns. The
-// thread that makes the guard, which has to destroy it too, and all that it starts meanwhile, threads and processes,
-// block them.
+// The guard has a thread that takes these signals, so interrupted() may become true a moment after kill() has returned.
+// The signals are blocked in the thread that makes the guard, and in all threads and processes that it starts while the
+// guard lives. The same thread has to destroy the guard.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -36,6 +36,7 @@ class InterruptGuard {
   std::jthread handler_;
 };
 
+// Whether a signal has come since the newest InterruptGuard was made, also once it is gone. Any thread may ask.
 bool interrupted();
 
 // From this call on, output to a terminal or pipe that is gone is lost, and the program goes on.

@@ -55,6 +55,7 @@ class RankMemory {
   };
 
   // rows, most_labels: those of training batches, as for Executors and BatchInput. Everything is zero at first.
+  // Collective, and throws, as make_optimizer() does; throws also what Executor's constructor throws.
   RankMemory(const Config&, const Network&, const std::vector<int64_t>& rows, int64_t most_labels, Backend&,
              Communicator&);
   // Makes the memory for activations, which training and evaluations use in turn: that of each place. To be called
