@@ -9,8 +9,6 @@
 namespace dgc {
 namespace {
 
-constexpr size_t kMostBytes = size_t{1} << 24;  // size limit of a config file
-
 // Keys that earlier versions had and nothing ever read, and why they are gone.
 struct GoneKey {
   const char *name, *reason;
@@ -107,11 +105,11 @@ Config parse_config(const std::string& text, const std::string& origin, const st
 }
 
 Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
-  return parse_config(read_text_file(path, kMostBytes), path, overrides);
+  return parse_config(read_text_file(path, kMostConfigBytes), path, overrides);
 }
 
 Config load_run_config(const std::string& path, const std::vector<std::string>& overrides) {
-  Json root = parse_root(read_text_file(path, kMostBytes), {path});
+  Json root = parse_root(read_text_file(path, kMostConfigBytes), {path});
   for (const GoneKey& key : kGoneKeys) root.erase(key.name);
   // Runs on made-up images once had keys of an augmentation that these never got.
   const auto data = root.find("data");

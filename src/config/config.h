@@ -7,6 +7,8 @@
 
 namespace dgc {
 
+inline constexpr size_t kMostConfigBytes = size_t{1} << 24;  // no longer file is read
+
 // Reads, checks and completes a config. Everything is checked before anything is built: syntax (with line and column),
 // repeated and unknown keys (with the nearest name), types, ranges, and what keys demand of one another. Throws
 // UserError: one sentence that names the file and the key's JSON path.

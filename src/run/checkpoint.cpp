@@ -26,6 +26,7 @@ constexpr const char* kManifestHash = "manifest.xxh64";
 constexpr const char* kSaving = ".saving";
 constexpr const char* kReplaced = "-replaced";  // behind a name that begins with kSaving
 constexpr std::string_view kPrefix = "step-";
+constexpr uint64_t kMostManifestBytes = 1 << 26;
 
 std::string folder_of(int64_t step) { return fmt::format("{}{:09}", kPrefix, step); }
 
@@ -68,8 +69,8 @@ void put_in_place(const fs::path& from, const fs::path& to) {
 
 Manifest read_manifest(const fs::path& checkpoint) {
   const fs::path path = checkpoint / kManifest;
-  const std::string text = read_file(path);
-  if (read_file(checkpoint / kManifestHash) != xxh64_hex(text.data(), text.size())) {
+  const std::string text = read_file(path, kMostManifestBytes);
+  if (read_file(checkpoint / kManifestHash, kMostManifestBytes) != xxh64_hex(text.data(), text.size())) {
     throw_user_error("{} is damaged: it does not match {}", path.string(), kManifestHash);
   }
   return parse_manifest(text, path.string());
@@ -198,10 +199,12 @@ Checkpoint::Checkpoint(fs::path path) : Checkpoint(unverified(std::move(path))) 
 
 std::string Checkpoint::read(const ManifestFile& file) const {
   const fs::path path = path_ / file.name;
-  std::string bytes = read_file(path);
-  if (bytes.size() != file.bytes) {
-    throw_user_error("{} is damaged: it has {} bytes instead of {}", path.string(), bytes.size(), file.bytes);
+  std::error_code error;
+  const uintmax_t size = fs::file_size(path, error);
+  if (!error && size != file.bytes) {
+    throw_user_error("{} is damaged: it has {} bytes instead of {}", path.string(), size, file.bytes);
   }
+  std::string bytes = read_file(path, file.bytes);
   if (xxh64_hex(bytes.data(), bytes.size()) != file.xxh64) {
     throw_user_error("{} is damaged: its checksum is not the one in {}", path.string(), kManifest);
   }

@@ -137,13 +137,19 @@ void sync_directory(const std::filesystem::path& path) {
   sync(directory, path);
 }
 
-std::string read_file(const std::filesystem::path& path) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+std::string read_file(const std::filesystem::path& path, uint64_t most) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // does not wait for a pipe
   if (!file) throw_system("read", path);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) throw_system("read", path);
+  if (!S_ISREG(status.st_mode)) throw_user_error("cannot read {}: it is no regular file", path.string());
+  const auto size = static_cast<uint64_t>(status.st_size);
+  if (size > most) {
+    throw_user_error("cannot read {}: it has {} bytes, more than the {} that such a file may have", path.string(), size,
+                     most);
+  }
 
-  std::string bytes(static_cast<size_t>(status.st_size), '\0');
+  std::string bytes(static_cast<size_t>(size), '\0');
   const std::optional<size_t> filled = read_all(file, std::as_writable_bytes(std::span(bytes)));
   if (!filled) throw_system("read", path);
   bytes.resize(*filled);  // the file may have become shorter meanwhile

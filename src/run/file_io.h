@@ -52,7 +52,9 @@ void remove_abandoned(const std::filesystem::path& folder);
 
 // All three throw UserError that names the path and says what the system said.
 void sync_directory(const std::filesystem::path& path);  // makes its names survive a power cut
-std::string read_file(const std::filesystem::path& path);
+// Reads a regular file of at most `most` bytes. Refuses before it has read anything: a file may be a pipe into which
+// nobody writes, or larger than the memory.
+std::string read_file(const std::filesystem::path& path, uint64_t most = 1 << 30);
 void make_directory(const std::filesystem::path& path);  // and those around it, where there is none
 
 }  // namespace dgc

@@ -48,7 +48,7 @@ Held held_by(const fs::path& run) {
     throw_user_error("{} is not a run directory of this dgc ({}); give another --out", run.string(), error.what());
   }
   if (has_begun(run)) return Held::steps;
-  if (read_file(run / kConfigFile) != resolved_json(run_config(run))) {
+  if (read_file(run / kConfigFile, kMostConfigBytes) != resolved_json(run_config(run))) {
     throw_user_error("{} holds a {} that no run of this dgc has written; give another --out", run.string(),
                      kConfigFile);
   }
@@ -216,7 +216,7 @@ void RunDirectory::hold() {
         "{} was moved or removed while it was being trained; it is made again for checkpoints, and {} and log.txt go "
         "on where they were",
         path_.string(), kMetricsFile);
-  } else if (read_file(path_ / kConfigFile) != config_json_) {
+  } else if (read_file(path_ / kConfigFile, kMostConfigBytes) != config_json_) {
     throw_user_error("{} holds another run by now", path_.string());
   }
   describe();

@@ -47,9 +47,9 @@ class RunDirectory {
   // `vocabulary` is null unless the data is text, and has to outlive the RunDirectory; `class_names` are empty unless
   // the data names its classes. A fresh run makes the directory, in which it may replace a run that has made no step
   // or, with --overwrite, any run; a directory that holds another run is refused. A resumed run finds its newest good
-  // checkpoint; a config, a vocabulary or names of classes that differ in anything that changes results are refused, and
-  // so is a run that has ended and keeps no checkpoint.
-  // Throws UserError. Nothing that a run has written is changed before begin() and describe().
+  // checkpoint; a config, a vocabulary or names of classes that differ in anything that changes results are refused,
+  // and so is a run that has ended and keeps no checkpoint. Throws UserError. Nothing that a run has written is changed
+  // before begin() and describe().
   RunDirectory(const Config&, const TrainOptions&, const Vocabulary* vocabulary, std::vector<std::string> class_names);
 
   // Opens, for reading only, the run directory that rank 0, another process, has just made or resumed, and the very

@@ -63,7 +63,7 @@ struct FromManifest {
   void operator()(const char* key, double& value) const { value = values.number(key).value_or(value); }
   void operator()(const char* key, float& value) const {
     const double read = values.number(key).value_or(value);
-    if (!(read > 0 && read <= std::numeric_limits<float>::max())) {
+    if (!(read >= std::numeric_limits<float>::min() && read <= std::numeric_limits<float>::max())) {
       throw_user_error("checkpoint {}: {} is {} in its manifest, and can only be positive; take an earlier checkpoint",
                        where, key, read);
     }

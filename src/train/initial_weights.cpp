@@ -14,9 +14,15 @@ namespace {
 
 constexpr const char* kKey = "model.init_from";
 
-std::string bytes_of(const std::string& file) {
+// A head of other classes may be larger than the network's own, and another program may have written more metadata.
+std::string bytes_of(const std::string& file, const Network& network) {
+  constexpr uint64_t kHeadAndHeader = uint64_t{1} << 30;
+  uint64_t numbers = 0;
+  for (const auto* specs : {&network.params(), &network.buffers()}) {
+    for (const ParamSpec& spec : *specs) numbers += static_cast<uint64_t>(spec.shape.numel());
+  }
   try {
-    return read_file(file);
+    return read_file(file, numbers * sizeof(float) + kHeadAndHeader);
   } catch (const UserError& error) {
     throw_user_error("{}: {}", kKey, error.what());
   }
@@ -69,7 +75,7 @@ std::pair<int, int> head_of(const Network& network) {
 }  // namespace
 
 InitialWeights::InitialWeights(const std::string& file, const Network& network)
-    : InitialWeights(file, bytes_of(file), network) {}
+    : InitialWeights(file, bytes_of(file, network), network) {}
 
 InitialWeights::InitialWeights(const std::string& file, std::string bytes, const Network& network)
     : xxh64_(xxh64_hex(bytes.data(), bytes.size())), file_(parsed(std::move(bytes), file)) {

@@ -161,6 +161,15 @@ TEST_CASE("a file of a checkpoint that is too short, too long, missing or no fil
   CHECK_NOTHROW(Checkpoint(folder(run, 7)));
 }
 
+TEST_CASE("files of a checkpoint that are larger than all memory are named, and not read") {
+  const TempRun run;
+  save(run, 7);
+  const fs::path file = folder(run, 7) / GENERATE("weights.safetensors", "manifest.json", "manifest.xxh64");
+  fs::resize_file(file, uint64_t{1} << 40);
+  CHECK_THROWS_WITH(Checkpoint(folder(run, 7)),
+                    Catch::Contains(file.string()) && Catch::Contains("1099511627776 bytes"));
+}
+
 TEST_CASE("a rank that reads some of the files meets no damage but theirs") {
   const TempRun run;
   save(run, 7);

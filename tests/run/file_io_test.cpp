@@ -129,6 +129,20 @@ TEST_CASE("devices and pipes are written to, not replaced") {
   CHECK(fs::is_fifo(pipe));
 }
 
+TEST_CASE("what is no file, or larger than it may be, is refused before it is read") {
+  const TempRun folder;
+  const fs::path pipe = folder.path() / "pipe", large = folder.path() / "large";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  for (const fs::path& path : {pipe, folder.path(), fs::path("/dev/zero")}) {
+    CHECK_THROWS_WITH(read_file(path), "cannot read " + path.string() + ": it is no regular file");
+  }
+  folder.write("large", "text");
+  CHECK(read_file(large, 4) == "text");
+  CHECK_THROWS_WITH(read_file(large, 3), Catch::Contains(large.string() + ": it has 4 bytes, more than the 3"));
+  fs::resize_file(large, uint64_t{1} << 40);  // a hole, which takes no room on the disk
+  CHECK_THROWS_WITH(read_file(large), Catch::Contains(large.string() + ": it has 1099511627776 bytes"));
+}
+
 TEST_CASE("a place where no file can be is named, with the reason") {
   const TempRun folder;
   const auto said = [](const fs::path& file) -> std::string {

@@ -68,6 +68,7 @@ TEST_CASE("a number of a manifest that cannot be is refused with the checkpoint'
   CHECK_THAT(refusal(Row().set("since_best", std::string("two"))),
              Catch::Contains("RUN/step-7: since_best is no whole number"));
   CHECK_THAT(refusal(Row().set("loss_scale", 0.0)), Catch::Contains("loss_scale is 0 in its manifest"));
+  CHECK_THAT(refusal(Row().set("loss_scale", 1e-60)), Catch::Contains("loss_scale is 1e-60 in its manifest"));
 }
 
 }  // namespace dgc

@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <catch.hpp>
 #include <limits>
 
@@ -114,6 +116,20 @@ TEST_CASE("a file without a head starts a new one") {
   train(tiny_config({"model.init_from=" + file.string(), "training.max_steps=1"}), {.out = folder.path() / "run"});
   CHECK_THAT(read_file(folder.path() / "run" / "log.txt"),
              Catch::Contains("has no 5.bias: 5.weight and 5.bias start anew, and all other tensors are taken"));
+}
+
+TEST_CASE("weights in a pipe, or in a file that is larger than all memory, are refused") {
+  const TempRun folder;
+  const fs::path file = folder.path() / "weights.safetensors";
+  const bool is_pipe = GENERATE(true, false);
+  if (is_pipe) {
+    REQUIRE(mkfifo(file.c_str(), 0600) == 0);
+  } else {
+    folder.write("weights.safetensors", "");
+    fs::resize_file(file, uint64_t{1} << 40);
+  }
+  CHECK_THROWS_WITH(train(tiny_config({"model.init_from=" + file.string()}), {.out = folder.path() / "run"}),
+                    Catch::StartsWith("model.init_from: cannot read " + file.string()));
 }
 
 TEST_CASE("weights that do not fit are refused by the tensor's name, before there is a run") {

@@ -65,7 +65,7 @@ RunData read_run(const std::filesystem::path& directory) {
   RunData run;
   run.directory = directory;
   run.config = load_run_config(config_path.string());
-  run.config_json = read_file(config_path);
+  run.config_json = read_file(config_path, kMostConfigBytes);
 
   TrafficCounter traffic;
   JsonLineReader lines(metrics_path.string());
