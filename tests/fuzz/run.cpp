@@ -1,15 +1,18 @@
 // A run directory as a whole: what eval, report, generate and resume read of it. The input is its files, each behind a
 // line ===: config.json, a checkpoint's manifest.json, the header of its weights.safetensors and behind a newline their
-// data, metrics.jsonl, vocabulary.txt. Checksums that random bytes would never hit are put right: that of the manifest,
-// and in it, for BYTES and HASH, those of the weights.
+// data, metrics.jsonl, vocabulary.txt, classes.json. Checksums that random bytes would never hit are put right: that of
+// the manifest, and in it, for BYTES and HASH, those of the weights.
 #include <spdlog/spdlog.h>
 
 #include <vector>
 
 #include "run/checkpoint.h"
+#include "run/class_names.h"
 #include "run/metrics.h"
 #include "run/run_directory.h"
+#include "run/run_state.h"
 #include "run/vocabulary_file.h"
+#include "tests/fuzz/safetensors_file.h"
 #include "tests/fuzz/scratch.h"
 #include "tools/report/report_data.h"
 #include "tools/report/report_page.h"
@@ -40,17 +43,9 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
-std::string safetensors(const std::string& part) {
-  const size_t newline = std::min(part.find('\n'), part.size());
-  std::string file(sizeof(uint64_t), '\0');
-  const uint64_t length = newline;
-  std::memcpy(file.data(), &length, sizeof(length));
-  return file + part.substr(0, newline) + part.substr(std::min(newline + 1, part.size()));
-}
-
 void write_run(const fuzz::Scratch& run, std::vector<std::string> parts) {
-  parts.resize(5);
-  const std::string weights = safetensors(parts[2]);
+  parts.resize(6);
+  const std::string weights = fuzz::safetensors_file(parts[2]);
   std::string manifest = replaced(parts[1], "BYTES", std::to_string(weights.size()));
   manifest = replaced(manifest, "HASH", xxh64_hex(weights.data(), weights.size()));
   run.write("config.json", parts[0]);
@@ -59,6 +54,7 @@ void write_run(const fuzz::Scratch& run, std::vector<std::string> parts) {
   run.write(kCheckpoint + "weights.safetensors", weights);
   run.write("metrics.jsonl", parts[3]);
   run.write("vocabulary.txt", parts[4]);
+  run.write("classes.json", parts[5]);
 }
 
 // A small model's, by the names and shapes of the seed.
@@ -67,6 +63,20 @@ void read_weights(const std::string& run, const Checkpoint& checkpoint) {
   static const ParamLayout statistics_layout({{"bn.running_mean", {2}, {}}});
   static const Arena weights(make_cpu_device(), layout), statistics(make_cpu_device(), statistics_layout);
   accepted(run, [&] { load_weights(checkpoint, weights, statistics); });
+}
+
+// Numbers that are accepted are within what arithmetic with them can bear.
+void read_state(const std::string& run, const Checkpoint& checkpoint) {
+  RunState state;
+  if (!accepted(run, [&] { state = read_run_state(checkpoint); })) return;
+  require(state.position >= 0 && state.steps_per_epoch >= 0 && state.workers >= 0 && state.loss_scale > 0);
+}
+
+void read_classes(const std::string& run) {
+  std::vector<std::string> names;
+  if (!accepted(run, [&] { names = run_class_names(run); }) || names.empty()) return;
+  save_class_names(run, names);
+  require(run_class_names(run) == names);
 }
 
 void report(const std::string& run) {
@@ -105,11 +115,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
   accepted(run, [&] { run_config(run); });
   if (std::filesystem::file_size(run + "/vocabulary.txt") > 0) read_words(run);
+  read_classes(run);
   report(run);
   std::optional<Checkpoint> checkpoint;
   if (!accepted(run, [&] { checkpoint = newest_checkpoint(run); })) return 0;
   require(checkpoint.has_value());
   read_weights(run, *checkpoint);
+  read_state(run, *checkpoint);
   resume_metrics(run, checkpoint->manifest().step);
   return 0;
 }
