@@ -192,6 +192,15 @@ std::optional<AxisKind> scale_of(Metric::Unit unit) {
   }
 }
 
+// People do not compare language models by the shares that their evaluations count as well (accuracy, top-5), but by
+// perplexity.
+bool draws(const Task& task, const Metric& metric) {
+  constexpr auto kShare = Metric::Unit::share;
+  if (metric.unit != kShare) return true;
+  const std::vector<const Metric*> compared = task.compared().table;
+  return std::ranges::find(compared, kShare, &Metric::unit) != compared.end();
+}
+
 class PlotMaker {
  public:
   explicit PlotMaker(const std::vector<RunGroup>& groups) : groups_(groups) {
@@ -228,6 +237,7 @@ class PlotMaker {
     const auto has = [&](const EvalMetrics& eval) { return eval.measures.has(metric); };
     const auto measures = [&](const RunData& run) { return std::ranges::any_of(run.evals, has); };
     for (size_t i = 0; i < groups_.size(); ++i) {
+      if (!draws(task_of(groups_[i].config()), metric)) continue;
       if (std::ranges::any_of(groups_[i].runs, measures)) made.curves.push_back(curves_[i].of_evaluations(metric));
     }
     if (!made.curves.empty()) add(std::move(made), scale_of(metric.unit));

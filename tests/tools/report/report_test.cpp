@@ -247,7 +247,32 @@ TEST_CASE("runs of different models are shown together and not compared") {
   for (const char* look : {"r0", "r1", "r2", "r3"}) {
     CHECK(has(figure("Training loss"), std::string("<path class=\"line ") + look + " d0\" d=\"M"));
   }
-  CHECK(has(figure("Test accuracy"), "<path class=\"line r0 d0\" d=\"M"));
+  for (const char* look : {"r0", "r1"}) {
+    CHECK(has(figure("Test accuracy"), std::string("<path class=\"line ") + look + " d0\" d=\"M"));
+  }
+  for (const char* look : {"r2", "r3"}) CHECK_FALSE(has(figure("Test accuracy"), std::string("line ") + look));
+}
+
+TEST_CASE("a language model has curves of its losses, and none of the shares that people do not compare it by") {
+  TempRun lm, image;
+  make_run(lm, {.model = R"({"type": "lstm_lm", "hidden": 6, "vocabulary": 9})",
+                .data = R"({"type": "text", "train": "a", "valid": "b", "test": "c"})"});
+  make_run(image, {.name = "image"});
+  const Json alone = page_curves(report({lm.path()})), both = page_curves(report({lm.path(), image.path()}));
+  const auto runs_in = [](const Json& all, const std::string& key) {
+    std::vector<size_t> runs;
+    for (const Json& plot : all.at("plots")) {
+      if (plot.at("key") != key) continue;
+      for (const Json& curve : plot.at("curves")) runs.push_back(curve.at("run"));
+    }
+    return runs;
+  };
+  CHECK(runs_in(alone, "test_loss") == std::vector<size_t>{0});
+  CHECK(runs_in(both, "test_loss") == std::vector<size_t>{0, 1});
+  for (const char* share : {"test_accuracy", "test_top5"}) {
+    CHECK(runs_in(alone, share).empty());
+    CHECK(runs_in(both, share) == std::vector<size_t>{1});
+  }
 }
 
 TEST_CASE("many sentences are folded") {
