@@ -6,6 +6,7 @@
 
 #include "commands/commands.h"
 #include "commands/overrides.h"
+#include "json/text.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -37,7 +38,7 @@ void add_config_command(CLI::App& app) {
     } else if (options->config.empty()) {
       throw_user_error("dgc config: name a config file, or give --schema or --reference");
     } else {
-      fmt::print("{}", resolved_json(load_config(options->config, options->overrides)));
+      fmt::print("{}", printable_json(resolved_json(load_config(options->config, options->overrides))));
     }
   });
 }

@@ -51,7 +51,7 @@ void add_generate_command(CLI::App& app) {
       }
     });
     if (options->json) {
-      fmt::print("{}\n", json_text({{"prompt", options->generate.prompt}, {"text", whole}}));
+      fmt::print("{}\n", printable_json(json_text({{"prompt", options->generate.prompt}, {"text", whole}})));
     } else if (!line_begins) {
       fmt::print("\n");
     }

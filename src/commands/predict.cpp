@@ -25,7 +25,7 @@ std::string prediction_json(const std::string& file, const std::vector<Predictio
     one["probability"] = p.probability;
     object["top"].push_back(std::move(one));
   }
-  return json_text(object);
+  return printable_json(json_text(object));
 }
 
 }  // namespace

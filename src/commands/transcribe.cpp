@@ -38,7 +38,9 @@ void add_transcribe_command(CLI::App& app) {
     restart_with_short_spins();
     transcribe(options->run, options->files, options->transcribe,
                [&](const std::string& file, const std::string& text) {
-                 if (options->json) return fmt::print("{}\n", json_text({{"file", file}, {"text", text}}));
+                 if (options->json) {
+                   return fmt::print("{}\n", printable_json(json_text({{"file", file}, {"text", text}})));
+                 }
                  fmt::print("{}{}\n", options->files.size() > 1 ? printable(file) + ": " : "", printable(text));
                });
   });

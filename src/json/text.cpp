@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "tensor/errors.h"
+#include "tensor/printable.h"
+#include "tensor/utf8.h"
 
 namespace dgc {
 namespace {
@@ -123,6 +125,21 @@ Json parse_json_line(const std::string& line, const std::string& where) { return
 
 std::string json_text(const Json& value, int indent) {
   return value.dump(indent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+}
+
+std::string printable_json(const std::string& json) {
+  std::string out;
+  for (const std::string_view character : utf8_characters(json)) {
+    if (character == "\n" || !is_control(character)) {
+      out += character;
+      continue;
+    }
+    const auto byte = [&](size_t i) { return static_cast<unsigned>(static_cast<unsigned char>(character[i])); };
+    unsigned code = byte(0) & (character.size() == 1 ? 0xffU : character.size() == 2 ? 0x1fU : 0x0fU);
+    for (size_t i = 1; i < character.size(); ++i) code = code << 6 | (byte(i) & 0x3fU);
+    out += fmt::format("\\u{:04x}", code);
+  }
+  return out;
 }
 
 const Json& json_member(const Json& object, const char* key, const std::string& where) {

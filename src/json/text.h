@@ -17,6 +17,10 @@ Json parse_json_line(const std::string& line, const std::string& where);
 // Bytes that are not UTF-8 (from a command line, say) become U+FFFD rather than an exception.
 std::string json_text(const Json& value, int indent = -1);
 
+// The same JSON for standard output: what printable() (tensor/printable.h) writes in numbers is written as \uNNNN, but
+// for the ends of lines. Files are written without it, because the bytes of some are compared.
+std::string printable_json(const std::string& json);
+
 // The value of a key of `object`. Throws UserError, which begins with `where`, when there is none.
 const Json& json_member(const Json& object, const char* key, const std::string& where);
 

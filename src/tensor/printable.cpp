@@ -7,7 +7,6 @@
 #include "tensor/utf8.h"
 
 namespace dgc {
-namespace {
 
 // U+0000 to U+001F, U+007F to U+009F, what turns the direction of writing (U+202A to U+202E, U+2066 to U+2069), and a
 // byte that is no UTF-8.
@@ -18,8 +17,6 @@ bool is_control(std::string_view character) {
   return (character >= "\xe2\x80\xaa" && character <= "\xe2\x80\xae") ||
          (character >= "\xe2\x81\xa6" && character <= "\xe2\x81\xa9");
 }
-
-}  // namespace
 
 std::string printable(std::string_view text) {
   std::string out;

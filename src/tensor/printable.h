@@ -9,4 +9,7 @@ namespace dgc {
 // \xNN, because names and words that come from files must not control the terminal that shows them.
 std::string printable(std::string_view text);
 
+// Whether printable() writes a character, which is an entry of utf8_characters(), in numbers.
+bool is_control(std::string_view character);
+
 }  // namespace dgc

@@ -208,6 +208,15 @@ TEST_CASE("the printed config is a config, and the same one") {
   CHECK(dgc.run({"config", "--schema", "tiny.json"}).code == 2);
 }
 
+TEST_CASE("a printed config does not command the terminal, and is the same config all the same") {
+  const Program dgc;
+  const Result printed = dgc.run({"config", "tiny.json", "--set", "output=a\u009b2J\x7f\u202e"});
+  CHECK(printed.code == 0);
+  CHECK_THAT(printed.out, Contains(R"("output": "a\u009b2J\u007f\u202e")"));
+  dgc.write("again.json", printed.out);
+  CHECK(dgc.run({"config", "again.json"}).out == printed.out);
+}
+
 TEST_CASE("plan prints the paper's numbers, info the machine's") {
   const Program dgc;
   const Result alexnet = dgc.run({"plan", DGC_SOURCE_DIR "/configs/paper/alexnet_imagenet.json"});

@@ -51,6 +51,12 @@ TEST_CASE("predict prints the likeliest classes by name, or as JSON, and refuses
   CHECK(first.at("name") == (first.at("class") == 0 ? "ant" : "bee"));
   CHECK(first.at("probability").get<double>() + object.at("top").at(1).at("probability").get<double>() == Approx(1));
 
+  const std::string odd = "animals/\u009b2J.png";  // a terminal's 8-bit ESC [
+  std::filesystem::copy(dgc.folder() / ant, dgc.folder() / odd);
+  const Result named = dgc.run({"predict", "run", "--json", odd});
+  CHECK_THAT(named.out, Catch::StartsWith(R"({"file":"animals/\u009b2J.png",)"));
+  CHECK(parse_json(named.out, "--json").at("file") == odd);
+
   const Result bad = dgc.run({"predict", "run", "tiny.json"});
   CHECK(bad.code == 2);
   CHECK(is_one_line(bad.err));
