@@ -1,8 +1,7 @@
 #include <catch.hpp>
 
 #include "json/text.h"
-#include "tests/commands/program.h"
-#include "tests/data/images/images.h"
+#include "tests/commands/trained.h"
 
 namespace dgc {
 namespace {
@@ -10,28 +9,11 @@ namespace {
 using namespace test;
 using Catch::Contains;
 
-std::string png_text(uint8_t r, uint8_t g, uint8_t b) {
-  const Bytes bytes = png_bytes(solid(9, 12, r, g, b), 9, 12);
-  return {bytes.begin(), bytes.end()};
-}
-
 }  // namespace
 
 TEST_CASE("predict prints the likeliest classes by name, or as JSON, and refuses what is no image") {
   const Program dgc;
-  for (const char* split : {"train", "val"}) {
-    for (const char* name : {"ant", "bee"}) {
-      std::filesystem::create_directories(dgc.folder() / "animals" / split / name);
-      dgc.write("animals/" + std::string(split) + "/" + name + "/1.png",
-                name[0] == 'a' ? png_text(250, 10, 10) : png_text(10, 10, 250));
-    }
-  }
-  const Result trained = dgc.run({"train", "tiny.json", "--out", "run", "--set",
-                                  R"(data={"type": "image_folder", "path": "animals", "image_size": 8})", "--set",
-                                  "workers_per_rank=1", "--set", "training.batch_per_worker=2", "--set",
-                                  R"(model={"type": "resnet", "depth": 8, "width": 4, "classes": 2})"});
-  INFO(trained.err);
-  REQUIRE(trained.code == 0);
+  train_on_pictures(dgc, "run");
   const std::string ant = "animals/val/ant/1.png", bee = "animals/val/bee/1.png";
 
   const Result one = dgc.run({"predict", "run", ant});
