@@ -1,9 +1,10 @@
-// Paths that the system refuses: somebody else's, and too long ones.
+// Paths that the system refuses: somebody else's, too long ones, and those at which there is nothing.
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <catch.hpp>
 
-#include "tests/commands/program.h"
+#include "tests/commands/trained.h"
 
 namespace dgc {
 namespace {
@@ -20,37 +21,80 @@ void check_refused(const Result& result, const std::string& reason) {
   CHECK(is_one_line(result.err));
 }
 
-// Each command with `path` where it takes one.
-std::vector<Words> commands_with(const std::string& path) {
-  return {{"train", path},
-          {"train", "tiny.json", "--out", path},
+Words with_data(const std::string& config, const std::string& type, const std::string& path) {
+  return {"train", config, "--set", fmt::format(R"(data={{"type": "{}", "path": "{}"}})", type, path)};
+}
+
+// Each command with `path` where it takes one that must be there, or whose folder must be.
+std::vector<Words> commands_that_find(const std::string& path) {
+  std::vector<Words> all = {{"train", path},
+                            {"train", "tiny.json", "--set", "model.init_from=" + path},
+                            {"train", "tiny.json", "--set", "conv_plans=" + path},
+                            with_data("tiny.json", "image_folder", path),
+                            {"train", "lm.json", "--set", "data.train=" + path},
+                            {"train", "lm.json", "--set", "data.valid=" + path},
+                            {"train", "lm.json", "--set", "data.vocabulary=" + path},
+                            {"train", "speech.json", "--set", "data.path=" + path},
+                            with_data("speech.json", "an4", path),
+                            with_data("speech.json", "librispeech", path),
+                            {"eval", path},
+                            {"eval", "run", "--logits", path},
+                            {"eval", "speech", "--beam", "2", "--lm", path},
+                            {"generate", path},
+                            {"transcribe", path, "sound.wav"},
+                            {"transcribe", "speech", path},
+                            {"transcribe", "speech", "sound.wav", "--beam", "2", "--lm", path},
+                            {"predict", path, "picture.png"},
+                            {"predict", "pictures", path},
+                            {"plan", path},
+                            {"config", path},
+                            {"bench", "train", path},
+                            {"bench", "data", path},
+                            {"bench", "convolutions", path},
+                            {"report", path},
+                            {"report", "run", "-o", path},
+                            {"report", "run", "--csv", path},
+                            {"study", path}};
+  for (const char* type : {"cifar10", "mnist"}) {
+    all.push_back(with_data("tiny.json", type, path));
+    all.back().insert(all.back().end(), {"--set", "model.classes=10"});
+  }
+  return all;
+}
+
+// These make the folder `path`, and those above it.
+std::vector<Words> commands_that_make(const std::string& path) {
+  return {{"train", "tiny.json", "--out", path},
           {"train", "tiny.json", "--out", path, "--resume"},
           {"train", "tiny.json", "--set", "output=" + path},
-          {"train", "tiny.json", "--set", R"(data={"type": "cifar10", "path": ")" + path + "\"}", "--set",
-           "model.classes=10"},
-          {"train", "tiny.json", "--set", R"(data={"type": "mnist", "path": ")" + path + "\"}", "--set",
-           "model.classes=10"},
-          {"train", "tiny.json", "--set", R"(data={"type": "image_folder", "path": ")" + path + "\"}"},
-          {"train", "lm.json", "--set", "data.train=" + path},
-          {"train", "lm.json", "--set", "data.vocabulary=" + path},
-          {"eval", path},
-          {"eval", "run", "--logits", path},
-          {"generate", path},
-          {"transcribe", path, "sound.wav"},
-          {"predict", path, "picture.png"},
-          {"plan", path},
-          {"config", path},
-          {"bench", "train", path},
-          {"report", path},
-          {"report", "run", "-o", path}};
+          {"study", "study.json", "--out", path}};
+}
+
+std::vector<Words> commands_with(const std::string& path) {
+  std::vector<Words> all = commands_that_find(path);
+  for (Words& command : commands_that_make(path)) all.push_back(std::move(command));
+  return all;
 }
 
 class TrainedRun : public Program {
  public:
   TrainedRun() {
     write_language_model(*this);
-    REQUIRE(run({"train", "tiny.json", "--out", "run", "--set", "training.epochs=1"}).code == 0);
+    write("study.json", R"({"config": "tiny.json", "seeds": [1], "runs": {"a": {}}})");
+    require_trained(*this, {"tiny.json", "--out", "run", "--set", "training.epochs=1"});
   }
+};
+
+// With runs of pictures and of speech as well: pictures, speech.
+class TrainedRunsOfAllKinds : public TrainedRun {
+ public:
+  TrainedRunsOfAllKinds() {
+    train_on_pictures(*this, "pictures");
+    train_on_speech(*this, speech_, "speech");
+  }
+
+ private:
+  TinySpeech speech_;
 };
 
 // Runs dgc as a user who is not root.
@@ -85,7 +129,7 @@ class Readable {
 }  // namespace
 
 TEST_CASE("a name or path that is too long is the user's error") {
-  const TrainedRun dgc;
+  const TrainedRunsOfAllKinds dgc;
   const std::string name = std::string(256, 'n');
   std::string path;
   while (path.size() < 4200) path += std::string(100, 'p') + "/";
@@ -97,9 +141,18 @@ TEST_CASE("a name or path that is too long is the user's error") {
   }
 }
 
+TEST_CASE("a path at which there is nothing is the user's error") {
+  const TrainedRunsOfAllKinds dgc;
+  for (const Words& command : commands_that_find("no/such")) {
+    CAPTURE(command);
+    check_refused(dgc.run(command), "no/such");
+  }
+  CHECK_FALSE(fs::exists(dgc.folder() / "no"));
+}
+
 TEST_CASE("a folder that is closed to the user is the user's error") {
   const Readable readable;
-  const TrainedRun dgc;
+  const TrainedRunsOfAllKinds dgc;
   const Nobody nobody(dgc);
   if (!nobody.there()) {
     WARN("skipped: this machine does not let another user run " DGC_BINARY);
