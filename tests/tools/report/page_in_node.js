@@ -2,7 +2,10 @@
 // Prints as JSON what the figures show at first and after each action:
 //   click ID          an element of the page, by its id
 //   read KEY PLACE    the mouse comes to a place of a plot's frame, 0 ... 1
+//   leave KEY         the mouse leaves the plot
 //   drag KEY FROM TO  the mouse drags from one place to another
+//   tap KEY PLACE     a finger touches a place and is lifted
+//   slide KEY FROM TO a finger is drawn from one place to another
 // The elements below know what the script asks of a browser's, and lay out nothing: user units are pixels.
 'use strict';
 const fs = require('fs'), vm = require('vm');
@@ -71,18 +74,26 @@ vm.runInNewContext(text.match(/<script nonce="\w+">(.*)<\/script>/s)[1], {
 }, {filename: 'report.js'});
 
 const left = 74, right = 480;  // the frame, as in report.js
-const mouse = (key, name, place) => root.find('plot-' + key).listeners[name](
-  {pointerType: 'mouse', pointerId: 1, button: 0, timeStamp: 1000, clientX: left + (right - left) * place, clientY: 100});
+const send = (pointerType, key, name, place) => root.find('plot-' + key).listeners[name](
+  {pointerType, pointerId: 1, button: 0, timeStamp: 1000, clientX: left + (right - left) * place, clientY: 100});
+const draw = (pointerType, key, from, to) => {
+  send(pointerType, key, 'pointerdown', from);
+  send(pointerType, key, 'pointermove', to);
+  send(pointerType, key, 'pointerup', to);
+};
 const act = {
   click: id => {
     const {listeners} = root.find(id);
     (listeners.click ?? listeners.change)({});
   },
-  read: (key, place) => mouse(key, 'pointermove', place),
-  drag: (key, from, to) => {
-    mouse(key, 'pointerdown', from);
-    mouse(key, 'pointermove', to);
-    mouse(key, 'pointerup', to);
+  read: (key, place) => send('mouse', key, 'pointermove', place),
+  leave: key => send('mouse', key, 'pointerleave', 1),
+  drag: (key, from, to) => draw('mouse', key, from, to),
+  // A finger that is lifted has left the plot.
+  tap: (key, place) => ['pointerdown', 'pointerup', 'pointerleave'].forEach(name => send('touch', key, name, place)),
+  slide: (key, from, to) => {
+    draw('touch', key, from, to);
+    send('touch', key, 'pointerleave', to);
   },
 };
 

@@ -444,6 +444,48 @@ TEST_CASE("the page's script draws what the figures without it show") {
   }
 }
 
+TEST_CASE("a finger reads a figure's values, which stay when it is lifted, and two taps show all again") {
+  TempRun run;
+  make_run(run, {});
+  const Json drawn = drawn_by_script(report({run.path()}),
+                                     "read loss 1 leave loss tap loss 1 slide loss 0 0.5 drag loss 0.25 0.75 "
+                                     "tap loss 0.5 tap loss 0.5");
+  if (drawn.is_null()) return;
+  const auto values = [&](size_t shot) { return drawn.at(shot).at(0).at("values").get<std::string>(); };
+  const auto lines = [&](size_t shot) { return drawn.at(shot).at(0).at("lines"); };
+  CHECK(values(1) == "epoch 20.1 ");
+  CHECK(values(2).empty());  // the mouse has left
+  CHECK(values(3) == "epoch 20.1 ");
+  CHECK(values(4) == "epoch 10.2 ");
+  CHECK(lines(4) == lines(0));  // a finger does not zoom, and a mouse does
+  CHECK(lines(5) != lines(0));
+  CHECK(values(6) == "epoch 10.2 ");
+  CHECK(lines(6) == lines(5));
+  CHECK(lines(7) == lines(0));
+}
+
+TEST_CASE("every table of a page scrolls by itself, with a shade where it goes on behind the edge") {
+  TempRun dgc, dense, out;
+  make_run(dgc, {.name = "sparse"});
+  make_run(dense, {.name = "dense", .optimizer = R"({"type": "sgd"})"});
+  const SummaryTable table{{"test accuracy"}, {{"sparse", {"75.00 %"}}, {"dense", {"75.00 %"}}}, {}};
+  write_summary_report("study", table, read_groups({dgc.path(), dense.path()}), out.path() / "report.html");
+  const std::string page = out.read("report.html");
+  CHECK(occurrences(page, "<table") == 3);  // the study's, results, configs
+  CHECK(occurrences(page, "<div class=\"wide\"><table") == 3);
+  CHECK(has(page, "<meta name=\"viewport\" content=\"width=device-width"));
+  const std::string wide = between(page, "\n.wide {", "}");
+  CHECK(has(wide, "overflow-x: auto;"));
+  // What lies at both ends of the table moves with it, and covers the shade, which does not move.
+  for (const char* side : {"left", "right"}) {
+    CHECK(occurrences(wide, std::string("transparent) ") + side + " / ") == 2);
+    CHECK(has(wide, std::string("transparent) ") + side + " / 48px 100% no-repeat local"));
+    CHECK(has(wide, std::string("transparent) ") + side + " / 16px 100% no-repeat scroll"));
+  }
+  CHECK(occurrences(wide, "var(--shade)") == 2);
+  CHECK(occurrences(page, "--shade: #") == 2);  // on light pages and on dark ones
+}
+
 // How a browser takes it needs one, and one is not everywhere.
 TEST_CASE("a browser draws the curves") {
   if (std::system("chromium --version > /dev/null 2>&1") != 0) {
