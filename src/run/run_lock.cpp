@@ -1,6 +1,7 @@
 #include "run/run_lock.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -12,6 +13,7 @@
 #include <sstream>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "tensor/errors.h"
 #include "tensor/machine_name.h"
@@ -43,6 +45,12 @@ Holder read_holder(int file) {
   return holder;
 }
 
+// Whether another process than this one has that number. It may be somebody else's (EPERM).
+bool is_another_process(int64_t process) {
+  if (process <= 0 || process == getpid() || !std::in_range<pid_t>(process)) return false;
+  return ::kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM;
+}
+
 // Where the system does not tell, because a server is away, the file counts as being there.
 bool is_still_there(int file, const std::filesystem::path& path) {
   struct stat opened {
@@ -67,6 +75,13 @@ RunLock::RunLock(const std::filesystem::path& run) : path_(run / kName) {
   } while (locked && !is_still_there(file_.get(), path_));
 
   const Holder before = read_holder(file_.get()), now = {getpid(), machine_name()};
+  // Without flock() a file that a dead process has left behind, and whose number another has got, looks the same.
+  if (!locked && before.host == now.host && is_another_process(before.process)) {
+    throw_user_error(
+        "{} is being trained by {}; wait for it to end, or give another --out; if that process is another "
+        "program, remove {}",
+        run.string(), before.text(), path_.string());
+  }
   if (before.process > 0 && (before.host != now.host || !locked)) {
     spdlog::warn("{}: {} has begun to train it and has not said that it ended; if it still runs, stop one of the two",
                  run.string(), before.text());

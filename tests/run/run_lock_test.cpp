@@ -1,17 +1,43 @@
 #include "run/run_lock.h"
 
+#include <dlfcn.h>
+#include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch.hpp>
+#include <cerrno>
 
 #include "tensor/errors.h"
 #include "tensor/machine_name.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
 
+namespace {
+
+bool file_system_has_flock = true;
+
+}  // namespace
+
+// In place of the C library's.
+extern "C" int flock(int file, int operation) noexcept {
+  static const auto lock = reinterpret_cast<decltype(&flock)>(dlsym(RTLD_NEXT, "flock"));
+  if (file_system_has_flock) return lock(file, operation);
+  errno = ENOLCK;
+  return -1;
+}
+
 namespace dgc {
 namespace {
+
+// As long as this lives, the file system has no locks.
+struct NoFlock {
+  NoFlock() { file_system_has_flock = false; }
+  ~NoFlock() { file_system_has_flock = true; }
+  NoFlock(const NoFlock&) = delete;
+  NoFlock& operator=(const NoFlock&) = delete;
+};
 
 namespace fs = std::filesystem;
 using namespace test;
@@ -74,6 +100,42 @@ TEST_CASE("another machine's process that may still train is a warning") {
   }
   CHECK_THAT(log_folder.read("log.txt"),
              Contains("process 4711 on node7.example has begun to train it and has not said"));
+}
+
+TEST_CASE("where the file system has no locks, a process of this machine that is there has the run") {
+  const NoFlock no_flock;
+  const TempRun run;
+  const auto lock_of = [](int64_t process, const std::string& host) { return fmt::format("{} {}\n", process, host); };
+  const pid_t child = fork();
+  if (child == 0) {
+    for (;;) pause();
+  }
+  run.write(".lock", lock_of(child, machine_name()));
+  std::string said;
+  try {
+    const RunLock lock(run.path());
+  } catch (const UserError& error) {
+    said = error.what();
+  }
+  CHECK(run.read(".lock") == lock_of(child, machine_name()));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  CHECK(said ==
+        fmt::format("{} is being trained by process {} on {}; wait for it to end, or give another --out; if that "
+                    "process is another program, remove {}",
+                    run.path().string(), child, machine_name(), (run.path() / ".lock").string()));
+  for (const std::string& left_behind : {lock_of(child, machine_name()), lock_of(getpid(), machine_name()),
+                                         lock_of(1, "node7.example"), lock_of(INT64_MAX, machine_name())}) {
+    CAPTURE(left_behind);
+    run.write(".lock", left_behind);
+    const TempRun log_folder;
+    {
+      const RunLog log(log_folder.path());
+      const RunLock lock(run.path());
+      CHECK(run.read(".lock") == lock_of(getpid(), machine_name()));
+    }
+    CHECK_THAT(log_folder.read("log.txt"), Contains("has begun to train it and has not said"));
+  }
 }
 
 TEST_CASE("a lock that is a link to a file leaves that alone") {
