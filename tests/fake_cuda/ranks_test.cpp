@@ -4,6 +4,7 @@
 
 #include <catch.hpp>
 #include <deque>
+#include <filesystem>
 #include <sstream>
 
 #include "tests/commands/program.h"
@@ -15,30 +16,43 @@ using Catch::Contains;
 
 namespace {
 
-// Three ranks, of which rank 2 is started with more words. What each has said and its exit code.
-std::vector<Result> three_ranks(const std::vector<std::string>& words_of_rank2) {
+// The words behind `env` that start a rank of so many; rank 0 listens at the port.
+std::vector<std::string> words_of_rank(int rank, int ranks, int port, int gpus, const std::filesystem::path& run) {
+  return {fmt::format("DGC_FAKE_GPUS={}", gpus),
+          fmt::format("RANK={}", rank),
+          fmt::format("LOCAL_RANK={}", rank),
+          fmt::format("WORLD_SIZE={}", ranks),
+          fmt::format("LOCAL_WORLD_SIZE={}", ranks),
+          "MASTER_ADDR=127.0.0.1",
+          fmt::format("MASTER_PORT={}", port),
+          DGC_ON_FAKE_CUDA,
+          "train",
+          "tiny.json",
+          "--out",
+          run.string(),
+          "--set",
+          "device=auto",
+          "--set",
+          "exchange.failure_timeout_s=5"};
+}
+
+// A rank that is not as the others: how many GPUs it sees, and its further words.
+struct OddRank {
+  int rank = 2;
+  std::vector<std::string> words = {};
+  int gpus = 3;
+};
+
+// What each of three ranks has said and its exit code.
+std::vector<Result> three_ranks(const OddRank& odd) {
   const int port = free_port();
   const Program shared;
   std::deque<Program> folders;
   std::deque<Child> children;
   for (int rank = 0; rank < 3; ++rank) {
-    std::vector<std::string> words = {"DGC_FAKE_GPUS=3",
-                                      fmt::format("RANK={}", rank),
-                                      fmt::format("LOCAL_RANK={}", rank),
-                                      "WORLD_SIZE=3",
-                                      "LOCAL_WORLD_SIZE=3",
-                                      "MASTER_ADDR=127.0.0.1",
-                                      fmt::format("MASTER_PORT={}", port),
-                                      DGC_ON_FAKE_CUDA,
-                                      "train",
-                                      "tiny.json",
-                                      "--out",
-                                      (shared.folder() / "run").string(),
-                                      "--set",
-                                      "device=auto",
-                                      "--set",
-                                      "exchange.failure_timeout_s=5"};
-    if (rank == 2) words.insert(words.end(), words_of_rank2.begin(), words_of_rank2.end());
+    const int gpus = rank == odd.rank ? odd.gpus : 3;
+    std::vector<std::string> words = words_of_rank(rank, 3, port, gpus, shared.folder() / "run");
+    if (rank == odd.rank) words.insert(words.end(), odd.words.begin(), odd.words.end());
     children.emplace_back(folders.emplace_back().folder(), words, "env");
   }
   std::vector<Result> results;
@@ -63,23 +77,39 @@ std::string all_errors(const std::vector<Result>& ranks) {
 }  // namespace
 
 TEST_CASE("what keeps one rank from meeting the others is said once, by that rank", "[ranks]") {
-  const std::vector<Result> ranks = three_ranks({"--set", "seed=-1"});
+  const auto [odd, why] = GENERATE(table<OddRank, std::string>({
+      {{.words = {"--set", "seed=-1"}}, "seed"},
+      {{.gpus = 0}, "there is no GPU here"},
+      {{.rank = 0, .words = {"--set", "exchange.interface=no0"}}, "exchange.interface"},
+  }));
+  CAPTURE(odd.rank, why);
+  const std::vector<Result> ranks = three_ranks(odd);
   const std::string said = all_errors(ranks);
   CHECK(is_one_line(said));
-  CHECK_THAT(said, Catch::StartsWith("error: rank 2: ") && Contains("seed"));
-  CHECK(ranks[2].code == 2);
-  for (const size_t other : {0, 1}) CHECK(ranks[other].code == 1);
+  CHECK_THAT(said, Catch::StartsWith(fmt::format("error: rank {}: ", odd.rank)) && Contains(why));
+  for (int rank = 0; rank < 3; ++rank) CHECK(ranks[static_cast<size_t>(rank)].code == (rank == odd.rank ? 2 : 1));
 }
 
 TEST_CASE("ranks that met over TCP name the key in which their configs differ", "[ranks]") {
   const auto [set, words] = GENERATE(table<std::string, std::string>(
       {{"seed=9", "seed = 9, and rank 0 with 1"},
        {"exchange.failure_timeout_s=50", "exchange.failure_timeout_s = 50, and rank 0 with 5"}}));
-  const std::vector<Result> ranks = three_ranks({"--set", set});
+  const std::vector<Result> ranks = three_ranks({.words = {"--set", set}});
   CHECK(all_errors(ranks) ==
         fmt::format("error: rank 0: rank 2 was started with {}; give all ranks the same config and "
                     "--set\n",
                     words));
   CHECK(ranks[0].code == 2);
   for (const size_t told : {1, 2}) CHECK((ranks[told].code == 1 || ranks[told].code == 2));
+}
+
+TEST_CASE("a rank that waits for the others says so, and a signal ends it", "[ranks]") {
+  const Program dgc;
+  Child rank(dgc.folder(), words_of_rank(0, 2, free_port(), 2, dgc.folder() / "run"), "env");
+  REQUIRE(wait_until([&] { return rank.err().find("rank 0 waits") != std::string::npos; }));
+  rank.send(SIGTERM);
+  const int code = rank.wait();
+  INFO(rank.err());
+  CHECK(code == 130);
+  CHECK_THAT(rank.err(), Contains("stopped by a signal before the ranks had met"));
 }
