@@ -17,8 +17,10 @@ Shape CtcLoss::logits_shape(const Shape& x) const {
 
 void CtcLoss::run(const LossArgs& l) const {
   const Shape &x = l.x.shape, &labels = l.labels.shape;
-  DGC_CHECK(labels.rank() == 2 && labels[0] == x[1] && labels[1] >= 1, "labels that are not [streams, 1 + most]");
-  DGC_CHECK(l.lengths && l.lengths.numel() == x[1], "a length for each stream is missing");
+  DGC_CHECK(labels.rank() == 2 && labels[0] == x[1] && labels[1] >= 1 && l.labels.dtype == DType::i32,
+            "labels that are not [streams, 1 + most] of i32");
+  DGC_CHECK(l.lengths && l.lengths.numel() == x[1] && l.lengths.dtype == DType::i32,
+            "an i32 length for each stream is missing");
   l.backend.ctc_loss({.steps = x[0],
                       .streams = x[1],
                       .classes = x[2],

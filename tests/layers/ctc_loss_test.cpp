@@ -71,9 +71,15 @@ TEST_CASE("the CTC loss says what does not fit", "[layers]") {
   CHECK_THROWS_WITH(loss.logits_shape({7, 3, 4}), Catch::Contains("[7, 3, 4]"));
   CHECK_THROWS_AS(CtcLoss({.classes = 1}), UserError);
   const Run run(*backend);
-  LossArgs no_lengths = run.args(*backend), flat_labels = run.args(*backend);
-  no_lengths.lengths = {};
-  CHECK_THROWS_AS(loss.run(no_lengths), InternalError);
-  flat_labels.labels.shape = {4};
-  CHECK_THROWS_AS(loss.run(flat_labels), InternalError);
+  const auto refused = [&](const auto& spoil) {
+    LossArgs args = run.args(*backend);
+    spoil(args);
+    CHECK_THROWS_AS(loss.run(args), InternalError);
+    CHECK_THROWS_WITH(loss.run(args), Catch::Contains(" of i32") || Catch::Contains("an i32 length for each stream"));
+  };
+  refused([](LossArgs& args) { args.lengths = {}; });
+  refused([](LossArgs& args) { args.lengths.shape = {3}; });
+  refused([](LossArgs& args) { args.lengths.dtype = DType::f32; });
+  refused([](LossArgs& args) { args.labels.shape = {4}; });
+  refused([](LossArgs& args) { args.labels.dtype = DType::f32; });
 }
