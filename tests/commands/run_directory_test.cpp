@@ -167,6 +167,26 @@ TEST_CASE("a finished run is told and shown once more") {
   CHECK(dgc.read("run/metrics.jsonl") == metrics);
 }
 
+TEST_CASE("a run that has diverged ends with exit code 2, as does its resume") {
+  const Program dgc;
+  const std::vector<std::string> words = {
+      "train",
+      "tiny.json",
+      "--out",
+      "run",
+      "--resume",
+      "--set",
+      R"(model={"type": "layers", "layers": [{"type": "flatten"}, {"type": "linear", "out": 64},
+                {"type": "linear", "out": 64}, {"type": "linear", "out": 4}]})",
+      "--set",
+      R"(learning_rate={"type": "constant", "base": 1e6})"};
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const Result result = dgc.run(words);
+    CHECK(result.code == 2);
+    CHECK_THAT(result.err, Contains("error: the run has diverged: "));
+  }
+}
+
 TEST_CASE("only a start from the beginning takes --overwrite") {
   const Program dgc;
   for (const std::vector<std::string>& with :
