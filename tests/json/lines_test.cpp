@@ -2,6 +2,7 @@
 
 #include <catch.hpp>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <random>
 
@@ -119,6 +120,14 @@ TEST_CASE("any other bad line is named", "[config]") {
   CHECK(said("{\"a\":1,\"a\":2}\n") == "line 1: a: this key is given twice");
   CHECK(refusal([] { read_json_lines("no/such/file"); }) ==
         "no/such/file: cannot open this file: No such file or directory");
+}
+
+TEST_CASE("a line has an end after 64 MiB, or is refused before it fills the memory", "[config]") {
+  const TemporaryFile file("{\"step\":1}\n");
+  std::filesystem::resize_file(file.path(), (size_t{1} << 26) + (size_t{1} << 20));  // a hole, which takes no disk
+  JsonLineReader lines(file.path());
+  CHECK(lines.next()->integer("step") == 1);
+  CHECK(refusal([&] { lines.next(); }) == file.path() + ": line 2: longer than the 64 MiB that a line may have");
 }
 
 TEST_CASE("a reader says how far into the file its newest row reaches", "[config]") {
