@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <string_view>
 #include <type_traits>
 
@@ -37,5 +39,21 @@ template <>
 inline constexpr auto kEnumNames<MaskedMomentum> = std::to_array<std::string_view>({"dropped", "sent"});
 template <>
 inline constexpr auto kEnumNames<SmallTensors> = std::to_array<std::string_view>({"dense", "dense_fp16", "sparse"});
+
+// Whether the value is one of the enum's own: compilers then write "Enum::name" for it, else "(Enum)4".
+template <auto value>
+consteval bool is_enumerator() {
+  return std::string_view(__PRETTY_FUNCTION__).find("= (") == std::string_view::npos;
+}
+
+// Whether there is one name for each enumerator, and none of them twice, so that a name is read as it was written.
+template <class Enum>
+consteval bool names_all_of() {
+  constexpr auto names = kEnumNames<Enum>;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (std::find(names.begin(), names.begin() + i, names[i]) != names.begin() + i) return false;
+  }
+  return is_enumerator<static_cast<Enum>(names.size() - 1)>() && !is_enumerator<static_cast<Enum>(names.size())>();
+}
 
 }  // namespace dgc

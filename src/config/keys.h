@@ -89,6 +89,8 @@ struct JsonValue {
 template <class Enum>
 requires std::is_enum_v<Enum>
 struct JsonValue<Enum> {
+  static_assert(names_all_of<Enum>(), "kEnumNames and the enum differ, or two names are the same");
+
   static void describe_key(Key& key) {
     key.kind = Kind::choice;
     key.choices.assign(kEnumNames<Enum>.begin(), kEnumNames<Enum>.end());
