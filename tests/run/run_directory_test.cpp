@@ -1,8 +1,10 @@
 #include "run/run_directory.h"
 
 #include <catch.hpp>
+#include <filesystem>
 
 #include "run/metrics.h"
+#include "tests/config/example.h"
 #include "tests/support/run_files.h"
 
 namespace dgc {
@@ -74,6 +76,20 @@ TEST_CASE("that a run has ended as its loss no longer fell, its newest checkpoin
   CHECK_FALSE(has_ended(run.path(), asking(3, {}, 3)));
   run.write("checkpoints/step-000000012/manifest.json", "{}");
   CHECK_FALSE(has_ended(run.path(), asking(3, {}, 2)));
+}
+
+TEST_CASE("config.json has the paths of data and of a start's weights absolute, whatever folder reads it") {
+  const TempRun run;
+  const auto here = std::filesystem::current_path();
+  {
+    RunDirectory directory(test::with({"data.path=pictures", "model.init_from=weights/../start.safetensors"}),
+                           {.out = run.path()}, nullptr, {});
+    directory.begin();
+    directory.describe();
+  }
+  const Config read = run_config(run.path());
+  CHECK(read.data.path == (here / "pictures").string());
+  CHECK(read.model.init_from == (here / "start.safetensors").string());
 }
 
 }  // namespace dgc
