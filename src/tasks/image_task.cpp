@@ -70,7 +70,7 @@ class ValidatedImageTask final : public ImageTask {
   Datasets open(const Config& config) const override {
     ValidatedImages images = make_validated_images(config);
     Datasets sets = alike(std::move(images.train), make_images(config, Split::test));
-    sets.valid = std::move(images.valid);
+    sets.valid = std::move(images.valid);  // a part of what was read for training, so it need not be compared
     return sets;
   }
   Datasets open_to_evaluate(const Config& config, const std::filesystem::path& run) const override {

@@ -50,7 +50,7 @@ class ValidatedSpeechTask final : public SpeechTask {
  public:
   Datasets open(const Config& config) const override {
     Datasets sets = SpeechTask::open(config);
-    sets.valid = make_speech(config, Split::valid);
+    sets.valid = make_speech(config, Split::valid);  // a part of the training list, so it need not be compared
     return sets;
   }
   Datasets open_to_evaluate(const Config& config, const std::filesystem::path& run) const override {
