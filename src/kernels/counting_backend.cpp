@@ -335,7 +335,7 @@ void CountingBackend::sgd_step(const SgdArgs& a, ConstView, View, View) {
 // more than a 16th of a tensor is sent, next_threshold() makes no guess, and the radix selection reads v 5 times. Only
 // the sums over all tensors are known here, whose k may have been rounded up by half an entry each.
 void CountingBackend::dgc_compress(const DgcCompressArgs& a) {
-  const bool guesses = 16 * sent_entries(a.header) <= a.table.numel + 8 * a.table.count;
+  const bool guesses = 16 * sent_entries(a.header) <= a.table.numel + int64_t{8} * a.table.count;
   const int64_t arenas = (a.momentum_correction ? 5 : 3) + (guesses ? 0 : 5);
   count("dgc_compress",
         arenas * a.table.numel * kFloat + 2 * canonical_bytes(a.header) + 4 * kSector * sent_entries(a.header));

@@ -109,7 +109,7 @@ std::string refusal(const Hello& own, const Reply& reply) {
       case Verdict::rank:
         return fmt::format("there are only {} ranks; correct this one's rank", reply.size);
       case Verdict::failed:
-        return text;
+        return get_text(reply.text);
       case Verdict::taken:
         return "another process came with the same rank; give each process a rank of its own";
     }
