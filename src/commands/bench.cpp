@@ -8,10 +8,10 @@
 #include "commands/option_checks.h"
 #include "commands/overrides.h"
 #include "commands/short_spins.h"
+#include "commands/standard_output.h"
 #include "config/config.h"
 #include "config/table.h"
 #include "json/lines.h"
-#include "json/text.h"
 #include "run/conv_plans_file.h"
 #include "tools/bench/bench_models.h"
 
@@ -50,7 +50,7 @@ void run_dgc(const BenchArguments& options) {
     row.set("ms_per_step", b.compress_ms).set("apply_ms", b.apply_ms).set("copy_ms", b.copy_ms);
     row.set("hits", b.hits);
     row.set("gb_per_s", b.gb_per_s()).set("copy_gb_per_s", b.copy_gb_per_s());
-    fmt::print("{}\n", printable_json(to_json_line(row)));
+    print_json(to_json_line(row));
     return;
   }
   fmt::print("DGC step of one worker on {}, {} parameters, sparsity {} %\n", b.device, b.parameters,
@@ -75,7 +75,7 @@ void run_train(const BenchArguments& options) {
     for (const Phases::Phase& phase : b.phases) row.set(phase.name + "_ms", phase.milliseconds);
     if (b.overlap.steps > 0) row.set("overlap_ms", b.overlap.ms_per_step());
     row.set("exchange_hidden", b.exchange_hidden());
-    fmt::print("{}\n", printable_json(to_json_line(row)));
+    print_json(to_json_line(row));
     return;
   }
   fmt::print("{} on {}: {:.2f} ms per step of {} samples, {:.1f} samples/s\n", config.name, b.device, b.ms_per_step,
@@ -100,7 +100,7 @@ void run_data(const BenchArguments& options) {
     row.set("threads", int64_t{b.threads}).set("seconds", b.seconds).set("cpu_seconds", b.cpu_seconds);
     row.set("samples_per_s", b.samples_per_s()).set("samples_per_s_per_thread", b.samples_per_s() / b.threads);
     row.set("samples_per_cpu_s", b.samples_per_cpu_s());
-    fmt::print("{}\n", printable_json(to_json_line(row)));
+    print_json(to_json_line(row));
     return;
   }
   fmt::print("{}: {:.1f} {}/s by {} loader thread{}, {:.1f} by each\n", config.name, b.samples_per_s(), b.samples,
@@ -124,7 +124,7 @@ void run_convolutions(const BenchArguments& options) {
       row.set("bench", std::string("convolution")).set("convolution", text_of(one.key)).set("gpu", timings.gpu);
       row.set("cudnn", timings.cudnn).set("plans", std::ssize(one.plans)).set("plan", fastest.name);
       row.set("us", fastest.microseconds).set("first_us", one.plans[0].microseconds);
-      fmt::print("{}\n", printable_json(to_json_line(row)));
+      print_json(to_json_line(row));
     } else {
       fmt::print("{:10.1f} us, {:5.2f}x as fast as the first of {:2} plans  {}\n", fastest.microseconds,
                  one.plans[0].microseconds / fastest.microseconds, one.plans.size(), text_of(one.key));

@@ -8,7 +8,7 @@
 #include "commands/option_checks.h"
 #include "commands/overrides.h"
 #include "commands/short_spins.h"
-#include "json/text.h"
+#include "commands/standard_output.h"
 #include "tensor/printable.h"
 #include "tools/evaluate.h"
 
@@ -70,7 +70,7 @@ void add_eval_command(CLI::App& app) {
     if (options->json) {
       Row row = to_row(e.metrics);
       row.set("checkpoint", e.checkpoint.string()).set("weights_xxh64", e.weights_xxh64);
-      fmt::print("{}\n", printable_json(to_json_line(row)));
+      print_json(to_json_line(row));
       return;
     }
     print("checkpoint", printable(e.checkpoint.string()));

@@ -8,6 +8,7 @@
 #include "commands/option_checks.h"
 #include "commands/overrides.h"
 #include "commands/short_spins.h"
+#include "commands/standard_output.h"
 #include "json/text.h"
 #include "tensor/printable.h"
 
@@ -51,7 +52,7 @@ void add_generate_command(CLI::App& app) {
       }
     });
     if (options->json) {
-      fmt::print("{}\n", printable_json(json_text({{"prompt", options->generate.prompt}, {"text", whole}})));
+      print_json(json_text({{"prompt", options->generate.prompt}, {"text", whole}}));
     } else if (!line_begins) {
       fmt::print("\n");
     }

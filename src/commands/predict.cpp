@@ -7,6 +7,7 @@
 #include "commands/commands.h"
 #include "commands/overrides.h"
 #include "commands/short_spins.h"
+#include "commands/standard_output.h"
 #include "json/text.h"
 #include "tensor/printable.h"
 
@@ -25,7 +26,7 @@ std::string prediction_json(const std::string& file, const std::vector<Predictio
     one["probability"] = p.probability;
     object["top"].push_back(std::move(one));
   }
-  return printable_json(json_text(object));
+  return json_text(object);
 }
 
 }  // namespace
@@ -54,7 +55,7 @@ void add_predict_command(CLI::App& app) {
     restart_with_short_spins();
     predict(options->run, options->files, options->overrides,
             [&](const std::string& file, const std::vector<Prediction>& predictions) {
-              if (options->json) return fmt::print("{}\n", prediction_json(file, predictions));
+              if (options->json) return print_json(prediction_json(file, predictions));
               if (options->files.size() > 1) fmt::print("{}\n", printable(file));
               for (const Prediction& p : predictions) print_line(p);
             });

@@ -1,12 +1,14 @@
 #include "commands/standard_output.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
 
+#include "json/text.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -29,5 +31,7 @@ void print_all(const std::function<void()>& command) {
     throw_user_error("standard output cannot be written: {}", error.code().message());
   }
 }
+
+void print_json(const std::string& json) { fmt::print("{}\n", printable_json(json)); }
 
 }  // namespace dgc

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 namespace dgc {
 
@@ -11,5 +12,8 @@ void fill_closed_streams();
 
 // Runs `command`, which prints. Throws UserError when not all of the output has reached the system in the end.
 void print_all(const std::function<void()>& command);
+
+// Prints one JSON value and the end of the line, as printable_json() writes it: what `--json` prints.
+void print_json(const std::string& json);
 
 }  // namespace dgc

@@ -8,6 +8,7 @@
 #include "commands/decoding_options.h"
 #include "commands/overrides.h"
 #include "commands/short_spins.h"
+#include "commands/standard_output.h"
 #include "json/text.h"
 #include "tensor/printable.h"
 
@@ -38,9 +39,7 @@ void add_transcribe_command(CLI::App& app) {
     restart_with_short_spins();
     transcribe(options->run, options->files, options->transcribe,
                [&](const std::string& file, const std::string& text) {
-                 if (options->json) {
-                   return fmt::print("{}\n", printable_json(json_text({{"file", file}, {"text", text}})));
-                 }
+                 if (options->json) return print_json(json_text({{"file", file}, {"text", text}}));
                  fmt::print("{}{}\n", options->files.size() > 1 ? printable(file) + ": " : "", printable(text));
                });
   });
