@@ -167,7 +167,7 @@
       this.low = kind == 'sparsity' && !state.zoom ? 0 : share ? Math.max(0, low - pad) : low - pad;
       this.high = share ? Math.min(Math.max(1, high), high + pad) : high + pad;
       this.title.textContent = this.plot.caption;
-      this.svg.setAttribute('aria-label', `${this.plot.name} over ${axis().name}`);
+      this.svg.setAttribute('aria-label', `${this.plot.caption} over ${axis().name}`);
       const inner = svg('svg', {x: left - 4, y: top - 4, width: right - left + 8, height: bottom - top + 8,
                                 viewBox: `${left - 4} ${top - 4} ${right - left + 8} ${bottom - top + 8}`});
       const behind = [...curves].reverse();  // the first run is what the page is about: nothing is drawn over it

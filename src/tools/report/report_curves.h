@@ -17,10 +17,11 @@ struct PlotAxis {
   Over over;
   const char *key, *name, *one, *kind;  // one: before a single value; kind: a scale of the script's
 };
-inline constexpr std::array kPlotAxes = {PlotAxis{Over::kEpochs, "epoch", "epochs", "epoch", "linear"},
-                                         PlotAxis{Over::kSteps, "step", "steps", "step", "linear"},
-                                         PlotAxis{Over::kTime, "time", "training time", "after", "time"},
-                                         PlotAxis{Over::kBytes, "bytes", "bytes sent per worker", "sent", "bytes"}};
+inline constexpr std::array kPlotAxes = {
+    PlotAxis{Over::kEpochs, "epoch", "epochs", "epoch", "linear"},
+    PlotAxis{Over::kSteps, "step", "steps", "step", "linear"},
+    PlotAxis{Over::kTime, "time", "training time", "after", "time"},
+    PlotAxis{Over::kBytes, "bytes", "bytes sent per worker (log scale)", "sent", "bytes"}};
 
 // Where curves have values: for each axis as many numbers, which never fall.
 class Places {

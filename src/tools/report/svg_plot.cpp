@@ -60,7 +60,7 @@ class Figure {
   std::string draw() {
     const char* over = kPlotAxes[static_cast<size_t>(over_)].name;
     add(R"(<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{} over {}">)", kWidth, kHeight,
-        html_escape(plot_.name), over);
+        html_escape(plot_.caption()), over);
     axes(over);
     // An inner <svg> cuts off what lies outside of it.
     add(R"(<svg x="{0}" y="{1}" width="{2}" height="{3}" viewBox="{0} {1} {2} {3}">)", kLeft - 4, kTop - 4,

@@ -102,6 +102,7 @@ const points = list => [...list.matchAll(/(-?[\d.]+),(-?[\d.]+)/g)].map(([, x, y
 const seen = () => explore.all('figure').map(figure => ({
   caption: figure.all('figcaption')[0].textContent,
   over: texts(figure, 'label x')[0].textContent,
+  spoken: figure.all('svg')[0].attributes['aria-label'],
   lines: figure.all('path').map(path => points(path.attributes.d)),
   bands: figure.all('polygon').map(polygon => points(polygon.attributes.points)),
   ends: texts(figure, 'end').sort((a, b) => a.attributes.y - b.attributes.y).map(text => text.textContent),

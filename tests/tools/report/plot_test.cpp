@@ -99,6 +99,13 @@ TEST_CASE("a figure without a single number says so") {
   CHECK(drawn(all).find("no data yet") != std::string::npos);
 }
 
+TEST_CASE("what a figure is called aloud says that its axis is logarithmic") {
+  ReportCurves all = plot_of({{1, 0.5}});
+  CHECK(drawn(all).find("aria-label=\"a &lt; b over steps\"") != std::string::npos);
+  all.plots[0].kind = AxisKind::kLog;
+  CHECK(drawn(all).find("aria-label=\"a &lt; b (log scale) over steps\"") != std::string::npos);
+}
+
 TEST_CASE("a noisy curve and its band are drawn smoothed") {
   ReportCurves all = plot_of({{0, 1, 0.5, 0.5, 0.3}});
   all.smoothing = 1;

@@ -427,7 +427,8 @@ TEST_CASE("the page's script draws what the figures without it show") {
     TempRun slow;
     make_run(slow, {.name = "run0", .steps = 12, .finished = false, .seed = 2, .loss = 3});
     const Json drawn = drawn_by_script(report({runs[0], slow.path(), runs[1]}),
-                                       "click over-time read loss 1 click over-step drag loss 0.2 0.8 click run-1");
+                                       "click over-time read loss 1 click over-step drag loss 0.2 0.8 click run-1 "
+                                       "click over-bytes");
     if (drawn.is_null()) return;
     const auto loss = [&](size_t shot) { return drawn.at(shot).at(0); };
     CHECK(loss(0).at("over") == "epochs");
@@ -441,6 +442,10 @@ TEST_CASE("the page's script draws what the figures without it show") {
     CHECK(loss(4).at("ends") == Json({"0.1406", "0.125"}));  // of step 16
     CHECK(loss(4).at("lines").size() == 2);
     CHECK(loss(5).at("ends") == Json({"0.125"}));
+    CHECK(loss(6).at("over") == "bytes sent per worker (log scale)");
+    const Json& sent = drawn.at(5).at(2);
+    CHECK(sent.at("caption") == "Sent by each worker in a step (log scale)");
+    CHECK(sent.at("spoken") == "Sent by each worker in a step (log scale) over steps");
   }
 }
 
@@ -506,7 +511,7 @@ TEST_CASE("a browser draws the curves") {
   const std::string drawn = between(out.read("seen.html"), "<div id=\"explore\">", "<div class=\"static\">");
   CHECK(occurrences(drawn, "<figure>") == 4);
   CHECK(occurrences(drawn, "class=\"line r0 d0\" d=\"M") == 4);
-  CHECK(has(drawn, "for=\"over-bytes\">bytes sent per worker</label>"));
+  CHECK(has(drawn, "for=\"over-bytes\">bytes sent per worker (log scale)</label>"));
 }
 
 TEST_CASE("runs of one name are told apart by their directories") {
