@@ -58,7 +58,7 @@ std::string final_table(const std::vector<RunGroup>& groups) {
   for (const RunGroup& group : groups) names.cells.push_back(group.full_name());
   table.insert(table.begin(), names);
   std::string out = text_table(table);
-  for (const std::string& note : results_notes()) out += note + "\n";
+  for (const std::string& note : results_notes(groups)) out += note + "\n";
   return out;
 }
 

@@ -24,9 +24,11 @@ double median_rate(const RunData& run) {
   return rates.empty() ? kNoNumber : median(rates);
 }
 
-// Traffic and results of two experiments can only be compared for one model and one kind of data.
+// Traffic and results of two experiments can only be compared for one model, one kind of data and as many workers.
 bool comparable(const RunGroup& a, const RunGroup& b) {
-  return a.config().model == b.config().model && a.config().data.type == b.config().data.type;
+  const auto workers = [](const Config& config) { return config.ranks * config.workers_per_rank; };
+  return a.config().model == b.config().model && a.config().data.type == b.config().data.type &&
+         workers(a.config()) == workers(b.config());
 }
 
 // The experiment that sends most of those comparable with `like`, which may be `like` itself.
@@ -105,15 +107,14 @@ std::string RunData::epochs_text() const {
   return fmt::format("{:.4g} of {}", std::floor(last_epoch() * 10) / 10, config.training.epochs);
 }
 
-bool RunGroup::finished() const {
-  return std::ranges::all_of(runs, [](const RunData& run) { return run.final.has_value(); });
+size_t RunGroup::done() const {
+  return static_cast<size_t>(std::ranges::count_if(runs, [](const RunData& run) { return run.final.has_value(); }));
 }
 
 std::string RunGroup::full_name() const {
   if (finished()) return name;
   if (runs.size() == 1) return name + " (unfinished)";
-  const auto done = std::ranges::count_if(runs, [](const RunData& run) { return run.final.has_value(); });
-  return fmt::format("{} ({} of {} finished)", name, done, runs.size());
+  return fmt::format("{} ({} of {} finished)", name, done(), runs.size());
 }
 
 std::string RunGroup::epochs_text() const {
@@ -122,7 +123,9 @@ std::string RunGroup::epochs_text() const {
 
 Sample RunGroup::sample(const std::function<double(const RunData&)>& value) const {
   std::vector<double> values;
-  for (const RunData& run : runs) values.push_back(value(run));
+  for (const RunData& run : runs) {
+    if (counts(run)) values.push_back(value(run));
+  }
   return sample_of(values);
 }
 
@@ -165,6 +168,29 @@ std::vector<RunGroup> group_runs(std::vector<RunData> runs) {
   return groups;
 }
 
+double outcome_of(const RunData& run) { return run.newest()[*task_of(run.config).compared().outcome]; }
+
+std::string difference_text(const RunGroup& group, const RunGroup& reference) {
+  const Metric& metric = *task_of(group.config()).compared().outcome;
+  if (task_of(reference.config()).compared().outcome != &metric) return "";
+  const bool share = metric.unit == Metric::Unit::share;
+  std::vector<double> differences;
+  for (const RunData& run : group.runs) {
+    const auto pair =
+        std::ranges::find(reference.runs, run.config.seed, [](const RunData& r) { return r.config.seed; });
+    if (pair == reference.runs.end()) continue;
+    if (!run.final || !pair->final) continue;  // half a training is no result
+    differences.push_back((share ? 100 : 1) * (outcome_of(run) - outcome_of(*pair)));
+  }
+  const Sample sample = sample_of(differences);
+  if (sample.count == 0) return "";
+  const char* unit = share ? " points" : "";
+  const std::string pairs =
+      sample.count == group.runs.size() ? "" : fmt::format(" ({} pair{})", sample.count, sample.count == 1 ? "" : "s");
+  if (sample.count == 1) return fmt::format("{:+.2f}{}{}", sample.mean, unit, pairs);
+  return fmt::format("{:+.2f} ± {:.2f}{}{}", sample.mean, confidence_95(sample), unit, pairs);
+}
+
 std::vector<TableRow> results_table(const std::vector<RunGroup>& groups) {
   std::vector<TableRow> table;
   auto add = [&](const std::string& what, auto text) {
@@ -183,9 +209,11 @@ std::vector<TableRow> results_table(const std::vector<RunGroup>& groups) {
   using Run = const RunData&;
   if (std::ranges::any_of(groups, [](const RunGroup& group) { return group.runs.size() > 1; })) {
     add("seeds", [](const RunGroup& group) {
-      std::vector<uint64_t> seeds;
-      for (Run run : group.runs) seeds.push_back(run.config.seed);
-      return fmt::format("{}", fmt::join(seeds, ", "));
+      std::vector<uint64_t> seeds, others;
+      for (Run run : group.runs) (group.counts(run) ? seeds : others).push_back(run.config.seed);
+      std::string text = fmt::format("{}", fmt::join(seeds, ", "));
+      if (!others.empty()) text += fmt::format(" (unfinished: {})", fmt::join(others, ", "));
+      return text;
     });
   }
   for (const Metric* metric : all_metrics()) {
@@ -243,11 +271,22 @@ std::vector<TableRow> results_table(const std::vector<RunGroup>& groups) {
   return table;
 }
 
-const std::vector<std::string>& results_notes() {
-  static const std::vector<std::string> notes = {
+std::vector<std::string> results_notes(const std::vector<RunGroup>& groups) {
+  std::vector<std::string> notes = {
       "* mean over the steps after warm-up, at the run's full sparsity",
+      "sent: what a worker brings to the exchange, counted once, however many others it is carried to",
       "worker: a replica with its own share of the data; skipped step: a gradient was not finite, and no worker moved",
       "weights xxh64: a checksum of the final weights, equal for runs that ended in the same bits"};
+  if (std::ranges::any_of(groups, [](const RunGroup& group) { return group.runs.size() > 1; })) {
+    notes.emplace_back(
+        "± after a mean: the standard deviation over its seeds; after a difference between runs with the same seed: "
+        "half the width of its 95 % confidence interval");
+  }
+  if (std::ranges::any_of(groups, [](const RunGroup& group) { return group.done() > 0 && !group.finished(); })) {
+    notes.emplace_back(
+        "where some seeds are finished and others are not, all numbers are those of the finished ones; epochs: of the "
+        "seed that is least far");
+  }
   return notes;
 }
 
@@ -278,13 +317,11 @@ std::vector<std::string> comparisons(const std::vector<RunGroup>& groups) {
                     group.full_name(), times, times < 10 ? 1 : 0, most.full_name(), bytes_text(group.sent()),
                     bytes_text(most.sent()));
     const Metric& metric = *task_of(group.config()).compared().outcome;
-    const auto outcome = [&](const RunData& run) { return run.newest()[metric]; };
-    const double reached = group.sample(outcome).mean, other = most.sample(outcome).mean;
+    const double reached = group.sample(outcome_of).mean, other = most.sample(outcome_of).mean;
     if (std::isfinite(reached) && std::isfinite(other)) {
-      const bool share = metric.unit == Metric::Unit::share;
-      sentence += fmt::format(" {}: {} against {} ({:+.2f} {}).", capitalized(metric.name), metric.text(reached),
-                              metric.text(other), 100 * (share ? reached - other : reached / other - 1),
-                              share ? "points" : "%");
+      const std::string difference = difference_text(group, most);
+      sentence += fmt::format(" {}: {} against {}{}.", capitalized(metric.name), metric.text(reached),
+                              metric.text(other), difference.empty() ? "" : ", a difference of " + difference);
     }
     out.push_back(std::move(sentence));
   }

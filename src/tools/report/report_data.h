@@ -44,7 +44,10 @@ struct RunGroup {
   std::vector<RunData> runs;
 
   const Config& config() const { return runs.front().config; }
-  bool finished() const;
+  size_t done() const;  // how many runs are finished
+  bool finished() const { return done() == runs.size(); }
+  // Numbers are those of the finished runs alone, as soon as there is one: half a training is no result.
+  bool counts(const RunData& run) const { return run.final || done() == 0; }
   std::string full_name() const;    // the name, with a mark where runs are unfinished
   std::string epochs_text() const;  // of the run that is least far
   Sample sample(const std::function<double(const RunData&)>& value) const;
@@ -57,6 +60,13 @@ struct RunGroup {
 // Takes those runs together that differ in the seed alone. read_groups() reads them, and throws as read_run() does.
 std::vector<RunGroup> group_runs(std::vector<RunData> runs);
 std::vector<RunGroup> read_groups(const std::vector<std::filesystem::path>& runs);
+
+// By what people compare runs of this kind of data, as it is now. NaN: not evaluated yet.
+double outcome_of(const RunData& run);
+// The mean difference of the outcomes of finished runs with the same seed, with half the width of its 95 % confidence
+// interval where there are several: "+1.20 ± 0.31 points", with the number of pairs where it is not the group's of
+// runs. "" where no seed is finished in both, or where they are not compared by the same metric.
+std::string difference_text(const RunGroup& group, const RunGroup& reference);
 
 struct TableRow {
   std::string what;
@@ -72,14 +82,15 @@ struct SummaryTable {
 
 // The experiments beside one another, ready to print: a column each.
 std::vector<TableRow> results_table(const std::vector<RunGroup>& groups);
-// The table's footnotes, a sentence or two each: what * marks, and words that not everybody knows.
-const std::vector<std::string>& results_notes();
+// The table's footnotes, a sentence or two each: what * and ± mark, which runs count, and words that not everybody
+// knows.
+std::vector<std::string> results_notes(const std::vector<RunGroup>& groups);
 
 // A column for each experiment; a row for each key in which not all configs agree.
 std::vector<TableRow> config_table(const std::vector<RunGroup>& groups);
 
-// One sentence for each experiment that sends much less than that with the same model and kind of data that sends most.
-// The sentence says how much less, and at what cost.
+// One sentence for each experiment that sends much less than that with the same model, kind of data and number of
+// workers that sends most. The sentence says how much less, and at what cost.
 std::vector<std::string> comparisons(const std::vector<RunGroup>& groups);
 
 }  // namespace dgc

@@ -93,15 +93,14 @@ std::string static_figures(const ReportCurves& curves) {
 std::string runs_html(const Groups& groups) {
   const ReportCurves curves = report_curves(groups);
   return fmt::format(
-      "<div class=\"lead\">{}</div>\n{}<div id=\"explore\"></div>\n{}"
+      "{}<div id=\"explore\"></div>\n{}"
       "<p class=\"note\">A band goes from the least to the greatest value: of several seeds, around their mean, or of "
-      "one "
-      "run's steps, where a point stands for several. It is smoothed as the curve is. At the right of each figure: the "
-      "last values.</p>\n"
+      "one run's steps, where a point stands for several. Where one seed has ended earlier, the mean goes on with the "
+      "others. A band is smoothed as its curve is. At the right of each figure: the last values.</p>\n"
       "<h2>Results</h2>\n{}<p class=\"note\">{}</p>\n{}"
       "<script type=\"application/json\" id=\"curves\">{}</script>\n",
-      lead(groups), legend(groups), static_figures(curves), html_table(groups, results_table(groups), "results"),
-      fmt::join(results_notes(), "<br>"), configs(groups), curves_json(curves));
+      legend(groups), static_figures(curves), html_table(groups, results_table(groups), "results"),
+      fmt::join(results_notes(groups), "<br>"), configs(groups), curves_json(curves));
 }
 
 std::string summary_html(const SummaryTable& table, const Groups& groups) {
@@ -141,7 +140,7 @@ std::string page(const std::string& title, const std::string& content, std::opti
 }  // namespace
 
 std::string report_page(const Groups& groups, std::optional<int> reload_s) {
-  return page(title(groups), runs_html(groups), reload_s);
+  return page(title(groups), "<div class=\"lead\">" + lead(groups) + "</div>\n" + runs_html(groups), reload_s);
 }
 
 std::string summary_page(const std::string& name, const SummaryTable& table, const Groups& groups) {

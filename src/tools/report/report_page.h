@@ -13,7 +13,8 @@ namespace dgc {
 // however long they are. reload_s: a page that shall come anew after so many seconds, because the runs go on.
 std::string report_page(const std::vector<RunGroup>& groups, std::optional<int> reload_s = {});
 
-// The same page with this name and table at its top; figures only where there are runs.
+// The same page with this name, and at its top this table in the place of sentences, which would compare runs without
+// regard to the references of a study; figures only where there are runs.
 std::string summary_page(const std::string& name, const SummaryTable& table, const std::vector<RunGroup>& groups);
 
 // The page's style sheet (report_style.cpp) and script (report.js).

@@ -9,38 +9,12 @@
 #include "run/number_text.h"
 #include "tasks/task.h"
 #include "tensor/errors.h"
-#include "tools/report/statistics.h"
 
 namespace dgc {
 namespace {
 
-double outcome_of(const RunData& run) { return run.newest()[*task_of(run.config).compared().outcome]; }
-
-// The differences of runs with the same seed. "" where no seed is in both.
-std::string difference_text(const RunGroup& group, const RunGroup& reference) {
-  const Metric& metric = *task_of(group.config()).compared().outcome;
-  if (task_of(reference.config()).compared().outcome != &metric) return "";
-  const bool share = metric.unit == Metric::Unit::share;
-  std::vector<double> differences;
-  for (const RunData& run : group.runs) {
-    const auto pair =
-        std::ranges::find(reference.runs, run.config.seed, [](const RunData& r) { return r.config.seed; });
-    if (pair == reference.runs.end()) continue;
-    if (!run.final || !pair->final) continue;  // half a training is no result
-    differences.push_back((share ? 100 : 1) * (outcome_of(run) - outcome_of(*pair)));
-  }
-  const Sample sample = sample_of(differences);
-  if (sample.count == 0) return "";
-  const char* unit = share ? " points" : "";
-  const std::string pairs =
-      sample.count == group.runs.size() ? "" : fmt::format(" ({} pair{})", sample.count, sample.count == 1 ? "" : "s");
-  if (sample.count == 1) return fmt::format("{:+.2f}{}{}", sample.mean, unit, pairs);
-  return fmt::format("{:+.2f} ± {:.2f}{}{}", sample.mean, confidence_95(sample), unit, pairs);
-}
-
 std::string seeds_text(const StudyRun& run, const RunGroup* group) {
-  const auto finished = [](const RunData& one) { return one.final.has_value(); };
-  const size_t done = group == nullptr ? 0 : static_cast<size_t>(std::ranges::count_if(group->runs, finished));
+  const size_t done = group == nullptr ? 0 : group->done();
   return done == run.seeds.size() ? std::to_string(done) : fmt::format("{} of {}", done, run.seeds.size());
 }
 
@@ -131,7 +105,9 @@ SummaryTable study_table(const Study& study, const std::vector<StudyTraining>& t
     }
     table.rows.push_back(std::move(row));
   }
-  table.notes.push_back("Mean ± standard deviation over the seeds that are finished. What is sent: after warm-up.");
+  table.notes.emplace_back(
+      "Mean ± standard deviation over the seeds that are finished. Sent, after warm-up: what a worker brings to the "
+      "exchange, counted once, however many others it is carried to.");
   if (!references.empty()) {
     table.notes.emplace_back(
         "Against another run: the mean difference of trainings with the same seed, ± half the width of its 95 % "

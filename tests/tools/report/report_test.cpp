@@ -34,6 +34,7 @@ struct Made {
   double exchange_ms = kNoNumber, hidden_share = kNoNumber;
   uint64_t seed = 1;
   double accuracy = 0.75, loss = 2;  // the loss of the first step
+  int workers = 1;
 };
 
 void make_run(const TempRun& run, const Made& made) {
@@ -42,7 +43,7 @@ void make_run(const TempRun& run, const Made& made) {
     "data": )" +
       made.data +
       R"(, "training": {"epochs": 2, "batch_per_worker": 8}, "learning_rate": {"type": "constant", "base": 0.1}, "optimizer": )" +
-      made.optimizer + "}";
+      made.optimizer + R"(, "workers_per_rank": )" + std::to_string(made.workers) + "}";
   run.write("config.json", resolved_json(parse_config(config, "test")));
   MetricsWriter writer(run.path(), 0);
   for (int64_t step = 1; step <= made.steps; ++step) {
@@ -188,6 +189,36 @@ TEST_CASE("runs that differ in their seeds alone are one experiment, with mean a
   CHECK_FALSE(has(page, ",nan"));
 }
 
+TEST_CASE("of seeds that are finished and others that are not, the finished ones count, and the page says so") {
+  TempRun first, second, third, dense;
+  make_run(first, {.accuracy = 0.90});
+  make_run(second, {.seed = 2, .accuracy = 0.96});
+  make_run(third, {.steps = 11, .finished = false, .seed = 3, .accuracy = 0.20});
+  make_run(dense, {.name = "dense", .optimizer = R"({"type": "sgd"})"});
+  const std::string note = "where some seeds are finished and others are not";
+  const auto groups = read_groups({third.path(), first.path(), second.path(), dense.path()});
+  const auto table = squeeze(final_table(groups));
+  INFO(table);
+  CHECK(has(table, "run (2 of 3 finished) dense\nseeds 1, 2 (unfinished: 3) 1\n"));
+  CHECK(has(table, "test accuracy 93.00 % ± 4.24 % 75.00 %\n"));
+  CHECK(has(table, "steps 20 20\n"));
+  CHECK(has(table, "epochs 1.1 of 2 2 of 2\n"));
+  CHECK(has(table, note));
+  CHECK_THAT(comparisons(groups).at(0),
+             Catch::EndsWith("Test accuracy: 93.00 % against 75.00 %, a difference of +15.00 points (1 pair)."));
+  const std::string page = report({third.path(), first.path(), second.path()});
+  CHECK(has(page, note));
+  CHECK(has(page, "Where one seed has ended earlier, the mean goes on with the others."));
+
+  CHECK_FALSE(has(final_table(read_groups({first.path(), second.path()})), note));
+  TempRun fourth;
+  make_run(fourth, {.steps = 12, .finished = false, .seed = 4, .accuracy = 0.30});
+  const auto unfinished = squeeze(final_table(read_groups({third.path(), fourth.path()})));
+  CHECK(has(unfinished, "seeds 3, 4\n"));
+  CHECK(has(unfinished, "test accuracy 25.00 % ± 7.07 %\n"));
+  CHECK_FALSE(has(unfinished, note));
+}
+
 TEST_CASE("a run that is given twice is not one experiment") {
   TempRun run;
   make_run(run, {});
@@ -215,7 +246,7 @@ TEST_CASE("the report is one page on its own, with curves, table and differences
     CHECK(has(page, title));
   }
   CHECK(has(page, "sparse sends 400 times fewer bytes than dense: 20 B against 7.81 KiB"));
-  CHECK(has(page, "77.00 % against 75.00 % (+2.00 points)"));
+  CHECK(has(page, "77.00 % against 75.00 %, a difference of +2.00 points."));
   CHECK(has(page, "optimizer.type"));
   CHECK(has(page, "0123456789abcdef"));
   std::string without_namespace = page;  // SVG's name is an address, and nobody visits it
@@ -273,6 +304,36 @@ TEST_CASE("a language model has curves of its losses, and none of the shares tha
     CHECK(runs_in(alone, share).empty());
     CHECK(runs_in(both, share) == std::vector<size_t>{1});
   }
+}
+
+TEST_CASE("runs are compared with those of as many workers") {
+  const std::string sgd = R"({"type": "sgd"})";
+  TempRun dense_4, dgc_4, dense_16, dgc_16;
+  make_run(dense_4, {.name = "dense_4", .optimizer = sgd, .sent_bytes = 9000, .workers = 4});
+  make_run(dgc_4, {.name = "dgc_4", .workers = 4});
+  make_run(dense_16, {.name = "dense_16", .optimizer = sgd, .workers = 16});
+  make_run(dgc_16, {.name = "dgc_16", .workers = 16});
+  const auto sentences = comparisons(read_groups({dense_4.path(), dgc_4.path(), dense_16.path(), dgc_16.path()}));
+  REQUIRE(sentences.size() == 2);
+  CHECK_THAT(sentences[0], Catch::StartsWith("dgc_4 sends 450 times fewer bytes than dense_4: "));
+  CHECK_THAT(sentences[1], Catch::StartsWith("dgc_16 sends 400 times fewer bytes than dense_16: "));
+}
+
+TEST_CASE("outcomes are compared seed by seed, or stand beside one another where no seed is in both") {
+  const std::string sgd = R"({"type": "sgd"})";
+  TempRun sparse_1, sparse_2, dense_1, dense_2, dense_3;
+  make_run(sparse_1, {.name = "sparse", .accuracy = 0.70});
+  make_run(sparse_2, {.name = "sparse", .seed = 2, .accuracy = 0.74});
+  make_run(dense_1, {.name = "dense", .optimizer = sgd, .accuracy = 0.71});
+  make_run(dense_2, {.name = "dense", .optimizer = sgd, .seed = 2, .accuracy = 0.78});
+  make_run(dense_3, {.name = "dense", .optimizer = sgd, .seed = 3, .accuracy = 0.76});
+  const auto sentence = [](const std::vector<std::filesystem::path>& runs) {
+    return comparisons(read_groups(runs)).at(0);
+  };
+  // -1 and -4 points: 12.706 x 2.121 / sqrt(2)
+  CHECK_THAT(sentence({sparse_1.path(), sparse_2.path(), dense_1.path(), dense_2.path()}),
+             Catch::EndsWith("72.00 % against 74.50 %, a difference of -2.50 ± 19.06 points."));
+  CHECK_THAT(sentence({sparse_1.path(), dense_3.path()}), Catch::EndsWith("70.00 % against 76.00 %."));
 }
 
 TEST_CASE("many sentences are folded") {
@@ -467,6 +528,18 @@ TEST_CASE("a finger reads a figure's values, which stay when it is lifted, and t
   CHECK(values(6) == "epoch 10.2 ");
   CHECK(lines(6) == lines(5));
   CHECK(lines(7) == lines(0));
+}
+
+TEST_CASE("a study's page leaves comparisons to the study's table, which knows what is compared with what") {
+  TempRun dgc, dense, out;
+  make_run(dgc, {.name = "sparse"});
+  make_run(dense, {.name = "dense", .optimizer = R"({"type": "sgd"})"});
+  const auto groups = read_groups({dgc.path(), dense.path()});
+  REQUIRE(comparisons(groups).size() == 1);
+  const SummaryTable table{{"test accuracy"}, {{"sparse", {"75.00 %"}}, {"dense", {"75.00 %"}}}, {}};
+  write_summary_report("study", table, groups, out.path() / "report.html");
+  CHECK(has(out.read("report.html"), "class=\"results study\""));
+  CHECK_FALSE(has(out.read("report.html"), "times fewer bytes"));
 }
 
 TEST_CASE("every table of a page scrolls by itself, with a shade where it goes on behind the edge") {
