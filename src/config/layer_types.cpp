@@ -70,7 +70,7 @@ void pool_keys(const LayerSection& layer) {
   pool.add("kernel", &PoolOptions::kernel, "Side of the window, in pixels")
       .must_be_given()
       .at_least(1)
-      .at_most(kLargestKernel);
+      .at_most(PoolArgs::kMostKernel);
   pool.add("stride", &PoolOptions::stride, "Pixels from one window to the next")
       .must_be_given()
       .at_least(1)

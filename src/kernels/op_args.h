@@ -58,6 +58,7 @@ enum class PoolKind { max, average };  // average counts the padding in its divi
 
 // x [batch, in_h, in_w, channels], y [batch, out_h, out_w, channels].
 struct PoolArgs {
+  static constexpr int64_t kMostKernel = 256;  // of a side; a position in the window is stored in 16 bits
   PoolKind kind = PoolKind::max;
   int64_t batch = 0, in_h = 0, in_w = 0, channels = 0;
   int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;

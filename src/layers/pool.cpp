@@ -9,8 +9,9 @@ Pool::Pool(const PoolOptions& options) : options_(options) {
     throw_user_error("pool: kernel {} and stride {} must be positive, padding {} at most half the kernel",
                      options.kernel, options.stride, options.pad);
   }
-  constexpr int64_t kLargest = 256;  // a position in the window is stored in 16 bits
-  if (options.kernel > kLargest) throw_user_error("pool: kernel {} is larger than {}", options.kernel, kLargest);
+  if (options.kernel > PoolArgs::kMostKernel) {
+    throw_user_error("pool: kernel {} is larger than {}", options.kernel, PoolArgs::kMostKernel);
+  }
 }
 
 Shape Pool::output_shape(std::span<const Shape> in) const {

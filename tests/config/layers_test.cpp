@@ -52,6 +52,8 @@ TEST_CASE("a wrong layer is named by its place", "[config]") {
         "model.layers[0].kernel: missing; it must be an integer");
   CHECK(said_of_layers(R"([{"type": "max_pool", "kernel": 2}])") ==
         "model.layers[0].stride: missing; it must be an integer");
+  CHECK(said_of_layers(R"([{"type": "max_pool", "kernel": 257, "stride": 2}])") ==
+        "model.layers[0].kernel: 257 is out of range; it must be at least 1 and at most 256");
   CHECK(said_of_layers(R"([{"type": "linear", "out": 4, "bais": true}])") ==
         "model.layers[0].bais: unknown key; did you mean \"bias\"?");
   CHECK(said_of_layers(R"([{"type": "relu", "kernel": 3}])") ==
