@@ -35,6 +35,7 @@ double learning_rate_at(const LrSchedule& schedule, double epoch, const PlateauS
 }
 
 PlateauState plateau_after(const LrSchedule& schedule, PlateauState state, double loss) {
+  if (schedule.type != LrSchedule::Type::plateau) return state;
   if (loss < state.best * (1 - schedule.threshold)) {
     state.best = loss;
     state.bad = 0;

@@ -40,7 +40,7 @@ struct PlateauState {
 double learning_rate_at(const LrSchedule& schedule, double epoch, const PlateauState& plateau = {});
 
 // The state after an evaluation with this loss, as in PyTorch's ReduceLROnPlateau with mode "min" and a relative
-// threshold. A NaN loss counts as no improvement.
+// threshold. A NaN loss counts as no improvement. Schedules of other types leave the state as it is.
 PlateauState plateau_after(const LrSchedule& schedule, PlateauState state, double loss);
 
 }  // namespace dgc

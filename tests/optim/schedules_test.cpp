@@ -99,3 +99,13 @@ TEST_CASE("plateau: the rate falls when the loss stops falling", "[schedule]") {
   CHECK(see(8) == 1.25);
   CHECK(see(8) == 0.5);  // not below end
 }
+
+TEST_CASE("plateau: other schedules count no evaluations", "[schedule]") {
+  LrSchedule s;
+  s.type = GENERATE(LrSchedule::Type::constant, LrSchedule::Type::cosine);
+  PlateauState state;
+  for (const double loss : {3.0, 2.0, 2.0, 2.0}) state = plateau_after(s, state, loss);
+  CHECK(std::isinf(state.best));
+  CHECK(state.bad == 0);
+  CHECK(state.plateaus == 0);
+}
