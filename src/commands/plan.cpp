@@ -163,14 +163,14 @@ void print_plan(const Plan& plan, const Config& config, const std::string& wire,
   size_t width = 5;
   for (const PlanRow& row : plan.tensors) width = std::max(width, row.name.size());
   const bool travels_otherwise = plan_phases(config, workers.front()).back().sent_bytes != plan.total.sent_bytes;
-  if (config.optimizer.type == OptimizerType::sgd) {
+  if (compresses(config.optimizer.type)) {
+    fmt::print("{} at sparsity {:.4g} %: what each worker sends {}{}\n\n", config.name, 100 * plan.sparsity,
+               how_often(config), travels_otherwise ? " where messages go to all, as they do not here (below)" : "");
+  } else {
     const bool half = config.exchange.dense_values == DenseValues::fp16;
     fmt::print("{} trains with sgd: each worker sends {} {}. With dgc at sparsity {:.4g} % it would send:\n\n",
                config.name, size_text(plan.total.dense_bytes() / (half ? 2 : 1)), how_often(config),
                100 * plan.sparsity);
-  } else {
-    fmt::print("{} at sparsity {:.4g} %: what each worker sends {}{}\n\n", config.name, 100 * plan.sparsity,
-               how_often(config), travels_otherwise ? " where messages go to all, as they do not here (below)" : "");
   }
   fmt::print("{:<{}} {:>18} {:>11} {:>10} {:>8} {:>19} {:>19}\n", "tensor", width, "shape", "parameters", "dense MiB",
              "kept", "paper48", wire);

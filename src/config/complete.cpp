@@ -67,7 +67,7 @@ void check_ranks(const Config& c, const Origin& origin) {
 }
 
 // Words of the rules below.
-bool compresses(const Config& c) { return c.optimizer.type == OptimizerType::dgc; }
+bool compresses(const Config& c) { return compresses(c.optimizer.type); }
 bool gathers(const Config& c) { return c.optimizer.dgc.algorithm == ExchangeAlgorithm::all_gather; }
 bool sums_on_the_way(const Config& c) { return c.optimizer.dgc.transport == Transport::dense; }
 bool sends_masked_momentum(const Config& c) { return c.optimizer.dgc.masked_momentum == MaskedMomentum::sent; }

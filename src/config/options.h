@@ -26,6 +26,7 @@
 #include "optim/dgc/dgc.h"
 #include "optim/lr_schedule.h"
 #include "optim/sparsity_schedule.h"
+#include "tensor/errors.h"
 
 // What a config file says, as plain values, in the structs of the code that reads them. The defaults of their fields
 // ARE the defaults of the JSON keys that are bound to them; ranges and meanings are said with the keys, and
@@ -114,6 +115,16 @@ struct TrainingOptions {
 };
 
 enum class OptimizerType { sgd, dgc };
+// Whether workers send messages of their largest values, so that there is a sparsity; else the whole gradient travels.
+constexpr bool compresses(OptimizerType type) {
+  switch (type) {
+    case OptimizerType::sgd:
+      return false;
+    case OptimizerType::dgc:
+      return true;
+  }
+  throw InternalError("an optimizer that compresses() does not know");
+}
 
 struct OptimizerOptions {
   OptimizerType type = OptimizerType::sgd;

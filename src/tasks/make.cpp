@@ -27,6 +27,20 @@ void require_whole_groups(const Config& config, int64_t workers) {
   throw_user_error("exchange.workers_per_group: {} workers are no whole number of groups of {}", workers, size);
 }
 
+// Of the workers, or of their groups.
+std::unique_ptr<Optimizer> make_compressing(const Config& config, const OptimizerContext& context) {
+  const ExchangeOptions& o = config.exchange;
+  DgcOptions dgc = make_dgc_options(config);
+  if (o.overlap == Overlap::automatic && o.every_steps == 1 && config.workers_at_once == 1) {
+    const OverlapChoice choice = choose_overlap(dgc, o.bucket_mb, context, o.workers_per_group);
+    dgc.bucket_bytes = choice.bucket_bytes;
+    if (context.communicator.rank() == 0 && !choice.text.empty()) spdlog::info(choice.text);
+  }
+  const auto make = [&](const OptimizerContext& workers) { return make_dgc(workers, dgc); };
+  if (o.workers_per_group == 1) return make(context);
+  return make_grouped(context, static_cast<int>(o.workers_per_group), make);
+}
+
 }  // namespace
 
 std::unique_ptr<ImageDataset> make_images(const Config& config, Split split) {
@@ -82,17 +96,13 @@ DgcOptions make_dgc_options(const Config& config) {
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const Config& config, const OptimizerContext& context) {
-  const ExchangeOptions& o = config.exchange;
-  DgcOptions dgc = make_dgc_options(config);
-  if (config.optimizer.type == OptimizerType::sgd) return make_sgd(context, dgc.sgd, o.dense_values);
-  if (o.overlap == Overlap::automatic && o.every_steps == 1 && config.workers_at_once == 1) {
-    const OverlapChoice choice = choose_overlap(dgc, o.bucket_mb, context, o.workers_per_group);
-    dgc.bucket_bytes = choice.bucket_bytes;
-    if (context.communicator.rank() == 0 && !choice.text.empty()) spdlog::info(choice.text);
+  switch (config.optimizer.type) {
+    case OptimizerType::sgd:
+      return make_sgd(context, make_dgc_options(config).sgd, config.exchange.dense_values);
+    case OptimizerType::dgc:
+      return make_compressing(config, context);
   }
-  const auto make = [&](const OptimizerContext& workers) { return make_dgc(workers, dgc); };
-  if (o.workers_per_group == 1) return make(context);
-  return make_grouped(context, static_cast<int>(o.workers_per_group), make);
+  throw InternalError("an optimizer that make_optimizer does not know");
 }
 
 int64_t compressing_workers(const Config& config, int64_t workers) {

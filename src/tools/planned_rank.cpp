@@ -68,7 +68,7 @@ PlannedRank::PlannedRank(const Config& config)
   if (has_validation_set(config.data)) valid_ = evaluation(Split::valid);
   memory_.share_activations({test_.get(), valid_.get()});
   if (config.optimizer.flush_at_end) memory_.optimizer->prepare_flush();
-  if (config.optimizer.type == OptimizerType::dgc) {
+  if (compresses(config.optimizer.type)) {
     for (const double sparsity : sparsities_of(config.optimizer.sparsity)) memory_.optimizer->prepare(sparsity);
   }
 }

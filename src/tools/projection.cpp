@@ -43,7 +43,7 @@ StepTraffic traffic_of(const ParamLayout& params, const Config& config, int64_t 
                       .own = {},
                       .travel = layout.travel};
   const Traffic& dense = config.exchange.dense_values == DenseValues::fp16 ? traffic.half : traffic.dense;
-  traffic.own = config.optimizer.type == OptimizerType::sgd ? dense / steps : traffic.dgc;
+  traffic.own = compresses(config.optimizer.type) ? traffic.dgc : dense / steps;
   return traffic;
 }
 

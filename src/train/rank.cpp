@@ -105,8 +105,8 @@ void Rank::train_step() {
 
 Rank::Rates Rank::rates_at(int64_t position) const {
   const double epoch = epoch_at(position);
-  const bool compresses = config_.optimizer.type == OptimizerType::dgc;
-  return {learning_rate_at(lr_, epoch, state_.plateau), compresses ? sparsity_at(sparsity_, epoch) : 0};
+  return {learning_rate_at(lr_, epoch, state_.plateau),
+          compresses(config_.optimizer.type) ? sparsity_at(sparsity_, epoch) : 0};
 }
 
 void Rank::begin_own_step() {

@@ -148,7 +148,7 @@ class Rank {
   }
   struct Rates {
     double learning_rate = 0;
-    double sparsity = 0;  // 0 with sgd
+    double sparsity = 0;  // 0 where the optimizer does not compress
   };
   Rates rates_at(int64_t position) const;  // of the step that begins there
   void stage_batches();

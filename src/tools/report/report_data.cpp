@@ -87,7 +87,7 @@ RunData read_run(const std::filesystem::path& directory) {
   }
   run.traffic = traffic.means();
   const OptimizerOptions& optimizer = run.config.optimizer;
-  if (optimizer.type == OptimizerType::dgc && run.last_epoch() <= optimizer.sparsity.warmup.epochs) {
+  if (compresses(optimizer.type) && run.last_epoch() <= optimizer.sparsity.warmup.epochs) {
     run.traffic.sent_bytes_after_warmup = run.traffic.ratio_after_warmup = kNoNumber;  // the warm-up is not over yet
   }
   return run;
