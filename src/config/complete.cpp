@@ -44,11 +44,11 @@ void check_kind(const Config& c, const Origin& origin) {
 
 void check_classes(const Config& c, const Origin& origin) {
   const ModelType& model = model_type(c.model);
-  const DataType& data = data_type(c.data);
-  if (!model.classes || !data.classes) return;  // known once built
-  const int64_t wanted = model.classes(c.model), there = data.classes(c.data.images);
-  if (wanted != there) {
-    origin.refuse("model.classes", fmt::format("{}, but the data have {} classes", wanted, there));
+  const std::optional<int64_t> there = image_classes(c.data);
+  if (!model.classes || !there) return;  // known once built
+  const int64_t wanted = model.classes(c.model);
+  if (wanted != *there) {
+    origin.refuse("model.classes", fmt::format("{}, but the data have {} classes", wanted, *there));
   }
 }
 

@@ -11,14 +11,6 @@
 namespace dgc {
 namespace {
 
-template <int64_t side, int64_t channels>
-Shape padded(const ImageOptions& o) {
-  const int64_t to = std::max(side, o.pad_to);
-  return {to, to, channels};
-}
-
-int64_t ten_or_chosen(const ImageOptions& o) { return o.only_classes.empty() ? 10 : std::ssize(o.only_classes); }
-
 void check_images(const DataOptions& data, const Origin& origin) {
   const AugmentOptions& a = data.images.augment;
   if (a.min_scale > a.max_scale) origin.refuse("data.augment.min_scale", "more than data.augment.max_scale");
@@ -28,9 +20,14 @@ void check_images(const DataOptions& data, const Origin& origin) {
   if (const auto twice = std::ranges::adjacent_find(classes); twice != classes.end()) {
     origin.refuse("data.only_classes", fmt::format("{} is there twice", *twice));
   }
-  const int64_t side = data_type(data).own_side;
-  if (data.images.pad_to != 0 && data.images.pad_to < side) {
-    origin.refuse("data.pad_to", fmt::format("{} is less than the images' own {}", data.images.pad_to, side));
+  const auto& small = data_type(data).small;
+  if (!small) return;
+  if (!classes.empty() && classes.back() >= small->classes) {
+    origin.refuse("data.only_classes", fmt::format("{} is no class of {}, which has 0 to {}", classes.back(), data.type,
+                                                   small->classes - 1));
+  }
+  if (data.images.pad_to != 0 && data.images.pad_to < small->side) {
+    origin.refuse("data.pad_to", fmt::format("{} is less than the images' own {}", data.images.pad_to, small->side));
   }
 }
 
@@ -67,25 +64,19 @@ const std::vector<DataType>& data_types() {
       {.name = "cifar10",
        .check = check_images,
        .is_folder = true,
-       .own_side = 32,
-       .sample = padded<32, 3>,
-       .classes = ten_or_chosen,
+       .small = DataType::Small{.side = 32, .channels = 3, .classes = 10},
        .open = open_cifar10,
        .reader = read_like_cifar10},
       {.name = "mnist",
        .check = check_images,
        .is_folder = true,
-       .own_side = 28,
-       .sample = padded<28, 1>,
-       .classes = ten_or_chosen,
+       .small = DataType::Small{.side = 28, .channels = 1, .classes = 10},
        .open = open_mnist,
        .reader = read_like_mnist},
       {.name = "fashion_mnist",
        .check = check_images,
        .is_folder = true,
-       .own_side = 28,
-       .sample = padded<28, 1>,
-       .classes = ten_or_chosen,
+       .small = DataType::Small{.side = 28, .channels = 1, .classes = 10},
        .open = open_fashion_mnist,
        .reader = read_like_fashion_mnist},
       {.name = "image_folder",
@@ -105,6 +96,7 @@ const std::vector<DataType>& data_types() {
              return Shape{o.synthetic.height, o.synthetic.width, o.synthetic.channels};
            },
        .classes = [](const Options& o) { return o.synthetic.classes; },
+       .test_images = [](const Options& o) { return o.synthetic.test_samples; },
        .open = open_synthetic},
       {.name = "text", .kind = DataKind::text, .check = check_text_data},
       {.name = "an4", .kind = DataKind::speech, .check = check_recordings, .is_folder = true, .list = list_an4},
@@ -124,6 +116,21 @@ const std::vector<DataType>& data_types() {
 }
 
 const DataType& data_type(const DataOptions& data) { return row_named(data_types(), data.type); }
+
+Shape image_sample(const DataOptions& data) {
+  const DataType& type = data_type(data);
+  if (!type.small) return type.sample(data.images);
+  const int64_t side = std::max(type.small->side, data.images.pad_to);
+  return {side, side, type.small->channels};
+}
+
+std::optional<int64_t> image_classes(const DataOptions& data) {
+  const DataType& type = data_type(data);
+  if (!data.images.only_classes.empty()) return std::ssize(data.images.only_classes);
+  if (type.small) return type.small->classes;
+  if (type.classes) return type.classes(data.images);
+  return std::nullopt;
+}
 
 bool has_validation_set(const DataOptions& data) {
   return data_type(data).kind == DataKind::text || data.validation_split > 0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,10 +23,14 @@ struct DataType {
   bool is_folder = false;                            // whether data.path names its folder
 
   // Fields of images:
-  int64_t own_side = 0;   // side of small images, which can be padded and cropped; 0: they cannot
-  bool any_size = false;  // images differ in size: a box is cut out of each and resized
-  Shape (*sample)(const ImageOptions&) = nullptr;     // Dataset::sample(), without opening the set
-  int64_t (*classes)(const ImageOptions&) = nullptr;  // null: only the data can tell
+  struct Small {
+    int64_t side, channels, classes;
+  };
+  std::optional<Small> small{};  // of squares that can be padded and cropped, and of whose classes some can be chosen
+  bool any_size = false;         // images differ in size: a box is cut out of each and resized
+  Shape (*sample)(const ImageOptions&) = nullptr;         // unless small
+  int64_t (*classes)(const ImageOptions&) = nullptr;      // unless small; null: only the data can tell
+  int64_t (*test_images)(const ImageOptions&) = nullptr;  // in the test set; null: only the data can tell
   std::unique_ptr<ImageDataset> (*open)(const std::string& path, const ImageOptions&, Split) = nullptr;
   std::unique_ptr<ImageFileReader> (*reader)(const ImageOptions&) = nullptr;  // null: no file looks like these images
 
@@ -35,6 +40,9 @@ struct DataType {
 };
 const std::vector<DataType>& data_types();
 const DataType& data_type(const DataOptions&);
+// Of images, without opening the set: Dataset::sample(), and Dataset::classes() unless only the data can tell.
+Shape image_sample(const DataOptions&);
+std::optional<int64_t> image_classes(const DataOptions&);
 // Whether evaluations during training are on samples that are neither trained on nor tested with: always those of text.
 bool has_validation_set(const DataOptions&);
 

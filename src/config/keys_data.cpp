@@ -7,7 +7,7 @@ namespace dgc {
 void add_data_keys(Keys& keys) {
   const auto types = [](auto wanted) { return names_of(data_types(), wanted); };
   const auto folders = types([](const DataType& t) { return t.is_folder; });
-  const auto small = types([](const DataType& t) { return t.own_side > 0; });
+  const auto small = types([](const DataType& t) { return t.small.has_value(); });
   const auto any_size = types([](const DataType& t) { return t.any_size; });
   const auto images = types([](const DataType& t) { return t.kind == DataKind::images; });
   const auto photos = types([](const DataType& t) { return t.kind == DataKind::images && t.is_folder; });
@@ -64,8 +64,7 @@ void add_data_keys(Keys& keys) {
            "Only the images of these classes, which are numbered by their places in this list; `[]`: all. Of an "
            "`image_folder`, make a folder of links")
       .only(small)
-      .at_least(0)
-      .at_most(9);
+      .at_least(0);
   image.add("image_size", &ImageOptions::image_size, "Side of the square that the model sees")
       .only(any_size)
       .at_least(1)

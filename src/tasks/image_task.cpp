@@ -48,13 +48,13 @@ class ImageTask : public Task {
     return sets;
   }
 
-  Shape sample(const Config& config, Split) const override { return data_type(config.data).sample(config.data.images); }
+  Shape sample(const Config& config, Split) const override { return image_sample(config.data); }
   int64_t most_rows(const Config& config, Split split) const override {
     if (split == Split::train) return config.training.micro_batch();
     if (split == Split::valid) return config.training.eval_batch;
     // The config only tells an upper limit for the number of images.
     int64_t images = config.data.test_limit.value_or(std::numeric_limits<int64_t>::max());
-    if (config.data.type == "synthetic") images = std::min(images, config.data.images.synthetic.test_samples);
+    if (const auto known = data_type(config.data).test_images) images = std::min(images, known(config.data.images));
     return std::min(config.training.eval_batch, images);
   }
 

@@ -49,7 +49,7 @@ void predict(const std::filesystem::path& run, const std::vector<std::string>& f
   }
   FoundCheckpoint checkpoint([&] { return require_checkpoint(run); });
   const std::vector<std::string> names = run_class_names(run);
-  const Shape image = type.sample(config.data.images);
+  const Shape image = image_sample(config.data);
   const std::unique_ptr<ImageFileReader> reader = type.reader(config.data.images);
   const LoadedModel model(config, checkpoint, image);
   LoadedExecutor executor(model, {.rows = 1});
