@@ -77,6 +77,58 @@ bool has_metrics(const std::filesystem::path& run) {
   return std::filesystem::exists(run / kMetricsFile, error);
 }
 
+// Calls each(key, value) for what every row of a step has, in the row's order; newer() for what rows of older versions
+// lack, derived() for what follows from other values, unusual() for what only rows have in which it is not as usual.
+template <typename Step, typename Each>
+void for_each_value_of_step(Step& step, const Each& each) {
+  each("step", step.step);
+  each("epoch", step.epoch);
+  each("loss", step.loss);
+  each("lr", step.learning_rate);
+  each("sparsity", step.sparsity);
+  each.newer("transport", step.transport);
+  each("sent_bytes", step.sent_bytes);
+  each("dense_bytes", step.dense_bytes);
+  each.derived("ratio", step.ratio());
+  each("samples_per_s", step.samples_per_s);
+  each.newer("seconds", step.seconds);
+  each("grad_norm", step.grad_norm);
+  each.newer("skipped", step.skipped);
+  each.unusual("local_steps", step.local_steps, 1);
+  each.unusual("group_bytes", step.group_bytes, 0);
+  each.unusual("left_out", step.left_out, 0);
+}
+
+struct StepToRow {
+  Row& row;
+
+  template <typename T>
+  void operator()(const char* key, const T& value) const {
+    row.set(key, value);
+  }
+  template <typename T>
+  void newer(const char* key, const T& value) const {
+    row.set(key, value);
+  }
+  void derived(const char* key, double value) const { row.set(key, value); }
+  void unusual(const char* key, int64_t value, int64_t usual) const {
+    if (value != usual) row.set(key, value);
+  }
+};
+
+struct StepFromRow {
+  const Row& row;
+  const std::string& where;
+
+  void operator()(const char* key, int64_t& value) const { value = integer(row, key, where); }
+  void operator()(const char* key, double& value) const { value = number(row, key, where); }
+  void newer(const char* key, std::string& value) const { value = row.text(key).value_or(value); }
+  void newer(const char* key, double& value) const { value = row.number(key).value_or(value); }
+  void newer(const char* key, bool& value) const { value = row.boolean(key).value_or(value); }
+  void derived(const char* /*key*/, double /*value*/) const {}
+  void unusual(const char* key, int64_t& value, int64_t usual) const { value = row.integer(key).value_or(usual); }
+};
+
 }  // namespace
 
 void TrafficCounter::add(const StepMetrics& step) {
@@ -100,24 +152,9 @@ TrafficMeans TrafficCounter::means() const {
 }
 
 Row to_row(const StepMetrics& step) {
-  Row row = Row()
-                .set("kind", "step")
-                .set("step", step.step)
-                .set("epoch", step.epoch)
-                .set("loss", step.loss)
-                .set("lr", step.learning_rate)
-                .set("sparsity", step.sparsity)
-                .set("transport", step.transport)
-                .set("sent_bytes", step.sent_bytes)
-                .set("dense_bytes", step.dense_bytes)
-                .set("ratio", step.ratio())
-                .set("samples_per_s", step.samples_per_s)
-                .set("seconds", step.seconds)
-                .set("grad_norm", step.grad_norm)
-                .set("skipped", step.skipped);
-  if (step.local_steps > 1) row.set("local_steps", step.local_steps);
-  if (step.group_bytes > 0) row.set("group_bytes", step.group_bytes);
-  if (step.left_out > 0) row.set("left_out", step.left_out);
+  Row row;
+  row.set("kind", "step");
+  for_each_value_of_step(step, StepToRow{row});
   if (!step.absent_ranks.empty()) row.set("absent_ranks", fmt::format("{}", fmt::join(step.absent_ranks, " ")));
   return row;
 }
@@ -142,22 +179,8 @@ Row to_row(const FinalMetrics& final, const TrafficMeans& traffic) {
 
 StepMetrics step_from_row(const Row& row, const std::string& where) {
   StepMetrics step;
-  step.step = integer(row, "step", where);
-  step.local_steps = row.integer("local_steps").value_or(1);
-  step.epoch = number(row, "epoch", where);
-  step.loss = number(row, "loss", where);
-  step.learning_rate = number(row, "lr", where);
-  step.sparsity = number(row, "sparsity", where);
-  step.transport = row.text("transport").value_or("");
-  step.sent_bytes = integer(row, "sent_bytes", where);
-  step.dense_bytes = integer(row, "dense_bytes", where);
-  step.group_bytes = row.integer("group_bytes").value_or(0);
-  step.left_out = row.integer("left_out").value_or(0);
+  for_each_value_of_step(step, StepFromRow{row, where});
   step.absent_ranks = ranks_in(row.text("absent_ranks").value_or(""));
-  step.samples_per_s = number(row, "samples_per_s", where);
-  step.seconds = row.number("seconds").value_or(kNoNumber);
-  step.grad_norm = number(row, "grad_norm", where);
-  step.skipped = row.boolean("skipped").value_or(false);
   return step;
 }
 
