@@ -4,6 +4,7 @@
 #include <array>
 
 #include "run/number_text.h"
+#include "tensor/errors.h"
 
 namespace dgc {
 namespace {
@@ -38,6 +39,7 @@ Measures::Measures(std::initializer_list<Measure> measures) {
 }
 
 void Measures::set(const Metric& metric, double value) {
+  DGC_CHECK(place(&metric) != kAll.end(), "a metric that all_metrics() lacks");
   auto at = std::ranges::find_if(measures_, [&](const Measure& m) { return place(m.first) >= place(&metric); });
   if (at == measures_.end() || at->first != &metric) at = measures_.insert(at, {&metric, value});
   at->second = value;

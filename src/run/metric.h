@@ -57,7 +57,7 @@ class Measures {
   Measures() = default;
   Measures(std::initializer_list<Measure> measures);
 
-  void set(const Metric&, double value);
+  void set(const Metric&, double value);  // throws InternalError where all_metrics() lacks it
   void set(const Measures&);
   bool has(const Metric&) const;
   double operator[](const Metric&) const;  // NaN where it was not measured

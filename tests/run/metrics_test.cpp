@@ -37,6 +37,12 @@ TEST_CASE("metrics rows have the documented keys in order") {
         R"({"kind":"eval","step":20,"epoch":2.0,"test_loss":1.5,"test_accuracy":0.5,"test_top5":0.9})");
 }
 
+TEST_CASE("a metric that has no place among all is refused") {
+  static constexpr Metric kForgotten = {"bleu", "BLEU", "test/bleu", Metric::Unit::share};
+  Measures measures;
+  CHECK_THROWS_AS(measures.set(kForgotten, 0.5), InternalError);
+}
+
 TEST_CASE("metrics come back as they were, and NaN as NaN") {
   auto step = example_step(7);
   step.loss = kNoNumber;
