@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "tensor/errors.h"
+
 namespace dgc {
 namespace {
 
@@ -27,6 +29,20 @@ double without_warmup(const LrSchedule& s, double epoch, const PlateauState& pla
 }
 
 }  // namespace
+
+bool spreads_over_epochs(LrSchedule::Type type) {
+  switch (type) {
+    case LrSchedule::Type::constant:
+    case LrSchedule::Type::step:
+    case LrSchedule::Type::plateau:
+    case LrSchedule::Type::exponential:
+      return false;
+    case LrSchedule::Type::cosine:
+    case LrSchedule::Type::polynomial:
+      return true;
+  }
+  throw InternalError("a schedule that spreads_over_epochs() does not know");
+}
 
 double learning_rate_at(const LrSchedule& schedule, double epoch, const PlateauState& plateau) {
   const double rate = without_warmup(schedule, epoch, plateau);

@@ -30,6 +30,9 @@ struct LrSchedule {
   bool operator==(const LrSchedule&) const = default;
 };
 
+// Whether rates depend on LrSchedule::epochs: with more of them, steps already made would have had other rates.
+bool spreads_over_epochs(LrSchedule::Type);
+
 // What a plateau schedule has seen. Other schedules have no state. Checkpoints save the state.
 struct PlateauState {
   double best = std::numeric_limits<double>::infinity();

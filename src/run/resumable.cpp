@@ -25,8 +25,7 @@ std::string why_not(const std::string& key, const Config& made_with, const Confi
   if (key == "training.eval_batch" && now.training.stop_after) {
     return "as the last digits of an evaluation's loss depend on it, and training.stop_after on that loss";
   }
-  const LrSchedule::Type schedule = now.learning_rate.type;
-  if (key == "training.epochs" && (schedule == LrSchedule::Type::cosine || schedule == LrSchedule::Type::polynomial)) {
+  if (key == "training.epochs" && spreads_over_epochs(now.learning_rate.type)) {
     return "as learning_rate.type \"cosine\" and \"polynomial\" spread over all epochs, and the steps made so far "
            "would have had other rates";
   }

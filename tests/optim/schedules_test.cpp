@@ -75,6 +75,17 @@ TEST_CASE("warm-up is a straight line to the schedule's value", "[schedule]") {
   CHECK(learning_rate_at(s, 4) == 1);
 }
 
+TEST_CASE("a schedule spreads over all epochs where more of them give a step another rate", "[schedule]") {
+  using Type = LrSchedule::Type;
+  LrSchedule s;
+  s.type = GENERATE(Type::constant, Type::step, Type::cosine, Type::polynomial, Type::plateau, Type::exponential);
+  s.epochs = 4;
+  s.milestones = {1};
+  LrSchedule longer = s;
+  longer.epochs = 8;
+  CHECK(spreads_over_epochs(s.type) == (learning_rate_at(s, 2) != learning_rate_at(longer, 2)));
+}
+
 TEST_CASE("plateau: the rate falls when the loss stops falling", "[schedule]") {
   LrSchedule s;
   s.type = LrSchedule::Type::plateau;
