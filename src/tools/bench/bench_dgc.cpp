@@ -133,7 +133,7 @@ DgcBench bench_dgc(const DgcBenchOptions& options) {
   const Copy copy(device, static_cast<size_t>(params.parameters()) * 10, threads);  // 20 bytes per parameter
   Samples compress_times(*device), apply_times(*device), copy_times(*device);
   for (int step = 0; step < options.warmup + options.steps; ++step) {
-    record.begin({static_cast<uint64_t>(step), 0.1f, false});
+    record.begin({.step = static_cast<uint64_t>(step), .lr = 0.1f});
     compress.g = gradients[static_cast<size_t>(step % kGradients)].data();
     compress_times.take([&] { backend->dgc_compress(compress); });
     apply_times.take([&] { backend->dgc_apply(apply); });

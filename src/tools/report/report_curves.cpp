@@ -214,20 +214,21 @@ class PlotMaker {
   }
 
   ReportCurves make() && {
-    add_steps(true);
+    for (const StepPlot& plot : kStepPlots) {
+      if (plot.noisy) add_step(plot);
+    }
     for (const Metric* metric : all_metrics()) add_metric(*metric);
-    add_steps(false);
+    for (const StepPlot& plot : kStepPlots) {
+      if (!plot.noisy) add_step(plot);
+    }
     return std::move(out_);
   }
 
  private:
-  void add_steps(bool noisy) {
-    for (const StepPlot& plot : kStepPlots) {
-      if (plot.noisy != noisy) continue;
-      PlotData made{.key = plot.key, .name = plot.name, .noisy = noisy, .shown = plot.shown};
-      for (const GroupCurves& group : curves_) made.curves.push_back(group.of_steps(plot));
-      add(std::move(made), plot.kind);
-    }
+  void add_step(const StepPlot& plot) {
+    PlotData made{.key = plot.key, .name = plot.name, .noisy = plot.noisy, .shown = plot.shown};
+    for (const GroupCurves& group : curves_) made.curves.push_back(group.of_steps(plot));
+    add(std::move(made), plot.kind);
   }
 
   void add_metric(const Metric& metric) {

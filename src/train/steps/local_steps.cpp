@@ -22,9 +22,9 @@ int64_t LocalSteps::queue(const NextStep& next) {
   if (taken_ == 0) begin_round();
   context_.backend.begin_step(next.input, control(), {});
   if (passes_are_alike()) {
-    queue_recorded(true, {kOwnSteps}, [this] { take_steps(false); });
+    queue_recorded({kOwnSteps}, [this] { take_steps(Passes::as_they_are); });
   } else {
-    take_steps(true);
+    take_steps(Passes::recorded);
   }
   ++taken_;
   if (taken_ < options_.every_steps && !next.must_share) return 0;
@@ -37,7 +37,7 @@ int64_t LocalSteps::end_round(const NextStep& next) {
   input.lr = outer_rate();
   const uint64_t key = memory.optimizer->prepare(next.sparsity);
   memory.record.begin(input);
-  queue_recorded(exchanges_are_recordable(), {kExchange, key}, [this] { exchange_moved(); });
+  queue_recorded_if(exchanges_are_recordable(), {kExchange, key}, [this] { exchange_moved(); });
   memory.record.finish();
   return end_count();
 }
@@ -51,8 +51,8 @@ void LocalSteps::begin_round() {
   }
 }
 
-void LocalSteps::take_steps(bool recorded) {
-  run_workers(recorded, [&](int local) {
+void LocalSteps::take_steps(Passes passes) {
+  run_workers(passes, [&](int local) {
     const Worker& mine = workers_[static_cast<size_t>(local)];
     return Pass{.weights = mine.own.weights(), .control = control(), .loss = step_loss(mine)};
   });

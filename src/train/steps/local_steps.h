@@ -42,7 +42,7 @@ class LocalSteps : public StepComputation {
   };
 
   void begin_round();
-  void take_steps(bool recorded);  // as for run_workers()
+  void take_steps(Passes);
   void exchange_moved();
   StepControl* control() const { return static_cast<StepControl*>(control_.data()); }
   static LossStats* step_loss(const Worker& w) { return static_cast<LossStats*>(w.step_loss.data()); }

@@ -40,10 +40,10 @@ void StepComputation::begin_with_kept(int local) {
   }
 }
 
-void StepComputation::run_workers(bool recorded, const std::function<Pass(int local)>& pass_of) {
+void StepComputation::run_workers(Passes passes, const std::function<Pass(int local)>& pass_of) {
   std::vector<RankMemory::Place>& places = context_.memory.places;
-  const auto run = [this, recorded](RankMemory::Place& place, int local, const Pass& pass) {
-    if (!recorded || is_observed()) return run_worker(place, local, pass);
+  const auto run = [this, passes](RankMemory::Place& place, int local, const Pass& pass) {
+    if (passes == Passes::as_they_are || is_observed()) return run_worker(place, local, pass);
     RecordKey key = {kPasses, static_cast<uint64_t>(local)};
     add_lengths(local, key);
     place.backend.run_recorded(key, [&] { run_worker(place, local, pass); });
@@ -144,10 +144,15 @@ void StepComputation::add_lengths(int local, RecordKey& key) const {
   }
 }
 
-void StepComputation::queue_recorded(bool may, const RecordKey& key, const std::function<void()>& body) {
-  if (!may || is_observed()) return body();
+void StepComputation::queue_recorded(const RecordKey& key, const std::function<void()>& body) {
+  if (is_observed()) return body();
   if (context_.communicator.size() > 1) return context_.backend.run_recorded_together(key, body);
   context_.backend.run_recorded(key, body);
+}
+
+void StepComputation::queue_recorded_if(bool may, const RecordKey& key, const std::function<void()>& body) {
+  if (!may) return body();
+  queue_recorded(key, body);
 }
 
 int StepComputation::trained_before(int param) const {

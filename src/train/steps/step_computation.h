@@ -83,7 +83,8 @@ class StepComputation {
   // several places, workers compute at the same time, and so `ready` of several workers may be called at the same time.
   // recorded: each worker's passes may be replayed from a recording of their own. The caller then records nothing of
   // what this call queues, and `ready` queues nothing.
-  void run_workers(bool recorded, const std::function<Pass(int local)>& pass_of);
+  enum class Passes { recorded, as_they_are };
+  void run_workers(Passes, const std::function<Pass(int local)>& pass_of);
   // Judges the gradients, exchanges them and changes the shared weights. If the step is not skipped, every worker keeps
   // its next statistics and its next states.
   void exchange(std::span<float* const> gradients);
@@ -100,8 +101,9 @@ class StepComputation {
   // rank records anew. An evaluation, which rank 0 makes alone, is no such case: rank 0 tells whether it has allocated
   // memory meanwhile, and then all ranks record anew.
   bool exchanges_are_recordable() const;
-  // Calls `body`, or replays a recording of it if it may be recorded. A step that is observed is not recorded.
-  void queue_recorded(bool may, const RecordKey&, const std::function<void()>& body);
+  // Calls `body`, or replays a recording of it. A step that is observed is not recorded.
+  void queue_recorded(const RecordKey&, const std::function<void()>& body);
+  void queue_recorded_if(bool may, const RecordKey&, const std::function<void()>& body);
 
   const StepContext context_;
 

@@ -16,19 +16,19 @@ int64_t SynchronousSteps::queue(const NextStep& next) {
   if (overlaps || (is_recorded && passes_are_alike())) {
     RecordKey key = {kStep, number};
     for (int local = 0; local < local_workers(); ++local) add_lengths(local, key);
-    queue_recorded(is_recorded, key, [this] {
-      compute(false);
+    queue_recorded_if(is_recorded, key, [this] {
+      compute(Passes::as_they_are);
       exchange_gradients();
     });
   } else {
-    compute(true);
-    queue_recorded(is_recorded, {kExchange, number}, [this] { exchange_gradients(); });
+    compute(Passes::recorded);
+    queue_recorded_if(is_recorded, {kExchange, number}, [this] { exchange_gradients(); });
   }
   memory.record.finish();
   return 1;
 }
 
-void SynchronousSteps::compute(bool recorded) {
+void SynchronousSteps::compute(Passes passes) {
   RankMemory& memory = context_.memory;
   memory.optimizer->begin({.gradients = gradients_, .weights = memory.weights, .record = memory.record});
   for (int local = 0; local < local_workers(); ++local) begin_with_kept(local);
@@ -39,11 +39,11 @@ void SynchronousSteps::compute(bool recorded) {
     }
     return pass;
   };
-  if (memory.places.size() > 1) return run_workers(recorded, pass_of);
+  if (memory.places.size() > 1) return run_workers(passes, pass_of);
   // All workers read the same weights, one after another.
   find_filters(context_.network, memory.weights, nullptr, filters_);
   context_.backend.with_filters(filters_, activation_type(context_.config, context_.backend),
-                                [&] { run_workers(recorded, pass_of); });
+                                [&] { run_workers(passes, pass_of); });
 }
 
 void SynchronousSteps::exchange_gradients() { exchange(context_.memory.optimizer->combine(gradients_)); }

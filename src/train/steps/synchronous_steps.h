@@ -14,7 +14,7 @@ class SynchronousSteps final : public StepComputation {
   int64_t queue(const NextStep&) override;
 
  private:
-  void compute(bool recorded);  // as for run_workers()
+  void compute(Passes);
   void exchange_gradients();
 
   std::vector<float*> gradients_;   // of the rank's workers

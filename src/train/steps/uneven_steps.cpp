@@ -48,7 +48,7 @@ int64_t UnevenSteps::queue(const NextStep& next) {
 int64_t UnevenSteps::end_round(const NextStep& next) {
   RankMemory& memory = context_.memory;
   memory.optimizer->prepare(next.sparsity);
-  memory.record.begin({next.input.step, outer_rate(), next.input.stop});
+  memory.record.begin({.step = next.input.step, .lr = outer_rate(), .stop = next.input.stop});
   moved_ = write_moved();
   memory.record.measure(moved_, memory.trained.extent());
   write(Arrival{.step = static_cast<int64_t>(next.input.step),
