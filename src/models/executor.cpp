@@ -215,16 +215,12 @@ void Executor::run_loss(const Arena& weights, const Target& target, View dx, std
                        .lengths = target.lengths});
 }
 
-void Executor::logits(const Arena& weights, int64_t first_row, View to) {
+void Executor::logits(const Arena& weights, View to) {
   const View x = output();
   const Shape all = network_.loss().logits_shape(x.shape);
-  const int64_t rows = all[0], row = x.numel() / rows;
-  DGC_CHECK(to.shape.rank() == 2 && first_row >= 0 && first_row + to.shape[0] <= rows, "rows that the output has not");
-  DGC_CHECK(to.shape[1] == all[1], "classes that the output has not");
+  DGC_CHECK(to.shape == all, fmt::format("logits of the shape {}, not {}", all.str(), to.shape.str()));
   const auto params = loss_views<ConstView>(weights, network_);
-  const auto* const from =
-      static_cast<const std::byte*>(x.data) + static_cast<size_t>(first_row * row) * dtype_size(x.dtype);
-  network_.loss().logits(backend_, {from, {to.shape[0], row}, x.dtype}, params.span(), to);
+  network_.loss().logits(backend_, {x.data, {all[0], x.numel() / all[0]}, x.dtype}, params.span(), to);
 }
 
 View Executor::output_gradient() const { return block_view(gradient_.back(), shape(network_.output())); }

@@ -47,8 +47,8 @@ class Executor {
   void loss(const Arena& weights, const Arena& gradients, const Target&);
   // To be called after a forward(). Computes the loss alone.
   void loss(const Arena& weights, const Target&);
-  // Writes the logits of the last output's rows [first_row, first_row + rows) to `to` [rows, classes].
-  void logits(const Arena& weights, int64_t first_row, View to);
+  // Writes the logits of the last output, of Loss::logits_shape(), to `to`.
+  void logits(const Arena& weights, View to);
 
   // A caller with a loss of its own writes the gradient of the output here instead of calling loss().
   View output_gradient() const;

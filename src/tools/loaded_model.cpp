@@ -46,7 +46,7 @@ std::span<const float> LoadedExecutor::logits(const Batch& batch) {
   logits_.resize(static_cast<size_t>(shape.numel()));
   const size_t bytes = logits_.size() * sizeof(float);
   std::byte* const to = at_least(bytes, device_logits_, device, MemoryUse::other);
-  executor_.logits(model_.weights, 0, {to, shape});
+  executor_.logits(model_.weights, {to, shape});
   device->copy_out(logits_.data(), to, bytes);
   return logits_;
 }

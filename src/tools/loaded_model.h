@@ -35,7 +35,7 @@ class FoundCheckpoint {
 
   // load_weights(). Where the training has removed the checkpoint since it was found, another one is found in its
   // place.
-  void load(const Arena& weights, const Arena& statistics, std::span<const Network::Tie> ties = {});
+  void load(const Arena& weights, const Arena& statistics, std::span<const Network::Tie> ties);
 
  private:
   Find find_;

@@ -171,8 +171,4 @@ std::filesystem::path train(const ConfigSource& load, const TrainOptions& option
   return path;
 }
 
-std::filesystem::path train(const Config& config, const TrainOptions& options) {
-  return train([&] { return config; }, options);
-}
-
 }  // namespace dgc

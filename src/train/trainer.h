@@ -21,6 +21,5 @@ void require_no_launcher(const std::string& instead);
 // those of `load`, which is called once.
 using ConfigSource = std::function<Config()>;
 std::filesystem::path train(const ConfigSource& load, const TrainOptions&);
-std::filesystem::path train(const Config&, const TrainOptions&);
 
 }  // namespace dgc

@@ -23,8 +23,7 @@ struct SavedWeights {
 std::vector<TensorSource> weight_tensors(const SavedWeights&);
 ManifestFile save_weights(const CheckpointStore&, const SavedWeights&);
 // Throws UserError that names file and tensor unless the file holds these parameters and statistics, and no others.
-void load_weights(const Checkpoint&, const Arena& weights, const Arena& statistics,
-                  std::span<const Network::Tie> ties = {});
+void load_weights(const Checkpoint&, const Arena& weights, const Arena& statistics, std::span<const Network::Tie> ties);
 
 // Throws UserError that begins with `where` and names the first tensor of a file that the model has under no name.
 // PyTorch's counts of batches are no tensors of a model.

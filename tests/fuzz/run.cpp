@@ -62,7 +62,7 @@ void read_weights(const std::string& run, const Checkpoint& checkpoint) {
   static const ParamLayout layout({{"fc.weight", {2, 3}, {}}, {"fc.bias", {2}, {}}});
   static const ParamLayout statistics_layout({{"bn.running_mean", {2}, {}}});
   static const Arena weights(make_cpu_device(), layout), statistics(make_cpu_device(), statistics_layout);
-  accepted(run, [&] { load_weights(checkpoint, weights, statistics); });
+  accepted(run, [&] { load_weights(checkpoint, weights, statistics, {}); });
 }
 
 // Numbers that are accepted are within what arithmetic with them can bear.

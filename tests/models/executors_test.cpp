@@ -9,7 +9,7 @@ using namespace dgc;
 TEST_CASE("a batch goes to the smallest executor that has room for it", "[models]") {
   const auto backend = make_cpu_backend(1);
   const Network network = residual_trunk({6, 6, 3});
-  Executors executors(network, *backend, {5, 0, 2, 5}, Executor::Mode::evaluation);
+  Executors executors(network, *backend, {5, 0, 2, 5}, Executor::Mode::evaluation, DType::f32);
   CHECK_FALSE(executors.are_one());
   CHECK(executors.most_rows() == 5);
   CHECK(executors.for_rows(1).batch() == 2);
@@ -18,7 +18,7 @@ TEST_CASE("a batch goes to the smallest executor that has room for it", "[models
   CHECK(executors.for_rows(5).batch() == 5);
   CHECK_THROWS_AS(executors.for_rows(6), InternalError);
   CHECK(executors.activation_bytes() == Executor(network, *backend, 5, Executor::Mode::evaluation).activation_bytes());
-  CHECK(Executors(network, *backend, {3}, Executor::Mode::evaluation).are_one());
+  CHECK(Executors(network, *backend, {3}, Executor::Mode::evaluation, DType::f32).are_one());
 }
 
 TEST_CASE("lengths to pad to end at the longest, and add a tenth at most but to what is short", "[models]") {

@@ -66,9 +66,10 @@ class LanguageNet : public NetMemory {
 
   // Of rows of the last evaluation.
   std::vector<float> logits(int64_t first, int64_t rows) {
-    const OnDevice to(backend_, zeros(rows * classes_));
-    evaluation_.logits(weights, first, {to.view().data, {rows, classes_}});
-    return to.host();
+    const OnDevice to(backend_, zeros(rows_ * classes_));
+    evaluation_.logits(weights, {to.view().data, {rows_, classes_}});
+    const std::vector<float> all = to.host();
+    return {all.begin() + first * classes_, all.begin() + (first + rows) * classes_};
   }
 
   const std::vector<int32_t>& words() const { return words_; }  // one row of streams more than the model reads

@@ -11,7 +11,13 @@
 
 // Trainings that take milliseconds. Most tests of them look into their memory, so they are trained on the processor,
 // whatever GPU there is.
-namespace dgc::test {
+namespace dgc {
+
+inline std::filesystem::path train(const Config& config, const TrainOptions& options) {
+  return train([&] { return config; }, options);
+}
+
+namespace test {
 
 inline const std::string kDgc =
     R"(optimizer={"type": "dgc", "momentum": 0.9, "nesterov": true, "weight_decay": 1e-4, "sparsity": 0.98,
@@ -68,4 +74,5 @@ inline std::vector<std::string> timeless_rows(const std::filesystem::path& run) 
   return lines;
 }
 
-}  // namespace dgc::test
+}  // namespace test
+}  // namespace dgc

@@ -26,14 +26,14 @@ TEST_CASE("the weights of a checkpoint that a training has removed are those of 
   FoundCheckpoint found([&] { return require_checkpoint(run.path()); });
   save(2);
   *weights.data() = 0;
-  found.load(weights, statistics);
+  found.load(weights, statistics, {});
   CHECK(*weights.data() == 2);
   CHECK(found->manifest().step == 2);
 
   run.write("checkpoints/step-000000002/weights.safetensors", "");
-  CHECK_THROWS_WITH(found.load(weights, statistics), Catch::Contains("weights.safetensors is damaged"));
+  CHECK_THROWS_WITH(found.load(weights, statistics, {}), Catch::Contains("weights.safetensors is damaged"));
   std::filesystem::remove_all(found->path());
-  CHECK_THROWS_WITH(found.load(weights, statistics), Catch::Contains("has no checkpoint yet"));
+  CHECK_THROWS_WITH(found.load(weights, statistics, {}), Catch::Contains("has no checkpoint yet"));
 }
 
 TEST_CASE("the checkpoint of another model is refused, though it has all tensors of this one") {

@@ -62,7 +62,7 @@ void add_resnet(InTorch& torch, const fs::path& run) {
   REQUIRE(checkpoint);
   const auto backend = make_cpu_backend(2);
   HashedModel model(*backend, make_resnet({.depth = 20}, {16, 16, 3}), 4);
-  load_weights(*checkpoint, model.weights, model.buffers);
+  load_weights(*checkpoint, model.weights, model.buffers, {});
   model.load_batch(1, 0);
   const View logits = model.evaluate();
   const fs::path batch = torch.batch_file();
@@ -116,7 +116,7 @@ void add_language_model(InTorch& torch, const std::string& tied) {
                    {.training = false, .state = &state});
   std::vector<float> logits(tokens.size() * kWords);
   const View all{logits.data(), {kSteps * kStreams, kWords}};
-  executor.logits(weights, 0, all);
+  executor.logits(weights, all);
   std::vector<float> as_numbers(tokens.begin(), tokens.end());  // the file has no integers but single ones
   const fs::path batch = torch.batch_file();
   write_safetensors(
