@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "config/complete.h"
+#include "config/key_paths.h"
 #include "tensor/errors.h"
 #include "tensor/utf8.h"
 
@@ -77,8 +78,7 @@ void compare(const Json& a, const Json& b, const std::string& path, std::vector<
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
   }
-  for (const auto& name : names)
-    compare(member(a, name), member(b, name), path.empty() ? name : fmt::format("{}.{}", path, name), out);
+  for (const auto& name : names) compare(member(a, name), member(b, name), join_path(path, name), out);
 }
 
 Json parse_root(const std::string& text, const Origin& origin) {

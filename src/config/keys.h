@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/enum_names.h"
+#include "config/key_paths.h"
 #include "json/text.h"
 
 // ONE description of every key. Checking, reading, the resolved config, the JSON Schema and the reference in
@@ -133,7 +134,7 @@ class Section {
   // Adds the key that decides which other keys of the section exist. Must be called first.
   template <class Part, class T>
   Key& select(const std::string& name, T Part::*member, const std::string& doc) {
-    selector_ = join(name);
+    selector_ = join_path(prefix_, name);
     return add(name, member, doc).must_be_given();
   }
   // Adds the same kind of key for a string that must be one of `choices`, the names of a table.
@@ -149,7 +150,7 @@ class Section {
   template <class Part, class T>
   Key& add(const std::string& name, T Part::*member, const std::string& doc) const {
     Key key;
-    key.path = join(name);
+    key.path = join_path(prefix_, name);
     key.doc = doc;
     key.selector = selector_;
     key.types = types_;
@@ -166,7 +167,7 @@ class Section {
 
   template <class Part, class T>
   auto section(const std::string& name, T Part::*member) const {
-    return inner(join(name), member);
+    return inner(join_path(prefix_, name), member);
   }
 
   // Keys of a member that is a struct in C++ and no section of its own in JSON.
@@ -197,8 +198,6 @@ class Section {
         },
         chain_);
   }
-
-  std::string join(const std::string& name) const { return prefix_.empty() ? name : prefix_ + "." + name; }
 
   Keys& keys_;
   std::string prefix_;

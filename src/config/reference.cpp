@@ -8,6 +8,12 @@
 namespace dgc {
 namespace {
 
+// "optimizer" of "optimizer.warmup.epochs"; "" of a key at the top.
+std::string first_section(const std::string& path) {
+  const size_t dot = path.find('.');
+  return path.substr(0, dot == std::string::npos ? 0 : dot);
+}
+
 std::string allowed(const Key& key) {
   if (key.kind == Kind::choice) return quoted(key.choices, '`');
   std::string words = range_words(key);
@@ -31,8 +37,7 @@ std::string table(const Keys& keys, const std::string& section, const void* defa
   };
   std::vector<Row> rows;  // keys that are the same for several types share a row
   for (const Key& key : keys) {
-    const std::string top = key.path.find('.') == std::string::npos ? "" : key.path.substr(0, key.path.find('.'));
-    if (top != section) continue;
+    if (first_section(key.path) != section) continue;
     const std::string meaning = fmt::format("{}{} | {} | {} | {}", kind_name(key.kind), key.nullable ? " or null" : "",
                                             default_words(key, defaults), allowed(key), key.doc);
     const auto same =
@@ -58,8 +63,7 @@ std::string config_reference_markdown() {
   std::string out = "### Top level\n\n" + table(config_keys(), "", &config);
   std::string last;
   for (const Key& key : config_keys()) {
-    const size_t dot = key.path.find('.');
-    const std::string section = dot == std::string::npos ? "" : key.path.substr(0, dot);
+    const std::string section = first_section(key.path);
     if (section.empty() || section == last) continue;
     out += "### " + section + "\n\n" + table(config_keys(), section, &config);
     last = section;

@@ -92,7 +92,7 @@ Json object_schema(const Keys& keys, const std::string& section, const std::stri
     const std::string name = name_below(key.path, section);
     // A section with a type, and its subsections, have only keys that belong to that type.
     if (name.empty() || (!type.empty() && !key.applies_to(type))) continue;
-    const std::string path = section.empty() ? name : fmt::format("{}.{}", section, name);
+    const std::string path = join_path(section, name);
     if (key.path == path) {
       properties[name] = key_schema(key, type);
       if (key.required) {

@@ -124,6 +124,10 @@ std::string told_by_first(Communicator& communicator, Device& device, const std:
   return told_by_all(communicator, device, communicator.rank() == 0 ? mine : "")[0];
 }
 
+bool holds_on_first(Communicator& communicator, Device& device, bool mine) {
+  return !told_by_first(communicator, device, mine ? "yes" : "").empty();
+}
+
 void require_same_directory(const std::filesystem::path& run, const std::string& lock) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds kSeenWithin(60);  // NFS asks its server anew after at most a minute

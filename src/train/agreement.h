@@ -31,6 +31,8 @@ void require_agreement(Communicator&, Device&, const Row& facts);
 
 // Collective. Returns rank 0's text on every rank.
 std::string told_by_first(Communicator&, Device&, const std::string& mine);
+// Collective. Returns on every rank what holds on rank 0.
+bool holds_on_first(Communicator&, Device&, bool mine);
 
 // Throws UserError unless `run` is the folder in which rank 0's process has a RunLock of this text. That takes a
 // minute, as a file system may show late what another machine has made. Throws Interrupted when a signal comes

@@ -267,10 +267,9 @@ void Rank::compare_with_best(const EvalMetrics& eval) { state_.best.add(eval.ste
 
 void Rank::flush() {
   // The flush uses the last step's rate: where a schedule ends at zero, the next step's rate would drop what is sent.
-  const double last =
-      static_cast<double>(std::max<int64_t>(state_.position - 1, 0)) / static_cast<double>(steps_per_epoch_);
-  const double rate = computation_->exchange_rate(learning_rate_at(lr_, last, state_.plateau));
-  memory_.record.begin({static_cast<uint64_t>(state_.step), static_cast<float>(rate), false});
+  const double scheduled = rates_at(std::max<int64_t>(state_.position - 1, 0)).learning_rate;
+  const double rate = computation_->exchange_rate(scheduled);
+  memory_.record.begin({.step = static_cast<uint64_t>(state_.step), .lr = static_cast<float>(rate)});
   memory_.optimizer->flush({.gradients = {}, .weights = memory_.weights, .record = memory_.record});
   memory_.record.finish();
   memory_.record.take();

@@ -203,7 +203,7 @@ void RankTraining::learn() {
 std::string RankTraining::save() {
   if (reporter_) reporter_->sync();
   std::string problem = rank_.save(store_, config_.checkpoint.keep);
-  away_ = !problem.empty() && !told_by_first(communicator_, device_, run_.is_away() ? "away" : "").empty();
+  away_ = !problem.empty() && holds_on_first(communicator_, device_, run_.is_away());
   return problem;
 }
 

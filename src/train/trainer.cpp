@@ -94,7 +94,7 @@ void join(const Given& given, const Launch& launch, Communicator& communicator, 
   }
   lock = told_by_first(communicator, device, lock);
   joined.checkpoint = told_by_first(communicator, device, joined.checkpoint);
-  joined.finished = !told_by_first(communicator, device, joined.finished ? "finished" : "").empty();
+  joined.finished = holds_on_first(communicator, device, joined.finished);
   in_unison(communicator, device, [&] {
     if (launch.rank == 0) return;
     const std::filesystem::path path = run_path(given.config, options);

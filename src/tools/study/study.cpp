@@ -8,6 +8,7 @@
 #include <regex>
 
 #include "config/config.h"
+#include "config/key_paths.h"
 #include "json/nearest.h"
 #include "json/text.h"
 #include "tensor/errors.h"
@@ -28,7 +29,7 @@ class StudyObject {
   }
 
   [[noreturn]] void refuse(const std::string& key, const std::string& sentence) const {
-    const std::string at = path_ + (path_.empty() || key.empty() ? "" : ".") + key;
+    const std::string at = key.empty() ? path_ : join_path(path_, key);
     throw_user_error("{}: {}{}{}", file_, at, at.empty() ? "" : ": ", sentence);
   }
   void allow(const std::vector<std::string>& keys) const {
@@ -44,7 +45,7 @@ class StudyObject {
   StudyObject object(const char* key) const {
     const Json* value = find(key);
     if (value == nullptr) refuse(key, "is required");
-    return {*value, file_, path_ + (path_.empty() ? "" : ".") + key};
+    return {*value, file_, join_path(path_, key)};
   }
   std::optional<std::string> text(const char* key) const {
     const Json* value = find(key);
