@@ -1,11 +1,13 @@
 #include <fmt/core.h>
 #include <fmt/format.h>
 
-#include <map>
+#include <array>
 #include <memory>
 
 #include "commands/app.h"
 #include "commands/commands.h"
+#include "commands/option_checks.h"
+#include "config/table.h"
 
 namespace dgc {
 namespace {
@@ -117,18 +119,22 @@ fi
                      subcommand_patterns(commands), cases);
 }
 
+struct Shell {
+  const char* name;
+  std::string (*script)(const CLI::App&);
+};
+constexpr std::array kShells = {Shell{"bash", bash_completion}, Shell{"zsh", zsh_completion}};
+
 }  // namespace
 
 void add_completion_command(CLI::App& app) {
-  using Script = std::string (*)(const CLI::App&);
-  static const std::map<std::string, Script> kScripts = {{"bash", bash_completion}, {"zsh", zsh_completion}};
   auto shell = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("completion", "Print what makes a shell complete commands and options");
-  command->add_option("SHELL", *shell, "bash or zsh")->required()->check(CLI::IsMember(kScripts));
+  command->add_option("SHELL", *shell, "bash or zsh")->required()->check(one_of(names_of(kShells)));
   command->footer(
       "Examples:\n  dgc completion bash > ~/.local/share/bash-completion/completions/dgc\n"
       "  dgc completion zsh > ~/.zfunc/_dgc      # a folder of zsh's $fpath");
-  command->callback([&app, shell] { fmt::print("{}", kScripts.at(*shell)(app)); });
+  command->callback([&app, shell] { fmt::print("{}", row_named(kShells, *shell).script(app)); });
 }
 
 }  // namespace dgc

@@ -91,7 +91,8 @@ TEST_CASE("there is completion for bash and zsh alone") {
   const Program dgc;
   const Result fish = dgc.run({"completion", "fish"});
   CHECK(fish.code == 2);
-  CHECK_THAT(fish.err, Contains("SHELL") && Contains("bash") && Contains("zsh"));
+  CHECK_THAT(fish.err, Contains("SHELL") && Contains("\"fish\" is none of bash, zsh"));
+  CHECK_THAT(dgc.run({"completion", "bsh"}).err, Contains("did you mean \"bash\"?"));
 }
 
 }  // namespace dgc
