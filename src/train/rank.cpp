@@ -85,7 +85,7 @@ void Rank::train_step() {
   state_.step += made;
   state_.position += made;
   unmet_ += made;
-  left_out_steps_ = !own;
+  if (!own) zero_states();  // behind words that were left out a text's streams begin again
   met_ = 0;
   if (exchanged > 0) {
     const Attendance attendance = computation_->attendance(exchanged);
@@ -112,8 +112,7 @@ Rank::Rates Rank::rates_at(int64_t position) const {
 void Rank::begin_own_step() {
   if (lack_) std::rethrow_exception(lack_);
   if (!batches_) stage_batches();
-  // In a new epoch each stream of a text begins again, and so it does behind words that were left out.
-  if (state_.position % steps_per_epoch_ == 0 || left_out_steps_) zero_states();
+  if (state_.position % steps_per_epoch_ == 0) zero_states();  // in a new epoch each stream of a text begins again
   memory_.for_each_micro_batch([](RankMemory::MicroBatch& part) { part.input.arrive(); });
 }
 

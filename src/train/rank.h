@@ -182,7 +182,6 @@ class Rank {
   std::exception_ptr lack_;
   std::unique_ptr<Batches> batches_;  // made at the first step, and behind steps that are left out; one step ahead
   std::set<std::string> told_;        // bad examples in the log already
-  bool left_out_steps_ = false;       // the last steps were not trained on, as this rank was late
   struct Untold {
     StepMetrics metrics;
     int64_t worker_steps = 0;  // Attendance::worker_steps
