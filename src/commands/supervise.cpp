@@ -67,7 +67,8 @@ bool is_mpirun(const fs::path& program) {
                              [&](const char* start) { return name.starts_with(start); });
 }
 
-// mpirun kills its processes a moment after SIGINT or SIGTERM, before they have saved. It passes SIGUSR1 on to them.
+// mpirun kills its processes a moment after SIGINT or SIGTERM, before they have saved. It passes SIGUSR1 on to them,
+// and to nobody while it has none.
 int gentle(const fs::path& program, int signal) {
   std::error_code error;
   return is_mpirun(program) || is_mpirun(fs::canonical(program, error)) ? SIGUSR1 : signal;
@@ -79,21 +80,33 @@ int gentle(pid_t child, const fs::path& program, int signal) {
   return gentle(fs::read_symlink(fmt::format("/proc/{}/exe", child), error), gentle(program, signal));
 }
 
+bool has_children(pid_t process) {
+  std::error_code error;
+  for (const auto& thread : fs::directory_iterator(fmt::format("/proc/{}/task", process), error)) {
+    if (pid_t child = 0; std::ifstream(thread.path() / "children") >> child) return true;
+  }
+  return false;
+}
+
+// What the child gets for the first, second or a later signal.
+int passed_on(int number, int signal, pid_t child, const std::string& program) {
+  const int softly = gentle(child, program, signal);
+  if (number == 1) return softly != signal && !has_children(child) ? signal : softly;
+  return number == 2 ? softly : signal;
+}
+
 End wait_for(pid_t child, const std::string& program, const HeldSignals& signals) {
   End end;
-  int status = 0;
-  std::chrono::steady_clock::time_point first;
+  int status = 0, passed = 0;
+  std::chrono::steady_clock::time_point last;
   while (true) {
     const int signal = signals.next();
     if (signal != SIGCHLD) {
-      const auto now = std::chrono::steady_clock::now();
-      if (!end.stopped) {
-        kill(child, gentle(child, program, signal));
-        first = now;
-      } else if (now - first >= std::chrono::seconds(kSameSignal)) {
-        kill(child, signal);
-      }
       end.stopped = true;
+      const auto now = std::chrono::steady_clock::now();
+      if (passed > 0 && now - last < std::chrono::seconds(kSameSignal)) continue;
+      kill(child, passed_on(++passed, signal, child, program));
+      last = now;
       continue;
     }
     for (pid_t ended = 0; (ended = waitpid(-1, &status, WNOHANG)) > 0;) {

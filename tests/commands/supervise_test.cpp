@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <sys/stat.h>
 
 #include <catch.hpp>
 
@@ -49,15 +50,18 @@ void write_program(const fs::path& file, const std::string& script) {
   fs::permissions(file, fs::perms::owner_all);
 }
 
-// A launcher that writes down how it is stopped.
-void write_mpirun(const Program& dgc) {
+// A launcher that writes down how it is stopped, and ends half a second after it has been told so often.
+void write_mpirun(const Program& dgc, int signals = 1) {
   write_program(dgc.folder() / "mpirun",
-                "trap 'echo gently >> said' USR1\n"
-                "trap 'echo at once >> said; exit 1' INT TERM\n"
-                "touch started\n"
-                "until [ -e said ]; do sleep 0.05; done\n"
-                "sleep 0.5\n"
-                "exit 130\n");
+                fmt::format("trap 'echo gently >> said' USR1\n"
+                            "trap 'echo at once >> said; kill $!; exit 1' INT TERM\n"
+                            "sleep 1000 &\n"  // a rank
+                            "touch started said\n"
+                            "while [ $(wc -l < said) -lt {} ]; do sleep 0.05; done\n"
+                            "sleep 0.5\n"
+                            "kill $!\n"
+                            "exit 130\n",
+                            signals));
 }
 
 std::string hash_of_an_undisturbed_run(const Program& dgc) {
@@ -173,6 +177,35 @@ TEST_CASE("two signals at once, as timeout and a closing terminal send them, sto
   supervisor.send(SIGINT);
   CHECK(supervisor.wait() == 130);
   CHECK(text_of(dgc.folder() / "said") == "gently\n");
+}
+
+TEST_CASE("a second signal reaches the ranks of an mpirun that lost the first, and a third ends it") {
+  const Program dgc;
+  write_mpirun(dgc, 4);
+  Child supervisor(dgc.folder(), train({"--max-restarts", "3", "--launch", "./mpirun"}));
+  REQUIRE(wait_until([&] { return fs::exists(dgc.folder() / "started"); }));
+  const std::vector<std::string> said = {"gently\n", "gently\ngently\n", "gently\ngently\nat once\n"};
+  for (const std::string& text : said) {
+    supervisor.send(SIGTERM);
+    CHECK(wait_until([&] { return text_of(dgc.folder() / "said") == text; }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // kSameSignal
+  }
+  CHECK(supervisor.wait() == 1);
+}
+
+TEST_CASE("an mpirun without a rank is stopped as it is, as it would pass on to nobody what it is told gently") {
+  const Program dgc;
+  write_program(dgc.folder() / "mpirun",
+                "trap : USR1\n"
+                "trap 'exit 0' TERM\n"
+                "exec 3<> pipe\n"
+                ": > started\n"
+                "while :; do read line <&3; done\n");
+  REQUIRE(mkfifo((dgc.folder() / "pipe").c_str(), 0600) == 0);
+  Child supervisor(dgc.folder(), train({"--max-restarts", "3", "--launch", "./mpirun"}));
+  REQUIRE(wait_until([&] { return fs::exists(dgc.folder() / "started"); }));
+  supervisor.send(SIGTERM);
+  CHECK(supervisor.wait() == 130);
 }
 
 TEST_CASE("an mpirun whose supervisor is killed is stopped gently") {
