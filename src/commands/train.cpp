@@ -1,6 +1,7 @@
 #include <spdlog/spdlog.h>
 #include <stdio_ext.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "commands/supervise.h"
 #include "config/config.h"
 #include "run/log.h"
+#include "run/run_directory.h"
 #include "tensor/errors.h"
 #include "tensor/printable.h"
 #include "tools/report/report.h"
@@ -46,6 +48,13 @@ SuperviseOptions supervised(const TrainArguments& options) {
   return child;
 }
 
+// A run's own config.json names the output that its config once had, and --out may have put the run elsewhere.
+std::filesystem::path out_of(const TrainArguments& options) {
+  const auto is_output = [](const std::string& each) { return each.starts_with("output="); };
+  const bool is_given = !options.train.out.empty() || std::ranges::any_of(options.overrides, is_output);
+  return is_given ? options.train.out : run_of_config(options.config);
+}
+
 // The run is done, so a reader that has gone is no error.
 void print_if_read(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -62,7 +71,8 @@ void add_train_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("train", "Train a model as a config file says");
   command->add_option("CONFIG", options->config, "config file (configs/README.md lists every key)")->required();
   add_overrides(*command, options->overrides, "override one key: --set optimizer.sparsity=0.99 (repeatable)");
-  command->add_option("--out", options->train.out, "run directory (default: the config's \"output\")")
+  command
+      ->add_option("--out", options->train.out, "run directory (default: the config's \"output\", or CONFIG's own run)")
       ->check(not_empty());
   CLI::Option* resume = command->add_flag("--resume", options->train.resume,
                                           "go on from the newest good checkpoint in the run directory");
@@ -84,6 +94,8 @@ void add_train_command(CLI::App& app) {
       "Writes config.json, metrics.jsonl, log.txt, TensorBoard events and checkpoints into the run directory.\n"
       "Ctrl-C, SIGTERM and a closed terminal (SIGHUP) save a checkpoint first (exit code 130); --resume then goes on\n"
       "as if nothing had happened, and with a larger training.epochs beyond the end of a run.\n"
+      "Where CONFIG is a run's own config.json, as in runs/seed2/config.json, the run directory is that run's, unless "
+      "--out\nor --set output= names another one.\n"
       "mpirun kills its processes a second after Ctrl-C: send SIGUSR1 to mpirun to save.\n"
       "Ranks that torchrun, or srun without --mpi=pmix, has started on several machines need a secret:\n"
       "DGC_SECRET_FILE (docs/launch.md). They save into one run directory, on a file system that all machines share.\n"
@@ -91,6 +103,7 @@ void add_train_command(CLI::App& app) {
   command->callback([options] {
     ignore_broken_pipes();
     if (options->quiet) quiet_stderr();
+    options->train.out = out_of(*options);
     if (options->max_restarts > 0 || !options->launcher.empty()) {
       require_no_launcher(
           "--max-restarts and --launch are for one process that starts all: dgc train CONFIG --max-restarts 3 --launch "

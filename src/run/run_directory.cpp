@@ -56,8 +56,8 @@ Held held_by(const fs::path& run) {
 }
 
 // Removes what a run writes and nothing else, because people keep notes, reports and copies in the same folder. The
-// config is removed last, so that a half-removed folder is still a run directory. It stays where people keep something
-// among the checkpoints, as their folder without a config would be taken for somebody else's.
+// config stays until describe() replaces it, so that a half-removed folder is still a run directory, and because the
+// new run may have been started with that very file.
 void remove_run(const fs::path& run) {
   CheckpointStore(run).remove_all();
   std::vector<fs::path> files;
@@ -66,7 +66,6 @@ void remove_run(const fs::path& run) {
     const std::string name = entry.path().filename().string();
     if (is_own(name) && name != kCheckpoints) files.push_back(entry.path());
   }
-  if (!is_there(run / kCheckpoints)) files.push_back(run / kConfigFile);
   for (const fs::path& file : files) {
     if (!error) fs::remove_all(file, error);
     if (error) throw_user_error("cannot remove {}: {}", file.string(), error.message());
@@ -148,6 +147,16 @@ bool is_file_of_run(const fs::path& file) {
     if (is_named && fs::exists(folder / kConfigFile, error) && fs::exists(folder / kMetricsFile, error)) return true;
   }
   return false;
+}
+
+fs::path run_of_config(const fs::path& file) {
+  if (file.filename() != kConfigFile) return {};
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  try {
+    return is_there(folder / kMetricsFile) || has_begun(folder) ? folder : fs::path();
+  } catch (const UserError&) {
+    return folder;  // there are checkpoints that cannot be listed, and RunDirectory says so
+  }
 }
 
 fs::path run_path(const Config& config, const TrainOptions& options) {

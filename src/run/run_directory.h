@@ -35,6 +35,10 @@ bool is_file_of_run(const std::filesystem::path& file);
 // folder of the checkpoints cannot be read.
 bool has_begun(const std::filesystem::path& run);
 
+// The run directory whose own config.json this file is, which a run's metrics or checkpoints beside it tell; empty
+// where it is none. Does not throw, so that each of several ranks comes to where they compare what they were given.
+std::filesystem::path run_of_config(const std::filesystem::path& file);
+
 // Whether a run has ended where this config ends it: it has made all epochs, or max_steps, or its validation loss has
 // not fallen for as long as stop_after says. The last is told by the newest checkpoint; where none is left, nothing
 // contradicts it. Where what tells it is damaged, the run has not ended.

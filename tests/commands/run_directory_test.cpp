@@ -167,6 +167,36 @@ TEST_CASE("a finished run is told and shown once more") {
   CHECK(dgc.read("run/metrics.jsonl") == metrics);
 }
 
+TEST_CASE("a run's own config.json trains in that run's folder, wherever it was meant for") {
+  const Program dgc;
+  const std::string config = "runs/seed2/config.json";
+  REQUIRE(dgc.run({"train", "tiny.json"}).code == 0);
+  REQUIRE(dgc.run({"train", "tiny.json", "--set", "seed=2", "--out", "runs/seed2"}).code == 0);
+  const std::string other = dgc.read("runs/tiny/metrics.jsonl");
+
+  const Result refused = dgc.run({"train", config});
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Contains("runs/seed2 already holds a run: add --resume"));
+  const std::vector<std::string> over = {"train", config, "--overwrite", "--set", "training.max_steps=3"};
+  CHECK(dgc.run(over).code == 0);
+  CHECK(dgc.rows("runs/seed2").back().integer("step") == 3);
+  CHECK(dgc.run(over).code == 0);  // it has kept the config that it was started with
+
+  const TempRun elsewhere;
+  Child resumed(elsewhere.path(), {"train", (dgc.folder() / config).string(), "--resume"});
+  CHECK(resumed.wait() == 0);
+  CHECK_THAT(resumed.err(), Contains("runs/seed2 is finished: all its 3 steps are done"));
+  CHECK_FALSE(std::filesystem::exists(elsewhere.path() / "runs"));
+  CHECK(dgc.run({"train", config, "--max-restarts", "1", "--resume"}).code == 0);
+  CHECK(dgc.read("runs/tiny/metrics.jsonl") == other);
+
+  CHECK(dgc.run({"train", config, "--set", "output=runs/set"}).code == 0);
+  CHECK(dgc.run({"train", config, "--out", "runs/out"}).code == 0);
+  std::filesystem::copy(dgc.folder() / config, dgc.folder() / "copy.json");
+  CHECK_THAT(dgc.run({"train", "copy.json"}).err, Contains("runs/tiny already holds a run"));
+  for (const char* run : {"runs/set", "runs/out"}) CHECK(dgc.final_hash(run) == dgc.final_hash("runs/seed2"));
+}
+
 TEST_CASE("a run that has diverged ends with exit code 2, as does its resume") {
   const Program dgc;
   const std::vector<std::string> words = {

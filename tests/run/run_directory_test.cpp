@@ -46,6 +46,21 @@ TEST_CASE("a run has begun with its first step or its first checkpoint") {
   CHECK(has_begun(run.path()));
 }
 
+TEST_CASE("a config.json beside metrics or checkpoints is that of a run, and others are not") {
+  const TempRun run;
+  const auto config = run.path() / "config.json";
+  run.write("config.json", "{}");
+  std::filesystem::create_directory(run.path() / "checkpoints");
+  run.write("checkpoints/pretrained.safetensors", "somebody's");
+  CHECK(run_of_config(config).empty());
+  SECTION("metrics, even without a row") { run.write("metrics.jsonl", ""); }
+  SECTION("a checkpoint") { save_evaluations(run, 1, 0); }
+  CHECK(run_of_config(config) == run.path());
+  CHECK(run_of_config(run.path() / "copy.json").empty());
+  CHECK(run_of_config(run.path() / "checkpoints" / "config.json").empty());
+  CHECK(run_of_config("config.json").empty());
+}
+
 TEST_CASE("a run has ended where its config ends it, in just so many epochs or at least so many steps") {
   const TempRun run;
   MetricsWriter(run.path(), 0).write(example_step(15));
