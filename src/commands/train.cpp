@@ -74,8 +74,9 @@ void add_train_command(CLI::App& app) {
   command
       ->add_option("--out", options->train.out, "run directory (default: the config's \"output\", or CONFIG's own run)")
       ->check(not_empty());
-  CLI::Option* resume = command->add_flag("--resume", options->train.resume,
-                                          "go on from the newest good checkpoint in the run directory");
+  CLI::Option* resume =
+      command->add_flag("--resume", options->train.resume,
+                        "go on from the newest good checkpoint in the run directory, or start where there is none");
   CLI::Option* restarts =
       command
           ->add_option("--max-restarts", options->max_restarts,

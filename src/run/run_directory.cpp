@@ -200,13 +200,16 @@ RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, co
   } else {
     replaces_ = held != Held::nothing;
   }
-  starts_over_ = options.resume && !checkpoint_;
+  if (!options.resume || checkpoint_) return;
+  starts_over_ = held == Held::nothing
+                     ? fmt::format("there is no run in {} to go on with: starting from the beginning", path_.string())
+                     : fmt::format("the run in {} has no checkpoint yet: starting from the beginning", path_.string());
 }
 
 void RunDirectory::begin() {
   if (replaces_) remove_run(path_);
   if (!log_) log_.emplace(path_);
-  if (starts_over_) spdlog::warn("{} has no checkpoint to go on from: starting from the beginning", path_.string());
+  if (!starts_over_.empty()) spdlog::warn(starts_over_);
   remove_abandoned(path_);
 }
 

@@ -93,8 +93,8 @@ class RunDirectory {
   std::unique_ptr<RunLock> lock_;
   std::optional<RunLog> log_;
   std::optional<Checkpoint> checkpoint_;
-  bool replaces_ = false;     // another run, whose files are there until begin()
-  bool starts_over_ = false;  // a resumed run without a checkpoint
+  bool replaces_ = false;    // another run, whose files are there until begin()
+  std::string starts_over_;  // why a resumed run has to; empty: it has not
   bool finished_ = false;
 };
 

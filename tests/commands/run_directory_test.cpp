@@ -197,6 +197,21 @@ TEST_CASE("a run's own config.json trains in that run's folder, wherever it was 
   for (const char* run : {"runs/set", "runs/out"}) CHECK(dgc.final_hash(run) == dgc.final_hash("runs/seed2"));
 }
 
+TEST_CASE("a resume that begins says whether there was a run") {
+  const Program dgc;
+  const std::vector<std::string> words = {"train", "tiny.json", "--resume", "--out", "runs/typo"};
+  const Result none = dgc.run(words);
+  CHECK(none.code == 0);
+  CHECK_THAT(none.err, Contains("there is no run in runs/typo to go on with: starting from the beginning"));
+
+  std::filesystem::remove_all(dgc.folder() / "runs/typo/checkpoints");
+  const std::string rows = dgc.read("runs/typo/metrics.jsonl");
+  dgc.write("runs/typo/metrics.jsonl", rows.substr(0, rows.find('\n') + 1));
+  const Result unsaved = dgc.run(words);
+  CHECK(unsaved.code == 0);
+  CHECK_THAT(unsaved.err, Contains("the run in runs/typo has no checkpoint yet: starting from the beginning"));
+}
+
 TEST_CASE("a run that has diverged ends with exit code 2, as does its resume") {
   const Program dgc;
   const std::vector<std::string> words = {
