@@ -45,8 +45,9 @@ void add_predict_command(CLI::App& app) {
   add_overrides(*command, options->overrides, "override a key of the run's config: --set device=cpu");
   command->footer(
       "Prints the five likeliest classes, with the model's probability for each; of several pictures, below the "
-      "file's\nname. A run without names of classes (RUN/classes.json) has numbers instead. A picture that cannot be "
-      "read\nis named, and the others follow; the exit code is then 2.\n\n"
+      "file's\nname. A run without names of classes (RUN/classes.json) has numbers instead, and so has an output\n"
+      "beyond the classes of the training data. A picture that cannot be read is named, and the others follow; the "
+      "exit\ncode is then 2.\n\n"
       "Examples:\n  dgc predict runs/quickstart shoe.png\n  dgc predict runs/imagenet photos/*.jpg --json\n\n"
       "A picture is prepared as the run's evaluation prepares its own: resized and cut to the centre, normalised, and "
       "grey\nfor a model of grey images. MNIST and Fashion-MNIST are bright on black; so must be what their models "

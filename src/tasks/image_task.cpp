@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -37,6 +39,10 @@ Config with_classes_of(const std::filesystem::path& run, Config config) {
 class ImageTask : public Task {
  public:
   const char* samples() const override { return "images"; }
+  std::string size_text(const Datasets& sets) const override {
+    const int64_t classes = sets.train->classes();
+    return fmt::format("images of {} {}", classes, classes == 1 ? "class" : "classes");
+  }
 
   Datasets open(const Config& config) const override {
     auto train = make_images(config, Split::train);  // the first to complain

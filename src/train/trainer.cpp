@@ -33,18 +33,28 @@ void tell_finished(const RunDirectory& run, bool first) {
   }
 }
 
+// In a folder a class may be missing that somebody has not copied. "": none is missing. Of the other sets, which are
+// whole, the config tells how many classes they have.
+std::string remark_on_classes(const Config& config, int64_t outputs, int64_t known) {
+  if (config.data.type != "image_folder" || outputs <= known) return "";
+  return fmt::format("the model has {} classes and the data {}: {} of its outputs never get an example", outputs, known,
+                     outputs - known);
+}
+
 // What a rank has read before it meets the others.
 struct Given {
   Config config;
   Datasets sets;
   Row facts;
   std::string initial_remark;  // InitialWeights::remark()
+  std::string classes_remark;
 
   Given(const Config& as_written, const Launch& launch, const TrainOptions& options)
       : config(with_launch(as_written, launch)), sets(open_sets(config)) {
     config = task_of(config).completed(config, sets);
     const Network network = make_network(config.model, sets.train->sample());
     check_fits(config, network, *sets.train);
+    classes_remark = remark_on_classes(config, network.classes(), sets.train->classes());
     facts = start_facts({config, options, sets.view()});
     // A resumed run has all weights in its checkpoint, and the file may be gone.
     const bool resumes = options.resume && !CheckpointStore(run_path(config, options)).list().empty();
@@ -75,6 +85,7 @@ void tell_start(const Given& given, const RunDirectory& run, const std::string& 
                 const std::string& communicator) {
   spdlog::info("{}, into {}", description(given, device), run.path().string());
   tell_remarks(given.sets);
+  if (!given.classes_remark.empty()) spdlog::warn(given.classes_remark);
   if (!given.initial_remark.empty()) spdlog::info("model.init_from: {}", given.initial_remark);
   const int64_t ranks = given.config.ranks;
   if (ranks > 1) spdlog::info("{} ranks exchange through {}", ranks, communicator);

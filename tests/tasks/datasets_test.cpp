@@ -141,6 +141,21 @@ TEST_CASE("what two sets remark alike is told once", "[datasets]") {
   CHECK_THAT(told, Contains("warning: the training set: " + folder.path() + "/train: 1 entries of class folders"));
 }
 
+TEST_CASE("a training says how many classes the data have, and warns where the model has more", "[datasets]") {
+  const TempFolder folder;
+  write_folder(folder);
+  const auto [out, warned] = GENERATE(table<int, bool>({{2, false}, {5, true}}));
+  const TempRun run;
+  train(tiny_config({R"(data={"type": "image_folder", "path": "x", "image_size": 8})", "data.path=" + folder.path(),
+                     fmt::format(R"(model.layers=[{{"type": "flatten"}}, {{"type": "linear", "out": {}}}])", out),
+                     "workers_per_rank=1", "training.batch_per_worker=2", "training.max_steps=1"}),
+        {.out = run.path() / "run"});
+  const std::string log = run.read("run/log.txt");
+  CHECK_THAT(log, Contains("6 training and 2 test images of 2 classes, into "));
+  CHECK(occurrences(log, "the model has 5 classes and the data 2: 3 of its outputs never get an example") ==
+        (warned ? 1U : 0U));
+}
+
 TEST_CASE("an evaluation by data with more classes than the model has is refused", "[datasets]") {
   const TempRun run;
   const auto path = train(tiny_config({"training.epochs=1"}), {.out = run.path() / "run"});

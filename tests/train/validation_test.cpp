@@ -44,8 +44,9 @@ int64_t best_step(const fs::path& run) {
 TEST_CASE("images that are held back are evaluated during training, and the test set at its end") {
   const TempRun folder;
   const fs::path run = train(tiny_config({kSplit}), {.out = folder.path() / "run"});
-  CHECK_THAT(read_file(run / "log.txt"), Catch::Contains("80 training, 20 validation and 30 test images") &&
-                                             Catch::Contains("validation accuracy"));
+  CHECK_THAT(read_file(run / "log.txt"),
+             Catch::Contains("80 training, 20 validation and 30 test images of 4 classes") &&
+                 Catch::Contains("validation accuracy"));
   const auto evals = rows_of_kind(run, "eval");
   REQUIRE(evals.size() == 3);
   for (const Row& row : evals) {
