@@ -1,6 +1,8 @@
 #include <fmt/core.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "commands/commands.h"
@@ -17,6 +19,18 @@ namespace dgc {
 namespace {
 
 void print(const char* what, const std::string& value) { fmt::print("{:<27}{}\n", what, value); }
+
+std::string text_of(const Metric& metric, double value) {
+  return std::isfinite(value) ? metric.text(value) : "not finite";
+}
+
+void warn_of_losses(const Measures& measures) {
+  for (const auto& [metric, value] : measures.all()) {
+    if (metric->unit == Metric::Unit::loss && !std::isfinite(value)) {
+      spdlog::warn("the {} is not finite: the model has diverged", metric->name);
+    }
+  }
+}
 
 // Texts of an evaluation. The texts shown come from all over the set, so that there are short and long ones.
 struct Texts {
@@ -67,6 +81,7 @@ void add_eval_command(CLI::App& app) {
       };
     }
     const Evaluation e = evaluate_run(options->run, options->evaluate);
+    warn_of_losses(e.metrics.measures);
     if (options->json) {
       Row row = to_row(e.metrics);
       row.set("checkpoint", e.checkpoint.string()).set("weights_xxh64", e.weights_xxh64);
@@ -75,7 +90,7 @@ void add_eval_command(CLI::App& app) {
     }
     print("checkpoint", printable(e.checkpoint.string()));
     for (const auto& [metric, value] : e.metrics.measures.all()) {
-      if (metric->unit != Metric::Unit::count || value > 0) print(metric->name, metric->text(value));
+      if (metric->unit != Metric::Unit::count || value > 0) print(metric->name, text_of(*metric, value));
     }
     print("weights xxh64", e.weights_xxh64);
     options->texts.print(options->show);

@@ -94,6 +94,16 @@ void Reporter::sum_up_skipped() {
   first_skipped_ = 0;
 }
 
+// Warns once, as a run that has diverged seldom recovers.
+void Reporter::tell_not_finite(const EvalMetrics& m) {
+  for (const auto& [metric, value] : m.measures.all()) {
+    if (told_not_finite_ || metric->unit != Metric::Unit::loss || std::isfinite(value)) continue;
+    spdlog::warn("step {}: the {} is not finite; where it stays so, the run ends with exit code 2", m.step,
+                 metric->name);
+    told_not_finite_ = true;
+  }
+}
+
 void Reporter::eval(const EvalMetrics& m) {
   metrics_.write(m);
   std::string line = fmt::format("epoch {:.3g}  step {}", m.epoch, m.step);
@@ -102,6 +112,7 @@ void Reporter::eval(const EvalMetrics& m) {
     if (is_told(metric, task_)) line += fmt::format("  {} {}", metric->name, metric->text(value));
   }
   spdlog::info(line);
+  tell_not_finite(m);
   sum_up_absent();
   if (left_out_ > 0) {
     spdlog::warn("{} utterances since the last evaluation were too short for their transcripts, and taught nothing",

@@ -35,6 +35,7 @@ class Reporter {
   void sum_up_skipped();
   void tell_absent(const StepMetrics&);
   void sum_up_absent();
+  void tell_not_finite(const EvalMetrics&);
 
   const Config& config_;
   const Task& task_;
@@ -47,6 +48,7 @@ class Reporter {
   int64_t first_skipped_ = 0, last_skipped_ = 0;  // while steps are being skipped, else 0
   std::set<int> known_as_late_;                   // ranks that were late before
   std::map<int, int64_t> absences_;               // by rank, since the last evaluation
+  bool told_not_finite_ = false;                  // of the loss of an evaluation
   int64_t exchanges_ = 0;                         // since the last evaluation
   int64_t left_out_ = 0;  // utterances too short for their transcripts, since the last evaluation
 };

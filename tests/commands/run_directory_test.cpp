@@ -230,6 +230,11 @@ TEST_CASE("a run that has diverged ends with exit code 2, as does its resume") {
     CHECK(result.code == 2);
     CHECK_THAT(result.err, Contains("error: the run has diverged: "));
   }
+  const Result evaluated = dgc.run({"eval", "run"});
+  CHECK(evaluated.code == 0);
+  CHECK_THAT(evaluated.out, Contains("test loss                  not finite\n"));
+  CHECK_THAT(evaluated.err, Contains("warning: the test loss is not finite: the model has diverged\n"));
+  CHECK_THAT(dgc.run({"eval", "run", "--json"}).err, Contains("warning: the test loss is not finite"));
 }
 
 TEST_CASE("only a start from the beginning takes --overwrite") {

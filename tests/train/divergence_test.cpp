@@ -61,7 +61,7 @@ bool has_finite_weights(const fs::path& checkpoint) {
 
 }  // namespace
 
-TEST_CASE("a run that diverges ends with a sentence, two lines in the log, and its last good checkpoint") {
+TEST_CASE("a run that diverges ends with a sentence, three lines in the log, and its last good checkpoint") {
   const TempRun temp;
   const fs::path run = temp.path() / "run";
   const auto spread = GENERATE(std::vector<std::string>{}, std::vector<std::string>{"ranks=2", "workers_per_rank=2"});
@@ -84,6 +84,7 @@ TEST_CASE("a run that diverges ends with a sentence, two lines in the log, and i
 
   const std::string log = read_file(run / "log.txt");
   CHECK(occurrences(log, "a gradient is not finite") == 1);
+  CHECK(occurrences(log, "the test loss is not finite; where it stays so, the run ends with exit code 2") == 1);
   CHECK_THAT(log, Contains(fmt::format("step {}: a gradient is not finite", first)));
   CHECK_THAT(log, Contains(fmt::format("steps {} to 18, {} in all, were skipped, as", first, 19 - first)));
 
