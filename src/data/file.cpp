@@ -91,15 +91,21 @@ bool is_folder(const std::filesystem::directory_entry& entry) {
   return folder;
 }
 
+std::string home_advice(const std::string& path) {
+  if (!path.starts_with("~/")) return "";
+  return fmt::format("a shell puts your home for ~ only where a word begins with it: write \"$HOME/{}\"; ",
+                     path.substr(2));
+}
+
 void require_folder(const std::string& path, const std::string& fix) {
+  if (!is_there(path)) throw_user_error("{}: there is no such folder; {}{}", path, home_advice(path), fix);
   std::error_code error;
-  if (!is_there(path) || !std::filesystem::is_directory(path, error))
-    throw_user_error("{}: there is no such folder; {}", path, fix);
+  if (!std::filesystem::is_directory(path, error)) throw_user_error("{}: this is a file, and no folder; {}", path, fix);
 }
 
 void for_each_line(const std::string& path, const std::string& fix,
                    const std::function<void(const std::string& line, const std::string& where)>& line) {
-  if (!is_there(path)) throw_user_error("{}: there is no such file; {}", path, fix);
+  if (!is_there(path)) throw_user_error("{}: there is no such file; {}{}", path, home_advice(path), fix);
   if (std::error_code error; std::filesystem::is_directory(path, error))
     throw_user_error("{}: this is a folder; {}", path, fix);
   InputFile file(path);

@@ -41,6 +41,9 @@ bool is_there(const std::string& path);
 // Whether an entry, or what it links to, is a folder. Throws UserError for a link that leads nowhere.
 bool is_folder(const std::filesystem::directory_entry& entry);
 
+// For a message about a path that is not there: how to write it where it begins with ~/, or "".
+std::string home_advice(const std::string& path);
+
 // Throws UserError with `fix` ("run data/cifar10 to get it") unless path is a folder.
 void require_folder(const std::string& path, const std::string& fix);
 

@@ -21,7 +21,7 @@ std::string remedy(const TextFile& text) {
 
 std::vector<uint8_t> content(const TextFile& text) {
   if (!is_there(text.path)) {
-    throw_user_error("{}: there is no such file; {}{}", text.path, remedy(text),
+    throw_user_error("{}: there is no such file; {}{}{}", text.path, home_advice(text.path), remedy(text),
                      text.key.empty() ? "" : " (see data/README.md)");
   }
   constexpr uint64_t kPiece = uint64_t{1} << 24, kMost = uint64_t{1} << 32;

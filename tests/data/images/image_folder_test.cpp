@@ -196,6 +196,16 @@ TEST_CASE("image folder: what is wrong is named") {
     folder.options.path = root + "/none";
     CHECK_THAT(folder.error(), Catch::Contains("/none: there is no such folder; set data.path"));
   }
+  SECTION("a home that no shell has put in") {
+    folder.options.path = "~/none";
+    CHECK(folder.error() ==
+          "~/none: there is no such folder; a shell puts your home for ~ only where a word begins with it: write "
+          "\"$HOME/none\"; set data.path");
+  }
+  SECTION("a file") {
+    folder.options.path = root + "/train/cat/b.png";
+    CHECK_THAT(folder.error(), Catch::EndsWith("/b.png: this is a file, and no folder; set data.path"));
+  }
   SECTION("no train") {
     std::filesystem::remove_all(root + "/train");
     CHECK_THAT(folder.error(), Catch::Contains("/train: there is no such folder"));
