@@ -47,6 +47,7 @@ std::unique_ptr<ImageDataset> make_images(const Config& config, Split split) {
   const DataOptions& data = config.data;
   ImageOptions options = data.images;
   options.synthetic.seed = config.seed;
+  options.holds_back = data.validation_split > 0;
   auto dataset = data_type(data).open(data.path, options, split);
   if (!options.class_names.empty() && dataset->class_names() != options.class_names) {
     throw_user_error(

@@ -46,11 +46,31 @@ bool there_is_folder(const std::string& path) {
   return fs::is_directory(path, error);
 }
 
-std::string test_folder(const std::string& root, const std::string& fix) {
+// Throws UserError unless there is ROOT/train. Other programs have the classes in ROOT itself.
+void require_train(const std::string& root, const std::string& fix) {
+  const std::string train = root + "/train";
+  if (there_is_folder(train)) return;
+  const auto is_class = [](const fs::directory_entry& entry) {
+    return there_is_folder(entry.path().string()) && !names_in(entry.path().string(), is_image).empty();
+  };
+  const std::vector<std::string> classes = names_in(root, is_class);
+  if (classes.empty()) return require_folder(train, fix);
+  throw_user_error(
+      "{}: there is no such folder; move {} and the other classes from {} into it, and then some pictures of each into "
+      "{}/val/CLASS (docs/first_hour.md)",
+      train, classes.front(), root, root);
+}
+
+std::string test_folder(const std::string& root, bool holds_back, const std::string& fix) {
   for (const char* name : {"/val", "/test"}) {
     if (there_is_folder(root + name)) return root + name;
   }
-  throw_user_error("{}: there is neither a folder val nor a folder test in it; {}", root, fix);
+  std::string way = fix;
+  for (const char* name : {"validation", "valid"}) {
+    if (there_is_folder(root + "/" + name)) way = fmt::format("rename {} to val", name);
+  }
+  throw_user_error("{}: there is neither a folder val nor a folder test in it{}; {}", root,
+                   holds_back ? ", and data.validation_split makes no test set" : "", way);
 }
 
 void resize_box(const ImagePart& part, int64_t size, ResizeScratch& scratch, float* out) {
@@ -79,13 +99,13 @@ ImageFolder::ImageFolder(const std::string& root, Split split, const ImageOption
     : root_(root), image_size_(options.image_size), augment_(options.augment), normalizer_(std::move(normalizer)) {
   require_folder(root, fix);
   const std::string train = root + "/train";
-  if (split == Split::train || options.class_names.empty()) require_folder(train, fix);
+  if (split == Split::train || options.class_names.empty()) require_train(root, fix);
   class_names_ = options.class_names.empty() ? names_in(train, is_folder) : options.class_names;
   if (class_names_.empty()) throw_user_error("{}: there is no class folder in it", train);
   for (const std::string& name : class_names_) {
     if (find_invalid_utf8(name)) throw_user_error("{}/{}: the name of a class has to be UTF-8; rename it", train, name);
   }
-  folder_ = split == Split::train ? train : test_folder(root, fix);
+  folder_ = split == Split::train ? train : test_folder(root, options.holds_back, fix);
   const std::vector<std::string> found_names = names_in(folder_, is_folder);
   std::ranges::copy_if(class_names_, std::back_inserter(missing_),
                        [&](const std::string& name) { return !std::ranges::binary_search(found_names, name); });

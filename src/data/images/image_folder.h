@@ -14,9 +14,9 @@ namespace dgc {
 // centre is cut out. The constructor reads names only, and read() opens an image.
 class ImageFolder final : public ImageDataset {
  public:
-  // Reads image_size, augment and class_names of the options. Without class_names, the classes are numbered by the
-  // sorted names of ROOT/train's folders. Throws UserError that names a missing or empty folder, or one of another
-  // class.
+  // Reads image_size, augment, class_names and holds_back of the options. Without class_names, the classes are numbered
+  // by the sorted names of ROOT/train's folders. Throws UserError that names a missing or empty folder, or one of
+  // another class.
   ImageFolder(const std::string& root, Split, const ImageOptions&, Normalizer, const std::string& fix);
 
   int64_t size() const override { return static_cast<int64_t>(files_.size()); }

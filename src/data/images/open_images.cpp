@@ -72,7 +72,8 @@ std::unique_ptr<ImageDataset> open_fashion_mnist(const std::string& path, const 
 std::unique_ptr<ImageDataset> open_image_folder(const std::string& path, const ImageOptions& o, Split split) {
   return std::make_unique<ImageFolder>(path, split, o, Normalizer(kImageNet),
                                        "set data.path to a folder with train/CLASS/*.jpg and val/CLASS/*.jpg "
-                                       "(data/imagenet makes one of ImageNet's archives)");
+                                       "(docs/first_hour.md says how to make val of train; data/imagenet makes both of "
+                                       "ImageNet's archives)");
 }
 
 std::unique_ptr<ImageDataset> open_synthetic(const std::string&, const ImageOptions& o, Split split) {

@@ -38,6 +38,7 @@ struct ImageOptions {
   int64_t image_size = 224;             // image_folder: side of the square that read() writes
   // image_folder: its classes in their order, as a run has learnt them; empty: the folders of ROOT/train
   std::vector<std::string> class_names{};
+  bool holds_back = false;  // image_folder: data.validation_split is above 0, which people take for a test set
   SyntheticOptions synthetic{};
   bool operator==(const ImageOptions&) const = default;
 };

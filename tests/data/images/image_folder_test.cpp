@@ -17,6 +17,7 @@ struct Folder {
     int64_t image_size = 8;
     AugmentOptions augment{};
     std::vector<std::string> class_names{};
+    bool holds_back = false;
   };
   TempFolder temp;
   Options options{.path = temp.path()};
@@ -33,8 +34,10 @@ struct Folder {
   // With pixels as they are in the file.
   std::unique_ptr<ImageDataset> open(Split split = Split::train) const {
     constexpr float kStep = 1.f / 255.f;
-    const ImageOptions all{
-        .augment = options.augment, .image_size = options.image_size, .class_names = options.class_names};
+    const ImageOptions all{.augment = options.augment,
+                           .image_size = options.image_size,
+                           .class_names = options.class_names,
+                           .holds_back = options.holds_back};
     return std::make_unique<ImageFolder>(options.path, split, all, Normalizer({{0.f, 0.f, 0.f}, {kStep, kStep, kStep}}),
                                          "set data.path");
   }
@@ -208,7 +211,15 @@ TEST_CASE("image folder: what is wrong is named") {
   }
   SECTION("no train") {
     std::filesystem::remove_all(root + "/train");
-    CHECK_THAT(folder.error(), Catch::Contains("/train: there is no such folder"));
+    CHECK(folder.error() == root + "/train: there is no such folder; set data.path");
+  }
+  SECTION("classes that lie in the folder itself") {
+    std::filesystem::rename(root + "/train/cat", root + "/cat");
+    std::filesystem::remove_all(root + "/train");
+    std::filesystem::create_symlink("nowhere", root + "/broken");
+    CHECK(folder.error() == root + "/train: there is no such folder; move cat and the other classes from " + root +
+                                " into it, and then some pictures of each into " + root +
+                                "/val/CLASS (docs/first_hour.md)");
   }
   SECTION("no classes") {
     std::filesystem::remove_all(root + "/train/cat");
@@ -217,7 +228,16 @@ TEST_CASE("image folder: what is wrong is named") {
   }
   SECTION("no test split") {
     std::filesystem::remove_all(root + "/val");
-    CHECK_THAT(folder.error(Split::test), Catch::Contains("neither a folder val nor a folder test"));
+    CHECK_THAT(folder.error(Split::test),
+               Catch::EndsWith("neither a folder val nor a folder test in it; set data.path"));
+    folder.options.holds_back = true;
+    CHECK_THAT(folder.error(Split::test), Catch::EndsWith("in it, and data.validation_split makes no test set; set "
+                                                          "data.path"));
+  }
+  SECTION("a test split of another name") {
+    const std::string name = GENERATE("valid", "validation");
+    std::filesystem::rename(root + "/val", root + "/" + name);
+    CHECK_THAT(folder.error(Split::test), Catch::EndsWith("a folder test in it; rename " + name + " to val"));
   }
   SECTION("test is as good as val") {
     std::filesystem::rename(root + "/val", root + "/test");
