@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/check_value.h"
+#include "config/data_types.h"
 #include "config/layer_types.h"
 #include "config/table.h"
 #include "data/speech/alphabet.h"
@@ -81,6 +82,24 @@ void alexnet_keys(const ModelSection& model) {
   alexnet.add("dropout", &AlexNetOptions::dropout, "Share dropped before each of the first two linear layers")
       .at_least(0)
       .less_than(1);
+}
+
+// The key that makes the images larger.
+const char* size_key(const DataType& data, const Shape& image) {
+  if (data.any_size) return "data.image_size";
+  if (data.small) return "data.pad_to";
+  return image[0] < kAlexNetLeastSide ? "data.height" : "data.width";
+}
+
+// The model itself would name its last pooling, and no key.
+void complete_alexnet(Config& config, const Origin& origin) {
+  const DataType& data = data_type(config.data);
+  if (data.kind != DataKind::images) return;  // refused by its type
+  const Shape image = image_sample(config.data);
+  if (std::min(image[0], image[1]) >= kAlexNetLeastSide) return;
+  origin.refuse(size_key(data, image),
+                fmt::format("images of {} x {} are too small for model.type \"alexnet\"; set it to {} or more",
+                            image[0], image[1], kAlexNetLeastSide));
 }
 
 void layer_list_keys(const ModelSection& model) {
@@ -219,7 +238,7 @@ const std::vector<ModelType>& model_types() {
   static const std::vector<ModelType> all = {
       {"resnet", DataKind::images, resnet_keys, complete_resnet, [](const Options& o) { return o.resnet.classes; },
        [](const Options& o, const Shape& image) { return smoothed(make_resnet(o.resnet, image), o); }},
-      {"alexnet", DataKind::images, alexnet_keys, complete_nothing, [](const Options& o) { return o.alexnet.classes; },
+      {"alexnet", DataKind::images, alexnet_keys, complete_alexnet, [](const Options& o) { return o.alexnet.classes; },
        [](const Options& o, const Shape& image) { return smoothed(make_alexnet(o.alexnet, image), o); }},
       {"layers", DataKind::images, layer_list_keys, complete_nothing, nullptr,
        [](const Options& o, const Shape& image) { return smoothed(make_layer_list(o.layers, image), o); }},

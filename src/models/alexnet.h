@@ -10,6 +10,9 @@ struct AlexNetOptions {
   bool operator==(const AlexNetOptions&) const = default;
 };
 
+// Of an image: three poolings without padding leave nothing of a smaller one.
+inline constexpr int64_t kAlexNetLeastSide = 63;
+
 // Krizhevsky, Sutskever, Hinton, "ImageNet classification with deep convolutional neural networks" (2012), in the form
 // everybody trains: Caffe's, with the convolutions that were split over two GPUs as two groups. 60,965,224 parameters
 // at 1000 classes. image: [height, width, 3]; 224 x 224 in the paper. Throws UserError where the image does not fit.

@@ -45,6 +45,22 @@ TEST_CASE("what config.json could not hold is refused", "[config]") {
   CHECK_THAT(said_of_overrides({"data.path=\"a\\u0000b\""}), Catch::Contains("data.path: it has a NUL in it"));
 }
 
+TEST_CASE("images that are too small for AlexNet are refused by the key that makes them larger", "[config]") {
+  const std::string alexnet = R"(model={"type": "alexnet", "classes": 10})";
+  CHECK_THAT(said_of_overrides({alexnet}),
+             Catch::EndsWith("data.pad_to: images of 32 x 32 are too small for model.type \"alexnet\"; set it to 63 or "
+                             "more"));
+  const std::string folder = R"(data={"type": "image_folder", "path": "x", "image_size": )";
+  CHECK_THAT(said_of_overrides({alexnet, folder + "62}"}), Catch::Contains("data.image_size: images of 62 x 62 are"));
+  CHECK_NOTHROW(with({alexnet, folder + "63}"}));
+  const auto [height, width, key] = GENERATE(
+      table<int, int, std::string>({{32, 64, "data.height"}, {64, 32, "data.width"}, {32, 32, "data.height"}}));
+  CHECK_THAT(said_of_overrides(
+                 {alexnet, fmt::format(R"(data={{"type": "synthetic", "height": {}, "width": {}}})", height, width)}),
+             Catch::Contains(fmt::format("{}: images of {} x {} are too small", key, height, width)));
+  CHECK_THAT(said_of_overrides({alexnet, R"(data={"type": "an4", "path": "x"})"}), Catch::Contains("model.type"));
+}
+
 TEST_CASE("keys that contradict one another are refused", "[config]") {
   CHECK(said_of_overrides({"model.classes=11"}) ==
         "--set model.classes=11: model.classes: 11, but the data have 10 classes");

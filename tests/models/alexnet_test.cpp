@@ -32,6 +32,13 @@ TEST_CASE("AlexNet's layers are the paper's, in its order", "[models]") {
                                  "drop6", "fc7",        "fc7.relu", "drop7",      "fc8"});
 }
 
+TEST_CASE("AlexNet's least image leaves one pixel, and a smaller one none", "[models]") {
+  const int64_t least = kAlexNetLeastSide;
+  CHECK_NOTHROW(make_alexnet({}, {least, least, 3}));
+  CHECK_THROWS_AS(make_alexnet({}, {least - 1, least, 3}), UserError);
+  CHECK_THROWS_AS(make_alexnet({}, {least, least - 1, 3}), UserError);
+}
+
 TEST_CASE("AlexNet names the layer that an image is too small for", "[models]") {
   CHECK_THROWS_AS(make_alexnet({}, {32, 32, 3}), UserError);
   CHECK_THROWS_WITH(make_alexnet({}, {32, 32, 3}),
