@@ -1,7 +1,9 @@
 #include "json/text.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
+#include <cstring>
 #include <set>
 #include <system_error>
 #include <vector>
@@ -39,6 +41,24 @@ std::string reason(const std::string& what) {
   return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...";
 }
 
+// The end of a sentence about a text that the parser has given up at byte `at`: the rule of JSON that other notations
+// have not, where that byte tells which one it is; "" elsewhere. why: the parser's reason.
+std::string broken_rule(const std::string& text, size_t at, const std::string& why) {
+  if (at >= text.size()) return "";
+  const auto starts = [&](const char* what) { return text.compare(at, std::strlen(what), what) == 0; };
+  if (why.starts_with("unexpected") && (starts("}") || starts("]"))) {
+    const size_t before = at == 0 ? std::string::npos : text.find_last_not_of(" \t\r\n", at - 1);
+    return before != std::string::npos && text[before] == ',' ? "; no comma before it" : "";
+  }
+  const bool begins = at == 0 || std::isalpha(static_cast<unsigned char>(text[at - 1])) == 0;
+  if (!why.starts_with("invalid literal") || !begins) return "";
+  if (starts("/") || starts("#")) return "; JSON has no comments";
+  if (starts("'")) return "; strings stand in double quotes";
+  if (starts("NaN")) return "; JSON has no NaN";
+  if (starts("T") || starts("F") || starts("N")) return "; true, false and null are written in small letters";
+  return "";
+}
+
 // Walks the text once to find what the parser would hide or explain badly, with the path of where it is.
 class StrictReader final : public nlohmann::json_sax<Json> {
  public:
@@ -65,7 +85,9 @@ class StrictReader final : public nlohmann::json_sax<Json> {
   }
 
   bool parse_error(size_t byte, const std::string&, const nlohmann::detail::exception& error) override {
-    throw_user_error("{}: not valid JSON: {}", place(text_, byte, origin_, extent_), reason(error.what()));
+    const std::string why = reason(error.what());
+    throw_user_error("{}: not valid JSON: {}{}", place(text_, byte, origin_, extent_), why,
+                     broken_rule(text_, byte > 0 ? byte - 1 : 0, why));
   }
 
  private:

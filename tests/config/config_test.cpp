@@ -79,6 +79,27 @@ TEST_CASE("syntax errors come with line and column", "[config]") {
   CHECK_THAT(said(std::string(100000, '[')), Catch::EndsWith("nested too deeply"));
 }
 
+TEST_CASE("what other notations allow and JSON does not is named", "[config]") {
+  const auto [text, place, rule] = GENERATE(table<std::string, std::string, std::string>({
+      {"{\"seed\": 1, // the first\n}", "line 1, column 13", "; JSON has no comments"},
+      {"# run\n{}", "line 1, column 1", "; JSON has no comments"},
+      {"{} /* run */", "line 1, column 4", "; JSON has no comments"},
+      {"{'seed': 1}", "line 1, column 2", "; strings stand in double quotes"},
+      {"{\"seed\": None}", "line 1, column 10", "; true, false and null are written in small letters"},
+      {"{\"seed\":True}", "line 1, column 9", "; true, false and null are written in small letters"},
+      {"{\"seed\": [FALSE]}", "line 1, column 11", "; true, false and null are written in small letters"},
+      {"{\"seed\": NaN}", "line 1, column 10", "; JSON has no NaN"},
+      {"{\"seed\": 1,\n}", "line 2, column 1", "'}'; expected string literal; no comma before it"},
+      {"{\"seed\": [1, ]}", "line 1, column 14", "; no comma before it"},
+      // and no rule where another mistake ends at such a byte
+      {"{\"seed\": n/a}", "line 1, column 11", "last read: '\"seed\": n/'"},
+      {"{\"name\": \"\\'\"}", "line 1, column 12", "last read: '\"\\''"},
+      {"{\"seed\": [1}", "line 1, column 12", "expected ']'"},
+  }));
+  CAPTURE(text);
+  CHECK_THAT(said(text), Catch::StartsWith("run.json: " + place + ": not valid JSON: ") && Catch::EndsWith(rule));
+}
+
 TEST_CASE("values of the wrong type are refused", "[config]") {
   CHECK(said_of("\"epochs\": 30", "\"epochs\": \"30\"") ==
         "run.json: training.epochs: it must be an integer, not \"30\"");
