@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 
+#include "config/synonyms.h"
 #include "json/nearest.h"
 
 namespace dgc {
@@ -15,19 +17,28 @@ std::string lower_first(std::string text) {
   return text;
 }
 
-std::string unknown_option(const CLI::App& app, const std::string& given) {
+// given: --NAME or --NAME=VALUE. behind: what stands behind it and was not read either.
+std::string unknown_option(const CLI::App& app, const std::string& given, const std::string& behind = "") {
+  const size_t equals = given.find('=');
+  const std::string name = given.substr(0, equals);
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
   }
-  if (std::ranges::find(names, given) != names.end()) {
-    return fmt::format("\"{}\" is in the wrong place: write it behind the command, and before a lone \"--\"", given);
+  const auto has = [&](const std::string& known) { return std::ranges::find(names, known) != names.end(); };
+  if (has(name)) {
+    return fmt::format("\"{}\" is in the wrong place: write it behind the command, and before a lone \"--\"", name);
   }
-  return fmt::format("there is no option \"{}\"{}", given, did_you_mean(given, names));
+  const std::string key = has("--set") && name.starts_with("--") ? key_called(name.substr(2)) : "";
+  if (key.empty()) return fmt::format("there is no option \"{}\"{}", name, did_you_mean(name, names));
+  // What is no number may be an argument of the command, in the place of a number that was taken for it.
+  const bool number = !behind.empty() && std::isdigit(static_cast<unsigned char>(behind[0])) != 0;
+  const std::string value = equals != std::string::npos ? given.substr(equals + 1) : number ? behind : "VALUE";
+  return fmt::format("there is no option \"{}\"; write --set {}={}", name, key, value);
 }
 
 std::string unknown(CLI::App& app, const std::string& given) {
-  if (given.starts_with("-")) return unknown_option(app, given.substr(0, given.find('=')));
+  if (given.starts_with("-")) return unknown_option(app, given);
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
   return fmt::format("there is no command \"{}\"{}", given, did_you_mean(given, names));
@@ -50,7 +61,7 @@ std::string usage_error(CLI::App& app, const CLI::ParseError& error) {
   if (group && !unread.empty()) {
     what = unknown(*command, unread.front());
   } else if (option != unread.end()) {
-    what = unknown_option(*command, option->substr(0, option->find('=')));
+    what = unknown_option(*command, *option, option + 1 != unread.end() ? *(option + 1) : "");
   }
   return fmt::format("{}: {} ({} --help tells more)", name, what, name);
 }

@@ -4,6 +4,7 @@
 
 #include "config/check_value.h"
 #include "config/key_paths.h"
+#include "config/synonyms.h"
 #include "json/nearest.h"
 #include "tensor/errors.h"
 
@@ -89,7 +90,8 @@ class Checker {
       anywhere.push_back(key.path);
       leaves.push_back(last_name(key.path));
     }
-    std::string meant = nearest(name, here);
+    std::string meant = key_of_synonym(name, anywhere);
+    if (meant.empty()) meant = nearest(name, here);
     const auto elsewhere = std::find(leaves.begin(), leaves.end(), last_name(name));
     if (meant.empty() && elsewhere != leaves.end()) meant = anywhere[static_cast<size_t>(elsewhere - leaves.begin())];
     refuse(path, meant.empty() ? "unknown key; here there are " + quoted(here)

@@ -81,7 +81,8 @@ void check_text(const Key& key, const std::string& value, const std::string& sho
   constexpr size_t kLongest = 1000;  // std::regex recurses once per character
   if (value.size() > kLongest) origin.refuse(shown, fmt::format("longer than {} bytes", kLongest));
   if (!key.pattern.empty() && !std::regex_match(value, std::regex(key.pattern))) {
-    origin.refuse(shown, fmt::format("{} does not match {}", json_text(value), key.pattern));
+    const std::string hint = key.pattern_hint.empty() ? "" : "; " + key.pattern_hint;
+    origin.refuse(shown, fmt::format("{} does not match {}{}", json_text(value), key.pattern, hint));
   }
 }
 

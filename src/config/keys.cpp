@@ -53,7 +53,7 @@ const Keys& config_keys() {
         .matches("[A-Za-z0-9][A-Za-z0-9._+-]*");
     top.add("seed", &Config::seed, "Decides every random number: weights, order of samples, augmentation, dropout");
     top.add("device", &Config::device, "`cpu`, `cuda:N`, or `auto`: the first GPU if there is one")
-        .matches("auto|cpu|cuda:[0-9]{1,3}")
+        .matches("auto|cpu|cuda:[0-9]{1,3}", "a GPU has a number: cuda:0")
         .free_on_resume();
     top.add(
         "precision", &Config::precision,

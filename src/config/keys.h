@@ -29,6 +29,7 @@ struct Key {
   std::optional<double> minimum, maximum, above, below;
   size_t min_items = 0;
   std::string pattern;               // regular expression for a text (ECMAScript)
+  std::string pattern_hint;          // what to say of a text that does not match; "": nothing more
   std::vector<std::string> choices;  // what a choice may be
   std::string selector;              // path of the "type" key that decides whether this key exists; "": none
   std::vector<std::string> types;    // the key exists for these types only; empty: for all
@@ -42,7 +43,9 @@ struct Key {
   Key& at_most(double v) { return maximum = v, *this; }
   Key& more_than(double v) { return above = v, *this; }
   Key& less_than(double v) { return below = v, *this; }
-  Key& matches(const std::string& regex) { return pattern = regex, *this; }
+  Key& matches(const std::string& regex, const std::string& hint = "") {
+    return pattern = regex, pattern_hint = hint, *this;
+  }
   Key& must_be_given() { return required = true, *this; }
   Key& items(size_t least) { return min_items = least, *this; }
   Key& only(std::vector<std::string> which) { return types = std::move(which), *this; }

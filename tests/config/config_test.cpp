@@ -1,7 +1,9 @@
 #include "config/config.h"
 
+#include <algorithm>
 #include <catch.hpp>
 
+#include "config/synonyms.h"
 #include "tests/config/example.h"
 
 using namespace dgc;
@@ -137,6 +139,40 @@ TEST_CASE("required keys must be there", "[config]") {
   CHECK(said_of("\"milestones\": [15, 22], ", "") ==
         "run.json: learning_rate.milestones: missing; it must be a list of numbers");
   CHECK_THAT(said("{}"), Catch::StartsWith("run.json: model.type: missing; it must be one of "));
+}
+
+TEST_CASE("a key by the name that PyTorch has for it is refused with ours", "[config]") {
+  const std::string meant = "unknown key; did you mean ";
+  CHECK(said_of("\"momentum\"", "\"lr\"") == "run.json: optimizer.lr: " + meant + "\"learning_rate.base\"?");
+  CHECK(said_of("\"momentum\"", "\"learning_rate\"") ==
+        "run.json: optimizer.learning_rate: " + meant + "\"learning_rate.base\"?");
+  CHECK(said_of("\"batch_per_worker\"", "\"batch_size\"") ==
+        "run.json: training.batch_size: " + meant + "\"training.batch_per_worker\"?");
+  CHECK(said_of("\"name\"", "\"epochs\": 3, \"name\"") == "run.json: epochs: " + meant + "\"training.epochs\"?");
+  CHECK(said_of("\"momentum\"", "\"kernel_size\": 3, \"momentum\"").find("did you mean") == std::string::npos);
+  CHECK(said_of("\"name\"", "\"device\": \"cuda\", \"name\"") ==
+        "run.json: device: \"cuda\" does not match auto|cpu|cuda:[0-9]{1,3}; a GPU has a number: cuda:0");
+}
+
+TEST_CASE("a synonym stands for a key that there is, and is none itself", "[config]") {
+  for (const Synonym& synonym : synonyms()) {
+    CAPTURE(synonym.word, synonym.key);
+    const auto is_meant = [&](const Key& key) { return key.path == synonym.key; };
+    const auto is_taken = [&](const Key& key) { return key.path == synonym.word; };
+    CHECK((std::ranges::any_of(config_keys(), is_meant) || std::ranges::any_of(layer_keys(), is_meant)));
+    CHECK(std::ranges::none_of(config_keys(), is_taken));
+    CHECK(std::ranges::none_of(layer_keys(), is_taken));
+  }
+}
+
+TEST_CASE("a key is found by its last name, in a command line's spelling too", "[config]") {
+  CHECK(key_called("epochs") == "training.epochs");
+  CHECK(key_called("max-steps") == "training.max_steps");
+  CHECK(key_called("learning-rate") == "learning_rate.base");
+  CHECK(key_called("momentum") == "optimizer.momentum");
+  CHECK(key_called("seed") == "seed");
+  CHECK(key_called("kernel_size").empty());
+  CHECK(key_called("frob").empty());
 }
 
 TEST_CASE("keys of another type are refused, not ignored", "[config]") {

@@ -56,6 +56,10 @@ TEST_CASE("a wrong layer is named by its place", "[config]") {
         "model.layers[0].kernel: 257 is out of range; it must be at least 1 and at most 256");
   CHECK(said_of_layers(R"([{"type": "linear", "out": 4, "bais": true}])") ==
         "model.layers[0].bais: unknown key; did you mean \"bias\"?");
+  CHECK(said_of_layers(R"([{"type": "conv2d", "out": 4, "kernel": 3, "padding": 1}])") ==
+        "model.layers[0].padding: unknown key; did you mean \"pad\"?");
+  CHECK(said_of_layers(R"([{"type": "relu"}, {"type": "linear", "out_features": 10}])") ==
+        "model.layers[1].out_features: unknown key; did you mean \"out\"?");
   CHECK(said_of_layers(R"([{"type": "relu", "kernel": 3}])") ==
         "model.layers[0].kernel: belongs to model.layers[0].type \"avg_pool\", \"conv2d\", \"max_pool\", and this is "
         "\"relu\"; leave it out");

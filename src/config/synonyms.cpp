@@ -1,0 +1,36 @@
+#include "config/synonyms.h"
+
+#include <algorithm>
+
+#include "config/key_paths.h"
+
+namespace dgc {
+
+const std::vector<Synonym>& synonyms() {
+  static const std::vector<Synonym> all = {
+      {"lr", "learning_rate.base"},      {"learning_rate", "learning_rate.base"},
+      {"gamma", "learning_rate.factor"}, {"batch_size", "training.batch_per_worker"},
+      {"num_epochs", "training.epochs"}, {"num_classes", "model.classes"},
+      {"num_layers", "model.layers"},    {"hidden_size", "model.hidden"},
+      {"kernel_size", "kernel"},         {"padding", "pad"},
+      {"out_channels", "out"},           {"out_features", "out"}};
+  return all;
+}
+
+std::string key_of_synonym(const std::string& word, const std::vector<std::string>& paths) {
+  for (const Synonym& synonym : synonyms()) {
+    if (synonym.word == word && std::ranges::find(paths, synonym.key) != paths.end()) return synonym.key;
+  }
+  return "";
+}
+
+std::string key_called(std::string word) {
+  std::ranges::replace(word, '-', '_');
+  std::vector<std::string> paths;
+  for (const Key& key : config_keys()) paths.push_back(key.path);
+  if (std::string meant = key_of_synonym(word, paths); !meant.empty()) return meant;
+  const auto found = std::ranges::find(paths, word, last_name);
+  return found == paths.end() ? "" : *found;
+}
+
+}  // namespace dgc

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/keys.h"
+
+namespace dgc {
+
+// A word that other programs have for a key: PyTorch's, mostly.
+struct Synonym {
+  const char *word, *key;  // the last name of what somebody writes; a path of config_keys() or of layer_keys()
+};
+const std::vector<Synonym>& synonyms();
+
+// The one of `paths` that a synonym stands for; "" where it stands for none of them.
+std::string key_of_synonym(const std::string& word, const std::vector<std::string>& paths);
+
+// The path of the key of a config that has this word for its last name, or as a synonym; "" where none has. Dashes
+// count as underscores, as in options of a command line.
+std::string key_called(std::string word);
+
+}  // namespace dgc
