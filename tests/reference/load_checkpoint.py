@@ -4,8 +4,9 @@
     load_checkpoint.py WEIGHTS.safetensors BATCH.safetensors [WEIGHTS BATCH ...]
 
 A BATCH holds the `logits` that dgc computed in evaluation for its `images` [n, height, width, 3], `tokens` [steps, streams],
-read from a state of zero, or `frames` [frames, frequencies] of one utterance; with frames there is RUN/config.json, three
-folders above the weights. Exit code 0: PyTorch's logits agree to 1e-4; 1: they do not; 77: there is no PyTorch here.
+read from a state of zero, or `frames` [frames, frequencies] of one utterance; with frames, and of a list of layers, there is
+RUN/config.json, three folders above the weights. Exit code 0: PyTorch's logits agree to 1e-4; 1: they do not; 77: there is
+no PyTorch here.
 """
 
 import json
@@ -28,10 +29,14 @@ def documented():
     return names
 
 
+def model_config(path):
+    return json.loads(pathlib.Path(path).parents[2].joinpath("config.json").read_text())["model"]
+
+
 def model_for(page, path, batch):
     weights = page["read_weights"](path)
     if "frames" in batch:
-        config = json.loads(pathlib.Path(path).parents[2].joinpath("config.json").read_text())["model"]
+        config = model_config(path)
         return page["DeepSpeech"](config["convolutions"], config["layers"], config["hidden"], len(weights["fc.weight"]),
                                   batch["frames"].shape[1])
     if "tokens" in batch:
@@ -39,6 +44,8 @@ def model_for(page, path, batch):
         return page["LstmLm"](*weights["encoder.weight"].shape, weights["rnn.weight_hh_l0"].shape[1], layers)
     if "fc8.bias" in weights:
         return page["AlexNet"](len(weights["fc8.bias"]), weights["fc6.weight"].shape[1])
+    if "0.weight" in weights:
+        return page["sequential"](model_config(path)["layers"], weights)
     blocks = sum(name.endswith(".conv1.weight") for name in weights)
     return page["CifarResNet"](2 * blocks + 2, len(weights["fc.bias"]), *weights["conv1.weight"].shape[:2])
 

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <sys/wait.h>
 
 #include <catch.hpp>
@@ -68,6 +69,51 @@ void add_resnet(InTorch& torch, const fs::path& run) {
   const fs::path batch = torch.batch_file();
   write_safetensors(batch, {{.name = "images", .view = model.x()}, {.name = "logits", .view = logits}}, {},
                     *backend->device());
+  torch.add(*checkpoint, batch);
+}
+
+// Images that are no squares tell height from width, and a head of each kind the order of what it reads.
+void add_layers(InTorch& torch, const std::string& head) {
+  const std::string layers = R"([
+    {"type": "conv2d", "out": 8, "kernel": 3, "stride": 2, "pad": 1, "bias": false},
+    {"type": "batch_norm", "relu": true},
+    {"type": "max_pool", "kernel": 3, "stride": 2, "pad": 1},
+    {"type": "conv2d", "out": 12, "kernel": 3, "pad": 1, "groups": 4},
+    {"type": "batch_norm"},
+    {"type": "sigmoid"},
+    {"type": "lrn", "size": 3, "alpha": 0.5, "k": 2},
+    {"type": "avg_pool", "kernel": 3, "stride": 1, "pad": 1},
+    {"type": "relu"},
+    {"type": ")" + head + R"("},
+    {"type": "linear", "out": 16},
+    {"type": "tanh"},
+    {"type": "dropout", "p": 0.25},
+    {"type": "linear", "out": 4, "bias": false}])";
+  constexpr int64_t kImages = 5, kHeight = 20, kWidth = 12;
+  Config config = test::tiny_config(
+      {"model={\"type\": \"layers\", \"layers\": " + layers + "}",
+       fmt::format("data={{\"type\": \"synthetic\", \"height\": {}, \"width\": {}, \"channels\": 3, \"classes\": 4, "
+                   "\"train_samples\": 64, \"test_samples\": 16}}",
+                   kHeight, kWidth),
+       kDevice, "training.max_steps=4"});
+  const auto run = train(config, {.out = torch.batch_file()});
+  const auto checkpoint = newest_checkpoint(run);
+  REQUIRE(checkpoint);
+  config.device = "cpu";  // where the images are
+  FoundCheckpoint found([&] { return *checkpoint; });
+  const LoadedModel model(config, found, {kHeight, kWidth, 3});
+  std::vector<float> images;
+  for (int64_t i = 0; i < kImages * kHeight * kWidth * 3; ++i) {
+    images.push_back(std::sin(static_cast<float>(i * i % 1009)));
+  }
+  Executor executor(model.network, *model.backend, kImages, Executor::Mode::evaluation);
+  const Buffer memory(model.backend->device(), executor.activation_bytes());
+  executor.attach(memory.data());
+  const ConstView x{images.data(), {kImages, kHeight, kWidth, 3}};
+  const View logits = executor.forward(model.weights, model.statistics, x, {.training = false});
+  const fs::path batch = torch.batch_file();
+  write_safetensors(batch, {{.name = "images", .view = x}, {.name = "logits", .view = logits}}, {},
+                    *model.backend->device());
   torch.add(*checkpoint, batch);
 }
 
@@ -158,6 +204,7 @@ TEST_CASE("weights opened by PyTorch as docs/pytorch.md says give the same logit
   InTorch torch;
   add_resnet(torch, torch.batch_file());
   add_alexnet(torch);
+  for (const char* head : {"flatten", "global_pool"}) add_layers(torch, head);
   for (const char* tied : {"true", "false"}) add_language_model(torch, tied);
   add_speech_model(torch);
   torch.check();
