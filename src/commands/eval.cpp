@@ -62,8 +62,11 @@ void add_eval_command(CLI::App& app) {
   command->add_flag("--best", options->evaluate.best,
                     "the checkpoint with the lowest validation loss, which checkpoint.best keeps, not the newest");
   command
-      ->add_option("--logits", options->evaluate.logits,
-                   "also write the logits of all test images, fp32 [images, classes], as a safetensors file")
+      ->add_option(
+          "--logits", options->evaluate.logits,
+          "also write the logits of all test images, fp32 [images, classes], and their labels, int64 [images], "
+          "as a safetensors file, in the order of class folders by name and in each of files by name, both by bytes; "
+          "other data sets in their files' order")
       ->check(output_file());
   add_decoding_options(*command, options->evaluate.scoring.decoding);
   CLI::Option* show =

@@ -18,7 +18,7 @@ FileWriter::Written write_safetensors(const std::filesystem::path& path, const s
     const uint64_t begin = end;
     end += tensor.bytes();
     const Shape shape = tensor.view ? tensor.view.shape : Shape();
-    header.tensors.push_back({tensor.name, tensor.view ? "F32" : "I64", {shape.begin(), shape.end()}, begin, end});
+    header.tensors.push_back({tensor.name, tensor.is_fp32() ? "F32" : "I64", {shape.begin(), shape.end()}, begin, end});
   }
   const std::string text = to_safetensors_header(header);
   const uint64_t length = text.size();  // little-endian in the file, as on every machine this runs on
@@ -27,13 +27,23 @@ FileWriter::Written write_safetensors(const std::filesystem::path& path, const s
   file.write(&length, sizeof(length));
   file.write(text.data(), text.size());
   std::vector<float> host;
+  const auto to_host = [&](ConstView view, auto& numbers) {
+    numbers.resize(static_cast<size_t>(view.numel()));
+    device.copy_out(numbers.data(), view.data, view.bytes());
+  };
   for (const TensorSource& tensor : tensors) {
     if (!tensor.view) {
       file.write(&tensor.number, sizeof(tensor.number));
       continue;
     }
-    host.resize(static_cast<size_t>(tensor.view.numel()));
-    device.copy_out(host.data(), tensor.view.data, host.size() * sizeof(float));
+    if (!tensor.is_fp32()) {
+      std::vector<int32_t> numbers;
+      to_host(tensor.view, numbers);
+      const std::vector<int64_t> wide(numbers.begin(), numbers.end());
+      file.write(wide.data(), wide.size() * sizeof(int64_t));
+      continue;
+    }
+    to_host(tensor.view, host);
     file.write(host.data(), host.size() * sizeof(float));
   }
   return file.finish();

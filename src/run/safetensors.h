@@ -12,13 +12,15 @@
 
 namespace dgc {
 
-// A tensor on its way into a file: fp32 memory of a device, or one int64 number.
+// A tensor on its way into a file: memory of a device in fp32 or int32, which becomes int64 as PyTorch's labels are, or
+// one int64 number.
 struct TensorSource {
   std::string name;
   ConstView view;
   int64_t number = 0;  // written where view is null
 
-  uint64_t bytes() const { return view ? view.bytes() : sizeof(number); }
+  bool is_fp32() const { return view && view.dtype == DType::f32; }
+  uint64_t bytes() const { return is_fp32() ? view.bytes() : static_cast<uint64_t>(view.numel()) * sizeof(number); }
 };
 
 // Writes the safetensors format: a JSON header, then the tensors' bytes in the given order. The file is synced to the

@@ -19,7 +19,7 @@ class Measurer {
   Measurer(const Config& config, const EvaluateOptions& options, const Dataset& test, FoundCheckpoint& checkpoint)
       : config_(config), options_(options), model_(config, checkpoint, test.sample()) {}
 
-  Measures run(const Dataset& set, Split split, const std::function<void(ConstView)>& on_output = {}) {
+  Measures run(const Dataset& set, Split split, const Evaluator::OnOutput& on_output = {}) {
     const Network& net = model_.network;
     const Task& task = task_of(config_);
     task.require_classes(config_, net.classes(), set);
@@ -33,14 +33,19 @@ class Measurer {
 
   Measures run_for_logits(const Dataset& set, const std::filesystem::path& file) {
     std::vector<float> logits;
-    Measures measures = run(set, Split::test, [&](ConstView batch) {
+    std::vector<int32_t> labels;
+    Measures measures = run(set, Split::test, [&](const Batch& batch, ConstView output) {
       const size_t begin = logits.size();
-      logits.resize(begin + static_cast<size_t>(batch.numel()));
-      model_.backend->device()->copy_out(logits.data() + begin, batch.data,
-                                         static_cast<size_t>(batch.numel()) * sizeof(float));
+      logits.resize(begin + static_cast<size_t>(output.numel()));
+      model_.backend->device()->copy_out(logits.data() + begin, output.data,
+                                         static_cast<size_t>(output.numel()) * sizeof(float));
+      labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
     });
     const Shape shape{set.size(), static_cast<int64_t>(logits.size()) / set.size()};
-    write_safetensors(file, {{.name = "logits", .view = {logits.data(), shape}}}, {}, *make_cpu_device());
+    write_safetensors(file,
+                      {{.name = "logits", .view = {logits.data(), shape}},
+                       {.name = "labels", .view = {labels.data(), {set.size()}, DType::i32}}},
+                      {}, *make_cpu_device());
     return measures;
   }
 

@@ -12,7 +12,7 @@ namespace dgc {
 struct EvaluateOptions {
   std::vector<std::string> overrides{};  // changes to the run's config, as for `dgc train --set`
   bool best = false;                     // the checkpoint with the lowest validation loss, in the place of the newest
-  std::filesystem::path logits{};        // file for the logits of images; empty: not written
+  std::filesystem::path logits{};        // file for logits and labels of images; empty: not written
   ScoringOptions scoring{};
 };
 

@@ -25,8 +25,7 @@ Evaluator::Evaluator(const Network& network, Backend& backend, Scored scored, in
       batch_(batch),
       memory_(network, backend, evaluation_rows(scored_.data, batch), scored_.data.most_labels(), activations) {}
 
-Measures Evaluator::run(const Arena& weights, const Arena& statistics,
-                        const std::function<void(ConstView)>& on_output) {
+Measures Evaluator::run(const Arena& weights, const Arena& statistics, const OnOutput& on_output) {
   Device& device = *backend_.device();
   device.zero(memory_.state.data(), memory_.state.bytes());
   scored_.scorer->start();
@@ -44,7 +43,7 @@ Measures Evaluator::run(const Arena& weights, const Arena& statistics,
         {.labels = memory_.input.labels(), .stats = static_cast<double*>(memory_.stats.data()), .lengths = lengths});
     LossStats stats;
     device.copy_out(&stats, memory_.stats.data(), sizeof(stats));
-    if (on_output) on_output(output);
+    if (on_output) on_output(*batch, output);
     scored_.scorer->add(backend_, *batch, output, stats);
     for (const std::string& bad : batch->bad_examples) spdlog::warn("left out of the evaluation: {}", bad);
   }

@@ -23,10 +23,11 @@ class Evaluator {
 
   EvaluatorMemory& memory() { return memory_; }  // its executors must be attached to memory before run()
 
-  // on_output, if any, sees the network's output for each batch, in device memory. For images, the output is the logits
-  // [rows, classes]. Throws UserError for a file that cannot be read, and Interrupted once an InterruptGuard has noted
-  // a signal.
-  Measures run(const Arena& weights, const Arena& statistics, const std::function<void(ConstView)>& on_output = {});
+  // on_output, if any, sees each batch with the network's output for it, in device memory. For images, the output is
+  // the logits [rows, classes]. Throws UserError for a file that cannot be read, and Interrupted once an InterruptGuard
+  // has noted a signal.
+  using OnOutput = std::function<void(const Batch&, ConstView output)>;
+  Measures run(const Arena& weights, const Arena& statistics, const OnOutput& on_output = {});
   // The measures of the last run. Before the first run only the metrics are valid, not the values.
   Measures measures() const { return scored_.scorer->measures(); }
 

@@ -62,6 +62,15 @@ TEST_CASE("a safetensors file is written byte for byte as the format says") {
   CHECK(file.tensors().contains("a.count"));
 }
 
+TEST_CASE("a safetensors file has 32-bit integers as 64-bit ones") {
+  const TempRun run;
+  const int32_t labels[] = {7, -1};
+  write_safetensors(run.path() / "x.safetensors", {{.name = "labels", .view = {labels, {2}, DType::i32}}}, {},
+                    *make_cpu_device());
+  CHECK(run.read("x.safetensors") == file_of(R"({"labels":{"dtype":"I64","shape":[2],"data_offsets":[0,16]}})",
+                                             little_endian(7) + little_endian(~uint64_t{0})));
+}
+
 TEST_CASE("the XXH64 of a file is the published one") {
   CHECK(xxh64_hex("", 0) == "ef46db3751d8e999");
   CHECK(xxh64_hex("abc", 3) == "44bc2cf5ad770999");

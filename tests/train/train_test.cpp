@@ -1,5 +1,6 @@
 #include <catch.hpp>
 #include <cmath>
+#include <cstring>
 #include <numbers>
 
 #include "tasks/make.h"
@@ -85,9 +86,16 @@ TEST_CASE("the accuracy of a checkpoint is the final row's") {
 
   std::vector<float> logits(30 * 4);
   const auto path = (temp.path() / "logits.safetensors").string();
-  SafetensorsFile(read_file(path), path).load("logits", {logits.data(), {30, 4}}, *make_cpu_device());
+  const SafetensorsFile file(read_file(path), path);
+  file.load("logits", {logits.data(), {30, 4}}, *make_cpu_device());
+  const SafetensorsFile::Entry& labels = file.tensors().at("labels");
+  CHECK(labels.dtype == "I64");
+  CHECK(labels.shape == std::vector<int64_t>{30});
   double right = 0;
   for (size_t i = 0; i < 30; ++i) {  // the synthetic set's labels are 0 1 2 3 0 1 ...
+    int64_t label = -1;
+    std::memcpy(&label, labels.bytes.data() + i * sizeof(label), sizeof(label));
+    CHECK(label == static_cast<int64_t>(i % 4));
     const auto row = logits.begin() + static_cast<std::ptrdiff_t>(4 * i);
     right += std::max_element(row, row + 4) - row == static_cast<std::ptrdiff_t>(i % 4) ? 1 : 0;
   }
