@@ -14,6 +14,11 @@ bool is_told(const Metric* metric, const Task& task) {
   return metric->unit == Metric::Unit::loss || std::ranges::find(compared, metric) != compared.end();
 }
 
+// The reporter does not know which they are: ranks tell each other numbers alone.
+constexpr const char* kFewerSteps = "such a one has fewer steps than characters (data/README.md)";
+
+std::string utterances(int64_t count) { return fmt::format("{} {}", count, count == 1 ? "utterance" : "utterances"); }
+
 }  // namespace
 
 Reporter::Reporter(const Config& config, const std::filesystem::path& run, const Start& start, int64_t steps,
@@ -115,12 +120,14 @@ void Reporter::eval(const EvalMetrics& m) {
   tell_not_finite(m);
   sum_up_absent();
   if (left_out_ > 0) {
-    spdlog::warn("{} utterances since the last evaluation were too short for their transcripts, and taught nothing",
-                 left_out_);
+    spdlog::warn("{} since the last evaluation {}, and taught nothing; {}", utterances(left_out_),
+                 left_out_ == 1 ? "was too short for its transcript" : "were too short for their transcripts",
+                 kFewerSteps);
   }
-  if (m.measures[kLeftOut] > 0) {
-    spdlog::warn("the test loss leaves out {} utterances that are too short for their transcripts",
-                 m.measures[kLeftOut]);
+  if (const double left_out = m.measures[kLeftOut]; left_out > 0) {
+    spdlog::warn("the test loss leaves out {} that {}; {}", utterances(static_cast<int64_t>(left_out)),
+                 left_out == 1 ? "is too short for its transcript" : "are too short for their transcripts",
+                 kFewerSteps);
   }
   left_out_ = 0;
 }
