@@ -49,6 +49,7 @@ void copy_out(Communicator& communicator, Device& device, std::span<std::byte> t
     communicator.check();
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
+  if (communicator.recordable()) communicator.check();
   std::memcpy(to.data(), result->wait(), to.size());
 }
 

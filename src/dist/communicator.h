@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -57,7 +58,8 @@ class Communicator {
 
   virtual Mail* mail() { return nullptr; }  // null: this communicator carries no letters
 
-  // Throws PeerFailed when a failure is known. To be called while waiting for results of queued collectives.
+  // Throws PeerFailed when a failure is known. To be called while waiting for results of queued collectives, and once
+  // more when they are there where recordable() is true: a collective that a failure has ended leaves anything behind.
   virtual void check() {}
 
   // Declares that this rank cannot go on: every collective of the other ranks throws from now on. The first reason
@@ -106,10 +108,16 @@ struct MpiOptions {
 std::unique_ptr<Communicator> make_mpi_communicator(const Launch&, MpiOptions = {});
 std::string mpi_description();  // MPI's version; empty when this build has no MPI
 
+// The failure of another rank, once one is known. May be called from any thread.
+using KnownFailure = std::function<std::optional<std::string>()>;
+
 struct NcclOptions {
   Communicator* peers = nullptr;  // connects the same ranks, which meet over it; null: they meet as `launch` says
   RendezvousOptions meeting;      // its timeout also limits NCCL's start
   WhileWaiting while_waiting = [] {};
+  // A thread of the communicator asks it again and again, and ends the communicator after a failure: also while the
+  // rank waits in the driver, which calls nothing of the above.
+  KnownFailure failure = [] { return std::nullopt; };
 };
 
 // Connects ranks that are processes with a GPU each. Throws UserError when the device is no GPU, when ranks share a GPU

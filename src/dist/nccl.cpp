@@ -3,12 +3,16 @@
 // the communicator, which is forked from the calling device's stream (a lane has another one) and joined to it by
 // events; all of this can be captured in a CUDA graph. On the one stream, collectives run in the order of the calls,
 // whichever device makes them. NCCL reports a peer that died behind a network. It may not notice a peer that died on
-// the same machine, or one that is stopped; NcclOptions::while_waiting is for these.
+// the same machine, or one that is stopped; NcclOptions::while_waiting is for these. A rank may also wait in the
+// driver, where it asks nobody, behind a collective that a dead peer never joins; NcclOptions::failure is for that.
 #include <nccl.h>  // includes cuda_runtime.h
 #include <stdlib.h>
 
+#include <condition_variable>
+#include <mutex>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 #include "dist/launch/launch.h"
@@ -35,13 +39,20 @@ std::string describe(ncclResult_t result, ncclComm_t comm) {
   return text;
 }
 
-// The outcome of the last call; ncclInProgress when the call takes longer than the timeout.
-ncclResult_t outcome(ncclComm_t comm, milliseconds timeout, const WhileWaiting& while_waiting) {
+// What has become of the last call so far.
+ncclResult_t state_of(ncclComm_t comm) {
+  ncclResult_t state = ncclSuccess;
+  const ncclResult_t asked = ncclCommGetAsyncError(comm, &state);
+  return asked != ncclSuccess ? asked : state;
+}
+
+// The outcome of the last call, of which `ask` tells the state; ncclInProgress when the call takes longer than the
+// timeout.
+template <typename Ask>
+ncclResult_t outcome(const Ask& ask, milliseconds timeout, const WhileWaiting& while_waiting) {
   const auto deadline = Clock::now() + timeout;
   while (true) {
-    ncclResult_t state = ncclSuccess;
-    const ncclResult_t asked = ncclCommGetAsyncError(comm, &state);
-    if (asked != ncclSuccess) return asked;
+    const ncclResult_t state = ask();
     if (state != ncclInProgress || Clock::now() >= deadline) return state;
     while_waiting();
     std::this_thread::sleep_for(microseconds(20));
@@ -86,7 +97,7 @@ ncclComm_t connect(const Launch& launch, const CudaDevice& device, const NcclOpt
   ncclResult_t result = ncclCommInitRankConfig(&comm, launch.size, id, launch.rank, &config);
   try {
     const auto look = [&] { options.meeting.while_waiting(fmt::format("rank {} waits for NCCL", launch.rank)); };
-    if (!went_wrong(result)) result = outcome(comm, options.meeting.timeout, look);
+    if (!went_wrong(result)) result = outcome([&] { return state_of(comm); }, options.meeting.timeout, look);
   } catch (const std::exception&) {
     ncclCommAbort(comm);
     throw;
@@ -118,9 +129,12 @@ class NcclCommunicator final : public WholeCommunicator {
     check_cuda(cudaEventCreateWithFlags(&forked_, cudaEventDisableTiming), "cudaEventCreateWithFlags");
     check_cuda(cudaEventCreateWithFlags(&joined_, cudaEventDisableTiming), "cudaEventCreateWithFlags");
     comm_ = connect(launch, *device_, options);
+    watching_ = std::jthread(
+        [this, failure = options.failure](const std::stop_token& stop) { end_after_failure(stop, failure); });
   }
 
   ~NcclCommunicator() override {
+    watching_ = {};  // joins it, so that only this thread uses comm_ from here on
     try {
       device_->use();
     } catch (const std::exception&) {
@@ -129,8 +143,8 @@ class NcclCommunicator final : public WholeCommunicator {
     // A rank that leaves because of an exception must not wait long for ranks that do not follow.
     constexpr milliseconds kPatience(10000);
     if (comm_ != nullptr) {
-      const auto wait = [&] { return outcome(comm_, kPatience, [] {}); };
-      const bool flushed = !went_wrong(ncclCommFinalize(comm_)) && wait() == ncclSuccess;
+      const auto state = [&] { return state_of(comm_); };
+      const bool flushed = !went_wrong(ncclCommFinalize(comm_)) && outcome(state, kPatience, [] {}) == ncclSuccess;
       flushed ? ncclCommDestroy(comm_) : ncclCommAbort(comm_);
     }
     if (aborting_.joinable()) aborting_.join();
@@ -149,9 +163,9 @@ class NcclCommunicator final : public WholeCommunicator {
   // failures are noticed in one place.
   void all_gather_among(const Ranks& ranks, Device& device, const void* mine, void* all, size_t bytes) override {
     if (bytes == 0) return;
-    queue(device, "all_gather", [&] {
-      if (ranks == everyone()) return ncclAllGather(mine, all, bytes, ncclInt8, comm_, stream_);
-      return exchange(all_gather_transfers(ranks, mine, all, bytes));
+    queue(device, "all_gather", [&](ncclComm_t comm) {
+      if (ranks == everyone()) return ncclAllGather(mine, all, bytes, ncclInt8, comm, stream_);
+      return exchange(comm, all_gather_transfers(ranks, mine, all, bytes));
     });
   }
 
@@ -160,42 +174,64 @@ class NcclCommunicator final : public WholeCommunicator {
     DGC_CHECK(!local_workers.empty(), "a rank without workers");
     if (n == 0) return;
     const int place = place_among(ranks, rank_);
-    queue(device, "gather_shards", [&] { return exchange(shard_transfers(place, ranks, local_workers, mine, n)); });
+    queue(device, "gather_shards",
+          [&](ncclComm_t comm) { return exchange(comm, shard_transfers(place, ranks, local_workers, mine, n)); });
   }
 
   void barrier_among(const Ranks& ranks, Device& device) override {
     auto* present = static_cast<std::byte*>(present_.data());
     all_gather_among(ranks, device, present, present + 1, 1);
-    cudaError_t arrived = cudaErrorNotReady;
-    while ((arrived = cudaEventQuery(joined_)) == cudaErrorNotReady) {
+    // The event arrives as well when the communicator is ended. So check() comes after the query.
+    while (true) {
+      const cudaError_t arrived = cudaEventQuery(joined_);
+      if (arrived != cudaErrorNotReady) check_cuda(arrived, "cudaEventQuery in a barrier of NCCL");
       check();
+      if (arrived == cudaSuccess) return;
       std::this_thread::sleep_for(microseconds(50));
     }
-    check_cuda(arrived, "cudaEventQuery in a barrier of NCCL");
   }
 
   void check() override {
-    if (comm_ == nullptr) throw PeerFailed(failure_);
-    ncclResult_t state = ncclSuccess;
-    const ncclResult_t asked = ncclCommGetAsyncError(comm_, &state);
-    if (asked != ncclSuccess) state = asked;
-    if (went_wrong(state)) fail(last_, describe(state, comm_));
-    listen();
+    listen();  // comes first, as it also tells whether the failed rank reports the failure itself
+    const ncclResult_t state = with_comm(state_of);
+    if (went_wrong(state)) fail(last_, describe_last(state));
   }
 
-  void abort(const std::string& reason) noexcept override {
-    if (comm_ == nullptr) return;
-    end();
-    failure_ = fmt::format("rank {} failed: {}", rank_, reason);
-  }
+  void abort(const std::string& reason) noexcept override { end(fmt::format("rank {} failed: {}", rank_, reason)); }
 
  private:
-  // Ends what NCCL runs on the GPU. Since NCCL 2.26 ncclCommAbort does so at once, but returns only when no recorded
+  // Calls `call` with the communicator, which no other thread ends meanwhile. So what is called must not wait: NCCL's
+  // calls do not, as threads of NCCL's take over what would.
+  template <typename Call>
+  std::invoke_result_t<const Call&, ncclComm_t> with_comm(const Call& call) {
+    const std::lock_guard lock(mutex_);
+    if (comm_ == nullptr) throw PeerFailed(failure_);
+    return call(comm_);
+  }
+
+  // Ends what NCCL runs on the GPU, for the reason of the first call, which every later use of the communicator tells.
+  // May be called from any thread. Since NCCL 2.26 ncclCommAbort ends it at once, but returns only when no recorded
   // graph holds the communicator any more. The graphs belong to the backend, which cannot go before this rank's thread
   // has left the step; so another thread waits for them, and the destructor of this object, which outlives the backend,
   // for the thread.
-  void end() noexcept {
+  void end(const std::string& reason) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (comm_ == nullptr) return;
+    failure_ = reason;
     aborting_ = std::jthread([comm = std::exchange(comm_, nullptr)] { ncclCommAbort(comm); });
+  }
+
+  // What watching_ does. This rank's thread may be waiting in the driver behind a collective that will never be done.
+  // Once that has ended, the driver returns, and the rank meets the failure at the next use of the communicator.
+  void end_after_failure(const std::stop_token& stop, const KnownFailure& failure) {
+    constexpr milliseconds kBetweenLooks(100);
+    std::mutex own;
+    std::unique_lock lock(own);
+    std::condition_variable_any stopped;
+    while (!stop.stop_requested()) {
+      if (const auto reason = failure()) return end(*reason);
+      stopped.wait_for(lock, stop, kBetweenLooks, [] { return false; });
+    }
   }
 
   // Queues a call of NCCL's between the device's earlier and later work.
@@ -203,16 +239,17 @@ class NcclCommunicator final : public WholeCommunicator {
   void queue(const Device& device, const char* what, const Call& call) {
     const auto* const asks = dynamic_cast<const CudaDevice*>(&device);
     DGC_CHECK(asks != nullptr && asks->is_same_gpu(*device_), "a communicator of NCCL belongs to one GPU");
-    if (comm_ == nullptr) throw PeerFailed(failure_);
+    with_comm([](ncclComm_t) {});  // throws once the communicator has been ended
     last_ = what;
     check_cuda(cudaEventRecord(forked_, asks->stream()), "cudaEventRecord");
     check_cuda(cudaStreamWaitEvent(stream_, forked_, 0), "cudaStreamWaitEvent");
-    ncclResult_t result = call();
+    ncclResult_t result = with_comm(call);
     // A thread of NCCL's may still be queueing the call, which later work must not overtake.
     constexpr milliseconds kQueueing = std::chrono::minutes(5);
-    if (!went_wrong(result)) result = outcome(comm_, kQueueing, [this] { listen(); });
+    const auto state = [this] { return with_comm(state_of); };
+    if (!went_wrong(result)) result = outcome(state, kQueueing, [this] { listen(); });
     if (result == ncclInProgress) fail(what, "timed out while being queued");
-    if (result != ncclSuccess) fail(what, describe(result, comm_));
+    if (result != ncclSuccess) fail(what, describe_last(result));
     check_cuda(cudaEventRecord(joined_, stream_), "cudaEventRecord");
     check_cuda(cudaStreamWaitEvent(asks->stream(), joined_, 0), "cudaStreamWaitEvent");
   }
@@ -241,8 +278,8 @@ class NcclCommunicator final : public WholeCommunicator {
     ncclResult_t result_;
   };
 
-  ncclResult_t exchange(const std::vector<Transfer>& transfers) {
-    Group group(comm_, stream_);
+  ncclResult_t exchange(ncclComm_t comm, const std::vector<Transfer>& transfers) {
+    Group group(comm, stream_);
     for (const Transfer& one : transfers) {
       group.send(one.from, one.out, one.peer);
       group.receive(one.to, one.in, one.peer);
@@ -254,16 +291,19 @@ class NcclCommunicator final : public WholeCommunicator {
     try {
       while_waiting_();
     } catch (const PeerFailed& error) {
-      failure_ = error.what();
-      end();
+      end(error.what());
       throw;
     }
   }
 
+  std::string describe_last(ncclResult_t result) {
+    return with_comm([&](ncclComm_t comm) { return describe(result, comm); });
+  }
+
   [[noreturn]] void fail(const std::string& what, const std::string& why) {
-    failure_ = fmt::format("rank {}: {} failed: {}", rank_, what, why);
-    end();
-    throw PeerFailed(failure_);
+    const std::string failure = fmt::format("rank {}: {} failed: {}", rank_, what, why);
+    end(failure);
+    throw PeerFailed(failure);
   }
 
   std::shared_ptr<CudaDevice> device_;
@@ -272,10 +312,13 @@ class NcclCommunicator final : public WholeCommunicator {
   Buffer present_;
   cudaStream_t stream_ = nullptr;
   cudaEvent_t forked_ = nullptr, joined_ = nullptr;
-  ncclComm_t comm_ = nullptr;  // null once aborted
-  std::jthread aborting_;
   std::string last_ = "the start";
+  // The next three are shared with watching_, and guarded by mutex_.
+  std::mutex mutex_;
+  ncclComm_t comm_ = nullptr;  // null once ended
   std::string failure_ = "NCCL was not started";
+  std::jthread aborting_;
+  std::jthread watching_;
 };
 
 }  // namespace

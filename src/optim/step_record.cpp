@@ -86,6 +86,7 @@ StepResult StepRecord::take() {
     communicator_.check();
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
+  if (communicator_.recordable()) communicator_.check();  // what a failure has ended is no result
   const auto* bytes = static_cast<const std::byte*>(report.wait());
   next_ = (next_ + 1) % kQueued;
   --queued_;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,8 +20,9 @@ inline std::vector<std::string> on_nccl_ranks(int ranks,
                                               const std::function<void(int rank, Backend&, Communicator&)>& body) {
   const auto peers = make_thread_communicators(ranks);
   std::atomic<bool> failed = false;
+  const auto failure = [&] { return failed ? std::optional<std::string>("another rank has failed") : std::nullopt; };
   const auto news = [&] {
-    if (failed) throw PeerFailed("another rank has failed");
+    if (const auto known = failure()) throw PeerFailed(*known);
   };
   std::vector<std::string> outcomes(static_cast<size_t>(ranks));
   std::vector<std::jthread> threads;
@@ -37,6 +39,7 @@ inline std::vector<std::string> on_nccl_ranks(int ranks,
         options.peers = &own;
         options.meeting.while_waiting = [&](const std::string&) { news(); };
         options.while_waiting = news;
+        options.failure = failure;
         communicator = make_nccl_communicator(launch, backend->device(), options);
         try {
           body(number, *backend, *communicator);

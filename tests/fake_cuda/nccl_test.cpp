@@ -4,6 +4,8 @@
 
 #include <catch.hpp>
 #include <cstdlib>
+#include <functional>
+#include <optional>
 #include <thread>
 
 #include "dist/communicator.h"
@@ -39,7 +41,8 @@ int64_t calls_of(const std::string& name) {
 template <typename Body>
 std::vector<std::string> run_nccl(
     int ranks, const Body& body, milliseconds start_timeout = milliseconds(20000),
-    const WhileWaiting& while_waiting = [] {}, int devices = kDevices) {
+    const WhileWaiting& while_waiting = [] {}, int devices = kDevices,
+    const std::function<std::optional<std::string>(int rank)>& failure = [](int) { return std::nullopt; }) {
   Launch launch;
   launch.size = ranks;
   launch.meeting.host = "127.0.0.1";
@@ -53,6 +56,7 @@ std::vector<std::string> run_nccl(
       options.meeting.timeout = start_timeout;
       options.meeting.while_waiting = [&](const std::string&) { while_waiting(); };
       options.while_waiting = while_waiting;
+      options.failure = [&failure, rank] { return failure(rank); };
       std::unique_ptr<Communicator> communicator;
       const auto device = std::make_shared<CudaDevice>(rank % devices);
       std::string& outcome = outcomes[static_cast<size_t>(rank)];
@@ -238,6 +242,46 @@ TEST_CASE("news of another rank's end ends every wait for NCCL", "[nccl]") {
               1, [](const Connection&) {}, milliseconds(20000), news)[0] == "peer: rank 7 has died");
   }
   CHECK((calls_of("ncclCommAbort") == 1 && calls_of("ncclCommDestroy") == 0));
+}
+
+TEST_CASE("a rank that waits in the driver behind a dead rank's collective ends", "[nccl]") {
+  const Gpu gpu({.seed = GENERATE(range<uint64_t>(1, 5)), .devices = kDevices});
+  const bool frees = GENERATE(false, true);
+  fake_cuda::fail(0);
+  std::atomic<bool> queued = false, dead = false, ended = false, hung = false;
+  const auto outcomes = run_nccl(
+      2,
+      [&](const Connection& own) {
+        own.communicator.barrier(*own.device);
+        if (own.communicator.rank() == 1) {  // calls nothing any more, unless rank 0 would wait for ever
+          while (!queued) std::this_thread::sleep_for(milliseconds(1));
+          dead = true;
+          const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+          while (!ended && !hung) {
+            std::this_thread::sleep_for(milliseconds(1));
+            hung = std::chrono::steady_clock::now() > deadline;
+          }
+          throw std::runtime_error("killed");
+        }
+        const Buffer from(own.device, 4), to(own.device, 8);
+        own.communicator.all_gather(*own.device, from.data(), to.data(), 4);
+        queued = true;
+        const float number = 1;
+        if (frees) {
+          own.device->free(own.device->allocate(4), 4);
+        } else {
+          own.device->copy_in(from.data(), &number, 4);
+        }
+        ended = true;
+        own.communicator.abort("too late to be the reason");
+        float got[2] = {};
+        copy_out(own.communicator, *own.device, std::as_writable_bytes(std::span(got)), to.data());
+      },
+      milliseconds(20000), [] {}, kDevices,
+      [&](int rank) { return rank == 0 && dead ? std::optional<std::string>("rank 1 has died") : std::nullopt; });
+  CHECK_FALSE(hung);
+  CHECK(outcomes == std::vector<std::string>{"peer: rank 1 has died", "killed"});
+  CHECK((calls_of("ncclCommAbort") == 2 && calls_of("ncclCommDestroy") == 0));
 }
 
 TEST_CASE("NCCL that does not start says what to do", "[nccl]") {

@@ -160,6 +160,7 @@ void on_this_process(const Config& config, const Launch& launch, Communicator& p
     watched_peers->check();
     watch->check();
   };
+  options.failure = [&] { return watch->failure(); };
   if (watched_peers->size() > 1) options.peers = watched_peers.get();
   telling(*watch, [&] {
     as_rank(*watched_peers, [&] {
