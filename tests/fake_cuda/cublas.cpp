@@ -10,6 +10,7 @@ struct cublasContext {
   cudaStream_t stream = nullptr;
   void* workspace = nullptr;
   size_t workspace_bytes = 0;
+  int mode = CUBLAS_DEFAULT_MATH;
 };
 
 namespace dgc::fake_cuda {
@@ -100,8 +101,11 @@ cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, siz
   });
 }
 
-cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t) {
-  return blas_call("cublasSetMathMode", [&] { require_blas(handle); });
+cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode) {
+  return blas_call("cublasSetMathMode", [&] {
+    require_blas(handle);
+    handle->mode = mode;
+  });
 }
 
 const char* cublasGetStatusString(cublasStatus_t status) {
@@ -122,6 +126,13 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cubla
     if (a_type != b_type || (c_type != a_type && c_type != CUDA_R_32F)) {
       refuse(CUBLAS_STATUS_NOT_SUPPORTED, "there is no product of these types");
     }
+    const bool halves = a_type != CUDA_R_32F;
+    if (halves && (handle->mode & CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION) == 0) {
+      refuse(CUBLAS_STATUS_NOT_SUPPORTED, "parts of sums of 16-bit products may be joined in 16 bits");
+    }
+    const bool asks_tf32 =
+        compute == CUBLAS_COMPUTE_32F_FAST_TF32 || (handle->mode & 0xf) == CUBLAS_TF32_TENSOR_OP_MATH;
+    const bool rounds = !halves && asks_tf32;
     const ColumnMajor left{a, blas_element(a_type), a_stride, op_a != CUBLAS_OP_N};
     const ColumnMajor right{b, blas_element(b_type), b_stride, op_b != CUBLAS_OP_N};
     const Element out = blas_element(c_type);
@@ -133,9 +144,13 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cubla
     const size_t spoilt = std::min<size_t>(handle->workspace_bytes, 4096);
     machine().enqueue(handle->stream, "cublasGemmEx", [=] {
       if (workspace != nullptr) spoil(workspace, spoilt);
-      const std::vector<float> rows = left.load(m, k);
+      std::vector<float> rows = left.load(m, k);
       const ColumnMajor turned{right.data, right.type, right.stride, !right.transposed};
-      const std::vector<float> columns = turned.load(n, k);
+      std::vector<float> columns = turned.load(n, k);
+      if (rounds) {
+        std::ranges::transform(rows, rows.begin(), to_tf32);
+        std::ranges::transform(columns, columns.begin(), to_tf32);
+      }
       for (int j = 0; j < n; ++j) {
         for (int i = 0; i < m; ++i) {
           const float* const x = rows.data() + static_cast<size_t>(i) * static_cast<size_t>(k);

@@ -1,6 +1,7 @@
 // cuDNN's handle, and descriptors of recurrent layers.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 
 #include "tests/fake_cuda/dnn.h"
 
@@ -32,6 +33,9 @@ void cudnnGetLastErrorString(char* message, size_t size) { std::snprintf(message
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   return dnn_call("cudnnCreate", [&] {
     refuse_while_capturing(CUDNN_STATUS_ALLOC_FAILED, "a handle allocates memory, which a capture does not allow");
+    if (std::getenv("CUBLAS_WORKSPACE_CONFIG") == nullptr) {
+      refuse(CUDNN_STATUS_NOT_INITIALIZED, "recurrent layers would not give the same bits in every run");
+    }
     *handle = new cudnnContext;
     machine().library_objects.insert(*handle);
   });

@@ -12,6 +12,7 @@ struct cudnnRNNStruct {
   bool biases = false;
   cudnnDataType_t type{};
   int in = 0, hidden = 0;
+  bool tf32 = false;
 };
 
 struct cudnnRNNDataStruct {
@@ -28,7 +29,9 @@ struct RnnSizes {
   bool biases;
   Element type;
   size_t steps, batch, in, hidden, gap;
+  bool tf32;  // products round their factors
 
+  double factor(float value) const { return static_cast<double>(tf32 ? to_tf32(value) : value); }
   size_t gates() const { return cell == CUDNN_LSTM ? 4 : cell == CUDNN_GRU ? 3 : 1; }
   size_t width() const { return gates() * hidden; }
   // Elements of the weight space: all matrices, then all biases. Behind each comes a gap.
@@ -64,7 +67,7 @@ class Weights {
     const size_t number = side * s_.gates() + g, n = side == 0 ? s_.in : s_.hidden;
     const float* const row = values_.data() + s_.matrix_at(number) + i * n;
     double sum = s_.biases ? static_cast<double>(values_[s_.bias_at(number) + i]) : 0;
-    for (size_t j = 0; j < n; ++j) sum += static_cast<double>(row[j]) * static_cast<double>(from[j]);
+    for (size_t j = 0; j < n; ++j) sum += s_.factor(row[j]) * s_.factor(from[j]);
     return sum;
   }
   const float* row(size_t side, size_t g, size_t i) const {
@@ -206,11 +209,11 @@ void backward_data(const RnnSizes& s, const void* y, const void* dy, void* dx, c
       std::vector<double> sums(s.in);
       for (size_t g = 0; g < s.gates(); ++g) {
         for (size_t i = 0; i < s.hidden; ++i) {
-          const auto by_input = static_cast<double>(r.from_input[g * s.hidden + i]);
-          const auto by_state = static_cast<double>(r.from_state[g * s.hidden + i]);
+          const double by_input = s.factor(r.from_input[g * s.hidden + i]);
+          const double by_state = s.factor(r.from_state[g * s.hidden + i]);
           const float *const input_row = weights.row(0, g, i), *const state_row = weights.row(1, g, i);
-          for (size_t j = 0; j < s.in; ++j) sums[j] += by_input * static_cast<double>(input_row[j]);
-          for (size_t j = 0; j < s.hidden; ++j) dh_before[at + j] += by_state * static_cast<double>(state_row[j]);
+          for (size_t j = 0; j < s.in; ++j) sums[j] += by_input * s.factor(input_row[j]);
+          for (size_t j = 0; j < s.hidden; ++j) dh_before[at + j] += by_state * s.factor(state_row[j]);
         }
       }
       std::ranges::copy(sums, din.begin() + static_cast<std::ptrdiff_t>((t * s.batch + b) * s.in));
@@ -237,7 +240,7 @@ void backward_weights(const RnnSizes& s, const void* x, const void* hx, const vo
                                            : h0.data() + b * s.hidden;
         for (size_t i = 0; i < s.hidden; ++i) {
           bias[i] += static_cast<double>(d[i]);
-          for (size_t j = 0; j < n; ++j) matrix[i * n + j] += static_cast<double>(d[i]) * static_cast<double>(from[j]);
+          for (size_t j = 0; j < n; ++j) matrix[i * n + j] += s.factor(d[i]) * s.factor(from[j]);
         }
       }
     }
@@ -264,7 +267,8 @@ RnnSizes sizes_of(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cudnnRNNDataDe
              0,
              size(rnn->in),
              size(rnn->hidden),
-             machine().options.weight_gap / size_of(type)};
+             machine().options.weight_gap / size_of(type),
+             rnn->tf32};
   if (x == nullptr) return s;
   require_set(x, "descriptor of sequences");
   if (x->type != rnn->type || x->width != rnn->in) refuse(CUDNN_STATUS_BAD_PARAM, "sequences of another layer");
@@ -352,7 +356,8 @@ cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t rnn, cudnnRNNAlgo_t 
     if ((type == CUDNN_DATA_FLOAT) == (math == CUDNN_TENSOR_OP_MATH)) {
       refuse(CUDNN_STATUS_NOT_SUPPORTED, "this arithmetic does not go with this type");
     }
-    *rnn = {true, cell, biases == CUDNN_RNN_DOUBLE_BIAS, type, in, hidden};
+    const bool tf32 = type == CUDNN_DATA_FLOAT && math == CUDNN_DEFAULT_MATH;
+    *rnn = {true, cell, biases == CUDNN_RNN_DOUBLE_BIAS, type, in, hidden, tf32};
   });
 }
 

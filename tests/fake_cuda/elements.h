@@ -2,6 +2,7 @@
 
 #include <library_types.h>
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -49,6 +50,12 @@ inline std::vector<float> get_all(Element type, const void* array, size_t n) {
 
 inline void put_all(Element type, void* array, const std::vector<float>& values) {
   for (size_t i = 0; i < values.size(); ++i) put(type, array, i, values[i]);
+}
+
+// Rounded to TF32, which has 10 bits of mantissa, to the nearest, ties to even. Finite numbers only.
+inline float to_tf32(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  return std::bit_cast<float>((bits + 0xfff + (bits >> 13 & 1)) & ~uint32_t{0x1fff});
 }
 
 // What a library leaves in a workspace is anything.

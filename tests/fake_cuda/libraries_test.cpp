@@ -129,6 +129,37 @@ TEST_CASE("a kernel is not blamed for an error that nobody has asked for") {
   CHECK(y.host() == std::vector<float>{3});
 }
 
+// 1 + 2^-12 needs more bits of mantissa than the 10 of TF32, which takes it for 1.
+TEST_CASE("fp32 products and recurrent layers use all bits of their factors, and TF32 is used where it is asked for") {
+  const Gpu gpu;
+  const auto math = GENERATE(Fp32Math::exact, Fp32Math::tf32);
+  const float fine = 1 + 0x1p-12f, expected = math == Fp32Math::exact ? fine : 1;
+  const auto backend = make_cuda_backend(0, math);
+  const OnDevice x(*backend, {fine}), one(*backend, {1}), zero(*backend, {0}), y(*backend, {0});
+  const auto fresh = [&] { return OnDevice(*backend, {0}); };
+  SECTION("products") {
+    const LinearArgs linear{.batch = 1, .in = 1, .out = 1};
+    const OnDevice dx = fresh(), dw = fresh();
+    backend->linear_forward(linear, x, one, {}, y);
+    backend->linear_backward(linear, one, one, x, dx, dw, {});
+    CHECK(y.host() == std::vector<float>{expected});
+    CHECK(dx.host() == std::vector<float>{expected});
+    CHECK(dw.host() == std::vector<float>{expected});
+  }
+  SECTION("recurrent layers") {
+    const RnnArgs layer{.cell = RnnCell::relu, .steps = 1, .batch = 1, .in = 1, .hidden = 1, .biases = false};
+    const auto bytes = static_cast<int64_t>(backend->rnn_saved_bytes(layer, DType::f32));
+    const OnDevice saved(*backend, zeros(bytes / 4 + 1)), dx = fresh(), dw = fresh(), dw_hh = fresh();
+    const RnnWeights weights{one, zero, {}, {}};
+    backend->rnn_forward(layer, x, weights, {}, y, saved);
+    CHECK(y.host() == std::vector<float>{expected});
+    backend->rnn_forward(layer, one, weights, {}, y, saved);
+    backend->rnn_backward(layer, one, weights, y, saved, x, dx, {dw, dw_hh, {}, {}});
+    CHECK(dx.host() == std::vector<float>{expected});
+    CHECK(dw.host() == std::vector<float>{expected});
+  }
+}
+
 TEST_CASE("recurrent layers in bf16 are refused where cuDNN has none, before anything is computed") {
   const Gpu gpu({.cudnn = 91002});
   const auto backend = fresh_backend();
