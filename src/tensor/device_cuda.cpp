@@ -64,11 +64,12 @@ void check_cuda(int error, const char* call) {
         "this dgc has no code that this GPU and its driver can run; build it in a fresh folder with CUDAARCHS=native "
         "scripts/build");
   }
+  // CUDA_LAUNCH_BLOCKING=1 is no advice: it waits for a recorded step as a whole, and over NCCL ranks may hang.
+  constexpr const char* kAdvice =
+      "; the fault is in a kernel queued before it, which the same command behind "
+      "\"compute-sanitizer --tool memcheck\" will find";
   throw InternalError(fmt::format("CUDA: {}: {} ({}){}", call, cudaGetErrorString(code), cudaGetErrorName(code),
-                                  is_from_a_kernel(code)
-                                      ? "; the fault is in a kernel queued before it, which compute-sanitizer, or "
-                                        "running with CUDA_LAUNCH_BLOCKING=1, will find"
-                                      : ""));
+                                  is_from_a_kernel(code) ? kAdvice : ""));
 }
 
 CudaDevices find_cuda_devices() {

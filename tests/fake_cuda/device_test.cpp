@@ -76,6 +76,13 @@ TEST_CASE("a GPU, or a driver, for which the program was not compiled is the use
   CHECK_THROWS_WITH(check_cuda(error, "cudaLaunchKernelExC"), Catch::Contains("CUDAARCHS=native"));
 }
 
+TEST_CASE("a fault of a kernel says how it is found, and another error does not") {
+  CHECK_THROWS_WITH(check_cuda(cudaErrorIllegalAddress, "cudaGraphLaunch"),
+                    Catch::EndsWith("(cudaErrorIllegalAddress); the fault is in a kernel queued before it, which the "
+                                    "same command behind \"compute-sanitizer --tool memcheck\" will find"));
+  CHECK_THROWS_WITH(check_cuda(cudaErrorUnknown, "cudaGraphLaunch"), Catch::EndsWith("(cudaErrorUnknown)"));
+}
+
 TEST_CASE("memory of a GPU starts as zeros, and copies reach exactly the bytes asked for") {
   const Gpu gpu({.seed = GENERATE(range<uint64_t>(1, 9))});
   const auto device = std::make_shared<CudaDevice>(0);
