@@ -8,6 +8,7 @@
 #include "run/file_io.h"
 #include "tensor/errors.h"
 #include "tests/fake_cuda/support.h"
+#include "tests/kernels/on_device.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
 #include "tools/bench/bench.h"
@@ -32,7 +33,11 @@ std::shared_ptr<ConvPlans> plans_for_the_fake() {
 std::string plan_of(const PlannedConv& key, const std::shared_ptr<const ConvPlans>& chosen) {
   const auto device = std::make_shared<CudaDevice>(0);
   cuda::Libraries libraries(device);
-  return cuda::ConvCache(Fp32Math::exact, chosen, *device).find(libraries.dnn(), key)->name();
+  std::string name;
+  cuda::ConvCache(Fp32Math::exact, chosen, *device).run(libraries.dnn(), *device, key, [&](const cuda::ConvPlan& plan) {
+    name = plan.name();
+  });
+  return name;
 }
 
 std::vector<std::string> names(const ConvTimings::Convolution& convolution) {
@@ -89,6 +94,57 @@ TEST_CASE("a plan that cuDNN lists and cannot execute is left out, and runs are 
     if (std::string(site.call) == "cudnnBackendExecute" && !site.captured) fake_cuda::fail_at(site, 1);
   }
   CHECK(timed() == std::vector{kPlain});
+}
+
+TEST_CASE("a plan that cuDNN refuses to execute is passed over for the next one, and the last one for products") {
+  const int refused = GENERATE(0, 1, 2);
+  CAPTURE(refused);
+  const Gpu gpu({.refused_engines = refused});
+  const Conv2dArgs args{.batch = 1, .in_h = 4, .in_w = 4, .in_c = 2, .out_c = 2, .kernel_h = 3, .kernel_w = 3};
+  const auto run = [&](Backend& backend) {  // twice, with numbers whose sums are exact
+    std::vector<float> image(32), filter(36);
+    for (size_t i = 0; i < image.size(); ++i) image[i] = static_cast<float>(i % 5) - 2;
+    for (size_t i = 0; i < filter.size(); ++i) filter[i] = static_cast<float>(i % 3) - 1;
+    const OnDevice x(backend, image), w(backend, filter), b(backend, {0.5f, -1}),
+        dy(backend, {1, 2, 3, 4, -4, -3, -2, 1});
+    const OnDevice y(backend, zeros(8)), dx(backend, zeros(32)), dw(backend, zeros(36)), db(backend, zeros(2));
+    for (int i = 0; i < 2; ++i) {
+      backend.conv2d_forward(args, x, w, b, y);
+      backend.conv2d_backward_data(args, dy, w, dx);
+      backend.conv2d_backward_weights(args, x, dy, dw, db);
+    }
+    return std::vector<std::vector<float>>{y.host(), dx.host(), dw.host(), db.host()};
+  };
+  const size_t planned = fake_cuda::executed("convolution forward"), products = fake_cuda::executed("cublasGemmEx");
+  CHECK(run(*make_cuda_backend(0, Fp32Math::tf32)) == run(*make_cpu_backend(1)));
+  CHECK(fake_cuda::executed("convolution forward") - planned == (refused < 2 ? 2 : 0));
+  CHECK(fake_cuda::executed("cublasGemmEx") - products == (refused < 2 ? 0 : 6));
+}
+
+TEST_CASE("a plan that has run, one that was chosen, and a GPU that has failed are not passed over") {
+  const Gpu gpu;
+  const Conv2dArgs args{.batch = 1, .in_h = 2, .in_w = 2, .in_c = 1, .out_c = 1};
+  auto chosen = plans_for_the_fake();
+  chosen->plans[text_of({ConvPass::forward, args, DType::f32})] = kPlain;
+  const auto backend = make_cuda_backend(0, Fp32Math::exact), chooses = make_cuda_backend(0, Fp32Math::exact, chosen);
+  const OnDevice x(*backend, {1, 2, 3, 4}), w(*backend, {10}), y(*backend, zeros(4));
+  fake_cuda::fail(0);
+  backend->conv2d_forward(args, x, w, {}, y);
+  fake_cuda::CallSite execute;
+  for (const auto& [site, times] : fake_cuda::call_sites()) {
+    if (std::string(site.call) == "cudnnBackendExecute") execute = site;
+  }
+  REQUIRE(execute.from != nullptr);
+  const auto refused = [&](Backend& by, bool forever) {
+    fake_cuda::fail_at(execute, 1, forever);
+    CHECK_THROWS_WITH(by.conv2d_forward(args, x, w, {}, y), Catch::StartsWith("cuDNN: cudnnBackendExecute: "));
+    fake_cuda::fail(0);
+  };
+  refused(*backend, false);
+  refused(*chooses, false);
+  refused(*make_cuda_backend(0, Fp32Math::exact), true);
+  backend->conv2d_forward(args, x, w, {}, y);
+  CHECK(y.host() == std::vector<float>{10, 20, 30, 40});
 }
 
 TEST_CASE("a convolution that cuDNN has no plan for is left out") {

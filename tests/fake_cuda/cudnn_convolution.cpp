@@ -258,6 +258,9 @@ int64_t workspace_of(const GraphObject& graph, int64_t engine) {
 void execute(cudnnHandle_t handle, const GraphObject& graph, int64_t engine, const GraphObject& pointers) {
   if (engine != kGood && engine != kTensorCores)
     refuse(CUDNN_STATUS_NOT_SUPPORTED, "the fake computes with no such engine");
+  if ((engine == kTensorCores ? 0 : 1) < machine().options.refused_engines) {
+    refuse(CUDNN_STATUS_EXECUTION_FAILED, "this engine cannot be executed after all");
+  }
   const Convolution c = convolution_of(graph);
   void* const x = pointer_to(c.x, c.type, pointers);
   void* const filter = pointer_to(c.filter, c.type, pointers);

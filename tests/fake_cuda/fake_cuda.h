@@ -33,8 +33,9 @@ struct Options {
   Algorithms forward = Algorithms::deterministic;
   Algorithms backward_data = Algorithms::deterministic;
   Algorithms backward_filter = Algorithms::deterministic;
-  size_t weight_gap = 0;  // bytes between two matrices of a weight space of cuDNN
-  int ill_rank = -1;      // whose communicator of NCCL finds an error when it is asked
+  int refused_engines = 0;  // of the two for convolutions that will do, so many cannot be executed, the first ones
+  size_t weight_gap = 0;    // bytes between two matrices of a weight space of cuDNN
+  int ill_rank = -1;        // whose communicator of NCCL finds an error when it is asked
 };
 
 // Changes the options and starts drawing from the seed again. A change of `memory`, `multiprocessors` and the like is

@@ -19,8 +19,10 @@ bool is_unreported(const std::string& call) {
   return has(call, "Destroy") || has(call, "Free") || has(call, "Synchronize");
 }
 
-// Where a graph finds no memory, the body is called as it is.
-bool can_do_without(const std::string& call) { return call == "cudaGraphInstantiate" || call == "cudaGraphLaunch"; }
+// Where a graph finds no memory, the body is called as it is. Where cuDNN does not execute a plan, another one serves.
+bool can_do_without(const std::string& call) {
+  return call == "cudaGraphInstantiate" || call == "cudaGraphLaunch" || call == "cudnnBackendExecute";
+}
 
 // The error of a launch names the kernel instead. Of a GPU that has failed while something was destroyed, the next call
 // tells. Some errors leave out what kind of object the call is for.

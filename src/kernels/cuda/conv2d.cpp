@@ -1,7 +1,7 @@
-// Convolutions by cuDNN, and as matrix products (conv_columns.h) where cuDNN has no deterministic plan. Both want
-// weights in the order that the images have and in the activations' type. In the pass of a network they lie so in the
-// filter bank (filter_bank.h), which takes their gradients too. Elsewhere a call copies them to the workspace, behind
-// which lies the scratch memory of what computes, and adds their gradient from there.
+// Convolutions by cuDNN, and as matrix products (conv_columns.h) where cuDNN has no deterministic plan that it
+// executes. Both want weights in the order that the images have and in the activations' type. In the pass of a network
+// they lie so in the filter bank (filter_bank.h), which takes their gradients too. Elsewhere a call copies them to the
+// workspace, behind which lies the scratch memory of what computes, and adds their gradient from there.
 #include "kernels/cuda/alignment.h"
 #include "kernels/cuda/conv_cache.h"
 #include "kernels/cuda/conv_columns.h"
@@ -14,9 +14,9 @@ namespace dgc {
 
 using cuda::aligned_bytes, cuda::ConvPlan;
 
-// The plan for images at x and y; null where cuDNN has none, or where an image does not begin as plans ask.
-const ConvPlan* CudaBackend::find_plan(const PlannedConv& key, const void* x, const void* y) {
-  return cuda::aligned(x, y) ? convolutions_->find(libraries_->dnn(), key) : nullptr;
+bool CudaBackend::with_plan(const PlannedConv& key, const void* x, const void* y,
+                            const std::function<void(const ConvPlan&)>& queue) {
+  return cuda::aligned(x, y) && convolutions_->run(libraries_->dnn(), *cuda_device_, key, queue);
 }
 
 CudaBackend::FilterMemory CudaBackend::filter_memory(const Conv2dArgs& args, ConstView w, DType type,
@@ -29,25 +29,23 @@ CudaBackend::FilterMemory CudaBackend::filter_memory(const Conv2dArgs& args, Con
 }
 
 bool CudaBackend::run_plan(const PlannedConv& key, const void* x, ConstView w, const void* y) {
-  const ConvPlan* const plan = find_plan(key, x, y);
-  if (plan == nullptr) return false;
-  const auto [filter, scratch] = filter_memory(key.args, w, key.type, plan->workspace_bytes());
-  plan->run(libraries_->dnn(), {x, filter, y, scratch});
-  return true;
+  return with_plan(key, x, y, [&](const ConvPlan& plan) {
+    const auto [filter, scratch] = filter_memory(key.args, w, key.type, plan.workspace_bytes());
+    plan.run(libraries_->dnn(), {x, filter, y, scratch});
+  });
 }
 
 bool CudaBackend::run_plan_with_bias(const Conv2dArgs& args, ConstView x, ConstView w, ConstView b, View y) {
-  const ConvPlan* const plan = find_plan({ConvPass::forward, args, x.dtype, true}, x.data, y.data);
-  if (plan == nullptr) return false;
-  const size_t bias_bytes = aligned_bytes(static_cast<size_t>(b.numel()) * dtype_size(x.dtype));
-  const auto [filter, scratch] = filter_memory(args, w, x.dtype, bias_bytes + plan->workspace_bytes());
-  const void* bias = b.data;
-  if (x.dtype != DType::f32) {
-    convert(b, {scratch, b.shape, x.dtype});
-    bias = scratch;
-  }
-  plan->run(libraries_->dnn(), {x.data, filter, y.data, scratch + bias_bytes, bias});
-  return true;
+  return with_plan({ConvPass::forward, args, x.dtype, true}, x.data, y.data, [&](const ConvPlan& plan) {
+    const size_t bias_bytes = aligned_bytes(static_cast<size_t>(b.numel()) * dtype_size(x.dtype));
+    const auto [filter, scratch] = filter_memory(args, w, x.dtype, bias_bytes + plan.workspace_bytes());
+    const void* bias = b.data;
+    if (x.dtype != DType::f32) {
+      convert(b, {scratch, b.shape, x.dtype});
+      bias = scratch;
+    }
+    plan.run(libraries_->dnn(), {x.data, filter, y.data, scratch + bias_bytes, bias});
+  });
 }
 
 void CudaBackend::conv2d_forward(const Conv2dArgs& args, ConstView x, ConstView w, ConstView b, View y) {
@@ -81,15 +79,16 @@ void CudaBackend::conv2d_add_backward_data(const Conv2dArgs& args, ConstView dy,
 void CudaBackend::conv2d_backward_weights(const Conv2dArgs& args, ConstView x, ConstView dy, View dw, View db) {
   if (db) cuda::add_column_sums(*this, dy, db);
   const PlannedConv key{ConvPass::backward_weights, args, dy.dtype};
-  if (const ConvPlan* const plan = find_plan(key, x.data, dy.data)) {
+  const bool is_done = with_plan(key, x.data, dy.data, [&](const ConvPlan& plan) {
     if (void* const banked = filters_->gradient(dw.data)) {
-      return plan->run(libraries_->dnn(), {x.data, banked, dy.data, workspace(plan->workspace_bytes())});
+      return plan.run(libraries_->dnn(), {x.data, banked, dy.data, workspace(plan.workspace_bytes())});
     }
     const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args.filter(), dy.dtype));
-    std::byte* const filter = workspace(filter_bytes + plan->workspace_bytes());
-    plan->run(libraries_->dnn(), {x.data, filter, dy.data, filter + filter_bytes});
-    return cuda::add_filters(*this, dy.dtype, {{{args.filter(), filter, dw.data}}});
-  }
+    std::byte* const filter = workspace(filter_bytes + plan.workspace_bytes());
+    plan.run(libraries_->dnn(), {x.data, filter, dy.data, filter + filter_bytes});
+    cuda::add_filters(*this, dy.dtype, {{{args.filter(), filter, dw.data}}});
+  });
+  if (is_done) return;
   const cuda::ColumnConv conv(key);
   const cuda::Product product{libraries_->blas(), math_, dy.dtype};
   const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args.filter(), DType::f32));

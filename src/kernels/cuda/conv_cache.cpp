@@ -1,5 +1,7 @@
 #include "kernels/cuda/conv_cache.h"
 
+#include <cuda_runtime_api.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -13,6 +15,11 @@ namespace {
 
 constexpr int64_t kMostWorkspace = int64_t{1} << 30;
 constexpr const char* kAnew = "make the file anew with dgc bench convolutions";
+
+// cuDNN has not executed a plan, because it cannot or because the GPU has failed.
+struct PlanRefused : LibraryError {
+  using LibraryError::LibraryError;
+};
 
 // The names of the tensors in a graph.
 enum TensorId : int64_t { kX = 1, kFilter, kY, kBias, kSums };
@@ -185,9 +192,14 @@ void ConvPlan::for_each(const GraphDescriptor& device, const PlannedConv& key, F
   }
 }
 
-std::unique_ptr<ConvPlan> ConvPlan::first(const GraphDescriptor& device, const PlannedConv& key, Fp32Math math) {
+std::unique_ptr<ConvPlan> ConvPlan::first(const GraphDescriptor& device, const PlannedConv& key, Fp32Math math,
+                                          size_t passed_over) {
   std::unique_ptr<ConvPlan> found;
   for_each(device, key, math, [&](std::unique_ptr<ConvPlan> plan) {
+    if (passed_over > 0) {
+      --passed_over;
+      return false;
+    }
     found = std::move(plan);
     return true;
   });
@@ -204,7 +216,12 @@ void ConvPlan::run(cudnnHandle_t dnn, const Memory& memory) const {
   pointers.set_all(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, std::span(data).first(count));
   pointers.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, memory.workspace);
   DGC_CHECK(pointers.finalize(), "cuDNN refuses the memory of a convolution");
-  check(cudnnBackendExecute(dnn, plan_.handle(), pointers.handle()), "cudnnBackendExecute");
+  const cudnnStatus_t answer = cudnnBackendExecute(dnn, plan_.handle(), pointers.handle());
+  try {
+    check(answer, "cudnnBackendExecute");
+  } catch (const LibraryError& error) {
+    throw PlanRefused(error.what());
+  }
 }
 
 std::string ConvPlan::name() const {
@@ -230,25 +247,48 @@ ConvCache::ConvCache(Fp32Math math, std::shared_ptr<const ConvPlans> plans, cons
                    chosen_->gpu, chosen_->cudnn, gpu, cudnn_version(), kAnew);
 }
 
-const ConvPlan* ConvCache::find(cudnnHandle_t dnn, const PlannedConv& key) {
-  const auto known = plans_.find(key);
-  if (known != plans_.end()) return known->second.get();
-  if (!device_) device_ = device_properties(dnn);
-  return plans_.emplace(key, make(key)).first->second.get();
+bool ConvCache::run(cudnnHandle_t dnn, const CudaDevice& device, const PlannedConv& key,
+                    const std::function<void(const ConvPlan&)>& queue) {
+  Found& found = find(dnn, key);
+  while (found.plan != nullptr) {
+    try {
+      queue(*found.plan);
+      found.has_run = true;
+      return true;
+    } catch (const PlanRefused&) {
+      // A stream of a GPU that has failed cannot be waited for, nor can one that is recorded.
+      const bool is_plans_fault = !found.has_run && cudaStreamSynchronize(device.stream()) == cudaSuccess;
+      if (!is_plans_fault || name_of_chosen(key) != nullptr) throw;
+    }
+    found.plan = make(key, ++found.passed_over);
+  }
+  return false;
 }
 
-std::unique_ptr<ConvPlan> ConvCache::make(const PlannedConv& key) const {
-  if (chosen_ == nullptr) return ConvPlan::first(*device_, key, math_);
+ConvCache::Found& ConvCache::find(cudnnHandle_t dnn, const PlannedConv& key) {
+  const auto known = plans_.find(key);
+  if (known != plans_.end()) return known->second;
+  if (!device_) device_ = device_properties(dnn);
+  return plans_.emplace(key, Found{make(key, 0)}).first->second;
+}
+
+const std::string* ConvCache::name_of_chosen(const PlannedConv& key) const {
+  if (chosen_ == nullptr) return nullptr;
   const auto chosen = chosen_->plans.find(text_of(key));
-  if (chosen == chosen_->plans.end()) return ConvPlan::first(*device_, key, math_);
+  return chosen != chosen_->plans.end() ? &chosen->second : nullptr;
+}
+
+std::unique_ptr<ConvPlan> ConvCache::make(const PlannedConv& key, size_t passed_over) const {
+  const std::string* const chosen = name_of_chosen(key);
+  if (chosen == nullptr) return ConvPlan::first(*device_, key, math_, passed_over);
   std::unique_ptr<ConvPlan> found;
   ConvPlan::for_each(*device_, key, math_, [&](std::unique_ptr<ConvPlan> plan) {
-    if (plan->name() == chosen->second) found = std::move(plan);
+    if (plan->name() == *chosen) found = std::move(plan);
     return found != nullptr;
   });
   if (found != nullptr) return found;
-  throw_user_error("{}: cuDNN has no plan \"{}\" for the convolution \"{}\"; {}", chosen_->origin, chosen->second,
-                   chosen->first, kAnew);
+  throw_user_error("{}: cuDNN has no plan \"{}\" for the convolution \"{}\"; {}", chosen_->origin, *chosen,
+                   text_of(key), kAnew);
 }
 
 }  // namespace dgc::cuda

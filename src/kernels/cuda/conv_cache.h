@@ -25,7 +25,9 @@ class ConvPlan {
   // A plan may come twice.
   static void for_each(const GraphDescriptor& device, const PlannedConv&, Fp32Math,
                        const std::function<bool(std::unique_ptr<ConvPlan>)>& take);
-  static std::unique_ptr<ConvPlan> first(const GraphDescriptor& device, const PlannedConv&, Fp32Math);  // null: none
+  // The first of them, or the first behind so many that are passed over. Null: there is none.
+  static std::unique_ptr<ConvPlan> first(const GraphDescriptor& device, const PlannedConv&, Fp32Math,
+                                         size_t passed_over = 0);
 
   // What the pass computes (y, dx, or the filter's gradient) is overwritten, unless the key says that dx is added to.
   struct Memory {
@@ -33,7 +35,7 @@ class ConvPlan {
     void* workspace;
     const void* bias = nullptr;  // only looked at where the pass adds one
   };
-  void run(cudnnHandle_t, const Memory&) const;  // queues the pass
+  void run(cudnnHandle_t, const Memory&) const;  // queues the pass; throws LibraryError
 
   size_t workspace_bytes() const { return workspace_bytes_; }
   // cuDNN's numbers of the code that computes it and of the settings of that code: "engine 12, 2=1 5=0".
@@ -54,16 +56,26 @@ class ConvCache {
  public:
   // Throws UserError where `plans`, if not null, are for another GPU or another cuDNN.
   ConvCache(Fp32Math math, std::shared_ptr<const ConvPlans> plans, const CudaDevice&);
-  // Null: cuDNN has none. Throws UserError where it does not have the one that it should take.
-  const ConvPlan* find(cudnnHandle_t, const PlannedConv&);
+  // Lets `queue` run the convolution's plan on the device's stream. False: cuDNN has none. cuDNN lists plans that it
+  // cannot execute. One that is refused when it is first run, outside of a recording, is passed over for good: for the
+  // next plan, or for none. That depends on cuDNN and the GPU alone, so all ranks on such GPUs go on alike. Throws
+  // UserError where cuDNN does not have the plan that it should take, LibraryError where it refuses that one.
+  bool run(cudnnHandle_t, const CudaDevice&, const PlannedConv&, const std::function<void(const ConvPlan&)>& queue);
 
  private:
-  std::unique_ptr<ConvPlan> make(const PlannedConv&) const;
+  struct Found {
+    std::unique_ptr<ConvPlan> plan;
+    size_t passed_over = 0;
+    bool has_run = false;
+  };
+  Found& find(cudnnHandle_t, const PlannedConv&);
+  const std::string* name_of_chosen(const PlannedConv&) const;  // null: none was chosen
+  std::unique_ptr<ConvPlan> make(const PlannedConv&, size_t passed_over) const;
 
   Fp32Math math_;
   std::shared_ptr<const ConvPlans> chosen_;
   std::optional<GraphDescriptor> device_;
-  std::map<PlannedConv, std::unique_ptr<ConvPlan>> plans_;
+  std::map<PlannedConv, Found> plans_;
 };
 
 }  // namespace dgc::cuda

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <memory>
 
 #include "kernels/backend.h"
@@ -63,7 +64,9 @@ class CudaBackend final : public Backend {
     std::byte* scratch;
   };
   FilterMemory filter_memory(const Conv2dArgs&, ConstView w, DType, size_t scratch_bytes);
-  const cuda::ConvPlan* find_plan(const PlannedConv&, const void* x, const void* y);
+  // Lets `queue` run the plan of a pass. False: there is none, or x or y does not begin as plans ask.
+  bool with_plan(const PlannedConv&, const void* x, const void* y,
+                 const std::function<void(const cuda::ConvPlan&)>& queue);
   // A pass that reads a filter, by cuDNN, with w as the filter. False: cuDNN does not do it, and nothing is queued.
   bool run_plan(const PlannedConv&, const void* x, ConstView w, const void* y);
   bool run_plan_with_bias(const Conv2dArgs&, ConstView x, ConstView w, ConstView b, View y);
