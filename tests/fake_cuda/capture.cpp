@@ -94,10 +94,10 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*, size_t* count
   });
 }
 
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags) {
   return runtime_call("cudaGraphInstantiate", WhileCapturing::refused, [&] {
     require_handle(machine().graphs, graph, "the graph");
-    *executable = new CUgraphExec_st{graph->nodes};
+    *executable = new CUgraphExec_st{graph->nodes, (flags & cudaGraphInstantiateFlagUseNodePriority) != 0};
     machine().executables.insert(*executable);
   });
 }
@@ -126,6 +126,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
       auto copy = std::make_shared<Node>();
       copy->work = node->work;
       copy->device = node->device;
+      copy->priority = executable->keeps_priorities ? node->priority : stream->priority;
       copy->lane = node->lane;
       copy->before = stream->tail;  // all that was queued on the stream comes first
       for (const auto& before : node->before) {

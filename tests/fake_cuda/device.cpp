@@ -86,6 +86,6 @@ cudaError_t cudaDeviceGetPCIBusId(char* address, int size, int index) {
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return runtime_call("cudaDeviceGetStreamPriorityRange", WhileCapturing::allowed, [&] {
     *least = 0;
-    *greatest = -5;
+    *greatest = kHighestPriority;
   });
 }

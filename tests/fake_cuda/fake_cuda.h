@@ -12,6 +12,8 @@
 // the fake refuses with the same error, and complaint() then says why.
 namespace dgc::fake_cuda {
 
+constexpr int kHighestPriority = -5;  // of a stream; the lowest is 0
+
 // What cuDNN knows for a pass of convolutions.
 enum class Algorithms {
   deterministic,  // one that is deterministic, among others
@@ -80,5 +82,12 @@ void revive();
 
 // How often work was executed since the program began, by name ("cudaMemcpyAsync", "load_filter").
 size_t executed(const std::string& name);
+
+// How work of that name was executed last.
+struct Execution {
+  int priority = 0;    // of its stream, or of the graph's stream where the graph does not keep that of each node
+  int64_t blocks = 0;  // of a kernel of ours
+};
+Execution last_execution(const std::string& name);
 
 }  // namespace dgc::fake_cuda

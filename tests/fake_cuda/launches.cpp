@@ -56,9 +56,10 @@ void launch(const cudaLaunchConfig_t& config, const Kernel& kernel, const void* 
   }
   std::vector<Line> copy(kernel.args_bytes / sizeof(Line) + 1);
   std::memcpy(copy.data(), args, kernel.args_bytes);
-  m.enqueue(config.stream, kernel.name, [kernel, copy = std::move(copy), grid, block] {
+  const auto run = [kernel, copy = std::move(copy), grid, block] {
     kernel.emulate(copy.data(), {.grid = grid.x, .block = block.x, .seed = machine().draw(1u << 30)});
-  });
+  };
+  m.enqueue(config.stream, {.name = kernel.name, .run = run, .blocks = grid.x});
 }
 
 }  // namespace

@@ -98,6 +98,7 @@ TEST_CASE("NCCL carries parts and shards to where they belong", "[nccl]") {
   CHECK(wrong == 0);
   CHECK((calls_of("ncclCommFinalize") == ranks && calls_of("ncclCommDestroy") == ranks));
   CHECK(calls_of("ncclCommAbort") == 0);
+  CHECK(fake_cuda::last_execution("ncclSend").priority == fake_cuda::kHighestPriority);
 }
 
 TEST_CASE("ranks of NCCL talk among themselves, over the one communicator", "[nccl]") {

@@ -50,6 +50,7 @@ std::shared_ptr<Node> Machine::enqueue(CUstream_st* stream, Work work) {
   node->work = std::move(work);
   node->lane = stream->number;
   node->device = stream->device;
+  node->priority = stream->priority;
   node->before = stream->tail;
   stream->tail = {node};
   if (stream->capture != nullptr) {
@@ -120,6 +121,7 @@ bool Machine::execute_one() {
       complain(*this, fmt::format("{}: {}", node->work.name, refused.why));
     }
     ++executed[node->work.name];
+    last_executions[node->work.name] = {node->priority, node->work.blocks};
   }
   node->work = {};
   node->finished = ++tick_;
@@ -297,6 +299,12 @@ size_t executed(const std::string& name) {
   const std::lock_guard lock(m.mutex);
   const auto found = m.executed.find(name);
   return found == m.executed.end() ? 0 : found->second;
+}
+
+Execution last_execution(const std::string& name) {
+  Machine& m = machine();
+  const std::lock_guard lock(m.mutex);
+  return m.last_executions[name];
 }
 
 }  // namespace dgc::fake_cuda

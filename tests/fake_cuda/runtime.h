@@ -24,12 +24,14 @@ struct Work {
   std::function<void()> run{};
   std::function<bool()> can_run{};  // whether what other ranks send is there; empty: always
   const void* owner = nullptr;      // the communicator of NCCL that it belongs to
+  int64_t blocks = 0;               // of a kernel
 };
 
 // A piece of queued work. It is executed once all work before it has been.
 struct Node {
   Work work;
   int device = 0;
+  int priority = 0;   // its stream's
   uint64_t lane = 0;  // a number of its stream's, which the order of execution is drawn by
   std::vector<std::shared_ptr<Node>> before;
   std::vector<std::shared_ptr<Node>> after;
@@ -55,6 +57,7 @@ struct Capture {
 struct CUstream_st {
   uint64_t number = 0;
   int device = 0;
+  int priority = 0;
   dgc::fake_cuda::Tail tail;
   std::shared_ptr<dgc::fake_cuda::Capture> capture;
   dgc::fake_cuda::Tail before_capture;
@@ -71,6 +74,7 @@ struct CUgraph_st {
 };
 struct CUgraphExec_st {
   std::vector<std::shared_ptr<dgc::fake_cuda::Node>> nodes;  // every node behind those that it waits for
+  bool keeps_priorities = false;                             // of the streams that it was captured from
 };
 
 namespace dgc::fake_cuda {
@@ -132,6 +136,7 @@ class Machine {
   cudaError_t broken = cudaSuccess;
   std::string complaint;
   std::map<std::string, size_t> executed;
+  std::map<std::string, Execution> last_executions;
 
   // What fail() has planted, and what has been counted since: in all, and of each site.
   int64_t calls = 0, fail_at = 0;

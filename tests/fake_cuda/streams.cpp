@@ -8,11 +8,12 @@ namespace {
 
 uint64_t streams_made = 0;
 
-void make_stream(cudaStream_t* stream, unsigned flags) {
+void make_stream(cudaStream_t* stream, unsigned flags, int priority) {
   if (flags != cudaStreamNonBlocking) refuse(cudaErrorInvalidValue, "the fake has no default stream to wait for");
   *stream = new CUstream_st;
   (*stream)->number = ++streams_made;
   (*stream)->device = current_device();
+  (*stream)->priority = priority;
   machine().streams.insert(*stream);
 }
 
@@ -70,11 +71,12 @@ uint64_t time_of(cudaEvent_t event) {
 using namespace dgc::fake_cuda;
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
-  return runtime_call("cudaStreamCreateWithFlags", WhileCapturing::allowed, [&] { make_stream(stream, flags); });
+  return runtime_call("cudaStreamCreateWithFlags", WhileCapturing::allowed, [&] { make_stream(stream, flags, 0); });
 }
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int) {
-  return runtime_call("cudaStreamCreateWithPriority", WhileCapturing::allowed, [&] { make_stream(stream, flags); });
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
+  return runtime_call("cudaStreamCreateWithPriority", WhileCapturing::allowed,
+                      [&] { make_stream(stream, flags, priority); });
 }
 
 // Work that is queued is still done.

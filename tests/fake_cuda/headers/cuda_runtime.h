@@ -49,6 +49,7 @@ enum cudaStreamCaptureMode {
 };
 enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount = 16, cudaDevAttrComputeCapabilityMajor = 75 };
 constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
+constexpr unsigned long long cudaGraphInstantiateFlagUseNodePriority = 8;
 
 struct cudaDeviceProp {
   char name[256];
