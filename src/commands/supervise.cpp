@@ -80,21 +80,6 @@ int gentle(pid_t child, const fs::path& program, int signal) {
   return gentle(fs::read_symlink(fmt::format("/proc/{}/exe", child), error), gentle(program, signal));
 }
 
-bool has_children(pid_t process) {
-  std::error_code error;
-  for (const auto& thread : fs::directory_iterator(fmt::format("/proc/{}/task", process), error)) {
-    if (pid_t child = 0; std::ifstream(thread.path() / "children") >> child) return true;
-  }
-  return false;
-}
-
-// What the child gets for the first, second or a later signal.
-int passed_on(int number, int signal, pid_t child, const std::string& program) {
-  const int softly = gentle(child, program, signal);
-  if (number == 1) return softly != signal && !has_children(child) ? signal : softly;
-  return number == 2 ? softly : signal;
-}
-
 End wait_for(pid_t child, const std::string& program, const HeldSignals& signals) {
   End end;
   int status = 0, passed = 0;
@@ -105,7 +90,7 @@ End wait_for(pid_t child, const std::string& program, const HeldSignals& signals
       end.stopped = true;
       const auto now = std::chrono::steady_clock::now();
       if (passed > 0 && now - last < std::chrono::seconds(kSameSignal)) continue;
-      kill(child, passed_on(++passed, signal, child, program));
+      kill(child, ++passed <= 2 ? gentle(child, program, signal) : signal);
       last = now;
       continue;
     }

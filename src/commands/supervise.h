@@ -24,10 +24,9 @@ struct SupervisedEnd {
 //
 // The first SIGINT, SIGTERM, SIGHUP or SIGUSR1 is passed on to the child, and nothing is restarted after it. An mpirun
 // gets SIGUSR1 instead, because after the others it kills its ranks before they have saved; so does an mpirun that
-// "env" has become. One that has no process on this machine yet gets the signal as it is, as there is nothing to save.
-// Signals within kSameSignal of one that was passed on are ignored. The second is passed on as the first is, for ranks
-// that were not there yet at the first; later ones as they are. A launcher that ends with 0 after a signal counts as
-// 130.
+// "env" has become. Signals within kSameSignal of one that was passed on are ignored. The second is passed on as the
+// first is, for ranks that were not there yet at the first; later ones as they are. A launcher that ends with 0 after a
+// signal counts as 130.
 //
 // When this process dies, the child gets SIGTERM; or SIGUSR1 where the launcher's first word is mpirun, or a link to
 // it. What "env" will become is not known when that signal is chosen.

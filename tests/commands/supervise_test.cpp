@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <sys/stat.h>
 
 #include <catch.hpp>
 
@@ -191,21 +190,6 @@ TEST_CASE("a second signal reaches the ranks of an mpirun that lost the first, a
     std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // kSameSignal
   }
   CHECK(supervisor.wait() == 1);
-}
-
-TEST_CASE("an mpirun without a rank is stopped as it is, as it would pass on to nobody what it is told gently") {
-  const Program dgc;
-  write_program(dgc.folder() / "mpirun",
-                "trap : USR1\n"
-                "trap 'exit 0' TERM\n"
-                "exec 3<> pipe\n"
-                ": > started\n"
-                "while :; do read line <&3; done\n");
-  REQUIRE(mkfifo((dgc.folder() / "pipe").c_str(), 0600) == 0);
-  Child supervisor(dgc.folder(), train({"--max-restarts", "3", "--launch", "./mpirun"}));
-  REQUIRE(wait_until([&] { return fs::exists(dgc.folder() / "started"); }));
-  supervisor.send(SIGTERM);
-  CHECK(supervisor.wait() == 130);
 }
 
 TEST_CASE("an mpirun whose supervisor is killed is stopped gently") {
