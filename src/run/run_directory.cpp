@@ -151,12 +151,14 @@ bool is_file_of_run(const fs::path& file) {
 
 fs::path run_of_config(const fs::path& file) {
   if (file.filename() != kConfigFile) return {};
-  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
   try {
-    return is_there(folder / kMetricsFile) || has_begun(folder) ? folder : fs::path();
+    const bool is_run = is_there(folder / kMetricsFile) || is_there(folder / "log.txt") || has_begun(folder);
+    if (!is_run) folder.clear();
   } catch (const UserError&) {
-    return folder;  // there are checkpoints that cannot be listed, and RunDirectory says so
+    // There are checkpoints that cannot be listed, and RunDirectory says so.
   }
+  return folder;
 }
 
 fs::path run_path(const Config& config, const TrainOptions& options) {

@@ -35,7 +35,7 @@ bool is_file_of_run(const std::filesystem::path& file);
 // folder of the checkpoints cannot be read.
 bool has_begun(const std::filesystem::path& run);
 
-// The run directory whose own config.json this file is, which a run's metrics or checkpoints beside it tell; empty
+// The run directory whose own config.json this file is, which a run's log, metrics or checkpoints beside it tell; empty
 // where it is none. Does not throw, so that each of several ranks comes to where they compare what they were given.
 std::filesystem::path run_of_config(const std::filesystem::path& file);
 

@@ -46,13 +46,14 @@ TEST_CASE("a run has begun with its first step or its first checkpoint") {
   CHECK(has_begun(run.path()));
 }
 
-TEST_CASE("a config.json beside metrics or checkpoints is that of a run, and others are not") {
+TEST_CASE("a config.json beside a log, metrics or checkpoints is that of a run, and others are not") {
   const TempRun run;
   const auto config = run.path() / "config.json";
   run.write("config.json", "{}");
   std::filesystem::create_directory(run.path() / "checkpoints");
   run.write("checkpoints/pretrained.safetensors", "somebody's");
   CHECK(run_of_config(config).empty());
+  SECTION("a log, where somebody has removed all else") { run.write("log.txt", ""); }
   SECTION("metrics, even without a row") { run.write("metrics.jsonl", ""); }
   SECTION("a checkpoint") { save_evaluations(run, 1, 0); }
   CHECK(run_of_config(config) == run.path());
