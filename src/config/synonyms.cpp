@@ -13,7 +13,9 @@ const std::vector<Synonym>& synonyms() {
       {"num_epochs", "training.epochs"}, {"num_classes", "model.classes"},
       {"num_layers", "model.layers"},    {"hidden_size", "model.hidden"},
       {"kernel_size", "kernel"},         {"padding", "pad"},
-      {"out_channels", "out"},           {"out_features", "out"}};
+      {"out_channels", "out"},           {"out_features", "out"},
+      {"epochs", "training.epochs"},     {"momentum", "optimizer.momentum"},
+      {"classes", "model.classes"},      {"sparsity", "optimizer.sparsity"}};
   return all;
 }
 
@@ -29,8 +31,9 @@ std::string key_called(std::string word) {
   std::vector<std::string> paths;
   for (const Key& key : config_keys()) paths.push_back(key.path);
   if (std::string meant = key_of_synonym(word, paths); !meant.empty()) return meant;
+  if (std::ranges::find(paths, word) != paths.end()) return word;
   const auto found = std::ranges::find(paths, word, last_name);
-  return found == paths.end() ? "" : *found;
+  return std::ranges::count(paths, word, last_name) == 1 ? *found : "";
 }
 
 }  // namespace dgc

@@ -16,8 +16,8 @@ const std::vector<Synonym>& synonyms();
 // The one of `paths` that a synonym stands for; "" where it stands for none of them.
 std::string key_of_synonym(const std::string& word, const std::vector<std::string>& paths);
 
-// The path of the key of a config that has this word for its last name, or as a synonym; "" where none has. Dashes
-// count as underscores, as in options of a command line.
+// The path of the key of a config that has this word as a synonym, as its path, or, alone among all keys, as its last
+// name; "" where none has. Dashes count as underscores, as in options of a command line.
 std::string key_called(std::string word);
 
 }  // namespace dgc

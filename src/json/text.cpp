@@ -52,11 +52,13 @@ std::string broken_rule(const std::string& text, size_t at, const std::string& w
   }
   const bool begins = at == 0 || std::isalpha(static_cast<unsigned char>(text[at - 1])) == 0;
   if (!why.starts_with("invalid literal") || !begins) return "";
-  if (starts("/") || starts("#")) return "; JSON has no comments";
+  if (starts("//") || starts("/*") || starts("#")) return "; JSON has no comments";
   if (starts("'")) return "; strings stand in double quotes";
   if (starts("NaN")) return "; JSON has no NaN";
-  if (starts("T") || starts("F") || starts("N")) return "; true, false and null are written in small letters";
-  return "";
+  const char* const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  const std::string word = text.substr(at, text.find_first_not_of(letters, at) - at);
+  static const std::set<std::string> literals = {"True", "TRUE", "False", "FALSE", "None", "NONE", "Null", "NULL"};
+  return literals.contains(word) ? "; true, false and null are written in small letters" : "";
 }
 
 // Walks the text once to find what the parser would hide or explain badly, with the path of where it is.

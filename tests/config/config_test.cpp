@@ -94,6 +94,9 @@ TEST_CASE("what other notations allow and JSON does not is named", "[config]") {
       {"{\"seed\": 1,\n}", "line 2, column 1", "'}'; expected string literal; no comma before it"},
       {"{\"seed\": [1, ]}", "line 1, column 14", "; no comma before it"},
       // and no rule where another mistake ends at such a byte
+      {"{\"name\": /data/cifar}", "line 1, column 10", "last read: '\"name\": /'"},
+      {"{\"seed\": 1/2}", "line 1, column 11", "expected '}'"},
+      {"{\"name\": Tiny}", "line 1, column 10", "last read: '\"name\": T'"},
       {"{\"seed\": n/a}", "line 1, column 11", "last read: '\"seed\": n/'"},
       {"{\"name\": \"\\'\"}", "line 1, column 12", "last read: '\"\\''"},
       {"{\"seed\": [1}", "line 1, column 12", "expected ']'"},
@@ -171,6 +174,8 @@ TEST_CASE("a key is found by its last name, in a command line's spelling too", "
   CHECK(key_called("learning-rate") == "learning_rate.base");
   CHECK(key_called("momentum") == "optimizer.momentum");
   CHECK(key_called("seed") == "seed");
+  CHECK(key_called("threads") == "threads");
+  CHECK(key_called("every-steps").empty());  // that of checkpoints, or of exchanges
   CHECK(key_called("kernel_size").empty());
   CHECK(key_called("frob").empty());
 }

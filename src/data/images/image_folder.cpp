@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <iterator>
+#include <set>
 
 #include "data/file.h"
 #include "data/images/image_file.h"
@@ -46,14 +47,26 @@ bool there_is_folder(const std::string& path) {
   return fs::is_directory(path, error);
 }
 
+// The folders of images in a folder but those of other parts, and those that cannot be listed, as "lost+found".
+std::vector<std::string> classes_in(const std::string& root) {
+  static const std::set<std::string> parts = {"train", "training", "val", "valid", "validation", "test"};
+  const auto has_image = [](const fs::path& folder) {
+    std::error_code error;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+      if (is_image(*it)) return true;
+    }
+    return false;
+  };
+  return names_in(root, [&](const fs::directory_entry& entry) {
+    return !parts.contains(entry.path().filename().string()) && has_image(entry.path());
+  });
+}
+
 // Throws UserError unless there is ROOT/train. Other programs have the classes in ROOT itself.
 void require_train(const std::string& root, const std::string& fix) {
   const std::string train = root + "/train";
   if (there_is_folder(train)) return;
-  const auto is_class = [](const fs::directory_entry& entry) {
-    return there_is_folder(entry.path().string()) && !names_in(entry.path().string(), is_image).empty();
-  };
-  const std::vector<std::string> classes = names_in(root, is_class);
+  const std::vector<std::string> classes = classes_in(root);
   if (classes.empty()) return require_folder(train, fix);
   throw_user_error(
       "{}: there is no such folder; move {} and the other classes from {} into it, and then some pictures of each into "

@@ -217,6 +217,7 @@ TEST_CASE("image folder: what is wrong is named") {
     std::filesystem::rename(root + "/train/cat", root + "/cat");
     std::filesystem::remove_all(root + "/train");
     std::filesystem::create_symlink("nowhere", root + "/broken");
+    std::filesystem::copy(root + "/cat", root + "/test");
     CHECK(folder.error() == root + "/train: there is no such folder; move cat and the other classes from " + root +
                                 " into it, and then some pictures of each into " + root +
                                 "/val/CLASS (docs/first_hour.md)");
