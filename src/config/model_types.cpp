@@ -96,6 +96,11 @@ void complete_alexnet(Config& config, const Origin& origin) {
   const DataType& data = data_type(config.data);
   if (data.kind != DataKind::images) return;  // refused by its type
   const Shape image = image_sample(config.data);
+  if (image[2] != 3) {
+    origin.refuse("model.type",
+                  fmt::format("\"alexnet\" wants images of 3 channels, and those of data.type \"{}\" have {}",
+                              data.name, image[2]));
+  }
   if (std::min(image[0], image[1]) >= kAlexNetLeastSide) return;
   origin.refuse(size_key(data, image),
                 fmt::format("images of {} x {} are too small for model.type \"alexnet\"; set it to {} or more",

@@ -26,8 +26,8 @@ std::string why_not(const std::string& key, const Config& made_with, const Confi
     return "as the last digits of an evaluation's loss depend on it, and training.stop_after on that loss";
   }
   if (key == "training.epochs" && spreads_over_epochs(now.learning_rate.type)) {
-    return "as learning_rate.type \"cosine\" and \"polynomial\" spread over all epochs, and the steps made so far "
-           "would have had other rates";
+    return "as learning_rate.type is one that spreads the rates over all epochs, and the steps made so far would have "
+           "had others";
   }
   if (key == "exchange.transport" && now.optimizer.dgc.algorithm == ExchangeAlgorithm::split_reduce) {
     return "as a dense sum takes all of what workers selected, and \"split_reduce\" otherwise the largest sums alone";

@@ -50,6 +50,9 @@ TEST_CASE("images that are too small for AlexNet are refused by the key that mak
   CHECK_THAT(said_of_overrides({alexnet}),
              Catch::EndsWith("data.pad_to: images of 32 x 32 are too small for model.type \"alexnet\"; set it to 63 or "
                              "more"));
+  CHECK_THAT(said_of_overrides({alexnet, R"(data={"type": "mnist", "path": "x"})"}),
+             Catch::EndsWith("model.type: \"alexnet\" wants images of 3 channels, and those of data.type \"mnist\" "
+                             "have 1"));
   const std::string folder = R"(data={"type": "image_folder", "path": "x", "image_size": )";
   CHECK_THAT(said_of_overrides({alexnet, folder + "62}"}), Catch::Contains("data.image_size: images of 62 x 62 are"));
   CHECK_NOTHROW(with({alexnet, folder + "63}"}));
