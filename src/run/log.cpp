@@ -76,7 +76,7 @@ void log_to_stderr() {
 void quiet_stderr() { stderr_sink()->set_level(spdlog::level::warn); }
 
 RunLog::RunLog(const std::filesystem::path& run) {
-  const auto path = run / "log.txt";
+  const auto path = run / kLogFile;
   try {
     sink_ = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string());
   } catch (const spdlog::spdlog_ex&) {

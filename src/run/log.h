@@ -19,6 +19,8 @@ void log_to_stderr();
 // From this call on, stderr shows warnings and errors alone, and no status line. The log file still takes everything.
 void quiet_stderr();
 
+inline constexpr const char* kLogFile = "log.txt";
+
 // Messages also go to RUN/log.txt, appended, for as long as this object lives. Throws a UserError if it cannot be
 // opened.
 class RunLog {

@@ -26,7 +26,7 @@ bool is_there(const fs::path& path) {
 
 // Of the names in a run directory, those that the run itself writes, but for the config's.
 bool is_own(const std::string& name) {
-  return name == kMetricsFile || name == kCheckpoints || name == "log.txt" || name == kVocabularyFile ||
+  return name == kMetricsFile || name == kCheckpoints || name == kLogFile || name == kVocabularyFile ||
          name == kClassNamesFile || name.starts_with("events.out.tfevents.");
 }
 
@@ -153,7 +153,7 @@ fs::path run_of_config(const fs::path& file) {
   if (file.filename() != kConfigFile) return {};
   fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
   try {
-    const bool is_run = is_there(folder / kMetricsFile) || is_there(folder / "log.txt") || has_begun(folder);
+    const bool is_run = is_there(folder / kMetricsFile) || is_there(folder / kLogFile) || has_begun(folder);
     if (!is_run) folder.clear();
   } catch (const UserError&) {
     // There are checkpoints that cannot be listed, and RunDirectory says so.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "config/config.h"
+#include "config/data_types.h"
 #include "config/model_types.h"
 #include "run/run_directory.h"
 #include "run/run_lock.h"
@@ -33,10 +34,10 @@ void tell_finished(const RunDirectory& run, bool first) {
   }
 }
 
-// In a folder a class may be missing that somebody has not copied. "": none is missing. Of the other sets, which are
-// whole, the config tells how many classes they have.
+// Where only the data can tell its classes, somebody may not have copied one. "": none is missing. Of images whose
+// config tells it, and of texts and recordings, the model has just as many.
 std::string remark_on_classes(const Config& config, int64_t outputs, int64_t known) {
-  if (config.data.type != "image_folder" || outputs <= known) return "";
+  if (image_classes(config.data) || outputs <= known) return "";
   return fmt::format("the model has {} classes and the data {}: {} of its outputs never get an example", outputs, known,
                      outputs - known);
 }
