@@ -19,8 +19,7 @@ import sys
 import wave
 
 CONFIGS = pathlib.Path(__file__).resolve().parent.parent / "configs"
-SHAPES = {"cifar10": (32, 32, 3, 10), "mnist": (32, 32, 1, 10), "fashion_mnist": (32, 32, 1, 10),
-          "image_folder": (224, 224, 3, 1000)}
+SHAPES = {"cifar10": (32, 32, 3), "mnist": (32, 32, 1), "fashion_mnist": (32, 32, 1), "image_folder": (224, 224, 3)}
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 # Of these, fp16 skips its first steps. Enough steps for recorded ones to be replayed, after a warm-up in four phases.
 OVERLAPPED = ("fp32", "fp16")
@@ -63,7 +62,8 @@ def synthetic(config, folder):
         rate = data.get("sample_rate", 16000)
         instead = {"features": data.get("features", {}), **write_recordings(folder, rate)}
     elif data["type"] in SHAPES:
-        height, width, channels, classes = SHAPES[data["type"]]
+        height, width, channels = SHAPES[data["type"]]
+        classes = config["model"].get("classes", 10)  # a set may be cut to some of its own
         instead = {"type": "synthetic", "height": height, "width": width, "channels": channels, "classes": classes,
                    "train_samples": 512, "test_samples": 64}
     else:

@@ -171,9 +171,41 @@ TEST_CASE("gpu_check lets memcheck go on behind a fault, and no other sanitizer"
   machine.run({"--part", "tests"});
   CAPTURE(machine.report());
   for (const std::string tool : {"memcheck", "racecheck", "initcheck", "synccheck"}) {
-    CHECK_THAT(machine.report(), Contains("| sanitizer_" + tool + " | ok |"));
-    const bool goes_on = machine.log("sanitizer_" + tool).find("--destroy-on-device-error kernel") != std::string::npos;
+    CHECK_THAT(machine.report(), Contains("| sanitizer_" + tool + " | ok (2 files) |"));
+    const bool goes_on =
+        machine.log("sanitizer_" + tool + ".good_test").find("--destroy-on-device-error kernel") != std::string::npos;
     CHECK(goes_on == (tool == "memcheck"));
+  }
+}
+
+TEST_CASE("gpu_check names the file in which a sanitizer finds something, and passes over files without a kernel") {
+  const Machine machine;
+  machine.program("bin/compute-sanitizer", R"(#!/bin/bash
+case "$*" in
+  *'[#good_test]'*) echo '========= Error: Target application terminated before first instrumented API call'; exit 255 ;;
+  *racecheck*'[#other_test]'*) echo '========= RACECHECK SUMMARY: 1 hazard displayed'; exit 9 ;;
+  *synccheck*) exit 255 ;;
+esac
+)");
+  CHECK(machine.run({"--part", "tests", "--only", "sanitizer_(mem|race|sync)check"}) == 1);
+  const std::string report = machine.report();
+  CAPTURE(report, machine.said());
+  CHECK_THAT(report, Contains("| sanitizer_memcheck | ok (2 files) |") && !Contains("initcheck"));
+  CHECK_THAT(report, Contains("| sanitizer_racecheck | 1 of 2 files passed |"));
+  CHECK_THAT(report, Contains("| sanitizer_racecheck.other_test | **FAILED**: exit code 9 |"));
+  CHECK_THAT(report, Contains("| sanitizer_synccheck.other_test | **FAILED**: exit code 255 |"));
+  CHECK(occurrences(report, "RACECHECK SUMMARY: 1 hazard") > 0);
+}
+
+TEST_CASE("gpu_check does only the steps and files of tests that --only names") {
+  const Machine machine;
+  CHECK(machine.run({"--part", "tests", "--part", "speed", "--only", "^kernels[.]other|bench_dgc_ptb"}) == 1);
+  const std::string report = machine.report();
+  CAPTURE(report, machine.said());
+  CHECK_THAT(report, Contains("| build | ok |") && Contains("| test_kernels | ok (1 files) |"));
+  CHECK_THAT(report, Contains("| bench_dgc_ptb_lstm | **FAILED**"));  // bench/torch_dgc_step.py is not there
+  for (const char* left_out : {"smoke", "test_layers", "configs", "sanitizer", "bench_dgc_resnet50", "good_test"}) {
+    CHECK_THAT(report, !Contains(left_out));
   }
 }
 
@@ -257,8 +289,8 @@ TEST_CASE("gpu_check measures speed and accuracy, and says what failed of it") {
 
 TEST_CASE("gpu_check refuses options that it does not have") {
   const Machine machine;
-  for (const std::vector<std::string>& words :
-       std::vector<std::vector<std::string>>{{"--part", "nonsense"}, {"--part"}, {"--minutes", "0"}, {"--fast"}}) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"--part", "nonsense"}, {"--part"}, {"--minutes", "0"}, {"--only"}, {"--only", "("}, {"--fast"}}) {
     CHECK(machine.run(words) == 2);
     CHECK_THAT(machine.said(), Catch::StartsWith("scripts/gpu_check: ") && Contains("see --help"));
     CHECK(occurrences(machine.said(), "\n") == 1);
