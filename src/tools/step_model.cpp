@@ -10,7 +10,7 @@
 namespace dgc {
 namespace {
 
-constexpr double kOfMemory = 0.875, kOfProducts = 0.6;  // assumed shares of the peaks
+constexpr double kOfMemory = 0.7, kOfProducts = 0.6;  // of the peaks, the first fitted and the second assumed
 
 // Peaks of dense products and of memory, from NVIDIA's data sheets (A100 80GB SXM, H100 SXM, H200 SXM).
 constexpr DeviceModel modelled(std::string_view name, double bytes, double half, double tf32, double fp32) {
@@ -29,7 +29,9 @@ Seconds seconds_of(const OpCost& cost, const DeviceModel& device, Precision prec
   const double speed = cost.half                      ? device.half_flops
                        : precision == Precision::tf32 ? device.tf32_flops
                                                       : device.fp32_flops;
-  const double busy = std::max(static_cast<double>(cost.bytes) / device.bytes_per_second, cost.flops / speed);
+  const auto starts = static_cast<double>(std::max<int64_t>(cost.launches, cost.serial_steps));
+  const double busy = std::max(
+      {static_cast<double>(cost.bytes) / device.bytes_per_second, cost.flops / speed, starts * device.start_seconds});
   return {std::max({busy, static_cast<double>(cost.serial_steps) * device.serial_step_seconds,
                     static_cast<double>(cost.launches) * device.launch_seconds}),
           busy};

@@ -10,13 +10,15 @@
 
 namespace dgc {
 
-// How fast a GPU is taken to be: what its data sheet says, times a share that is assumed to be reached.
+// How fast a GPU is taken to be: what its data sheet says, times a share of it. The shares and times are fitted to what
+// steps of four models took on an H200 (docs/results.md); of other GPUs nothing has been timed.
 struct DeviceModel {
   std::string_view name;
   double bytes_per_second;                    // of its memory
   double half_flops, tf32_flops, fp32_flops;  // of matrix products, per second
-  double launch_seconds = 2e-6;               // assumed: of a kernel in a graph
-  double serial_step_seconds = 5e-6;          // assumed: of a step that waits for the one before it
+  double launch_seconds = 10e-6;              // of a small kernel in a graph, one after another
+  double serial_step_seconds = 12e-6;         // of a step that waits for the one before it
+  double start_seconds = 4.7e-6;  // from one start of a kernel or such a step to the next, in all lanes together
 };
 std::vector<std::string> device_model_names();
 const DeviceModel& device_model(const std::string& name);
@@ -38,7 +40,7 @@ struct StepModel {
 
 // A call of an op takes the longer of its bytes' time and its products' time, or what steps that wait for each other
 // take, and not less than its launches. Lanes beside each other take as long as the longest of them alone, or as the
-// bytes and products of all, whichever is longer; of that time each of their calls has its share.
+// bytes, products and starts of all, whichever is longer; of that time each of their calls has its share.
 StepModel model_step(const Config&, const DeviceModel&);
 
 }  // namespace dgc

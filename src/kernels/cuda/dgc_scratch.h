@@ -59,6 +59,7 @@ struct DgcCompressScratch {
   unsigned* ties;              // zero [count]
   unsigned* guess_histogram;   // zero [count * kDgcGuessBins]
   unsigned* radix_histogram;   // zero [count * kDgcRadixBins]; used for segments that take the radix selection
+  unsigned* drawn;             // zero: strips that were given to whichever warp was free
   unsigned* ticket;            // zero
 };
 
