@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A short training of every config, on synthetic data of its data set's shape, and of one config in every precision; and
-one with exchange.overlap in many buckets, which must end in the weights that it has without.
+pairs of trainings that must end in the same weights: with exchange.overlap in many buckets and without, workers at once
+and one after another, one rank alone and through NCCL, and two ranks by mpirun, where that is installed.
 
     scripts/short_runs.py PROGRAM FOLDER [--device cuda:0] [--seconds 60] [--jobs 4] [--only NAME...]
 
@@ -11,19 +12,19 @@ when one failed.
 import argparse
 import concurrent.futures
 import json
+import os
 import pathlib
 import random
 import shutil
 import subprocess
 import sys
 import wave
+from typing import NamedTuple
 
 CONFIGS = pathlib.Path(__file__).resolve().parent.parent / "configs"
 SHAPES = {"cifar10": (32, 32, 3), "mnist": (32, 32, 1), "fashion_mnist": (32, 32, 1), "image_folder": (224, 224, 3)}
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
-# Of these, fp16 skips its first steps. Enough steps for recorded ones to be replayed, after a warm-up in four phases.
-OVERLAPPED = ("fp32", "fp16")
-OVERLAP_STEPS = 40
+PAIR_STEPS = 40  # enough for recorded ones to be replayed, after a warm-up in four phases
 
 
 def write_corpus(folder, words):
@@ -80,35 +81,69 @@ def command(program, path, overrides, device, folder, steps=6):
             "--out", folder]
 
 
-def run(command, folder, seconds):
+def run(command, folder, seconds, environment=None):
     """Why it failed, or nothing."""
     log = folder.with_suffix(".log")
     try:
         with open(log, "w") as file:
-            code = subprocess.run(list(map(str, command)), stdout=file, stderr=subprocess.STDOUT, timeout=seconds).returncode
+            code = subprocess.run(list(map(str, command)), stdout=file, stderr=subprocess.STDOUT, timeout=seconds,
+                                  env=os.environ | (environment or {})).returncode
         why = f"exit code {code}" if code else ""
     except (subprocess.TimeoutExpired, OSError) as error:
         why = str(error) if isinstance(error, OSError) else f"not done after {seconds} s"
     return f"{why}\n" + "".join(log.read_text(errors="replace").splitlines(True)[-8:]) if why else ""
 
 
-def with_and_without_overlap(program, precision, device, folder, seconds):
+class Variant(NamedTuple):
+    """One way of a training whose weights must not depend on the way."""
+    overrides: tuple
+    launcher: tuple = ()
+    environment: dict = {}
+    device: str = ""  # instead of the one of all other runs
+
+
+class Pair(NamedTuple):
+    name: str
+    first: Variant
+    second: Variant
+    shows: str = ""  # what the last row of the second one's metrics must have
+
+
+def pairs():
+    two = ("workers_per_rank=2",)
+    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    all_pairs = []
+    for precision in ("fp32", "fp16"):  # fp16 skips its first steps
+        same = (f"precision={precision}", "exchange.bucket_mb=0.02", "exchange.transport=sparse")
+        all_pairs.append(Pair(f"exchange.overlap and without, {precision}", Variant((*same, "exchange.overlap=off")),
+                              Variant((*same, "exchange.overlap=on")), "hidden_share"))
+    all_pairs.append(Pair("two workers at once and one after another", Variant(two),
+                          Variant((*two, "workers_at_once=2"))))
+    all_pairs.append(Pair("one rank alone and through NCCL", Variant(two),
+                          Variant((*two, "exchange.communicator=nccl"), environment={"DGC_RANK": "0",
+                                                                                     "DGC_WORLD_SIZE": "1"})))
+    if shutil.which("mpirun"):  # through NCCL where each rank has a GPU of its own, else through MPI
+        all_pairs.append(Pair("one rank of two workers and two ranks of one", Variant(two),
+                              Variant(("workers_per_rank=1",), ("mpirun", "-n", "2", "--oversubscribe"), as_root, "auto")))
+    return all_pairs
+
+
+def differ(program, pair, device, folder, seconds):
     """Why the two do not end in the same weights, or nothing."""
-    ends = {}
-    for overlap in ("off", "on"):
-        own = folder.with_name(f"{folder.name}-{overlap}")
-        overrides = [f"exchange.overlap={overlap}", f"precision={precision}", "exchange.bucket_mb=0.02",
-                     "exchange.transport=sparse", "training.epochs=5"]
-        overrides = [word for override in overrides for word in ("--set", override)]
-        why = run(command(program, CONFIGS / "quickstart.json", overrides, device, own, OVERLAP_STEPS), own, seconds)
+    ends = []
+    for number, variant in enumerate((pair.first, pair.second), 1):
+        own = folder.with_name(f"{folder.name}-{number}")
+        overrides = [word for override in (*variant.overrides, "training.epochs=5") for word in ("--set", override)]
+        words = command(program, CONFIGS / "quickstart.json", overrides, variant.device or device, own, PAIR_STEPS)
+        why = run([*variant.launcher, *words], own, seconds, variant.environment)
         if why:
-            return f"overlap {overlap}: {why}"
-        ends[overlap] = json.loads((own / "metrics.jsonl").read_text().splitlines()[-1])
+            return f"{' '.join((*variant.launcher, *variant.overrides))}: {why}"
+        ends.append(json.loads((own / "metrics.jsonl").read_text().splitlines()[-1]))
         shutil.rmtree(own)
-    if ends["on"].get("hidden_share") is None:
-        return "nothing has overlapped"
-    same = ends["on"]["weights_xxh64"] == ends["off"]["weights_xxh64"]
-    return "" if same else f"weights {ends['off']['weights_xxh64']} without, {ends['on']['weights_xxh64']} with overlap"
+    if pair.shows and ends[1].get(pair.shows) is None:
+        return f"no {pair.shows}"
+    first, second = (end["weights_xxh64"] for end in ends)
+    return "" if first == second else f"weights {first} of the first, {second} of the second"
 
 
 def main():
@@ -141,9 +176,9 @@ def main():
         shutil.rmtree(folder, ignore_errors=True)  # checkpoints: gigabytes in all
         return why
 
-    def pair(precision):
-        folder = options.folder / f"overlap-{precision}"
-        return with_and_without_overlap(options.program, precision, options.device, folder, options.seconds)
+    def pair(numbered):
+        number, one_pair = numbered
+        return differ(options.program, one_pair, options.device, options.folder / f"pair{number}", options.seconds)
 
     failed = 0
 
@@ -152,14 +187,16 @@ def main():
         print("FAILED " if why else "ok     ", *what, why, flush=True)
         failed += bool(why)
 
-    overlapped = () if options.only else OVERLAPPED
+    all_pairs = [] if options.only else pairs()
     pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
     try:
-        pairs = pool.map(pair, overlapped)
+        ends = pool.map(pair, enumerate(all_pairs))
         for (path, overrides), why in zip(runs, pool.map(one, enumerate(runs))):
             tell(why, path.relative_to(CONFIGS), *overrides[1:])
-        for precision, why in zip(overlapped, pairs):
-            tell(why, "the same weights with exchange.overlap and without,", precision)
+        for one_pair, why in zip(all_pairs, ends):
+            tell(why, "the same weights:", one_pair.name)
+        if not options.only and not shutil.which("mpirun"):
+            print("skipped two ranks by mpirun, which is not installed", flush=True)
     except KeyboardInterrupt:
         sys.exit(130)
     finally:
