@@ -106,7 +106,6 @@ bool decode_fchk(Decoder& d) {
 bool decode_from_integer(Decoder& d) {
   const std::string_view type = d.take_one_of({"U64", "S64", "U32", "U16", "S8"});
   take_rounding(d);
-  if (type.empty()) d.fail("a number of an unknown type");
   const bool wide = type.ends_with("64");
   d.take(wide ? "rA" : "ra");
   if (type == "U64") {
@@ -122,6 +121,9 @@ bool decode_from_integer(Decoder& d) {
         [](const Instruction& m, uint32_t a) { return rounded_float(m.rounding, uint64_t{a}); }));
   } else if (type == "U16") {
     d.emit(each_lane<1>([](uint32_t a) { return static_cast<float>(static_cast<uint16_t>(a)); }));
+  } else if (type.empty()) {  // 32 bits with a sign
+    d.emit(
+        each_lane_with_modes<1>([](const Instruction& m, int32_t a) { return rounded_float(m.rounding, int64_t{a}); }));
   } else {
     d.emit(each_lane<1>([](uint32_t a) { return static_cast<float>(static_cast<int8_t>(a)); }));
   }
@@ -129,18 +131,25 @@ bool decode_from_integer(Decoder& d) {
 }
 
 // Of 64 bits NaN becomes 2^63, of 32 with .NTZ 0: as PTX's conversions.
+template <typename T>
+std::tuple<uint32_t, uint32_t> halves_of_integer(float a) {
+  const auto whole = static_cast<uint64_t>(to_integer<T>(Rounding::zero, a));
+  return {static_cast<uint32_t>(whole), static_cast<uint32_t>(whole >> 32)};
+}
+
 bool decode_to_integer(Decoder& d) {
   d.instruction().flush = d.takes("FTZ");
-  const bool wide = d.takes("U64");
-  if (!wide) d.expect("U32");
+  const std::string_view wide = d.take_one_of({"U64", "S64"});
+  if (wide.empty()) d.expect("U32");
   d.expect("TRUNC");
-  if (!wide) d.expect("NTZ");
-  d.take(wide ? "Rf" : "rf");
-  if (wide) {
-    d.emit(each_lane_with_modes<1>([](const Instruction& m, float a) {
-      const auto whole = to_integer<uint64_t>(Rounding::zero, flushed_if(m.flush, a));
-      return std::tuple<uint32_t, uint32_t>{static_cast<uint32_t>(whole), static_cast<uint32_t>(whole >> 32)};
-    }));
+  if (wide.empty()) d.expect("NTZ");
+  d.take(wide.empty() ? "rf" : "Rf");
+  if (wide == "U64") {
+    d.emit(each_lane_with_modes<1>(
+        [](const Instruction& m, float a) { return halves_of_integer<uint64_t>(flushed_if(m.flush, a)); }));
+  } else if (wide == "S64") {
+    d.emit(each_lane_with_modes<1>(
+        [](const Instruction& m, float a) { return halves_of_integer<int64_t>(flushed_if(m.flush, a)); }));
   } else {
     d.emit(each_lane_with_modes<1>(
         [](const Instruction& m, float a) { return to_integer<uint32_t>(Rounding::zero, flushed_if(m.flush, a)); }));

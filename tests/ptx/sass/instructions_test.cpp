@@ -188,10 +188,16 @@ TEST_CASE("integers become floats and floats integers", "[sass]") {
   }));
   CHECK(apply<float>("I2F.U32.RP R10, R1", std::vector<uint32_t>{16777217, 3, 0xffffffff}) ==
         std::vector<float>{16777218, 3, 0x1p32f});
+  CHECK(apply<float>("I2F.RP R10, R1", std::vector<uint32_t>{16777217, 0xffffffff}) ==
+        std::vector<float>{16777218, -1});
   CHECK(apply<uint32_t>("F2I.FTZ.U32.TRUNC.NTZ R10, R1", std::vector<float>{3.9f, -1, 5e9f, NAN, 1e-40f}) ==
         std::vector<uint32_t>{3, 0, 0xffffffff, 0, 0});
   CHECK(apply<uint32_t>("F2I.U64.TRUNC R10, R1\nMOV R10, R11", std::vector<float>{0x1.8p33f, 7, 1e30f}) ==
         std::vector<uint32_t>{3, 0, 0xffffffff});
+  CHECK(apply<uint32_t>("F2I.S64.TRUNC R10, R1\nMOV R10, R11", std::vector<float>{-0x1.8p33f, 7, -1e30f, NAN}) ==
+        std::vector<uint32_t>{0xfffffffd, 0, 0x80000000, 0x80000000});
+  CHECK(apply<uint32_t>("IABS R10, R1", std::vector<uint32_t>{7, 0xfffffff9, 0x80000000}) ==
+        std::vector<uint32_t>{7, 7, 0x80000000});
   CHECK(apply<uint32_t>("HFMA2.MMA R10, -RZ, RZ, 1.875, -2", std::vector<uint32_t>{0}) ==
         std::vector<uint32_t>{0x3f80c000});
 }

@@ -259,6 +259,9 @@ bool decode_integers(Decoder& d) {
   } else if (d.is("POPC")) {
     d.take("ra");
     d.emit(each_lane<1>([](uint32_t a) { return static_cast<uint32_t>(std::popcount(a)); }));
+  } else if (d.is("IABS")) {
+    d.take("ra");
+    d.emit(each_lane<1>([](uint32_t a) { return a >> 31 != 0 ? 0 - a : a; }));
   } else if (d.is("BREV")) {
     d.take("ra");
     d.emit(each_lane<1>([](uint32_t a) { return reversed(a); }));
