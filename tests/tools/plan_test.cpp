@@ -355,8 +355,10 @@ TEST_CASE("every shipped config has a modelled step, in 16 bits and on a machine
     config.precision = Precision::bf16;
     const double half = model_step(config, device_model("h100")).total.seconds;
     CHECK(half > 0);
-    // Small models take longer in 16 bits: their time is that of launches, and converting the input is one more.
-    if (path.find("/paper/") != std::string::npos) CHECK(half < 1.002 * single.total.seconds);
+    // Small models and ResNet-110 take longer in 16 bits: their time is that of launches, and converting the input is
+    // one more.
+    const bool large = path.find("/paper/") != std::string::npos && path.find("resnet110") == std::string::npos;
+    if (large) CHECK(half < single.total.seconds);
   }
 }
 
