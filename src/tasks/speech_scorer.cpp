@@ -112,6 +112,20 @@ void require_fitting_utterance(const Speech& speech, const Network& network, con
       set, speech.size(), speech.corpus().utterance(speech.size() - 1).name);
 }
 
+std::string remark_on_short_utterances(const Speech& speech, const Network& network, const std::string& set) {
+  constexpr size_t kNamed = 3;
+  int64_t count = 0;
+  std::vector<std::string> named;
+  for (int64_t i = 0; i < speech.size(); ++i) {
+    if (fits(speech, i, network.loss().frames_per_step())) continue;
+    if (++count; named.size() < kNamed) named.push_back(speech.corpus().utterance(i).name);
+  }
+  if (count == 0) return "";
+  return fmt::format("the {} set: {} of {} utterances {} too short for {}, the shortest first: {}{}", set, count,
+                     speech.size(), count == 1 ? "is" : "are", count == 1 ? "its transcript" : "their transcripts",
+                     fmt::join(named, ", "), count > std::ssize(named) ? ", ..." : "");
+}
+
 void SpeechScorer::start() {
   sums_ = {};
   words_ = characters_ = {};

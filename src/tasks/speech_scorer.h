@@ -30,6 +30,9 @@ class SpeechDecoder {
 // would be one of nothing. `set` names it: "test".
 void require_fitting_utterance(const Speech&, const Network&, const std::string& set);
 
+// A sentence that counts the utterances which are too short for their transcripts, and names the first ones; "": none.
+std::string remark_on_short_utterances(const Speech&, const Network&, const std::string& set);
+
 // The logits of a batch [steps, streams, classes] on the host, by utterance.
 class HostLogits {
  public:

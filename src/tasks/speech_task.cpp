@@ -24,6 +24,15 @@ class SpeechTask : public Task {
     require_fitting_utterance(dynamic_cast<const Speech&>(train), network, "training");
   }
 
+  std::vector<std::string> remarks(const Network& network, const Datasets& sets) const override {
+    std::vector<std::string> found;
+    for (const auto& [set, name] : named(sets)) {
+      std::string remark = remark_on_short_utterances(dynamic_cast<const Speech&>(*set), network, name);
+      if (!remark.empty()) found.push_back(std::move(remark));
+    }
+    return found;
+  }
+
   Shape sample(const Config& config, Split split) const override {
     const TrainingOptions& o = config.training;
     return speech_sample(config, split == Split::train ? o.micro_batch() : o.eval_batch);

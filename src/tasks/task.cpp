@@ -81,12 +81,16 @@ Datasets alike(std::unique_ptr<Dataset> train, std::unique_ptr<Dataset> test) {
   return sets;
 }
 
-void tell_remarks(const Datasets& sets) {
-  const std::pair<const Dataset*, const char*> all[] = {
+std::vector<std::pair<const Dataset*, const char*>> named(const Datasets& sets) {
+  std::vector<std::pair<const Dataset*, const char*>> all = {
       {sets.train.get(), "training"}, {sets.valid.get(), "validation"}, {sets.test.get(), "test"}};
+  std::erase_if(all, [](const auto& set) { return set.first == nullptr; });
+  return all;
+}
+
+void tell_remarks(const Datasets& sets) {
   std::set<std::string> told;
-  for (const auto& [set, name] : all) {
-    if (set == nullptr) continue;
+  for (const auto& [set, name] : named(sets)) {
     for (const std::string& remark : set->remarks()) {
       if (told.insert(remark).second) spdlog::warn("the {} set: {}", name, remark);
     }

@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "config/options.h"
 #include "data/dataset.h"
@@ -79,6 +81,8 @@ class Task {
 
   // Throws UserError where the network has nothing to learn from the set.
   virtual void require_learnable(const Network&, const Dataset&) const {}
+  // Sentences on samples that the network cannot learn from, or that the loss of a set leaves out.
+  virtual std::vector<std::string> remarks(const Network&, const Datasets&) const { return {}; }
 
   // Sizes of batches as far as the config alone tells them.
   virtual Shape sample(const Config&, Split) const = 0;       // Dataset::sample()
@@ -132,6 +136,9 @@ std::vector<int64_t> batch_rows(const Config&, const Dataset& train);
 void require_alike(const Dataset& train, const Dataset& other, const char* name, const char* key);
 // The two sets of one folder, data.path, once require_alike() has compared them.
 Datasets alike(std::unique_ptr<Dataset> train, std::unique_ptr<Dataset> test);
+
+// The sets that are there, with the words for them: "training", "validation", "test".
+std::vector<std::pair<const Dataset*, const char*>> named(const Datasets&);
 
 // Logs all remarks of the sets as warnings, each once: a validation set that is held back has the training set's.
 void tell_remarks(const Datasets&);

@@ -48,14 +48,16 @@ struct Given {
   Datasets sets;
   Row facts;
   std::string initial_remark;  // InitialWeights::remark()
-  std::string classes_remark;
+  std::vector<std::string> remarks;  // on what the network cannot learn, or never sees
 
   Given(const Config& as_written, const Launch& launch, const TrainOptions& options)
       : config(with_launch(as_written, launch)), sets(open_sets(config)) {
     config = task_of(config).completed(config, sets);
     const Network network = make_network(config.model, sets.train->sample());
     check_fits(config, network, *sets.train);
-    classes_remark = remark_on_classes(config, network.classes(), sets.train->classes());
+    remarks = task_of(config).remarks(network, sets);
+    const std::string on_classes = remark_on_classes(config, network.classes(), sets.train->classes());
+    if (!on_classes.empty()) remarks.push_back(on_classes);
     facts = start_facts({config, options, sets.view()});
     // A resumed run has all weights in its checkpoint, and the file may be gone.
     const bool resumes = options.resume && !CheckpointStore(run_path(config, options)).list().empty();
@@ -86,7 +88,7 @@ void tell_start(const Given& given, const RunDirectory& run, const std::string& 
                 const std::string& communicator) {
   spdlog::info("{}, into {}", description(given, device), run.path().string());
   tell_remarks(given.sets);
-  if (!given.classes_remark.empty()) spdlog::warn(given.classes_remark);
+  for (const std::string& remark : given.remarks) spdlog::warn(remark);
   if (!given.initial_remark.empty()) spdlog::info("model.init_from: {}", given.initial_remark);
   const int64_t ranks = given.config.ranks;
   if (ranks > 1) spdlog::info("{} ranks exchange through {}", ranks, communicator);
