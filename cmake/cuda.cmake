@@ -1,17 +1,23 @@
-# Finds what the CUDA backend needs: nvcc 12.4 or newer, cuDNN 9.8 or newer, cuBLAS, NCCL and NVTX, which is headers alone. Sets
+# Finds what the CUDA backend needs: nvcc 12.4, cuDNN 9.8 and NCCL 2.19 or newer, cuBLAS, and NVTX, which is headers alone. Sets
 # DGC_WITH_CUDA, DGC_CUDA_LIBRARIES, NAME_INCLUDE and NAME_LIBRARY of these parts (cuda_parts.cmake), and says what it decided and why.
 set(DGC_CUDA AUTO CACHE STRING "Build the CUDA backend: AUTO (when all it needs is found), ON or OFF")
 set(DGC_WITH_CUDA OFF)
 include(cmake/cuda_parts.cmake)
 
-# Sets `result` to what is wrong with the version of cuDNN's header in a folder; empty: nothing.
-function(dgc_check_cudnn folder result)
-  file(STRINGS ${folder}/cudnn_version.h numbers REGEX "define CUDNN_(MAJOR|MINOR) ")
-  string(REGEX REPLACE ".*MAJOR ([0-9]+).*MINOR ([0-9]+).*" "\\1.\\2" version "${numbers}")
+# Sets `result` to what is wrong with a header that defines NAME_MAJOR and NAME_MINOR; empty: it is new enough.
+function(dgc_check_header name header oldest result)
+  file(STRINGS ${header} numbers REGEX "define ${name}_(MAJOR|MINOR) ")
+  string(REGEX REPLACE ".*MAJOR +([0-9]+).*MINOR +([0-9]+).*" "\\1.\\2" version "${numbers}")
   set(${result} "" PARENT_SCOPE)
-  if(version VERSION_LESS 9.8)  # the first that plans convolutions for a GPU that it is told of
-    set(${result} "cuDNN in ${folder} is ${version}, and 9.8 or newer is needed" PARENT_SCOPE)
+  if(NOT version VERSION_GREATER_EQUAL oldest)
+    set(${result} "${header} is of version ${version}, and ${oldest} or newer is needed" PARENT_SCOPE)
   endif()
+endfunction()
+
+# The first cuDNN that plans convolutions for a GPU that it is told of.
+function(dgc_check_cudnn folder result)
+  dgc_check_header(CUDNN ${folder}/cudnn_version.h 9.8 found)
+  set(${result} "${found}" PARENT_SCOPE)
 endfunction()
 
 function(dgc_without_cuda)
@@ -59,11 +65,12 @@ foreach(name CUBLAS CUDNN NCCL NVTX)
   endif()
 endforeach()
 
-dgc_check_cudnn(${CUDNN_INCLUDE} too_old)
-if(too_old)
+dgc_check_cudnn(${CUDNN_INCLUDE} old_cudnn)
+dgc_check_header(NCCL ${NCCL_INCLUDE}/nccl.h 2.19 old_nccl)  # the first that any thread may end
+foreach(too_old IN ITEMS ${old_cudnn} ${old_nccl})
   dgc_without_cuda(${too_old})
   return()
-endif()
+endforeach()
 
 set(CMAKE_CUDA_COMPILER ${NVCC} CACHE FILEPATH "nvcc")
 if(NOT DEFINED ENV{CUDAARCHS})  # CMake's variable for it
