@@ -111,9 +111,11 @@ int64_t resident_bytes() {
   return resident * ::sysconf(_SC_PAGESIZE);
 }
 
-void print_memory(const PlanMemory& m, const Config& config) {
-  fmt::print("\nMemory of one rank ({} of {} workers), MiB; the data set and its loader come on top\n",
-             config.workers_per_rank, config.ranks * config.workers_per_rank);
+void print_memory(const Plan& plan, const Config& config) {
+  const PlanMemory& m = plan.memory;
+  const std::string at_once = plan.workers_at_once > 1 ? fmt::format(", {} at once", plan.workers_at_once) : "";
+  fmt::print("\nMemory of one rank ({} of {} workers{}), MiB; the data set and its loader come on top\n",
+             config.workers_per_rank, config.ranks * config.workers_per_rank, at_once);
   constexpr std::pair<const char*, MemoryUse> kUses[] = {
       {"weights", MemoryUse::weights},           {"gradients", MemoryUse::gradients},
       {"u and v", MemoryUse::residuals},         {"momentum and sum", MemoryUse::momentum},
@@ -181,7 +183,7 @@ void print_plan(const Plan& plan, const Config& config, const std::string& wire,
   }
   print_formats(plan, config, compressing_workers(config, workers.front()));
   for (const int64_t n : workers) print_phases(config, plan, n);
-  print_memory(plan.memory, config);
+  print_memory(plan, config);
   print_checkpoint(plan.checkpoint);
 }
 

@@ -70,7 +70,7 @@ const Keys& config_keys() {
         .is_path()
         .free_on_resume();
     top.add("workers_per_rank", &Config::workers_per_rank,
-            "Workers that a rank runs, sharing its weights, one after another unless `workers_at_once` says otherwise. "
+            "Workers that a rank runs, sharing its weights, one after another or as `workers_at_once` says. "
             "Workers = ranks x this")
         .at_least(1)
         .at_most(4096)
@@ -78,8 +78,10 @@ const Keys& config_keys() {
     top.add("workers_at_once", &Config::workers_at_once,
             "So many of a rank's workers compute at the same time, each with activations of its own: the same bits, "
             "more "
-            "memory. On a processor each of them takes `threads`, so set that to fewer")
-        .at_least(1)
+            "memory. 0: on a GPU as many as a quarter of its free memory has room for, otherwise one. On a processor "
+            "each "
+            "of them takes `threads`, so set that to fewer")
+        .at_least(0)
         .at_most(4096)
         .free_on_resume();
     top.add("ranks", &Config::ranks,

@@ -175,7 +175,7 @@ struct Config {
   Precision precision = Precision::fp32;
   std::string conv_plans;  // a file of `dgc bench convolutions`; empty: the first plans of cuDNN's lists
   int64_t workers_per_rank = 1;
-  int64_t workers_at_once = 1;  // of a rank; once loaded, at most workers_per_rank
+  int64_t workers_at_once = 0;  // of a rank; 0: as a GPU's memory allows; once loaded, at most workers_per_rank
   int64_t ranks = 1;            // threads of this process; under a launcher the processes that it started
   int64_t threads = 0;          // compute threads per rank; 0: usable_cores(), shared by the machine's ranks
   ModelOptions model;

@@ -31,7 +31,7 @@ void require_whole_groups(const Config& config, int64_t workers) {
 std::unique_ptr<Optimizer> make_compressing(const Config& config, const OptimizerContext& context) {
   const ExchangeOptions& o = config.exchange;
   DgcOptions dgc = make_dgc_options(config);
-  if (o.overlap == Overlap::automatic && o.every_steps == 1 && config.workers_at_once == 1) {
+  if (o.overlap == Overlap::automatic && o.every_steps == 1 && config.workers_at_once <= 1) {
     const OverlapChoice choice = choose_overlap(dgc, o.bucket_mb, context, o.workers_per_group);
     dgc.bucket_bytes = choice.bucket_bytes;
     if (context.communicator.rank() == 0 && !choice.text.empty()) spdlog::info(choice.text);

@@ -97,6 +97,8 @@ class Device {
 
   // The most bytes that have been allocated at one time.
   virtual size_t peak_bytes() const = 0;
+  // Bytes of the device's own memory that nobody has allocated; 0 for a device that uses the host's.
+  virtual size_t free_bytes() const { return 0; }
 
   // What communicators need, which pass data on to other processes.
   virtual bool on_host() const = 0;             // says whether the host can use the device's memory

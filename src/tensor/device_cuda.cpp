@@ -143,6 +143,13 @@ CudaDevice::~CudaDevice() {
 void CudaDevice::use() const { check_cuda(cudaSetDevice(index_), "cudaSetDevice"); }
 
 size_t CudaDevice::total_bytes() const { return properties_of(index_).totalGlobalMem; }
+size_t CudaDevice::free_bytes() const {
+  use();
+  size_t free = 0, total = 0;
+  check_cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  return free;
+}
+
 std::string CudaDevice::model() const { return properties_of(index_).name; }
 std::string CudaDevice::name() const { return fmt::format("cuda:{}", index_); }
 

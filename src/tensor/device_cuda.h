@@ -58,6 +58,7 @@ class CudaDevice final : public Device {
   std::unique_ptr<HostMemory> make_host_memory(size_t bytes) override;
   std::unique_ptr<Stopwatch> make_stopwatch() override;
   size_t peak_bytes() const override { return memory_->peak; }
+  size_t free_bytes() const override;
 
  private:
   struct Memory {

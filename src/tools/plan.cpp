@@ -88,15 +88,15 @@ std::vector<DgcLayout> run_layouts(const Config& config, const ParamLayout& para
 
 // A backend keeps convolutions' weights in an order of its own: on a processor those of one at a time, on a GPU those
 // of all of them and their gradients, for each of the workers that compute at the same time.
-int64_t filter_bytes(const Config& config, const Network& network, DType activations) {
+int64_t filter_bytes(const Config& config, const PlannedRank& rank) {
   int64_t largest = 0, all = 0;
-  for (const Network::Node& node : network.nodes()) {
+  for (const Network::Node& node : rank.network().nodes()) {
     const int64_t numel = node.layer->filter().value_or(FilterArgs{}).numel();
     largest = std::max(largest, numel);
     all += numel;
   }
   if (is_cpu(config.device)) return largest * static_cast<int64_t>(sizeof(float));
-  return 2 * all * static_cast<int64_t>(dtype_size(activations)) * config.workers_at_once;
+  return 2 * all * static_cast<int64_t>(dtype_size(rank.activations())) * rank.places();
 }
 
 }  // namespace
@@ -115,7 +115,8 @@ Plan make_plan(const Config& config) {
   plan.total.name = "total";
   plan_tensors(params, config, plan);
   plan.formats = plan_formats(params, config);
-  plan.memory = {rank.device().counted(), filter_bytes(config, rank.network(), rank.activations())};
+  plan.workers_at_once = rank.places();
+  plan.memory = {rank.device().counted(), filter_bytes(config, rank)};
   plan.checkpoint = {rank.saved_by_workers(), rank.saved_for_all()};
   return plan;
 }

@@ -57,6 +57,7 @@ struct Plan {
   PlanRow total;
   std::vector<PlanFormat> formats;  // all formats
   double sparsity = 0;
+  int64_t workers_at_once = 1;  // of a rank; a GPU is taken to have room for all, unless the config says how many
   PlanMemory memory;
   PlanCheckpoint checkpoint;
 };

@@ -19,6 +19,7 @@ class PlannedRank {
   const Network& network() const { return network_; }
   const CountingDevice& device() const { return *device_; }
   DType activations() const;
+  int64_t places() const { return std::ssize(memory_.places); }  // where workers compute at the same time
   // Bytes of the tensors that a checkpoint has at the end of a round: in the files of this rank's workers, and in those
   // that the rank writes for all.
   int64_t saved_by_workers() const;

@@ -77,7 +77,9 @@ StepModel model_step(const Config& config, const DeviceModel& device) {
   StepModel model;
   model.total.name = "step";
   double dgc = 0;
-  const std::vector<OpCost> costs = PlannedRank(config).step();
+  Config on_gpu = config;
+  on_gpu.device = "cuda:0";
+  const std::vector<OpCost> costs = PlannedRank(on_gpu).step();
   const double beside = share_beside(costs, device, config.precision);
   for (const OpCost& cost : costs) {
     const double seconds = seconds_of(cost, device, config.precision).alone * (cost.lane > 0 ? beside : 1);

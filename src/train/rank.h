@@ -121,6 +121,9 @@ class Rank {
   // pass.
   std::optional<ExchangeTime> exchange_time() const { return memory_.optimizer->exchange_time(); }
 
+  // How many of the rank's workers compute at the same time.
+  int64_t workers_at_once() const { return std::ssize(memory_.places); }
+
   // The most memory that this rank's device has held so far.
   size_t peak_bytes() const { return device_->peak_bytes(); }
 

@@ -24,6 +24,8 @@ class RankTraining {
   // cannot go on from there, and its directory still describes it as before. Collective.
   void begin();
 
+  int64_t workers_at_once() const { return rank_.workers_at_once(); }  // of this rank
+
   // Trains to the last step; to be called once, behind begin(). What train() in train/trainer.h throws of a run that
   // has begun leaves it on all ranks. Collective.
   void train();

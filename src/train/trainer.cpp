@@ -47,7 +47,7 @@ struct Given {
   Config config;
   Datasets sets;
   Row facts;
-  std::string initial_remark;  // InitialWeights::remark()
+  std::string initial_remark;        // InitialWeights::remark()
   std::vector<std::string> remarks;  // on what the network cannot learn, or never sees
 
   Given(const Config& as_written, const Launch& launch, const TrainOptions& options)
@@ -84,17 +84,22 @@ std::string description(const Given& given, const std::string& device) {
                      held_back, given.sets.test->size(), task.size_text(given.sets));
 }
 
+// at_once: of a rank's workers.
+void tell_workers(const Config& config, int64_t at_once) {
+  if (config.ranks * config.workers_per_rank == 1) return;
+  std::string rank;
+  if (config.ranks > 1) rank = fmt::format("; a rank, a process or thread, runs {} of them", config.workers_per_rank);
+  if (at_once > 1) rank += fmt::format("; {} of {} compute at the same time", at_once, config.workers_per_rank);
+  spdlog::info("a worker is a replica with its own share of the data{}", rank);
+}
+
 void tell_start(const Given& given, const RunDirectory& run, const std::string& device,
                 const std::string& communicator) {
   spdlog::info("{}, into {}", description(given, device), run.path().string());
   tell_remarks(given.sets);
   for (const std::string& remark : given.remarks) spdlog::warn(remark);
   if (!given.initial_remark.empty()) spdlog::info("model.init_from: {}", given.initial_remark);
-  const int64_t ranks = given.config.ranks;
-  if (ranks > 1) spdlog::info("{} ranks exchange through {}", ranks, communicator);
-  if (ranks * given.config.workers_per_rank == 1) return;
-  const std::string rank = fmt::format("; a rank, a process or thread, runs {} of them", given.config.workers_per_rank);
-  spdlog::info("a worker is a replica with its own share of the data{}", ranks > 1 ? rank : "");
+  if (given.config.ranks > 1) spdlog::info("{} ranks exchange through {}", given.config.ranks, communicator);
 }
 
 // Opens the run directory that rank 0 has made or resumed in the processes of all other ranks.
@@ -134,6 +139,7 @@ std::filesystem::path train(const Given& given, const Launch& launch, Communicat
       if (!first) return;
       run->begin();
       tell_start(given, *run, device.name(), communicator.name());
+      tell_workers(config, training.workers_at_once());
     });
     training.begin();
     training.train();

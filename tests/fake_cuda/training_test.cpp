@@ -127,6 +127,22 @@ TEST_CASE("workers that compute at the same time on the GPU end in the bits of w
   CHECK(found.losses == truth.losses);
 }
 
+TEST_CASE("as many workers compute at the same time as a quarter of the GPU's free memory has room for") {
+  const auto [gib, also, expected] = GENERATE(table<size_t, std::string, int64_t>({{3, "workers_at_once=0", 1},
+                                                                                   {5, "workers_at_once=0", 2},
+                                                                                   {16, "workers_at_once=0", 3},
+                                                                                   {3, "workers_at_once=2", 2},
+                                                                                   {16, "exchange.overlap=on", 1},
+                                                                                   {16, "device=cpu", 1}}));
+  CAPTURE(gib, also);
+  const Gpu gpu({.memory = gib << 30});
+  const Config config = tiny_config({kDgc, "workers_per_rank=3", "device=cuda:0", also});
+  const Datasets sets = open_sets(config);
+  on_ranks(config, {}, [&, at_once = expected](Backend& backend, Communicator& communicator) {
+    CHECK(Rank(config, sets.view(), backend, communicator).workers_at_once() == at_once);
+  });
+}
+
 TEST_CASE("a training whose convolutions cuDNN cannot all do ends in the CPU's weights but for rounding") {
   fake_cuda::Options options{.multiprocessors = 1};  // fewer blocks take less time
   const int pass = GENERATE(range(0, 3));

@@ -323,19 +323,30 @@ TEST_CASE("the modelled steps of the paper's models stay what they are") {
                                                             {"an4_lstm800", 494, 17'823, 542.6},
                                                             {"librispeech_deepspeech", 630, 112'417, 2911.8}}));
   CAPTURE(file);
-  const Config config = load_config(DGC_SOURCE_DIR "/configs/paper/" + file + ".json");
+  const Config config = load_config(DGC_SOURCE_DIR "/configs/paper/" + file + ".json", {"workers_at_once=1"});
   const ModelledPart step = model_step(config, device_model("h200")).total;
   CHECK(static_cast<double>(step.launches) == Approx(static_cast<double>(launches)).epsilon(0.05));
   CHECK(static_cast<double>(step.bytes) / 1e6 == Approx(megabytes).epsilon(0.05));
   CHECK(1e3 * step.seconds == Approx(milliseconds).epsilon(0.05));
 }
 
+TEST_CASE("a plan has all workers of a rank at once on a GPU, and one after another on a processor") {
+  const auto at_once = [](std::vector<std::string> overrides) {
+    overrides.insert(overrides.end(), {test::kDgc, "workers_per_rank=3"});
+    return make_plan(test::tiny_config(overrides)).workers_at_once;
+  };
+  CHECK(at_once({"device=cpu"}) == 1);
+  CHECK(at_once({"device=cuda:0"}) == 3);
+  CHECK(at_once({"device=cuda:0", "workers_at_once=2"}) == 2);
+  CHECK(at_once({"device=cuda:0", "exchange.overlap=on"}) == 1);
+}
+
 TEST_CASE("workers at the same time are modelled as long as the longest of them, or as what they move together") {
   Config config = load_config(DGC_SOURCE_DIR "/configs/paper/resnet110_cifar10_dgc.json");
-  config.precision = Precision::bf16;  // so that nearly all is launches
+  config.precision = Precision::bf16;                                // so that nearly all is launches
+  const StepModel model = model_step(config, device_model("h200"));  // a GPU has room for all
+  config.workers_at_once = 1;
   const ModelledPart alone = model_step(config, device_model("h200")).total;
-  config.workers_at_once = config.workers_per_rank;
-  const StepModel model = model_step(config, device_model("h200"));
   // Each worker brings the filters into cuDNN's order for itself, before each pass.
   CHECK(model.total.launches == alone.launches + 14);
   CHECK(model.total.bytes > alone.bytes);

@@ -186,7 +186,8 @@ TEST_CASE("speech: utterances that are too short for their transcripts are count
   const std::string named = shorts == 1 ? "1 of 8 utterances is too short for its transcript, the shortest first: "
                                         : "2 of 8 utterances are too short for their transcripts, the shortest first: ";
   for (const char* set : {"training", "test"}) {
-    CHECK_THAT(log_of(run), Catch::Contains(fmt::format("the {} set: {}", set, named)) && Catch::Contains("short0.wav"));
+    CHECK_THAT(log_of(run),
+               Catch::Contains(fmt::format("the {} set: {}", set, named)) && Catch::Contains("short0.wav"));
   }
 }
 

@@ -26,6 +26,16 @@ std::unique_ptr<Executors> make_in(Lane& lane, const std::function<std::unique_p
   return made;
 }
 
+// In how many places the workers compute, where one has so many bytes of activations. The most that cuDNN's plans use
+// beside them stands for all that a backend keeps for its ops.
+int64_t number_of_places(const Config& config, const Device& device, size_t activation_bytes) {
+  if (config.workers_at_once > 0) return config.workers_at_once;
+  if (config.exchange.overlap == Overlap::on) return 1;
+  constexpr size_t kScratch = size_t{1} << 30;
+  const size_t more = device.free_bytes() / 4 / (activation_bytes + kScratch);
+  return std::min(config.workers_per_rank, 1 + static_cast<int64_t>(more));
+}
+
 std::vector<RankMemory::Place> make_places(const Config& config, const Network& network,
                                            const std::vector<int64_t>& rows, Backend& owner) {
   const auto make = [&](Backend& backend) {
@@ -34,11 +44,13 @@ std::vector<RankMemory::Place> make_places(const Config& config, const Network& 
   };
   const auto part_loss = [&] { return Buffer(owner.device(), config.training.accumulate > 1 ? sizeof(LossStats) : 0); };
   std::vector<RankMemory::Place> places;
-  if (config.workers_at_once == 1) {
-    places.push_back({nullptr, owner, make(owner), part_loss()});
+  auto alone = config.workers_at_once <= 1 ? make(owner) : nullptr;
+  const int64_t count = number_of_places(config, *owner.device(), alone ? alone->activation_bytes() : 0);
+  if (count == 1) {
+    places.push_back({nullptr, owner, std::move(alone), part_loss()});
     return places;
   }
-  for (auto& lane : owner.make_lanes(static_cast<int>(config.workers_at_once))) {
+  for (auto& lane : owner.make_lanes(static_cast<int>(count))) {
     Backend& backend = lane->backend();
     auto executors = make_in(*lane, [&] { return make(backend); });
     places.push_back({std::move(lane), backend, std::move(executors), part_loss()});
