@@ -221,8 +221,18 @@ class NcclCommunicator final : public WholeCommunicator {
     aborting_ = std::jthread([comm = std::exchange(comm_, nullptr)] { ncclCommAbort(comm); });
   }
 
-  // What watching_ does. This rank's thread may be waiting in the driver behind a collective that will never be done.
-  // Once that has ended, the driver returns, and the rank meets the failure at the next use of the communicator.
+  // Why NCCL itself has failed; nothing: it has not, or it has been ended.
+  std::optional<std::string> own_failure() {
+    const std::lock_guard lock(mutex_);
+    if (comm_ == nullptr) return std::nullopt;
+    const ncclResult_t state = state_of(comm_);
+    if (!went_wrong(state)) return std::nullopt;
+    return fmt::format("rank {}: {} failed: {}", rank_, last_, describe(state, comm_));
+  }
+
+  // What watching_ does. This rank's thread may be waiting in the driver behind a collective that will never be done,
+  // as another rank has failed, or the network. Once that has ended, the driver returns, and the rank meets the failure
+  // at the next use of the communicator.
   void end_after_failure(const std::stop_token& stop, const KnownFailure& failure) {
     constexpr milliseconds kBetweenLooks(100);
     std::mutex own;
@@ -230,6 +240,7 @@ class NcclCommunicator final : public WholeCommunicator {
     std::condition_variable_any stopped;
     while (!stop.stop_requested()) {
       if (const auto reason = failure()) return end(*reason);
+      if (const auto reason = own_failure()) return end(*reason);
       stopped.wait_for(lock, stop, kBetweenLooks, [] { return false; });
     }
   }
@@ -239,8 +250,7 @@ class NcclCommunicator final : public WholeCommunicator {
   void queue(const Device& device, const char* what, const Call& call) {
     const auto* const asks = dynamic_cast<const CudaDevice*>(&device);
     DGC_CHECK(asks != nullptr && asks->is_same_gpu(*device_), "a communicator of NCCL belongs to one GPU");
-    with_comm([](ncclComm_t) {});  // throws once the communicator has been ended
-    last_ = what;
+    with_comm([&](ncclComm_t) { last_ = what; });  // throws once the communicator has been ended
     check_cuda(cudaEventRecord(forked_, asks->stream()), "cudaEventRecord");
     check_cuda(cudaStreamWaitEvent(stream_, forked_, 0), "cudaStreamWaitEvent");
     ncclResult_t result = with_comm(call);
@@ -312,10 +322,10 @@ class NcclCommunicator final : public WholeCommunicator {
   Buffer present_;
   cudaStream_t stream_ = nullptr;
   cudaEvent_t forked_ = nullptr, joined_ = nullptr;
-  std::string last_ = "the start";
-  // The next three are shared with watching_, and guarded by mutex_.
+  // What follows is shared with watching_. mutex_ guards it, but for this rank's own look at last_.
   std::mutex mutex_;
-  ncclComm_t comm_ = nullptr;  // null once ended
+  std::string last_ = "the start";  // the collective that was queued last, by this rank's thread
+  ncclComm_t comm_ = nullptr;       // null once ended
   std::string failure_ = "NCCL was not started";
   std::jthread aborting_;
   std::jthread watching_;

@@ -121,6 +121,34 @@ TEST_CASE("a plan that cuDNN refuses to execute is passed over for the next one,
   CHECK(fake_cuda::executed("cublasGemmEx") - products == (refused < 2 ? 0 : 6));
 }
 
+// As in speech, where each length of a batch has plans of its own.
+TEST_CASE("a gradient that cuDNN has refused to write is added once, also behind a pass whose gradient it wrote") {
+  const int refused = GENERATE(0, 1, 2);
+  CAPTURE(refused);
+  const Gpu gpu;
+  const auto gradient = [](Backend& backend, const OnDevice& w, const OnDevice& dw, int64_t batch) {
+    const Conv2dArgs args{.batch = batch, .in_h = 4, .in_w = 4, .in_c = 2, .out_c = 2, .kernel_h = 3, .kernel_w = 3};
+    std::vector<float> image(static_cast<size_t>(32 * batch)), dy(static_cast<size_t>(8 * batch));
+    for (size_t i = 0; i < image.size(); ++i) image[i] = static_cast<float>(i % 5) - 2;
+    for (size_t i = 0; i < dy.size(); ++i) dy[i] = static_cast<float>(i % 7) - 3;
+    const View sum = dw;
+    backend.device()->zero(sum.data, sum.bytes());
+    const std::vector<FilterUse> uses{{args.filter(), w, dw}};
+    const OnDevice x(backend, image), from(backend, dy);
+    backend.with_filters(uses, DType::f32, [&] { backend.conv2d_backward_weights(args, x, from, dw, {}); });
+    return dw.host();
+  };
+  const auto run = [&](Backend& backend) {
+    const OnDevice w(backend, zeros(36)), dw(backend, zeros(36));
+    fake_cuda::set({});
+    std::vector<std::vector<float>> all{gradient(backend, w, dw, 1)};
+    fake_cuda::set({.refused_engines = refused});
+    for (int i = 0; i < 2; ++i) all.push_back(gradient(backend, w, dw, 2));
+    return all;
+  };
+  CHECK(run(*make_cuda_backend(0, Fp32Math::tf32)) == run(*make_cpu_backend(1)));
+}
+
 TEST_CASE("a plan that has run, one that was chosen, and a GPU that has failed are not passed over") {
   const Gpu gpu;
   const Conv2dArgs args{.batch = 1, .in_h = 2, .in_w = 2, .in_c = 1, .out_c = 1};

@@ -328,6 +328,36 @@ TEST_CASE("NCCL that does not start says what to do", "[nccl]") {
   CHECK(calls_of("ncclCommDestroy") == 0);
 }
 
+// The host runs ahead of the GPU until a batch has to wait for memory that the GPU still reads, which it does behind an
+// exchange that is never done.
+TEST_CASE("a rank that waits in the driver behind a collective ends when NCCL finds an error by itself", "[nccl]") {
+  const Gpu gpu({.devices = kDevices});
+  fake_cuda::fail(0);
+  std::atomic<bool> queued = false, ended = false;
+  const auto outcomes = run_nccl(2, [&](const Connection& own) {
+    own.communicator.barrier(*own.device);
+    if (own.communicator.rank() == 1) {  // nothing of it arrives any more
+      while (!queued) std::this_thread::sleep_for(milliseconds(1));
+      fake_cuda::set({.devices = kDevices, .ill_rank = 0});
+      while (!ended) std::this_thread::sleep_for(milliseconds(1));
+      throw std::runtime_error("the test is over");
+    }
+    const std::shared_ptr<void> leaves(nullptr, [&](void*) { ended = true; });
+    const Buffer from(own.device, 4), to(own.device, 8);
+    const auto upload = own.device->make_upload(4);
+    const float number = 1;
+    own.communicator.all_gather(*own.device, from.data(), to.data(), 4);
+    queued = true;
+    for (int step = 0; step < 16; ++step) {
+      upload->stage(&number, 4);
+      upload->arrive();
+      upload->release();
+    }
+    own.communicator.check();
+  });
+  CHECK_THAT(outcomes[0], Contains("rank 0: all_gather failed: "));
+}
+
 TEST_CASE("NCCL registers no buffers of recordings, unless the environment says so", "[nccl]") {
   const Gpu gpu({.devices = kDevices});
   const char* const kVariable = "NCCL_GRAPH_REGISTER";

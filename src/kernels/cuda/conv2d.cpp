@@ -81,7 +81,8 @@ void CudaBackend::conv2d_backward_weights(const Conv2dArgs& args, ConstView x, C
   const PlannedConv key{ConvPass::backward_weights, args, dy.dtype};
   const bool is_done = with_plan(key, x.data, dy.data, [&](const ConvPlan& plan) {
     if (void* const banked = filters_->gradient(dw.data)) {
-      return plan.run(libraries_->dnn(), {x.data, banked, dy.data, workspace(plan.workspace_bytes())});
+      plan.run(libraries_->dnn(), {x.data, banked, dy.data, workspace(plan.workspace_bytes())});
+      return filters_->wrote_gradient(dw.data);
     }
     const size_t filter_bytes = aligned_bytes(cuda::filter_bytes(args.filter(), dy.dtype));
     std::byte* const filter = workspace(filter_bytes + plan.workspace_bytes());

@@ -64,11 +64,11 @@ const void* FilterBank::filter(const void* w) const {
   return found->copy == nullptr ? w : found->copy;
 }
 
-void* FilterBank::gradient(const void* dw) {
+void* FilterBank::gradient(const void* dw) const {
   const auto found = std::ranges::find(gradients_, dw, &Gradient::dw);
-  if (found == gradients_.end()) return nullptr;
-  found->written = true;
-  return found->sum;
+  return found == gradients_.end() ? nullptr : found->sum;
 }
+
+void FilterBank::wrote_gradient(const void* dw) { std::ranges::find(gradients_, dw, &Gradient::dw)->written = true; }
 
 }  // namespace dgc::cuda

@@ -20,7 +20,7 @@ class FilterBank {
   // Queues the copies, and begins a pass, or one within a pass. The latter has the filters of the former. The memory
   // grows and never shrinks.
   void open(CudaBackend&, DType, std::span<const FilterUse>);
-  // Queues the sums of the gradients that gradient() was asked for, and ends what the last open() began.
+  // Queues the sums of the gradients that were written, and ends what the last open() began.
   void close(CudaBackend&);
   // Ends all that has begun, and adds nothing.
   void drop();
@@ -28,7 +28,8 @@ class FilterBank {
   // A filter as cuDNN wants it; null: it is none of the pass.
   const void* filter(const void* w) const;
   // Where the gradient is to be written, in the type of the activations; null: the caller adds the gradient.
-  void* gradient(const void* dw);
+  void* gradient(const void* dw) const;
+  void wrote_gradient(const void* dw);  // to be called once it is: cuDNN may refuse to write it
 
  private:
   struct Filter {
