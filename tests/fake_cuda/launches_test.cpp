@@ -42,7 +42,7 @@ TEST_CASE("a step's modelled launches are those of the CUDA backend") {
   const auto check = [](const Config& config) {
     CHECK(model_step(config, device_model("h200")).total.launches == launches_of_a_step(config));
   };
-  const std::vector<std::string> on_gpu = {"device=cuda:0", "workers_per_rank=2"};
+  const std::vector<std::string> on_gpu = {"device=cuda:0", "workers_per_rank=2", "workers_at_once=1"};
   SECTION("layers, with biases") { check(tiny_config(on_gpu)); }
   SECTION("ResNet") {
     auto overrides = on_gpu;

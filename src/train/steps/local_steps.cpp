@@ -22,7 +22,7 @@ int64_t LocalSteps::queue(const NextStep& next) {
   if (taken_ == 0) begin_round();
   context_.backend.begin_step(next.input, control(), {});
   if (passes_are_alike()) {
-    queue_recorded({kOwnSteps}, [this] { take_steps(Passes::as_they_are); });
+    queue_recorded_alone({kOwnSteps}, [this] { take_steps(Passes::as_they_are); });
   } else {
     take_steps(Passes::recorded);
   }

@@ -71,13 +71,12 @@ RankMemory::RankMemory(const Config& config, const Network& network, const std::
       state(network.state()),
       weights(backend.device(), params, MemoryUse::weights),
       mean_statistics(backend.device(), statistics),
-      places(make_places(config, network, rows, backend)),
       record(backend, communicator, static_cast<int>(config.workers_per_rank)),
       statistics_sum(backend, communicator, static_cast<int>(config.workers_per_rank), statistics.extent(),
                      MemoryUse::other),
       device_(backend.device()) {
   const auto& device = device_;
-  const BatchInput::Sizes sizes{most_rows(), most_labels};
+  const BatchInput::Sizes sizes{*std::ranges::max_element(rows), most_labels};
   for (int64_t i = 0; i < config.workers_per_rank; ++i) {
     Worker& worker = workers.emplace_back(
         Worker{Arena(device, params, MemoryUse::gradients), Arena(device, statistics), Arena(device, statistics), {}});
@@ -90,6 +89,7 @@ RankMemory::RankMemory(const Config& config, const Network& network, const std::
                                       .communicator = communicator,
                                       .layout = trained,
                                       .local_workers = static_cast<int>(workers.size())});
+  places = make_places(config, network, rows, backend);  // last, as how many there are depends on what is left
 }
 
 void RankMemory::share_activations(std::initializer_list<EvaluatorMemory*> evaluations) {

@@ -145,8 +145,13 @@ void StepComputation::add_lengths(int local, RecordKey& key) const {
 }
 
 void StepComputation::queue_recorded(const RecordKey& key, const std::function<void()>& body) {
+  if (context_.communicator.size() == 1) return queue_recorded_alone(key, body);
   if (is_observed()) return body();
-  if (context_.communicator.size() > 1) return context_.backend.run_recorded_together(key, body);
+  context_.backend.run_recorded_together(key, body);
+}
+
+void StepComputation::queue_recorded_alone(const RecordKey& key, const std::function<void()>& body) {
+  if (is_observed()) return body();
   context_.backend.run_recorded(key, body);
 }
 

@@ -103,6 +103,8 @@ class StepComputation {
   bool exchanges_are_recordable() const;
   // Calls `body`, or replays a recording of it. A step that is observed is not recorded.
   void queue_recorded(const RecordKey&, const std::function<void()>& body);
+  // Likewise, for a body without collectives: it is called as it is where this rank has no memory for a recording.
+  void queue_recorded_alone(const RecordKey&, const std::function<void()>& body);
   void queue_recorded_if(bool may, const RecordKey&, const std::function<void()>& body);
 
   const StepContext context_;
