@@ -103,7 +103,7 @@ struct Guests {
 void attend(const Meeting& meeting, Roster& roster, Guest& guest, std::span<const std::byte> blob) {
   const std::string reply_file = reply_path(meeting, guest.rank);
   if (guest.replied && is_served(*guest.replied) && !fs::exists(reply_file)) {
-    roster.serve(guest.hello);
+    roster.serve(guest.hello, *guest.replied);
     guest.served = true;
     return;
   }

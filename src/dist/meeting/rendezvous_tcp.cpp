@@ -114,7 +114,7 @@ void reply_to(Reception::Caller& caller, Roster& roster, std::span<const std::by
   }
   // The buffers of a fresh connection hold the whole reply, so sending does not wait.
   const bool sent = send_all(caller.socket, said, std::chrono::steady_clock::now());
-  if (sent && is_served(reply)) roster.serve(hello);
+  if (sent && is_served(reply)) roster.serve(hello, reply);
 }
 
 // The meeting point's addresses, for ranks that try again and again: a thousand of them would keep a name server busy.

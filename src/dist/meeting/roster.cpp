@@ -43,8 +43,11 @@ Roster::Roster(const Hello& own, std::string run) : own_(own), run_(std::move(ru
 // the rank has told it, because a rank that comes before that rank has its answer must not be welcomed any more.
 std::string Roster::heard_failure(const Hello& hello) {
   if (!get_text(own_.failure).empty()) return get_text(own_.failure);
-  if (heard_.empty()) heard_ = get_text(hello.failure);
-  return heard_;
+  // What a killed process has left in a file counts until its rank comes.
+  const bool comes = heard_from_ && hello.rank == heard_from_->rank && hello.nonce != heard_from_->nonce;
+  if (comes && !told_) heard_from_.reset();
+  if (!heard_from_ && !get_text(hello.failure).empty()) heard_from_ = hello;
+  return heard_from_ ? get_text(heard_from_->failure) : "";
 }
 
 Reply Roster::answer(const Hello& hello) {
@@ -76,10 +79,13 @@ Reply Roster::answer(const Hello& hello) {
   return reply;
 }
 
-void Roster::serve(const Hello& hello) {
-  if (get_text(own_.failure).empty() && !get_text(hello.failure).empty()) {
-    failure_ = get_text(hello.failure);
-    return;
+void Roster::serve(const Hello& hello, const Reply& reply) {
+  if (get_text(own_.failure).empty() && reply.verdict == Verdict::failed) {
+    told_ = true;
+    if (hello.rank == heard_from_->rank) {
+      failure_ = get_text(reply.text);
+      return;
+    }
   }
   missing_.erase(static_cast<int>(hello.rank));
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -44,8 +45,8 @@ class Roster {
  public:
   Roster(const Hello& own, std::string run);  // run: Launch::run, of which those learn that belong to another
 
-  Reply answer(const Hello&);  // remembers the ranks it welcomed, and its last refusal
-  void serve(const Hello&);    // to be called once the sender has an answer that is_served()
+  Reply answer(const Hello&);              // remembers the ranks it welcomed, and its last refusal
+  void serve(const Hello&, const Reply&);  // to be called once the sender has the answer, which is_served()
   bool complete() const { return missing_.empty(); }
   // Another rank's words about its failure; empty: no rank has failed.
   const std::string& failure() const { return failure_; }
@@ -63,7 +64,8 @@ class Roster {
   std::vector<uint64_t> nonces_;  // by rank: of the process that was welcomed last
   std::set<int> missing_;         // ranks that have not come
   std::string last_refusal_, strangers_, failure_;
-  std::string heard_;  // becomes failure_ once the rank that told it has its answer
+  std::optional<Hello> heard_from_;  // a rank that has failed; its words become failure_ once it has its answer
+  bool told_ = false;                // whether any rank has them as its answer
 };
 
 // Whether the reply is no refusal, so that the rank that gets it counts as come.

@@ -15,7 +15,7 @@ TEST_CASE("a rank has one process", "[rendezvous]") {
   hello.rank = 1;
   hello.nonce = 5;
   CHECK(roster.answer(hello).verdict == Verdict::welcome);
-  roster.serve(hello);
+  roster.serve(hello, roster.answer(hello));
   CHECK(roster.answer(hello).verdict == Verdict::welcome);  // the same process, whose connection broke
   hello.nonce = 6;
   CHECK(roster.answer(hello).verdict == Verdict::taken);
@@ -33,8 +33,9 @@ TEST_CASE("a rank has one process", "[rendezvous]") {
   CHECK_THAT(refusal(hello, roster.answer(hello)), Contains("exchange.failure_timeout_s is 0 for one of them alone"));
   CHECK_FALSE(roster.complete());
   hello.blob_bytes = own.blob_bytes;
-  roster.serve(hello);
-  roster.serve(hello);
+  const Reply welcome = roster.answer(hello);
+  roster.serve(hello, welcome);
+  roster.serve(hello, welcome);
   CHECK(roster.complete());
 }
 
@@ -51,7 +52,7 @@ TEST_CASE("a rank that takes no part is heard, and so is rank 0's own failure", 
   sound.rank = 1;
   CHECK(roster.answer(sound).verdict == Verdict::failed);  // and yet nobody is welcome any more
   CHECK(get_text(roster.answer(sound).text) == "rank 2 (node7, pid 77): there is no data");
-  roster.serve(hello);
+  roster.serve(hello, roster.answer(hello));
   CHECK(roster.failure() == "rank 2 (node7, pid 77): there is no data");
   hello.run = 5;
   CHECK(roster.answer(hello).verdict == Verdict::run);  // another run's failure is not this one's
@@ -66,9 +67,35 @@ TEST_CASE("a rank that takes no part is heard, and so is rank 0's own failure", 
     const Reply reply = declining.answer(guest);
     CHECK(reply.verdict == Verdict::failed);
     CHECK(get_text(reply.text) == "rank 0 (node1, pid 7): the disk is full");
-    declining.serve(guest);
+    declining.serve(guest, reply);
   }
   CHECK(declining.complete());
+}
+
+TEST_CASE("a failure that a killed process has left behind is forgotten when its rank comes", "[rendezvous]") {
+  Hello own;
+  own.size = 3;
+  const auto hello_of = [&](uint32_t rank, uint64_t nonce, const std::string& failure) {
+    Hello hello = own;
+    hello.rank = rank;
+    hello.nonce = nonce;
+    set_text(hello.failure, failure);
+    return hello;
+  };
+  const Hello left = hello_of(1, 7, "rank 1: no data"), comes = hello_of(1, 8, ""), other = hello_of(2, 9, "");
+  Roster roster(own, "");
+  CHECK(roster.answer(left).verdict == Verdict::failed);
+  CHECK(roster.answer(comes).verdict == Verdict::welcome);
+  CHECK(roster.answer(other).verdict == Verdict::welcome);
+
+  Roster told(own, "");
+  static_cast<void>(told.answer(left));
+  told.serve(other, told.answer(other));  // another rank has ended with these words
+  const Reply reply = told.answer(comes);
+  CHECK(reply.verdict == Verdict::failed);
+  CHECK(told.failure().empty());
+  told.serve(comes, reply);
+  CHECK(told.failure() == "rank 1: no data");
 }
 
 TEST_CASE("of many ranks that are missing eight are named, and all are counted", "[rendezvous]") {
@@ -79,11 +106,11 @@ TEST_CASE("of many ranks that are missing eight are named, and all are counted",
   Hello hello = own;
   for (uint32_t rank = 2; rank <= 1015; ++rank) {
     hello.rank = rank;
-    roster.serve(hello);
+    roster.serve(hello, {});
   }
   CHECK(roster.absent() == "ranks 1, 1016, 1017, 1018, 1019, 1020, 1021, 1022, ... (9 in all) did not come");
   hello.rank = 1;
-  roster.serve(hello);
+  roster.serve(hello, {});
   CHECK(roster.absent() == "ranks 1016, 1017, 1018, 1019, 1020, 1021, 1022, 1023 did not come");
 }
 
