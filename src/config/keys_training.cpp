@@ -133,7 +133,7 @@ void add_exchange_keys(Keys& keys) {
       .add("overlap", &ExchangeOptions::overlap,
            "With `\"type\": \"dgc\"`: compress and exchange gradients while those of earlier layers are still being "
            "computed. `auto`: between processes on CPUs, where there is more than one bucket and `workers_at_once` "
-           "is 1; on a GPU it has yet to be measured (docs/exchange.md). Changes no result")
+           "is not above 1; on GPUs off, as it has not run between several (docs/exchange.md). Changes no result")
       .free_on_resume();
   exchange
       .add("bucket_mb", &ExchangeOptions::bucket_mb,

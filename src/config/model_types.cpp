@@ -7,6 +7,7 @@
 #include "config/layer_types.h"
 #include "config/table.h"
 #include "data/speech/alphabet.h"
+#include "data/speech/features.h"
 #include "json/nearest.h"
 
 namespace dgc {
@@ -170,6 +171,23 @@ void speech_keys(const ModelSection& model) {
       .at_most(10000);
 }
 
+// A convolution's window must fit into what the one before it leaves of the features.
+void check_frequencies(const Config& config, const Origin& origin) {
+  const SpeechConvolutions& o = config.model.speech.convolutions;
+  const SpeechDataOptions& data = config.data.speech;
+  int64_t left = FeatureExtractor(data.features, data.audio.sample_rate).features();
+  for (size_t i = 0; i < o.kernel_frequencies.size(); ++i) {
+    if (o.kernel_frequencies[i] > left) {
+      const bool mel = data.features.kind == FeatureKind::log_mel;
+      origin.refuse("model.convolutions.kernel_frequencies",
+                    fmt::format("convolution {} spans {} frequencies, and its input has {}; lower it, or raise {}",
+                                i + 1, o.kernel_frequencies[i], left,
+                                mel ? "data.features.mels" : "data.features.window_ms or data.sample_rate"));
+    }
+    left = (left - o.kernel_frequencies[i]) / o.stride_frequencies[i] + 1;
+  }
+}
+
 void complete_speech(Config& config, const Origin& origin) {
   const SpeechConvolutions& o = config.model.speech.convolutions;
   const auto require_length = [&](const char* key, const std::vector<int64_t>& list) {
@@ -193,6 +211,7 @@ void complete_speech(Config& config, const Origin& origin) {
   } catch (const UserError& error) {
     origin.refuse("data.alphabet", error.what());
   }
+  check_frequencies(config, origin);
 }
 
 Network make_speech_network(const ModelOptions& o, const Shape& sample) {
@@ -231,9 +250,9 @@ void freeze(Network& network, const std::vector<std::string>& names) {
     std::erase_if(known, [](const std::string& word) { return word.find('.') != std::string::npos; });
     throw_user_error("model.freeze: no parameter is called \"{}\"; their names begin with {}", name, quoted(known));
   }
-  if (!names.empty() && trained_specs(network.params()).empty()) {
-    throw_user_error("model.freeze: no parameter is left to train; leave a name out");
-  }
+  if (!trained_specs(network.params()).empty()) return;
+  if (names.empty()) throw_user_error("model.layers: no layer has parameters, so there is nothing to train");
+  throw_user_error("model.freeze: no parameter is left to train; leave a name out");
 }
 
 }  // namespace

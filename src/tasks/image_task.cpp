@@ -54,6 +54,15 @@ class ImageTask : public Task {
     return sets;
   }
 
+  std::vector<std::string> remarks(const Config& config, const Network&, const Datasets& sets) const override {
+    const Shape own = sets.train->sample(), usual = image_sample(config.data);
+    if (own == usual) return {};
+    return {fmt::format(
+        "the images are {} x {}, and those of data.type \"{}\" are {} x {} as a rule: dgc predict and dgc plan "
+        "take these to be so too; \"image_folder\" reads images of any size",
+        own[0], own[1], data_type(config.data).name, usual[0], usual[1])};
+  }
+
   Shape sample(const Config& config, Split) const override { return image_sample(config.data); }
   int64_t most_rows(const Config& config, Split split) const override {
     if (split == Split::train) return config.training.micro_batch();

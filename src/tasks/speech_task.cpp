@@ -24,7 +24,7 @@ class SpeechTask : public Task {
     require_fitting_utterance(dynamic_cast<const Speech&>(train), network, "training");
   }
 
-  std::vector<std::string> remarks(const Network& network, const Datasets& sets) const override {
+  std::vector<std::string> remarks(const Config&, const Network& network, const Datasets& sets) const override {
     std::vector<std::string> found;
     for (const auto& [set, name] : named(sets)) {
       std::string remark = remark_on_short_utterances(dynamic_cast<const Speech&>(*set), network, name);

@@ -81,8 +81,8 @@ class Task {
 
   // Throws UserError where the network has nothing to learn from the set.
   virtual void require_learnable(const Network&, const Dataset&) const {}
-  // Sentences on samples that the network cannot learn from, or that the loss of a set leaves out.
-  virtual std::vector<std::string> remarks(const Network&, const Datasets&) const { return {}; }
+  // Sentences on what is unusual in the sets, for this config and this network.
+  virtual std::vector<std::string> remarks(const Config&, const Network&, const Datasets&) const { return {}; }
 
   // Sizes of batches as far as the config alone tells them.
   virtual Shape sample(const Config&, Split) const = 0;       // Dataset::sample()

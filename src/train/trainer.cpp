@@ -34,10 +34,9 @@ void tell_finished(const RunDirectory& run, bool first) {
   }
 }
 
-// Where only the data can tell its classes, somebody may not have copied one. "": none is missing. Of images whose
-// config tells it, and of texts and recordings, the model has just as many.
-std::string remark_on_classes(const Config& config, int64_t outputs, int64_t known) {
-  if (image_classes(config.data) || outputs <= known) return "";
+// Somebody may not have copied a class, or have written a layer with too many outputs. "": none is missing.
+std::string remark_on_classes(int64_t outputs, int64_t known) {
+  if (outputs <= known) return "";
   return fmt::format("the model has {} classes and the data {}: {} of its outputs never get an example", outputs, known,
                      outputs - known);
 }
@@ -55,8 +54,8 @@ struct Given {
     config = task_of(config).completed(config, sets);
     const Network network = make_network(config.model, sets.train->sample());
     check_fits(config, network, *sets.train);
-    remarks = task_of(config).remarks(network, sets);
-    const std::string on_classes = remark_on_classes(config, network.classes(), sets.train->classes());
+    remarks = task_of(config).remarks(config, network, sets);
+    const std::string on_classes = remark_on_classes(network.classes(), sets.train->classes());
     if (!on_classes.empty()) remarks.push_back(on_classes);
     facts = start_facts({config, options, sets.view()});
     // A resumed run has all weights in its checkpoint, and the file may be gone.

@@ -88,6 +88,19 @@ TEST_CASE("images that padding brings to one size are one size", "[datasets]") {
   CHECK_NOTHROW(open_sets(mnist_config(folder, {"data.pad_to=32"})));
 }
 
+TEST_CASE("images of another size than the set usually has are told, as dgc predict takes them to be of that one") {
+  const TempFolder folder;
+  for (const auto& [side, told] : {std::pair{28u, false}, std::pair{64u, true}}) {
+    write_idx(folder, "train", side);
+    write_idx(folder, "t10k", side);
+    const TempRun run;
+    train(mnist_config(folder), {.out = run.path() / "run"});
+    const std::string log = run.read("run/log.txt");
+    CHECK(told ==
+          (log.find("the images are 64 x 64, and those of data.type \"mnist\" are 28 x 28") != std::string::npos));
+  }
+}
+
 TEST_CASE("of chosen classes there are the images alone, numbered as in the list", "[datasets]") {
   const TempFolder folder;
   write_idx(folder, "train", 28);  // 40 images, of which each class has 4
@@ -120,7 +133,8 @@ TEST_CASE("what a model needs alike is compared, whatever it reads", "[datasets]
   const Datasets sounds = open_sets(speech.config());
   const Datasets other = open_sets(speech.config({"data.alphabet=AB -"}));
   CHECK_THAT(difference(*sounds.train, *other.test), Contains("the alphabet is AB  in the training set, but AB -"));
-  const Datasets mels = open_sets(speech.config({"data.features.kind=log_mel", "data.features.mels=8"}));
+  const Datasets mels = open_sets(speech.config(
+      {"data.features.kind=log_mel", "data.features.mels=8", "model.convolutions.kernel_frequencies=[5]"}));
   CHECK_THAT(difference(*sounds.train, *mels.test), Contains("the number of features is 41") && Contains("but 8"));
 }
 

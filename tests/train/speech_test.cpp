@@ -228,7 +228,8 @@ TEST_CASE("speech: what does not fit is said before anything is made") {
     return std::string();
   };
   CHECK_THAT(refused({"training.batch_per_worker=20"}), Catch::Contains("the training set has only 26"));
-  CHECK_THAT(refused({"model.convolutions.kernel_frequencies=[60]"}), Catch::Contains("conv1"));
+  CHECK_THAT(refused({"model.convolutions.kernel_frequencies=[60]"}),
+             Catch::Contains("convolution 1 spans 60 frequencies, and its input has 41"));
   CHECK_THAT(refused({"data.path=" + speech.path("nowhere").string()}), Catch::Contains("nowhere"));
   CHECK_THAT(refused({"data.train=[\"none.jsonl\"]"}), Catch::Contains("none.jsonl"));
 }
