@@ -1,5 +1,7 @@
 #include <spdlog/spdlog.h>
 
+#include <csignal>
+
 #include "commands/command_line.h"
 #include "commands/hangup.h"
 #include "commands/standard_output.h"
@@ -18,6 +20,7 @@ int main(int argc, char** argv) {
   dgc::restore_hangup();
   dgc::fill_closed_streams();
   dgc::log_to_stderr();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that has reached its limit is an error of write(), as on a full disk
   try {
     dgc::run_command_line(argc, argv);
     return kSuccess;

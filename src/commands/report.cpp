@@ -32,6 +32,7 @@ void leave_out_others(std::vector<std::filesystem::path>& runs) {
     if (!std::filesystem::exists(run)) throw_user_error("{}: there is no such run directory", run.string());
   }
   const auto is_other = [](const std::filesystem::path& run) {
+    require_no_pipes(run);
     return !std::filesystem::exists(run / kConfigFile) || !has_steps(run);
   };
   if (std::ranges::all_of(runs, is_other)) return;

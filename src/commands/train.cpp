@@ -36,7 +36,8 @@ struct TrainArguments {
 
 SuperviseOptions supervised(const TrainArguments& options) {
   SuperviseOptions child;
-  child.arguments = {"train", options.config};
+  // A name that begins with a dash would be an option.
+  child.arguments = {"train", options.config.starts_with('-') ? "./" + options.config : options.config};
   for (const std::string& key : options.overrides) child.arguments.insert(child.arguments.end(), {"--set", key});
   if (!options.train.out.empty()) child.arguments.insert(child.arguments.end(), {"--out", options.train.out.string()});
   if (options.train.resume) child.arguments.emplace_back("--resume");

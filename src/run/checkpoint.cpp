@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <ranges>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -36,6 +37,11 @@ std::optional<int64_t> step_of(const fs::path& folder) {
   int64_t step = 0;
   if (name.starts_with(kPrefix)) std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), step);
   return name == folder_of(step) ? std::optional(step) : std::nullopt;
+}
+
+bool is_broken_link(const fs::path& path) {
+  std::error_code error;
+  return fs::is_symlink(path, error) && !fs::exists(path, error);
 }
 
 void remove_folder(const fs::path& folder) {
@@ -88,7 +94,7 @@ bool is_sound(const fs::path& checkpoint) {
 
 std::string worker_file(int64_t worker) { return fmt::format("worker-{:04}.safetensors", worker); }
 
-CheckpointStore::CheckpointStore(const fs::path& run, std::function<void()> before_saving)
+CheckpointStore::CheckpointStore(const fs::path& run, BeforeSaving before_saving)
     : before_saving_(std::move(before_saving)), root_(run / kCheckpoints) {}
 
 // Each step has a name of its own, because a network file system may take the folder of the last save, renamed since,
@@ -105,7 +111,7 @@ std::vector<fs::path> CheckpointStore::unfinished() const {
 }
 
 void CheckpointStore::begin(int64_t step) const {
-  if (before_saving_) before_saving_();
+  if (before_saving_) before_saving_(step);
   std::ranges::for_each(unfinished(), remove_folder);
   make_directory(saving(step));
 }
@@ -157,11 +163,15 @@ void CheckpointStore::discard(int64_t step) const noexcept {
 }
 
 void CheckpointStore::remove_all() const {
-  std::ranges::for_each(list(), remove_folder);
-  std::ranges::for_each(unfinished(), remove_folder);
-  // A link to a folder elsewhere stays, unless nothing is there.
   std::error_code error;
-  if (fs::is_symlink(root_, error) && !fs::exists(root_, error)) fs::remove(root_, error);
+  if (is_broken_link(root_)) {
+    fs::remove(root_, error);
+  } else {
+    std::vector<fs::path> all = list();
+    std::ranges::for_each(all | std::views::reverse, remove_folder);  // the newest last, as one may refuse to go
+    std::ranges::for_each(unfinished(), remove_folder);
+  }
+  // A link to a folder elsewhere stays.
   if (::rmdir(root_.c_str()) == 0 || errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR)
     return;
   throw_user_error("cannot remove {}: {}", root_.string(), std::generic_category().message(errno));
@@ -170,6 +180,9 @@ void CheckpointStore::remove_all() const {
 std::vector<fs::path> CheckpointStore::list() const {
   std::vector<fs::path> found;
   std::error_code error;
+  if (is_broken_link(root_)) {  // a disk that is not mounted
+    throw_user_error("{} is a link to {}, which is not there", root_.string(), fs::read_symlink(root_, error).string());
+  }
   for (fs::directory_iterator it(root_, error), end; !error && it != end; it.increment(error)) {
     if (step_of(it->path())) found.push_back(it->path());
   }

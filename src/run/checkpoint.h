@@ -30,8 +30,9 @@ inline constexpr const char* kTrainingSet = "training_set_xxh64";
 // renamed: under its own name it is whole or absent.
 class CheckpointStore {
  public:
-  // `before_saving` is called by begin(), and may throw UserError.
-  explicit CheckpointStore(const std::filesystem::path& run, std::function<void()> before_saving = {});
+  // `before_saving` is called by begin() with the step, and may throw UserError.
+  using BeforeSaving = std::function<void(int64_t step)>;
+  explicit CheckpointStore(const std::filesystem::path& run, BeforeSaving before_saving = {});
 
   // To save, one rank calls begin(), then any number of ranks call write(), then one rank calls commit(). All three
   // throw UserError. After a failure discard() removes what was written; the earlier checkpoints are untouched.
@@ -56,7 +57,7 @@ class CheckpointStore {
   std::filesystem::path saving(int64_t step) const;
   std::vector<std::filesystem::path> unfinished() const;  // what saves that were killed have left behind
 
-  std::function<void()> before_saving_;
+  BeforeSaving before_saving_;
   std::filesystem::path root_;
 };
 

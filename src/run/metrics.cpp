@@ -224,11 +224,13 @@ std::optional<RunEnd> end_of(const std::filesystem::path& run) {
   if (!has_metrics(run)) return std::nullopt;
   const std::optional<Row> last = last_json_row((run / kMetricsFile).string());
   if (!last || last->text("kind") != "final" || !last->integer("step")) return std::nullopt;
-  return RunEnd{*last->integer("step"), last->number("epoch").value_or(0)};
+  const RowValue* const loss = last->find(kTestLoss.key);
+  const bool finite = loss == nullptr || !std::holds_alternative<std::nullptr_t>(*loss);
+  return RunEnd{*last->integer("step"), last->number("epoch").value_or(0), finite};
 }
 
-MetricsWriter::MetricsWriter(const std::filesystem::path& run, int64_t step, int64_t unexchanged)
-    : file_(run / kMetricsFile) {
+MetricsWriter::MetricsWriter(const std::filesystem::path& run, const Start& start) : file_(run / kMetricsFile) {
+  const int64_t step = start.step;
   if (step == 0) {
     file_.cut(0);
     return;
@@ -241,7 +243,8 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& run, int64_t step, int
   try {
     while (const std::optional<Row> row = lines.next()) {
       const int64_t row_step = integer(*row, "step", lines.place());
-      if (row_step > step || row->text("kind") == "final") break;
+      const bool is_made_again = start.owes_evaluation && row_step == step && row->text("kind") == "eval";
+      if (row_step > step || row->text("kind") == "final" || is_made_again) break;
       if (row->text("kind") == "step") {
         const StepMetrics metrics = step_from_row(*row, lines.place());
         traffic_.add(metrics);
@@ -255,7 +258,7 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& run, int64_t step, int
     if (!whole) throw;
     spdlog::warn("{}; this line and what follows it are cut off, as the run goes on from step {}", error.what(), step);
   }
-  gaps.end(step - unexchanged);
+  gaps.end(step - start.unexchanged);
   if (gaps.steps() > 0) {
     spdlog::warn(
         "{}: there is no row for {} of the {} steps so far, of which the first is {}; the run's means will leave them "
@@ -274,6 +277,14 @@ void MetricsWriter::write(const StepMetrics& step) {
 void MetricsWriter::write(const EvalMetrics& eval) { append(to_row(eval)); }
 
 void MetricsWriter::write(const FinalMetrics& final) { append(to_row(final, traffic_.means())); }
+
+void MetricsWriter::require_written() const {
+  if (file_.unwritten() == 0) return;
+  throw_user_error(
+      "the run has ended and its state is saved, but the last {} bytes of {} could not be written: make room; --resume "
+      "writes the result",
+      file_.unwritten(), file_.path().string());
+}
 
 void MetricsWriter::append(const Row& row) { file_.append(to_json_line(row) + "\n"); }
 

@@ -97,21 +97,29 @@ bool has_steps(const std::filesystem::path& run);
 struct RunEnd {
   int64_t step = 0;
   double epoch = 0;
+  bool finite = true;  // whether the loss of the test set is
 };
 std::optional<RunEnd> end_of(const std::filesystem::path& run);
 
 // Appends rows. OutputFile says what happens to them on a full disk.
 class MetricsWriter {
  public:
-  // Keeps what an earlier attempt wrote up to and including `step`, and cuts off the rest; 0 starts afresh. The last
-  // `unexchanged` of these steps have no row yet. Warns where other steps have none, as somebody has cut the file, or a
-  // full disk has. Throws a UserError when RUN/metrics.jsonl cannot be read or opened for writing.
-  MetricsWriter(const std::filesystem::path& run, int64_t step, int64_t unexchanged = 0);
+  // What an earlier attempt has come to: its steps, how many of them follow the last exchange and have no row yet, and
+  // whether the evaluation behind them is made again.
+  struct Start {
+    int64_t step = 0, unexchanged = 0;
+    bool owes_evaluation = false;
+  };
+  // Keeps the rows of what an earlier attempt has come to, and cuts off the rest; step 0 starts afresh. Warns where
+  // other steps have none, as somebody has cut the file, or a full disk has. Throws a UserError when RUN/metrics.jsonl
+  // cannot be read or opened for writing.
+  MetricsWriter(const std::filesystem::path& run, const Start&);
 
   void write(const StepMetrics& step);
   void write(const EvalMetrics& eval);
   void write(const FinalMetrics& final);  // adds TrafficMeans to the row
   void sync() { file_.sync(); }           // so that a power cut leaves the rows
+  void require_written() const;           // throws UserError where a full disk has not taken all rows
 
  private:
   void append(const Row& row);

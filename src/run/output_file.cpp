@@ -20,9 +20,7 @@ OutputFile::OutputFile(std::filesystem::path path) : path_(std::move(path)) {
 }
 
 OutputFile::~OutputFile() {
-  if (!waiting_.empty() || dropped_ > 0) {
-    spdlog::warn("{}: its last {} bytes could not be written", path_.string(), waiting_bytes_ + dropped_);
-  }
+  if (unwritten() > 0) spdlog::warn("{}: its last {} bytes could not be written", path_.string(), unwritten());
 }
 
 void OutputFile::cut(uint64_t bytes) {
@@ -45,8 +43,22 @@ void OutputFile::append(std::string_view record) {
   write();
 }
 
+// What goes into a file that has lost its name is lost. One that was moved keeps a name.
+void OutputFile::follow_name() {
+  struct stat status {};
+  if (::fstat(file_.get(), &status) != 0 || status.st_nlink > 0) return;
+  FileDescriptor named(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644));
+  if (!named || ::fstat(named.get(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  spdlog::warn(
+      "{}: another program has removed or replaced it; what was written since is lost, and what follows goes "
+      "into the file that is there now",
+      path_.string());
+  file_ = std::move(named);
+}
+
 // A network file system, or one with quotas, may refuse here what it took before. Then it has forgotten it.
 void OutputFile::sync() {
+  follow_name();
   if (::fdatasync(file_.get()) == 0 || errno == EINVAL || loses_) return;  // EINVAL: no file that can be synced
   spdlog::warn("{}: what was written last may be lost: {}; the run goes on", path_.string(),
                std::generic_category().message(errno));

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -30,12 +31,17 @@ bool is_own(const std::string& name) {
          name == kClassNamesFile || name.starts_with("events.out.tfevents.");
 }
 
+// Whether a config.json is one as a run writes it.
+bool has_written(const fs::path& config) {
+  return read_file(config, kMostConfigBytes) == resolved_json(run_config(config.parent_path()));
+}
+
 enum class Held { nothing, no_step, steps };
 
 // Throws UserError for files with a run's names in a folder that is no run directory, because a run would overwrite
 // these files.
 Held held_by(const fs::path& run) {
-  for (const char* name : {kMetricsFile, kCheckpoints}) {
+  for (const char* name : {kMetricsFile, kCheckpoints, kVocabularyFile, kClassNamesFile}) {
     if (!is_there(run / kConfigFile) && is_there(run / name)) {
       throw_user_error("{} already holds {}, but is not a run directory: it has no {}; give another --out",
                        run.string(), name, kConfigFile);
@@ -48,11 +54,22 @@ Held held_by(const fs::path& run) {
     throw_user_error("{} is not a run directory of this dgc ({}); give another --out", run.string(), error.what());
   }
   if (has_begun(run)) return Held::steps;
-  if (read_file(run / kConfigFile, kMostConfigBytes) != resolved_json(run_config(run))) {
+  if (!has_written(run / kConfigFile)) {
     throw_user_error("{} holds a {} that no run of this dgc has written; give another --out", run.string(),
                      kConfigFile);
   }
   return Held::no_step;
+}
+
+// Throws UserError for weights that would be removed with a run.
+void require_elsewhere(const std::string& weights, const fs::path& run) {
+  if (weights.empty()) return;
+  std::error_code error;
+  const fs::path from = fs::weakly_canonical(weights, error),
+                 checkpoints = fs::weakly_canonical(run / kCheckpoints, error);
+  if (std::ranges::mismatch(checkpoints, from).in1 != checkpoints.end()) return;
+  throw_user_error("model.init_from: --overwrite would remove {} with the run in {}: copy the file elsewhere first",
+                   weights, run.string());
 }
 
 // Removes what a run writes and nothing else, because people keep notes, reports and copies in the same folder. The
@@ -127,6 +144,16 @@ bool has_begun(const fs::path& run) { return !CheckpointStore(run).list().empty(
 
 bool has_ended(const fs::path& run, const Config& config) { return ended_at(run, config).has_value(); }
 
+bool has_diverged(const fs::path& run) try {
+  const std::optional<RunEnd> end = end_of(run);
+  if (!end) return false;  // one that was stopped may recover
+  if (!end->finite) return true;
+  const std::vector<fs::path> all = CheckpointStore(run).list();
+  return !all.empty() && !read_run_state(Checkpoint::unverified(all.front())).sound;
+} catch (const UserError&) {
+  return false;  // dgc train passes over damaged checkpoints, or says why it cannot
+}
+
 void require_no_pipes(const fs::path& run) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(run, error)) {
@@ -153,7 +180,8 @@ fs::path run_of_config(const fs::path& file) {
   if (file.filename() != kConfigFile) return {};
   fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
   try {
-    const bool is_run = is_there(folder / kMetricsFile) || is_there(folder / kLogFile) || has_begun(folder);
+    const bool is_run = is_there(folder / kMetricsFile) || has_begun(folder) ||
+                        (is_there(folder / kLogFile) && has_written(file));  // anybody may have a log.txt
     if (!is_run) folder.clear();
   } catch (const UserError&) {
     // There are checkpoints that cannot be listed, and RunDirectory says so.
@@ -201,6 +229,7 @@ RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, co
     if (!checkpoint_) require_no_result(path_);
   } else {
     replaces_ = held != Held::nothing;
+    if (replaces_) require_elsewhere(config.model.init_from, path_);
   }
   if (!options.resume || checkpoint_) return;
   starts_over_ = held == Held::nothing
@@ -209,19 +238,22 @@ RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, co
 }
 
 void RunDirectory::begin() {
-  if (replaces_) remove_run(path_);
+  if (replaces_) {
+    require_writable(path_ / kConfigFile);  // before anything is removed
+    remove_run(path_);
+  }
   if (!log_) log_.emplace(path_);
   if (!starts_over_.empty()) spdlog::warn(starts_over_);
   remove_abandoned(path_);
 }
 
 void RunDirectory::describe() const {
+  write_if_changed(path_ / kConfigFile, config_json_);  // first, as held_by() refuses the other two without it
   if (vocabulary_ != nullptr) save_vocabulary(path_, *vocabulary_);
   save_class_names(path_, class_names_);
-  write_if_changed(path_ / kConfigFile, config_json_);
 }
 
-void RunDirectory::hold() {
+void RunDirectory::hold(int64_t step) {
   if (!is_away()) return;
   make_directory(path_);
   auto lock = std::make_unique<RunLock>(path_);
@@ -232,6 +264,11 @@ void RunDirectory::hold() {
         path_.string(), kMetricsFile);
   } else if (read_file(path_ / kConfigFile, kMostConfigBytes) != config_json_) {
     throw_user_error("{} holds another run by now", path_.string());
+  }
+  const std::vector<fs::path> all = CheckpointStore(path_).list();
+  if (!all.empty() && Checkpoint::unverified(all.front()).manifest().step >= step) {
+    throw_user_error("{} holds a run by now that has come to step {} without this process, which is at step {}",
+                     path_.string(), Checkpoint::unverified(all.front()).manifest().step, step);
   }
   describe();
   lock_ = std::move(lock);

@@ -43,6 +43,8 @@ std::filesystem::path run_of_config(const std::filesystem::path& file);
 // not fallen for as long as stop_after says. The last is told by the newest checkpoint; where none is left, nothing
 // contradicts it. Where what tells it is damaged, the run has not ended.
 bool has_ended(const std::filesystem::path& run, const Config&);
+// Whether a run has ended with numbers that are not finite, as its final row or its last checkpoint tells.
+bool has_diverged(const std::filesystem::path& run);
 
 // RUN/, the directory in which one training keeps everything it writes. While a RunDirectory lives, no other process
 // trains into the directory, and messages also go to RUN/log.txt.
@@ -77,10 +79,10 @@ class RunDirectory {
   // called when the checkpoint has been taken over. Throws UserError for files that cannot be written.
   void describe() const;
 
-  // To be called before a checkpoint is saved. Where somebody has moved or removed the directory since, it is made
-  // again, so that the checkpoint can be resumed, and a warning says so. Throws UserError when another run is there
-  // now. In a process that has Joined it does nothing.
-  void hold();
+  // To be called before a checkpoint of this step is saved. Where somebody has moved or removed the directory since, it
+  // is made again, so that the checkpoint can be resumed, and a warning says so. Throws UserError when another run is
+  // there now, or one that has come as far or farther. In a process that has Joined it does nothing.
+  void hold(int64_t step);
   // Whether somebody has moved or removed the directory since, and hold() has not made it again. In a process that has
   // Joined it is false.
   bool is_away() const { return lock_ != nullptr && !lock_->holds(); }

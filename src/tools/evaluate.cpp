@@ -1,5 +1,6 @@
 #include "tools/evaluate.h"
 
+#include "config/config.h"
 #include "run/checkpoint.h"
 #include "run/file_io.h"
 #include "run/run_directory.h"
@@ -64,10 +65,20 @@ double epochs_of(const Checkpoint& checkpoint) {
   return static_cast<double>(state.position) / static_cast<double>(state.steps_per_epoch);
 }
 
+// The words of a run are those in its vocabulary.txt.
+void require_own_vocabulary(const std::filesystem::path& run, const Config& config) {
+  for (const ConfigDifference& difference : config_differences(run_config(run), config)) {
+    if (!difference.path.starts_with("data.vocabulary")) continue;
+    throw_user_error("{}: the run knows the words of {}, so no evaluation takes others; leave this --set out",
+                     difference.path, (run / kVocabularyFile).string());
+  }
+}
+
 }  // namespace
 
 Evaluation evaluate_run(const std::filesystem::path& run, const EvaluateOptions& options) {
   const Config config = run_config(run, options.overrides);
+  require_own_vocabulary(run, config);
   FoundCheckpoint checkpoint([&] { return options.best ? best_checkpoint(run) : require_checkpoint(run); });
   const Task& task = task_of(config);
   if (!options.logits.empty()) {

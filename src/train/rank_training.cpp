@@ -50,7 +50,7 @@ RankTraining::RankTraining(const Config& config, RunDirectory& run, const DataVi
       communicator_(communicator),
       device_(*backend.device()),
       rank_(config, data, backend, communicator),
-      store_(run.path(), [&run] { run.hold(); }) {
+      store_(run.path(), [&run](int64_t step) { run.hold(step); }) {
   in_unison(communicator_, device_, [this] {
     const std::string& file = config_.model.init_from;
     if (!run_.resumed_from() && !file.empty()) rank_.start_from({file, rank_.network()});
@@ -65,9 +65,10 @@ void RankTraining::begin() {
   });
   in_unison(communicator_, device_, [this] {
     if (communicator_.rank() != 0) return;
-    run_.describe();
-    reporter_.emplace(config_, run_.path(), Reporter::Start{rank_.step(), rank_.unexchanged()}, steps_,
-                      global_batch(config_));
+    const MetricsWriter::Start start{rank_.step(), rank_.unexchanged(), rank_.owes_evaluation()};
+    if (!run_.resumed_from()) run_.describe();  // first, as only what has a config is a run directory
+    reporter_.emplace(config_, run_.path(), start, steps_, global_batch(config_));
+    if (run_.resumed_from()) run_.describe();  // last, as damaged metrics refuse the resume
   });
 }
 
@@ -84,6 +85,9 @@ void RankTraining::train() {
   if (!eval_) evaluate_again();
   if (reporter_) tell_end();
   if (!unsaved_.empty()) throw_unsaved();
+  in_unison(communicator_, device_, [this] {
+    if (reporter_) reporter_->require_written();
+  });
   if (!rank_.sound()) throw_diverged(store_, rank_.skipped());
 }
 

@@ -21,11 +21,11 @@ std::string utterances(int64_t count) { return fmt::format("{} {}", count, count
 
 }  // namespace
 
-Reporter::Reporter(const Config& config, const std::filesystem::path& run, const Start& start, int64_t steps,
-                   int64_t batch)
+Reporter::Reporter(const Config& config, const std::filesystem::path& run, const MetricsWriter::Start& start,
+                   int64_t steps, int64_t batch)
     : config_(config),
       task_(task_of(config)),
-      metrics_(run, start.step, start.unexchanged),
+      metrics_(run, start),
       events_(run, start.step),
       steps_(steps),
       batch_(batch) {}
@@ -111,7 +111,7 @@ void Reporter::tell_not_finite(const EvalMetrics& m) {
 
 void Reporter::eval(const EvalMetrics& m) {
   metrics_.write(m);
-  std::string line = fmt::format("epoch {:.3g}  step {}", m.epoch, m.step);
+  std::string line = fmt::format("epoch {}  step {}", std::round(100 * m.epoch) / 100, m.step);
   for (const auto& [metric, value] : m.measures.all()) {
     if (!std::isnan(value)) events_.scalar(metric->tag, m.step, value);
     if (is_told(metric, task_)) line += fmt::format("  {} {}", metric->name, metric->text(value));

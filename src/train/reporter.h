@@ -15,12 +15,8 @@ namespace dgc {
 // Tells people how the run gets on. Only rank 0 has a Reporter.
 class Reporter {
  public:
-  // Of earlier attempts: finished steps, and how many of them follow the last exchange. steps: of the whole run. batch:
-  // samples in a step of all workers.
-  struct Start {
-    int64_t step = 0, unexchanged = 0;
-  };
-  Reporter(const Config&, const std::filesystem::path& run, const Start&, int64_t steps, int64_t batch);
+  // steps: of the whole run. batch: samples in a step of all workers.
+  Reporter(const Config&, const std::filesystem::path& run, const MetricsWriter::Start&, int64_t steps, int64_t batch);
 
   ~Reporter();  // logs the end of the last skipped steps, and how often ranks were late
 
@@ -28,6 +24,7 @@ class Reporter {
   void eval(const EvalMetrics&);
   void final(FinalMetrics);
   void sync() { metrics_.sync(); }  // to be called before a checkpoint is saved, to which the rows belong
+  void require_written() const { metrics_.require_written(); }
 
  private:
   double samples_per_s() const { return train_samples_ / train_seconds_; }

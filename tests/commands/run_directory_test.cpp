@@ -103,6 +103,23 @@ TEST_CASE("a run whose directory another run has taken leaves it alone") {
   CHECK(dgc.run({"eval", "run"}).code == 0);
 }
 
+TEST_CASE("a run whose directory the same training has gone on in leaves it alone") {
+  const Program dgc;
+  Child first(dgc.folder(), long_run("run"));
+  REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
+  REQUIRE(first.stop());
+  std::filesystem::remove_all(dgc.folder() / "run");
+  REQUIRE(dgc.run(long_run("run")).code == 0);
+  const std::string metrics = dgc.read("run/metrics.jsonl");
+  first.send(SIGTERM);
+  first.send(SIGCONT);
+  CHECK(first.wait() == 2);
+  CHECK_THAT(first.err(), Contains("run holds a run by now that has come to step ") &&
+                              Contains("without this process, which is at step "));
+  CHECK(dgc.read("run/metrics.jsonl") == metrics);
+  CHECK(dgc.run({"eval", "run"}).code == 0);
+}
+
 TEST_CASE("a file that cannot be read ends a run, and costs none of the steps before") {
   const Program dgc;
   const auto name_of = [](const std::string& split, int i) {
@@ -165,6 +182,57 @@ TEST_CASE("a finished run is told and shown once more") {
   CHECK(again.out == first.out);
   CHECK_THAT(again.err, Contains("run is finished: all its 18 steps are done"));
   CHECK(dgc.read("run/metrics.jsonl") == metrics);
+}
+
+TEST_CASE("a folder with files of a run's names that is no run directory is left as it is") {
+  const Program dgc;
+  for (const std::string name : {"metrics.jsonl", "vocabulary.txt", "classes.json"}) {
+    std::filesystem::create_directories(dgc.folder() / "mine");
+    dgc.write("mine/" + name, "mine");
+    for (const std::string also : {"--resume", "--overwrite"}) {
+      const Result refused = dgc.run({"train", "tiny.json", "--out", "mine", also});
+      CHECK(refused.code == 2);
+      CHECK_THAT(refused.err, Contains("mine already holds " + name + ", but is not a run directory"));
+    }
+    CHECK(dgc.read("mine/" + name) == "mine");
+    std::filesystem::remove_all(dgc.folder() / "mine");
+  }
+}
+
+TEST_CASE("a config whose name begins with a dash is trained by a supervisor too") {
+  const Program dgc;
+  std::filesystem::copy(dgc.folder() / "tiny.json", dgc.folder() / "-x.json");
+  CHECK(dgc.run({"train", "--max-restarts", "1", "--out", "dash", "--", "-x.json"}).code == 0);
+}
+
+TEST_CASE("a log beside somebody's config does not make a run of the folder") {
+  const Program dgc;
+  std::filesystem::create_directories(dgc.folder() / "mine");
+  std::filesystem::copy(dgc.folder() / "tiny.json", dgc.folder() / "mine/config.json");
+  dgc.write("mine/log.txt", "");  // as by "dgc train mine/config.json > mine/log.txt"
+  CHECK(dgc.run({"train", "mine/config.json", "--set", "output=elsewhere"}).code == 0);
+  const Result named = dgc.run({"train", "mine/config.json"});
+  INFO(named.err);
+  CHECK(named.code == 0);
+  CHECK(dgc.read("mine/log.txt").empty());
+}
+
+TEST_CASE("checkpoints behind a link whose target is away are not taken for none") {
+  const Program dgc;
+  REQUIRE(dgc.run({"train", "tiny.json", "--out", "run", "--set", "training.max_steps=2"}).code == 0);
+  std::filesystem::rename(dgc.folder() / "run/checkpoints", dgc.folder() / "away");
+  std::filesystem::create_directory_symlink("../disk", dgc.folder() / "run/checkpoints");
+  const std::string metrics = dgc.read("run/metrics.jsonl");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"train", "tiny.json", "--out", "run", "--resume"},
+        std::vector<std::string>{"eval", "run"}}) {
+    const Result refused = dgc.run(words);
+    CHECK(refused.code == 2);
+    CHECK_THAT(refused.err, Contains("run/checkpoints is a link to ../disk, which is not there"));
+  }
+  CHECK(dgc.read("run/metrics.jsonl") == metrics);
+  std::filesystem::rename(dgc.folder() / "away", dgc.folder() / "disk");
+  CHECK(dgc.run({"train", "tiny.json", "--out", "run", "--resume"}).code == 0);
 }
 
 TEST_CASE("a run's own config.json trains in that run's folder, wherever it was meant for") {

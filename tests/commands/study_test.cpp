@@ -247,6 +247,10 @@ TEST_CASE("a training of a study that has diverged has failed, also when the stu
   CHECK(planned.code == 2);
   CHECK_THAT(planned.out, Contains("hot seed 1 will fail: the run has diverged; out/hot/seed1.txt has more on it"));
   CHECK(dgc.rows("out/hot/seed1").back().text("kind") == "final");
+  std::filesystem::remove_all(dgc.folder() / "out/hot/seed1/checkpoints");
+  const Result without = dgc.study({"--only", "hot"});
+  CHECK(without.code == 2);
+  CHECK_THAT(without.out, Contains("hot seed 1 failed: the run has diverged") && Contains("0 of 1"));
 }
 
 TEST_CASE("what a study's folder holds of another experiment is no result of the study") {

@@ -91,7 +91,7 @@ void resume_metrics(const std::string& run, int64_t step) {
   if (step == INT64_MAX) return;
   StepMetrics next;
   next.step = step + 1;
-  if (!accepted(run, [&] { MetricsWriter(run, step).write(next); })) return;
+  if (!accepted(run, [&] { MetricsWriter(run, {step}).write(next); })) return;
   const std::vector<Row> rows = read_json_lines(run + "/metrics.jsonl");
   require(!rows.empty() && rows.back() == read_json_line(to_json_line(to_row(next)), "next"));
   for (const Row& row : rows) require(row.integer("step").value_or(INT64_MAX) <= next.step);

@@ -17,7 +17,7 @@ using test::TempRun;
 
 // Steps 1 ... count, with an evaluation after every tenth.
 void write_steps(const TempRun& run, int64_t count) {
-  MetricsWriter writer(run.path(), 0);
+  MetricsWriter writer(run.path(), {0});
   for (int64_t step = 1; step <= count; ++step) {
     writer.write(example_step(step));
     if (step % 10 == 0) writer.write(example_eval(step));
@@ -48,7 +48,7 @@ TEST_CASE("metrics come back as they were, and NaN as NaN") {
   step.loss = kNoNumber;
   step.skipped = true;
   TempRun run;
-  MetricsWriter(run.path(), 0).write(step);
+  MetricsWriter(run.path(), {0}).write(step);
   CHECK(run.read("metrics.jsonl").find("\"loss\":null") != std::string::npos);
   const auto back = step_from_row(rows(run).at(0), "here");
   CHECK(std::isnan(back.loss));
@@ -60,7 +60,7 @@ TEST_CASE("metrics come back as they were, and NaN as NaN") {
 
 TEST_CASE("each row is in the file before the writer is gone") {
   TempRun run;
-  MetricsWriter writer(run.path(), 0);
+  MetricsWriter writer(run.path(), {0});
   writer.write(example_step(1));
   CHECK(rows(run).size() == 1);
   writer.write(example_step(2));
@@ -80,13 +80,23 @@ TEST_CASE("resuming at a step gives the file of a run that never stopped") {
   write_steps(run, 30);
   run.append("metrics.jsonl", torn);
   {
-    MetricsWriter writer(run.path(), stop);
+    MetricsWriter writer(run.path(), {stop});
     for (int64_t step = stop + 1; step <= 30; ++step) {
       writer.write(example_step(step));
       if (step % 10 == 0) writer.write(example_eval(step));
     }
   }
   CHECK(run.read("metrics.jsonl") == whole.read("metrics.jsonl"));
+}
+
+TEST_CASE("the row of an evaluation that is made again is cut off, and so stands there once") {
+  TempRun run;
+  write_steps(run, 10);  // with the evaluation behind step 10
+  const std::string whole = run.read("metrics.jsonl");
+  MetricsWriter(run.path(), {.step = 10, .owes_evaluation = true}).write(example_eval(10));
+  CHECK(run.read("metrics.jsonl") == whole);
+  MetricsWriter(run.path(), {.step = 10}).write(example_step(11));
+  CHECK(run.read("metrics.jsonl") == whole + to_json_line(to_row(example_step(11))) + "\n");
 }
 
 TEST_CASE("a torn last row is cut off also where its step lies before the checkpoint's") {
@@ -96,7 +106,7 @@ TEST_CASE("a torn last row is cut off also where its step lies before the checkp
   write_steps(run, 3);
   const std::string whole = run.read("metrics.jsonl");
   run.append("metrics.jsonl", torn);
-  MetricsWriter(run.path(), 6).write(example_step(7));
+  MetricsWriter(run.path(), {6}).write(example_step(7));
   CHECK(run.read("metrics.jsonl") == whole + to_json_line(to_row(example_step(7))) + "\n");
 }
 
@@ -106,11 +116,11 @@ TEST_CASE("damage behind the rows of the checkpoint is cut off, and damage among
   const std::string whole = run.read("metrics.jsonl");
   run.append("metrics.jsonl", to_json_line(to_row(example_step(7))) + "\n" + std::string(30, '\0') + "\n" +
                                   to_json_line(to_row(example_step(9))) + "\n");
-  CHECK_THROWS_WITH(MetricsWriter(run.path(), 9), Catch::Contains("line 8"));
-  MetricsWriter(run.path(), 6).write(example_step(7));
+  CHECK_THROWS_WITH(MetricsWriter(run.path(), {9}), Catch::Contains("line 8"));
+  MetricsWriter(run.path(), {6}).write(example_step(7));
   CHECK(run.read("metrics.jsonl") == whole + to_json_line(to_row(example_step(7))) + "\n");
   run.append("metrics.jsonl", std::string(30, '\0') + "\n" + to_json_line(to_row(example_step(9))) + "\n");
-  MetricsWriter(run.path(), 7).write(example_step(8));
+  MetricsWriter(run.path(), {7}).write(example_step(8));
   CHECK(run.read("metrics.jsonl") ==
         whole + to_json_line(to_row(example_step(7))) + "\n" + to_json_line(to_row(example_step(8))) + "\n");
 }
@@ -125,7 +135,7 @@ TEST_CASE("resuming a long run takes no more memory than resuming a short one") 
     write_steps(run, steps);
     const int before = large_allocations;
     CHECK_FALSE(end_of(run.path()));
-    MetricsWriter(run.path(), steps).write(example_step(steps + 1));
+    MetricsWriter(run.path(), {steps}).write(example_step(steps + 1));
     return large_allocations - before;
   };
   CHECK(allocations(8000) == allocations(1000));
@@ -139,17 +149,17 @@ TEST_CASE("what a run has done is told by its metrics") {
   write_steps(run, 3);
   CHECK(has_steps(run.path()));
   CHECK_FALSE(end_of(run.path()));
-  MetricsWriter(run.path(), 3).write(FinalMetrics{.eval = {.step = 3, .epoch = 1.5}, .weights_xxh64 = "00ff"});
+  MetricsWriter(run.path(), {3}).write(FinalMetrics{.eval = {.step = 3, .epoch = 1.5}, .weights_xxh64 = "00ff"});
   CHECK(end_of(run.path())->step == 3);
   CHECK(end_of(run.path())->epoch == 1.5);
   write_steps(run, 1000);  // much more than what is read at once
   CHECK_FALSE(end_of(run.path()));
-  MetricsWriter(run.path(), 1000).write(FinalMetrics{.eval = {.step = 1000}, .weights_xxh64 = "00ff"});
+  MetricsWriter(run.path(), {1000}).write(FinalMetrics{.eval = {.step = 1000}, .weights_xxh64 = "00ff"});
   CHECK(end_of(run.path())->step == 1000);
   run.write("metrics.jsonl", "damaged\n{\"kind\":\"step\"}\n");
   CHECK(has_steps(run.path()));  // so that nobody takes its place unasked
   std::filesystem::remove(run.path() / "metrics.jsonl");
-  MetricsWriter(run.path(), 3).write(FinalMetrics{.eval = {.step = 3}, .weights_xxh64 = "00ff"});
+  MetricsWriter(run.path(), {3}).write(FinalMetrics{.eval = {.step = 3}, .weights_xxh64 = "00ff"});
   CHECK(has_steps(run.path()));  // the rows of its steps were lost
 }
 
@@ -158,25 +168,25 @@ TEST_CASE("a whole last row without its newline is kept, and the next one starts
   write_steps(run, 3);
   auto text = run.read("metrics.jsonl");
   run.write("metrics.jsonl", text.substr(0, text.size() - 1));
-  MetricsWriter(run.path(), 3).write(example_step(4));
+  MetricsWriter(run.path(), {3}).write(example_step(4));
   CHECK(run.read("metrics.jsonl") == text + to_json_line(to_row(example_step(4))) + "\n");
 }
 
 TEST_CASE("a new run starts afresh, and a finished one loses its final row when it goes on") {
   TempRun run;
   write_steps(run, 5);
-  MetricsWriter(run.path(), 5).write(FinalMetrics{.eval = {.step = 5}, .weights_xxh64 = "00ff"});
+  MetricsWriter(run.path(), {5}).write(FinalMetrics{.eval = {.step = 5}, .weights_xxh64 = "00ff"});
   CHECK(rows(run).back().text("weights_xxh64") == "00ff");
-  MetricsWriter(run.path(), 5).write(example_step(6));
+  MetricsWriter(run.path(), {5}).write(example_step(6));
   CHECK(rows(run).size() == 6);
-  MetricsWriter(run.path(), 0).write(example_step(1));
+  MetricsWriter(run.path(), {0}).write(example_step(1));
   CHECK(rows(run).size() == 1);
 }
 
 TEST_CASE("the final row averages what was sent, over the run and after warm-up, across a resume") {
   TempRun run;
   write_steps(run, 20);  // ten steps of 2000 bytes, ten of 20
-  MetricsWriter writer(run.path(), 15);
+  MetricsWriter writer(run.path(), {15});
   for (int64_t step = 16; step <= 20; ++step) writer.write(example_step(step));
   writer.write(FinalMetrics{.eval = {.step = 20}, .weights_xxh64 = ""});
   const Row final = rows(run).back();
@@ -188,7 +198,7 @@ TEST_CASE("the final row averages what was sent, over the run and after warm-up,
 
 TEST_CASE("what is written after somebody has emptied the file follows its beginning") {
   TempRun run;
-  MetricsWriter writer(run.path(), 0);
+  MetricsWriter writer(run.path(), {0});
   writer.write(example_step(1));
   run.write("metrics.jsonl", "");
   writer.write(example_step(2));
@@ -199,7 +209,7 @@ TEST_CASE("rows that somebody has cut out are missed when the run goes on") {
   const auto warning = [](int64_t unexchanged, const std::vector<std::pair<int64_t, int64_t>>& rows) {
     const TempRun run;
     {
-      MetricsWriter writer(run.path(), 0);
+      MetricsWriter writer(run.path(), {0});
       writer.write(example_eval(0));
       for (const auto& [step, local_steps] : rows) {
         StepMetrics metrics = example_step(step);
@@ -210,7 +220,7 @@ TEST_CASE("rows that somebody has cut out are missed when the run goes on") {
     }
     {
       const RunLog log(run.path());
-      const MetricsWriter again(run.path(), 30, unexchanged);
+      const MetricsWriter again(run.path(), {30, unexchanged});
     }
     const std::string text = run.read("log.txt"), begin = "metrics.jsonl: there is no row for ";
     const size_t at = text.find(begin);
@@ -229,8 +239,8 @@ TEST_CASE("rows that somebody has cut out are missed when the run goes on") {
 TEST_CASE("a file that is no metrics file is named") {
   TempRun run;
   run.write("metrics.jsonl", "{\"kind\":\"step\",\"epoch\":1}\n");
-  CHECK_THROWS_WITH(MetricsWriter(run.path(), 1), Catch::Contains("metrics.jsonl: line 1: \"step\""));
-  CHECK_THROWS_AS(MetricsWriter(run.path() / "nowhere", 0), UserError);
+  CHECK_THROWS_WITH(MetricsWriter(run.path(), {1}), Catch::Contains("metrics.jsonl: line 1: \"step\""));
+  CHECK_THROWS_AS(MetricsWriter(run.path() / "nowhere", {0}), UserError);
 }
 
 }  // namespace dgc

@@ -23,7 +23,7 @@ void save_evaluations(const TempRun& run, int64_t step, int64_t since_best) {
 
 // A run that has ended at step 12, in the middle of its third epoch of 5 steps, or, with 15, behind it.
 void write_end(const TempRun& run, int64_t step) {
-  MetricsWriter writer(run.path(), 0);
+  MetricsWriter writer(run.path(), {0});
   writer.write(example_step(step));
   writer.write(FinalMetrics{.eval = {.step = step, .epoch = static_cast<double>(step) / 5}});
 }
@@ -41,7 +41,7 @@ Config asking(int64_t epochs, std::optional<int64_t> max_steps = {}, std::option
 TEST_CASE("a run has begun with its first step or its first checkpoint") {
   const TempRun run;
   CHECK_FALSE(has_begun(run.path()));
-  SECTION("a step") { MetricsWriter(run.path(), 0).write(example_step(1)); }
+  SECTION("a step") { MetricsWriter(run.path(), {0}).write(example_step(1)); }
   SECTION("a checkpoint") { save_evaluations(run, 1, 0); }
   CHECK(has_begun(run.path()));
 }
@@ -64,7 +64,7 @@ TEST_CASE("a config.json beside a log, metrics or checkpoints is that of a run, 
 
 TEST_CASE("a run has ended where its config ends it, in just so many epochs or at least so many steps") {
   const TempRun run;
-  MetricsWriter(run.path(), 0).write(example_step(15));
+  MetricsWriter(run.path(), {0}).write(example_step(15));
   CHECK_FALSE(has_ended(run.path(), asking(3)));
   write_end(run, 15);
   CHECK(has_ended(run.path(), asking(3)));

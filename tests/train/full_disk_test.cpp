@@ -141,6 +141,33 @@ TEST_CASE("records wait for room and come out whole and in order") {
   CHECK(occurrences(run.read("log.txt"), "records: can be written again") == 2);
 }
 
+TEST_CASE("records follow the name of a file that is removed or replaced, and stay in one that is moved") {
+  const TempRun run;
+  std::optional<RunLog> log(run.path());
+  const fs::path path = run.path() / "records", moved = run.path() / "moved";
+  OutputFile file(path);
+  const auto next = [&](const std::string& record) {
+    file.sync();  // as before each checkpoint
+    file.append(record);
+  };
+  next("1\n");
+  fs::rename(path, moved);
+  next("2\n");
+  CHECK(run.read("moved") == "1\n2\n");
+  fs::remove(moved);
+  next("3\n");
+  CHECK(run.read("records") == "3\n");
+  run.write("other", "0\n");
+  fs::rename(run.path() / "other", path);  // as an editor does
+  next("4\n");
+  CHECK(run.read("records") == "0\n4\n");
+  fs::remove(path);
+  fs::create_directory(path);
+  CHECK_NOTHROW(next("5\n"));
+  log.reset();
+  CHECK(occurrences(run.read("log.txt"), "records: another program has removed or replaced it") == 2);
+}
+
 TEST_CASE("a log on a full device is no error") {
   const TempRun run;
   fs::create_symlink("/dev/full", run.path() / "log.txt");

@@ -85,6 +85,9 @@ RunData read_run(const std::filesystem::path& directory) {
   if (run.steps.empty() && !run.final) {
     throw_user_error("{}: no step is finished yet; train some more first.", metrics_path.string());
   }
+  const Metric& outcome = *task_of(run.config).compared().outcome;
+  const bool has_no_outcome = run.final && run.newest().has(outcome) && !std::isfinite(outcome_of(run));
+  run.diverged = has_no_outcome || has_diverged(directory);
   run.traffic = traffic.means();
   const OptimizerOptions& optimizer = run.config.optimizer;
   if (compresses(optimizer.type) && run.last_epoch() <= optimizer.sparsity.warmup.epochs) {
@@ -107,14 +110,14 @@ std::string RunData::epochs_text() const {
   return fmt::format("{:.4g} of {}", std::floor(last_epoch() * 10) / 10, config.training.epochs);
 }
 
-size_t RunGroup::done() const {
-  return static_cast<size_t>(std::ranges::count_if(runs, [](const RunData& run) { return run.final.has_value(); }));
-}
+size_t RunGroup::done() const { return static_cast<size_t>(std::ranges::count_if(runs, &RunData::is_result)); }
 
 std::string RunGroup::full_name() const {
   if (finished()) return name;
-  if (runs.size() == 1) return name + " (unfinished)";
-  return fmt::format("{} ({} of {} finished)", name, done(), runs.size());
+  if (runs.size() == 1) return name + (runs.front().diverged ? " (diverged)" : " (unfinished)");
+  const auto diverged = std::ranges::count_if(runs, &RunData::diverged);
+  return fmt::format("{} ({} of {} finished{})", name, done(), runs.size(),
+                     diverged == 0 ? "" : fmt::format(", {} diverged", diverged));
 }
 
 std::string RunGroup::epochs_text() const {
@@ -132,7 +135,12 @@ Sample RunGroup::sample(const std::function<double(const RunData&)>& value) cons
 std::string RunGroup::text(const std::function<double(const RunData&)>& value,
                            const std::function<std::string(double)>& number) const {
   const Sample all = sample(value);
-  return all.count < 2 ? number(all.mean) : number(all.mean) + " ± " + number(all.deviation);
+  const auto counted =
+      static_cast<size_t>(std::ranges::count_if(runs, [&](const RunData& run) { return counts(run); }));
+  std::string text = number(all.mean);
+  if (all.count > 1) text += " ± " + number(all.deviation);
+  if (all.count > 0 && all.count < counted) text += fmt::format(" ({} of {})", all.count, counted);
+  return text;
 }
 
 double RunGroup::sent() const {
@@ -179,7 +187,7 @@ std::string difference_text(const RunGroup& group, const RunGroup& reference) {
     const auto pair =
         std::ranges::find(reference.runs, run.config.seed, [](const RunData& r) { return r.config.seed; });
     if (pair == reference.runs.end()) continue;
-    if (!run.final || !pair->final) continue;  // half a training is no result
+    if (!run.is_result() || !pair->is_result()) continue;
     differences.push_back((share ? 100 : 1) * (outcome_of(run) - outcome_of(*pair)));
   }
   const Sample sample = sample_of(differences);
@@ -209,10 +217,13 @@ std::vector<TableRow> results_table(const std::vector<RunGroup>& groups) {
   using Run = const RunData&;
   if (std::ranges::any_of(groups, [](const RunGroup& group) { return group.runs.size() > 1; })) {
     add("seeds", [](const RunGroup& group) {
-      std::vector<uint64_t> seeds, others;
-      for (Run run : group.runs) (group.counts(run) ? seeds : others).push_back(run.config.seed);
+      std::vector<uint64_t> seeds, unfinished, diverged;
+      for (Run run : group.runs) {
+        (group.counts(run) ? seeds : run.diverged ? diverged : unfinished).push_back(run.config.seed);
+      }
       std::string text = fmt::format("{}", fmt::join(seeds, ", "));
-      if (!others.empty()) text += fmt::format(" (unfinished: {})", fmt::join(others, ", "));
+      if (!unfinished.empty()) text += fmt::format(" (unfinished: {})", fmt::join(unfinished, ", "));
+      if (!diverged.empty()) text += fmt::format(" (diverged: {})", fmt::join(diverged, ", "));
       return text;
     });
   }
@@ -284,8 +295,9 @@ std::vector<std::string> results_notes(const std::vector<RunGroup>& groups) {
   }
   if (std::ranges::any_of(groups, [](const RunGroup& group) { return group.done() > 0 && !group.finished(); })) {
     notes.emplace_back(
-        "where some seeds are finished and others are not, all numbers are those of the finished ones; epochs: of the "
-        "seed that is least far");
+        "where some seeds are finished and others are not, or have diverged, all numbers are those of the finished "
+        "ones; "
+        "epochs: of the seed that is least far");
   }
   return notes;
 }

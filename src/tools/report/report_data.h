@@ -21,8 +21,10 @@ struct RunData {
   std::vector<StepMetrics> steps;  // none where their file was lost and the run ended afterwards
   std::vector<EvalMetrics> evals;
   std::optional<FinalMetrics> final;  // empty: the run is unfinished, and shown as far as it got
+  bool diverged = false;              // it has ended, and its numbers are not finite
   TrafficMeans traffic;
 
+  bool is_result() const { return final && !diverged; }
   const Measures& newest() const;  // of the final row where there is one, else of the newest evaluation
   // What the run has come to, by its last step; by its final row where the file of its steps was lost.
   int64_t last_step() const;
@@ -44,14 +46,16 @@ struct RunGroup {
   std::vector<RunData> runs;
 
   const Config& config() const { return runs.front().config; }
-  size_t done() const;  // how many runs are finished
+  size_t done() const;  // how many runs are results
   bool finished() const { return done() == runs.size(); }
-  // Numbers are those of the finished runs alone, as soon as there is one: half a training is no result.
-  bool counts(const RunData& run) const { return run.final || done() == 0; }
-  std::string full_name() const;    // the name, with a mark where runs are unfinished
+  // Numbers are those of the results alone, as soon as there is one: half a training is none, nor is one that has
+  // diverged.
+  bool counts(const RunData& run) const { return run.is_result() || done() == 0; }
+  std::string full_name() const;    // the name, with a mark where runs are unfinished or have diverged
   std::string epochs_text() const;  // of the run that is least far
   Sample sample(const std::function<double(const RunData&)>& value) const;
-  // The mean, and the deviation where there are several runs: "90.12 % ± 0.08 %".
+  // The mean, and the deviation where there are several runs: "90.12 % ± 0.08 %". Where some of them have no such
+  // number, it says how many have: "90.12 % (1 of 2)".
   std::string text(const std::function<double(const RunData&)>& value,
                    const std::function<std::string(double)>& number) const;
   double sent() const;  // bytes per worker and step after warm-up, the runs' mean
@@ -63,7 +67,7 @@ std::vector<RunGroup> read_groups(const std::vector<std::filesystem::path>& runs
 
 // By what people compare runs of this kind of data, as it is now. NaN: not evaluated yet.
 double outcome_of(const RunData& run);
-// The mean difference of the outcomes of finished runs with the same seed, with half the width of its 95 % confidence
+// The mean difference of the outcomes of results with the same seed, with half the width of its 95 % confidence
 // interval where there are several: "+1.20 ± 0.31 points", with the number of pairs where it is not the group's of
 // runs. "" where no seed is finished in both, or where they are not compared by the same metric.
 std::string difference_text(const RunGroup& group, const RunGroup& reference);

@@ -24,12 +24,16 @@ std::string figures(const ReportCurves& curves, Over over) {
   return out + "</section>\n";
 }
 
+std::string state_of(const RunGroup& group) {
+  if (std::ranges::all_of(group.runs, &RunData::diverged)) return "diverged";
+  return fmt::format("unfinished: epoch {}", group.epochs_text());
+}
+
 std::string legend(const Groups& groups) {
   std::string out = "<ul class=\"legend\">";
   for (size_t i = 0; i < groups.size(); ++i) {
-    out +=
-        fmt::format("<li><i class=\"{}\"></i>{}{}</li>", curve_class(i), html_escape(groups[i].name),
-                    groups[i].finished() ? "" : fmt::format(" <em>unfinished: epoch {}</em>", groups[i].epochs_text()));
+    out += fmt::format("<li><i class=\"{}\"></i>{}{}</li>", curve_class(i), html_escape(groups[i].name),
+                       groups[i].finished() ? "" : fmt::format(" <em>{}</em>", state_of(groups[i])));
   }
   return out + "</ul>\n";
 }

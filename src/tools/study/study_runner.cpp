@@ -39,8 +39,14 @@ std::string last_words(const fs::path& output) {
   return colon == std::string::npos ? last : last.substr(colon + 7);
 }
 
-// Throws UserError where a child's words cannot be kept.
-void require_room_for_words(const fs::path& output) {
+// Throws UserError where a child's words cannot be kept, or where a file of the study's is a pipe, whose other end
+// nobody may ever open.
+void require_room_for_words(const StudyTraining& training) {
+  const fs::path output = training.output();
+  std::error_code error;
+  for (const fs::path& file : {output, training.config_file()}) {
+    if (fs::is_fifo(file, error)) throw_user_error("{} is a pipe, and a study keeps a file there", file.string());
+  }
   errno = 0;
   if (std::ofstream(output, std::ios::app)) return;
   throw_user_error("cannot write {}: {}", output.string(), std::generic_category().message(errno));
@@ -121,7 +127,7 @@ void StudyRunner::start(const StudyTraining& training, const HeldSignals& signal
   const std::string gpu = jobs_ > 1 ? gpu_in_turn(training.config, place) : "";
   if (!gpu.empty()) setenv(kGpuVariable, gpu.c_str(), 1);  // not the config, which says "auto" on any machine
   fs::create_directories(training.directory.parent_path());
-  require_room_for_words(training.output());
+  require_room_for_words(training);
   // Whoever edits the study's config meanwhile changes no training of this study.
   write_if_changed(training.config_file(), resolved_json(training.config));
   command.insert(command.end(), {"--", training.config_file().string()});

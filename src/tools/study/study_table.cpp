@@ -43,6 +43,9 @@ std::vector<RunGroup> study_groups(const Study& study, const std::vector<StudyTr
         if (standing.state != Standing::State::done) {
           if (data.steps.empty()) continue;  // its final row tells of an end that the study does not ask for
           data.final.reset();
+        } else if (data.diverged) {
+          leave_out(training, fmt::format("its {} is not finite", task_of(data.config).compared().outcome->name));
+          continue;
         }
         group.runs.push_back(std::move(data));
       } catch (const UserError& damaged) {
@@ -85,7 +88,7 @@ SummaryTable study_table(const Study& study, const std::vector<StudyTraining>& t
     const Metric* const metric = task_of(any->config).compared().outcome;
     const auto number = [&](double value) { return metric->text(value); };
     // A training that is still under way is no result.
-    const auto outcome = [](const RunData& one) { return one.final ? outcome_of(one) : kNoNumber; };
+    const auto outcome = [](const RunData& one) { return one.is_result() ? outcome_of(one) : kNoNumber; };
     row.cells.push_back(group == nullptr ? "" : group->text(outcome, number));
     if (!references.empty()) {
       const RunGroup* const reference = run.reference.empty() ? nullptr : group_of(run.reference);

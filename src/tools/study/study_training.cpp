@@ -7,11 +7,9 @@
 
 #include "config/config.h"
 #include "json/lines.h"
-#include "run/checkpoint.h"
 #include "run/metrics.h"
 #include "run/resumable.h"
 #include "run/run_directory.h"
-#include "run/run_state.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -42,6 +40,7 @@ struct StudyProgress {
 };
 
 StudyProgress progress_if_sound(const StudyTraining& training) try {
+  require_no_pipes(training.directory);
   if (!has_steps(training.directory)) return {};
   const std::optional<Row> last = last_json_row((training.directory / kMetricsFile).string());
   if (!last) return {};
@@ -69,14 +68,6 @@ std::string difference_from_study(const StudyTraining& training, const Config& m
     return fmt::format("for {} steps, and the study says {}", progress.steps, *asked.training.max_steps);
   }
   return "";
-}
-
-// Whether a run has ended with numbers that are not finite. One that was stopped may recover.
-bool has_diverged(const fs::path& run) try {
-  const std::vector<fs::path> all = CheckpointStore(run).list();
-  return end_of(run) && !all.empty() && !read_run_state(Checkpoint::unverified(all.front())).sound;
-} catch (const UserError&) {
-  return false;  // dgc train passes over damaged checkpoints, or says why it cannot
 }
 
 // With what the study leaves to the machine and to the data as it was.
@@ -122,6 +113,7 @@ Standing standing_of(const StudyTraining& training) {
   using enum Standing::State;
   const fs::path& run = training.directory;
   try {
+    require_no_pipes(run);
     if (!has_begun(run)) return {fresh, ""};
     const Config made = run_config(run);
     if (const std::string difference = difference_from_study(training, made); !difference.empty()) {

@@ -62,7 +62,6 @@ InterruptGuard::InterruptGuard() {
   stop_requested = false;
   for (const int signal : kSignals) std::signal(signal, on_signal);
   if (std::signal(SIGHUP, on_signal) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);
 
   sigset_t stops;
   sigemptyset(&stops);
@@ -82,7 +81,6 @@ InterruptGuard::InterruptGuard() {
 InterruptGuard::~InterruptGuard() {
   for (const int signal : kSignals) std::signal(signal, SIG_DFL);
   if (std::signal(SIGHUP, SIG_DFL) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_DFL);
   handler_ = {};  // joins
   pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
 }

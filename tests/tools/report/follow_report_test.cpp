@@ -43,7 +43,7 @@ TEST_CASE("a page follows runs that begin late, go on and are cut mid-line, and 
   std::thread follower([&] { followed.follow({followed.run}); });
   followed.begin();
   {
-    MetricsWriter writer(followed.run, 0);
+    MetricsWriter writer(followed.run, {0});
     for (int64_t step = 1; step <= 8; ++step) writer.write(example_step(step));
   }
   CHECK(followed.shows("unfinished: epoch 0.8 of 2"));
@@ -51,7 +51,7 @@ TEST_CASE("a page follows runs that begin late, go on and are cut mid-line, and 
   CHECK(followed.shows("<noscript><meta http-equiv=\"refresh\" content=\"1\">"));
   followed.folder.append("run/metrics.jsonl", "{\"kind\":\"step\",\"st");  // half of a row
   {
-    MetricsWriter writer(followed.run, 6);  // resumed from step 6
+    MetricsWriter writer(followed.run, {6});  // resumed from step 6
     for (int64_t step = 7; step <= 12; ++step) writer.write(example_step(step));
     CHECK(followed.shows("unfinished: epoch 1.2 of 2"));
     writer.write(FinalMetrics{.eval = example_eval(12), .samples_per_s = 1, .wall_seconds = 1, .weights_xxh64 = "0f"});
@@ -65,7 +65,7 @@ TEST_CASE("a page follows runs that begin late, go on and are cut mid-line, and 
 TEST_CASE("a signal ends following, with a page that stands still") {
   const Followed followed;
   followed.begin();
-  MetricsWriter writer(followed.run, 0);
+  MetricsWriter writer(followed.run, {0});
   writer.write(example_step(1));
   bool stopped = false;
   std::thread follower([&] {

@@ -35,6 +35,7 @@ struct Made {
   uint64_t seed = 1;
   double accuracy = 0.75, loss = 2;  // the loss of the first step
   int workers = 1;
+  double final_loss = 0.25;
 };
 
 void make_run(const TempRun& run, const Made& made) {
@@ -45,7 +46,7 @@ void make_run(const TempRun& run, const Made& made) {
       R"(, "training": {"epochs": 2, "batch_per_worker": 8}, "learning_rate": {"type": "constant", "base": 0.1}, "optimizer": )" +
       made.optimizer + R"(, "workers_per_rank": )" + std::to_string(made.workers) + "}";
   run.write("config.json", resolved_json(parse_config(config, "test")));
-  MetricsWriter writer(run.path(), 0);
+  MetricsWriter writer(run.path(), {0});
   for (int64_t step = 1; step <= made.steps; ++step) {
     auto metrics = example_step(step);
     if (made.optimizer.find("sgd") != std::string::npos) metrics.sparsity = 0, metrics.sent_bytes = 8000;
@@ -59,13 +60,14 @@ void make_run(const TempRun& run, const Made& made) {
     writer.write(eval);
   }
   if (!made.finished) return;
-  writer.write(FinalMetrics{
-      .eval = {.step = made.steps, .epoch = 2, .measures = {{&kTestLoss, 0.25}, {&kTestAccuracy, made.accuracy}}},
-      .samples_per_s = 1234,
-      .wall_seconds = 61,
-      .weights_xxh64 = "0123456789abcdef",
-      .exchange_ms = made.exchange_ms,
-      .hidden_share = made.hidden_share});
+  writer.write(FinalMetrics{.eval = {.step = made.steps,
+                                     .epoch = 2,
+                                     .measures = {{&kTestLoss, made.final_loss}, {&kTestAccuracy, made.accuracy}}},
+                            .samples_per_s = 1234,
+                            .wall_seconds = 61,
+                            .weights_xxh64 = "0123456789abcdef",
+                            .exchange_ms = made.exchange_ms,
+                            .hidden_share = made.hidden_share});
 }
 
 std::string report(const std::vector<std::filesystem::path>& runs) {
@@ -217,6 +219,35 @@ TEST_CASE("of seeds that are finished and others that are not, the finished ones
   CHECK(has(unfinished, "seeds 3, 4\n"));
   CHECK(has(unfinished, "test accuracy 25.00 % ± 7.07 %\n"));
   CHECK_FALSE(has(unfinished, note));
+}
+
+TEST_CASE("seeds that have diverged are told and in no mean, whether the loss or the outcome is no number") {
+  TempRun first, second, third, alone;
+  make_run(first, {.accuracy = 0.90});
+  make_run(second, {.seed = 2, .accuracy = 0.20, .final_loss = kNoNumber});
+  make_run(third, {.seed = 3, .accuracy = kNoNumber});
+  make_run(alone, {.name = "alone", .final_loss = kNoNumber});
+  const auto groups = read_groups({first.path(), second.path(), third.path(), alone.path()});
+  const auto table = squeeze(final_table(groups));
+  INFO(table);
+  CHECK(has(table, "run (1 of 3 finished, 2 diverged) alone (diverged)\nseeds 1 (diverged: 2, 3) 1\n"));
+  CHECK(has(table, "test accuracy 90.00 % 75.00 %\n"));
+  CHECK(has(table, "or have diverged, all numbers are those of the finished ones"));
+  CHECK(has(report({alone.path()}), "alone <em>diverged</em>"));
+}
+
+TEST_CASE("a mean says of how many seeds it is where some have no such number") {
+  RunGroup group{"run", std::vector<RunData>(3)};
+  double next = 0;
+  const auto text = [&](double first) {
+    next = first;
+    return group.text([&](const RunData&) { return std::exchange(next, next + 1); },
+                      [](double value) { return fmt::format("{:.1f}", value); });
+  };
+  CHECK(text(1) == "2.0 ± 1.0");
+  next = 0;
+  const auto some = [&](const RunData&) { return ++next == 2 ? kNoNumber : next; };
+  CHECK(group.text(some, [](double value) { return fmt::format("{:.1f}", value); }) == "2.0 ± 1.4 (2 of 3)");
 }
 
 TEST_CASE("a run that is given twice is not one experiment") {
