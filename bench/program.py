@@ -170,6 +170,14 @@ def load(name):
     return module
 
 
+def library(name, package):
+    """A module that is none of Python's own; package: Debian's that has it."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        raise Failure(f"there is no {name.partition('.')[0]} in this Python: apt install {package}") from None
+
+
 def reference(name):
     """A module of tests/reference/."""
     sys.path.insert(0, str(ROOT / "tests" / "reference"))
