@@ -254,8 +254,8 @@ std::string cuda_description();
 
 // Whether a device is the processor, by its name. "auto" depends on this machine.
 bool is_cpu(const std::string& device);
-// Makes the backend of a device by its name: "auto" (cuda:0 where there is a GPU, else cpu), "cpu" or "cuda:N". Throws
-// UserError when the name is none of these, or when the machine lacks the device. Only a GPU looks at the plans.
+// Makes the backend of a device by its name: "auto" (the first GPU that can be used, else cpu), "cpu" or "cuda:N".
+// Throws UserError when the name is none of these, or when the machine lacks the device. Only a GPU looks at the plans.
 std::unique_ptr<Backend> make_backend(const std::string& device, int threads, Fp32Math math = Fp32Math::exact,
                                       const std::shared_ptr<const ConvPlans>& plans = nullptr);
 // Times all plans of each convolution on an idle GPU, on images and filters of zeros. Throws UserError for a processor.

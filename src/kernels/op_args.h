@@ -187,7 +187,8 @@ struct CtcArgs {
   const StepControl* control = nullptr;  // holds the loss scale; null: 1
 };
 
-// Dense momentum SGD on numel elements, PyTorch's definition, every product fused into an explicit fma:
+// Dense momentum SGD on numel elements, PyTorch's definition. scale * g is rounded on its own; every other product
+// is fused into an explicit fma:
 //   d = scale * g + weight_decay * w;  m = momentum * m + d;  w -= lr * (nesterov ? d + momentum * m : m)
 struct SgdArgs {
   int64_t numel = 0;
