@@ -113,9 +113,8 @@ int64_t resident_bytes() {
 
 void print_memory(const Plan& plan, const Config& config) {
   const PlanMemory& m = plan.memory;
-  const std::string at_once = plan.workers_at_once > 1 ? fmt::format(", {} at once", plan.workers_at_once) : "";
-  fmt::print("\nMemory of one rank ({} of {} workers{}), MiB; the data set and its loader come on top\n",
-             config.workers_per_rank, config.ranks * config.workers_per_rank, at_once);
+  fmt::print("\nMemory of one rank ({} of {} workers), MiB; the data set and its loader come on top\n",
+             config.workers_per_rank, config.ranks * config.workers_per_rank);
   constexpr std::pair<const char*, MemoryUse> kUses[] = {
       {"weights", MemoryUse::weights},           {"gradients", MemoryUse::gradients},
       {"u and v", MemoryUse::residuals},         {"momentum and sum", MemoryUse::momentum},
@@ -128,6 +127,10 @@ void print_memory(const Plan& plan, const Config& config) {
   print("device total", m.total());
   print("this program", program);
   print("process total", m.total() + program);
+  if (plan.each_more_at_once > 0) {
+    fmt::print("  and {:.2f} for each further worker that is computed at once, if the GPU has room (workers_at_once)\n",
+               mib(plan.each_more_at_once));
+  }
 }
 
 // An epoch ends with an exchange; between two, a checkpoint may hold more.

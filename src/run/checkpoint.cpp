@@ -163,15 +163,12 @@ void CheckpointStore::discard(int64_t step) const noexcept {
 }
 
 void CheckpointStore::remove_all() const {
+  const std::vector<fs::path> all = list();
+  std::ranges::for_each(all | std::views::reverse, remove_folder);  // the newest last, as one may refuse to go
+  std::ranges::for_each(unfinished(), remove_folder);
+  // A link to a folder elsewhere stays, unless nothing is there.
   std::error_code error;
-  if (is_broken_link(root_)) {
-    fs::remove(root_, error);
-  } else {
-    std::vector<fs::path> all = list();
-    std::ranges::for_each(all | std::views::reverse, remove_folder);  // the newest last, as one may refuse to go
-    std::ranges::for_each(unfinished(), remove_folder);
-  }
-  // A link to a folder elsewhere stays.
+  if (is_broken_link(root_)) fs::remove(root_, error);
   if (::rmdir(root_.c_str()) == 0 || errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR)
     return;
   throw_user_error("cannot remove {}: {}", root_.string(), std::generic_category().message(errno));
@@ -180,9 +177,6 @@ void CheckpointStore::remove_all() const {
 std::vector<fs::path> CheckpointStore::list() const {
   std::vector<fs::path> found;
   std::error_code error;
-  if (is_broken_link(root_)) {  // a disk that is not mounted
-    throw_user_error("{} is a link to {}, which is not there", root_.string(), fs::read_symlink(root_, error).string());
-  }
   for (fs::directory_iterator it(root_, error), end; !error && it != end; it.increment(error)) {
     if (step_of(it->path())) found.push_back(it->path());
   }
@@ -237,6 +231,11 @@ bool Checkpoint::is_there() const {
 }
 
 std::optional<Checkpoint> newest_checkpoint(const fs::path& run) {
+  if (const fs::path folder = run / kCheckpoints; is_broken_link(folder)) {
+    std::error_code error;
+    throw_user_error("{} is a link to {}, which is not there", folder.string(),
+                     fs::read_symlink(folder, error).string());
+  }
   const CheckpointStore store(run);
   const std::vector<fs::path> all = store.list();
   for (const fs::path& path : all) {

@@ -279,11 +279,11 @@ void MetricsWriter::write(const EvalMetrics& eval) { append(to_row(eval)); }
 void MetricsWriter::write(const FinalMetrics& final) { append(to_row(final, traffic_.means())); }
 
 void MetricsWriter::require_written() const {
-  if (file_.unwritten() == 0) return;
+  if (file_.waiting() == 0) return;
   throw_user_error(
       "the run has ended and its state is saved, but the last {} bytes of {} could not be written: make room; --resume "
       "writes the result",
-      file_.unwritten(), file_.path().string());
+      file_.waiting(), file_.path().string());
 }
 
 void MetricsWriter::append(const Row& row) { file_.append(to_json_line(row) + "\n"); }

@@ -117,9 +117,10 @@ class MetricsWriter {
 
   void write(const StepMetrics& step);
   void write(const EvalMetrics& eval);
-  void write(const FinalMetrics& final);  // adds TrafficMeans to the row
-  void sync() { file_.sync(); }           // so that a power cut leaves the rows
-  void require_written() const;           // throws UserError where a full disk has not taken all rows
+  void write(const FinalMetrics& final);       // adds TrafficMeans to the row
+  void sync() { file_.sync(); }                // so that a power cut leaves the rows
+  void follow_name() { file_.follow_name(); }  // OutputFile says what this does
+  void require_written() const;                // throws UserError where a full disk has not taken all rows
 
  private:
   void append(const Row& row);

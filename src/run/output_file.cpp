@@ -20,7 +20,8 @@ OutputFile::OutputFile(std::filesystem::path path) : path_(std::move(path)) {
 }
 
 OutputFile::~OutputFile() {
-  if (unwritten() > 0) spdlog::warn("{}: its last {} bytes could not be written", path_.string(), unwritten());
+  const uint64_t lost = waiting_bytes_ + dropped_;
+  if (lost > 0) spdlog::warn("{}: its last {} bytes could not be written", path_.string(), lost);
 }
 
 void OutputFile::cut(uint64_t bytes) {
@@ -43,7 +44,7 @@ void OutputFile::append(std::string_view record) {
   write();
 }
 
-// What goes into a file that has lost its name is lost. One that was moved keeps a name.
+// What goes into a file that has lost its last name is lost.
 void OutputFile::follow_name() {
   struct stat status {};
   if (::fstat(file_.get(), &status) != 0 || status.st_nlink > 0) return;
@@ -58,7 +59,6 @@ void OutputFile::follow_name() {
 
 // A network file system, or one with quotas, may refuse here what it took before. Then it has forgotten it.
 void OutputFile::sync() {
-  follow_name();
   if (::fdatasync(file_.get()) == 0 || errno == EINVAL || loses_) return;  // EINVAL: no file that can be synced
   spdlog::warn("{}: what was written last may be lost: {}; the run goes on", path_.string(),
                std::generic_category().message(errno));

@@ -25,15 +25,15 @@ class OutputFile {
   const std::filesystem::path& path() const { return path_; }
   void cut(uint64_t bytes);  // keeps the first `bytes` bytes, if there are more; throws UserError
   void append(std::string_view record);
-  // So that a power cut leaves what is in the file (fdatasync). Where another program has removed or replaced the file
-  // since, as editors do, what is appended from now on goes into the file that is there, and the log gets a warning.
-  void sync();
-  uint64_t unwritten() const { return waiting_bytes_ + dropped_; }  // bytes
+  void sync();  // so that a power cut leaves what is in the file (fdatasync)
+  // Where another program has removed or replaced the file, as editors do, what is appended from now on goes into the
+  // file that is there, and the log gets a warning. A file that was moved is kept.
+  void follow_name();
+  uint64_t waiting() const { return waiting_bytes_; }  // bytes of the records that could not be written yet
 
  private:
   static constexpr size_t kMostWaiting = size_t{16} << 20;  // bytes; further records are dropped
 
-  void follow_name();
   void write();
   bool write(const std::string& record) const;  // false: the file has none of it, or cannot be cut; see errno
 

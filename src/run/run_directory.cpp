@@ -61,6 +61,14 @@ Held held_by(const fs::path& run) {
   return Held::no_step;
 }
 
+// Of the newest checkpoint that is whole; 0: there is none.
+int64_t newest_step(const fs::path& run) try {
+  const std::optional<Checkpoint> newest = newest_checkpoint(run);
+  return newest ? newest->manifest().step : 0;
+} catch (const UserError&) {
+  return 0;
+}
+
 // Throws UserError for weights that would be removed with a run.
 void require_elsewhere(const std::string& weights, const fs::path& run) {
   if (weights.empty()) return;
@@ -239,7 +247,8 @@ RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, co
 
 void RunDirectory::begin() {
   if (replaces_) {
-    require_writable(path_ / kConfigFile);  // before anything is removed
+    const fs::path config = path_ / kConfigFile;
+    if (read_file(config, kMostConfigBytes) != config_json_) require_writable(config);  // before anything is removed
     remove_run(path_);
   }
   if (!log_) log_.emplace(path_);
@@ -265,10 +274,9 @@ void RunDirectory::hold(int64_t step) {
   } else if (read_file(path_ / kConfigFile, kMostConfigBytes) != config_json_) {
     throw_user_error("{} holds another run by now", path_.string());
   }
-  const std::vector<fs::path> all = CheckpointStore(path_).list();
-  if (!all.empty() && Checkpoint::unverified(all.front()).manifest().step >= step) {
+  if (const int64_t found = newest_step(path_); found > step) {
     throw_user_error("{} holds a run by now that has come to step {} without this process, which is at step {}",
-                     path_.string(), Checkpoint::unverified(all.front()).manifest().step, step);
+                     path_.string(), found, step);
   }
   describe();
   lock_ = std::move(lock);

@@ -81,7 +81,7 @@ class RunDirectory {
 
   // To be called before a checkpoint of this step is saved. Where somebody has moved or removed the directory since, it
   // is made again, so that the checkpoint can be resumed, and a warning says so. Throws UserError when another run is
-  // there now, or one that has come as far or farther. In a process that has Joined it does nothing.
+  // there now, or one that has come farther. In a process that has Joined it does nothing.
   void hold(int64_t step);
   // Whether somebody has moved or removed the directory since, and hold() has not made it again. In a process that has
   // Joined it is false.

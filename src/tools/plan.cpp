@@ -115,7 +115,9 @@ Plan make_plan(const Config& config) {
   plan.total.name = "total";
   plan_tensors(params, config, plan);
   plan.formats = plan_formats(params, config);
-  plan.workers_at_once = rank.places();
+  const bool chooses = config.workers_at_once == 0 && config.workers_per_rank > 1 && !is_cpu(config.device) &&
+                       config.exchange.overlap != Overlap::on;
+  if (chooses) plan.each_more_at_once = rank.activation_bytes();
   plan.memory = {rank.device().counted(), filter_bytes(config, rank)};
   plan.checkpoint = {rank.saved_by_workers(), rank.saved_for_all()};
   return plan;

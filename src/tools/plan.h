@@ -57,8 +57,10 @@ struct Plan {
   PlanRow total;
   std::vector<PlanFormat> formats;  // all formats
   double sparsity = 0;
-  int64_t workers_at_once = 1;  // of a rank; a GPU is taken to have room for all, unless the config says how many
   PlanMemory memory;
+  // Bytes of activations of each further worker that a GPU computes at once with the others, where it has room; 0: the
+  // config says how many there are at once.
+  int64_t each_more_at_once = 0;
   PlanCheckpoint checkpoint;
 };
 

@@ -11,11 +11,9 @@
 namespace dgc {
 namespace {
 
-// What "auto" becomes depends on how the ranks are connected, which a plan does not know. A GPU is taken to have room
-// for as many workers at once as it may have. Nothing is computed, so no file says how.
+// What "auto" becomes depends on how the ranks are connected, which a plan does not know. Nothing is computed, so no
+// file says how.
 Config to_plan_with(Config config) {
-  const bool at_once = !is_cpu(config.device) && config.exchange.overlap != Overlap::on;
-  if (config.workers_at_once == 0) config.workers_at_once = at_once ? config.workers_per_rank : 1;
   if (config.exchange.overlap == Overlap::automatic) config.exchange.overlap = Overlap::off;
   config.conv_plans.clear();
   return config;

@@ -20,6 +20,9 @@ class PlannedRank {
   const CountingDevice& device() const { return *device_; }
   DType activations() const;
   int64_t places() const { return std::ssize(memory_.places); }  // where workers compute at the same time
+  int64_t activation_bytes() const {
+    return static_cast<int64_t>(memory_.places.front().executors->activation_bytes());
+  }
   // Bytes of the tensors that a checkpoint has at the end of a round: in the files of this rank's workers, and in those
   // that the rank writes for all.
   int64_t saved_by_workers() const;

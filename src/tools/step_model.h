@@ -30,7 +30,8 @@ struct ModelledPart {
   double flops = 0, seconds = 0;
 };
 
-// The time of one rank's training step, without the network between ranks and without what the host does.
+// The time of one rank's training step, without the network between ranks and without what the host does, on a GPU that
+// has room for all workers at once.
 struct StepModel {
   ModelledPart total;
   std::vector<ModelledPart> phases;  // in their order: the ranges that a profiler shows

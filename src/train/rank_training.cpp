@@ -205,7 +205,10 @@ void RankTraining::learn() {
 // Returns why the state could not be saved, or "". Rows of metrics are on the disk before the checkpoint they belong
 // to.
 std::string RankTraining::save() {
-  if (reporter_) reporter_->sync();
+  if (reporter_) {
+    if (!run_.is_away()) reporter_->follow_name();  // else another run's file may be there
+    reporter_->sync();
+  }
   std::string problem = rank_.save(store_, config_.checkpoint.keep);
   away_ = !problem.empty() && holds_on_first(communicator_, device_, run_.is_away());
   return problem;

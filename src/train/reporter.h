@@ -23,7 +23,8 @@ class Reporter {
   void step(StepMetrics, double seconds);
   void eval(const EvalMetrics&);
   void final(FinalMetrics);
-  void sync() { metrics_.sync(); }  // to be called before a checkpoint is saved, to which the rows belong
+  void sync() { metrics_.sync(); }                // to be called before a checkpoint is saved, to which the rows belong
+  void follow_name() { metrics_.follow_name(); }  // to be called only while the run holds its directory
   void require_written() const { metrics_.require_written(); }
 
  private:

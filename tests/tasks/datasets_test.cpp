@@ -101,6 +101,27 @@ TEST_CASE("images of another size than the set usually has are told, as dgc pred
   }
 }
 
+TEST_CASE("a model with more outputs than there are classes is told, whatever kind of set it reads") {
+  const TempFolder folder;
+  write_idx(folder, "train", 28);
+  write_idx(folder, "t10k", 28);
+  const TempRun run;
+  train(mnist_config(folder, {R"(model.layers=[{"type": "flatten"}, {"type": "linear", "out": 12}])"}),
+        {.out = run.path() / "run"});
+  CHECK_THAT(run.read("run/log.txt"),
+             Contains("the model has 12 classes and the data 10: 2 of its outputs never get an example"));
+}
+
+TEST_CASE("an evaluation of a run knows the run's words alone") {
+  const TinyText text;
+  const TempRun run;
+  const std::filesystem::path path = train(text.config({"training.max_steps=1"}), {.out = run.path() / "run"});
+  CHECK_NOTHROW(evaluate_run(path, {}));
+  CHECK_THROWS_WITH(evaluate_run(path, {.overrides = {"data.vocabulary_size=3"}}),
+                    "data.vocabulary_size: the run knows the words of " + (path / "vocabulary.txt").string() +
+                        ", so no evaluation takes others; leave this --set out");
+}
+
 TEST_CASE("of chosen classes there are the images alone, numbered as in the list", "[datasets]") {
   const TempFolder folder;
   write_idx(folder, "train", 28);  // 40 images, of which each class has 4

@@ -330,15 +330,24 @@ TEST_CASE("the modelled steps of the paper's models stay what they are") {
   CHECK(1e3 * step.seconds == Approx(milliseconds).epsilon(0.05));
 }
 
-TEST_CASE("a plan has all workers of a rank at once on a GPU, and one after another on a processor") {
-  const auto at_once = [](std::vector<std::string> overrides) {
+TEST_CASE("a network without parameters is refused, as there is nothing to train") {
+  CHECK_THROWS_WITH(make_plan(test::tiny_config({R"(model.layers=[{"type": "flatten"}, {"type": "relu"}])"})),
+                    "model.layers: no layer has parameters, so there is nothing to train");
+}
+
+TEST_CASE("a plan says what each further worker takes, where the GPU's memory decides how many are at once") {
+  const auto planned = [](std::vector<std::string> overrides) {
     overrides.insert(overrides.end(), {test::kDgc, "workers_per_rank=3"});
-    return make_plan(test::tiny_config(overrides)).workers_at_once;
+    return make_plan(test::tiny_config(overrides));
   };
-  CHECK(at_once({"device=cpu"}) == 1);
-  CHECK(at_once({"device=cuda:0"}) == 3);
-  CHECK(at_once({"device=cuda:0", "workers_at_once=2"}) == 2);
-  CHECK(at_once({"device=cuda:0", "exchange.overlap=on"}) == 1);
+  const Plan chosen = planned({"device=cuda:0"});
+  const int64_t activations = chosen.memory.of(MemoryUse::activations);
+  CHECK(chosen.each_more_at_once > 0);
+  CHECK(planned({"device=cuda:0", "workers_at_once=2"}).memory.of(MemoryUse::activations) ==
+        activations + chosen.each_more_at_once);
+  for (const char* decided : {"workers_at_once=2", "workers_at_once=1", "exchange.overlap=on", "device=cpu"}) {
+    CHECK(planned({"device=cuda:0", decided}).each_more_at_once == 0);
+  }
 }
 
 TEST_CASE("workers at the same time are modelled as long as the longest of them, or as what they move together") {

@@ -147,7 +147,7 @@ TEST_CASE("records follow the name of a file that is removed or replaced, and st
   const fs::path path = run.path() / "records", moved = run.path() / "moved";
   OutputFile file(path);
   const auto next = [&](const std::string& record) {
-    file.sync();  // as before each checkpoint
+    file.follow_name();
     file.append(record);
   };
   next("1\n");

@@ -47,7 +47,9 @@ std::string Roster::heard_failure(const Hello& hello) {
   const bool comes = heard_from_ && hello.rank == heard_from_->rank && hello.nonce != heard_from_->nonce;
   if (comes && !told_) heard_from_.reset();
   if (!heard_from_ && !get_text(hello.failure).empty()) heard_from_ = hello;
-  return heard_from_ ? get_text(heard_from_->failure) : "";
+  if (!heard_from_) return "";
+  told_ = told_ || hello.rank != heard_from_->rank;
+  return get_text(heard_from_->failure);
 }
 
 Reply Roster::answer(const Hello& hello) {
@@ -80,12 +82,9 @@ Reply Roster::answer(const Hello& hello) {
 }
 
 void Roster::serve(const Hello& hello, const Reply& reply) {
-  if (get_text(own_.failure).empty() && reply.verdict == Verdict::failed) {
-    told_ = true;
-    if (hello.rank == heard_from_->rank) {
-      failure_ = get_text(reply.text);
-      return;
-    }
+  if (heard_from_ && hello.rank == heard_from_->rank && reply.verdict == Verdict::failed) {
+    failure_ = get_text(reply.text);
+    return;
   }
   missing_.erase(static_cast<int>(hello.rank));
 }

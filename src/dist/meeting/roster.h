@@ -65,7 +65,7 @@ class Roster {
   std::set<int> missing_;         // ranks that have not come
   std::string last_refusal_, strangers_, failure_;
   std::optional<Hello> heard_from_;  // a rank that has failed; its words become failure_ once it has its answer
-  bool told_ = false;                // whether any rank has them as its answer
+  bool told_ = false;                // whether another rank has been answered with them
 };
 
 // Whether the reply is no refusal, so that the rank that gets it counts as come.

@@ -125,6 +125,10 @@ void StudyRunner::start(const StudyTraining& training, const HeldSignals& signal
   }
   const int place = free_place();
   const std::string gpu = jobs_ > 1 ? gpu_in_turn(training.config, place) : "";
+  // Each would take for more workers at once the memory that it finds free, before the others have taken theirs.
+  if (training.config.workers_at_once == 0 && share_gpus(training.config, jobs_)) {
+    command.insert(command.end(), {"--set", "workers_at_once=1"});
+  }
   if (!gpu.empty()) setenv(kGpuVariable, gpu.c_str(), 1);  // not the config, which says "auto" on any machine
   fs::create_directories(training.directory.parent_path());
   require_room_for_words(training);

@@ -54,6 +54,10 @@ std::string gpu_in_turn(const Config& config, int place) {
   return gpus.empty() ? "" : std::to_string(gpus[static_cast<size_t>(place) % gpus.size()]);
 }
 
+bool share_gpus(const Config& config, int trainings) {
+  return !gpu_in_turn(config, 0).empty() && std::ssize(cuda_devices()) < trainings;
+}
+
 std::unique_ptr<Backend> make_backend(const Config& config, const Launch& launch) {
   const bool bf16 = config.precision == Precision::bf16;
   auto backend = make_backend(device_for(config, launch), compute_threads(config, launch), fp32_math(config),

@@ -20,5 +20,7 @@ inline constexpr const char* kGpuVariable = "DGC_GPU";
 // That number for training `place`, from 0, of several that run on this machine at once, each in a process of its own:
 // one GPU after the other. Empty where the config names a device, or where there is no GPU.
 std::string gpu_in_turn(const Config&, int place);
+// Whether some of so many trainings at once share a GPU then.
+bool share_gpus(const Config&, int trainings);
 
 }  // namespace dgc

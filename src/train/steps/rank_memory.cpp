@@ -27,17 +27,20 @@ std::unique_ptr<Executors> make_in(Lane& lane, const std::function<std::unique_p
 }
 
 // In how many places the workers compute, where one has so many bytes of activations. The most that cuDNN's plans use
-// beside them stands for all that a backend keeps for its ops.
-int64_t number_of_places(const Config& config, const Device& device, size_t activation_bytes) {
+// beside them stands for all that a backend keeps for its ops. Ranks of one process share its GPU.
+int64_t number_of_places(const Config& config, const Device& device, const Communicator& communicator,
+                         size_t activation_bytes) {
   if (config.workers_at_once > 0) return config.workers_at_once;
   if (config.exchange.overlap == Overlap::on) return 1;
   constexpr size_t kScratch = size_t{1} << 30;
-  const size_t more = device.free_bytes() / 4 / (activation_bytes + kScratch);
+  const auto sharing = static_cast<size_t>(communicator.between_processes() ? 1 : communicator.size());
+  const size_t more = device.free_bytes() / 4 / sharing / (activation_bytes + kScratch);
   return std::min(config.workers_per_rank, 1 + static_cast<int64_t>(more));
 }
 
 std::vector<RankMemory::Place> make_places(const Config& config, const Network& network,
-                                           const std::vector<int64_t>& rows, Backend& owner) {
+                                           const std::vector<int64_t>& rows, Backend& owner,
+                                           const Communicator& communicator) {
   const auto make = [&](Backend& backend) {
     return std::make_unique<Executors>(network, backend, rows, Executor::Mode::training,
                                        activation_type(config, backend));
@@ -45,7 +48,7 @@ std::vector<RankMemory::Place> make_places(const Config& config, const Network& 
   const auto part_loss = [&] { return Buffer(owner.device(), config.training.accumulate > 1 ? sizeof(LossStats) : 0); };
   std::vector<RankMemory::Place> places;
   auto alone = config.workers_at_once <= 1 ? make(owner) : nullptr;
-  const int64_t count = number_of_places(config, *owner.device(), alone ? alone->activation_bytes() : 0);
+  const int64_t count = number_of_places(config, *owner.device(), communicator, alone ? alone->activation_bytes() : 0);
   if (count == 1) {
     places.push_back({nullptr, owner, std::move(alone), part_loss()});
     return places;
@@ -89,7 +92,8 @@ RankMemory::RankMemory(const Config& config, const Network& network, const std::
                                       .communicator = communicator,
                                       .layout = trained,
                                       .local_workers = static_cast<int>(workers.size())});
-  places = make_places(config, network, rows, backend);  // last, as how many there are depends on what is left
+  places =
+      make_places(config, network, rows, backend, communicator);  // last, as how many there are depends on what is left
 }
 
 void RankMemory::share_activations(std::initializer_list<EvaluatorMemory*> evaluations) {

@@ -90,9 +90,10 @@ TEST_CASE("a failure that a killed process has left behind is forgotten when its
 
   Roster told(own, "");
   static_cast<void>(told.answer(left));
-  told.serve(other, told.answer(other));  // another rank has ended with these words
+  const Reply words = told.answer(other);  // another rank will end with these words
   const Reply reply = told.answer(comes);
   CHECK(reply.verdict == Verdict::failed);
+  told.serve(other, words);
   CHECK(told.failure().empty());
   told.serve(comes, reply);
   CHECK(told.failure() == "rank 1: no data");
