@@ -77,10 +77,8 @@ const Keys& config_keys() {
         .free_on_resume();
     top.add("workers_at_once", &Config::workers_at_once,
             "So many of a rank's workers compute at the same time, each with activations of its own: the same bits, "
-            "more "
-            "memory. 0: on a GPU as many as a quarter of its free memory has room for, otherwise one. On a processor "
-            "each "
-            "of them takes `threads`, so set that to fewer")
+            "more memory. 0: on a GPU as many as a quarter of its free memory has room for, otherwise one. On a "
+            "processor each of them takes `threads`, so set that to fewer")
         .at_least(0)
         .at_most(4096)
         .free_on_resume();

@@ -296,8 +296,7 @@ std::vector<std::string> results_notes(const std::vector<RunGroup>& groups) {
   if (std::ranges::any_of(groups, [](const RunGroup& group) { return group.done() > 0 && !group.finished(); })) {
     notes.emplace_back(
         "where some seeds are finished and others are not, or have diverged, all numbers are those of the finished "
-        "ones; "
-        "epochs: of the seed that is least far");
+        "ones; epochs: of the seed that is least far");
   }
   return notes;
 }
