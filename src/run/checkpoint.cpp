@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <ranges>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -164,7 +163,7 @@ void CheckpointStore::discard(int64_t step) const noexcept {
 
 void CheckpointStore::remove_all() const {
   const std::vector<fs::path> all = list();
-  std::ranges::for_each(all | std::views::reverse, remove_folder);  // the newest last, as one may refuse to go
+  std::for_each(all.rbegin(), all.rend(), remove_folder);  // the newest last, as one may refuse to go
   std::ranges::for_each(unfinished(), remove_folder);
   // A link to a folder elsewhere stays, unless nothing is there.
   std::error_code error;

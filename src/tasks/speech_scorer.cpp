@@ -1,5 +1,7 @@
 #include "tasks/speech_scorer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
