@@ -190,4 +190,11 @@ struct Config {
   bool operator==(const Config&) const = default;
 };
 
+// How many of a rank's workers compute at the same time where a device has room for all: exchange.overlap "on" is for
+// workers that compute one after another.
+inline int64_t most_at_once(const Config& config) {
+  if (config.workers_at_once > 0) return config.workers_at_once;
+  return config.exchange.overlap == Overlap::on ? 1 : config.workers_per_rank;
+}
+
 }  // namespace dgc

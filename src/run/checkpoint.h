@@ -85,8 +85,8 @@ class Checkpoint {
 
 // The newest checkpoint that is whole, with a warning in the log for every damaged one that was passed over; none when
 // there is no checkpoint at all. Throws UserError when there are some but all are damaged, and where their folder is a
-// link to what is not there, as a disk that is not mounted. Beside a training that goes
-// on this and the functions below look again where it has removed what they were reading.
+// link to what is not there, as a disk that is not mounted. Beside a training that goes on this and the functions below
+// look again where it has removed what they were reading.
 std::optional<Checkpoint> newest_checkpoint(const std::filesystem::path& run);
 Checkpoint require_checkpoint(
     const std::filesystem::path& run);  // the newest one; throws UserError where there is none

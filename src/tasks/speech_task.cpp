@@ -26,7 +26,7 @@ class SpeechTask : public Task {
 
   std::vector<std::string> remarks(const Config&, const Network& network, const Datasets& sets) const override {
     std::vector<std::string> found;
-    for (const auto& [set, name] : named(sets)) {
+    for (const auto& [set, name] : named_sets(sets)) {
       std::string remark = remark_on_short_utterances(dynamic_cast<const Speech&>(*set), network, name);
       if (!remark.empty()) found.push_back(std::move(remark));
     }

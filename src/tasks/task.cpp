@@ -81,7 +81,7 @@ Datasets alike(std::unique_ptr<Dataset> train, std::unique_ptr<Dataset> test) {
   return sets;
 }
 
-std::vector<std::pair<const Dataset*, const char*>> named(const Datasets& sets) {
+std::vector<std::pair<const Dataset*, const char*>> named_sets(const Datasets& sets) {
   std::vector<std::pair<const Dataset*, const char*>> all = {
       {sets.train.get(), "training"}, {sets.valid.get(), "validation"}, {sets.test.get(), "test"}};
   std::erase_if(all, [](const auto& set) { return set.first == nullptr; });
@@ -90,7 +90,7 @@ std::vector<std::pair<const Dataset*, const char*>> named(const Datasets& sets) 
 
 void tell_remarks(const Datasets& sets) {
   std::set<std::string> told;
-  for (const auto& [set, name] : named(sets)) {
+  for (const auto& [set, name] : named_sets(sets)) {
     for (const std::string& remark : set->remarks()) {
       if (told.insert(remark).second) spdlog::warn("the {} set: {}", name, remark);
     }

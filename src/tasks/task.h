@@ -138,7 +138,7 @@ void require_alike(const Dataset& train, const Dataset& other, const char* name,
 Datasets alike(std::unique_ptr<Dataset> train, std::unique_ptr<Dataset> test);
 
 // The sets that are there, with the words for them: "training", "validation", "test".
-std::vector<std::pair<const Dataset*, const char*>> named(const Datasets&);
+std::vector<std::pair<const Dataset*, const char*>> named_sets(const Datasets&);
 
 // Logs all remarks of the sets as warnings, each once: a validation set that is held back has the training set's.
 void tell_remarks(const Datasets&);

@@ -115,8 +115,7 @@ Plan make_plan(const Config& config) {
   plan.total.name = "total";
   plan_tensors(params, config, plan);
   plan.formats = plan_formats(params, config);
-  const bool chooses = config.workers_at_once == 0 && config.workers_per_rank > 1 && !is_cpu(config.device) &&
-                       config.exchange.overlap != Overlap::on;
+  const bool chooses = config.workers_at_once == 0 && most_at_once(config) > 1 && !is_cpu(config.device);
   if (chooses) plan.each_more_at_once = rank.activation_bytes();
   plan.memory = {rank.device().counted(), filter_bytes(config, rank)};
   plan.checkpoint = {rank.saved_by_workers(), rank.saved_for_all()};

@@ -79,9 +79,7 @@ StepModel model_step(const Config& config, const DeviceModel& device) {
   double dgc = 0;
   Config on_gpu = config;
   on_gpu.device = "cuda:0";
-  if (config.workers_at_once == 0 && config.exchange.overlap != Overlap::on) {
-    on_gpu.workers_at_once = config.workers_per_rank;  // as where the GPU has room for all
-  }
+  on_gpu.workers_at_once = most_at_once(config);
   const std::vector<OpCost> costs = PlannedRank(on_gpu).step();
   const double beside = share_beside(costs, device, config.precision);
   for (const OpCost& cost : costs) {

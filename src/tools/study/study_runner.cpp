@@ -41,7 +41,7 @@ std::string last_words(const fs::path& output) {
 
 // Throws UserError where a child's words cannot be kept, or where a file of the study's is a pipe, whose other end
 // nobody may ever open.
-void require_room_for_words(const StudyTraining& training) {
+void require_own_files(const StudyTraining& training) {
   const fs::path output = training.output();
   std::error_code error;
   for (const fs::path& file : {output, training.config_file()}) {
@@ -131,7 +131,7 @@ void StudyRunner::start(const StudyTraining& training, const HeldSignals& signal
   }
   if (!gpu.empty()) setenv(kGpuVariable, gpu.c_str(), 1);  // not the config, which says "auto" on any machine
   fs::create_directories(training.directory.parent_path());
-  require_room_for_words(training);
+  require_own_files(training);
   // Whoever edits the study's config meanwhile changes no training of this study.
   write_if_changed(training.config_file(), resolved_json(training.config));
   command.insert(command.end(), {"--", training.config_file().string()});

@@ -30,12 +30,12 @@ std::unique_ptr<Executors> make_in(Lane& lane, const std::function<std::unique_p
 // beside them stands for all that a backend keeps for its ops. Ranks of one process share its GPU.
 int64_t number_of_places(const Config& config, const Device& device, const Communicator& communicator,
                          size_t activation_bytes) {
-  if (config.workers_at_once > 0) return config.workers_at_once;
-  if (config.exchange.overlap == Overlap::on) return 1;
+  const int64_t most = most_at_once(config);
+  if (config.workers_at_once > 0 || most == 1) return most;
   constexpr size_t kScratch = size_t{1} << 30;
   const auto sharing = static_cast<size_t>(communicator.between_processes() ? 1 : communicator.size());
   const size_t more = device.free_bytes() / 4 / sharing / (activation_bytes + kScratch);
-  return std::min(config.workers_per_rank, 1 + static_cast<int64_t>(more));
+  return std::min(most, 1 + static_cast<int64_t>(more));
 }
 
 std::vector<RankMemory::Place> make_places(const Config& config, const Network& network,
@@ -92,8 +92,8 @@ RankMemory::RankMemory(const Config& config, const Network& network, const std::
                                       .communicator = communicator,
                                       .layout = trained,
                                       .local_workers = static_cast<int>(workers.size())});
-  places =
-      make_places(config, network, rows, backend, communicator);  // last, as how many there are depends on what is left
+  // Last, as the memory that is left decides how many places there are.
+  places = make_places(config, network, rows, backend, communicator);
 }
 
 void RankMemory::share_activations(std::initializer_list<EvaluatorMemory*> evaluations) {
