@@ -64,7 +64,7 @@ class World {
   }
   // Work may still be queued when all ranks have left.
   bool broken() const { return !fs::exists(folder_) || fs::exists(folder_ / "broken"); }
-  void break_off() const { write_whole(folder_ / "broken", "", 0); }
+  void break_off() const { std::ofstream(folder_ / "broken"); }  // several ranks may do so at once
   // The last rank that leaves takes the folder away.
   void leave() const {
     write_whole(folder_ / fmt::format("left-{}", rank_), "", 0);
