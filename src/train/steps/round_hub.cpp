@@ -30,36 +30,44 @@ void RoundHub::receive(int rank, RoundLetter letter) {
 }
 
 void RoundHub::look_around(Clock::time_point now) {
-  while (round_ ? ends_round(now) : ends_arrivals(now)) {
-  }
+  do {
+    if (!round_) deliver_late();
+  } while (round_ ? ends_round(now) : ends_arrivals(now));
 }
 
 bool RoundHub::ends_arrivals(Clock::time_point now) {
-  const auto in_time = [&](const Guest& g) { return g.place == Place::arrived && g.arrival.step > last_step_; };
-  if (std::ranges::none_of(guests_, in_time)) return false;  // what the round is, a rank that is not behind must say
+  const bool begins = std::ranges::any_of(guests_, [this](const Guest& g) { return is_in_time(g); });
+  const bool may_begin = std::ranges::any_of(guests_, [](const Guest& g) { return g.place == Place::away; });
+  if (!begins && may_begin) return false;
   const bool everyone = waits_for_all();
-  const auto is_there = [](const Guest& g) {
-    return g.place == Place::arrived || (g.place == Place::late && g.messages);
-  };
+  const auto is_there = [](const Guest& g) { return g.place == Place::arrived; };
   const auto is_missing = [&](const Guest& g) { return !is_there(g) && (everyone || !g.was_absent); };
   const Phase phase{.there = std::ranges::count_if(guests_, is_there),
                     .missing = std::ranges::count_if(guests_, is_missing),
                     .all = options_.ranks,
                     .everyone = everyone};
   if (!is_over(phase, now)) return false;
-  for (Guest& guest : guests_) guest.was_absent = !is_there(guest);
-  deliver_late();
+  if (begins) {
+    for (Guest& guest : guests_) guest.was_absent = !is_there(guest);
+  }
   call_roll(everyone);
   return true;
 }
 
 bool RoundHub::ends_round(Clock::time_point now) {
   const auto has_come = [](const Guest& g) { return g.place == Place::present && g.messages; };
-  const auto there = std::ranges::count_if(guests_, has_come);
-  const auto all = std::ssize(round_->ranks);
-  if (!is_over({.there = there, .missing = all - there, .all = all, .everyone = round_->everyone}, now)) return false;
+  const auto waits = [](const Guest& g) { return g.place == Place::arrived || (g.place == Place::late && g.messages); };
+  const auto come = std::ranges::count_if(guests_, has_come), waiting = std::ranges::count_if(guests_, waits);
+  const auto counted = std::ssize(round_->ranks);
+  const Phase phase{
+      .there = come + waiting, .missing = counted - come, .all = counted + waiting, .everyone = round_->everyone};
+  if (!is_over(phase, now)) return false;
   deliver();
   return true;
+}
+
+bool RoundHub::is_in_time(const Guest& guest) const {
+  return guest.place == Place::arrived && guest.arrival.step > last_step_;
 }
 
 bool RoundHub::is_over(const Phase& phase, Clock::time_point now) {
@@ -75,7 +83,7 @@ bool RoundHub::waits_for_all() const {
     const Guest& guest = guests_[static_cast<size_t>(rank)];
     if (unread_(rank) > options_.most_unread) return true;
     if (guest.place != Place::arrived) continue;
-    if (guest.arrival.everyone && guest.arrival.step > last_step_) return true;
+    if (guest.arrival.everyone && is_in_time(guest)) return true;
     if (std::ranges::any_of(guest.arrival.shares, [](const WorkerShare& s) { return s.stop != 0; })) return true;
   }
   return false;
@@ -98,13 +106,12 @@ void RoundHub::deliver_late() {
 }
 
 void RoundHub::call_roll(bool everyone) {
-  RollCall roll;
-  roll.everyone = everyone;
+  RollCall roll{.step = last_step_, .everyone = everyone};
   double squares = 0;
   for (size_t rank = 0; rank < guests_.size(); ++rank) {
     Guest& guest = guests_[rank];
     if (guest.place != Place::arrived) continue;
-    if (guest.arrival.step > last_step_) std::tie(roll.step, roll.steps) = {guest.arrival.step, guest.arrival.steps};
+    if (is_in_time(guest)) std::tie(roll.step, roll.steps) = {guest.arrival.step, guest.arrival.steps};
     roll.ranks.push_back(static_cast<int32_t>(rank));
     roll.worker_steps += guest.arrival.steps * std::ssize(guest.arrival.shares);
     for (const WorkerShare& share : guest.arrival.shares) {

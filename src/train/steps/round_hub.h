@@ -16,11 +16,17 @@ namespace dgc {
 //
 // A round ends in two phases. In the first the hub waits for arrivals, and then says in a RollCall who is present. The
 // present ranks send their messages. In the second phase the hub waits for these, and then delivers those that have
-// come to all ranks. Messages that come later are delivered by themselves, in front of the next RollCall. A phase is
-// over when half of the ranks are there, and `wait` has passed since then or nothing is missing; the first phase
-// does not wait for ranks that missed the exchange before, too, as these might hold up every round by `wait`. A phase
-// waits for all, however long that takes, where an Arrival says so, where a rank was asked to stop, or where a rank has
-// more than `most_unread` bytes of letters left to read.
+// come, which may be none, to all ranks. Messages that come later are delivered by themselves, as soon as no second
+// phase is under way. A rank is behind from its arrival until its messages are delivered.
+//
+// A phase is over when half of the ranks are there, and `wait` has passed since then or nothing is missing. The first
+// phase does not wait for ranks that missed the exchange before, too, as these might hold up every round by `wait`. It
+// needs a rank that is not behind, which says what the round is. Where all ranks are behind, the RollCall names the
+// last round's step again, and no steps. The second phase waits for half of those that are present or wait for its end.
+// So ranks that stand still never hold up the others while these are more than half of all.
+//
+// A phase waits for all, however long that takes, where an Arrival says so, where a rank was asked to stop, or where a
+// rank has more than `most_unread` bytes of letters left to read.
 class RoundHub {
  public:
   using Clock = std::chrono::steady_clock;
@@ -46,7 +52,7 @@ class RoundHub {
     Arrival arrival;
     std::optional<Messages> messages;
     int64_t step = 0;         // that `messages` are for
-    bool was_absent = false;  // it was missing when the last phase ended that waited for it
+    bool was_absent = false;  // it was missing when the last phase of a round with steps ended that waited for it
   };
   // What a phase waits for, in ranks.
   struct Phase {
@@ -61,6 +67,7 @@ class RoundHub {
   bool ends_round(Clock::time_point now);
   bool is_over(const Phase&, Clock::time_point now);
   bool waits_for_all() const;
+  bool is_in_time(const Guest&) const;  // at the end of a round that has not ended yet
   void call_roll(bool everyone);
   void deliver_late();
   void deliver();

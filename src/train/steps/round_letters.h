@@ -29,7 +29,7 @@ struct Messages {
 // Who was present when a round ended, and whether all of them skip it.
 struct RollCall {
   int64_t step = 0;
-  int64_t steps = 0;
+  int64_t steps = 0;      // 0: the round of that step has ended, and this one is of ranks that were not in it
   bool everyone = false;  // all ranks take part
   bool skipped = false;   // a share is not finite; nothing more comes of this round
   // Of all workers of these ranks together. A late rank's round may have had other steps than this one.
@@ -41,7 +41,7 @@ struct RollCall {
 // Messages for all ranks to apply.
 struct Delivery {
   int64_t step = 0;              // the one that the messages were made for
-  bool late = false;             // they were too late for the delivery that ended the round of that step
+  bool late = false;             // they were too late for the delivery that ended their round
   std::vector<int32_t> ranks{};  // whose messages these are
   std::vector<std::byte> messages{};
 };

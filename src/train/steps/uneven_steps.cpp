@@ -60,9 +60,9 @@ int64_t UnevenSteps::end_round(const NextStep& next) {
   return take_over_round();
 }
 
-// Returns the steps of the round.
+// Until a round with steps has ended, or this rank is not behind any longer. Returns the steps of the round, or 0.
 int64_t UnevenSteps::take_over_round() {
-  for (over_ = false; !over_;) {
+  for (steps_ = 0, over_ = false; !over_;) {
     const BackOff back_off;
     std::optional<RoundLetter> letter;
     for (look_around(); !(letter = next_letter()); look_around()) back_off.pause();
@@ -74,7 +74,7 @@ int64_t UnevenSteps::take_over_round() {
       throw InternalError("rank 0 writes of roll calls and deliveries alone");
     }
   }
-  context_.memory.record.finish();
+  if (steps_ > 0) context_.memory.record.finish();
   if (included_) arrived_ = false;
   let_letters_leave();
   return steps_;
@@ -92,13 +92,18 @@ void UnevenSteps::read(const RollCall& roll) {
     settle_moved();
     included_ = roll.skipped;
   }
-  if (!roll.skipped) return;
-  tell_absent(roll.ranks);
-  over_ = true;
+  if (roll.skipped) end_with(roll.ranks);
 }
 
 void UnevenSteps::read(const Delivery& delivery) {
-  if (delivery.late) begin_at(delivery.step);
+  included_ = included_ || has(delivery.ranks);
+  if (delivery.late) {
+    begin_at(delivery.step);
+    over_ = included_;
+  } else {
+    end_with(delivery.ranks);
+  }
+  if (delivery.ranks.empty()) return;  // nothing moves the weights, not even momentum
   CarriedStep& step = *context_.memory.optimizer->carried();
   const size_t bytes = step.message_bytes();
   const auto local = static_cast<size_t>(local_workers());
@@ -109,10 +114,6 @@ void UnevenSteps::read(const Delivery& delivery) {
     for (size_t i = 0; i < local; ++i, message += bytes) from.at(static_cast<size_t>(rank) * local + i) = message;
   }
   step.receive(step_args(), from);
-  included_ = included_ || has(delivery.ranks);
-  if (delivery.late) return;
-  tell_absent(delivery.ranks);
-  over_ = true;
 }
 
 // The hub's next letter to this rank.
@@ -180,7 +181,8 @@ bool UnevenSteps::has(const std::vector<int32_t>& ranks) const {
   return std::ranges::count(ranks, context_.communicator.rank()) > 0;
 }
 
-void UnevenSteps::tell_absent(const std::vector<int32_t>& present) {
+void UnevenSteps::end_with(const std::vector<int32_t>& present) {
+  over_ = steps_ > 0 || included_;
   for (int32_t rank = 0; rank < context_.communicator.size(); ++rank) {
     if (std::ranges::count(present, rank) == 0) attendance_.absent.push_back(rank);
   }

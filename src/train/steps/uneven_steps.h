@@ -36,7 +36,7 @@ class UnevenSteps final : public LocalSteps {
   StepArgs step_args();
   void begin_at(int64_t step);
   bool has(const std::vector<int32_t>& ranks) const;
-  void tell_absent(const std::vector<int32_t>& present);
+  void end_with(const std::vector<int32_t>& present);
 
   Mail& mail_;
   std::chrono::duration<double> wait_;
@@ -45,8 +45,8 @@ class UnevenSteps final : public LocalSteps {
   std::vector<float*> moved_;             // the gradients to exchange
   bool arrived_ = false;                  // what the last round moved is not in the shared weights yet
   bool included_ = false;                 // it is, as the letters so far say
-  bool over_ = false;                     // the letters so far end a round
-  int64_t steps_ = 0;                     // of the newest round
+  bool over_ = false;                     // the letters so far end what take_over_round() waits for
+  int64_t steps_ = 0;                     // of the round that it has read of
   Attendance attendance_;
 };
 
