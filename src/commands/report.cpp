@@ -56,7 +56,7 @@ void add_report_command(CLI::App& app) {
   CLI::Option* out =
       command->add_option("-o,--output", options->out, "the HTML file")->check(output_file())->capture_default_str();
   CLI::Option* follow = command->add_flag("--follow", options->follow,
-                                          "write the page anew as the runs go on, until they have finished or Ctrl-C");
+                                          "write the page anew as the runs go on, until they have ended or Ctrl-C");
   command
       ->add_option("--csv", options->csv,
                    "write the rows of all runs as one CSV table into this file instead, - for standard output")

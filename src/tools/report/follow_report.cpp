@@ -40,17 +40,17 @@ class Follower {
     require_writable(out_);
     while (!look() && !interrupted()) wait();
     if (!groups_.empty()) write_file(out_, report_page(groups_));
-    if (!finished()) throw Interrupted();
+    if (!have_ended()) throw Interrupted();
     return std::move(groups_);
   }
 
  private:
-  bool finished() const { return read_ == runs_.size() && std::ranges::all_of(groups_, &RunGroup::finished); }
+  bool have_ended() const { return read_ == runs_.size() && std::ranges::all_of(groups_, &RunGroup::has_ended); }
 
-  // Returns whether all runs have finished.
+  // Returns whether all runs have ended.
   bool look() {
     auto now = stamps(runs_);
-    if (now == seen_) return finished();
+    if (now == seen_) return have_ended();
     seen_ = std::move(now);
     std::vector<RunData> all;
     for (const fs::path& run : runs_) {
@@ -59,7 +59,7 @@ class Follower {
     read_ = all.size();
     if (all.empty()) return false;
     groups_ = group_runs(std::move(all));
-    if (finished()) return true;
+    if (have_ended()) return true;
     const auto reload_s = std::chrono::ceil<std::chrono::seconds>(every_).count();
     write_file(out_, report_page(groups_, static_cast<int>(reload_s)));
     return false;

@@ -213,7 +213,8 @@
       const places = curve.low ? [...curve.x.keys()].filter(i => Number.isFinite(curve.low[i] + curve.x[i])) : [];
       const edge = (list, i) => `${this.px(curve.x[i]).toFixed(1)},${this.py(list[i]).toFixed(1)}`;
       const around = [...places.map(i => edge(curve.high, i)), ...places.reverse().map(i => edge(curve.low, i))];
-      return svg('polygon', {class: (curve.run.seeds == 1 ? 'band noise ' : 'band ') + curve.run.look, points: around.join(' ')});
+      const kind = (around.length == 2 ? 'one ' : '') + (curve.run.seeds == 1 ? 'noise ' : '');
+      return svg('polygon', {class: `band ${kind}${curve.run.look}`, points: around.join(' ')});
     }
 
     // The last values at the right, as svg_plot() writes them: each as near to its curve's end as the others permit.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -24,6 +25,7 @@ struct RunData {
   bool diverged = false;              // it has ended, and its numbers are not finite
   TrafficMeans traffic;
 
+  bool has_ended() const { return final || diverged; }
   bool is_result() const { return final && !diverged; }
   const Measures& newest() const;  // of the final row where there is one, else of the newest evaluation
   // What the run has come to, by its last step; by its final row where the file of its steps was lost.
@@ -48,6 +50,7 @@ struct RunGroup {
   const Config& config() const { return runs.front().config; }
   size_t done() const;  // how many runs are results
   bool finished() const { return done() == runs.size(); }
+  bool has_ended() const { return std::ranges::all_of(runs, &RunData::has_ended); }
   // Numbers are those of the results alone, as soon as there is one: half a training is none, nor is one that has
   // diverged.
   bool counts(const RunData& run) const { return run.is_result() || done() == 0; }

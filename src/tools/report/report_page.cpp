@@ -25,7 +25,10 @@ std::string figures(const ReportCurves& curves, Over over) {
 }
 
 std::string state_of(const RunGroup& group) {
-  if (std::ranges::all_of(group.runs, &RunData::diverged)) return "diverged";
+  if (group.has_ended()) {
+    const auto diverged = std::ranges::count_if(group.runs, &RunData::diverged);
+    return group.done() == 0 ? "diverged" : fmt::format("{} of {} diverged", diverged, group.runs.size());
+  }
   return fmt::format("unfinished: epoch {}", group.epochs_text());
 }
 

@@ -59,6 +59,7 @@ output b { font-weight: 600; margin-left: 12px; display: inline-block; } output 
 path { fill: none; stroke: currentColor; stroke-linejoin: round; stroke-linecap: round; vector-effect: non-scaling-stroke; }
 /* Under a curve that coincides, the wider one still shows. */
 .line { stroke-width: 3.4px; } .line.r0.d0 { stroke-width: 2px; } .band { fill: currentColor; opacity: .18; } .band.noise { opacity: .1; }
+.band.one { stroke: currentColor; stroke-width: 3.4px; opacity: .4; }
 .r0 { color: var(--r0); } .r1 { color: var(--r1); } .r2 { color: var(--r2); } .r3 { color: var(--r3); }
 .r4 { color: var(--r4); } .r5 { color: var(--r5); } .r6 { color: var(--r6); }
 /* Of more than seven runs: thin, as there are many. */
@@ -78,7 +79,7 @@ tbody th { font-weight: 400; color: var(--soft); position: sticky; left: 0; back
 .results tbody th { min-width: 13em; }
 .configs td { font-family: ui-monospace, monospace; font-size: .85rem; overflow-wrap: anywhere; }
 .note { color: var(--soft); font-size: .85rem; }
-pre { overflow-x: auto; font-size: .8rem; } details { margin: .4em 0; } summary { cursor: pointer; color: var(--soft); }
+pre { overflow-x: auto; font-size: .8rem; } details { margin: .4em 0; } summary { cursor: pointer; color: var(--soft); overflow-wrap: anywhere; }
 @media (max-width: 640px) { main { padding: 16px 14px 40px; } .plot text { font-size: 17px; } .plot text.end { font-size: 15px; }
   .results tbody th { min-width: 0; max-width: 8.5em; } .results td, thead th { overflow-wrap: anywhere; min-width: 6.8em; }
   .results td, .results thead th { padding-left: 14px; } }

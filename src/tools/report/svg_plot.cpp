@@ -122,9 +122,11 @@ class Figure {
 
   void band(const CurveData& curve) {
     if (curve.low.empty()) return;
-    add(R"(<polygon class="band {}{}" points=")", all_.groups[curve.group].seeds == 1 ? "noise " : "",
-        curve_class(curve.group));
     const std::vector<double>& x = places(curve);
+    const auto is_there = [](double y) { return std::isfinite(y); };
+    const bool one = std::ranges::count_if(curve.high, is_there) == 1;  // which has no width, and is drawn as a line
+    add(R"(<polygon class="band {}{}{}" points=")", one ? "one " : "",
+        all_.groups[curve.group].seeds == 1 ? "noise " : "", curve_class(curve.group));
     const auto corner = [&](size_t i, double y) {
       if (std::isfinite(y)) add("{},{} ", px(x[i]), py(y));
     };

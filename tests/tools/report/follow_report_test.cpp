@@ -1,6 +1,7 @@
 #include "tools/report/follow_report.h"
 
 #include <catch.hpp>
+#include <cmath>
 #include <csignal>
 #include <thread>
 
@@ -60,6 +61,21 @@ TEST_CASE("a page follows runs that begin late, go on and are cut mid-line, and 
   CHECK(followed.page().find("unfinished") == std::string::npos);
   CHECK(followed.page().find("data-reload") == std::string::npos);
   CHECK(followed.page().find("http-equiv=\"refresh\"") == std::string::npos);
+}
+
+TEST_CASE("a run that has diverged has ended, and nobody follows it any longer") {
+  const Followed followed;
+  followed.begin();
+  {
+    MetricsWriter writer(followed.run, {0});
+    writer.write(example_step(1));
+    EvalMetrics eval = example_eval(1);
+    for (auto& [metric, value] : eval.measures.all()) value = NAN;
+    writer.write(FinalMetrics{.eval = eval, .samples_per_s = 1, .wall_seconds = 1, .weights_xxh64 = "0f"});
+  }
+  followed.follow({followed.run});
+  CHECK(followed.page().find("<em>diverged</em>") != std::string::npos);
+  CHECK(followed.page().find("data-reload") == std::string::npos);
 }
 
 TEST_CASE("a signal ends following, with a page that stands still") {
