@@ -22,6 +22,7 @@
 #include "tools/report/report.h"
 #include "tools/study/study_runner.h"
 #include "tools/study/study_table.h"
+#include "train/initial_weights.h"
 #include "train/trainer.h"
 
 namespace dgc {
@@ -84,6 +85,7 @@ void print_plan(const Study& study, const std::vector<StudyTraining>& wanted) {
   std::vector<std::string> failures;
   for (const StudyRun& run : study.runs) {
     std::vector<StudyTraining> missing;
+    bool begins = false;  // one of the missing, and with the first weights that the config names
     std::optional<int64_t> epochs;
     for (const StudyTraining& training : wanted) {
       if (training.run != &run) continue;
@@ -93,11 +95,13 @@ void print_plan(const Study& study, const std::vector<StudyTraining>& wanted) {
         failures.push_back(fmt::format("{} will fail: {}", training.name(), printable(standing.why)));
       } else if (standing.state != Standing::State::done) {
         missing.push_back(training);
+        begins = begins || standing.state == Standing::State::fresh;
       }
     }
     if (!epochs) continue;  // left out by --only
     fmt::print("{}: {} epochs, {} of {} seeds to train", run.name, *epochs, missing.size(), run.seeds.size());
     try {
+      if (begins) require_initial_weights(missing.front().config);
       if (!missing.empty()) total += print_time(missing);
     } catch (const UserError& error) {
       failures.push_back(fmt::format("{} will fail: {}", run.name, printable(error.what())));

@@ -44,8 +44,16 @@ class Checker {
       refuse(section, fmt::format("must be an object, not {}", json_type_name(*holder)));
     }
     const Json* value = find_path(root_, key.path);
+    if (!value && !holder) refuse_unknown_sections();
     if (!value) refuse(key.path, "missing; " + expected_words(key));
     check_value(key, *value, join_path(shown_, key.path), origin_);
+  }
+
+  // Where a section is missing, another name may have been meant for it.
+  void refuse_unknown_sections() const {
+    for (const auto& [name, value] : root_.items()) {
+      if (!find(name) && !is_section(name)) refuse_unknown("", name, name);
+    }
   }
 
   void walk(const Json& object, const std::string& at) const {

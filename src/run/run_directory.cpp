@@ -131,15 +131,9 @@ std::optional<Checkpoint> finished_checkpoint(const fs::path& run, const Config&
   return std::nullopt;
 }
 
-// To train a run again whose results are all that is left of it would remove them. Damaged metrics hold no result.
+// To train a run again whose results are all that is left of it would remove them.
 void require_no_result(const fs::path& run) {
-  bool has_result = false;
-  try {
-    has_result = end_of(run).has_value();
-  } catch (const UserError&) {
-    // MetricsWriter mends them.
-  }
-  if (!has_result) return;
+  if (!has_result_alone(run)) return;
   throw_user_error(
       "{} has a result and no checkpoint to go on from: --overwrite trains it again in its place, and --out DIR beside "
       "it",
@@ -151,6 +145,12 @@ void require_no_result(const fs::path& run) {
 bool has_begun(const fs::path& run) { return !CheckpointStore(run).list().empty() || has_steps(run); }
 
 bool has_ended(const fs::path& run, const Config& config) { return ended_at(run, config).has_value(); }
+
+bool has_result_alone(const fs::path& run) try {
+  return end_of(run) && CheckpointStore(run).list().empty();
+} catch (const UserError&) {
+  return false;  // the metrics are damaged, which MetricsWriter mends
+}
 
 bool has_diverged(const fs::path& run) try {
   const std::optional<RunEnd> end = end_of(run);

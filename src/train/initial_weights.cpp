@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "tasks/make.h"
 #include "tensor/errors.h"
 #include "train/weights_file.h"
 
@@ -120,6 +121,13 @@ void InitialWeights::load(const Arena& weights, const Arena& statistics) const {
       if (!is_new) file_.load(arena->layout().spec(i).name, arena->view(i), arena->device());
     }
   }
+}
+
+void require_initial_weights(const Config& as_written) {
+  if (as_written.model.init_from.empty()) return;
+  const Datasets sets = open_sets(as_written);
+  const Config config = task_of(as_written).completed(as_written, sets);
+  const InitialWeights initial(config.model.init_from, make_network(config.model, sets.train->sample()));
 }
 
 }  // namespace dgc

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "config/options.h"
 #include "models/network.h"
 #include "run/safetensors.h"
 #include "tensor/params.h"
@@ -33,5 +34,8 @@ class InitialWeights {
   std::string remark_;
   int first_of_head_ = 0, end_of_head_ = 0;  // parameters of a new head; none where the file has it
 };
+
+// Throws UserError where a training by this config cannot begin with the file of its model.init_from.
+void require_initial_weights(const Config& as_written);
 
 }  // namespace dgc

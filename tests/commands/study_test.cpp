@@ -195,6 +195,10 @@ TEST_CASE("a dry run names a run whose data is missing, and plans the others alo
   CHECK(all.code == 2);
   CHECK_THAT(all.out, Contains("bad will fail: nowhere") && Contains("dgc: 3 epochs, 1 of 1 seeds to train") &&
                           Contains("in all"));
+  const Result no_weights =
+      Studied(R"(, "tuned": {"set": {"model.init_from": "none.safetensors"}})", "[1]").study({"--dry-run"});
+  CHECK(no_weights.code == 2);
+  CHECK_THAT(no_weights.out, Contains("tuned will fail: model.init_from: cannot read ") && Contains("in all"));
   const Result one = dgc.study({"--dry-run", "--only", "dgc"});
   CHECK(one.code == 0);
   CHECK_THAT(one.out, !Contains("dense:") && !Contains("bad"));
@@ -207,6 +211,22 @@ TEST_CASE("a study is told from a config") {
   CHECK_THAT(config.err, Contains("tiny.json: this is a config: dgc train trains it"));
   CHECK(study.code == 2);
   CHECK_THAT(study.err, Contains("study.json: this is a study: dgc study trains it"));
+}
+
+TEST_CASE("a dry run names a training that has ended and cannot go on to more epochs") {
+  const Studied dgc("", "[1]");
+  REQUIRE(dgc.study().code == 0);
+  fs::remove_all(dgc.folder() / "out/dgc/seed1/checkpoints");
+  CHECK(dgc.study({"--dry-run"}).code == 0);
+  std::string text = dgc.read("study.json");
+  const std::string steps = R"("checkpoint.every_steps": 5)";
+  dgc.write("study.json", text.replace(text.find(steps), steps.size(), steps + R"(, "training.epochs": 4)"));
+  for (const std::vector<std::string>& how : {std::vector<std::string>{"--dry-run"}, {}}) {
+    const Result result = dgc.study(how);
+    CHECK(result.code == 2);
+    CHECK_THAT(result.out + result.err,
+               Contains("dgc seed 1") && Contains("has a result and no checkpoint to go on from; remove it"));
+  }
 }
 
 TEST_CASE("a training of a study that fails is named, and the others go on") {

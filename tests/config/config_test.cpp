@@ -54,8 +54,7 @@ TEST_CASE("unknown keys are refused with the nearest name", "[config]") {
         "run.json: optimizer.momentun: unknown key; did you mean \"momentum\"?");
   CHECK(said_of("\"epochs\": 30", "\"epcohs\": 30") ==
         "run.json: training.epcohs: unknown key; did you mean \"epochs\"?");
-  CHECK(said_of("\"optimizer\"", "\"optimiser\"") ==
-        "run.json: optimizer.type: missing; it must be one of \"sgd\", \"dgc\"");
+  CHECK(said_of("\"optimizer\"", "\"optimiser\"") == "run.json: optimiser: unknown key; did you mean \"optimizer\"?");
   CHECK(said_of("\"name\"", "\"momentum\": 0.9, \"name\"") ==
         "run.json: momentum: unknown key; did you mean \"optimizer.momentum\"?");
   CHECK(said_of("\"name\"", "\"optimizer.momentum\": 0.9, \"name\"") ==
@@ -142,6 +141,7 @@ TEST_CASE("required keys must be there", "[config]") {
   CHECK(said_of("\"milestones\": [15, 22], ", "") ==
         "run.json: learning_rate.milestones: missing; it must be a list of numbers");
   CHECK_THAT(said("{}"), Catch::StartsWith("run.json: model.type: missing; it must be one of "));
+  CHECK_THAT(said_of("\"model\"", "\"base\""), Catch::StartsWith("run.json: base: unknown key; "));
 }
 
 TEST_CASE("a key by the name that PyTorch has for it is refused with ours", "[config]") {

@@ -123,6 +123,10 @@ Standing standing_of(const StudyTraining& training) {
       return {refused, fmt::format("the run has diverged; {} has more on it", training.output().string())};
     }
     if (has_ended(run, training.config)) return {done, ""};
+    if (has_result_alone(run)) {
+      return {refused, fmt::format("{} has a result and no checkpoint to go on from; remove it, or give another --out",
+                                   run.string())};
+    }
     require_resumable(run, made, to_go_on_with(training.config, made));
     return {begun, ""};
   } catch (const UserError& why) {
