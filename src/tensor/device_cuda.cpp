@@ -58,6 +58,10 @@ std::string version(int number) { return fmt::format("{}.{}", number / 1000, num
 void check_cuda(int error, const char* call) {
   const auto code = static_cast<cudaError_t>(error);
   if (code == cudaSuccess) return;
+  if (code == cudaErrorMemoryAllocation) throw_gpu_is_full(call);
+  if (code == cudaErrorDevicesUnavailable) {
+    throw_user_error("the GPU is busy, as another process may have it for itself; nvidia-smi says which one");
+  }
   // The second: there is PTX alone for this GPU, and the toolkit that made it is newer than the driver.
   if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorUnsupportedPtxVersion) {
     throw_user_error(
@@ -70,6 +74,13 @@ void check_cuda(int error, const char* call) {
       "\"compute-sanitizer --tool memcheck\" will find";
   throw InternalError(fmt::format("CUDA: {}: {} ({}){}", call, cudaGetErrorString(code), cudaGetErrorName(code),
                                   is_from_a_kernel(code) ? kAdvice : ""));
+}
+
+void throw_gpu_is_full(const char* call) {
+  throw_user_error(
+      "out of memory on the GPU, in {}; nvidia-smi lists who holds memory there; lower training.batch_per_worker, and "
+      "set workers_at_once to 1",
+      call);
 }
 
 CudaDevices find_cuda_devices() {

@@ -78,6 +78,8 @@ class CudaDevice final : public Device {
 // `error` is a cudaError_t. Throws nothing on success, UserError where this program has no code for the GPU, and
 // otherwise InternalError that names the call.
 void check_cuda(int error, const char* call);
+// Throws UserError: the GPU had no memory left for the call.
+[[noreturn]] void throw_gpu_is_full(const char* call);
 
 // The numbers that CudaDevice takes. `description` names all GPUs, or says why there are none.
 struct CudaDevices {

@@ -17,8 +17,9 @@ namespace dgc::fake_cuda {
 namespace {
 
 cublasStatus_t blas_call(const char* name, const std::function<void()>& body,
-                         const void* from = __builtin_return_address(0)) {
-  return static_cast<cublasStatus_t>(library_call(name, CUBLAS_STATUS_INTERNAL_ERROR, body, from));
+                         const void* from = __builtin_return_address(0),
+                         cublasStatus_t failure = CUBLAS_STATUS_INTERNAL_ERROR) {
+  return static_cast<cublasStatus_t>(library_call(name, failure, body, from));
 }
 
 void require_blas(cublasHandle_t handle) {
@@ -68,11 +69,12 @@ struct ColumnMajor {
 using namespace dgc::fake_cuda;
 
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
-  return blas_call("cublasCreate", [&] {
+  const auto make = [&] {
     refuse_while_capturing(CUBLAS_STATUS_ALLOC_FAILED, "a handle allocates memory, which a capture does not allow");
     *handle = new cublasContext;
     machine().library_objects.insert(*handle);
-  });
+  };
+  return blas_call("cublasCreate", make, __builtin_return_address(0), CUBLAS_STATUS_ALLOC_FAILED);
 }
 
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {

@@ -31,14 +31,16 @@ const char* cudnnGetErrorString(cudnnStatus_t status) {
 void cudnnGetLastErrorString(char* message, size_t size) { std::snprintf(message, size, "%s", complaint().c_str()); }
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
-  return dnn_call("cudnnCreate", [&] {
+  const auto make = [&] {
     refuse_while_capturing(CUDNN_STATUS_ALLOC_FAILED, "a handle allocates memory, which a capture does not allow");
     if (std::getenv("CUBLAS_WORKSPACE_CONFIG") == nullptr) {
       refuse(CUDNN_STATUS_NOT_INITIALIZED, "recurrent layers would not give the same bits in every run");
     }
     *handle = new cudnnContext;
     machine().library_objects.insert(*handle);
-  });
+  };
+  return dnn_call("cudnnCreate", make, __builtin_return_address(0),
+                  CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED);
 }
 
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) { return destroy("cudnnDestroy", handle); }

@@ -27,8 +27,9 @@ struct cudnnDropoutStruct {
 namespace dgc::fake_cuda {
 
 inline cudnnStatus_t dnn_call(const char* name, const std::function<void()>& body,
-                              const void* from = __builtin_return_address(0)) {
-  return static_cast<cudnnStatus_t>(library_call(name, CUDNN_STATUS_INTERNAL_ERROR, body, from));
+                              const void* from = __builtin_return_address(0),
+                              cudnnStatus_t failure = CUDNN_STATUS_INTERNAL_ERROR) {
+  return static_cast<cudnnStatus_t>(library_call(name, failure, body, from));
 }
 
 void require_dnn(cudnnHandle_t);

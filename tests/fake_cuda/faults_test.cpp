@@ -27,9 +27,11 @@ bool can_do_without(const std::string& call) {
 // The error of a launch names the kernel instead. Of a GPU that has failed while something was destroyed, the next call
 // tells. Some errors leave out what kind of object the call is for.
 bool names(const std::string& said, const std::string& call) {
+  if (call == "cudaLaunchKernelExC" && has(said, "out of memory on the GPU, in ")) return true;
   if (call == "cudaLaunchKernelExC" || is_unreported(call)) return has(said, "CUDA: ") || has(said, "cuDNN: ");
   if (has(call, "Descriptor")) return has(said, call) || has(said, "cudnnCreate...Descriptor");
   if (has(call, "cudaMalloc") && has(said, "out of memory")) return true;
+  if (call == "cublasCreate" || call == "cudnnCreate") return has(said, "out of memory on the GPU, in " + call);
   if (has(call, "WorkspaceSize")) return has(said, "cudnnGetConvolution...WorkspaceSize");
   return has(said, call) || has(said, "is not available");
 }

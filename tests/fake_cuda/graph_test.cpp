@@ -166,6 +166,28 @@ TEST_CASE("where the GPU has no memory left for a graph, the body runs as it is"
   CHECK(y.host() == std::vector<float>{15});
 }
 
+TEST_CASE("graphs leave free memory for what has not been allocated yet") {
+  const size_t memory = size_t{1} << 30;
+  const Gpu gpu({.memory = memory});
+  const auto backend = gpu_backend();
+  const OnDevice x(*backend, {1}), y(*backend, {0});
+  int calls = 0;
+  const auto take = [&](uint64_t key) {
+    backend->run_recorded({key}, [&] {
+      ++calls;
+      backend->add(x, y);
+    });
+  };
+  {
+    const Buffer nearly_all(backend->device(), memory - memory / 33);
+    for (int i = 0; i < 5; ++i) take(1);
+    CHECK(calls == 5);
+  }
+  for (int i = 0; i < 5; ++i) take(1);
+  CHECK(calls == 6);
+  CHECK(y.host() == std::vector<float>{10});
+}
+
 TEST_CASE("a body that ranks record together fails where the GPU has no memory left for its graph") {
   const Gpu gpu;
   const auto backend = gpu_backend();

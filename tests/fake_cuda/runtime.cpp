@@ -1,6 +1,7 @@
 #include "tests/fake_cuda/runtime.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -180,9 +181,10 @@ bool Machine::fails_now(const char* name, const void* from) {
 
 // Memory is what runs out most easily.
 cudaError_t failure_of(const std::string& call) {
-  const bool allocates =
-      call == "cudaMalloc" || call == "cudaMallocHost" || call == "cudaGraphInstantiate" || call == "cudaGraphLaunch";
-  return allocates && !machine().fail_forever ? cudaErrorMemoryAllocation : cudaErrorUnknown;
+  constexpr std::array kAllocating{"cudaMalloc",      "cudaMallocHost", "cudaGraphInstantiate",
+                                   "cudaGraphLaunch", "cudaSetDevice",  "cudaLaunchKernelExC"};
+  const bool allocates = std::ranges::count(kAllocating, call) > 0 && !machine().fail_forever;
+  return allocates ? cudaErrorMemoryAllocation : cudaErrorUnknown;
 }
 
 void refuse_while_capturing(int code, const char* why) {

@@ -220,9 +220,8 @@ void ConvPlan::run(cudnnHandle_t dnn, const Memory& memory) const {
   try {
     check(answer, "cudnnBackendExecute");
   } catch (const LibraryError& error) {
-    const bool lacks_memory = answer == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED ||
-                              answer == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-    if (lacks_memory) throw;  // another plan would hide it, and have other bits than the same run elsewhere
+    // Another plan would hide that there is no memory left, and have other bits than the same run elsewhere.
+    if (answer == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED) throw;
     throw PlanRefused(error.what());
   }
 }

@@ -77,6 +77,8 @@ ConvTimings time_convolutions(int index, Fp32Math math, std::span<const PlannedC
         plans.push_back({plan->name(), time});
       } catch (const cuda::LibraryError&) {
         // cuDNN lists plans that it cannot execute. Where it was the GPU that failed, synchronize() throws.
+      } catch (const UserError&) {
+        // The plan needs more memory than its workspace, and there is none.
       }
       device->synchronize();  // the workspace is given back
       return false;

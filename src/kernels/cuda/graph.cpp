@@ -56,6 +56,12 @@ bool Graphs::all_in_use() const {
   return std::ranges::count_if(recordings_, [](const auto& one) { return one.second.graph != nullptr; }) >= kMost;
 }
 
+bool Graphs::has_room_for(size_t nodes, Room room) const {
+  if (room == Room::needed) return true;
+  if (*nodes_ + nodes > most_nodes_) return false;
+  return device_.free_bytes() > nodes * kNodeBytes + device_.total_bytes() / kShareLeftFree;
+}
+
 // Whether the GPU has no memory left for a graph. Then this object makes no more graphs than there are now.
 bool Graphs::is_full(cudaError_t error, Room room) {
   if (error != cudaErrorMemoryAllocation) return false;

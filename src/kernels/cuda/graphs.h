@@ -18,8 +18,9 @@ namespace dgc::cuda {
 // call records it into a CUDA graph, and later calls replay the graph: one launch for all that the body queues.
 //
 // There are at most kMost graphs, and what the last kInUse calls have not used is forgotten. All graphs of a GPU
-// together take at most a share of its memory. Where there is no room for another graph, its body is called as it is,
-// because bodies that take turns would drive each other's graphs out and be recorded again and again.
+// together take at most a share of its memory, and leave a share free for what has not been allocated yet. Where there
+// is no room for another graph, its body is called as it is, because bodies that take turns would drive each other's
+// graphs out and be recorded again and again.
 class Graphs {
  public:
   static constexpr int64_t kMost = 128;  // the passes of four workers on AN4 take 95 (docs/results.md)
@@ -28,6 +29,7 @@ class Graphs {
   // over an utterance may have 100,000 nodes. Source: NVIDIA/cccl, pull request 3768, "around 10KB per kernel node".
   static constexpr size_t kNodeBytes = size_t{10} << 10;
   static constexpr size_t kShareOfMemory = 8;  // an eighth
+  static constexpr size_t kShareLeftFree = 32;
 
   // Counts the nodes of all graphs of a GPU, which the lanes of a backend share.
   using Nodes = std::shared_ptr<std::atomic<size_t>>;
@@ -61,7 +63,7 @@ class Graphs {
     size_t nodes = 0;        // of the graph, as far as the body has been captured
   };
   bool is_full(cudaError_t, Room);
-  bool has_room_for(size_t nodes, Room room) const { return room == Room::needed || *nodes_ + nodes <= most_nodes_; }
+  bool has_room_for(size_t nodes, Room) const;
   void forget_unused();
   bool all_in_use() const;
   void record(Recording&, const std::function<void()>& body, Room);

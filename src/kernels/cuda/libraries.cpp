@@ -25,6 +25,7 @@ void ask_for_same_bits() {
 
 void check(cudnnStatus_t status, const char* call) {
   if (status == CUDNN_STATUS_SUCCESS) return;
+  if (status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED) throw_gpu_is_full(call);
   char details[512] = "";
   cudnnGetLastErrorString(details, sizeof details);
   throw LibraryError(fmt::format("cuDNN: {}: {} {}", call, cudnnGetErrorString(status), details));
@@ -32,6 +33,7 @@ void check(cudnnStatus_t status, const char* call) {
 
 void check(cublasStatus_t status, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) throw_gpu_is_full(call);
   throw LibraryError(fmt::format("cuBLAS: {}: {}", call, cublasGetStatusString(status)));
 }
 

@@ -16,7 +16,7 @@ namespace dgc::cuda {
 struct LibraryError : InternalError {
   using InternalError::InternalError;
 };
-// These throw LibraryError unless the status is success.
+// These throw LibraryError unless the status is success, and UserError where the GPU has no memory left.
 void check(cudnnStatus_t status, const char* call);
 void check(cublasStatus_t status, const char* call);
 

@@ -27,13 +27,14 @@ std::unique_ptr<Executors> make_in(Lane& lane, const std::function<std::unique_p
 }
 
 // In how many places the workers compute, where one has so many bytes of activations. The most that cuDNN's plans use
-// beside them stands for all that a backend keeps for its ops. Ranks of one process share its GPU.
+// beside them stands for all that a backend keeps for its ops. Over NCCL each rank has a GPU of its own, and otherwise
+// all may share one.
 int64_t number_of_places(const Config& config, const Device& device, const Communicator& communicator,
                          size_t activation_bytes) {
   const int64_t most = most_at_once(config);
   if (config.workers_at_once > 0 || most == 1) return most;
   constexpr size_t kScratch = size_t{1} << 30;
-  const auto sharing = static_cast<size_t>(communicator.between_processes() ? 1 : communicator.size());
+  const auto sharing = static_cast<size_t>(communicator.recordable() ? 1 : communicator.size());
   const size_t more = device.free_bytes() / 4 / sharing / (activation_bytes + kScratch);
   return std::min(most, 1 + static_cast<int64_t>(more));
 }
