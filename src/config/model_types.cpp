@@ -80,7 +80,7 @@ void complete_resnet(Config& config, const Origin& origin) {
 void alexnet_keys(const ModelSection& model) {
   const auto alexnet = model.part(&ModelOptions::alexnet);
   add_classes(alexnet, &AlexNetOptions::classes);
-  alexnet.add("dropout", &AlexNetOptions::dropout, "Share dropped before each of the first two linear layers")
+  alexnet.add("dropout", &AlexNetOptions::dropout, "Share dropped behind each of the first two linear layers")
       .at_least(0)
       .less_than(1);
 }

@@ -155,8 +155,8 @@ class Backend {
                         double* stats) = 0;
 
   // `labels` is i32 [rows]. `stats` is device memory [3], which is overwritten and may be args.before: the sum of
-  // losses, the number of rows whose label ranks first, and of rows whose label is in the top 5. A class with the
-  // label's own score ranks before the label. dlogits may be null.
+  // losses, the number of rows whose label ranks first, and of rows whose label is in the top 5. Of equal
+  // scores the first ranks first, as in argmax, and a label without a score that is a number last. dlogits may be null.
   virtual void softmax_cross_entropy(const CrossEntropyArgs&, ConstView logits, ConstView labels, View dlogits,
                                      double* stats) = 0;
 

@@ -6,7 +6,7 @@ namespace dgc {
 
 struct AlexNetOptions {
   int64_t classes = 1000;
-  double dropout = 0.5;  // the share dropped before each of the first two linear layers
+  double dropout = 0.5;  // the share dropped behind each of the first two linear layers
   bool operator==(const AlexNetOptions&) const = default;
 };
 

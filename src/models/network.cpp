@@ -97,9 +97,12 @@ void Network::set_loss(const std::string& name, std::unique_ptr<Loss> loss, cons
 }
 
 int Network::freeze(const std::string& name) {
+  const auto is_meant = [&](const std::string& one) { return one == name || one.starts_with(name + "."); };
   int found = 0;
   for (ParamSpec& spec : params_) {
-    if (spec.name != name && !spec.name.starts_with(name + ".")) continue;
+    const bool is_tied =
+        std::ranges::any_of(ties_, [&](const Tie& tie) { return tie.of == spec.name && is_meant(tie.own); });
+    if (!is_meant(spec.name) && !is_tied) continue;
     spec.frozen = true;
     ++found;
   }

@@ -41,7 +41,8 @@ class Network {
   // entropy. Throws UserError as add() does.
   void set_loss(const std::string& name, std::unique_ptr<Loss> loss, const std::vector<Tie>& ties = {});
 
-  // Freezes the parameters of that full name, or whose full names begin with it and a dot. Returns how many there are.
+  // Freezes the parameters of that full name, or whose full names begin with it and a dot. A tied parameter has both of
+  // its names. Returns how many there are.
   int freeze(const std::string& name);
 
   const std::vector<Node>& nodes() const { return nodes_; }

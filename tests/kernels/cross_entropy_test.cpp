@@ -24,14 +24,30 @@ CrossEntropyResult run(Backend& backend, int64_t classes, const std::vector<floa
 
 }  // namespace
 
-TEST_CASE("equal logits cost log(classes) and rank last among ties", "[kernels]") {
+TEST_CASE("equal logits cost log(classes), and of them the first ranks first", "[kernels]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto result = run(*backend, 4, {0, 0, 0, 0, 1, 1, 1, 1}, {2, 0}, 0.5f);
   CHECK(result.stats[0] == Approx(2 * std::log(4.0)));
-  CHECK(result.stats[1] == 0);  // a tie is not a win
+  CHECK(result.stats[1] == 1);
   CHECK(result.stats[2] == 2);  // of four classes every one is in the top five
   const std::vector<double> expected{0.125, 0.125, -0.375, 0.125, -0.375, 0.125, 0.125, 0.125};
   CHECK(worst_error(result.gradient, expected) < 1e-7);
+}
+
+TEST_CASE("a label ranks behind equal scores of classes before it, and without a number behind all", "[kernels]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const int64_t classes = 40;
+  CAPTURE(backend->name());
+  for (int32_t label = 0; label < classes; ++label) {
+    std::vector<float> logits(classes, -1);
+    for (size_t c = 0; c < logits.size(); c += 3) logits[c] = 2;
+    const auto better = logits[static_cast<size_t>(label)] == 2 ? label / 3 : 14 + label - (label + 2) / 3;
+    const auto result = run(*backend, classes, logits, {label}, 1);
+    CHECK(result.stats[1] == (better == 0 ? 1 : 0));
+    CHECK(result.stats[2] == (better < 5 ? 1 : 0));
+    logits[static_cast<size_t>(label)] = NAN;
+    CHECK(run(*backend, classes, logits, {label}, 1).stats[2] == 0);
+  }
 }
 
 TEST_CASE("cross entropy matches its formula in double", "[kernels]") {
@@ -53,7 +69,7 @@ TEST_CASE("cross entropy matches its formula in double", "[kernels]") {
     int64_t above = 0;
     for (int64_t c = 0; c < classes; ++c) {
       sum += std::exp(static_cast<double>(x[c]) - offset);
-      above += c != label && x[c] >= x[label];
+      above += c < label ? x[c] >= x[label] : x[c] > x[label];
     }
     for (int64_t c = 0; c < classes; ++c) {
       gradient.push_back((std::exp(static_cast<double>(x[c]) - offset) / sum - (c == label)) * 0.25);

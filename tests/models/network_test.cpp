@@ -95,6 +95,8 @@ TEST_CASE("a loss may share a parameter with a layer: it exists once", "[models]
                     Catch::Contains("[7, 3]") && Catch::Contains("encoder.weight") && Catch::Contains("[7, 4]"));
   CHECK_THROWS_AS(chain(3).set_loss("decoder", decoder(), {{"weight", "nowhere"}}), InternalError);
   CHECK_THROWS_AS(tied.set_loss("decoder", decoder()), InternalError);
+  CHECK(tied.freeze("decoder.weight") == 1);
+  CHECK(tied.params()[0].frozen);
   CHECK_THROWS_AS(tied.add("end", std::make_unique<Linear>(LinearOptions{3, 3}), {1}), InternalError);
 }
 

@@ -50,6 +50,12 @@ DGC_MULTIVERSION Rank rank(const float* x, int64_t n, float own) {
   return result;
 }
 
+DGC_MULTIVERSION int64_t count_equal(const float* x, int64_t n, float own) {
+  int64_t found = 0;
+  for (int64_t c = 0; c < n; ++c) found += x[c] == own;
+  return found;
+}
+
 // Returns the sum of exp(x - top).
 DGC_MULTIVERSION double sum_exp(const float* x, int64_t n, float top) {
   constexpr int64_t kBlock = 512;
@@ -98,6 +104,7 @@ RowResult row(const float* x, int64_t classes, int32_t label, const SmoothTarget
               float* dx) {
   const float own = x[label];
   const Rank ranks = rank(x, classes, own);
+  const int64_t ties_behind = count_equal(x + label + 1, classes - label - 1, own);
   const double sum = sum_exp(x, classes, ranks.top);
   double wanted = own;
   if (target.even > 0) {  // before dx is written, which may be x
@@ -108,7 +115,7 @@ RowResult row(const float* x, int64_t classes, int32_t label, const SmoothTarget
     dx[label] -= gradient_scale * target.label;
     if (target.even > 0) subtract_evenly(dx, classes, gradient_scale * target.even);
   }
-  return {.loss = std::log(sum) - (wanted - ranks.top), .before = classes - ranks.below - 1};
+  return {.loss = std::log(sum) - (wanted - ranks.top), .before = classes - ranks.below - ties_behind - 1};
 }
 
 }  // namespace

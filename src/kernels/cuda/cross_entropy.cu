@@ -62,7 +62,7 @@ struct CrossEntropy {
     for (int64_t c = me; c < a.classes; c += kBlock) {
       const float value = to_float(x[c]);
       top = value > top ? value : top;
-      before += c != label && !(value < own);
+      before += c < label ? !(value < own) : c > label && !(value <= own);
       total += static_cast<double>(value);
     }
     s.tops[me] = top;
