@@ -193,9 +193,9 @@ class Links:
         hosts = ",".join(map(self.address, range(self.ranks)))
         return ["mpirun", "--allow-run-as-root", "--bind-to", "none", "--host", hosts, "-n", self.ranks, *mca]
 
-    def mpirun(self, command):
-        """One rank of the command on each machine."""
-        return self.inside(0, [*self.launcher(), *command])
+    def mpirun(self, command, options=()):
+        """One rank of the command on each machine. options: further ones of mpirun."""
+        return self.inside(0, [*self.launcher(), *options, *command])
 
     def probe(self):
         """What the link between ranks 0 and 1 really carries: {"goodput_bps", "latency_s"}."""

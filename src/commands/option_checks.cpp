@@ -57,7 +57,11 @@ CLI::Validator one_of(const std::vector<std::string>& names) {
 }
 
 CLI::Validator not_empty() {
-  return {[](const std::string& text) { return text.empty() ? std::string("it is empty") : std::string(); }, ""};
+  return {[](const std::string& text) {
+            const bool is_blank = text.find_first_not_of(" \t\n") == std::string::npos;
+            return is_blank ? std::string("it is empty") : std::string();
+          },
+          ""};
 }
 
 CLI::Validator output_file() {

@@ -26,6 +26,9 @@ TRAIN = ["train", ROOT / "bench" / "tiny.json", "--set", "device=cpu"]
 MACHINES = 3
 ENDLESS = ["--set", "training.max_steps=1000000", "--set", "training.epochs=1000000", "--set",
            "checkpoint.every_steps=10"]
+# Without these mpirun waits for its own process on a machine that is cut off until that machine is back.
+NOTICES_CUTS = ["--mca", "oob_tcp_keepalive_time", 2, "--mca", "oob_tcp_keepalive_intvl", 1, "--mca",
+                "oob_tcp_keepalive_probes", 3]
 
 
 class Mpirun(unittest.TestCase):
@@ -35,9 +38,9 @@ class Mpirun(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.links = cls.enterClassContext(netns.Links(MACHINES))
 
-    def start(self, name, *more):
+    def start(self, name, *more, launcher=()):
         run = self.folder / name
-        command = self.links.mpirun([DGC, *TRAIN, "--out", run, *more])
+        command = self.links.mpirun([DGC, *TRAIN, "--out", run, *more], launcher)
         process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.addCleanup(process.stdout.close)
         self.addCleanup(end_all, process, run)
@@ -80,6 +83,16 @@ class Mpirun(unittest.TestCase):
         self.assertNotEqual(process.returncode, 0)
         self.assertRegex(said + (run / "log.txt").read_text(),
                          r"rank \d \(rank\d, pid \d+\) has not answered for 3.2 s")
+        wait_for("no process is left", lambda: not processes_of(run))
+
+    def test_mpirun_ends_while_a_machine_is_away(self):
+        process, run = self.start("away", *ENDLESS, launcher=NOTICES_CUTS)
+        wait_for("a checkpoint", lambda: run_files.checkpoints(run))
+        self.links.cut(1)
+        self.addCleanup(self.links.join, 1)
+        wait_for("mpirun has ended", lambda: process.poll() is not None)
+        self.assertNotEqual(process.returncode, 0)
+        self.links.join(1)
         wait_for("no process is left", lambda: not processes_of(run))
 
 

@@ -80,6 +80,19 @@ std::vector<std::string> addresses_of_interface(const std::string& name, const s
   return distinct_addresses(named);
 }
 
+std::vector<std::string> addresses_for_other_machines(const std::string& name, const std::vector<OwnAddress>& own) {
+  const std::vector<std::string> addresses = addresses_of_interface(name, own);
+  if (!std::ranges::all_of(addresses, is_loopback)) return addresses;
+  std::vector<OwnAddress> others;
+  std::ranges::copy_if(own, std::back_inserter(others),
+                       [](const OwnAddress& one) { return !is_loopback(one.address); });
+  throw_user_error(
+      "exchange.interface: \"{}\" is the loopback of rank 0's machine, which ranks on other machines do not reach; "
+      "there "
+      "are: {}",
+      name, listed(others));
+}
+
 std::vector<std::string> meeting_addresses(const std::string& host, const std::vector<std::string>& found,
                                            const std::vector<OwnAddress>& own) {
   std::vector<std::string> here;

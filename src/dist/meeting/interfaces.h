@@ -29,6 +29,8 @@ inline const std::vector<std::string> kEverywhere = {"0.0.0.0", "::"};
 // What exchange.interface names: the addresses of an interface, or one address of this machine. Throws UserError that
 // lists what this machine has.
 std::vector<std::string> addresses_of_interface(const std::string& name, const std::vector<OwnAddress>& own);
+// The same for ranks on other machines: refuses the loopback, too.
+std::vector<std::string> addresses_for_other_machines(const std::string& name, const std::vector<OwnAddress>& own);
 
 // Where rank 0 listens for those who look for it at `host`, which has the addresses `found` here: at those that are
 // this machine's. Where there is none, or `host` is a name for the loopback alone, as Debian's /etc/hosts has it for

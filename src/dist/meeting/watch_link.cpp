@@ -127,10 +127,10 @@ WatchLink join_watch(const WatchPlace& place, const std::string& met_at, const W
     std::this_thread::sleep_for(kPause);
   }
   throw_user_error(
-      "rank {} does not reach rank 0's machine {} at port {} over TCP ({}), for the heartbeat by which ranks notice "
-      "that another has failed: see whether rank 0 has ended; else open that network, or set "
-      "exchange.failure_timeout_s to 0 to do without",
-      hello.rank, get_text(place.machine), place.port, fmt::join(troubles, "; "));
+      "cannot reach rank 0's machine {} at port {} over TCP ({}), for the heartbeat by which ranks notice that another "
+      "has failed: see whether rank 0 has ended; else open that network, or set exchange.failure_timeout_s to 0 to do "
+      "without",
+      get_text(place.machine), place.port, fmt::join(troubles, "; "));
 }
 
 }  // namespace dgc

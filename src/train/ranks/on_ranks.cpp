@@ -91,9 +91,12 @@ bool meet_over_tcp(const Launch& launch) { return !has_mpi(launch) && !launch.me
 // Where rank 0 listens for the heartbeats of the others. Ranks that meet without a secret meet over the loopback.
 std::vector<std::string> heartbeat_addresses(const Config& config, const Launch& launch) {
   const std::vector<OwnAddress> all = own_addresses();
-  if (!config.exchange.interface.empty()) return addresses_of_interface(config.exchange.interface, all);
-  if (launch.local_size == launch.size || (meet_over_tcp(launch) && !launch.secret.given())) return kLoopback;
-  return distinct_addresses(all);
+  const std::string& interface = config.exchange.interface;
+  const bool here = launch.local_size == launch.size || (meet_over_tcp(launch) && !launch.secret.given());
+  if (!interface.empty()) {
+    return here ? addresses_of_interface(interface, all) : addresses_for_other_machines(interface, all);
+  }
+  return here ? kLoopback : distinct_addresses(all);
 }
 
 // Checks for the GPU that NCCL needs before this rank waits for others.

@@ -207,6 +207,10 @@ TEST_CASE("exchange.interface bounds where rank 0 listens", "[rendezvous]") {
   const std::vector<OwnAddress> own = {{"lo", "127.0.0.1"}, {"lo", "::1"}, {"eth0", "10.1.2.3"}, {"eth0", "fd00::3"}};
   CHECK(addresses_of_interface("eth0", own) == std::vector<std::string>{"10.1.2.3", "fd00::3"});
   CHECK(addresses_of_interface("fd00::3", own) == std::vector<std::string>{"fd00::3"});
+  CHECK(addresses_for_other_machines("eth0", own) == addresses_of_interface("eth0", own));
+  CHECK_THROWS_WITH(addresses_for_other_machines("lo", own),
+                    "exchange.interface: \"lo\" is the loopback of rank 0's machine, which ranks on other machines do "
+                    "not reach; there are: eth0 (10.1.2.3, fd00::3)");
   CHECK_THROWS_WITH(addresses_of_interface("wg0", own),
                     Contains("exchange.interface: \"wg0\" is no interface of rank 0's machine") &&
                         Contains("there are: eth0 (10.1.2.3, fd00::3), lo (127.0.0.1, ::1)"));
