@@ -6,6 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "config/is_enumerator.h"
 #include "config/options.h"
 
 // How each enum is spelled in JSON, in the order of its enumerators.
@@ -39,12 +40,6 @@ template <>
 inline constexpr auto kEnumNames<MaskedMomentum> = std::to_array<std::string_view>({"dropped", "sent"});
 template <>
 inline constexpr auto kEnumNames<SmallTensors> = std::to_array<std::string_view>({"dense", "dense_fp16", "sparse"});
-
-// Whether the value is one of the enum's own: compilers then write "Enum::name" for it, else "(Enum)4".
-template <auto value>
-consteval bool is_enumerator() {
-  return std::string_view(__PRETTY_FUNCTION__).find("= (") == std::string_view::npos;
-}
 
 // Whether there is one name for each enumerator, and none of them twice, so that a name is read as it was written.
 template <class Enum>

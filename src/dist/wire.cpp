@@ -43,7 +43,7 @@ void place(WireTensor& t, WireFormat format, Placer& placer) {
     case WireIndices::int32:
       break;
   }
-  t.scale_at = placer.place(format.values == WireValues::int8 ? 1 : 0, 4);
+  t.scale_at = placer.place(has_scale(format.values) ? 1 : 0, 4);
   switch (format.indices) {
     case WireIndices::block16:
       t.low_at = placer.place(t.k, 2);

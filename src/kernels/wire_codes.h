@@ -67,13 +67,19 @@ constexpr uint8_t int8_code(float v, float scale) {
   return static_cast<uint8_t>(std::bit_cast<uint32_t>(clamped + kRound) - std::bit_cast<uint32_t>(kRound));
 }
 
-// Only int8 uses `scale`.
+// `scale`: where has_scale(values).
 constexpr uint32_t value_code(WireValues values, float v, float scale) {
-  if (values == WireValues::int8) return int8_code(v, scale);
-  v = wire_value(v);
-  if (values == WireValues::fp16) return half_code(v);
-  if (values == WireValues::bf16) return bf16_code(v);
-  return std::bit_cast<uint32_t>(v);
+  switch (values) {
+    case WireValues::fp32:
+      return std::bit_cast<uint32_t>(wire_value(v));
+    case WireValues::fp16:
+      return half_code(wire_value(v));
+    case WireValues::bf16:
+      return bf16_code(wire_value(v));
+    case WireValues::int8:
+      return int8_code(v, scale);
+  }
+  return 0;
 }
 
 constexpr float value_of(WireValues values, uint32_t code, float scale) {

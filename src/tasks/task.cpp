@@ -71,6 +71,11 @@ void require_alike(const Dataset& train, const Dataset& other, const char* name,
     throw_user_error("{}: the {} is {} in the training set, but {} in the {} set, and one model reads both", key,
                      wanted[i].name, wanted[i].value, there[i].value, name);
   }
+  const std::vector<std::string> ours = train.class_names(), theirs = other.class_names();
+  const auto [one, another] = std::ranges::mismatch(ours, theirs);
+  if (one == ours.end() || another == theirs.end()) return;
+  throw_user_error("{}: class {} is \"{}\" in the training set, but \"{}\" in the {} set, and one model reads both",
+                   key, one - ours.begin(), *one, *another, name);
 }
 
 Datasets alike(std::unique_ptr<Dataset> train, std::unique_ptr<Dataset> test) {

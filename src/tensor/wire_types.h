@@ -21,8 +21,20 @@ inline constexpr std::array<std::string_view, 4> kWireValueNames = {"fp32", "fp1
 inline constexpr std::array<std::string_view, 4> kWireIndexNames = {"block16", "int32", "run16", "rice"};
 
 constexpr int64_t wire_value_bytes(WireValues values) {
-  return values == WireValues::fp32 ? 4 : values == WireValues::int8 ? 1 : 2;
+  switch (values) {
+    case WireValues::fp32:
+      return 4;
+    case WireValues::fp16:
+    case WireValues::bf16:
+      return 2;
+    case WireValues::int8:
+      return 1;
+  }
+  return 0;
 }
+
+// Whether a tensor's values are multiples of a scale, which travels with them.
+constexpr bool has_scale(WireValues values) { return values == WireValues::int8; }
 
 struct WireFormat {
   WireValues values = WireValues::fp32;

@@ -1,5 +1,10 @@
-#include <catch.hpp>
+#include <fmt/format.h>
 
+#include <catch.hpp>
+#include <fstream>
+#include <iterator>
+
+#include "config/layer_types.h"
 #include "tests/config/example.h"
 
 using namespace dgc;
@@ -65,4 +70,13 @@ TEST_CASE("a wrong layer is named by its place", "[config]") {
         "\"relu\"; leave it out");
   CHECK(said_of_layers(R"([{"type": "dropout", "p": 1}])") ==
         "model.layers[0].p: 1 is out of range; it must be at least 0 and less than 1");
+}
+
+TEST_CASE("docs/pytorch.md has a module for each type of layer", "[config]") {
+  std::ifstream file(DGC_SOURCE_DIR "/docs/pytorch.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  for (const LayerType& type : layer_types()) {
+    CAPTURE(type.name);
+    CHECK_THAT(page, Catch::Contains(fmt::format("    \"{}\": lambda o, w: ", type.name)));
+  }
 }

@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/wire_message.h"
 #include "tests/fuzz/input.h"
+#include "tests/support/all_of.h"
 
 using namespace dgc;
 using fuzz::Input;
@@ -17,6 +18,8 @@ namespace {
 constexpr size_t kMostTensors = 3;
 constexpr int64_t kMostEntries = 5000;
 
+constexpr int kValues = test::number_of<WireValues>(), kIndices = test::number_of<WireIndices>();
+
 struct Layouts {
   explicit Layouts(Input& input) {
     const auto format = input.take<uint8_t>();
@@ -26,7 +29,8 @@ struct Layouts {
       tensor.k = 1 + input.take<uint16_t>() % std::min(tensor.numel, kMostEntries);
     }
     canonical = WireLayout(tensors, kCanonicalWire);
-    coded = WireLayout(tensors, {static_cast<WireValues>(format % 4), static_cast<WireIndices>(format / 4 % 4)});
+    coded = WireLayout(
+        tensors, {static_cast<WireValues>(format % kValues), static_cast<WireIndices>(format / kValues % kIndices)});
     for (size_t i = 0; i < tensors.size(); ++i) {
       const WireTensor &plain = canonical.tensors()[i], &code = coded.tensors()[i];
       segments.push_back({0, plain.numel, plain.k, plain.high_at, plain.low_at, plain.values_at, table.blocks});

@@ -10,6 +10,7 @@
 #include "dist/wire.h"
 #include "tensor/half.h"
 #include "tests/kernels/dgc_case.h"
+#include "tests/support/all_of.h"
 
 // Canonical messages with chosen entries, the same messages in every other form, written once more from the words of
 // docs/wire_format.md, and a backend's encoding and decoding of them.
@@ -22,8 +23,8 @@ struct Entries {
 
 inline std::vector<WireFormat> all_formats() {
   std::vector<WireFormat> formats;
-  for (const auto values : {WireValues::fp32, WireValues::fp16, WireValues::bf16, WireValues::int8}) {
-    for (const auto indices : {WireIndices::block16, WireIndices::int32, WireIndices::run16, WireIndices::rice}) {
+  for (const auto values : all_of<WireValues>()) {
+    for (const auto indices : all_of<WireIndices>()) {
       formats.push_back({values, indices});
     }
   }

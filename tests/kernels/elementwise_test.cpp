@@ -3,13 +3,14 @@
 #include "tensor/rng.h"
 #include "tests/kernels/kernel_backends.h"
 #include "tests/kernels/on_device.h"
+#include "tests/support/all_of.h"
 
 using namespace dgc;
 
 TEST_CASE("activations and their derivatives", "[kernels]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto n = GENERATE(1, 15, 17, 16385);
-  const auto kind = GENERATE(Activation::relu, Activation::tanh, Activation::sigmoid, Activation::clipped_relu);
+  const auto kind = GENERATE(from_range(test::all_of<Activation>()));
   CAPTURE(backend->name(), n, static_cast<int>(kind));
   auto x = random_floats(n, 1, -3, 3);
   x[0] = 0;

@@ -5,6 +5,7 @@
 
 #include "tests/kernels/kernel_backends.h"
 #include "tests/kernels/on_device.h"
+#include "tests/support/all_of.h"
 
 using namespace dgc;
 
@@ -45,7 +46,7 @@ TEST_CASE("16 bits as floats: activations, sums and dropout", "[kernels]") {
     const int64_t n = 65;
     Results results;
     const OnDevice x = s.input(n, 1), dy = s.input(n, 2);
-    for (const Activation activation : {Activation::relu, Activation::tanh, Activation::sigmoid}) {
+    for (const Activation activation : test::all_of<Activation>()) {
       const OnDevice y = s.output(n), dx = s.output(n);
       s.backend.activation_forward(activation, x.from(s.first), y.from(s.first));
       s.backend.activation_backward(activation, x.from(s.first), dy.from(s.first), dx.from(s.first));

@@ -4,6 +4,7 @@
 
 #include "tests/kernels/kernel_backends.h"
 #include "tests/kernels/on_device.h"
+#include "tests/support/all_of.h"
 
 using namespace dgc;
 
@@ -27,7 +28,7 @@ void compare(int64_t n, const Op& op) {
 }  // namespace
 
 TEST_CASE("same bits everywhere: derivatives of activations", "[kernels]") {
-  const auto kind = GENERATE(Activation::relu, Activation::tanh, Activation::sigmoid);
+  const auto kind = GENERATE(from_range(test::all_of<Activation>()));
   compare(GENERATE(31, 4097), [kind](Backend& b, const OnDevice& x, const OnDevice& y, const OnDevice& z) {
     b.activation_backward(kind, x, y, z);
   });

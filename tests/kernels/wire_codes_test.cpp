@@ -6,6 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "tests/support/all_of.h"
+
 using namespace dgc;
 
 namespace {
@@ -49,7 +51,7 @@ TEST_CASE("what rounding takes away is exact, in every format", "[wire]") {
     for (const float largest :
          {std::fabs(v), std::min(kMax, 3.3f * std::fabs(v)), std::min(kMax, 1e6f * std::fabs(v))}) {
       const float scale = int8_scale(largest);
-      for (const auto values : {WireValues::fp32, WireValues::fp16, WireValues::bf16, WireValues::int8}) {
+      for (const auto values : test::all_of<WireValues>()) {
         CAPTURE(v, values, scale);
         const float sent = sent_as(values, v, scale), rest = v - sent;
         REQUIRE(double{rest} == double{v} - double{sent});

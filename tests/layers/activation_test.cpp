@@ -4,12 +4,13 @@
 
 #include "tests/kernels/kernel_backends.h"
 #include "tests/layers/gradient_check.h"
+#include "tests/support/all_of.h"
 
 using namespace dgc;
 
 TEST_CASE("activations follow their formulas", "[layers]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
-  const auto kind = GENERATE(Activation::relu, Activation::tanh, Activation::sigmoid, Activation::clipped_relu);
+  const auto kind = GENERATE(from_range(test::all_of<Activation>()));
   CAPTURE(backend->name(), static_cast<int>(kind));
   const ActivationLayer layer(kind);
   LayerRun run(*backend, layer, {{8}});
@@ -26,7 +27,7 @@ TEST_CASE("activations follow their formulas", "[layers]") {
 
 TEST_CASE("activation gradients match finite differences", "[layers][grad]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
-  const auto kind = GENERATE(Activation::relu, Activation::tanh, Activation::sigmoid, Activation::clipped_relu);
+  const auto kind = GENERATE(from_range(test::all_of<Activation>()));
   const auto n = GENERATE(1, 15, 17, 257);
   CAPTURE(backend->name(), static_cast<int>(kind), n);
   const ActivationLayer layer(kind);

@@ -38,6 +38,8 @@ class LayerRun {
 
   struct Wanted {
     bool dx = true;
+    int in_place = -1;        // the input whose dx lies in dy's memory
+    bool adds = false;        // dx is added to ones
     float dparams_start = 0;  // what the gradients of parameters hold before: backward must add
   };
   void backward(const Wanted& wanted) {
@@ -53,6 +55,20 @@ class LayerRun {
     double worst = 0;
     for (size_t i = 0; i < x_.size(); ++i) worst = std::fmax(worst, compare(x_[i], dx_[i], eps));
     for (size_t i = 0; i < params_.size(); ++i) worst = std::fmax(worst, compare(params_[i], dparams_[i], eps));
+    // A layer must have what it says of its gradients' memory right, too.
+    const auto apart = std::pair(dx_, dparams_);
+    for (int i = 0; i < layer_.inputs(); ++i) {
+      if (!layer_.gradient_in_place(i)) continue;
+      backward({.in_place = i});
+      if (std::pair(dx_, dparams_) != apart) return INFINITY;
+    }
+    if (layer_.adds_gradient()) {
+      backward({.adds = true});
+      for (size_t i = 0; i < dx_.size(); ++i) {
+        for (size_t j = 0; j < dx_[i].size(); ++j)
+          worst = std::fmax(worst, std::fabs(dx_[i][j] - apart.first[i][j] - 1));
+      }
+    }
     return worst;
   }
 
@@ -87,12 +103,15 @@ class LayerRun {
 
     void backward(const Wanted& wanted) {
       const OnDevice dy(o.backend_, o.r_);
-      std::vector<OnDevice> dx, dparams;
+      std::vector<OnDevice> dx, dparams, sums;
       std::vector<View> dxs;
       for (size_t i = 0; i < o.x_.size(); ++i) {
         dx.emplace_back(o.backend_, std::vector<float>(o.x_[i].size(), 99.f));  // overwritten, not added to
-        dxs.push_back({wanted.dx ? dx[i].view().data : nullptr, o.in_[i]});
+        void* at = static_cast<int>(i) == wanted.in_place ? dy.view().data : dx[i].view().data;
+        dxs.push_back({wanted.dx ? at : nullptr, o.in_[i]});
+        if (wanted.adds) sums.emplace_back(o.backend_, std::vector<float>(o.x_[i].size(), 1.f));
       }
+      const std::vector<View> added = views(sums, o.in_);
       for (const auto& p : o.params_) {
         dparams.emplace_back(o.backend_, std::vector<float>(p.size(), wanted.dparams_start));
       }
@@ -107,9 +126,12 @@ class LayerRun {
                          .saved = {saved.data(), {}},
                          .dy = {dy.view().data, o.out_},
                          .dx = dxs,
+                         .add_to = added,
                          .dparams = dps});
       o.dx_.clear(), o.dparams_.clear();
-      for (const OnDevice& d : dx) o.dx_.push_back(d.host());
+      for (size_t i = 0; i < dx.size(); ++i) {
+        o.dx_.push_back(static_cast<int>(i) == wanted.in_place ? dy.host() : (wanted.adds ? sums : dx)[i].host());
+      }
       for (const OnDevice& d : dparams) o.dparams_.push_back(d.host());
     }
 

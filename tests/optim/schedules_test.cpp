@@ -3,6 +3,7 @@
 
 #include "optim/lr_schedule.h"
 #include "optim/sparsity_schedule.h"
+#include "tests/support/all_of.h"
 
 using namespace dgc;
 
@@ -76,9 +77,8 @@ TEST_CASE("warm-up is a straight line to the schedule's value", "[schedule]") {
 }
 
 TEST_CASE("a schedule spreads over all epochs where more of them give a step another rate", "[schedule]") {
-  using Type = LrSchedule::Type;
   LrSchedule s;
-  s.type = GENERATE(Type::constant, Type::step, Type::cosine, Type::polynomial, Type::plateau, Type::exponential);
+  s.type = GENERATE(from_range(test::all_of<LrSchedule::Type>()));
   s.epochs = 4;
   s.milestones = {1};
   LrSchedule longer = s;

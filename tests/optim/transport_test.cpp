@@ -2,6 +2,7 @@
 
 #include "optim/dgc/layout.h"
 #include "tests/optim/on_backend.h"
+#include "tests/support/all_of.h"
 
 // exchange.transport changes what travels and nothing else.
 using namespace dgc;
@@ -33,7 +34,7 @@ ClusterOptions cluster(const TransportVariant& variant, Transport transport, Spr
 
 TEST_CASE("a dense sum of what is sent gives the bits of the messages, in every format", "[optim]") {
   TransportVariant variant;
-  variant.wire.values = GENERATE(WireValues::fp32, WireValues::fp16, WireValues::bf16, WireValues::int8);
+  variant.wire.values = GENERATE(from_range(all_of<WireValues>()));
   variant.wire.indices = variant.wire.values == WireValues::int8 ? WireIndices::rice : WireIndices::block16;
   variant.weight_decay = GENERATE(0.f, 1e-3f);
   variant.momentum_correction = GENERATE(true, false);

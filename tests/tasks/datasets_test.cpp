@@ -39,15 +39,18 @@ Config mnist_config(const TempFolder& folder, const std::vector<std::string>& ov
 // A set of other traits than the truth.
 class Told final : public ImageDataset {
  public:
-  Told(const ImageShape& shape, int64_t classes) : shape_(shape), classes_(classes) {}
+  Told(const ImageShape& shape, int64_t classes, std::vector<std::string> names = {})
+      : shape_(shape), classes_(classes), names_(std::move(names)) {}
   int64_t size() const override { return 1; }
   ImageShape shape() const override { return shape_; }
   int64_t classes() const override { return classes_; }
+  std::vector<std::string> class_names() const override { return names_; }
   int32_t read(int64_t, const Draw*, float*) const override { return 0; }
 
  private:
   ImageShape shape_;
   int64_t classes_;
+  std::vector<std::string> names_;
 };
 
 // A folder of images with a file that is none.
@@ -143,6 +146,10 @@ TEST_CASE("what a model needs alike is compared, whatever it reads", "[datasets]
         "data.path: the number of classes is 10 in the training set, but 11 in the test set, and one model reads both");
   CHECK_THAT(difference(Told({4, 5, 3}, 10), Told({4, 5, 1}, 10)), Contains("image shape is 4x5x3"));
   CHECK_NOTHROW(require_alike(Told({4, 5, 3}, 10), Told({4, 5, 3}, 10), "test", "data.path"));
+  const Told ours({4, 5, 3}, 2, {"cat", "dog"});
+  CHECK(difference(ours, Told({4, 5, 3}, 2, {"cat", "ant"})) ==
+        "data.path: class 1 is \"dog\" in the training set, but \"ant\" in the test set, and one model reads both");
+  CHECK_NOTHROW(require_alike(ours, Told({4, 5, 3}, 2), "test", "data.path"));
 
   const TinyText text;
   const TextFile file{text.path("test.txt").string(), "data.test"};

@@ -88,7 +88,7 @@ void decode_indices(const DecodedPart& part, WireIndices indices) {
 }
 
 void decode_values(const DecodedPart& part, WireValues format) {
-  const float scale = format == WireValues::int8 ? *part.from<float>(part.code.scale_at) : 0;
+  const float scale = has_scale(format) ? *part.from<float>(part.code.scale_at) : 0;
   const auto bytes = static_cast<size_t>(wire_value_bytes(format));
   const std::byte* from = part.coded + part.code.values_at;
   auto* values = part.to<float>(part.segment.values_at);

@@ -93,7 +93,7 @@ float scale_of(const float* values, int64_t k) {
 void encode_values(const EncodedPart& part, WireValues format, float* v) {
   auto* values = part.from<float>(part.segment.values_at);
   float scale = 0;
-  if (format == WireValues::int8) {
+  if (has_scale(format)) {
     scale = scale_of(values, part.segment.k);
     std::memcpy(part.coded + part.code.scale_at, &scale, sizeof(scale));
   }

@@ -87,6 +87,19 @@ class DgcPlacer {
   unsigned block_ = 0, entries_ = 0;
 };
 
+// Whether the place of an index depends on all words before it.
+__device__ inline bool is_counted(WireIndices indices) {
+  switch (indices) {
+    case WireIndices::block16:
+    case WireIndices::int32:
+      return false;
+    case WireIndices::run16:
+    case WireIndices::rice:
+      return true;
+  }
+  return false;
+}
+
 __device__ inline void count_chunk(const DgcChunkPart& part, WireIndices indices, const DgcDecodeScratch& scratch,
                                    DgcShared& shared) {
   unsigned entries = 0, elements = 0;
@@ -164,17 +177,27 @@ __device__ inline void place_words(const DgcChunkPart& part, WireIndices indices
   placer.count();
 }
 
+__device__ inline uint32_t code_at(const DgcChunkPart& part, WireValues format, int64_t i) {
+  switch (format) {
+    case WireValues::fp32:
+      return part.from<uint32_t>(part.code.values_at)[i];
+    case WireValues::fp16:
+    case WireValues::bf16:
+      return part.from<uint16_t>(part.code.values_at)[i];
+    case WireValues::int8:
+      return part.from<uint8_t>(part.code.values_at)[i];
+  }
+  return 0;
+}
+
 // Decodes this chunk's share of the segment's values, which all chunks share equally.
 __device__ inline void decode_values(const DgcChunkPart& part, WireValues format) {
   const int64_t chunks = DgcCode::chunks_of(part.code.words);
-  const float scale = format == WireValues::int8 ? *part.from<float>(part.code.scale_at) : 0.f;
+  const float scale = has_scale(format) ? *part.from<float>(part.code.scale_at) : 0.f;
   auto* values = part.to<float>(part.s.values_at);
   const int64_t end = part.s.k * (part.chunk + 1) / chunks;
   for (int64_t i = part.s.k * part.chunk / chunks + threadIdx.x; i < end; i += kDgcThreads) {
-    const uint32_t code = format == WireValues::fp32   ? part.from<uint32_t>(part.code.values_at)[i]
-                          : format == WireValues::int8 ? part.from<uint8_t>(part.code.values_at)[i]
-                                                       : part.from<uint16_t>(part.code.values_at)[i];
-    values[i] = value_of(format, code, scale);
+    values[i] = value_of(format, code_at(part, format, i), scale);
   }
 }
 
@@ -216,7 +239,7 @@ struct DgcDecode {
     const DgcDecodeArgs& a = args.a;
     const WireIndices indices = a.codes.format.indices;
     if (a.control->skip != 0 || a.control->fault.kind != WireFaultKind::none) return;
-    const bool counted = indices == WireIndices::run16 || indices == WireIndices::rice;
+    const bool counted = is_counted(indices);
     const int64_t chunks = a.workers * a.codes.chunks;
     // All messages are zeroed as one stretch, because they lie one after another without a gap; copy_headers() then
     // writes the headers.

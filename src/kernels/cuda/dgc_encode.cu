@@ -96,31 +96,43 @@ __device__ inline void encode_indices(const DgcBlockPart& part, WireIndices indi
   const int b = part.code.low_bits;
   for (unsigned i = part.begin + threadIdx.x; i < part.end; i += kDgcThreads) {
     const unsigned index = first + part.offset(i);
-    if (indices == WireIndices::block16) {
-      part.to<uint16_t>(part.code.low_at)[i] = static_cast<uint16_t>(part.offset(i));
-    } else if (indices == WireIndices::int32) {
-      part.to<unsigned>(part.code.low_at)[i] = index;
-    } else {
-      put_bits(part.to<unsigned>(part.code.high_at), uint64_t{(index - i) >> b} + i, 1);
-      put_bits(part.to<unsigned>(part.code.low_at), uint64_t{i} * static_cast<unsigned>(b), low_bits_of(index - i, b));
+    switch (indices) {
+      case WireIndices::block16:
+        part.to<uint16_t>(part.code.low_at)[i] = static_cast<uint16_t>(part.offset(i));
+        break;
+      case WireIndices::int32:
+        part.to<unsigned>(part.code.low_at)[i] = index;
+        break;
+      case WireIndices::run16:  // encode_runs() has done it
+        break;
+      case WireIndices::rice:
+        put_bits(part.to<unsigned>(part.code.high_at), uint64_t{(index - i) >> b} + i, 1);
+        put_bits(part.to<unsigned>(part.code.low_at), uint64_t{i} * static_cast<unsigned>(b),
+                 low_bits_of(index - i, b));
+        break;
     }
   }
 }
 
 __device__ inline void encode_values(const DgcBlockPart& part, WireValues format, unsigned largest, float* v) {
-  const float scale = format == WireValues::int8 ? int8_scale(__uint_as_float(largest)) : 0.f;
-  if (format == WireValues::int8 && part.local == 0 && threadIdx.x == 0) *part.to<float>(part.code.scale_at) = scale;
+  const float scale = has_scale(format) ? int8_scale(__uint_as_float(largest)) : 0.f;
+  if (has_scale(format) && part.local == 0 && threadIdx.x == 0) *part.to<float>(part.code.scale_at) = scale;
   auto* values = part.from<float>(part.s.values_at);
   for (unsigned i = part.begin + threadIdx.x; i < part.end; i += kDgcThreads) {
     const float value = values[i];
     const uint32_t code = value_code(format, value, scale);
     const float sent = value_of(format, code, scale);
-    if (format == WireValues::fp32) {
-      part.to<uint32_t>(part.code.values_at)[i] = code;
-    } else if (format == WireValues::int8) {
-      part.to<uint8_t>(part.code.values_at)[i] = static_cast<uint8_t>(code);
-    } else {
-      part.to<uint16_t>(part.code.values_at)[i] = static_cast<uint16_t>(code);
+    switch (format) {
+      case WireValues::fp32:
+        part.to<uint32_t>(part.code.values_at)[i] = code;
+        break;
+      case WireValues::fp16:
+      case WireValues::bf16:
+        part.to<uint16_t>(part.code.values_at)[i] = static_cast<uint16_t>(code);
+        break;
+      case WireValues::int8:
+        part.to<uint8_t>(part.code.values_at)[i] = static_cast<uint8_t>(code);
+        break;
     }
     if (wire_finite(value)) v[part.local * kDgcBlock + part.offset(i)] = value - sent;
     values[i] = sent;
@@ -153,7 +165,7 @@ struct DgcEncode {
     const WireFormat format = a.codes.format;
     if (a.control->skip != 0) return;
     zero_all(reinterpret_cast<unsigned*>(a.coded + kWireHeaderBytes), static_cast<int64_t>(a.codes.payload_bytes / 4));
-    if (format.values == WireValues::int8) {
+    if (has_scale(format.values)) {
       for (int64_t block = blockIdx.x; block < a.table.blocks; block += gridDim.x) {
         const int segment = segment_of(a.table, block);
         find_largest({a, segment, block}, &scratch.largest[segment]);

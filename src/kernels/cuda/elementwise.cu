@@ -74,9 +74,10 @@ struct ActivationForward {
         return tanhf(x);
       case Activation::clipped_relu:
         return x < 0 ? 0 : x > kReluClip ? kReluClip : x;
-      default:
+      case Activation::sigmoid:
         return 1 / (1 + expf(-x));
     }
+    return NAN;
   }
   __device__ static void run(const Args& a, Shared&) {
     each_element<V>(a.n, [&]<int N>(int64_t i) {
@@ -110,9 +111,10 @@ struct ActivationBackward {
         return dy * (1 - y * y);
       case Activation::clipped_relu:
         return y > 0 && y < kReluClip ? dy : 0;
-      default:
+      case Activation::sigmoid:
         return dy * (y * (1 - y));
     }
+    return NAN;
   }
   __device__ static void run(const Args& a, Shared&) {
     each_element<V>(a.n, [&]<int N>(int64_t i) {

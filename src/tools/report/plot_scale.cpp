@@ -71,9 +71,12 @@ double PlotScale::transform(double value) const {
       return std::log2(std::max(value, kLeast));
     case AxisKind::kSparsity:
       return -std::log10(std::max(1 - value, kLeastKept));
-    default:
-      return value;
+    case AxisKind::kLinear:
+    case AxisKind::kCount:
+    case AxisKind::kPercent:
+      break;
   }
+  return value;
 }
 
 double PlotScale::place(double value) const { return (transform(value) - low_) / (high_ - low_); }

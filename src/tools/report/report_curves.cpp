@@ -187,9 +187,11 @@ std::optional<AxisKind> scale_of(Metric::Unit unit) {
       return AxisKind::kPercent;
     case Metric::Unit::perplexity:
       return AxisKind::kLog;
-    default:
-      return {};
+    case Metric::Unit::loss:
+    case Metric::Unit::count:
+      break;
   }
+  return {};
 }
 
 // People do not compare language models by the shares that their evaluations count as well (accuracy, top-5), but by
@@ -307,9 +309,11 @@ const char* kind_name(AxisKind kind) {
       return "bytes";
     case AxisKind::kSparsity:
       return "sparsity";
-    default:
-      return "linear";
+    case AxisKind::kLinear:
+    case AxisKind::kCount:
+      break;
   }
+  return "linear";
 }
 
 }  // namespace

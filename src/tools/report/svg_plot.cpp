@@ -100,9 +100,12 @@ class Figure {
         return fmt::format("{:.4g} %", 100 * value);
       case AxisKind::kSparsity:
         return fmt::format("{:.7g} %", 100 * value);
-      default:
-        return fmt::format("{:.4g}", value);
+      case AxisKind::kLinear:
+      case AxisKind::kCount:
+      case AxisKind::kLog:
+        break;
     }
+    return fmt::format("{:.4g}", value);
   }
 
   void axes(const char* over) {
