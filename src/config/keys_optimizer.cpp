@@ -16,10 +16,10 @@ void add_optimizer_keys(Keys& keys) {
   const auto sgd = options.part(&DgcOptions::sgd);
   sgd.add("momentum", &SgdOptions::momentum, "Share of the old momentum kept per step").at_least(0).less_than(1);
   sgd.add("nesterov", &SgdOptions::nesterov, "Nesterov's momentum");
-  sgd.add("weight_decay", &SgdOptions::weight_decay,
-          "Times the weight, added to its gradient; never compressed, unless `exchange.every_steps` is above 1: then "
-          "it is "
-          "part of what the weights have moved by")
+  sgd.add(
+         "weight_decay", &SgdOptions::weight_decay,
+         "Times the weight, added to its gradient; never compressed, unless `exchange.every_steps` is above 1: then it "
+         "is part of what the weights have moved by")
       .at_least(0)
       .at_most(1);
   sgd.add("clip_norm", &SgdOptions::clip_norm,
@@ -66,8 +66,7 @@ void add_optimizer_keys(Keys& keys) {
   optimizer
       .add("flush_at_end", &OptimizerOptions::flush_at_end,
            "Send every residual before the final evaluation, at the rate of the last step: next to nothing behind a "
-           "schedule "
-           "that ends near 0, and much at a full rate")
+           "schedule that ends near 0, and much at a full rate")
       .only(dgc);
 }
 
@@ -76,8 +75,7 @@ void add_learning_rate_keys(Keys& keys) {
   rate.select(
       "type", &LrSchedule::type,
       "`step`: times `factor` at each milestone; `cosine`, `polynomial`: from `base` to `end` over `training.epochs`, "
-      "also where "
-      "`max_steps` ends the run earlier; "
+      "also where `max_steps` ends the run earlier; "
       "`plateau`: times `factor` when the evaluation loss stalls; `exponential`: times `factor` with every epoch");
   rate.add("base", &LrSchedule::base, "The rate at the start, after its warm-up")
       .must_be_given()

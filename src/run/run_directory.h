@@ -43,7 +43,7 @@ std::filesystem::path run_of_config(const std::filesystem::path& file);
 // not fallen for as long as stop_after says. The last is told by the newest checkpoint; where none is left, nothing
 // contradicts it. Where what tells it is damaged, the run has not ended.
 bool has_ended(const std::filesystem::path& run, const Config&);
-// Whether there is a result, of any number of epochs, and nothing to go on from to more of them.
+// Whether there is a result, of any number of epochs, and no checkpoint from which the training could go on.
 bool has_result_alone(const std::filesystem::path& run);
 // Whether a run has ended with numbers that are not finite, as its final row or its last checkpoint tells.
 bool has_diverged(const std::filesystem::path& run);

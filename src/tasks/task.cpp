@@ -72,10 +72,11 @@ void require_alike(const Dataset& train, const Dataset& other, const char* name,
                      wanted[i].name, wanted[i].value, there[i].value, name);
   }
   const std::vector<std::string> ours = train.class_names(), theirs = other.class_names();
-  const auto [one, another] = std::ranges::mismatch(ours, theirs);
-  if (one == ours.end() || another == theirs.end()) return;
-  throw_user_error("{}: class {} is \"{}\" in the training set, but \"{}\" in the {} set, and one model reads both",
-                   key, one - ours.begin(), *one, *another, name);
+  for (size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) {
+    if (theirs[i] == ours[i]) continue;
+    throw_user_error("{}: class {} is \"{}\" in the training set, but \"{}\" in the {} set, and one model reads both",
+                     key, i, ours[i], theirs[i], name);
+  }
 }
 
 Datasets alike(std::unique_ptr<Dataset> train, std::unique_ptr<Dataset> test) {

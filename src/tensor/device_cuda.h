@@ -75,8 +75,8 @@ class CudaDevice final : public Device {
   CUevent_st* reached_ = nullptr;  // marks the point of this stream that another stream waits for
 };
 
-// `error` is a cudaError_t. Throws nothing on success, UserError where this program has no code for the GPU, and
-// otherwise InternalError that names the call.
+// `error` is a cudaError_t. Throws nothing on success, UserError where this program has no code for the GPU, or where
+// the GPU is busy or has no memory left, and otherwise InternalError that names the call.
 void check_cuda(int error, const char* call);
 // Throws UserError: the GPU had no memory left for the call.
 [[noreturn]] void throw_gpu_is_full(const char* call);

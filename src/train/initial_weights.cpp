@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "tasks/make.h"
+#include "tasks/task.h"
 #include "tensor/errors.h"
 #include "train/weights_file.h"
 

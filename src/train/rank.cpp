@@ -85,7 +85,7 @@ void Rank::train_step() {
   state_.step += made;
   state_.position += made;
   unmet_ += made;
-  if (!own) zero_states();  // behind words that were left out a text's streams begin again
+  if (!own) zero_states();  // a rank that was late begins a text's streams again
   met_ = 0;
   if (exchanged > 0) {
     const Attendance attendance = computation_->attendance(exchanged);

@@ -54,7 +54,8 @@ class Rank {
   Planned planned(int64_t ahead, int64_t steps) const;
 
   // Queues one step of all workers, or, if this rank was late (exchange.wait), takes over the next exchange of the
-  // others, and step() becomes theirs. Before the next call, next_metrics() must be called until it returns nothing.
+  // others, and step() becomes theirs, or waits until its own messages are exchanged. Before the next call,
+  // next_metrics() must be called until it returns nothing.
   void train_step();
   // Why the next step has no batches, so that train_step() will throw this; null where it has. The finished steps are
   // whole, and can be saved.

@@ -106,6 +106,13 @@ TEST_CASE("memory that a GPU does not have is the user's error, with its size") 
   CHECK_NOTHROW(Buffer(device, size_t{4} << 20));
 }
 
+TEST_CASE("a GPU that is full or busy is the user's matter, and any other failure is not") {
+  CHECK_THROWS_WITH(check_cuda(cudaErrorMemoryAllocation, "a_kernel"),
+                    Catch::StartsWith("out of memory on the GPU, in a_kernel; nvidia-smi"));
+  CHECK_THROWS_AS(check_cuda(cudaErrorDevicesUnavailable, "cudaSetDevice"), UserError);
+  CHECK_THROWS_AS(check_cuda(cudaErrorUnknown, "cudaSetDevice"), InternalError);
+}
+
 TEST_CASE("batches arrive in their order, each before the work that reads it and after the work on the one before") {
   const Gpu gpu({.seed = GENERATE(range<uint64_t>(1, 33))});
   const auto device = std::make_shared<CudaDevice>(0);

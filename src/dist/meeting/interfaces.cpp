@@ -81,15 +81,14 @@ std::vector<std::string> addresses_of_interface(const std::string& name, const s
 }
 
 std::vector<std::string> addresses_for_other_machines(const std::string& name, const std::vector<OwnAddress>& own) {
-  const std::vector<std::string> addresses = addresses_of_interface(name, own);
+  std::vector<std::string> addresses = addresses_of_interface(name, own);
   if (!std::ranges::all_of(addresses, is_loopback)) return addresses;
   std::vector<OwnAddress> others;
   std::ranges::copy_if(own, std::back_inserter(others),
                        [](const OwnAddress& one) { return !is_loopback(one.address); });
   throw_user_error(
       "exchange.interface: \"{}\" is the loopback of rank 0's machine, which ranks on other machines do not reach; "
-      "there "
-      "are: {}",
+      "there are: {}",
       name, listed(others));
 }
 

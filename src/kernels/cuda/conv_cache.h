@@ -35,7 +35,7 @@ class ConvPlan {
     void* workspace;
     const void* bias = nullptr;  // only looked at where the pass adds one
   };
-  void run(cudnnHandle_t, const Memory&) const;  // queues the pass; throws LibraryError
+  void run(cudnnHandle_t, const Memory&) const;  // queues the pass; throws as check() does
 
   size_t workspace_bytes() const { return workspace_bytes_; }
   // cuDNN's numbers of the code that computes it and of the settings of that code: "engine 12, 2=1 5=0".

@@ -44,7 +44,7 @@ void launch_with(const Launch& how, cudaLaunchAttribute* attribute, void (*kerne
   check(cudaLaunchKernelEx(&config, kernel, static_cast<Args&&>(args)...), how.name);
 }
 
-// Queues kernel<<<grid, block, shared, stream>>>(args...). Throws InternalError, which names the kernel.
+// Queues kernel<<<grid, block, shared, stream>>>(args...). Throws as check_cuda() does, with the kernel's name.
 template <typename... Params, typename... Args>
 void launch(const Launch& how, void (*kernel)(Params...), Args&&... args) {
   launch_with(how, nullptr, kernel, static_cast<Args&&>(args)...);

@@ -93,10 +93,11 @@ std::vector<std::string> heartbeat_addresses(const Config& config, const Launch&
   const std::vector<OwnAddress> all = own_addresses();
   const std::string& interface = config.exchange.interface;
   const bool here = launch.local_size == launch.size || (meet_over_tcp(launch) && !launch.secret.given());
-  if (!interface.empty()) {
-    return here ? addresses_of_interface(interface, all) : addresses_for_other_machines(interface, all);
-  }
-  return here ? kLoopback : distinct_addresses(all);
+  if (interface.empty()) return here ? kLoopback : distinct_addresses(all);
+  // Only MPI always tells how many ranks are here. Over TCP no rank would have come to rank 0's loopback from
+  // elsewhere.
+  const bool elsewhere = has_mpi(launch) && !here;
+  return elsewhere ? addresses_for_other_machines(interface, all) : addresses_of_interface(interface, all);
 }
 
 // Checks for the GPU that NCCL needs before this rank waits for others.

@@ -20,10 +20,13 @@ namespace dgc {
 // phase is under way. A rank is behind from its arrival until its messages are delivered.
 //
 // A phase is over when half of the ranks are there, and `wait` has passed since then or nothing is missing. The first
-// phase does not wait for ranks that missed the exchange before, too, as these might hold up every round by `wait`. It
-// needs a rank that is not behind, which says what the round is. Where all ranks are behind, the RollCall names the
-// last round's step again, and no steps. The second phase waits for half of those that are present or wait for its end.
-// So ranks that stand still never hold up the others while these are more than half of all.
+// phase does not wait for ranks that missed the exchange before, too, as these might hold up every round by `wait`. In
+// the second phase ranks that wait for its end count as there, beside those whose messages have come. So ranks that
+// stand still do not hold up the others while more than half of all move.
+//
+// Where exactly half of the ranks move, they may all be ones that the round has not counted. Then the round ends
+// without messages. If no rank is left that is not behind and could begin a round, the next RollCall names the last
+// round's step again, and no steps.
 //
 // A phase waits for all, however long that takes, where an Arrival says so, where a rank was asked to stop, or where a
 // rank has more than `most_unread` bytes of letters left to read.
@@ -52,7 +55,7 @@ class RoundHub {
     Arrival arrival;
     std::optional<Messages> messages;
     int64_t step = 0;         // that `messages` are for
-    bool was_absent = false;  // it was missing when the last phase of a round with steps ended that waited for it
+    bool was_absent = false;  // it was missing when the last phase ended that waited for it
   };
   // What a phase waits for, in ranks.
   struct Phase {

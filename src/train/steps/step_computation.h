@@ -48,7 +48,8 @@ class StepComputation {
   // (RankMemory::record) is queued then, and else 0. A backend may have recordings of what this call queues.
   virtual int64_t queue(const NextStep&) = 0;
   // Whether this rank has come too late for the last exchange. The next call of queue() then takes no step of its own,
-  // looks at nothing in NextStep, and returns the number of steps that the other ranks made up to their next exchange.
+  // looks at nothing in NextStep, and returns the number of steps that the other ranks made up to their next exchange,
+  // or 0 where what this rank has moved by is exchanged before that.
   virtual bool behind() const { return false; }
   // Of the last exchange, for which queue() has returned `steps`.
   virtual Attendance attendance(int64_t steps) const {

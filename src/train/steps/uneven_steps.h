@@ -12,9 +12,9 @@ namespace dgc {
 
 // Steps of the workers' own between exchanges for which nobody waits longer than exchange.wait says. What a rank's
 // weights have moved by enters u and v when the RoundHub counts the rank as present, and its messages are applied by
-// all ranks when they have come. A rank that is late takes over all exchanges that the others have made meanwhile, one
-// in each call of queue(), and then goes on from the same weights and the same step as they; the batches of the steps
-// that it left out are not trained on.
+// all ranks when they have come. A rank that is late takes over all exchanges that the others have made meanwhile, in
+// each call of queue() up to the end of a round with steps, and then goes on from the same weights and the same step as
+// they; the batches of the steps that it left out are not trained on.
 class UnevenSteps final : public LocalSteps {
  public:
   explicit UnevenSteps(const StepContext&);  // the communicator must carry letters

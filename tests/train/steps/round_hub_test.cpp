@@ -99,7 +99,11 @@ class Crowd {
         ranks_(static_cast<size_t>(ranks)),
         hub_(
             {ranks, 2s, 1'000'000},
-            [this](int rank, const Mail::Letter& letter) { of(rank).unread.push_back(read_letter(*letter)); },
+            [this](int rank, const Mail::Letter& letter) {
+              RoundLetter read = read_letter(*letter);
+              if (rank == 0) notes(read);
+              of(rank).unread.push_back(std::move(read));
+            },
             [](int) { return size_t{0}; }) {}
 
   void moves() {
@@ -110,6 +114,7 @@ class Crowd {
       if (rank.message) {
         hub_.receive(number, Messages{letter_of(*std::exchange(rank.message, std::nullopt))});
       } else if (!rank.arrived) {
+        if (ending_) return;
         rank.arrived = true;
         rank.step += 4;
         rank.owns_step = true;
@@ -122,10 +127,9 @@ class Crowd {
     }
     hub_.look_around(now_);
   }
-  // So that more than half of the ranks move.
-  void stop_some() {
+  void stop_some(size_t most) {
     stop_nobody();
-    for (size_t i = 0; i < (ranks_.size() - 1) / 2; ++i) ranks_[random_() % ranks_.size()].stands = true;
+    for (size_t i = 0; i < most; ++i) ranks_[random_() % ranks_.size()].stands = true;
   }
   void stop_nobody() {
     for (Rank& rank : ranks_) rank.stands = false;
@@ -135,15 +139,23 @@ class Crowd {
     for (const Rank& rank : ranks_) last = std::max(last, rank.step);
     return last;
   }
-  // All that was sent has reached all ranks that have read everything, once, and all in the same order.
+  // Each message is delivered once, and all ranks apply all in the same order.
   void ends() {
-    std::vector<std::string> longest;
-    for (Rank& rank : ranks_) {
-      CHECK(std::set(rank.applied.begin(), rank.applied.end()).size() == rank.applied.size());
-      if (rank.applied.size() > longest.size()) longest = rank.applied;
+    stop_nobody();
+    ending_ = true;
+    for (int i = 0; i < 400; ++i) moves();
+    int64_t sent = 0;
+    for (const Rank& rank : ranks_) {
+      sent += rank.sent;
+      CHECK(rank.applied.size() <= delivered_.size());
+      CHECK(std::equal(rank.applied.begin(), rank.applied.end(), delivered_.begin()));
     }
-    for (Rank& rank : ranks_) CHECK(std::equal(rank.applied.begin(), rank.applied.end(), longest.begin()));
+    CHECK(std::ssize(delivered_) == sent);
+    CHECK(std::set(delivered_.begin(), delivered_.end()).size() == delivered_.size());
   }
+  // How many rounds ended without messages, and how many were of no steps.
+  int64_t empty() const { return empty_; }
+  int64_t without_steps() const { return without_steps_; }
 
  private:
   struct Rank {
@@ -176,8 +188,20 @@ class Crowd {
     if (has(delivery.ranks)) rank.arrived = false;
   }
 
+  void notes(const RoundLetter& letter) {
+    if (const auto* roll = std::get_if<RollCall>(&letter)) without_steps_ += roll->steps == 0;
+    const auto* delivery = std::get_if<Delivery>(&letter);
+    if (delivery == nullptr) return;
+    empty_ += delivery->ranks.empty();
+    std::istringstream words(text_of(delivery->messages));
+    for (std::string word; words >> word;) delivered_.push_back(word);
+  }
+
   Rank& of(int rank) { return ranks_[static_cast<size_t>(rank)]; }
 
+  bool ending_ = false;  // nobody begins another round
+  int64_t empty_ = 0, without_steps_ = 0;
+  std::vector<std::string> delivered_;
   std::mt19937 random_;
   std::vector<Rank> ranks_;
   RoundHub hub_;
@@ -330,15 +354,35 @@ TEST_CASE("ranks that stand still hold up nobody while more than half move, and 
   CAPTURE(ranks, seed);
   Crowd crowd(ranks, static_cast<unsigned>(seed));
   for (int times = 0; times < 5; ++times) {
-    crowd.stop_some();
+    crowd.stop_some(static_cast<size_t>(ranks - 1) / 2);
     for (int i = 0; i < 400; ++i) crowd.moves();
     const int64_t before = crowd.last_step();
     for (int i = 0; i < 400; ++i) crowd.moves();
     CHECK(crowd.last_step() > before);
   }
-  crowd.stop_nobody();
-  for (int i = 0; i < 400; ++i) crowd.moves();
   crowd.ends();
+}
+
+TEST_CASE("where half of the ranks stand still, the others may wait, and no message is lost") {
+  const auto ranks = GENERATE(2, 4);
+  int64_t empty = 0, without_steps = 0;
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    CAPTURE(ranks, seed);
+    Crowd crowd(ranks, seed);
+    for (int times = 0; times < 40; ++times) {
+      crowd.stop_some(static_cast<size_t>(ranks) / 2);
+      for (int i = 0; i < 60; ++i) crowd.moves();
+    }
+    crowd.stop_nobody();
+    const int64_t before = crowd.last_step();
+    for (int i = 0; i < 400; ++i) crowd.moves();
+    CHECK(crowd.last_step() > before);
+    crowd.ends();
+    empty += crowd.empty();
+    without_steps += crowd.without_steps();
+  }
+  CHECK(empty > 0);
+  CHECK(without_steps > 0);
 }
 
 TEST_CASE("where all must come, all do, however late they are, and late messages with them") {
