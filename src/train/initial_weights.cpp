@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "tasks/make.h"
+#include "config/model_types.h"
 #include "tasks/task.h"
 #include "tensor/errors.h"
 #include "train/weights_file.h"
