@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch.hpp>
 
+#include "config/data_types.h"
 #include "config/synonyms.h"
 #include "tests/config/example.h"
 
@@ -217,4 +218,15 @@ TEST_CASE("a file that cannot be read is named", "[config]") {
   CHECK(load_config(file.path()).name == "example");
   CHECK_THAT(refusal([] { load_config(std::filesystem::temp_directory_path().string()); }),
              Catch::Contains(": cannot read this file"));
+}
+
+TEST_CASE("each kind of data set has what its kind of data needs", "[config]") {
+  for (const DataType& type : data_types()) {
+    CAPTURE(type.name);
+    CHECK(type.check != nullptr);
+    const bool images = type.kind == DataKind::images;
+    CHECK((type.open != nullptr) == images);
+    CHECK((type.small || type.sample != nullptr) == images);
+    CHECK((type.list != nullptr) == (type.kind == DataKind::speech));
+  }
 }
