@@ -84,6 +84,7 @@ class Ranks {
     int64_t step = kSteps - 1;  // of the round that it is in
     bool arrived = false, included = false, owes = false;
     int64_t sends = 0;  // the step that it owes its messages of
+    int64_t steps = 0;  // of the round of the last roll call
     std::deque<Mail::Letter> unread;
     size_t unread_bytes = 0;
     std::vector<Sent> applied;
@@ -118,8 +119,10 @@ class Ranks {
     r.unread_bytes -= bytes->size();
     const RoundLetter letter = read_letter(*bytes);
     if (const auto* roll = std::get_if<RollCall>(&letter)) {
-      fuzz::require(!roll->ranks.empty() && roll->shares.size() == roll->ranks.size() && roll->steps == kSteps);
-      fuzz::require(roll->everyone || !must_meet(roll->step));
+      fuzz::require(!roll->ranks.empty() && roll->shares.size() == roll->ranks.size());
+      fuzz::require(roll->steps == kSteps || roll->steps == 0);
+      fuzz::require(roll->everyone ? roll->steps > 0 : roll->steps == 0 || !must_meet(roll->step));
+      r.steps = roll->steps;
       r.meets = roll->everyone;
       if (has(roll->ranks, rank)) {
         r.owes = !roll->skipped;
@@ -138,15 +141,22 @@ class Ranks {
       r.applied.push_back(sent);
     }
     r.included = r.included || has(delivery.ranks, rank);
-    if (!delivery.late) end_round(rank, delivery.step);
+    if (!delivery.late) {
+      end_round(rank, delivery.step);
+    } else if (r.included) {
+      go_on(r);
+    }
   }
 
   void end_round(int rank, int64_t step) {
     Rank& r = of(rank);
     fuzz::require(r.included || !r.meets);
-    fuzz::require(step >= r.step);
-    r.step = step;
-    if (!r.included) return;
+    fuzz::require(r.steps > 0 ? step >= r.step : step <= r.step && (!r.included || step == r.step));
+    if (r.steps > 0) r.step = step;
+    if (r.included) go_on(r);
+  }
+
+  static void go_on(Rank& r) {
     r.arrived = false;
     r.step += kSteps;
   }
