@@ -13,6 +13,22 @@ namespace {
 
 std::unique_ptr<Backend> gpu_backend() { return make_cuda_backend(0, Fp32Math::exact); }
 
+// A body that adds one to a number, and counts how often it is called to be run or recorded.
+struct Counted {
+  explicit Counted(Backend& on) : backend(on), one(on, {1}), number(on, {0}) {}
+  void take(uint64_t key) {
+    backend.run_recorded({key}, [&] {
+      ++calls;
+      backend.add(one, number);
+    });
+  }
+  std::vector<float> sum() const { return number.host(); }
+
+  Backend& backend;
+  OnDevice one, number;
+  int calls = 0;
+};
+
 }  // namespace
 
 TEST_CASE("a recorded body runs twice, is called once more to be recorded, and is replayed from then on") {
@@ -141,51 +157,37 @@ TEST_CASE("graphs take a share of a GPU's memory, which lanes share, and what fi
 TEST_CASE("where the GPU has no memory left for a graph, the body runs as it is") {
   const Gpu gpu;
   const auto backend = gpu_backend();
-  const OnDevice x(*backend, {1}), y(*backend, {0});
-  int calls = 0;
-  const auto take = [&](uint64_t key) {
-    backend->run_recorded({key}, [&] {
-      ++calls;
-      backend->add(x, y);
-    });
-  };
+  Counted body(*backend);
   fake_cuda::fail(0);  // counts calls from here
-  for (int i = 0; i < 5; ++i) take(1);
-  CHECK(calls == 3);
+  for (int i = 0; i < 5; ++i) body.take(1);
+  CHECK(body.calls == 3);
   const std::string call = GENERATE("cudaGraphInstantiate", "cudaGraphLaunch");
   CAPTURE(call);
   for (const auto& [site, times] : fake_cuda::call_sites()) {
     if (site.call == call) fake_cuda::fail_at(site, 1);
   }
-  calls = 0;
-  for (int i = 0; i < 5; ++i) take(2);
+  body.calls = 0;
+  for (int i = 0; i < 5; ++i) body.take(2);
   CHECK(fake_cuda::failed_call() == call);
-  CHECK(calls == 6);  // in the third step once to be recorded, and once as it is; from then on nothing is tried
-  for (int i = 0; i < 5; ++i) take(1);
-  CHECK(calls == 6);
-  CHECK(y.host() == std::vector<float>{15});
+  CHECK(body.calls == 6);  // in the third step once to be recorded, and once as it is; from then on nothing is tried
+  for (int i = 0; i < 5; ++i) body.take(1);
+  CHECK(body.calls == 6);
+  CHECK(body.sum() == std::vector<float>{15});
 }
 
 TEST_CASE("graphs leave free memory for what has not been allocated yet") {
   const size_t memory = size_t{1} << 30;
   const Gpu gpu({.memory = memory});
   const auto backend = gpu_backend();
-  const OnDevice x(*backend, {1}), y(*backend, {0});
-  int calls = 0;
-  const auto take = [&](uint64_t key) {
-    backend->run_recorded({key}, [&] {
-      ++calls;
-      backend->add(x, y);
-    });
-  };
+  Counted body(*backend);
   {
     const Buffer nearly_all(backend->device(), memory - memory / 33);
-    for (int i = 0; i < 5; ++i) take(1);
-    CHECK(calls == 5);
+    for (int i = 0; i < 5; ++i) body.take(1);
+    CHECK(body.calls == 5);
   }
-  for (int i = 0; i < 5; ++i) take(1);
-  CHECK(calls == 6);
-  CHECK(y.host() == std::vector<float>{10});
+  for (int i = 0; i < 5; ++i) body.take(1);
+  CHECK(body.calls == 6);
+  CHECK(body.sum() == std::vector<float>{10});
 }
 
 TEST_CASE("a body that ranks record together fails where the GPU has no memory left for its graph") {
