@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <catch.hpp>
 #include <cmath>
-#include <deque>
 #include <map>
-#include <optional>
 #include <random>
-#include <set>
-#include <sstream>
 #include <string>
-#include <utility>
+#include <vector>
 
 #include "tensor/errors.h"
+#include "tests/support/uneven_ranks.h"
 
 namespace dgc {
 namespace {
@@ -91,121 +88,33 @@ class Scene {
 
 using Told = std::vector<std::string>;
 
-// A hub and ranks that do at random moments what UnevenSteps does, with rounds of four steps. Some may stand still.
+// UnevenRanks that act in a random order. Some may stand still.
 class Crowd {
  public:
   Crowd(int ranks, unsigned seed)
-      : random_(seed),
-        ranks_(static_cast<size_t>(ranks)),
-        hub_(
-            {ranks, 2s, 1'000'000},
-            [this](int rank, const Mail::Letter& letter) {
-              RoundLetter read = read_letter(*letter);
-              if (rank == 0) notes(read);
-              of(rank).unread.push_back(std::move(read));
-            },
-            [](int) { return size_t{0}; }) {}
+      : random_(seed), stands_(static_cast<size_t>(ranks)), ranks_({ranks, 2s, 1'000'000}) {}
 
-  void moves() {
-    now_ += 100ms;
-    Rank& rank = ranks_[random_() % ranks_.size()];
-    const int number = static_cast<int>(&rank - ranks_.data());
-    if (!rank.stands) {
-      if (rank.message) {
-        hub_.receive(number, Messages{letter_of(*std::exchange(rank.message, std::nullopt))});
-      } else if (!rank.arrived) {
-        if (ending_) return;
-        rank.arrived = true;
-        rank.step += 4;
-        rank.owns_step = true;
-        hub_.receive(number, Arrival{rank.step, 4, false, {{.square = 1}}});
+  void moves(int times) {
+    for (int i = 0; i < times; ++i) {
+      const size_t rank = random_() % stands_.size();
+      if (stands_[rank]) {
+        ranks_.pass(100ms);
       } else {
-        for (; rank.arrived && !rank.message && !rank.unread.empty(); rank.unread.pop_front()) {
-          reads(number, rank.unread.front());
-        }
+        ranks_.act(static_cast<int>(rank), 100ms, {});
       }
     }
-    hub_.look_around(now_);
   }
   void stop_some(size_t most) {
     stop_nobody();
-    for (size_t i = 0; i < most; ++i) ranks_[random_() % ranks_.size()].stands = true;
+    for (size_t i = 0; i < most; ++i) stands_[random_() % stands_.size()] = true;
   }
-  void stop_nobody() {
-    for (Rank& rank : ranks_) rank.stands = false;
-  }
-  int64_t last_step() const {
-    int64_t last = 0;
-    for (const Rank& rank : ranks_) last = std::max(last, rank.step);
-    return last;
-  }
-  // Each message is delivered once, and all ranks apply all in the same order.
-  void ends() {
-    stop_nobody();
-    ending_ = true;
-    for (int i = 0; i < 400; ++i) moves();
-    int64_t sent = 0;
-    for (const Rank& rank : ranks_) {
-      sent += rank.sent;
-      CHECK(rank.applied.size() <= delivered_.size());
-      CHECK(std::equal(rank.applied.begin(), rank.applied.end(), delivered_.begin()));
-    }
-    CHECK(std::ssize(delivered_) == sent);
-    CHECK(std::set(delivered_.begin(), delivered_.end()).size() == delivered_.size());
-  }
-  // How many rounds ended without messages, and how many were of no steps.
-  int64_t empty() const { return empty_; }
-  int64_t without_steps() const { return without_steps_; }
+  void stop_nobody() { stands_.assign(stands_.size(), false); }
+  UnevenRanks& ranks() { return ranks_; }
 
  private:
-  struct Rank {
-    bool stands = false;
-    bool arrived = false;    // and behind, until its messages are delivered
-    bool owns_step = false;  // the end of its round has not been told yet
-    int64_t step = -1;       // the last step of the round that it has taken over, or is at the end of
-    std::optional<std::string> message{};
-    std::deque<RoundLetter> unread{};
-    std::vector<std::string> applied{};
-    int64_t sent = 0;
-  };
-
-  void reads(int number, const RoundLetter& letter) {
-    Rank& rank = of(number);
-    const auto has = [&](const std::vector<int32_t>& all) { return std::ranges::count(all, number) > 0; };
-    if (const auto* roll = std::get_if<RollCall>(&letter)) {
-      // A rank takes its own round for its own, and then counts the steps of those that it has missed.
-      if (roll->steps > 0 && !std::exchange(rank.owns_step, false)) rank.step += roll->steps;
-      CHECK(roll->step <= rank.step);
-      if (roll->steps > 0) CHECK(roll->step == rank.step);
-      if (!has(roll->ranks)) return;
-      CHECK_FALSE(rank.message.has_value());
-      rank.message = std::string(1, static_cast<char>('a' + number)) + std::to_string(rank.sent++) + " ";
-      return;
-    }
-    const auto& delivery = std::get<Delivery>(letter);
-    std::istringstream words(text_of(delivery.messages));
-    for (std::string word; words >> word;) rank.applied.push_back(word);
-    if (has(delivery.ranks)) rank.arrived = false;
-  }
-
-  void notes(const RoundLetter& letter) {
-    if (const auto* roll = std::get_if<RollCall>(&letter)) without_steps_ += roll->steps == 0;
-    const auto* delivery = std::get_if<Delivery>(&letter);
-    if (delivery == nullptr) return;
-    empty_ += delivery->ranks.empty();
-    std::istringstream words(text_of(delivery->messages));
-    for (std::string word; words >> word;) delivered_.push_back(word);
-  }
-
-  Rank& of(int rank) { return ranks_[static_cast<size_t>(rank)]; }
-
-  bool ending_ = false;  // nobody begins another round
-  int64_t empty_ = 0, without_steps_ = 0;
-  std::vector<std::string> delivered_;
   std::mt19937 random_;
-  std::vector<Rank> ranks_;
-  RoundHub hub_;
-  RoundHub::Clock::time_point now_{};
+  std::vector<bool> stands_;
+  UnevenRanks ranks_;
 };
 
 }  // namespace
@@ -355,12 +264,12 @@ TEST_CASE("ranks that stand still hold up nobody while more than half move, and 
   Crowd crowd(ranks, static_cast<unsigned>(seed));
   for (int times = 0; times < 5; ++times) {
     crowd.stop_some(static_cast<size_t>(ranks - 1) / 2);
-    for (int i = 0; i < 400; ++i) crowd.moves();
-    const int64_t before = crowd.last_step();
-    for (int i = 0; i < 400; ++i) crowd.moves();
-    CHECK(crowd.last_step() > before);
+    crowd.moves(400);
+    const int64_t before = crowd.ranks().last_step();
+    crowd.moves(400);
+    CHECK(crowd.ranks().last_step() > before);
   }
-  crowd.ends();
+  crowd.ranks().meet();
 }
 
 TEST_CASE("where half of the ranks stand still, the others may wait, and no message is lost") {
@@ -371,15 +280,15 @@ TEST_CASE("where half of the ranks stand still, the others may wait, and no mess
     Crowd crowd(ranks, seed);
     for (int times = 0; times < 40; ++times) {
       crowd.stop_some(static_cast<size_t>(ranks) / 2);
-      for (int i = 0; i < 60; ++i) crowd.moves();
+      crowd.moves(60);
     }
     crowd.stop_nobody();
-    const int64_t before = crowd.last_step();
-    for (int i = 0; i < 400; ++i) crowd.moves();
-    CHECK(crowd.last_step() > before);
-    crowd.ends();
-    empty += crowd.empty();
-    without_steps += crowd.without_steps();
+    const int64_t before = crowd.ranks().last_step();
+    crowd.moves(400);
+    CHECK(crowd.ranks().last_step() > before);
+    crowd.ranks().meet();
+    empty += crowd.ranks().empty();
+    without_steps += crowd.ranks().without_steps();
   }
   CHECK(empty > 0);
   CHECK(without_steps > 0);
