@@ -23,10 +23,10 @@ struct Fixture {
   Fixture() {
     for (int worker = 0; worker < kWorkers; ++worker) v.emplace_back(backend->device(), small_layout());
   }
-  std::vector<HeldBack> held() {
-    std::vector<HeldBack> held;
-    for (Arena& arena : v) held.push_back({&arena, nullptr});
-    return held;
+  std::vector<Residuals> residuals() {
+    std::vector<Residuals> all;
+    for (Arena& arena : v) all.push_back({&arena, nullptr});
+    return all;
   }
 };
 
@@ -39,7 +39,7 @@ bool is(const Exchange& exchange) {
 
 TEST_CASE("every layout has its strategy, one after another", "[optim]") {
   Fixture fixture;
-  Exchanges exchanges(fixture.context, fixture.held());
+  Exchanges exchanges(fixture.context, fixture.residuals());
   const auto choose = [&](const DgcLayout& layout) -> const Exchange& {
     exchanges.lay_out(layout);
     CHECK(exchanges.current().sent_bytes() >= layout.compressed_bytes());  // buckets have headers of their own

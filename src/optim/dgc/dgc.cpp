@@ -41,7 +41,7 @@ class Dgc final : public Optimizer, private CarriedStep {
 
   int workers() const { return context_.communicator.size() * context_.local_workers; }
   std::vector<Worker> make_workers() const;
-  std::vector<HeldBack> held_back();
+  std::vector<Residuals> residuals();
   void lay_out(DgcLayout layout);
   std::vector<DgcCompressArgs> rules(const StepArgs&);
   DgcCompressArgs rule_for(int local, const StepArgs&) const;
@@ -75,7 +75,7 @@ Dgc::Dgc(const OptimizerContext& context, const DgcOptions& options)
       sum_(context.backend.device(), context.layout, MemoryUse::momentum),
       scales_(context.backend.device(), static_cast<size_t>(context.local_workers) * sizeof(float)),
       dense_(context, layout_.dense_numel, options.small_tensors == SmallTensors::dense_fp16),
-      exchanges_(context, options.bucket_bytes ? held_back() : std::vector<HeldBack>()) {
+      exchanges_(context, options.bucket_bytes ? residuals() : std::vector<Residuals>()) {
   DGC_CHECK(!options.bucket_bytes || !options.sgd.clip_norm, "the norm over all gradients is known after the last");
   if (!options.carried) return;
   DGC_CHECK(context.communicator.size() > 1, "a single rank has nobody to carry messages to");
@@ -100,10 +100,10 @@ std::vector<Dgc::Worker> Dgc::make_workers() const {
   return workers;
 }
 
-std::vector<HeldBack> Dgc::held_back() {
-  std::vector<HeldBack> held;
-  for (Worker& worker : workers_) held.push_back({&worker.v, worker.u ? &*worker.u : nullptr});
-  return held;
+std::vector<Residuals> Dgc::residuals() {
+  std::vector<Residuals> residuals;
+  for (Worker& worker : workers_) residuals.push_back({&worker.v, worker.u ? &*worker.u : nullptr});
+  return residuals;
 }
 
 uint64_t Dgc::prepare(double sparsity) {

@@ -9,9 +9,9 @@
 
 namespace dgc {
 
-Exchanges::Exchanges(const OptimizerContext& context, std::vector<HeldBack> held)
+Exchanges::Exchanges(const OptimizerContext& context, std::vector<Residuals> residuals)
     : context_(context), buckets_(context) {
-  if (!held.empty()) overlap_ = std::make_unique<OverlapMemory>(context, std::move(held));
+  if (!residuals.empty()) overlap_ = std::make_unique<OverlapMemory>(context, std::move(residuals));
 }
 
 Exchanges::~Exchanges() = default;

@@ -12,7 +12,7 @@ namespace dgc {
 class OverlapMemory;
 
 // What a local worker holds back after a step.
-struct HeldBack {
+struct Residuals {
   Arena* v = nullptr;
   Arena* u = nullptr;  // null: the worker has none
 };
@@ -51,8 +51,8 @@ class Exchange {
 // Chooses the strategy of each layout, and keeps what outlives a layout.
 class Exchanges {
  public:
-  // held: what each local worker holds back, which only layouts that overlap need; empty if no layout overlaps.
-  Exchanges(const OptimizerContext&, std::vector<HeldBack> held);
+  // residuals: what each local worker holds back, which only layouts that overlap need; empty if no layout overlaps.
+  Exchanges(const OptimizerContext&, std::vector<Residuals> residuals);
   ~Exchanges();
 
   void lay_out(const DgcLayout&);  // called between steps; the layout need not outlive the call

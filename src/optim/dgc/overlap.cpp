@@ -17,21 +17,21 @@ Buckets& prepare_in(Lane& lane, Buckets& buckets, std::vector<DgcBucketLayout> l
 
 }  // namespace
 
-OverlapMemory::OverlapMemory(const OptimizerContext& context, std::vector<HeldBack> held)
-    : held_(std::move(held)),
+OverlapMemory::OverlapMemory(const OptimizerContext& context, std::vector<Residuals> residuals)
+    : residuals_(std::move(residuals)),
       totals_(context.backend.device(), sizeof(OverlapTotals)),
       lane_(context.backend.make_lane()) {
   const auto& device = context.backend.device();
-  for (const HeldBack& worker : held_) {
+  for (const Residuals& worker : residuals_) {
     before_.push_back({Arena(device, context.layout, MemoryUse::residuals), std::nullopt});
     if (worker.u != nullptr) before_.back().u.emplace(device, context.layout, MemoryUse::residuals);
   }
 }
 
 void OverlapMemory::turn() {
-  for (size_t local = 0; local < held_.size(); ++local) {
-    std::swap(*held_[local].v, before_[local].v);
-    if (held_[local].u != nullptr) std::swap(*held_[local].u, *before_[local].u);
+  for (size_t local = 0; local < residuals_.size(); ++local) {
+    std::swap(*residuals_[local].v, before_[local].v);
+    if (residuals_[local].u != nullptr) std::swap(*residuals_[local].u, *before_[local].u);
   }
   side_ = 1 - side_;
 }
@@ -108,12 +108,12 @@ void OverlappedGather::compress(const MakeRules&) {
   const Shape all{context_.layout.extent()};
   const auto rest = static_cast<size_t>(context_.layout.extent() - compressed_extent_) * sizeof(float);
   for (size_t local = 0; local < rules_.size(); ++local) {
-    const HeldBack& held = memory_.held()[local];
+    const Residuals& worker = memory_.residuals()[local];
     const OverlapMemory::Before& before = memory_.before()[local];
-    context_.backend.device()->copy(held.v->data() + compressed_extent_, before.v.data() + compressed_extent_, rest);
+    context_.backend.device()->copy(worker.v->data() + compressed_extent_, before.v.data() + compressed_extent_, rest);
     const StepControl* const control = rules_[local].control;
-    context_.backend.copy_if_skipped(control, {before.v.data(), all}, {held.v->data(), all});
-    if (before.u) context_.backend.copy_if_skipped(control, {before.u->data(), all}, {held.u->data(), all});
+    context_.backend.copy_if_skipped(control, {before.v.data(), all}, {worker.v->data(), all});
+    if (before.u) context_.backend.copy_if_skipped(control, {before.u->data(), all}, {worker.u->data(), all});
   }
 }
 

@@ -8,13 +8,13 @@ namespace dgc {
 // whether the step is skipped, so u and v exist twice: as they were before the step, and as the step makes them.
 class OverlapMemory {
  public:
-  OverlapMemory(const OptimizerContext&, std::vector<HeldBack> held);  // by local worker
+  OverlapMemory(const OptimizerContext&, std::vector<Residuals> residuals);  // by local worker
 
   struct Before {
     Arena v;
     std::optional<Arena> u;
   };
-  const std::vector<HeldBack>& held() const { return held_; }
+  const std::vector<Residuals>& residuals() const { return residuals_; }
   const std::vector<Before>& before() const { return before_; }  // u and v before the step, by local worker
   void turn();  // swaps both: what is held becomes what the step starts from, and the step writes the other one
   uint64_t side() const { return side_; }  // 0 or 1; each turn() changes it
@@ -23,7 +23,7 @@ class OverlapMemory {
   Lane& lane() const { return *lane_; }
 
  private:
-  std::vector<HeldBack> held_;
+  std::vector<Residuals> residuals_;
   std::vector<Before> before_;
   uint64_t side_ = 0;
   Buffer totals_;
@@ -55,7 +55,7 @@ class OverlappedGather final : public Exchange {
   // There is a span for each local worker and bucket, then one from run() to apply(), then one that begins when the
   // step begins to wait for the lane.
   OverlapSpan* span(size_t i) const { return static_cast<OverlapSpan*>(spans_.data()) + i; }
-  size_t tasks() const { return memory_.held().size() * buckets_.size(); }
+  size_t tasks() const { return memory_.residuals().size() * buckets_.size(); }
 
   OptimizerContext context_;
   OverlapMemory& memory_;
