@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   dgc::restore_hangup();
   dgc::fill_closed_streams();
   dgc::log_to_stderr();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that has reached its limit is an error of write(), as on a full disk
+  std::signal(SIGXFSZ, SIG_IGN);  // write() fails at the limit of a file (ulimit -f), as on a full disk
   try {
     dgc::run_command_line(argc, argv);
     return kSuccess;

@@ -31,8 +31,8 @@
 // What a config file says, as plain values, in the structs of the code that reads them. The defaults of their fields
 // ARE the defaults of the JSON keys that are bound to them; ranges and meanings are said with the keys, and
 // configs/README.md is made from both. A Config that load_config() returned is complete: every range is checked and
-// every model/optimizer "auto" is decided, except `device`, `threads` and those of `exchange`, which depend on the
-// machine.
+// every model/optimizer "auto" is decided, except `device`, `threads`, `workers_at_once` and those of `exchange`, which
+// depend on the machine.
 namespace dgc {
 
 enum class Precision { fp32, tf32, bf16, fp16 };
@@ -92,7 +92,7 @@ struct SpeechDataOptions {
 struct DataOptions {
   std::string type = "synthetic";
   std::string path;                    // the folder of the set, for types that have one
-  ImageOptions images;                 // images.synthetic.seed is the config's seed
+  ImageOptions images;                 // make_images() replaces images.synthetic.seed by the config's seed
   int64_t threads = 1;                 // threads that decode and augment, per rank
   std::optional<int64_t> train_limit;  // use only so many images, words or utterances, the first ones
   std::optional<int64_t> test_limit;
@@ -182,7 +182,7 @@ struct Config {
   DataOptions data;
   TrainingOptions training;
   OptimizerOptions optimizer;
-  LrSchedule learning_rate;  // learning_rate.epochs is training.epochs
+  LrSchedule learning_rate;  // make_lr_schedule() replaces learning_rate.epochs by training.epochs
   ExchangeOptions exchange;
   CheckpointOptions checkpoint;
   std::string output = "runs/{name}";  // {name} is filled in when loaded
