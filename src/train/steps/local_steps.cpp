@@ -22,7 +22,7 @@ int64_t LocalSteps::queue(const NextStep& next) {
   if (taken_ == 0) begin_round();
   context_.backend.begin_step(next.input, control(), {});
   if (passes_are_alike()) {
-    queue_recorded_alone({kOwnSteps}, [this] { take_steps(Passes::as_they_are); });
+    queue_alone({kOwnSteps}, [this] { take_steps(Passes::as_they_are); });
   } else {
     take_steps(Passes::recorded);
   }
@@ -37,7 +37,7 @@ int64_t LocalSteps::end_round(const NextStep& next) {
   input.lr = outer_rate();
   const uint64_t key = memory.optimizer->prepare(next.sparsity);
   memory.record.begin(input);
-  queue_recorded_if(exchanges_are_recordable(), {kExchange, key}, [this] { exchange_moved(); });
+  queue_exchange({kExchange, key}, [this] { exchange_moved(); });
   memory.record.finish();
   return end_count();
 }

@@ -144,20 +144,15 @@ void StepComputation::add_lengths(int local, RecordKey& key) const {
   }
 }
 
-void StepComputation::queue_recorded(const RecordKey& key, const std::function<void()>& body) {
-  if (context_.communicator.size() == 1) return queue_recorded_alone(key, body);
-  if (is_observed()) return body();
+void StepComputation::queue_exchange(const RecordKey& key, const std::function<void()>& body) {
+  if (!exchanges_are_recordable() || is_observed()) return body();
+  if (context_.communicator.size() == 1) return context_.backend.run_recorded(key, body);
   context_.backend.run_recorded_together(key, body);
 }
 
-void StepComputation::queue_recorded_alone(const RecordKey& key, const std::function<void()>& body) {
+void StepComputation::queue_alone(const RecordKey& key, const std::function<void()>& body) {
   if (is_observed()) return body();
   context_.backend.run_recorded(key, body);
-}
-
-void StepComputation::queue_recorded_if(bool may, const RecordKey& key, const std::function<void()>& body) {
-  if (!may) return body();
-  queue_recorded(key, body);
 }
 
 int StepComputation::trained_before(int param) const {

@@ -11,18 +11,18 @@ SynchronousSteps::SynchronousSteps(const StepContext& context) : StepComputation
 int64_t SynchronousSteps::queue(const NextStep& next) {
   RankMemory& memory = context_.memory;
   const uint64_t number = memory.optimizer->prepare(next.sparsity);
-  const bool overlaps = memory.optimizer->overlaps(), is_recorded = exchanges_are_recordable();
+  const bool records_passes = exchanges_are_recordable() && passes_are_alike();
   memory.record.begin(next.input);
-  if (overlaps || (is_recorded && passes_are_alike())) {
+  if (memory.optimizer->overlaps() || records_passes) {
     RecordKey key = {kStep, number};
     for (int local = 0; local < local_workers(); ++local) add_lengths(local, key);
-    queue_recorded_if(is_recorded, key, [this] {
+    queue_exchange(key, [this] {
       compute(Passes::as_they_are);
       exchange_gradients();
     });
   } else {
     compute(Passes::recorded);
-    queue_recorded_if(is_recorded, {kExchange, number}, [this] { exchange_gradients(); });
+    queue_exchange({kExchange, number}, [this] { exchange_gradients(); });
   }
   memory.record.finish();
   return 1;
