@@ -182,7 +182,7 @@ void complete(Config& config, const Origin& origin) {
   model_type(config.model).complete(config, origin);
   check_kind(config, origin);
   check_classes(config, origin);
-  data_type(config.data).check(config.data, origin);
+  check_data(config.data, origin);
   check_batches(config.training, origin);
   for (const Rule& rule : kRules) {
     if (rule.broken(config)) origin.refuse(rule.key, rule.sentence);

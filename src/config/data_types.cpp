@@ -4,6 +4,8 @@
 
 #include "config/check.h"
 #include "config/table.h"
+#include "data/images/cifar10.h"
+#include "data/images/idx.h"
 #include "data/images/open_images.h"
 #include "data/speech/open_speech.h"
 #include "tensor/errors.h"
@@ -62,25 +64,17 @@ const std::vector<DataType>& data_types() {
   using Options = ImageOptions;
   static const std::vector<DataType> all = {
       {.name = "cifar10",
-       .check = check_images,
        .is_folder = true,
-       .small = DataType::Small{.side = 32, .channels = 3, .classes = 10},
+       .small = kCifar10Images,
        .open = open_cifar10,
        .reader = read_like_cifar10},
-      {.name = "mnist",
-       .check = check_images,
-       .is_folder = true,
-       .small = DataType::Small{.side = 28, .channels = 1, .classes = 10},
-       .open = open_mnist,
-       .reader = read_like_mnist},
+      {.name = "mnist", .is_folder = true, .small = kMnistImages, .open = open_mnist, .reader = read_like_mnist},
       {.name = "fashion_mnist",
-       .check = check_images,
        .is_folder = true,
-       .small = DataType::Small{.side = 28, .channels = 1, .classes = 10},
+       .small = kMnistImages,
        .open = open_fashion_mnist,
        .reader = read_like_fashion_mnist},
       {.name = "image_folder",
-       .check = check_images,
        .is_folder = true,
        .any_size = true,
        .sample =
@@ -90,7 +84,6 @@ const std::vector<DataType>& data_types() {
        .open = open_image_folder,
        .reader = read_like_image_folder},
       {.name = "synthetic",
-       .check = check_images,
        .sample =
            [](const Options& o) {
              return Shape{o.synthetic.height, o.synthetic.width, o.synthetic.channels};
@@ -98,17 +91,11 @@ const std::vector<DataType>& data_types() {
        .classes = [](const Options& o) { return o.synthetic.classes; },
        .test_images = [](const Options& o) { return o.synthetic.test_samples; },
        .open = open_synthetic},
-      {.name = "text", .kind = DataKind::text, .check = check_text_data},
-      {.name = "an4", .kind = DataKind::speech, .check = check_recordings, .is_folder = true, .list = list_an4},
-      {.name = "librispeech",
-       .kind = DataKind::speech,
-       .check = check_recordings,
-       .is_folder = true,
-       .has_parts = true,
-       .list = list_librispeech},
+      {.name = "text", .kind = DataKind::text},
+      {.name = "an4", .kind = DataKind::speech, .is_folder = true, .list = list_an4},
+      {.name = "librispeech", .kind = DataKind::speech, .is_folder = true, .has_parts = true, .list = list_librispeech},
       {.name = "speech_manifest",
        .kind = DataKind::speech,
-       .check = check_recordings,
        .is_folder = true,
        .has_parts = true,
        .list = list_manifests}};
@@ -116,6 +103,17 @@ const std::vector<DataType>& data_types() {
 }
 
 const DataType& data_type(const DataOptions& data) { return row_named(data_types(), data.type); }
+
+void check_data(const DataOptions& data, const Origin& origin) {
+  switch (data_type(data).kind) {
+    case DataKind::images:
+      return check_images(data, origin);
+    case DataKind::text:
+      return check_text_data(data, origin);
+    case DataKind::speech:
+      return check_recordings(data, origin);
+  }
+}
 
 Shape image_sample(const DataOptions& data) {
   const DataType& type = data_type(data);

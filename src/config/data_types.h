@@ -8,6 +8,7 @@
 #include "config/options.h"
 #include "data/images/image_dataset.h"
 #include "data/images/image_file.h"
+#include "data/images/memory_images.h"
 #include "data/speech/utterances.h"
 
 namespace dgc {
@@ -19,15 +20,12 @@ struct Origin;
 struct DataType {
   std::string name;
   DataKind kind = DataKind::images;
-  void (*check)(const DataOptions&, const Origin&);  // throws UserError where its keys contradict others
-  bool is_folder = false;                            // whether data.path names its folder
+  bool is_folder = false;  // whether data.path names its folder
 
   // Fields of images:
-  struct Small {
-    int64_t side, channels, classes;
-  };
-  std::optional<Small> small{};  // of squares that can be padded and cropped, and of whose classes some can be chosen
-  bool any_size = false;         // images differ in size: a box is cut out of each and resized
+  std::optional<SmallImages>
+      small{};            // of squares that can be padded and cropped, and of whose classes some can be chosen
+  bool any_size = false;  // images differ in size: a box is cut out of each and resized
   Shape (*sample)(const ImageOptions&) = nullptr;         // unless small
   int64_t (*classes)(const ImageOptions&) = nullptr;      // unless small; null: only the data can tell
   int64_t (*test_images)(const ImageOptions&) = nullptr;  // in the test set; null: only the data can tell
@@ -40,6 +38,8 @@ struct DataType {
 };
 const std::vector<DataType>& data_types();
 const DataType& data_type(const DataOptions&);
+// Throws UserError where keys contradict each other.
+void check_data(const DataOptions&, const Origin&);
 // Of images, without opening the set: Dataset::sample(), and Dataset::classes() unless only the data can tell.
 Shape image_sample(const DataOptions&);
 std::optional<int64_t> image_classes(const DataOptions&);

@@ -6,8 +6,7 @@
 namespace dgc {
 namespace {
 
-constexpr int kCifarClasses = 10;
-constexpr size_t kPixels = size_t{32} * 32;
+constexpr size_t kPixels = size_t{kCifar10Images.side} * kCifar10Images.side;
 constexpr size_t kRecord = 1 + 3 * kPixels;
 constexpr size_t kMostCifarBytes = size_t{1} << 30;  // CIFAR-10's own files have 29 MiB
 
@@ -23,7 +22,8 @@ void append(const std::string& path, const std::vector<uint8_t>& bytes, ImageTab
   uint8_t* to = table.pixels.data() + at;
   for (size_t r = 0; r < records; ++r) {
     const uint8_t* record = bytes.data() + r * kRecord;
-    if (record[0] >= kCifarClasses) throw_user_error("{}: label {} of image {} is not in 0 ... 9", path, record[0], r);
+    if (record[0] >= kCifar10Images.classes)
+      throw_user_error("{}: label {} of image {} is not in 0 ... 9", path, record[0], r);
     table.labels.push_back(record[0]);
     for (size_t i = 0; i < kPixels; ++i) {
       for (size_t c = 0; c < 3; ++c) *to++ = record[1 + c * kPixels + i];
@@ -39,7 +39,8 @@ ImageTable read_cifar10(const std::string& folder, Split split, const std::strin
   if (split == Split::train) {
     names = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"};
   }
-  ImageTable table{{32, 32, 3}, kCifarClasses, {}, {}};
+  constexpr SmallImages all = kCifar10Images;
+  ImageTable table{{all.side, all.side, all.channels}, all.classes, {}, {}};
   std::vector<uint8_t> bytes;
   for (const std::string& name : names) {
     const std::string path = fmt::format("{}/{}", folder, name);

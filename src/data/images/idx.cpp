@@ -9,9 +9,8 @@
 namespace dgc {
 namespace {
 
-constexpr int kIdxClasses = 10;
 constexpr uint64_t kMostIdxBytes = uint64_t{1} << 34;  // a gzip file of a few MiB may unpack to this much
-constexpr uint32_t kMostPixels = 4096;  // per side; a header with more is damaged, not one of a large picture
+constexpr uint32_t kLongestSide = 4096;                // a header with more is damaged, not one of a large picture
 
 struct Idx {
   std::string path;
@@ -45,7 +44,7 @@ Idx read(const std::string& path, uint32_t dimensions) {
   for (uint32_t i = 0; i < dimensions; ++i) idx.sizes[i] = read_u32(file);
   const auto [count, height, width] = idx.sizes;
   if (count == 0 || count > INT32_MAX) throw_user_error("{}: its header promises {} items", path, count);
-  if (std::min(height, width) < 1 || std::max(height, width) > kMostPixels) {
+  if (std::min(height, width) < 1 || std::max(height, width) > kLongestSide) {
     throw_user_error("{}: its header promises images of {} x {} pixels", path, height, width);
   }
   const uint64_t expected = uint64_t{count} * height * width;
@@ -73,11 +72,12 @@ ImageTable read_idx(const std::string& folder, Split split, const std::string& f
                      labels.sizes[0]);
   }
   for (size_t i = 0; i < labels.bytes.size(); ++i) {
-    if (labels.bytes[i] >= kIdxClasses) {
+    if (labels.bytes[i] >= kMnistImages.classes) {
       throw_user_error("{}: label {} of image {} is not in 0 ... 9", labels.path, labels.bytes[i], i);
     }
   }
-  return {{images.sizes[1], images.sizes[2], 1}, kIdxClasses, std::move(images.bytes), std::move(labels.bytes)};
+  return {
+      {images.sizes[1], images.sizes[2], 1}, kMnistImages.classes, std::move(images.bytes), std::move(labels.bytes)};
 }
 
 }  // namespace dgc

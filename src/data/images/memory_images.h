@@ -10,6 +10,11 @@
 
 namespace dgc {
 
+// Of a known set: all images are squares of `side` pixels.
+struct SmallImages {
+  int64_t side, channels, classes;
+};
+
 // Images of 8-bit pixels and their labels, as a reader leaves them.
 struct ImageTable {
   ImageShape shape;

@@ -24,8 +24,6 @@ const std::vector<std::string> kCifar10Classes = {"airplane", "automobile", "bir
 const std::vector<std::string> kFashionMnistClasses = {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
                                                        "Sandal",      "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
 
-constexpr int64_t kCifar10Side = 32, kMnistSide = 28;
-
 std::string fix(const std::string& script) {
   return "run data/" + script + " to get the data set, and set data.path to its folder";
 }
@@ -81,15 +79,15 @@ std::unique_ptr<ImageDataset> open_synthetic(const std::string&, const ImageOpti
 }
 
 std::unique_ptr<ImageFileReader> read_like_cifar10(const ImageOptions& o) {
-  return make_small_image_reader(kCifar10Side, Normalizer(kCifar10), o.pad_to);
+  return make_small_image_reader(kCifar10Images.side, Normalizer(kCifar10), o.pad_to);
 }
 
 std::unique_ptr<ImageFileReader> read_like_mnist(const ImageOptions& o) {
-  return make_small_image_reader(kMnistSide, Normalizer(kMnist), o.pad_to);
+  return make_small_image_reader(kMnistImages.side, Normalizer(kMnist), o.pad_to);
 }
 
 std::unique_ptr<ImageFileReader> read_like_fashion_mnist(const ImageOptions& o) {
-  return make_small_image_reader(kMnistSide, Normalizer(kFashionMnist), o.pad_to);
+  return make_small_image_reader(kMnistImages.side, Normalizer(kFashionMnist), o.pad_to);
 }
 
 std::unique_ptr<ImageFileReader> read_like_image_folder(const ImageOptions& o) {
