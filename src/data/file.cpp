@@ -91,6 +91,18 @@ bool is_folder(const std::filesystem::directory_entry& entry) {
   return folder;
 }
 
+std::vector<std::string> names_in(const std::string& folder,
+                                  const std::function<bool(const std::filesystem::directory_entry&)>& wanted) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (wanted(*it)) names.push_back(it->path().filename().string());
+  }
+  if (error) throw_user_error("{}: cannot list the folder: {}", folder, error.message());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 std::string home_advice(const std::string& path) {
   if (!path.starts_with("~/")) return "";
   return fmt::format("a shell puts your home for ~ only where a word begins with it: write \"$HOME/{}\"; ",

@@ -41,6 +41,11 @@ bool is_there(const std::string& path);
 // Whether an entry, or what it links to, is a folder. Throws UserError for a link that leads nowhere.
 bool is_folder(const std::filesystem::directory_entry& entry);
 
+// The names of a folder's wanted entries, sorted by bytes so that the order does not depend on the file system or the
+// locale. Throws UserError that names the folder when it cannot be listed.
+std::vector<std::string> names_in(const std::string& folder,
+                                  const std::function<bool(const std::filesystem::directory_entry&)>& wanted);
+
 // For a message about a path that is not there: how to write it where it begins with ~/, or "".
 std::string home_advice(const std::string& path);
 

@@ -18,19 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The wanted names in a folder, sorted by bytes so that the order does not depend on the file system or the locale.
 // Hidden files are left out.
 template <typename Wanted>
-std::vector<std::string> names_in(const std::string& folder, const Wanted& wanted) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    std::string name = it->path().filename().string();
-    if (name.front() != '.' && wanted(*it)) names.push_back(std::move(name));
-  }
-  if (error) throw_user_error("{}: cannot list the folder: {}", folder, error.message());
-  std::sort(names.begin(), names.end());
-  return names;
+std::vector<std::string> shown_in(const std::string& folder, const Wanted& wanted) {
+  return names_in(folder, [&](const fs::directory_entry& entry) {
+    return entry.path().filename().string().front() != '.' && wanted(entry);
+  });
 }
 
 bool is_image(const fs::directory_entry& entry) {
@@ -57,7 +50,7 @@ std::vector<std::string> classes_in(const std::string& root) {
     }
     return false;
   };
-  return names_in(root, [&](const fs::directory_entry& entry) {
+  return shown_in(root, [&](const fs::directory_entry& entry) {
     return !parts.contains(entry.path().filename().string()) && has_image(entry.path());
   });
 }
@@ -113,13 +106,13 @@ ImageFolder::ImageFolder(const std::string& root, Split split, const ImageOption
   require_folder(root, fix);
   const std::string train = root + "/train";
   if (split == Split::train || options.class_names.empty()) require_train(root, fix);
-  class_names_ = options.class_names.empty() ? names_in(train, is_folder) : options.class_names;
+  class_names_ = options.class_names.empty() ? shown_in(train, is_folder) : options.class_names;
   if (class_names_.empty()) throw_user_error("{}: there is no class folder in it", train);
   for (const std::string& name : class_names_) {
     if (find_invalid_utf8(name)) throw_user_error("{}/{}: the name of a class has to be UTF-8; rename it", train, name);
   }
   folder_ = split == Split::train ? train : test_folder(root, options.holds_back, fix);
-  const std::vector<std::string> found_names = names_in(folder_, is_folder);
+  const std::vector<std::string> found_names = shown_in(folder_, is_folder);
   std::ranges::copy_if(class_names_, std::back_inserter(missing_),
                        [&](const std::string& name) { return !std::ranges::binary_search(found_names, name); });
   for (const std::string& name : found_names) {
@@ -129,7 +122,7 @@ ImageFolder::ImageFolder(const std::string& root, Split split, const ImageOption
                        options.class_names.empty() ? train : "what the run has learnt, its classes.json");
     }
     std::vector<std::string> others;
-    std::vector<std::string> files = names_in(folder_ + "/" + name, [&](const fs::directory_entry& entry) {
+    std::vector<std::string> files = shown_in(folder_ + "/" + name, [&](const fs::directory_entry& entry) {
       if (is_image(entry)) return true;
       others.push_back(entry.path().filename().string());
       return false;

@@ -4,7 +4,7 @@
 
 #include "data/file.h"
 #include "data/speech/alphabet.h"
-#include "data/speech/utterances.h"
+#include "data/speech/open_speech.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -44,7 +44,8 @@ std::string sound_path(const std::string& stem) {
 
 }  // namespace
 
-std::vector<Utterance> read_an4(const std::string& root, Split split) {
+std::vector<Utterance> list_an4(const std::string& root, const std::vector<std::string>& parts, Split split) {
+  DGC_CHECK(parts.empty(), "parts of AN4");
   require_folder(root, kAn4Fix);
   const std::string list = root + "/etc/an4_" + (split == Split::train ? "train" : "test");
   std::map<std::string, std::string> texts;

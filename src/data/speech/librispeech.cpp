@@ -3,7 +3,7 @@
 #include <set>
 
 #include "data/file.h"
-#include "data/speech/utterances.h"
+#include "data/speech/open_speech.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -16,15 +16,11 @@ constexpr const char* kLibriSpeechFix = "set data.path to the folder LibriSpeech
 // Adds the paths of the transcripts below a folder. `seen` are folders that are not entered, as a link may lead to one
 // that is read already, or to what holds the whole.
 void add_transcripts(const fs::path& folder, std::set<fs::path>& seen, std::vector<std::string>& paths) {
-  std::error_code error;
-  std::vector<fs::path> entries;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    entries.push_back(it->path());
-  }
-  if (error) throw_user_error("{}: cannot list the folder: {}", folder.string(), error.message());
-  std::ranges::sort(entries);  // which of two names of a folder counts must not depend on the file system
-  for (const fs::path& entry : entries) {
-    if (entry.string().ends_with(".trans.txt")) paths.push_back(entry.string());
+  // Names are sorted, as which of two names of a folder counts must not depend on the file system.
+  for (const std::string& name : names_in(folder.string(), [](const fs::directory_entry&) { return true; })) {
+    const fs::path entry = folder / name;
+    if (name.ends_with(".trans.txt")) paths.push_back(entry.string());
+    std::error_code error;
     if (fs::is_directory(entry, error) && seen.insert(fs::canonical(entry, error)).second) {
       add_transcripts(entry, seen, paths);
     }
@@ -46,13 +42,28 @@ std::vector<std::string> transcripts_below(const std::string& folder) {
   return paths;
 }
 
+std::vector<std::string> usual_parts(const std::string& root, Split split) {
+  if (split != Split::train) return {"test-clean"};
+  const auto is_to_train_on = [](const fs::directory_entry& entry) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("train-") || name.find('.') != std::string::npos) return false;  // an archive has a dot
+    return is_folder(entry);
+  };
+  std::vector<std::string> parts = names_in(root, is_to_train_on);
+  if (!parts.empty()) return parts;
+  throw_user_error(
+      "{}: there is no folder train-... in it; set data.path to the folder LibriSpeech, or data.train to "
+      "the folders to train on",
+      root);
+}
+
 }  // namespace
 
-std::vector<Utterance> read_librispeech(const std::string& root, const std::vector<std::string>& subsets) {
+std::vector<Utterance> list_librispeech(const std::string& root, const std::vector<std::string>& parts, Split split) {
   require_folder(root, kLibriSpeechFix);
   std::vector<Utterance> out;
-  for (const std::string& subset : subsets) {
-    const std::string place = fmt::format("{}/{}", root, subset);
+  for (const std::string& part : parts.empty() ? usual_parts(root, split) : parts) {
+    const std::string place = fmt::format("{}/{}", root, part);
     require_folder(place, kLibriSpeechFix);
     for (const std::string& path : transcripts_below(place)) {
       const std::string folder = fs::path(path).parent_path().string();

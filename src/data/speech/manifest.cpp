@@ -2,7 +2,7 @@
 
 #include "data/file.h"
 #include "data/speech/alphabet.h"
-#include "data/speech/utterances.h"
+#include "data/speech/open_speech.h"
 #include "json/lines.h"
 #include "tensor/errors.h"
 
@@ -23,9 +23,7 @@ double duration(const Row& row, const std::string& where) {
   return *seconds;
 }
 
-}  // namespace
-
-std::vector<Utterance> read_speech_manifest(const std::string& path) {
+std::vector<Utterance> read(const std::string& path) {
   const std::string fix = "data.train and data.test name manifests, a JSON object per line with path and text";
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::vector<Utterance> out;
@@ -39,6 +37,18 @@ std::vector<Utterance> read_speech_manifest(const std::string& path) {
   });
   if (out.empty()) throw_user_error("{}: it lists no utterances; {}", path, fix);
   return out;
+}
+
+}  // namespace
+
+std::vector<Utterance> list_manifests(const std::string& root, const std::vector<std::string>& parts, Split split) {
+  if (parts.empty()) return list_manifests(root, {split == Split::train ? "train.jsonl" : "test.jsonl"}, split);
+  std::vector<Utterance> all;
+  for (const std::string& part : parts) {
+    std::vector<Utterance> some = read((std::filesystem::path(root) / part).string());
+    std::move(some.begin(), some.end(), std::back_inserter(all));
+  }
+  return all;
 }
 
 }  // namespace dgc

@@ -29,12 +29,12 @@ TEST_CASE("AN4: lists, transcripts with and without <s>, whatever holds the samp
             "<s> H I N I C H </s> (cen1-fash-b)\n<s> YES </s> (an251-fash-b)\n");
   write_an4(folder, "test", "an4test_clstk/fcaw/an406-fcaw-b", "RUBOUT G M E F THREE NINE (an406-fcaw-b)\r\n");
   folder.write("wav/an4_clstk/fash/cen1-fash-b.flac", {1});
-  const std::vector<Utterance> train = read_an4(folder.path(), Split::train);
+  const std::vector<Utterance> train = list_an4(folder.path(), {}, Split::train);
   CHECK(texts(train) == Texts{"YES", "H I N I C H"});
   CHECK(train[0].path == folder.path() + "/wav/an4_clstk/fash/an251-fash-b.sph");
   CHECK(train[1].path == folder.path() + "/wav/an4_clstk/fash/cen1-fash-b.flac");
   CHECK_THAT(train[1].name, Catch::EndsWith("etc/an4_train.transcription: cen1-fash-b"));
-  CHECK(texts(read_an4(folder.path(), Split::test)) == Texts{"RUBOUT G M E F THREE NINE"});
+  CHECK(texts(list_an4(folder.path(), {}, Split::test)) == Texts{"RUBOUT G M E F THREE NINE"});
 }
 
 TEST_CASE("AN4: a list without an end is refused") {
@@ -42,13 +42,13 @@ TEST_CASE("AN4: a list without an end is refused") {
   write_an4(folder, "train", "", "");
   std::filesystem::remove(folder.path() + "/etc/an4_train.fileids");
   std::filesystem::create_symlink("/dev/zero", folder.path() + "/etc/an4_train.fileids");
-  CHECK_THAT(user_error([&] { read_an4(folder.path(), Split::train); }),
+  CHECK_THAT(user_error([&] { list_an4(folder.path(), {}, Split::train); }),
              Catch::Contains("etc/an4_train.fileids: line 1 is longer than 1 MiB"));
 }
 
 TEST_CASE("AN4: lists that do not fit") {
   const TempFolder folder;
-  const auto complaint = [&] { return user_error([&] { read_an4(folder.path(), Split::train); }); };
+  const auto complaint = [&] { return user_error([&] { list_an4(folder.path(), {}, Split::train); }); };
   CHECK_THAT(complaint(),
              Catch::Contains("an4_train.transcription: there is no such file") && Catch::Contains("data.path"));
   write_an4(folder, "train", "a/u1\na/u2\n", "YES (u1)\n");
@@ -68,13 +68,15 @@ TEST_CASE("LibriSpeech: its own layout") {
   write_text(folder, "train-clean-100/103/1240/103-1240.trans.txt", "103-1240-0000 CHAPTER ONE\n");
   write_text(folder, "train-other-500/20/1/20-1.trans.txt", "20-1-0000 DON'T\n");
   write_text(folder, "test-clean/1/2/1-2.trans.txt", "1-2-0000 HE HOPED\n1-2-0001\n");
-  const auto read = [&](const std::vector<std::string>& subsets) { return read_librispeech(folder.path(), subsets); };
+  const auto read = [&](const std::vector<std::string>& parts) {
+    return list_librispeech(folder.path(), parts, Split::train);
+  };
   CHECK(texts(read({"train-clean-100"})) == Texts{"CHAPTER ONE", "NORTHANGER ABBEY", "THIS LITTLE WORK"});
   CHECK(texts(read({"train-other-500", "test-clean"})) == Texts{"DON'T", "HE HOPED", ""});
   CHECK(read({"train-clean-100"})[1].path == folder.path() + "/train-clean-100/19/198/19-198-0000.flac");
   CHECK_THAT(user_error([&] { read({"dev"}); }), Catch::Contains("/dev: there is no such folder"));
 
-  // The usual subsets, and ones of choice.
+  // The usual parts, and ones of choice.
   CHECK(list_librispeech(folder.path(), {}, Split::train).size() == 4);
   CHECK(list_librispeech(folder.path(), {}, Split::test).size() == 2);
   CHECK(list_librispeech(folder.path(), {"train-other-500"}, Split::train).size() == 1);
@@ -92,12 +94,11 @@ TEST_CASE("LibriSpeech: its own layout") {
 
 TEST_CASE("manifest: JSON Lines") {
   const TempFolder folder;
-  const std::string path =
-      write_text(folder, "m/train.jsonl",
-                 "\xef\xbb\xbf{\"path\": \"a/x.wav\", \"text\": \"GO\", \"duration\": 1.5, \"speaker\": [3]}\n\n"
-                 "{\"text\": \"caf\\u00e9\", \"path\": \"/b.flac\"}\n"
-                 "{\"path\": \"c.wav\", \"text\": \"\", \"duration\": null}");
-  const std::vector<Utterance> all = read_speech_manifest(path);
+  write_text(folder, "m/train.jsonl",
+             "\xef\xbb\xbf{\"path\": \"a/x.wav\", \"text\": \"GO\", \"duration\": 1.5, \"speaker\": [3]}\n\n"
+             "{\"text\": \"caf\\u00e9\", \"path\": \"/b.flac\"}\n"
+             "{\"path\": \"c.wav\", \"text\": \"\", \"duration\": null}");
+  const std::vector<Utterance> all = list_manifests(folder.path(), {"m/train.jsonl"}, Split::train);
   CHECK(texts(all) == Texts{"GO", "caf\xc3\xa9", ""});
   CHECK(all[0].path == folder.path() + "/m/a/x.wav");
   CHECK(all[0].seconds == 1.5);
@@ -117,7 +118,7 @@ TEST_CASE("manifest: JSON Lines") {
       {"\n", "it lists no utterances"},
   }));
   const std::string bad = write_text(folder, "bad.jsonl", text);
-  const std::string error = user_error([&] { read_speech_manifest(bad); });
+  const std::string error = user_error([&] { list_manifests(folder.path(), {"bad.jsonl"}, Split::train); });
   CHECK(error.starts_with(bad + ": "));
   CHECK_THAT(error, Catch::Contains(want));
 }
