@@ -110,6 +110,10 @@ void add_train_command(CLI::App& app) {
       require_no_launcher(
           "--max-restarts and --launch are for one process that starts all: dgc train CONFIG --max-restarts 3 --launch "
           "\"mpirun -n {}\"");
+      // A child that dies before it has looked would be restarted with --resume, and would go on with a former run.
+      if (!options->train.resume && !options->train.overwrite) {
+        require_no_run(run_path(load_config(options->config, options->overrides), options->train));
+      }
       return supervise(supervised(*options));
     }
     restart_with_short_spins();

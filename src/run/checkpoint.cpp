@@ -72,11 +72,33 @@ void put_in_place(const fs::path& from, const fs::path& to) {
   remove_folder(old);
 }
 
+// What is not as a save has left it, and will not be again, unlike what the system does not let this process read now.
+struct Damage : UserError {
+  using UserError::UserError;
+};
+
+template <typename... Args>
+[[noreturn]] void throw_damage(fmt::format_string<Args...> format, Args&&... args) {
+  throw Damage(fmt::format(format, std::forward<Args>(args)...));
+}
+
+// Throws Damage where there is no regular file of at most `most` bytes.
+std::string read_saved(const fs::path& path, uint64_t most) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) throw_damage("{} is not there", path.string());
+  if (status.type() == fs::file_type::directory) throw_damage("{} is a folder", path.string());
+  if (const uintmax_t size = fs::file_size(path, error); !error && size > most) {
+    throw_damage("{} has {} bytes, more than the {} that such a file may have", path.string(), size, most);
+  }
+  return read_file(path, most);
+}
+
 Manifest read_manifest(const fs::path& checkpoint) {
   const fs::path path = checkpoint / kManifest;
-  const std::string text = read_file(path, kMostManifestBytes);
-  if (read_file(checkpoint / kManifestHash, kMostManifestBytes) != xxh64_hex(text.data(), text.size())) {
-    throw_user_error("{} is damaged: it does not match {}", path.string(), kManifestHash);
+  const std::string text = read_saved(path, kMostManifestBytes);
+  if (read_saved(checkpoint / kManifestHash, kMostManifestBytes) != xxh64_hex(text.data(), text.size())) {
+    throw_damage("{} is damaged: it does not match {}", path.string(), kManifestHash);
   }
   return parse_manifest(text, path.string());
 }
@@ -107,6 +129,20 @@ std::vector<fs::path> CheckpointStore::unfinished() const {
     if (it->path().filename().string().starts_with(kSaving)) found.push_back(it->path());
   }
   return found;
+}
+
+bool CheckpointStore::is_away() const { return is_broken_link(root_); }
+
+void CheckpointStore::restore_replaced() const {
+  for (const fs::path& folder : unfinished()) {
+    const std::string name = folder.filename().string();
+    if (!name.ends_with(kReplaced)) continue;
+    int64_t step = 0;
+    std::from_chars(name.data() + std::string_view(kSaving).size() + 1, name.data() + name.size(), step);
+    const fs::path own = root_ / folder_of(step);
+    std::error_code error;
+    if (saving(step).string() + kReplaced == folder.string() && !fs::exists(own, error)) rename_folder(folder, own);
+  }
 }
 
 void CheckpointStore::begin(int64_t step) const {
@@ -167,7 +203,7 @@ void CheckpointStore::remove_all() const {
   std::ranges::for_each(unfinished(), remove_folder);
   // A link to a folder elsewhere stays, unless nothing is there.
   std::error_code error;
-  if (is_broken_link(root_)) fs::remove(root_, error);
+  if (is_away()) fs::remove(root_, error);
   if (::rmdir(root_.c_str()) == 0 || errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR)
     return;
   throw_user_error("cannot remove {}: {}", root_.string(), std::generic_category().message(errno));
@@ -208,11 +244,11 @@ std::string Checkpoint::read(const ManifestFile& file) const {
   std::error_code error;
   const uintmax_t size = fs::file_size(path, error);
   if (!error && size != file.bytes) {
-    throw_user_error("{} is damaged: it has {} bytes instead of {}", path.string(), size, file.bytes);
+    throw_damage("{} is damaged: it has {} bytes instead of {}", path.string(), size, file.bytes);
   }
-  std::string bytes = read_file(path, file.bytes);
+  std::string bytes = read_saved(path, file.bytes);
   if (xxh64_hex(bytes.data(), bytes.size()) != file.xxh64) {
-    throw_user_error("{} is damaged: its checksum is not the one in {}", path.string(), kManifest);
+    throw_damage("{} is damaged: its checksum is not the one in {}", path.string(), kManifest);
   }
   return bytes;
 }
@@ -230,12 +266,13 @@ bool Checkpoint::is_there() const {
 }
 
 std::optional<Checkpoint> newest_checkpoint(const fs::path& run) {
-  if (const fs::path folder = run / kCheckpoints; is_broken_link(folder)) {
+  const CheckpointStore store(run);
+  if (store.is_away()) {
+    const fs::path folder = run / kCheckpoints;
     std::error_code error;
     throw_user_error("{} is a link to {}, which is not there", folder.string(),
                      fs::read_symlink(folder, error).string());
   }
-  const CheckpointStore store(run);
   const std::vector<fs::path> all = store.list();
   for (const fs::path& path : all) {
     try {
@@ -243,6 +280,10 @@ std::optional<Checkpoint> newest_checkpoint(const fs::path& run) {
     } catch (const UserError& error) {
       // A training that goes on has saved another one, and may have removed this one for it.
       if (store.list() != all) return newest_checkpoint(run);
+      // The next save removes what is passed over, so a sound one must not be, and it may be sound.
+      if (dynamic_cast<const Damage*>(&error) == nullptr) {
+        throw_user_error("{}; mend that, or remove {} to go back to an older checkpoint", error.what(), path.string());
+      }
       spdlog::warn("passing over a checkpoint: {}", error.what());
     }
   }

@@ -49,6 +49,12 @@ class CheckpointStore {
   // Throws UserError.
   void remove_all() const;
 
+  // Gives the checkpoints their names back that a save was about to replace when it was killed, where the file system
+  // cannot exchange two names. To be called while nobody saves. Throws UserError.
+  void restore_replaced() const;
+  // Whether the checkpoints' folder is a link to what is not there, as a disk that is not mounted.
+  bool is_away() const;
+
   // All checkpoints, newest first. Throws UserError when their folder cannot be read.
   std::vector<std::filesystem::path> list() const;
   std::optional<std::filesystem::path> newest_sound() const;  // reads only the manifests
@@ -84,9 +90,9 @@ class Checkpoint {
 };
 
 // The newest checkpoint that is whole, with a warning in the log for every damaged one that was passed over; none when
-// there is no checkpoint at all. Throws UserError when there are some but all are damaged, and where their folder is a
-// link to what is not there, as a disk that is not mounted. Beside a training that goes on this and the functions below
-// look again where it has removed what they were reading.
+// there is no checkpoint at all. Throws UserError when there are some but all are damaged, when the newest that is not
+// damaged cannot be read or is of another version, and where their folder is_away(). Beside a training that goes on
+// this and the functions below look again where it has removed what they were reading.
 std::optional<Checkpoint> newest_checkpoint(const std::filesystem::path& run);
 Checkpoint require_checkpoint(
     const std::filesystem::path& run);  // the newest one; throws UserError where there is none

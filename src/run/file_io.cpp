@@ -158,6 +158,10 @@ std::string read_file(const std::filesystem::path& path, uint64_t most) {
 
 void make_directory(const std::filesystem::path& path) {
   std::error_code error;
+  if (std::filesystem::is_symlink(path, error) && !std::filesystem::exists(path, error)) {
+    throw_user_error("{} is a link to {}, which is not there", path.string(),
+                     std::filesystem::read_symlink(path, error).string());
+  }
   std::filesystem::create_directories(path, error);
   if (error) throw_user_error("cannot create {}: {}", path.string(), error.message());
 }

@@ -231,15 +231,11 @@ std::optional<RunEnd> end_of(const std::filesystem::path& run) {
 
 MetricsWriter::MetricsWriter(const std::filesystem::path& run, const Start& start) : file_(run / kMetricsFile) {
   const int64_t step = start.step;
-  if (step == 0) {
-    file_.cut(0);
-    return;
-  }
+  if (step == 0) return;
   const std::string path = file_.path().string();
   JsonLineReader lines(path);
   Gaps gaps;
-  uint64_t kept = 0;
-  bool newline = true, whole = false;  // whole: all rows up to the step are kept
+  bool whole = false;  // whole: all rows up to the step are kept
   try {
     while (const std::optional<Row> row = lines.next()) {
       const int64_t row_step = integer(*row, "step", lines.place());
@@ -250,12 +246,14 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& run, const Start& star
         traffic_.add(metrics);
         gaps.add(metrics);
       }
-      kept = lines.bytes();
-      newline = lines.ended_with_newline();
+      kept_ = lines.bytes();
+      ends_with_newline_ = lines.ended_with_newline();
       whole = row_step == step;
     }
   } catch (const UserError& error) {
-    if (!whole) throw;
+    if (!whole) {
+      throw_user_error("{}; remove this line to go on without it: the run's means will leave it out", error.what());
+    }
     spdlog::warn("{}; this line and what follows it are cut off, as the run goes on from step {}", error.what(), step);
   }
   gaps.end(step - start.unexchanged);
@@ -265,8 +263,6 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& run, const Start& star
         "out",
         path, gaps.steps(), step, gaps.first());
   }
-  file_.cut(kept);
-  if (!newline) file_.append("\n");
 }
 
 void MetricsWriter::write(const StepMetrics& step) {
@@ -286,6 +282,13 @@ void MetricsWriter::require_written() const {
       file_.waiting(), file_.path().string());
 }
 
-void MetricsWriter::append(const Row& row) { file_.append(to_json_line(row) + "\n"); }
+void MetricsWriter::append(const Row& row) {
+  if (kept_) {
+    file_.cut(*kept_);
+    if (!ends_with_newline_) file_.append("\n");
+    kept_.reset();
+  }
+  file_.append(to_json_line(row) + "\n");
+}
 
 }  // namespace dgc

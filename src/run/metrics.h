@@ -110,9 +110,9 @@ class MetricsWriter {
     int64_t step = 0, unexchanged = 0;
     bool owes_evaluation = false;
   };
-  // Keeps the rows of what an earlier attempt has come to, and cuts off the rest; step 0 starts afresh. Warns where
-  // other steps have none, as somebody has cut the file, or a full disk has. Throws a UserError when RUN/metrics.jsonl
-  // cannot be read or opened for writing.
+  // Keeps the rows of what an earlier attempt has come to; step 0 starts afresh. The first new row cuts off the rest,
+  // so that an attempt which ends before it changes nothing. Warns where other steps have no row, as somebody has cut
+  // the file, or a full disk has. Throws a UserError when RUN/metrics.jsonl cannot be read or opened for writing.
   MetricsWriter(const std::filesystem::path& run, const Start&);
 
   void write(const StepMetrics& step);
@@ -126,7 +126,9 @@ class MetricsWriter {
   void append(const Row& row);
 
   OutputFile file_;
-  TrafficCounter traffic_;  // counts kept rows and new ones
+  std::optional<uint64_t> kept_ = 0;  // bytes of the file that stay; unset once the rest is cut off
+  bool ends_with_newline_ = true;     // those bytes
+  TrafficCounter traffic_;            // counts kept rows and new ones
 };
 
 }  // namespace dgc

@@ -61,14 +61,6 @@ Held held_by(const fs::path& run) {
   return Held::no_step;
 }
 
-// Of the newest checkpoint that is whole; 0: there is none.
-int64_t newest_step(const fs::path& run) try {
-  const std::optional<Checkpoint> newest = newest_checkpoint(run);
-  return newest ? newest->manifest().step : 0;
-} catch (const UserError&) {
-  return 0;
-}
-
 // Throws UserError for weights that would be removed with a run.
 void require_elsewhere(const std::string& weights, const fs::path& run) {
   if (weights.empty()) return;
@@ -131,6 +123,35 @@ std::optional<Checkpoint> finished_checkpoint(const fs::path& run, const Config&
   return std::nullopt;
 }
 
+// Whether a run without checkpoints has come farther than to where its first one was due, as its last row tells.
+// Damaged metrics count as such ones.
+bool has_lost_checkpoints(const fs::path& run) try {
+  if (!CheckpointStore(run).list().empty()) return false;
+  const std::optional<Row> last = last_json_row((run / kMetricsFile).string());
+  if (!last) return false;
+  const CheckpointOptions due = run_config(run).checkpoint;
+  const double epochs = last->number("epoch").value_or(0);
+  const int64_t steps = last->integer("step").value_or(0);
+  return (due.every_epochs > 0 && epochs > static_cast<double>(due.every_epochs)) ||
+         (due.every_steps && steps > *due.every_steps);
+} catch (const UserError&) {
+  return true;
+}
+
+// Keeps the rows of a run that starts over: its checkpoints may be on a disk that is not mounted.
+void set_metrics_aside(const fs::path& run) {
+  const fs::path metrics = run / kMetricsFile;
+  fs::path aside;
+  for (int number = 1; aside.empty() || is_there(aside); ++number) {
+    aside = metrics.string() + fmt::format(".{}", number);
+  }
+  std::error_code error;
+  fs::rename(metrics, aside, error);
+  if (error) throw_user_error("cannot rename {} to {}: {}", metrics.string(), aside.string(), error.message());
+  spdlog::warn("the run had come farther than to its first checkpoint, and has none now; its rows are kept in {}",
+               aside.string());
+}
+
 // To train a run again whose results are all that is left of it would remove them.
 void require_no_result(const fs::path& run) {
   if (!has_result_alone(run)) return;
@@ -142,7 +163,18 @@ void require_no_result(const fs::path& run) {
 
 }  // namespace
 
-bool has_begun(const fs::path& run) { return !CheckpointStore(run).list().empty() || has_steps(run); }
+bool has_begun(const fs::path& run) {
+  const CheckpointStore store(run);
+  return !store.list().empty() || store.is_away() || has_steps(run);
+}
+
+void require_no_run(const fs::path& run) {
+  if (held_by(run) != Held::steps) return;
+  throw_user_error(
+      "{} already holds a run: add --resume to go on with it, --overwrite to put this one in its place, or --out DIR "
+      "for a new one",
+      run.string());
+}
 
 bool has_ended(const fs::path& run, const Config& config) { return ended_at(run, config).has_value(); }
 
@@ -219,13 +251,9 @@ RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, co
   make_directory(path_);
   lock_ = std::make_unique<RunLock>(path_);
   require_no_pipes(path_);
+  CheckpointStore(path_).restore_replaced();
   const Held held = held_by(path_);
-  if (held == Held::steps && !options.resume && !options.overwrite) {
-    throw_user_error(
-        "{} already holds a run: add --resume to go on with it, --overwrite to put this one in its place, or --out DIR "
-        "for a new one",
-        path_.string());
-  }
+  if (!options.resume && !options.overwrite) require_no_run(path_);
   if (held == Held::steps && options.resume) {
     if (vocabulary != nullptr) require_run_vocabulary(path_, *vocabulary);
     require_resumable(path_, run_config(path_), config);
@@ -253,6 +281,7 @@ void RunDirectory::begin() {
   }
   if (!log_) log_.emplace(path_);
   if (!starts_over_.empty()) spdlog::warn(starts_over_);
+  if (!starts_over_.empty() && is_there(path_ / kMetricsFile) && has_lost_checkpoints(path_)) set_metrics_aside(path_);
   remove_abandoned(path_);
 }
 
@@ -274,9 +303,10 @@ void RunDirectory::hold(int64_t step) {
   } else if (read_file(path_ / kConfigFile, kMostConfigBytes) != config_json_) {
     throw_user_error("{} holds another run by now", path_.string());
   }
-  if (const int64_t found = newest_step(path_); found > step) {
+  const std::optional<Checkpoint> found = newest_checkpoint(path_);
+  if (found && found->manifest().step > step) {
     throw_user_error("{} holds a run by now that has come to step {} without this process, which is at step {}",
-                     path_.string(), found, step);
+                     path_.string(), found->manifest().step, step);
   }
   describe();
   lock_ = std::move(lock);

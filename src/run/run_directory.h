@@ -28,11 +28,16 @@ std::filesystem::path run_path(const Config&, const TrainOptions&);
 // other end. To be called before any file of a run is opened.
 void require_no_pipes(const std::filesystem::path& run);
 
+// Throws UserError where the folder holds a run that has begun, or what a run would overwrite. dgc train refuses to
+// train there without --resume or --overwrite.
+void require_no_run(const std::filesystem::path& run);
+
 // Whether a file lies in a run directory and is one that the run itself writes, or lies among its checkpoints.
 bool is_file_of_run(const std::filesystem::path& file);
 
-// Whether a run has made a step or a checkpoint. Damaged metrics count as some with steps. Throws UserError when the
-// folder of the checkpoints cannot be read.
+// Whether a run has made a step or a checkpoint. Damaged metrics count as some with steps, and checkpoints that are
+// away (CheckpointStore::is_away) as some that there are. Throws UserError when the folder of the checkpoints cannot be
+// read.
 bool has_begun(const std::filesystem::path& run);
 
 // The run directory whose own config.json this file is, which a run's log, metrics or checkpoints beside it tell; empty

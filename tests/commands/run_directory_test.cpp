@@ -51,7 +51,7 @@ TEST_CASE("a training whose directory is moved away before its end has succeeded
   const int code = training.wait();
   INFO(training.err());
   CHECK(code == 0);
-  CHECK_THAT(training.err(), Contains("warning: there is no table of the result: run: not a run directory"));
+  CHECK_THAT(training.err(), Contains("warning: there is no table of the result: run is not a run directory"));
 }
 
 TEST_CASE("a run whose directory is moved away while it is trained goes on in a new one, which can be resumed") {
@@ -231,6 +231,12 @@ TEST_CASE("checkpoints behind a link whose target is away are not taken for none
     CHECK_THAT(refused.err, Contains("run/checkpoints is a link to ../disk, which is not there"));
   }
   CHECK(dgc.read("run/metrics.jsonl") == metrics);
+  // Where the metrics are on the same disk, nothing else tells that there is a run.
+  std::filesystem::rename(dgc.folder() / "run/metrics.jsonl", dgc.folder() / "rows");
+  const Result fresh = dgc.run({"train", "tiny.json", "--out", "run"});
+  CHECK(fresh.code == 2);
+  CHECK_THAT(fresh.err, Contains("run already holds a run"));
+  std::filesystem::rename(dgc.folder() / "rows", dgc.folder() / "run/metrics.jsonl");
   std::filesystem::rename(dgc.folder() / "away", dgc.folder() / "disk");
   CHECK(dgc.run({"train", "tiny.json", "--out", "run", "--resume"}).code == 0);
 }
@@ -278,6 +284,34 @@ TEST_CASE("a resume that begins says whether there was a run") {
   const Result unsaved = dgc.run(words);
   CHECK(unsaved.code == 0);
   CHECK_THAT(unsaved.err, Contains("the run in runs/typo has no checkpoint yet: starting from the beginning"));
+  CHECK_FALSE(std::filesystem::exists(dgc.folder() / "runs/typo/metrics.jsonl.1"));
+}
+
+TEST_CASE("rows of a run whose checkpoints are gone are kept when it starts over") {
+  const Program dgc;
+  const std::vector<std::string> words = {"train", "tiny.json", "--resume", "--out", "run"};
+  REQUIRE(dgc.run(words).code == 0);
+  std::filesystem::remove_all(dgc.folder() / "run/checkpoints");
+  const std::string rows = dgc.read("run/metrics.jsonl");
+  const std::string unfinished = rows.substr(0, rows.find("{\"kind\":\"final\""));
+  dgc.write("run/metrics.jsonl", unfinished);
+  for (const char* aside : {"run/metrics.jsonl.1", "run/metrics.jsonl.2"}) {
+    const Result over = dgc.run(words);
+    INFO(over.err);
+    CHECK(over.code == 0);
+    CHECK_THAT(over.err, Contains(std::string("its rows are kept in ") + aside));
+    CHECK(dgc.read(aside) == unfinished);
+    std::filesystem::remove_all(dgc.folder() / "run/checkpoints");
+    dgc.write("run/metrics.jsonl", unfinished);
+  }
+}
+
+TEST_CASE("a run directory that is a link to what is not there is named") {
+  const Program dgc;
+  std::filesystem::create_directory_symlink("disk/run", dgc.folder() / "run");
+  const Result refused = dgc.run({"train", "tiny.json", "--out", "run"});
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Contains("run is a link to disk/run, which is not there"));
 }
 
 TEST_CASE("a run that has diverged ends with exit code 2, as does its resume") {

@@ -110,6 +110,18 @@ TEST_CASE("what the user has to mend is not tried again") {
   CHECK_FALSE(fs::exists(dgc.folder() / "run"));
 }
 
+TEST_CASE("a training that dies before it has looked at its folder does not go on with another run there") {
+  const Program dgc;
+  REQUIRE(dgc.run({"train", "tiny.json", "--out", "run"}).code == 0);
+  const std::string rows = dgc.read("run/metrics.jsonl");
+  dgc.write("flaky.sh", "#!/bin/sh\ntest -e tried || { touch tried; exit 1; }\nexec \"$@\"\n");
+  fs::permissions(dgc.folder() / "flaky.sh", fs::perms::owner_all);
+  const Result refused = dgc.run(train({"--max-restarts", "2", "--launch", "./flaky.sh"}));
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Contains("run already holds a run: add --resume"));
+  CHECK(dgc.read("run/metrics.jsonl") == rows);
+}
+
 TEST_CASE("a supervisor sees its training end where it was started with SIGCHLD ignored") {
   const Program dgc;
   signal(SIGCHLD, SIG_IGN);

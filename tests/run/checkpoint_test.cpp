@@ -8,6 +8,7 @@
 #include <mutex>
 #include <utility>
 
+#include "run/file_io.h"
 #include "run/log.h"
 #include "tensor/errors.h"
 #include "tests/support/run_files.h"
@@ -198,6 +199,48 @@ TEST_CASE("a damaged newest checkpoint is passed over, said in the log, for the 
   overwrite(folder(run, 2) / "manifest.json", "{}");
   CHECK_THROWS_AS(newest_checkpoint(run.path()), UserError);
   CHECK_THROWS_WITH(newest_checkpoint(run.path()), Catch::Contains("none of the 2 checkpoints"));
+}
+
+TEST_CASE("a newest checkpoint that may be sound is not passed over, as the next save would remove it") {
+  const TempRun run;
+  save(run, 2);
+  save(run, 4);
+  const fs::path newest = folder(run, 4);
+  SECTION("the system does not let it be read") {
+    fs::remove(newest / "weights.safetensors");
+    fs::create_symlink("weights.safetensors", newest / "weights.safetensors");
+    CHECK_THROWS_WITH(newest_checkpoint(run.path()), Catch::StartsWith("cannot read " + newest.string()) &&
+                                                         Catch::EndsWith("to go back to an older checkpoint"));
+  }
+  SECTION("another version of dgc has saved it") {
+    std::string manifest = run.read("checkpoints/step-000000004/manifest.json");
+    const std::string version = "\"version\": 1";
+    REQUIRE(manifest.find(version) != std::string::npos);
+    manifest.replace(manifest.find(version), version.size(), "\"version\": 2");
+    overwrite(newest / "manifest.json", manifest);
+    overwrite(newest / "manifest.xxh64", xxh64_hex(manifest.data(), manifest.size()));
+    CHECK_THROWS_WITH(newest_checkpoint(run.path()),
+                      Catch::Contains("checkpoint format 2") && Catch::Contains("remove " + newest.string()));
+  }
+  fs::remove_all(newest);
+  CHECK(newest_checkpoint(run.path())->manifest().step == 2);
+}
+
+TEST_CASE("a save that was killed between two renames has lost nothing") {
+  const TempRun run;
+  save(run, 2);
+  const fs::path checkpoints = run.path() / "checkpoints", replaced = checkpoints / ".saving-2-replaced";
+  fs::rename(folder(run, 2), replaced);
+  fs::create_directory(checkpoints / ".saving-2");
+  CheckpointStore(run.path()).restore_replaced();
+  CHECK(newest_checkpoint(run.path())->manifest().step == 2);
+  fs::create_directory(replaced);  // the second rename had been done
+  fs::create_directory(checkpoints / ".saving-x-replaced");
+  CheckpointStore(run.path()).restore_replaced();
+  CHECK(steps(run) == std::vector<int64_t>{2});
+  CHECK(fs::exists(replaced));
+  save(run, 4);
+  CHECK_FALSE(fs::exists(replaced));
 }
 
 TEST_CASE("what a training removes while it is being read gives way to what it has saved") {
