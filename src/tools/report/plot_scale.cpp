@@ -85,8 +85,9 @@ double PlotScale::place(double value) const { return (transform(value) - low_) /
 void PlotScale::round_ticks() {
   if (high_ - low_ < 1e-9 * std::max(1.0, std::fabs(high_))) {
     const double pad = kind_ == AxisKind::kPercent ? 0.05 : std::max(0.5, std::fabs(high_) * 0.5);
-    high_ += pad;
     if (low_ - pad >= 0) low_ -= pad;
+    const bool is_all = kind_ == AxisKind::kPercent && high_ <= 1 && high_ + pad > 1;  // there are no more than 100 %
+    high_ = is_all ? 1 : high_ + pad;
   }
   const double step = round_step((high_ - low_) / 5);
   if (kind_ != AxisKind::kCount) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "run/file_io.h"
-#include "tensor/errors.h"
 #include "tensor/printable.h"
 #include "tools/report/report_data.h"
 #include "tools/report/report_page.h"

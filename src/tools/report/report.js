@@ -10,7 +10,7 @@
 
   const place = 'dgc report ' + location.pathname;
   // plots: those that are shown although they were not at first, or hidden although they were shown.
-  const state = {x: data.axes[0].key, plots: [], hidden: [], smooth: data.smoothing, zoom: null, open: [], focus: ''};
+  const state = {x: data.axes[0].key, plots: [], hidden: [], smooth: null, zoom: null, open: [], focus: ''};
   try {
     Object.assign(state, JSON.parse(sessionStorage.getItem(place)));
   } catch { /* A browser may keep nothing for files. */ }
@@ -19,6 +19,7 @@
       sessionStorage.setItem(place, JSON.stringify(state));
     } catch { /* Then a reload begins anew. */ }
   };
+  const smoothing = () => state.smooth ?? data.smoothing;  // until the reader has chosen, what suits the runs' length
   const axis = () => data.axes.find(a => a.key == state.x) ?? data.axes[0];
   const toggle = (list, what) => list.includes(what) ? list.filter(x => x != what) : [...list, what];
   const drawn = plot => plot.shown != state.plots.includes(plot.key);
@@ -65,7 +66,15 @@
   const powers = (base, low, high) => {
     const stride = Math.max(1, Math.ceil((high - low) / 6)), ticks = [];
     for (let n = Math.ceil(low - 1e-6); n <= high + 1e-6; n += stride) ticks.push(base ** n);
-    return ticks.length > 2 ? ticks : even(base ** low, base ** high);
+    return ticks.length > 2 ? ticks : null;
+  };
+  const oneTwoFive = (low, high) => {  // along an axis of less than three powers of ten
+    const ticks = [];
+    for (let n = Math.floor(low); n <= high; ++n) {
+      for (const v of [1, 2, 5]) ticks.push(v * 10 ** n);
+    }
+    const inside = ticks.filter(v => v >= 10 ** low * (1 - 1e-9) && v <= 10 ** high * (1 + 1e-9));
+    return inside.length > 2 ? inside : null;
   };
   const same = v => v;
   const scales = {
@@ -73,8 +82,9 @@
     percent: {to: same, from: same, text: percent, ticks: even},
     time: {to: same, from: same, text: time,
            ticks: (low, high) => even(low, high, high < 120 ? 1 : high < 7200 ? 60 : 3600)},
-    log: {to: Math.log10, from: t => 10 ** t, text: short, ticks: (low, high) => powers(10, low, high)},
-    bytes: {to: Math.log2, from: t => 2 ** t, text: bytes, ticks: (low, high) => powers(2, low, high)},
+    log: {to: Math.log10, from: t => 10 ** t, text: short, ticks: (low, high) => powers(10, low, high) ?? oneTwoFive(low, high) ?? even(10 ** low, 10 ** high)},
+    bytes: {to: Math.log2, from: t => 2 ** t, text: bytes, 
+            ticks: (low, high) => powers(2, low, high) ?? even(2 ** low, 2 ** high, 1024 ** Math.max(0, Math.floor(low / 10)))},
     sparsity: {to: v => -Math.log10(Math.max(1e-9, 1 - v)), from: t => 1 - 10 ** -t,
                text: v => +(100 * v).toPrecision(7) + ' %',
                ticks: (low, high) => [0, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999].filter(
@@ -106,7 +116,7 @@
 
   // The curves of a plot as places: x and y along the two axes, NaN where there is no value.
   const curvesOf = plot => plot.curves.filter(curve => seen().includes(data.runs[curve.run])).map(curve => {
-    const run = data.runs[curve.run], half = plot.smooth ? +state.smooth : 0;
+    const run = data.runs[curve.run], half = plot.smooth ? +smoothing() : 0;
     const list = values => values && along(scales[plot.kind], smoothed(values, half));
     return {run, x: along(scales[axis().kind], run[curve.at][state.x]), y: list(curve.y), low: list(curve.low), high: list(curve.high)};
   });
@@ -251,7 +261,7 @@
         const part = next == last ? 0 : (t - curve.x[last]) / (curve.x[next] - curve.x[last] || 1);
         const value = this.scale.text(this.scale.from(curve.y[last] + part * (curve.y[next] - curve.y[last])));
         const [colour, dashes] = curve.run.look.split(' ');
-        this.values.append(html('b', {class: colour}, html('i', {class: dashes}), value), ' ');
+        this.values.append(html('b', {class: colour}, html('i', {class: dashes}), html('em', {}, value)), ' ');
         words.push(`${curve.run.name} ${value}`);
       }
       this.svg.setAttribute('aria-valuenow', Math.round(100 * (t - this.from) / (this.to - this.from)));
@@ -358,7 +368,7 @@
         zoomOut();
       }))),
     html('label', {class: 'slider', for: 'smooth'}, 'Smoothing ', html('input', {type: 'range', id: 'smooth', min: 0, max: 20,
-      value: state.smooth, input: event => {
+      value: smoothing(), input: event => {
         state.smooth = +event.target.value;
         update();
       }})),
@@ -378,6 +388,8 @@
   });
   root.classList.add('scripted');
   host.append(controls, grid, how);
+  // The page may have been made anew of other runs.
+  if (state.zoom && (state.zoom[0] >= whole()[1] || state.zoom[1] <= whole()[0])) state.zoom = null;
   update();
 
   // ---- A page that is being followed comes anew, and the reader stays where they are.

@@ -24,30 +24,46 @@ double rounded(double value, int digits) {
 }
 constexpr int kDigits = 4;
 
+// What a curve shows of the rows from one of its places to the next.
+enum class Between {
+  last,
+  mean,           // of rows whose values are noisy: a single run has a band from the least to the greatest
+  mean_of_steps,  // each row counts as often as it has steps
+};
+
 struct StepPlot {
   const char *key, *name;
   std::optional<AxisKind> kind;  // empty: what suits the values
-  bool noisy, shown;
+  Between between;
+  bool shown;
   double (*value)(const StepMetrics&);
+
+  bool is_noisy() const { return between == Between::mean; }
 };
 constexpr std::array kStepPlots = {
-    StepPlot{"loss", "Training loss", {}, true, true, [](const StepMetrics& step) { return step.loss; }},
-    StepPlot{"grad_norm", "Gradient norm", {}, true, false, [](const StepMetrics& step) { return step.grad_norm; }},
-    StepPlot{"lr", "Learning rate", {}, false, false, [](const StepMetrics& step) { return step.learning_rate; }},
-    // A step in which no exchange ended sends nothing, and has no place on a log axis.
-    StepPlot{"sent_bytes", "Sent by each worker in a step", AxisKind::kLogBytes, false, true,
-             [](const StepMetrics& step) { return step.sent_bytes > 0 ? step.sent_per_step() : kNoNumber; }},
-    StepPlot{"sparsity", "Gradient sparsity", AxisKind::kSparsity, false, true,
+    StepPlot{"loss", "Training loss", {}, Between::mean, true, [](const StepMetrics& step) { return step.loss; }},
+    StepPlot{
+        "grad_norm", "Gradient norm", {}, Between::mean, false, [](const StepMetrics& step) { return step.grad_norm; }},
+    StepPlot{
+        "lr", "Learning rate", {}, Between::last, false, [](const StepMetrics& step) { return step.learning_rate; }},
+    // With local steps, rounds at the ends of epochs are shorter.
+    StepPlot{"sent_bytes", "Sent by each worker in a step", AxisKind::kLogBytes, Between::mean_of_steps, true,
+             [](const StepMetrics& step) { return step.sent_per_step(); }},
+    StepPlot{"sparsity", "Gradient sparsity", AxisKind::kSparsity, Between::last, true,
              [](const StepMetrics& step) { return step.sparsity; }}};
+
+double steps_in(const StepMetrics& row) { return static_cast<double>(row.local_steps); }
+double steps_in(const EvalMetrics&) { return 1; }
 
 // What several runs, or several rows, say about one place.
 struct Summary {
-  double sum = 0, least = kNoNumber, greatest = kNoNumber;
+  double sum = 0, weights = 0, least = kNoNumber, greatest = kNoNumber;
   size_t count = 0;
 
-  void add(double value) {
+  void add(double value, double weight = 1) {
     if (!std::isfinite(value)) return;
-    sum += value;
+    sum += weight * value;
+    weights += weight;
     least = count == 0 ? value : std::min(least, value);
     greatest = count == 0 ? value : std::max(greatest, value);
     ++count;
@@ -55,7 +71,7 @@ struct Summary {
   void add(const std::vector<double>& values) {
     for (const double value : values) add(value);
   }
-  double mean() const { return count == 0 ? kNoNumber : sum / static_cast<double>(count); }
+  double mean() const { return count == 0 ? kNoNumber : sum / weights; }
 };
 
 // Where a run is after a row, along each axis.
@@ -125,10 +141,12 @@ class GroupCurves {
     return {group_.name, group_.runs.size(), places_along(course, steps_), places_along(course, evaluations_)};
   }
 
-  CurveData of_steps(const StepPlot& plot) const { return curve(&RunData::steps, steps_, plot.noisy, plot.value); }
+  CurveData of_steps(const StepPlot& plot) const {
+    return curve(&RunData::steps, steps_, plot.between, plot.value, plot.kind == AxisKind::kSparsity ? 7 : kDigits);
+  }
   CurveData of_evaluations(const Metric& metric) const {
-    CurveData out =
-        curve(&RunData::evals, evaluations_, false, [&](const EvalMetrics& eval) { return eval.measures[metric]; });
+    CurveData out = curve(&RunData::evals, evaluations_, Between::last,
+                          [&](const EvalMetrics& eval) { return eval.measures[metric]; });
     out.evaluated = true;
     return out;
   }
@@ -147,8 +165,8 @@ class GroupCurves {
   }
 
   template <typename RowType>
-  CurveData curve(std::vector<RowType> RunData::*rows, const std::vector<int64_t>& steps, bool noisy,
-                  const auto& value) const {
+  CurveData curve(std::vector<RowType> RunData::*rows, const std::vector<int64_t>& steps, Between between,
+                  const auto& value, int digits = kDigits) const {
     CurveData out{.group = index_};
     std::vector<size_t> next(group_.runs.size(), 0);
     bool has_band = false;
@@ -158,17 +176,18 @@ class GroupCurves {
         const std::vector<RowType>& all = group_.runs[r].*rows;
         Summary of_run;
         for (; next[r] < all.size() && all[next[r]].step <= step; ++next[r]) {
-          if (!noisy) of_run = {};
-          of_run.add(value(all[next[r]]));
+          const RowType& row = all[next[r]];
+          if (between == Between::last) of_run = {};
+          of_run.add(value(row), between == Between::mean_of_steps ? steps_in(row) : 1);
         }
-        means.add(of_run.mean());
-        values.add(of_run.least);
-        values.add(of_run.greatest);
+        const bool is_nothing = between == Between::mean_of_steps && of_run.sum == 0;  // it has no place on a log axis
+        means.add(is_nothing ? kNoNumber : of_run.mean());
+        if (between == Between::mean) values.add({of_run.least, of_run.greatest});
       }
       const Summary& band = group_.runs.size() > 1 ? means : values;
-      out.y.push_back(rounded(means.mean(), kDigits));
-      out.low.push_back(rounded(band.least, kDigits));
-      out.high.push_back(rounded(band.greatest, kDigits));
+      out.y.push_back(rounded(means.mean(), digits));
+      out.low.push_back(rounded(band.least, digits));
+      out.high.push_back(rounded(band.greatest, digits));
       has_band = has_band || band.least < band.greatest;
     }
     if (!has_band || !noise_) out.low.clear(), out.high.clear();
@@ -217,18 +236,18 @@ class PlotMaker {
 
   ReportCurves make() && {
     for (const StepPlot& plot : kStepPlots) {
-      if (plot.noisy) add_step(plot);
+      if (plot.is_noisy()) add_step(plot);
     }
     for (const Metric* metric : all_metrics()) add_metric(*metric);
     for (const StepPlot& plot : kStepPlots) {
-      if (!plot.noisy) add_step(plot);
+      if (!plot.is_noisy()) add_step(plot);
     }
     return std::move(out_);
   }
 
  private:
   void add_step(const StepPlot& plot) {
-    PlotData made{.key = plot.key, .name = plot.name, .noisy = plot.noisy, .shown = plot.shown};
+    PlotData made{.key = plot.key, .name = plot.name, .noisy = plot.is_noisy(), .shown = plot.shown};
     for (const GroupCurves& group : curves_) made.curves.push_back(group.of_steps(plot));
     add(std::move(made), plot.kind);
   }

@@ -26,9 +26,8 @@ double median_rate(const RunData& run) {
 
 // Traffic and results of two experiments can only be compared for one model, one kind of data and as many workers.
 bool comparable(const RunGroup& a, const RunGroup& b) {
-  const auto workers = [](const Config& config) { return config.ranks * config.workers_per_rank; };
   return a.config().model == b.config().model && a.config().data.type == b.config().data.type &&
-         workers(a.config()) == workers(b.config());
+         a.config().workers() == b.config().workers();
 }
 
 // The experiment that sends most of those comparable with `like`, which may be `like` itself.
@@ -48,7 +47,7 @@ bool differ_in_seed_alone(const Config& a, const Config& b) {
 void require_run(const std::filesystem::path& directory) {
   for (const char* name : {kConfigFile, kMetricsFile}) {
     if (std::filesystem::exists(directory / name)) continue;
-    throw_user_error("{}: not a run directory (it has no {}); give the directory that `dgc train` wrote.",
+    throw_user_error("{} is not a run directory: it has no {}",
                      directory.string(), name);
   }
   require_no_pipes(directory);
@@ -287,7 +286,7 @@ std::vector<std::string> results_notes(const std::vector<RunGroup>& groups) {
       "* mean over the steps after warm-up, at the run's full sparsity",
       "sent: what a worker brings to the exchange, counted once, however many others it is carried to",
       "worker: a replica with its own share of the data; skipped step: a gradient was not finite, and no worker moved",
-      "weights xxh64: a checksum of the final weights, equal for runs that ended in the same bits"};
+      "weights xxh64: a checksum of the final parameters, equal for runs that ended in the same bits"};
   if (std::ranges::any_of(groups, [](const RunGroup& group) { return group.runs.size() > 1; })) {
     notes.emplace_back(
         "± after a mean: the standard deviation over its seeds; after a difference between runs with the same seed: "
@@ -301,10 +300,14 @@ std::vector<std::string> results_notes(const std::vector<RunGroup>& groups) {
   return notes;
 }
 
+bool is_one_run(const RunGroup& group) { return group.runs.size() == 1; }
+
 std::vector<TableRow> config_table(const std::vector<RunGroup>& groups) {
   std::vector<TableRow> table;
   for (size_t i = 1; i < groups.size(); ++i) {
     for (const ConfigDifference& difference : config_differences(groups[0].config(), groups[i].config())) {
+      // A group's runs have several, which are among the results.
+      if (difference.path == "seed" && !std::ranges::all_of(groups, is_one_run)) continue;
       auto row = std::find_if(table.begin(), table.end(), [&](const TableRow& r) { return r.what == difference.path; });
       if (row == table.end()) {
         // Experiments that do not appear in a difference agree with the first.

@@ -6,7 +6,7 @@ namespace dgc {
 // lighter ones. Runs of one colour differ in their dashes. Round ends add a line's width to each dash and dot.
 const char* const kReportStyle = R"css(
 :root { color-scheme: light dark; --page: #fff; --ink: #1b1f24; --soft: #5b6470; --rule: #e3e6ea; --axis: #8b949e; --shade: #1b1f2459;
-  --r0: #0072b2; --r1: #d55e00; --r2: #009e73; --r3: #b8578f; --r4: #c98b00; --r5: #3a9bd9; --r6: #555; }
+  --r0: #0072b2; --r1: #d55e00; --r2: #009e73; --r3: #b8578f; --r4: #c58800; --r5: #3a9bd9; --r6: #555; }
 @media (prefers-color-scheme: dark) { :root { --page: #14171b; --ink: #e8ebee; --soft: #9aa4b0; --rule: #2a3037;
   --axis: #68727d; --shade: #e8ebee59; --r0: #4fb0ee; --r1: #ff8a4a; --r2: #2cc79a; --r3: #e79cc7; --r4: #f2b632; --r5: #9bd7ff; --r6: #c4c4c4; } }
 * { box-sizing: border-box; }
@@ -48,13 +48,15 @@ output { display: block; height: 1.6em; position: relative; z-index: 1; pointer-
   font-variant-numeric: tabular-nums; }
 output span { display: block; background: var(--page); }
 output b { font-weight: 600; margin-left: 12px; display: inline-block; } output i { width: 22px; margin-right: 5px; }
+output em { font-style: normal; color: color-mix(in srgb, currentColor 70%, var(--ink)); }
 .plot { display: block; width: 100%; height: auto; overflow: visible; }
 .plot:focus:not(:focus-visible) { outline: none; }
 .scripted .plot { touch-action: pan-y; cursor: crosshair; user-select: none; -webkit-user-select: none; }
 .selection { fill: currentColor; opacity: .12; }
 .plot text { fill: var(--soft); font-size: 13px; font-variant-numeric: tabular-nums; }
 .plot .tick.y { text-anchor: end; } .plot .tick.x, .plot .label.x, .plot .empty { text-anchor: middle; }
-.plot .end { font-weight: 600; fill: currentColor; }
+/* Words need more contrast than lines do. */
+.plot .end { font-weight: 600; fill: currentColor; fill: color-mix(in srgb, currentColor 70%, var(--ink)); }
 .grid { stroke: var(--rule); } .axis { stroke: var(--axis); } .cursor { stroke: var(--axis); visibility: hidden; }
 path { fill: none; stroke: currentColor; stroke-linejoin: round; stroke-linecap: round; vector-effect: non-scaling-stroke; }
 /* Under a curve that coincides, the wider one still shows. */
@@ -82,8 +84,11 @@ tbody th { font-weight: 400; color: var(--soft); position: sticky; left: 0; back
 pre { overflow-x: auto; font-size: .8rem; } details { margin: .4em 0; } summary { cursor: pointer; color: var(--soft); overflow-wrap: anywhere; }
 @media (max-width: 640px) { main { padding: 16px 14px 40px; } .plot text { font-size: 17px; } .plot text.end { font-size: 15px; }
   .results tbody th { min-width: 0; max-width: 8.5em; } .results td, thead th { overflow-wrap: anywhere; min-width: 6.8em; }
-  .results td, .results thead th { padding-left: 14px; } }
-@media print { label, .controls, #how { display: none; } }
+  .results td, .results thead th { padding-left: 14px; }
+  .configs tbody th { position: static; max-width: 9em; overflow-wrap: anywhere; } }
+@media print { label, .controls, #how { display: none; } i { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  figure { break-inside: avoid; } .wide { overflow: visible; background: none; } table { font-size: .75rem; }
+  th, td { padding-right: 10px; } .study td { white-space: normal; } thead th, .results tbody th { min-width: 0; } tbody th { position: static; } }
 )css";
 
 const char* const kReportScript =
