@@ -8,6 +8,7 @@
 
 #include "config/model_types.h"
 #include "run/conv_plans_file.h"
+#include "tasks/make.h"
 #include "tensor/errors.h"
 #include "train/ranks/failure.h"
 #include "train/ranks/interrupt.h"
@@ -25,6 +26,11 @@ StepControl first_control(Precision precision) {
     control.scale_every = kLossScaleEvery;
   }
   return control;
+}
+
+// A perplexity, as exp(loss), may be infinite where the loss is not.
+bool is_finite(const EvalMetrics& metrics, const Metric* metric) {
+  return !metrics.measures.has(*metric) || std::isfinite(metrics.measures[*metric]);
 }
 
 }  // namespace
@@ -246,7 +252,7 @@ EvalMetrics Rank::evaluate() {
   average_statistics();
   EvalMetrics metrics{
       .step = state_.step, .epoch = epoch(), .measures = run(valid_evaluator_ ? *valid_evaluator_ : *test_evaluator_)};
-  finite_loss_ = std::isfinite(metrics.steering_loss());
+  finite_loss_ = std::isfinite(metrics.steering_loss()) && is_finite(metrics, task_of(config_).compared().curve);
   state_.owes_evaluation = false;
   return metrics;
 }
@@ -254,7 +260,8 @@ EvalMetrics Rank::evaluate() {
 EvalMetrics Rank::evaluate_all() {
   EvalMetrics metrics = evaluate();
   if (valid_evaluator_) metrics.measures.set(run(*test_evaluator_));
-  finite_loss_ = finite_loss_ && std::isfinite(metrics.measures[kTestLoss]);
+  finite_loss_ = finite_loss_ && std::isfinite(metrics.measures[kTestLoss]) &&
+                 is_finite(metrics, task_of(config_).compared().outcome);
   return metrics;
 }
 

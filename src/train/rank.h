@@ -12,7 +12,6 @@
 #include "run/checkpoint.h"
 #include "run/metrics.h"
 #include "run/run_state.h"
-#include "tasks/make.h"
 #include "tasks/task.h"
 #include "train/evaluator.h"
 #include "train/initial_weights.h"
@@ -193,7 +192,7 @@ class Rank {
   std::deque<Untold> untold_;  // of queued steps that end with an exchange, the oldest first
   size_t lag_ = 0;             // how many of untold_ the device may be busy with
   bool asked_to_stop_ = false;
-  bool finite_loss_ = true;  // whether the newest evaluation's loss is finite
+  bool finite_loss_ = true;  // whether the newest evaluation's loss is finite, and what people compare
 };
 
 }  // namespace dgc
