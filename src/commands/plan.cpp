@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -22,6 +23,11 @@ namespace dgc {
 namespace {
 
 double mib(int64_t bytes) { return static_cast<double>(bytes) / 1048576; }
+
+// With so many digits, and with all before the point: "73.81", "1920336".
+std::string digits(double value, int most) {
+  return value < std::pow(10, most) ? fmt::format("{:.{}g}", value, most) : fmt::format("{:.0f}", value);
+}
 
 // "4432 B", "0.352 MiB"
 std::string size_text(int64_t bytes) {
@@ -83,10 +89,10 @@ void print_phases(const Config& config, const Plan& plan, int64_t workers) {
              who_compresses(config, workers), how_often(config));
   fmt::print("  {:<16} {:>10} {:>9} {:>9} {:>12}\n", "sparsity", "bytes", "MiB", "ratio", "bytes/sample");
   for (const PlanPhase& phase : plan_phases(config, workers)) {
-    fmt::print("  {:<16} {:>10} {:>9.3f} {:>8.1f}x {:>12.6g}  {}\n", fmt::format("{:.6g} %", 100 * phase.sparsity),
+    fmt::print("  {:<16} {:>10} {:>9.3f} {:>8.1f}x {:>12}  {}\n", fmt::format("{:.6g} %", 100 * phase.sparsity),
                phase.sent_bytes, mib(phase.sent_bytes),
                static_cast<double>(config.exchange.every_steps) * dense / static_cast<double>(phase.sent_bytes),
-               phase.bytes_per_sample, travel_name(phase.travel));
+               digits(phase.bytes_per_sample, 6), travel_name(phase.travel));
   }
 }
 
@@ -97,8 +103,8 @@ void print_link(const Config& config, const std::vector<int64_t>& workers, doubl
     const double bits = 8 * step_traffic(config, n).own.bytes;
     if (bits == 0) continue;  // one worker, who has nobody to hear from
     fmt::print(
-        "  the exchange of {} takes {:g} % of the time of such steps on a link of {:.4g} Mbps, without its latency\n",
-        who_compresses(config, n), 100 * kShare, bits / (kShare * step_seconds) / 1e6);
+        "  the exchange of {} takes {:g} % of the time of such steps on a link of {} Mbps, without its latency\n",
+        who_compresses(config, n), 100 * kShare, digits(bits / (kShare * step_seconds) / 1e6, 4));
   }
 }
 
@@ -114,7 +120,7 @@ int64_t resident_bytes() {
 void print_memory(const Plan& plan, const Config& config) {
   const PlanMemory& m = plan.memory;
   fmt::print("\nMemory of one rank ({} of {} workers), MiB; the data set and its loader come on top\n",
-             config.workers_per_rank, config.ranks * config.workers_per_rank);
+             config.workers_per_rank, config.workers());
   constexpr std::pair<const char*, MemoryUse> kUses[] = {
       {"weights", MemoryUse::weights},           {"gradients", MemoryUse::gradients},
       {"u and v", MemoryUse::residuals},         {"momentum and sum", MemoryUse::momentum},
@@ -233,7 +239,7 @@ void run_plan(const PlanOptions& options) {
   for (const std::string& list : options.workers) {
     for (const std::string& entry : split_list(list)) workers.push_back(std::stoll(entry));
   }
-  if (workers.empty()) workers = {config.workers_per_rank * config.ranks};
+  if (workers.empty()) workers = {config.workers()};
   for (const int64_t n : workers) check_groups(config, n);  // before anything is printed
   // The memory is that of the first number of workers, for which a launcher will start ranks; where these workers are
   // no whole ranks, it is that of the config's own.
