@@ -10,12 +10,6 @@
 #include "train/ranks/failure.h"
 #include "train/ranks/interrupt.h"
 
-namespace {
-
-enum ExitCode { kSuccess = 0, kOurError = 1, kUserError = 2, kInterrupted = 130 };
-
-}  // namespace
-
 int main(int argc, char** argv) {
   dgc::restore_hangup();
   dgc::fill_closed_streams();
@@ -23,16 +17,16 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // write() fails at the limit of a file (ulimit -f), as on a full disk
   try {
     dgc::run_command_line(argc, argv);
-    return kSuccess;
+    return dgc::kSuccess;
   } catch (const dgc::Interrupted&) {
-    return kInterrupted;
+    return dgc::kInterrupted;
   } catch (const dgc::SupervisedEnd& end) {
     return end.exit_code;
   } catch (const dgc::ToldError& error) {
-    return error.users ? kUserError : kOurError;
+    return error.users ? dgc::kUserError : dgc::kOurError;
   } catch (const std::exception& error) {
     const dgc::Complaint complaint = dgc::complaint(error);
     spdlog::error("{}", complaint.text);
-    return complaint.users ? kUserError : kOurError;
+    return complaint.users ? dgc::kUserError : dgc::kOurError;
   }
 }

@@ -23,6 +23,7 @@
 #include "tools/study/study_runner.h"
 #include "tools/study/study_table.h"
 #include "train/initial_weights.h"
+#include "train/ranks/failure.h"
 #include "train/trainer.h"
 
 namespace dgc {
@@ -109,8 +110,11 @@ void print_plan(const Study& study, const std::vector<StudyTraining>& wanted) {
     fmt::print("\n");
   }
   for (const std::string& failure : failures) fmt::print("{}\n", failure);
-  fmt::print("in all, one after another and without evaluations: {}\n", duration_text(total));
-  if (!failures.empty()) throw SupervisedEnd{kChildUserError};
+  const char* of_those = failures.empty() ? "" : "of those that will not fail, ";
+  if (failures.empty() || total > 0) {
+    fmt::print("in all, {}one after another and without evaluations: {}\n", of_those, duration_text(total));
+  }
+  if (!failures.empty()) throw SupervisedEnd{kUserError};
 }
 
 void run_study(const StudyArguments& options) {
@@ -126,7 +130,7 @@ void run_study(const StudyArguments& options) {
     lock.emplace(out);
   }
   StudyRunner runner(wanted, options.jobs);
-  std::vector<std::string> notes = [&] {
+  std::vector<TrainingNote> notes = [&] {
     const BrokenPipesIgnored ignored;
     return runner.run();
   }();

@@ -17,6 +17,7 @@
 
 #include "tensor/errors.h"
 #include "train/ranks/children.h"
+#include "train/ranks/failure.h"
 #include "train/ranks/interrupt.h"
 
 namespace dgc {
@@ -57,7 +58,7 @@ struct End {
   // Whether another attempt makes sense: the child is not done, was not given wrong input, and nobody wanted it to end.
   bool died() const {
     const int code = exit_code();
-    return !stopped && code != 0 && code != kChildUserError && code != kChildInterrupted && code != kChildNotStarted;
+    return !stopped && code != 0 && code != kUserError && code != kInterrupted && code != kChildNotStarted;
   }
 };
 
@@ -161,7 +162,7 @@ void supervise(const SuperviseOptions& options) {
     const End end = wait_for(child, command[0], signals);
     if (end.exit_code() == 0) {
       // An mpirun that is stopped while it starts the ranks ends with 0. If the run was done, --resume will say so.
-      if (end.stopped && !options.launcher.empty()) throw SupervisedEnd{kChildInterrupted};
+      if (end.stopped && !options.launcher.empty()) throw SupervisedEnd{kInterrupted};
       return;
     }
     if (!end.died() || restarts == options.max_restarts) {
@@ -171,7 +172,7 @@ void supervise(const SuperviseOptions& options) {
     const int pause = std::min(1 << std::min(restarts, 5), kLongestPause);
     spdlog::warn("the training {}: restart {} of {} in {} s, from its newest checkpoint", end_text(end.status),
                  restarts + 1, options.max_restarts, pause);
-    if (signals.stop_within(pause) || !outlive_last_attempt(signals)) throw SupervisedEnd{kChildInterrupted};
+    if (signals.stop_within(pause) || !outlive_last_attempt(signals)) throw SupervisedEnd{kInterrupted};
     if (restarts == 0 && !resumes) command.emplace_back("--resume");
   }
 }

@@ -118,6 +118,12 @@ void check_list(const Key& key, const Json& list, const std::string& shown, cons
   }
 }
 
+// 1000000, not 1e+06
+std::string number_words(double value) {
+  const bool whole = value == std::floor(value) && std::abs(value) < 1e16;
+  return whole ? fmt::format("{}", static_cast<int64_t>(value)) : fmt::format("{}", value);
+}
+
 }  // namespace
 
 std::string quoted(std::vector<std::string> words, char mark) {
@@ -142,11 +148,6 @@ std::string range_words(const Key& key) {
   say("at most", key.maximum);
   say("less than", key.below);
   return fmt::format("{}", fmt::join(words, " and "));
-}
-
-std::string number_words(double value) {
-  const bool whole = value == std::floor(value) && std::abs(value) < 1e16;
-  return whole ? fmt::format("{}", static_cast<int64_t>(value)) : fmt::format("{}", value);
 }
 
 void check_value(const Key& key, const Json& value, const std::string& shown, const Origin& origin) {

@@ -14,7 +14,6 @@ void check_value(const Key& key, const Json& value, const std::string& shown, co
 std::string_view kind_name(Kind kind);                                // "number"
 std::string expected_words(const Key& key);                           // "it must be a number"
 std::string range_words(const Key& key);                              // "at least 1 and less than 5"
-std::string number_words(double value);                               // 1000000, not 1e+06
 std::string quoted(std::vector<std::string> words, char mark = '"');  // "a", "b"
 
 }  // namespace dgc

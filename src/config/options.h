@@ -187,6 +187,7 @@ struct Config {
   CheckpointOptions checkpoint;
   std::string output = "runs/{name}";  // {name} is filled in when loaded
   int64_t check_replicas_every = 100;  // steps; 0: never
+  int64_t workers() const { return ranks * workers_per_rank; }
   bool operator==(const Config&) const = default;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/key_paths.h"
+#include "config/keys.h"
 
 namespace dgc {
 

@@ -3,8 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "config/keys.h"
-
 namespace dgc {
 
 // A word that other programs have for a key: PyTorch's, mostly.

@@ -12,7 +12,7 @@ namespace {
 std::string why_not(const std::string& key, const Config& made_with, const Config& now) {
   // 0 leaves the number to the machine, and Rank::restore() looks at what that came to. Another number of workers has
   // other bits anyway.
-  const bool as_many = made_with.ranks * made_with.workers_per_rank == now.ranks * now.workers_per_rank;
+  const bool as_many = made_with.workers() == now.workers();
   if (key == "threads" && made_with.threads > 0 && now.threads > 0 && as_many && is_cpu(now.device)) {
     return "as another number of threads splits sums in other places, and rounds them otherwise";
   }

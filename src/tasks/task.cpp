@@ -38,9 +38,7 @@ std::string Task::after_redistribution(int64_t repeated) const {
   return fmt::format("and {} samples come a second time", repeated);
 }
 
-int64_t global_batch(const Config& config) {
-  return config.ranks * config.workers_per_rank * task_of(config).samples_per_step(config);
-}
+int64_t global_batch(const Config& config) { return config.workers() * task_of(config).samples_per_step(config); }
 
 Sampling sampling_of(const Config& config, const Dataset& train, int64_t workers) {
   return {train.size(), workers * config.training.accumulate, task_of(config).rows_per_micro_batch(config),
@@ -48,7 +46,7 @@ Sampling sampling_of(const Config& config, const Dataset& train, int64_t workers
 }
 
 Sampling sampling_of(const Config& config, const Dataset& train) {
-  return sampling_of(config, train, config.ranks * config.workers_per_rank);
+  return sampling_of(config, train, config.workers());
 }
 
 WorkerBatches worker_batches(const Config& config, const Dataset& train, int64_t first_worker, int64_t start_step) {

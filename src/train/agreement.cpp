@@ -14,7 +14,6 @@
 #include "run/run_lock.h"
 #include "run/version.h"
 #include "run/vocabulary_file.h"
-#include "tasks/make.h"
 #include "tensor/errors.h"
 #include "tensor/params.h"
 #include "train/ranks/interrupt.h"

@@ -6,7 +6,7 @@
 #include "config/options.h"
 #include "dist/communicator.h"
 #include "json/lines.h"
-#include "train/rank.h"
+#include "tasks/task.h"
 #include "train/trainer.h"
 
 namespace dgc {

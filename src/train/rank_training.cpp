@@ -6,9 +6,7 @@
 #include <bit>
 #include <exception>
 #include <filesystem>
-#include <vector>
 
-#include "config/config.h"
 #include "tensor/errors.h"
 #include "train/agreement.h"
 #include "train/divergence.h"

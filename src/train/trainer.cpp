@@ -6,8 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "config/config.h"
-#include "config/data_types.h"
 #include "config/model_types.h"
 #include "run/run_directory.h"
 #include "run/run_lock.h"
@@ -78,14 +76,14 @@ std::string description(const Given& given, const std::string& device) {
   const Task& task = task_of(config);
   const std::string held_back =
       config.data.validation_split > 0 ? fmt::format(", {} validation", given.sets.valid->size()) : "";
-  return fmt::format("{}: {} workers x {} on {}, {} training{} and {} test {}", config.name,
-                     config.ranks * config.workers_per_rank, task.batch_text(config), device, given.sets.train->size(),
-                     held_back, given.sets.test->size(), task.size_text(given.sets));
+  return fmt::format("{}: {} workers x {} on {}, {} training{} and {} test {}", config.name, config.workers(),
+                     task.batch_text(config), device, given.sets.train->size(), held_back, given.sets.test->size(),
+                     task.size_text(given.sets));
 }
 
 // at_once: of a rank's workers.
 void tell_workers(const Config& config, int64_t at_once) {
-  if (config.ranks * config.workers_per_rank == 1) return;
+  if (config.workers() == 1) return;
   std::string rank;
   if (config.ranks > 1) rank = fmt::format("; a rank, a process or thread, runs {} of them", config.workers_per_rank);
   if (at_once > 1) rank += fmt::format("; {} of {} compute at the same time", at_once, config.workers_per_rank);

@@ -4,6 +4,7 @@
 #include <catch.hpp>
 
 #include "config/data_types.h"
+#include "config/keys.h"
 #include "config/synonyms.h"
 #include "tests/config/example.h"
 

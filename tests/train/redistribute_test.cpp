@@ -1,6 +1,7 @@
 #include <catch.hpp>
 #include <cmath>
 
+#include "tasks/make.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
 #include "train/rank.h"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "data/images/decode_image.h"
-#include "data/images/image_dataset.h"
 #include "data/images/normalizer.h"
 #include "data/images/resize.h"
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "tensor/errors.h"
 
 namespace dgc {

@@ -13,7 +13,6 @@
 
 #include "config/config.h"
 #include "run/file_io.h"
-#include "run/metrics.h"
 #include "run/number_text.h"
 #include "run/run_directory.h"
 #include "tensor/cores.h"
@@ -61,7 +60,7 @@ StudyRunner::StudyRunner(const std::vector<StudyTraining>& missing, int jobs)
   for (const StudyTraining& training : all_) made_before_ += epochs_made(training);
 }
 
-std::vector<std::string> StudyRunner::run() {
+std::vector<TrainingNote> StudyRunner::run() {
   const HeldSignals signals;
   while (!waiting_.empty() || !running_.empty()) {
     while (!stopped_ && !waiting_.empty() && running_.size() < static_cast<size_t>(jobs_)) start_next(signals);
@@ -90,8 +89,8 @@ std::vector<std::string> StudyRunner::run() {
 }
 
 void StudyRunner::fail(const StudyTraining& training, const std::string& why, int code) {
-  failures_.push_back(fmt::format("{} failed: {}", training.name(), why));
-  spdlog::error("{}", printable(failures_.back()));
+  failures_.push_back({training.name(), fmt::format("{} failed: {}", training.name(), why)});
+  spdlog::error("{}", printable(failures_.back().text));
   if (exit_code_ == 0) exit_code_ = code;
 }
 
@@ -101,7 +100,7 @@ void StudyRunner::start_next(const HeldSignals& signals) {
   try {
     start(training, signals);
   } catch (const std::exception& error) {  // its folder is not what it should be
-    fail(training, complaint(error).text, kChildUserError);
+    fail(training, complaint(error).text, kUserError);
   }
 }
 
@@ -147,15 +146,15 @@ void StudyRunner::collect() {
     const StudyTraining training = found->second.training;
     running_.erase(found);
     const int code = exit_code_of(status);
-    if (code == kChildInterrupted) {
+    if (code == kInterrupted) {
       if (!stopped_) spdlog::warn("somebody has stopped {} alone, and so the study stops", training.name());
       stopped_ = true;
     } else if (code == kChildNotStarted) {
-      fail(training, fmt::format("it could not be started: {} is gone", own_program()), kChildUserError);
+      fail(training, fmt::format("it could not be started: {} is gone", own_program()), kUserError);
     } else if (const Standing standing = standing_of(training); code == 0 && standing.state != Standing::State::done) {
       // Files were removed or changed behind it.
       const std::string lost = fmt::format("it has ended, and its result is not in {}", training.directory.string());
-      fail(training, standing.why.empty() ? lost : standing.why, kChildUserError);
+      fail(training, standing.why.empty() ? lost : standing.why, kUserError);
     } else if (code == 0) {
       ++done_;
       spdlog::info("{}: done, {} of {}", training.name(), done_, all_.size());

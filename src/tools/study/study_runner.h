@@ -19,8 +19,8 @@ class StudyRunner {
  public:
   StudyRunner(const std::vector<StudyTraining>& missing, int jobs);
 
-  // Returns a sentence for each training that failed. Throws Interrupted once all children have saved their state.
-  std::vector<std::string> run();
+  // Returns a note for each training that failed. Throws Interrupted once all children have saved their state.
+  std::vector<TrainingNote> run();
   int exit_code() const { return exit_code_; }  // of the first that failed; 0: none has
 
  private:
@@ -43,7 +43,7 @@ class StudyRunner {
   double made_before_ = 0;  // epochs of all of them, at the start
   std::deque<StudyTraining> waiting_;
   std::map<pid_t, Running> running_;
-  std::vector<std::string> failures_;
+  std::vector<TrainingNote> failures_;
   size_t done_ = 0;
   int jobs_ = 1, exit_code_ = 0;
   bool stopped_ = false;

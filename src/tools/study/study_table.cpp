@@ -21,11 +21,10 @@ std::string seeds_text(const StudyRun& run, const RunGroup* group) {
 }  // namespace
 
 std::vector<RunGroup> study_groups(const Study& study, const std::vector<StudyTraining>& trainings,
-                                   std::vector<std::string>& notes) {
+                                   std::vector<TrainingNote>& notes) {
   const auto leave_out = [&](const StudyTraining& training, const std::string& why) {
-    const auto is_told = [&](const std::string& note) { return note.starts_with(training.name() + " failed: "); };
-    if (std::ranges::any_of(notes, is_told)) return;
-    notes.push_back(fmt::format("{} does not count: {}", training.name(), why));
+    if (std::ranges::count(notes, training.name(), &TrainingNote::training) > 0) return;  // it has failed
+    notes.push_back({training.name(), fmt::format("{} does not count: {}", training.name(), why)});
   };
   std::vector<RunGroup> groups;
   for (const StudyRun& run : study.runs) {
@@ -58,7 +57,7 @@ std::vector<RunGroup> study_groups(const Study& study, const std::vector<StudyTr
 }
 
 SummaryTable study_table(const Study& study, const std::vector<StudyTraining>& trainings,
-                         const std::vector<RunGroup>& groups, const std::vector<std::string>& failures) {
+                         const std::vector<RunGroup>& groups, const std::vector<TrainingNote>& notes) {
   const auto group_of = [&](const std::string& name) {
     const auto found = std::ranges::find(groups, name, &RunGroup::name);
     return found == groups.end() ? nullptr : &*found;
@@ -116,7 +115,7 @@ SummaryTable study_table(const Study& study, const std::vector<StudyTraining>& t
         "Against another run: the mean difference of trainings with the same seed, ± half the width of its 95 % "
         "confidence interval (Student's t).");
   }
-  table.notes.insert(table.notes.end(), failures.begin(), failures.end());
+  for (const TrainingNote& note : notes) table.notes.push_back(note.text);
   return table;
 }
 

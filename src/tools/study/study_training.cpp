@@ -17,8 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-int64_t workers_of(const Config& config) { return config.ranks * config.workers_per_rank; }
-
 // Whether a difference makes another experiment, or changes what the study's table says of it. Paths may change, as a
 // study and its data may be moved.
 bool is_another(const ConfigDifference& difference) {
@@ -56,9 +54,8 @@ std::string difference_from_study(const StudyTraining& training, const Config& m
     return fmt::format("with {} {}, and the study says {}", difference.path,
                        difference.a.empty() ? "unset" : difference.a, difference.b.empty() ? "nothing" : difference.b);
   }
-  if (workers_of(made) != workers_of(asked)) {
-    return fmt::format("with another number of workers, {}, and the study says {}", workers_of(made),
-                       workers_of(asked));
+  if (made.workers() != asked.workers()) {
+    return fmt::format("with another number of workers, {}, and the study says {}", made.workers(), asked.workers());
   }
   const StudyProgress progress = progress_if_sound(training);
   if (progress.epochs > static_cast<double>(asked.training.epochs)) {

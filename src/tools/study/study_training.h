@@ -31,6 +31,12 @@ double epochs_made(const StudyTraining&);
 // where it is said how many steps an epoch has.
 double epochs_left(const StudyTraining&, double steps_per_epoch = 0);
 
+// What a reader has to know of a training: that it failed, or why it does not count.
+struct TrainingNote {
+  std::string training;  // its name
+  std::string text;      // a sentence that begins with the name
+};
+
 // What lies in a training's directory.
 struct Standing {
   enum class State {

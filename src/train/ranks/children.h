@@ -43,6 +43,7 @@ pid_t start_child(const std::vector<std::string>& command, const HeldSignals&, i
 int exit_code_of(int status);      // 128 + the signal where a signal ended it
 std::string end_text(int status);  // "has ended with exit code 3", "was ended by signal 9 (Killed)"
 
-enum ChildCode : int { kChildUserError = 2, kChildInterrupted = 130, kChildNotStarted = 127, kChildSignal = 128 };
+// Exit codes of children that are not those of dgc itself (ExitCode), as shells have them.
+enum ChildCode : int { kChildNotStarted = 127, kChildSignal = 128 };
 
 }  // namespace dgc

@@ -11,10 +11,13 @@
 // Reports errors of ranks that are processes: each error once, and before the messages of the launcher.
 namespace dgc {
 
+// How dgc ends. Of its child processes children.h knows some more.
+enum ExitCode : int { kSuccess = 0, kOurError = 1, kUserError = 2, kInterrupted = 130 };
+
 // The text that people read for an exception, and whether the user caused the error.
 struct Complaint {
   std::string text;
-  bool users = false;  // exit code 2, else 1
+  bool users = false;  // kUserError, else kOurError
 };
 Complaint complaint(const std::exception&);
 

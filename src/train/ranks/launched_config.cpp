@@ -70,7 +70,7 @@ bool has_mpi(const Launch& launch) { return launch.mpi && !mpi_description().emp
 
 Config with_launch(Config config, const Launch& launch) {
   config = connected(std::move(config), launch);
-  check_groups(config, config.ranks * config.workers_per_rank);
+  check_groups(config, config.workers());
   return config;
 }
 

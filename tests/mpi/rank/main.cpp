@@ -7,6 +7,7 @@
 #include <string>
 
 #include "run/log.h"
+#include "tasks/make.h"
 #include "tensor/errors.h"
 #include "tests/dist/collectives.h"
 #include "tests/mpi/rank/far_device.h"
