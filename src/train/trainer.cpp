@@ -39,16 +39,18 @@ std::string remark_on_classes(int64_t outputs, int64_t known) {
                      outputs - known);
 }
 
-// What a rank has read before it meets the others.
+// What a rank has read before it meets the others, and what it was asked to do.
 struct Given {
+  const Launch& launch;
+  const TrainOptions& options;
   Config config;
   Datasets sets;
   Row facts;
   std::string initial_remark;        // InitialWeights::remark()
   std::vector<std::string> remarks;  // on what the network cannot learn, or never sees
 
-  Given(const Config& as_written, const Launch& launch, const TrainOptions& options)
-      : config(with_launch(as_written, launch)), sets(open_sets(config)) {
+  Given(const Config& as_written, const Launch& launched, const TrainOptions& asked)
+      : launch(launched), options(asked), config(with_launch(as_written, launch)), sets(open_sets(config)) {
     config = task_of(config).completed(config, sets);
     const Network network = make_network(config.model, sets.train->sample());
     check_fits(config, network, *sets.train);
@@ -100,8 +102,7 @@ void tell_start(const Given& given, const RunDirectory& run, const std::string& 
 }
 
 // Opens the run directory that rank 0 has made or resumed in the processes of all other ranks.
-void join(const Given& given, const Launch& launch, Communicator& communicator, Device& device,
-          const TrainOptions& options, std::optional<RunDirectory>& run) {
+void join(const Given& given, Communicator& communicator, Device& device, std::optional<RunDirectory>& run) {
   std::string lock;
   RunDirectory::Joined joined;
   if (communicator.rank() == 0) {
@@ -112,24 +113,24 @@ void join(const Given& given, const Launch& launch, Communicator& communicator, 
   joined.checkpoint = told_by_first(communicator, device, joined.checkpoint);
   joined.finished = holds_on_first(communicator, device, joined.finished);
   in_unison(communicator, device, [&] {
-    if (launch.rank == 0) return;
-    const std::filesystem::path path = run_path(given.config, options);
+    if (given.launch.rank == 0) return;
+    const std::filesystem::path path = run_path(given.config, given.options);
     require_same_directory(path, lock);
     run.emplace(joined, path);
   });
 }
 
-std::filesystem::path train(const Given& given, const Launch& launch, Communicator& peers,
-                            const TrainOptions& options) {
+std::filesystem::path train(const Given& given, Communicator& peers) {
   const Config& config = given.config;
+  const Launch& launch = given.launch;
   std::optional<RunDirectory> run;
   const InterruptGuard guard;
   const RankBody body = [&](Backend& backend, Communicator& communicator) {
     Device& device = *backend.device();
     in_unison(communicator, device, [&] { require_agreement(communicator, device, given.facts); });
     const bool first = communicator.rank() == 0;
-    if (first) run.emplace(config, options, given.sets.view().vocabulary, given.sets.train->class_names());
-    join(given, launch, communicator, device, options, run);
+    if (first) run.emplace(config, given.options, given.sets.view().vocabulary, given.sets.train->class_names());
+    join(given, communicator, device, run);
     if (run->finished()) return tell_finished(*run, first);
     RankTraining training(config, *run, given.view(), backend, communicator);
     in_unison(communicator, device, [&] {
@@ -183,7 +184,7 @@ std::filesystem::path train(const ConfigSource& load, const TrainOptions& option
       });
     });
     in_unison(*peers, *host, [&] { require_agreement(*peers, *host, given->facts); });
-    path = train(*given, launch, *peers, options);
+    path = train(*given, *peers);
   });
   return path;
 }

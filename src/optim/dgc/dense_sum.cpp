@@ -30,9 +30,9 @@ const float* Fp16GatherSum::run() {
   return sum_.f32();
 }
 
-DenseSum::DenseSum(const OptimizerContext& context, int64_t numel, bool in_half) : backend_(context.backend) {
+DenseSum::DenseSum(const OptimizerContext& context, int64_t numel, SmallTensors how) : backend_(context.backend) {
   if (numel == 0) return;
-  if (in_half) {
+  if (how == SmallTensors::dense_fp16) {
     half_.emplace(context, numel);
     return;
   }

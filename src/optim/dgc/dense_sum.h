@@ -28,7 +28,7 @@ class Fp16GatherSum {
 class DenseSum {
  public:
   // numel: number of elements of those tensors together; may be 0.
-  DenseSum(const OptimizerContext&, int64_t numel, bool in_half);
+  DenseSum(const OptimizerContext&, int64_t numel, SmallTensors);
 
   struct Source {
     const float* gradient = nullptr;  // an arena

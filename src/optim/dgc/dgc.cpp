@@ -74,7 +74,7 @@ Dgc::Dgc(const OptimizerContext& context, const DgcOptions& options)
       momentum_(context.backend.device(), context.layout, MemoryUse::momentum),
       sum_(context.backend.device(), context.layout, MemoryUse::momentum),
       scales_(context.backend.device(), static_cast<size_t>(context.local_workers) * sizeof(float)),
-      dense_(context, layout_.dense_numel, options.small_tensors == SmallTensors::dense_fp16),
+      dense_(context, layout_.dense_numel, options.small_tensors),
       exchanges_(context, options.bucket_bytes ? residuals() : std::vector<Residuals>()) {
   DGC_CHECK(!options.bucket_bytes || !options.sgd.clip_norm, "the norm over all gradients is known after the last");
   if (!options.carried) return;

@@ -88,7 +88,8 @@ pre { overflow-x: auto; font-size: .8rem; } details { margin: .4em 0; } summary 
   .configs tbody th { position: static; max-width: 9em; overflow-wrap: anywhere; } }
 @media print { label, .controls, #how { display: none; } i { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   figure { break-inside: avoid; } .wide { overflow: visible; background: none; } table { font-size: .75rem; }
-  th, td { padding-right: 10px; } .study td { white-space: normal; } thead th, .results tbody th { min-width: 0; } tbody th { position: static; } }
+  th, td { padding-right: 10px; overflow-wrap: anywhere; } .results td, .results thead th { padding-left: 8px; } .study td { white-space: normal; }
+  thead th { min-width: 4em; } .results tbody th { min-width: 8em; } tbody th { position: static; overflow-wrap: normal; } }
 )css";
 
 const char* const kReportScript =
