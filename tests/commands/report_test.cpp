@@ -49,8 +49,8 @@ TEST_CASE("report leaves out what is no run, but for one that is named alone, an
 TEST_CASE("report follows a run until Ctrl-C, exit code 130, or until it has finished") {
   const Program dgc;
   Child early(dgc.folder(), {"report", "run", "--follow", "-o", "page.html"});
-  REQUIRE(
-      wait_until([&] { return early.err().find("waiting for a run: run is not a run directory") != std::string::npos; }));
+  REQUIRE(wait_until(
+      [&] { return early.err().find("waiting for a run: run is not a run directory") != std::string::npos; }));
   early.send(SIGINT);
   CHECK(early.wait() == 130);
   CHECK_FALSE(std::filesystem::exists(dgc.folder() / "page.html"));

@@ -8,6 +8,7 @@
 #include "tensor/errors.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
+#include "tests/support/tiny_text.h"
 #include "train/reporter.h"
 
 // Runs whose numbers are no longer finite.
@@ -110,6 +111,17 @@ TEST_CASE("a run whose weights are not finite after its last step has diverged t
       refusal(tiny_config(diverging({kSgd, fmt::format("training.max_steps={}", first - 1)})), {.out = run});
   CHECK_THAT(said, Contains(fmt::format("at its end, step {}, its weights or its loss are not finite", first - 1)));
   CHECK_THAT(said, Contains("there is no good checkpoint"));
+}
+
+TEST_CASE("a language model whose perplexity is infinite has diverged, however finite its loss is") {
+  const TempRun temp;
+  const TinyText text;
+  const Config config =
+      text.config({R"(optimizer={"type": "sgd"})", R"(learning_rate={"type": "constant", "base": 1e6})"});
+  CHECK_THAT(refusal(config, {.out = temp.path() / "run"}), Contains("its weights or its loss are not finite"));
+  const Row final = rows_of_kind(temp.path() / "run", "final").at(0);
+  CHECK(final.number("test_loss").value() > 709);
+  CHECK_FALSE(final.number("test_perplexity").has_value());
 }
 
 TEST_CASE("so many skipped steps in a row end the run, at the same step after a resume") {

@@ -6,6 +6,7 @@
 //   drag KEY FROM TO  the mouse drags from one place to another
 //   tap KEY PLACE     a finger touches a place and is lifted
 //   slide KEY FROM TO a finger is drawn from one place to another
+// The environment variable STORED is what the browser has kept of an earlier page.
 // The elements below know what the script asks of a browser's, and lay out nothing: user units are pixels.
 'use strict';
 const fs = require('fs'), vm = require('vm');
@@ -66,7 +67,7 @@ vm.runInNewContext(text.match(/<script nonce="\w+">(.*)<\/script>/s)[1], {
     addEventListener() {},
   },
   location: {pathname: page},
-  sessionStorage: {getItem: () => null, setItem() {}},
+  sessionStorage: {getItem: () => process.env.STORED ?? null, setItem() {}},
   DOMPoint: class {
     constructor(x, y) { Object.assign(this, {x, y}); }
     matrixTransform() { return this; }
@@ -106,6 +107,7 @@ const seen = () => explore.all('figure').map(figure => ({
   lines: figure.all('path').map(path => points(path.attributes.d)),
   bands: figure.all('polygon').map(polygon => points(polygon.attributes.points)),
   ends: texts(figure, 'end').sort((a, b) => a.attributes.y - b.attributes.y).map(text => text.textContent),
+  ticks: texts(figure, 'tick y').map(text => text.textContent),
   values: figure.all('output')[0].textContent,
 }));
 

@@ -144,4 +144,26 @@ TEST_CASE("a step that sends nothing has no place on the axis of bytes") {
   CHECK(plot_named(all, "sent_bytes").low == 2000);
 }
 
+TEST_CASE("what is sent in a step is a mean of all steps between two places, however rounds are cut") {
+  // Rounds of 16 steps, and of 7 at the end of each epoch, in all of which as much is sent.
+  RunData run = run_of(1, {});
+  for (int64_t step = 0; std::ssize(run.steps) < 1440;) {
+    const int64_t steps = run.steps.size() % 4 == 3 ? 7 : 16;
+    step += steps;
+    StepMetrics row = example_step(step);
+    row.local_steps = steps;
+    row.sent_bytes = 1100;
+    run.steps.push_back(row);
+  }
+  const ReportCurves all = report_curves({{"run", {run}}});  // each place stands for four rounds
+  CHECK(y_of(all, "sent_bytes") == Numbers(360, 80));
+  CHECK(plot_named(all, "sent_bytes").curves[0].low.empty());
+}
+
+TEST_CASE("a sparsity near 100 % is not drawn as 100 %") {
+  RunData run = run_up_to(1, 2);
+  for (StepMetrics& step : run.steps) step.sparsity = 0.99996;
+  CHECK(y_of(report_curves({{"run", {run}}}), "sparsity") == Numbers{0.99996, 0.99996});
+}
+
 }  // namespace dgc

@@ -98,13 +98,15 @@ Json curve_in(const Json& all, const std::string& key) {
 bool has(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
 
 // The figures of a page that its script draws, at first and after each action; null without Node.js, which is said.
-Json drawn_by_script(const std::string& page, const std::string& actions) {
+// stored: what the browser has kept of an earlier page.
+Json drawn_by_script(const std::string& page, const std::string& actions, const std::string& stored = "null") {
   TempRun folder;
   folder.write("report.html", page);
   const std::string in = folder.path().string() + "/";
-  const int status = std::system(("timeout 60 node " DGC_SOURCE_DIR "/tests/tools/report/page_in_node.js " + in +
-                                  "report.html " + actions + " > " + in + "drawn.json")
-                                     .c_str());
+  const int status =
+      std::system(("STORED='" + stored + "' timeout 60 node " DGC_SOURCE_DIR "/tests/tools/report/page_in_node.js " +
+                   in + "report.html " + actions + " > " + in + "drawn.json")
+                      .c_str());
   constexpr int kOldNode = 77, kNoNode = 127;
   if (WEXITSTATUS(status) == kOldNode || WEXITSTATUS(status) == kNoNode) {
     WARN("skipped: there is no Node.js, or one before 18 (Debian: apt install nodejs)");
@@ -234,6 +236,17 @@ TEST_CASE("seeds that have diverged are told and in no mean, whether the loss or
   CHECK(has(table, "test accuracy 90.00 % 75.00 %\n"));
   CHECK(has(table, "or have diverged, all numbers are those of the finished ones"));
   CHECK(has(report({alone.path()}), "alone <em>diverged</em>"));
+}
+
+TEST_CASE("a group of several seeds has no seed among its keys") {
+  std::vector<TempRun> runs(3);
+  for (uint64_t i = 0; i < 2; ++i) make_run(runs[i], {.seed = i + 1});
+  make_run(runs[2], {.optimizer = R"({"type": "sgd"})", .seed = 3});
+  const auto has_seed = [](const std::vector<RunGroup>& groups) {
+    return std::ranges::count(config_table(groups), "seed", &TableRow::what) > 0;
+  };
+  CHECK(has_seed(read_groups({runs[0].path(), runs[2].path()})));
+  CHECK_FALSE(has_seed(read_groups({runs[0].path(), runs[1].path(), runs[2].path()})));
 }
 
 TEST_CASE("a mean says of how many seeds it is where some have no such number") {
@@ -539,6 +552,30 @@ TEST_CASE("the page's script draws what the figures without it show") {
     CHECK(sent.at("caption") == "Sent by each worker in a step (log scale)");
     CHECK(sent.at("spoken") == "Sent by each worker in a step (log scale) over steps");
   }
+}
+
+TEST_CASE("the page's axes have ticks to read values by, however short they are") {
+  TempRun run;
+  make_run(run, {.steps = 148, .loss = 2.3});
+  const Json drawn = drawn_by_script(report({run.path()}), "");
+  if (drawn.is_null()) return;
+  const auto ticks = [&](const std::string& caption) {
+    for (const Json& figure : drawn.at(0)) {
+      if (figure.at("caption") == caption) return figure.at("ticks");
+    }
+    return Json();
+  };
+  CHECK(ticks("Training loss (log scale)") == Json({"0.02", "0.05", "0.1", "0.2", "0.5", "1", "2"}));
+}
+
+TEST_CASE("a part of the page that was shown alone is forgotten where other runs have no such part") {
+  TempRun run;
+  make_run(run, {.steps = 20});  // two epochs
+  const std::string page = report({run.path()});
+  const Json whole = drawn_by_script(page, "");
+  if (whole.is_null()) return;
+  CHECK(drawn_by_script(page, "", R"({"zoom": [8, 12]})") == whole);
+  CHECK(drawn_by_script(page, "", R"({"zoom": [1, 12]})") != whole);
 }
 
 TEST_CASE("a finger reads a figure's values, which stay when it is lifted, and two taps show all again") {
