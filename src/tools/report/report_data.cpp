@@ -47,8 +47,7 @@ bool differ_in_seed_alone(const Config& a, const Config& b) {
 void require_run(const std::filesystem::path& directory) {
   for (const char* name : {kConfigFile, kMetricsFile}) {
     if (std::filesystem::exists(directory / name)) continue;
-    throw_user_error("{} is not a run directory: it has no {}",
-                     directory.string(), name);
+    throw_user_error("{} is not a run directory: it has no {}", directory.string(), name);
   }
   require_no_pipes(directory);
 }

@@ -102,8 +102,8 @@ class StepComputation {
   // rank records anew. An evaluation, which rank 0 makes alone, is no such case: rank 0 tells whether it has allocated
   // memory meanwhile, and then all ranks record anew.
   bool exchanges_are_recordable() const;
-  // Calls `body`, which has an exchange in it, or replays a recording of it where exchanges may be recorded. A step that
-  // is observed is not recorded.
+  // Calls `body`, which has an exchange in it, or replays a recording of it where exchanges may be recorded. A step
+  // that is observed is not recorded.
   void queue_exchange(const RecordKey&, const std::function<void()>& body);
   // Likewise, for a body without collectives: it is called as it is where this rank has no memory for a recording.
   void queue_alone(const RecordKey&, const std::function<void()>& body);
