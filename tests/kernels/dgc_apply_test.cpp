@@ -63,7 +63,8 @@ TEST_CASE("dgc_apply adds up any number of entries of a block", "[dgc]") {
   DgcApplyArgs rule;
   rule.momentum = 0.9f;
   rule.weight_decay = GENERATE(0.f, 1e-2f);
-  const int64_t entries = GENERATE(4096, 4097, 30000);  // the CUDA backend has room for 8,192 in shared memory
+  const int64_t entries =
+      GENERATE(4096, 4097, 8192, 8193, 30000);  // the CUDA backend has room for 8,192 in shared memory
   CAPTURE(backend->name(), rule.weight_decay, entries);
   check_steps(*backend,
               {{600, 6}, {30001, entries}, {65536 + 600, 66}, {700, 7}, {30001, entries}, {600, 60}, {65536 + 600, 70}},
@@ -97,6 +98,25 @@ TEST_CASE("dgc_apply takes more workers than a block has threads", "[dgc]") {
   DgcApplyArgs rule;
   rule.weight_decay = weight_decay;
   check_steps(*backend, {{17, 5}, {600, 300}}, 259, rule);
+}
+
+TEST_CASE("dgc_apply misses nothing that the last of many workers alone send", "[dgc]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  CAPTURE(backend->name());
+  std::vector<DgcCase> workers;
+  for (uint32_t worker = 0; worker < 259; ++worker) {
+    DgcCase c({{1000, 1}});
+    c.header.worker = worker;
+    c.g[static_cast<size_t>(c.segments[0].offset) + (worker < 256 ? 5 : 600 + worker)] = 1;
+    reference_compress(c, Rule{});
+    workers.push_back(std::move(c));
+  }
+  ApplyCase c(std::move(workers));
+  const std::vector<float> total = c.expected_sum();
+  const std::vector<float> before = c.w;
+  c.control.lr = 1;
+  apply(*backend, c, {});
+  for (size_t i = 0; i < total.size(); ++i) REQUIRE(c.w[i] == before[i] - total[i]);
 }
 
 TEST_CASE("what travels dense takes the step of SGD in the same call", "[dgc]") {

@@ -126,6 +126,15 @@ TEST_CASE("every index set comes back: one block, one end, many chunks, long gap
   check(*backend, c);
 }
 
+TEST_CASE("every index set comes back: more blocks than a block has threads", "[dgc]") {
+  const auto backend = GENERATE(from_range(quick_kernel_backends())).make();
+  const auto indices = GENERATE(WireIndices::int32, WireIndices::run16, WireIndices::rice);
+  CAPTURE(backend->name(), indices);
+  CodeCase c({{258 * kDgcBlock, 5}}, {WireValues::fp32, indices});
+  fill(c, 0, {5, 70000, 255 * kDgcBlock + 9, 256 * kDgcBlock + 7, 257 * kDgcBlock + 8});
+  check(*backend, c);
+}
+
 TEST_CASE("every value comes back, or what rounding took away lies in v", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const auto values = GENERATE(WireValues::fp32, WireValues::fp16, WireValues::bf16, WireValues::int8);

@@ -1,6 +1,7 @@
 #include <catch.hpp>
 #include <limits>
 
+#include "kernels/dgc_guess.h"
 #include "tests/kernels/dgc_case.h"
 #include "tests/kernels/kernel_backends.h"
 
@@ -236,7 +237,7 @@ TEST_CASE("a list that ends in many equal magnitudes is cut at the right one", "
   // As many ties as one by one can be looked at on a GPU, one fewer and one more, and far more than candidates fit.
   const int64_t ties = GENERATE(int64_t{1}, 300, 1023, 1024, 1025, 40000);
   CAPTURE(backend->name(), ties);
-  DgcCase c({{70000, 1000}, {66000, 300}});
+  DgcCase c({{70000, 1000}, {66000, 300}, {110000, 500 + ties}});  // of the last tensor all ties are sent
   for (const DgcSegment& s : c.segments) {
     for (int64_t i = 0; i < s.numel; ++i)
       c.g[static_cast<size_t>(s.offset + i)] = i % 100 == 0 && i < 50000 ? 3.f : 0.f;
@@ -247,6 +248,72 @@ TEST_CASE("a list that ends in many equal magnitudes is cut at the right one", "
   compress(*backend, c, Rule{});
   reference_compress(expected, Rule{});
   CHECK(same_state(c, expected));
+}
+
+TEST_CASE("dgc_compress finds the places of what is sent behind many blocks", "[dgc]") {
+  // With a guess that is good, threads add up what 32 blocks before theirs send, at a time, and else 256 blocks.
+  const bool guessed = GENERATE(true, false);
+  const auto backend = GENERATE_COPY(from_range(guessed ? kernel_backends() : quick_kernel_backends())).make();
+  CAPTURE(backend->name(), guessed);
+  const int64_t numel = (guessed ? 40 : 258) * kDgcBlock;
+  DgcCase c({{numel, 80}});
+  const DgcSegment& s = c.segments[0];
+  for (int64_t i = 0; i < s.k; ++i) {
+    c.g[static_cast<size_t>(s.offset + i * (numel / s.k))] = 3 + static_cast<float>(i) / 64;
+  }
+  if (guessed) c.guesses[0] = {2.9f, 1.f, 1.f, s.k, false};
+  DgcCase expected = c;
+  compress(*backend, c, Rule{});
+  reference_compress(expected, Rule{});
+  CHECK(same_state(c, expected));
+  CHECK(c.guesses[0].hit == guessed);
+}
+
+TEST_CASE("a list of as many candidates as there is room for, or one more, spoils no other", "[dgc]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const int64_t more = GENERATE(0, 1, 2);
+  CAPTURE(backend->name(), more);
+  DgcCase c({{kDgcBlock, 1000}, {kDgcBlock, 1000}});
+  constexpr int64_t kGpusListShare = 8;  // kDgcListShare of kernels/cuda
+  const int64_t most = candidate_limit(c.segments[0], kGpusListShare);
+  for (size_t i = 0; i < 2; ++i) {
+    const DgcSegment& s = c.segments[i];
+    const int64_t candidates = i == 0 ? most + more : 1500;
+    for (int64_t n = 0; n < candidates; ++n) {
+      c.g[static_cast<size_t>(s.offset + n * (s.numel / candidates))] = 3 + static_cast<float>(n % 1000) / 64;
+    }
+    c.guesses[i] = {2.9f, 1.f, 1.f, s.k, false};
+  }
+  DgcCase expected = c;
+  compress(*backend, c, Rule{});
+  reference_compress(expected, Rule{});
+  CHECK(same_state(c, expected));
+  CHECK(c.guesses[1].hit);
+}
+
+TEST_CASE("a block that sends nothing any more leaves no trace of what it sent", "[dgc]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  CAPTURE(backend->name());
+  DgcCase c({{3 * kDgcBlock, 200}});
+  const DgcSegment& s = c.segments[0];
+  DgcCase expected = c;
+  for (int step = 0; step < 3; ++step) {
+    CAPTURE(step);
+    for (int64_t i = 0; i < s.numel; ++i) {
+      const bool is_silent = step == 2 && i / kDgcBlock == 1;
+      const float small = 0.001f * static_cast<float>(i % 5);
+      c.g[static_cast<size_t>(s.offset + i)] = i % 300 == 0 && !is_silent ? 3 + static_cast<float>(i % 7) : small;
+    }
+    expected.g = c.g;
+    expected.step = ++c.step;
+    for (DgcCase* one : {&c, &expected}) {
+      for (auto* arena : {&one->u, &one->v}) std::fill_n(arena->begin() + s.offset, s.numel, 0.f);
+    }
+    c.guesses[0] = {3.f, 1.f, 1.f, s.k, false};
+    compress(*backend, c, Rule{});
+    reference_compress(expected, Rule{});
+    REQUIRE(same_state(c, expected));
+  }
 }
 
 TEST_CASE("once steady, the guess is good and no second pass is needed", "[dgc]") {

@@ -35,6 +35,13 @@ inline std::vector<BackendFactory> present_and_emulated_backends() {
 // backends(), and emulated_backends().
 inline std::vector<BackendFactory> kernel_backends() { return chosen(present_and_emulated_backends()); }
 
+// For tensors of many millions of elements, on which the PTX of a kernel would take minutes.
+inline std::vector<BackendFactory> quick_kernel_backends() {
+  std::vector<BackendFactory> some = present_and_emulated_backends();
+  std::erase_if(some, [](const BackendFactory& factory) { return factory.name == "cuda-ptx"; });
+  return chosen(std::move(some));
+}
+
 // Those of them that take activations in 16 bits.
 inline std::vector<BackendFactory> half_backends() {
   std::vector<BackendFactory> some = present_and_emulated_backends();

@@ -139,6 +139,9 @@ TEST_CASE("clipping scales by the limit over the norm, and never up", "[kernels]
   CHECK(clipped[0] == Approx(0.1).epsilon(1e-6));
   CHECK(clipped[1] == 1);
   CHECK(scales(1, 20, 1, {100}, 1) == std::vector<float>{1});
+  // The loss scale is in the squares, and no part of the norm.
+  CHECK(scales(1, 20, 8, {6400}, 1) == std::vector<float>{0.125f});
+  CHECK(scales(1, 1, 8, {6400}, 1).at(0) == Approx(0.0125).epsilon(1e-6));
   CHECK(scales(1, 1, 1, std::vector<double>(130, 4.0), 1) ==
         std::vector<float>(130, static_cast<float>(1 / (2 + 1e-6))));
 }

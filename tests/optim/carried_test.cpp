@@ -29,6 +29,7 @@ struct CarriedRun {
   // What arrives behind each step; nothing: the steps are whole.
   std::vector<std::vector<Delivered>> deliveries{};
   bool begins_random = true;  // false: with weights of zero
+  const ParamLayout& layout = small_layout();
 };
 
 // Weights and, by worker, what is kept back.
@@ -48,12 +49,12 @@ class CarryingRank {
         communicator_(communicator),
         all_(all),
         backend_(run.backend.make()),
-        optimizer_(make_dgc({*backend_, communicator, small_layout(), run.spread.local_workers}, run.options)),
-        weights_(backend_->device(), small_layout()),
+        optimizer_(make_dgc({*backend_, communicator, run.layout, run.spread.local_workers}, run.options)),
+        weights_(backend_->device(), run.layout),
         record_(*backend_, communicator, run.spread.local_workers) {
     if (run.begins_random) initialize(weights_, 5);
     for (int local = 0; local < run.spread.local_workers; ++local) {
-      gradients_.emplace_back(backend_->device(), small_layout());
+      gradients_.emplace_back(backend_->device(), run.layout);
       pointers_.push_back(gradients_.back().data());
     }
   }
@@ -236,6 +237,22 @@ TEST_CASE("a worker without a message counts as one that had nothing to send", "
   const BackendFactory cpu{"cpu", [] { return make_cpu_backend(1); }};
   const CarriedOutcome truth = outcome_of({cpu, options, {2, 2}, 0.1f, two_stand_still, all_in_time()});
   CHECK((outcome_of({backend, options, {2, 2}, 0.1f, two_stand_still, in_time({1, 2})}) == truth));
+}
+
+TEST_CASE("so does one whose message would have more entries of a tensor than a block has places", "[optim]") {
+  const ParamLayout layout({{"fc.weight", {2, 70'000}, {Init::Kind::normal, 0.5f}}});  // a half of them is sent
+  const auto two_stand_still = [](int worker, uint64_t step, int64_t element, float w) {
+    return worker == 0 || worker == 3 ? 0 : gradient_at(worker, step, element, w);
+  };
+  CarriedRun run{.backend = {"cpu", [] { return make_cpu_backend(1); }},
+                 .options = carried({}),
+                 .spread = {2, 2},
+                 .gradient = two_stand_still,
+                 .deliveries = all_in_time(),
+                 .layout = layout};
+  const CarriedOutcome truth = outcome_of(run);
+  run.deliveries = in_time({1, 2});
+  CHECK(outcome_of(run) == truth);
 }
 
 TEST_CASE("a worker without a message costs no selection, and no memory but for small tensors", "[optim]") {
