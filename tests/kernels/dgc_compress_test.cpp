@@ -259,7 +259,8 @@ TEST_CASE("dgc_compress finds the places of what is sent behind many blocks", "[
   DgcCase c({{numel, 80}});
   const DgcSegment& s = c.segments[0];
   for (int64_t i = 0; i < s.k; ++i) {
-    c.g[static_cast<size_t>(s.offset + i * (numel / s.k))] = 3 + static_cast<float>(i) / 64;
+    const int64_t at = i % 2 == 0 ? i * (numel / s.k) : numel - 1 - i / 2 * 40'000;  // some in each of the last blocks
+    c.g[static_cast<size_t>(s.offset + at)] = 3 + static_cast<float>(i) / 64;
   }
   if (guessed) c.guesses[0] = {2.9f, 1.f, 1.f, s.k, false};
   DgcCase expected = c;
