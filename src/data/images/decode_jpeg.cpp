@@ -129,7 +129,9 @@ void decode_jpeg(std::span<const uint8_t> bytes, const std::string& name, const 
   }));
   check_image_size(info.image_height, info.image_width, name);
   const WantedPart wanted = choose(info.image_height, info.image_width);
-  const int eighths = eighths_for(wanted);
+  // Of blocks of more than 2 x 2, as 4 x 2, libjpeg-turbo 2.1 leaves out some that a box of a scaled image needs.
+  const bool scales = info.max_h_samp_factor * info.max_v_samp_factor <= 4;
+  const int eighths = scales ? eighths_for(wanted) : 8;
   const CropBox box = touched(wanted.box, eighths);
   const bool cmyk = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
   info.out_color_space = cmyk ? JCS_CMYK : JCS_RGB;

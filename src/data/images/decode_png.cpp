@@ -16,8 +16,11 @@ constexpr size_t kMostBesidePixels = size_t{16} << 20;  // bytes
 void decode_png(std::span<const uint8_t> bytes, const std::string& name, RgbImage& out) {
   const auto check = [&name](int error) {
     if (error == SPNG_ECHUNK_LIMITS) {
-      throw_user_error("{}: the PNG file holds more than {} MiB beside its pixels, as texts or a colour profile", name,
-                       kMostBesidePixels >> 20);
+      throw_user_error(
+          "{}: the PNG file holds more than {} MiB beside its pixels, or too many texts, or an empty one; save it "
+          "again "
+          "without texts and colour profile",
+          name, kMostBesidePixels >> 20);
     }
     if (error != 0) throw_user_error("{}: the PNG file is corrupt or truncated: {}", name, spng_strerror(error));
   };
