@@ -56,12 +56,13 @@ class ArpaParser {
 
   [[noreturn]] static void fail(const std::string& where, const char* what) { throw_user_error("{}: {}", where, what); }
 
-  // "ngram 2=4012"
+  // "ngram 2=4012", or "ngram 2=   4012"
   void count(const std::string& where) {
-    const std::string_view field = fields_.size() == 2 ? std::string_view(fields_[1]) : std::string_view();
+    const bool has_gap = fields_.size() == 3 && fields_[1].ends_with('=');
+    const std::string field = has_gap ? fields_[1] + fields_[2] : fields_.size() == 2 ? fields_[1] : "";
     const size_t equals = field.find('=');
     size_t order = 0, number = 0;
-    if (fields_[0] != "ngram" || equals == std::string_view::npos || !parse(field.substr(0, equals), order) ||
+    if (fields_[0] != "ngram" || equals == std::string::npos || !parse(field.substr(0, equals), order) ||
         !parse(field.substr(equals + 1), number) || order != counts_.size() + 1) {
       fail(where, "a count like \"ngram 1=1000\" is expected, of each order in turn");
     }

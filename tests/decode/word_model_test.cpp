@@ -32,7 +32,7 @@ TEST_CASE("word model: listed n-grams, back-off, and the unknown, by hand") {
 
 TEST_CASE("word model: of words alone, without <unk> and </s>") {
   const TempFolder folder;
-  const WordModel model(write_arpa(folder, "\\data\\\nngram 1=1\n\n\\1-grams:\n-0.5\tGO\n\n\\end\\\n"));
+  const WordModel model(write_arpa(folder, "\\data\\\nngram  1=     1\n\n\\1-grams:\n-0.5\tGO\n\n\\end\\\n"));
   CHECK(model.begin().empty());
   CHECK(model.after(model.begin(), "GO").empty());
   CHECK(log10_of(model.score({}, "GO")) == Approx(-0.5));

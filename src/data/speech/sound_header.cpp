@@ -46,7 +46,7 @@ SoundParts wav_parts(const SoundBytes& file) {
     const std::string_view name = std::string_view(header).substr(0, 4);
     const uint64_t length = word_at(header, 4), rest = file.size - at - kChunkHeader;
     if (name == "data") {
-      const bool unknown = length == 0 || length >= 0x7fffff00;  // lengths that programs write into a pipe
+      const bool unknown = length == 0 || length >= 0x7fff0000;  // lengths that programs, as SoX, write into a pipe
       parts.body = at + kChunkHeader;
       parts.body_bytes = unknown ? rest : std::min(length, rest);
       // Of an unknown length libsndfile takes the samples for chunks, and reads those as it reads others.
