@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 
 #include "tensor/rng.h"
 #include "tests/data/images/images.h"
@@ -187,8 +188,9 @@ TEST_CASE("JPEG: a box has the pixels that it has in the whole image, at each sc
   }
 }
 
-// Colours in blocks of so many pixels for each of brightness.
-Bytes jpeg_of_blocks(const Bytes& pixels, int width, int height, int across, int down) {
+// An image of so many channels, 1 or 3, as libjpeg writes it after `prepare` has set what the image is to have.
+Bytes jpeg_prepared(const Bytes& pixels, int width, int height, int channels,
+                    const std::function<void(jpeg_compress_struct&)>& prepare) {
   jpeg_compress_struct info{};
   jpeg_error_mgr errors{};
   info.err = jpeg_std_error(&errors);
@@ -198,14 +200,14 @@ Bytes jpeg_of_blocks(const Bytes& pixels, int width, int height, int across, int
   jpeg_mem_dest(&info, &memory, &size);
   info.image_width = static_cast<JDIMENSION>(width);
   info.image_height = static_cast<JDIMENSION>(height);
-  info.input_components = 3;
-  info.in_color_space = JCS_RGB;
+  info.input_components = channels;
+  info.in_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   jpeg_set_defaults(&info);
-  info.comp_info[0].h_samp_factor = across;
-  info.comp_info[0].v_samp_factor = down;
+  prepare(info);
   jpeg_start_compress(&info, TRUE);
+  const std::ptrdiff_t stride = std::ptrdiff_t{channels} * width;
   for (int y = 0; y < height; ++y) {
-    Bytes row(pixels.begin() + std::ptrdiff_t{3} * width * y, pixels.begin() + std::ptrdiff_t{3} * width * (y + 1));
+    Bytes row(pixels.begin() + stride * y, pixels.begin() + stride * (y + 1));
     uint8_t* rows = row.data();
     jpeg_write_scanlines(&info, &rows, 1);
   }
@@ -220,7 +222,10 @@ TEST_CASE("JPEG: a box has the pixels of the whole image, however many of them s
   const auto [across, down] = GENERATE(table<int, int>({{4, 2}, {2, 4}, {3, 2}, {4, 1}, {1, 4}, {2, 2}}));
   const int width = 331, height = 245;
   CAPTURE(across, down);
-  const Bytes jpeg = jpeg_of_blocks(pattern(width, height), width, height, across, down);
+  const Bytes jpeg = jpeg_prepared(pattern(width, height), width, height, 3, [&](jpeg_compress_struct& info) {
+    info.comp_info[0].h_samp_factor = across;
+    info.comp_info[0].v_samp_factor = down;
+  });
   const auto at_half_scale = [&](const CropBox& box) {
     ImagePart part;
     const auto half = [&](int64_t, int64_t) {
@@ -287,31 +292,12 @@ Bytes jpeg_of_scans(size_t scans) {
     for (int bit = kBits; bit > 0; --bit) script.push_back({1, {0}, frequency, frequency, bit, bit - 1});
   }
   REQUIRE(scans <= script.size());
-  jpeg_compress_struct info{};
-  jpeg_error_mgr errors{};
-  info.err = jpeg_std_error(&errors);
-  jpeg_create_compress(&info);
-  unsigned char* memory = nullptr;
-  unsigned long size = 0;
-  jpeg_mem_dest(&info, &memory, &size);
-  info.image_width = info.image_height = 8;
-  info.input_components = 1;
-  info.in_color_space = JCS_GRAYSCALE;
-  jpeg_set_defaults(&info);
-  info.scan_info = script.data();
-  info.num_scans = static_cast<int>(scans);
-  jpeg_start_compress(&info, TRUE);
-  for (int y = 0; y < 8; ++y) {
-    std::array<uint8_t, 8> row{};
-    row.fill(static_cast<uint8_t>(30 * y));
-    uint8_t* rows = row.data();
-    jpeg_write_scanlines(&info, &rows, 1);
-  }
-  jpeg_finish_compress(&info);
-  const Bytes out(memory, memory + size);
-  jpeg_destroy_compress(&info);
-  std::free(memory);
-  return out;
+  Bytes pixels;
+  for (int y = 0; y < 8; ++y) pixels.insert(pixels.end(), 8, static_cast<uint8_t>(30 * y));
+  return jpeg_prepared(pixels, 8, 8, 1, [&](jpeg_compress_struct& info) {
+    info.scan_info = script.data();
+    info.num_scans = static_cast<int>(scans);
+  });
 }
 
 TEST_CASE("JPEG: a file of very many scans is refused") {
