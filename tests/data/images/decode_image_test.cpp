@@ -6,7 +6,6 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 
