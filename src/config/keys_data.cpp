@@ -127,7 +127,7 @@ void add_data_keys(Keys& keys) {
       .free_on_resume();
   text.add("vocabulary_size", &TextDataOptions::vocabulary_size,
            "Keep only the most frequent words of `train`; the others are `<unk>`. null: all")
-      .at_least(2);
+      .at_least(3);
   text.add("bptt", &TextDataOptions::bptt,
            "Words of each stream in a step: so far do gradients go back in time. What is carried on goes further")
       .at_least(1)

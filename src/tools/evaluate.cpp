@@ -65,9 +65,12 @@ double epochs_of(const Checkpoint& checkpoint) {
   return static_cast<double>(state.position) / static_cast<double>(state.steps_per_epoch);
 }
 
-// The words of a run are those in its vocabulary.txt.
-void require_own_vocabulary(const std::filesystem::path& run, const Config& config) {
+// The words of a run are those in its vocabulary.txt, and evaluations compute in fp32 on any machine.
+void require_possible(const std::filesystem::path& run, const Config& config) {
   for (const ConfigDifference& difference : config_differences(run_config(run), config)) {
+    if (difference.path == "precision") {
+      throw_user_error("precision: dgc eval computes in fp32, whatever a run was trained in; leave this --set out");
+    }
     if (!difference.path.starts_with("data.vocabulary")) continue;
     throw_user_error("{}: the run knows the words of {}, so no evaluation takes others; leave this --set out",
                      difference.path, (run / kVocabularyFile).string());
@@ -78,7 +81,7 @@ void require_own_vocabulary(const std::filesystem::path& run, const Config& conf
 
 Evaluation evaluate_run(const std::filesystem::path& run, const EvaluateOptions& options) {
   const Config config = run_config(run, options.overrides);
-  require_own_vocabulary(run, config);
+  require_possible(run, config);
   FoundCheckpoint checkpoint([&] { return options.best ? best_checkpoint(run) : require_checkpoint(run); });
   const Task& task = task_of(config);
   if (!options.logits.empty()) {

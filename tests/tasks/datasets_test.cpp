@@ -115,7 +115,7 @@ TEST_CASE("a model with more outputs than there are classes is told, whatever ki
              Contains("the model has 12 classes and the data 10: 2 of its outputs never get an example"));
 }
 
-TEST_CASE("an evaluation of a run knows the run's words alone") {
+TEST_CASE("an evaluation of a run knows the run's words alone, and computes in fp32") {
   const TinyText text;
   const TempRun run;
   const std::filesystem::path path = train(text.config({"training.max_steps=1"}), {.out = run.path() / "run"});
@@ -123,6 +123,8 @@ TEST_CASE("an evaluation of a run knows the run's words alone") {
   CHECK_THROWS_WITH(evaluate_run(path, {.overrides = {"data.vocabulary_size=3"}}),
                     "data.vocabulary_size: the run knows the words of " + (path / "vocabulary.txt").string() +
                         ", so no evaluation takes others; leave this --set out");
+  CHECK_THROWS_WITH(evaluate_run(path, {.overrides = {"precision=bf16"}}),
+                    Catch::StartsWith("precision: dgc eval computes in fp32"));
 }
 
 TEST_CASE("of chosen classes there are the images alone, numbered as in the list", "[datasets]") {

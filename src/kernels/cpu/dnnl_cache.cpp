@@ -82,12 +82,24 @@ Choice choose(const ConvKey& key, Type factors, memory::format_tag images, const
           pass.impl_info_str()};
 }
 
+// Whether this is a weight gradient that oneDNN 2.6 cannot be trusted with. Its code for windows of 1 x 1 with a stride
+// writes beyond the scratch memory that it asks for, unless the input's channels come in sixteens. Its code for bf16
+// reads scratch memory that it has not written, where the input is hardly wider than a window with a stride. Products
+// in the place of the latter are of fp32.
+bool is_unsafe(const ConvKey& key, Type factors, const std::string& code) {
+  const Conv2dArgs& a = key.args;
+  if (key.pass != ConvPass::backward_weights || (a.stride_h == 1 && a.stride_w == 1)) return false;
+  const bool overruns = code.find("1x1") != std::string::npos && a.in_c % 16 != 0;
+  return overruns || (factors != kFloat && a.in_w < a.kernel_w + a.stride_w);
+}
+
 // Plain NHWC was measured as fast as oneDNN's blocked layouts, and needs no conversion between layers. Where oneDNN is
 // slow with it and ConvProducts cannot take its place, oneDNN chooses the layout too.
 PreparedConv prepare_conv(const ConvKey& key, Type factors, const dnnl::engine& engine) {
   Choice choice = choose(key, factors, memory::format_tag::nhwc, engine);
-  const bool may_be_products = key.pass != ConvPass::forward && key.args.groups == 1 && factors == kFloat;
-  if (may_be_products && (choice.is_reference() || choice.writes_windows())) {
+  const bool may_be_products = key.pass != ConvPass::forward && key.args.groups == 1;
+  const bool is_slow = factors == kFloat && (choice.is_reference() || choice.writes_windows());
+  if (may_be_products && (is_slow || is_unsafe(key, factors, choice.name))) {
     PreparedConv products;
     products.as_products = true;
     return products;
