@@ -26,7 +26,7 @@ double mib(int64_t bytes) { return static_cast<double>(bytes) / 1048576; }
 
 // With so many digits, and with all before the point: "73.81", "1920336".
 std::string digits(double value, int most) {
-  return value < std::pow(10, most) ? fmt::format("{:.{}g}", value, most) : fmt::format("{:.0f}", value);
+  return value < std::pow(10, most) - 0.5 ? fmt::format("{:.{}g}", value, most) : fmt::format("{:.0f}", value);
 }
 
 // "4432 B", "0.352 MiB"

@@ -16,6 +16,7 @@
 #include "config/config.h"
 #include "run/log.h"
 #include "run/run_directory.h"
+#include "run/run_lock.h"
 #include "tensor/errors.h"
 #include "tensor/printable.h"
 #include "tools/report/report.h"
@@ -54,6 +55,17 @@ std::filesystem::path out_of(const TrainArguments& options) {
   const auto is_output = [](const std::string& each) { return each.starts_with("output="); };
   const bool is_given = !options.train.out.empty() || std::ranges::any_of(options.overrides, is_output);
   return is_given ? options.train.out : run_of_config(options.config);
+}
+
+// A child that dies before it has looked at its folder is restarted with --resume, and would go on with a former run
+// there. A config that cannot be read twice, or not in this folder, is left to the child.
+void require_fresh(const TrainArguments& options) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(options.config, error)) return;
+  const std::filesystem::path run = run_path(load_config(options.config, options.overrides), options.train);
+  if (!std::filesystem::exists(run / kConfigFile, error)) return;
+  { const RunLock another(run); }  // a training that is under way is told by its name
+  require_no_run(run);
 }
 
 // The run is done, so a reader that has gone is no error.
@@ -110,10 +122,7 @@ void add_train_command(CLI::App& app) {
       require_no_launcher(
           "--max-restarts and --launch are for one process that starts all: dgc train CONFIG --max-restarts 3 --launch "
           "\"mpirun -n {}\"");
-      // A child that dies before it has looked would be restarted with --resume, and would go on with a former run.
-      if (!options->train.resume && !options->train.overwrite) {
-        require_no_run(run_path(load_config(options->config, options->overrides), options->train));
-      }
+      if (options->max_restarts > 0 && !options->train.resume) require_fresh(*options);
       return supervise(supervised(*options));
     }
     restart_with_short_spins();

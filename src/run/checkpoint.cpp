@@ -94,7 +94,13 @@ std::string read_saved(const fs::path& path, uint64_t most) {
   return read_file(path, most);
 }
 
+[[noreturn]] void throw_away(const fs::path& link) {
+  std::error_code error;
+  throw_user_error("{} is a link to {}, which is not there", link.string(), fs::read_symlink(link, error).string());
+}
+
 Manifest read_manifest(const fs::path& checkpoint) {
+  if (is_broken_link(checkpoint)) throw_away(checkpoint);
   const fs::path path = checkpoint / kManifest;
   const std::string text = read_saved(path, kMostManifestBytes);
   if (read_saved(checkpoint / kManifestHash, kMostManifestBytes) != xxh64_hex(text.data(), text.size())) {
@@ -267,12 +273,7 @@ bool Checkpoint::is_there() const {
 
 std::optional<Checkpoint> newest_checkpoint(const fs::path& run) {
   const CheckpointStore store(run);
-  if (store.is_away()) {
-    const fs::path folder = run / kCheckpoints;
-    std::error_code error;
-    throw_user_error("{} is a link to {}, which is not there", folder.string(),
-                     fs::read_symlink(folder, error).string());
-  }
+  if (store.is_away()) throw_away(run / kCheckpoints);
   const std::vector<fs::path> all = store.list();
   for (const fs::path& path : all) {
     try {

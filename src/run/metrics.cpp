@@ -282,12 +282,15 @@ void MetricsWriter::require_written() const {
       file_.waiting(), file_.path().string());
 }
 
+void MetricsWriter::begin() {
+  if (!kept_) return;
+  file_.cut(*kept_);
+  if (!ends_with_newline_) file_.append("\n");
+  kept_.reset();
+}
+
 void MetricsWriter::append(const Row& row) {
-  if (kept_) {
-    file_.cut(*kept_);
-    if (!ends_with_newline_) file_.append("\n");
-    kept_.reset();
-  }
+  begin();
   file_.append(to_json_line(row) + "\n");
 }
 

@@ -26,7 +26,7 @@ void throw_diverged(const CheckpointStore& store, const Skipped& skipped) {
       skipped.in_row > 0
           ? fmt::format("from step {} on gradients were not finite, and all steps up to the last one, {}, were skipped",
                         skipped.step - skipped.in_row + 1, skipped.step)
-          : fmt::format("at its end, step {}, its weights or its loss are not finite", skipped.step);
+          : fmt::format("at its end, step {}, its weights, its loss or its perplexity are not finite", skipped.step);
   throw_user_error("the run has diverged: {}: {}", how, way_on(store));
 }
 

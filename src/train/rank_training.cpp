@@ -67,6 +67,7 @@ void RankTraining::begin() {
     if (!run_.resumed_from()) run_.describe();  // first, as only what has a config is a run directory
     reporter_.emplace(config_, run_.path(), start, steps_, global_batch(config_));
     if (run_.resumed_from()) run_.describe();  // last, as damaged metrics refuse the resume
+    reporter_->begin();
   });
 }
 

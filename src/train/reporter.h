@@ -20,6 +20,7 @@ class Reporter {
 
   ~Reporter();  // logs the end of the last skipped steps, and how often ranks were late
 
+  void begin() { metrics_.begin(); }  // to be called when nothing refuses the run any more
   void step(StepMetrics, double seconds);
   void eval(const EvalMetrics&);
   void final(FinalMetrics);

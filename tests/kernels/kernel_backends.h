@@ -35,10 +35,11 @@ inline std::vector<BackendFactory> present_and_emulated_backends() {
 // backends(), and emulated_backends().
 inline std::vector<BackendFactory> kernel_backends() { return chosen(present_and_emulated_backends()); }
 
-// For tensors of many millions of elements, on which the PTX of a kernel would take minutes.
+// For tensors of many millions of elements, on which kernels that are interpreted would take minutes.
 inline std::vector<BackendFactory> quick_kernel_backends() {
   std::vector<BackendFactory> some = present_and_emulated_backends();
-  std::erase_if(some, [](const BackendFactory& factory) { return factory.name == "cuda-ptx"; });
+  std::erase_if(
+      some, [](const BackendFactory& factory) { return factory.name == "cuda-ptx" || factory.name == "cuda-sass"; });
   return chosen(std::move(some));
 }
 

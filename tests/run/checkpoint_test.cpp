@@ -212,6 +212,12 @@ TEST_CASE("a newest checkpoint that may be sound is not passed over, as the next
     CHECK_THROWS_WITH(newest_checkpoint(run.path()), Catch::StartsWith("cannot read " + newest.string()) &&
                                                          Catch::EndsWith("to go back to an older checkpoint"));
   }
+  SECTION("it is on a disk that is not mounted") {
+    fs::remove_all(newest);
+    fs::create_directory_symlink("/nowhere/disk", newest);
+    CHECK_THROWS_WITH(newest_checkpoint(run.path()),
+                      Catch::StartsWith(newest.string() + " is a link to /nowhere/disk"));
+  }
   SECTION("another version of dgc has saved it") {
     std::string manifest = run.read("checkpoints/step-000000004/manifest.json");
     const std::string version = "\"version\": 1";

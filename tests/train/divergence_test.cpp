@@ -109,7 +109,8 @@ TEST_CASE("a run whose weights are not finite after its last step has diverged t
   const size_t first = first_of_last_skipped(skipped(whole));
   const std::string said =
       refusal(tiny_config(diverging({kSgd, fmt::format("training.max_steps={}", first - 1)})), {.out = run});
-  CHECK_THAT(said, Contains(fmt::format("at its end, step {}, its weights or its loss are not finite", first - 1)));
+  CHECK_THAT(said, Contains(fmt::format("at its end, step {}, its weights, its loss or its perplexity are not finite",
+                                        first - 1)));
   CHECK_THAT(said, Contains("there is no good checkpoint"));
 }
 
@@ -118,7 +119,8 @@ TEST_CASE("a language model whose perplexity is infinite has diverged, however f
   const TinyText text;
   const Config config =
       text.config({R"(optimizer={"type": "sgd"})", R"(learning_rate={"type": "constant", "base": 1e6})"});
-  CHECK_THAT(refusal(config, {.out = temp.path() / "run"}), Contains("its weights or its loss are not finite"));
+  CHECK_THAT(refusal(config, {.out = temp.path() / "run"}),
+             Contains("its weights, its loss or its perplexity are not finite"));
   const Row final = rows_of_kind(temp.path() / "run", "final").at(0);
   CHECK(final.number("test_loss").value() > 709);
   CHECK_FALSE(final.number("test_perplexity").has_value());
