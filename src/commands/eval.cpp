@@ -76,9 +76,8 @@ void add_eval_command(CLI::App& app) {
   command->footer(
       "Examples:\n  dgc eval runs/quickstart\n  dgc eval runs/quickstart_speech --beam 64 --show 5\n"
       "  dgc eval runs/quickstart --json\n\n"
-      "Computes in fp32 on any machine, whatever the run's `precision`: a run in tf32, bf16 or fp16 has evaluated "
-      "itself\n"
-      "in that, so its last row differs in the last digits.");
+      "Computes in fp32 on any machine, whatever the run's `precision`: a run in tf32, bf16 or fp16 has evaluated\n"
+      "itself in that, so its last row differs in the last digits.");
   command->callback([options] {
     restart_with_short_spins();
     if (options->show > 0) {

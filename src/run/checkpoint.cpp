@@ -38,11 +38,6 @@ std::optional<int64_t> step_of(const fs::path& folder) {
   return name == folder_of(step) ? std::optional(step) : std::nullopt;
 }
 
-bool is_broken_link(const fs::path& path) {
-  std::error_code error;
-  return fs::is_symlink(path, error) && !fs::exists(path, error);
-}
-
 void remove_folder(const fs::path& folder) {
   std::error_code error;
   fs::remove_all(folder, error);
@@ -94,13 +89,8 @@ std::string read_saved(const fs::path& path, uint64_t most) {
   return read_file(path, most);
 }
 
-[[noreturn]] void throw_away(const fs::path& link) {
-  std::error_code error;
-  throw_user_error("{} is a link to {}, which is not there", link.string(), fs::read_symlink(link, error).string());
-}
-
 Manifest read_manifest(const fs::path& checkpoint) {
-  if (is_broken_link(checkpoint)) throw_away(checkpoint);
+  refuse_broken_link(checkpoint);
   const fs::path path = checkpoint / kManifest;
   const std::string text = read_saved(path, kMostManifestBytes);
   if (read_saved(checkpoint / kManifestHash, kMostManifestBytes) != xxh64_hex(text.data(), text.size())) {
@@ -272,8 +262,8 @@ bool Checkpoint::is_there() const {
 }
 
 std::optional<Checkpoint> newest_checkpoint(const fs::path& run) {
+  refuse_broken_link(run / kCheckpoints);
   const CheckpointStore store(run);
-  if (store.is_away()) throw_away(run / kCheckpoints);
   const std::vector<fs::path> all = store.list();
   for (const fs::path& path : all) {
     try {

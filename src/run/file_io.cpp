@@ -156,12 +156,21 @@ std::string read_file(const std::filesystem::path& path, uint64_t most) {
   return bytes;
 }
 
-void make_directory(const std::filesystem::path& path) {
+bool is_broken_link(const std::filesystem::path& path) {
   std::error_code error;
-  if (std::filesystem::is_symlink(path, error) && !std::filesystem::exists(path, error)) {
-    throw_user_error("{} is a link to {}, which is not there", path.string(),
-                     std::filesystem::read_symlink(path, error).string());
-  }
+  return std::filesystem::is_symlink(path, error) && !std::filesystem::exists(path, error);
+}
+
+void refuse_broken_link(const std::filesystem::path& path) {
+  if (!is_broken_link(path)) return;
+  std::error_code error;
+  throw_user_error("{} is a link to {}, which is not there", path.string(),
+                   std::filesystem::read_symlink(path, error).string());
+}
+
+void make_directory(const std::filesystem::path& path) {
+  refuse_broken_link(path);
+  std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) throw_user_error("cannot create {}: {}", path.string(), error.message());
 }

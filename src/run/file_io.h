@@ -50,7 +50,11 @@ void write_if_changed(const std::filesystem::path& path, const std::string& text
 // because another process may still be at them. A file that cannot be removed stays too.
 void remove_abandoned(const std::filesystem::path& folder);
 
-// All three throw UserError that names the path and says what the system said.
+// Whether it is a link to what is not there, as a disk that is not mounted. The second throws UserError where it is.
+bool is_broken_link(const std::filesystem::path& path);
+void refuse_broken_link(const std::filesystem::path& path);
+
+// All three throw UserError that names the path and says what is wrong with it.
 void sync_directory(const std::filesystem::path& path);  // makes its names survive a power cut
 // Reads a regular file of at most `most` bytes. Refuses before it has read anything: a file may be a pipe into which
 // nobody writes, or larger than the memory.

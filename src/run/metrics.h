@@ -110,9 +110,9 @@ class MetricsWriter {
     int64_t step = 0, unexchanged = 0;
     bool owes_evaluation = false;
   };
-  // Keeps the rows of what an earlier attempt has come to; step 0 starts afresh. begin(), or the first new row,
-  // cuts off the rest. Warns where other steps have no row, as somebody has cut
-  // the file, or a full disk has. Throws a UserError when RUN/metrics.jsonl cannot be read or opened for writing.
+  // Keeps the rows of what an earlier attempt has come to; step 0 starts afresh. begin(), or the first new row, cuts
+  // off the rest. Warns where other steps have no row, as somebody has cut the file, or a full disk has. Throws a
+  // UserError when RUN/metrics.jsonl cannot be read or opened for writing.
   MetricsWriter(const std::filesystem::path& run, const Start&);
 
   void begin();  // to be called when nothing refuses the attempt any more; throws UserError

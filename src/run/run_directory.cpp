@@ -61,6 +61,14 @@ Held held_by(const fs::path& run) {
   return Held::no_step;
 }
 
+void refuse_steps(Held held, const fs::path& run) {
+  if (held != Held::steps) return;
+  throw_user_error(
+      "{} already holds a run: add --resume to go on with it, --overwrite to put this one in its place, or --out DIR "
+      "for a new one",
+      run.string());
+}
+
 // Throws UserError for weights that would be removed with a run.
 void require_elsewhere(const std::string& weights, const fs::path& run) {
   if (weights.empty()) return;
@@ -126,7 +134,6 @@ std::optional<Checkpoint> finished_checkpoint(const fs::path& run, const Config&
 // Whether a run without checkpoints has come farther than to where its first one was due, as its last row tells.
 // Damaged metrics count as such ones.
 bool has_lost_checkpoints(const fs::path& run) try {
-  if (!CheckpointStore(run).list().empty()) return false;
   const std::optional<Row> last = last_json_row((run / kMetricsFile).string());
   if (!last) return false;
   const CheckpointOptions due = run_config(run).checkpoint;
@@ -168,13 +175,7 @@ bool has_begun(const fs::path& run) {
   return !store.list().empty() || store.is_away() || has_steps(run);
 }
 
-void require_no_run(const fs::path& run) {
-  if (held_by(run) != Held::steps) return;
-  throw_user_error(
-      "{} already holds a run: add --resume to go on with it, --overwrite to put this one in its place, or --out DIR "
-      "for a new one",
-      run.string());
-}
+void require_no_run(const fs::path& run) { refuse_steps(held_by(run), run); }
 
 bool has_ended(const fs::path& run, const Config& config) { return ended_at(run, config).has_value(); }
 
@@ -253,7 +254,7 @@ RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, co
   require_no_pipes(path_);
   CheckpointStore(path_).restore_replaced();
   const Held held = held_by(path_);
-  if (!options.resume && !options.overwrite) require_no_run(path_);
+  if (!options.resume && !options.overwrite) refuse_steps(held, path_);
   if (held == Held::steps && options.resume) {
     if (vocabulary != nullptr) require_run_vocabulary(path_, *vocabulary);
     require_resumable(path_, run_config(path_), config);

@@ -21,6 +21,7 @@ inline constexpr int kSameSignal = 1;
 // on, and SLURM can send it some time before the end) only set a flag. A signal that follows kSameSignal or more later
 // ends the program at once, as without a guard. SIGHUP stays ignored where it was ignored from the start, as under
 // nohup.
+//
 // The guard has a thread that takes these signals, so interrupted() may become true a moment after kill() has returned.
 // The signals are blocked in the thread that makes the guard, and in all threads and processes that it starts while the
 // guard lives. The same thread has to destroy the guard.
