@@ -103,6 +103,15 @@ TEST_CASE("recordings in use are kept, and where there are as many as may be, fu
   CHECK(calls == 6);
   for (uint64_t key = 0; key < kMost; ++key) step(key);
   CHECK(calls == 6);
+  // A body that other ranks record is recorded here too.
+  for (int i = 0; i < 6; ++i, ++steps) {
+    backend->run_recorded_together({kMost + 1}, [&] {
+      ++calls;
+      backend->add(x, y);
+    });
+  }
+  CHECK(calls == 6 + 3);
+  calls = 6;
   // All but one fall out of use, so the new one is recorded.
   for (uint64_t i = 0; i < cuda::Graphs::kInUse; ++i) step(0);
   CHECK(calls == 6);

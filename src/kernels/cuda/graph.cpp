@@ -58,7 +58,7 @@ bool Graphs::all_in_use() const {
 
 bool Graphs::has_room_for(size_t nodes, Room room) const {
   if (room == Room::needed) return true;
-  if (*nodes_ + nodes > most_nodes_) return false;
+  if (all_in_use() || *nodes_ + nodes > most_nodes_) return false;
   return device_.free_bytes() > nodes * kNodeBytes + device_.total_bytes() / kShareLeftFree;
 }
 
@@ -99,8 +99,8 @@ void Graphs::run(const RecordKey& key, const std::function<void()>& body, Room r
   // An allocation since the recording may have moved scratch memory, whose old address the graph holds.
   const bool is_recorded = recording.graph != nullptr && recording.allocations == device_.allocations();
   if (recording.graph == nullptr) forget_unused();
-  const bool may_record = recording.graph != nullptr ||
-                          (recording.runs >= kRunsBefore && !all_in_use() && has_room_for(recording.nodes, room));
+  const bool may_record =
+      recording.graph != nullptr || (recording.runs >= kRunsBefore && has_room_for(recording.nodes, room));
   if (!is_recorded && may_record) record(recording, body, room);
   if (recording.graph != nullptr) {
     const NvtxRange range("recorded");

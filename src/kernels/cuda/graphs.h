@@ -17,10 +17,10 @@ namespace dgc::cuda {
 // The recordings of run_recorded(). A body is called as it is until all that it needs is allocated and set up. The next
 // call records it into a CUDA graph, and later calls replay the graph: one launch for all that the body queues.
 //
-// There are at most kMost graphs, and what the last kInUse calls have not used is forgotten. All graphs of a GPU
-// together take at most a share of its memory, and leave a share free for what has not been allocated yet. Where there
-// is no room for another graph, its body is called as it is, because bodies that take turns would drive each other's
-// graphs out and be recorded again and again.
+// What the last kInUse calls have not used is forgotten. A graph finds room while there are fewer than kMost, all
+// graphs of a GPU together take at most a share of its memory, and a share is left free for what has not been allocated
+// yet. Where there is no room for another graph, its body is called as it is, because bodies that take turns would
+// drive each other's graphs out and be recorded again and again.
 class Graphs {
  public:
   static constexpr int64_t kMost = 128;  // the passes of four workers on AN4 take 95 (docs/results.md)
@@ -36,7 +36,8 @@ class Graphs {
   Graphs(const CudaDevice&, Nodes);
   const Nodes& nodes() const { return nodes_; }
 
-  // Whether a body without a graph may be called as it is. Where ranks record together, it may not.
+  // needed: the body is recorded whatever room there is, as ranks that record together must, and run() throws UserError
+  // where the GPU has no memory for its graph.
   enum class Room { if_there_is, needed };
   void run(const RecordKey& key, const std::function<void()>& body, Room = Room::if_there_is);
 
