@@ -24,7 +24,7 @@ std::vector<uint8_t> content(const TextFile& text) {
     throw_user_error("{}: there is no such file; {}{}{}", text.path, home_advice(text.path), remedy(text),
                      text.key.empty() ? "" : " (see data/README.md)");
   }
-  constexpr uint64_t kPiece = uint64_t{1} << 24, kMost = uint64_t{1} << 32;
+  constexpr uint64_t kPiece = uint64_t{1} << 24;
   InputFile file(text.path);
   std::vector<uint8_t> bytes;
   for (uint64_t got = kPiece; got == kPiece;) {
@@ -33,8 +33,9 @@ std::vector<uint8_t> content(const TextFile& text) {
     if (got > 0 && std::memchr(bytes.data() + before, 0, got) != nullptr) {
       throw_user_error("{}: it has a NUL byte, and so is no text; {}", text.path, remedy(text));
     }
-    if (bytes.size() > kMost) {
-      throw_user_error("{}: longer than the {} GiB that a text may have; {}", text.path, kMost >> 30,
+    if (bytes.size() > text.most_bytes) {
+      throw_user_error("{}: longer than the {} MiB that a file of one {} a line may have; {}", text.path,
+                       text.most_bytes >> 20, text.line,
                        text.key.empty() ? remedy(text) : fmt::format("set {} to a part of it", text.key));
     }
   }

@@ -6,12 +6,19 @@
 
 namespace dgc {
 
-Vocabulary::Vocabulary(std::vector<std::string> words, const std::string& origin) : words_(std::move(words)) {
-  for (size_t i = 0; i < words_.size(); ++i) {
-    if (!numbers_.try_emplace(words_[i], static_cast<int32_t>(i)).second) {
-      throw_user_error("{}: the word \"{}\" comes twice; a vocabulary has each word once", origin, words_[i]);
-    }
+Vocabulary::Vocabulary(const std::vector<std::string>& words, const std::string& origin) {
+  for (const std::string& word : words) add(word, origin);
+  require_special_words(origin);
+}
+
+void Vocabulary::add(std::string_view word, const std::string& origin) {
+  if (!numbers_.try_emplace(std::string(word), static_cast<int32_t>(words_.size())).second) {
+    throw_user_error("{}: the word \"{}\" comes twice; a vocabulary has each word once", origin, word);
   }
+  words_.emplace_back(word);
+}
+
+void Vocabulary::require_special_words(const std::string& origin) const {
   for (const std::string_view needed : {kEndOfLine, kUnknownWord}) {
     if (!knows(needed)) throw_user_error("{}: the word {} is missing; add a line with it", origin, needed);
   }
@@ -47,21 +54,25 @@ Vocabulary build_vocabulary(const TextFile& text, std::optional<int64_t> most) {
     words.resize(static_cast<size_t>(*most));
     std::ranges::sort(words, before);
   }
-  return {std::move(words), text.path};
+  return {words, text.path};
 }
 
+// Words that come twice are refused while the file is read, so that a small archive of one word a million times does
+// not take the memory of a million words.
 Vocabulary read_vocabulary(TextFile file) {
   file.line = "word";
-  std::vector<std::string> words;
-  size_t lines = 0;
+  file.most_bytes = uint64_t{1} << 28;
+  Vocabulary vocabulary;
+  int64_t lines = 0;
   read_lines(file, [&](std::string_view line) {
     ++lines;
-    split_words(line, [&](std::string_view word) { words.emplace_back(word); });
-    if (words.size() != lines) {
+    split_words(line, [&](std::string_view word) { vocabulary.add(word, file.path); });
+    if (vocabulary.size() != lines) {
       throw_user_error("{}: line {} is not one word; a vocabulary has one a line", file.path, lines);
     }
   });
-  return {std::move(words), file.path};
+  vocabulary.require_special_words(file.path);
+  return vocabulary;
 }
 
 }  // namespace dgc

@@ -15,7 +15,7 @@ class Vocabulary {
  public:
   // `origin` names what the words come from. Throws UserError when a word comes twice, or kEndOfLine or kUnknownWord is
   // missing.
-  Vocabulary(std::vector<std::string> words, const std::string& origin);
+  Vocabulary(const std::vector<std::string>& words, const std::string& origin);
 
   int64_t size() const { return static_cast<int64_t>(words_.size()); }
   const std::string& word(int32_t number) const { return words_[static_cast<size_t>(number)]; }
@@ -25,6 +25,11 @@ class Vocabulary {
   std::string text() const;  // one word a line: what read_vocabulary() reads
 
  private:
+  friend Vocabulary read_vocabulary(TextFile);
+  Vocabulary() = default;
+  void add(std::string_view word, const std::string& origin);
+  void require_special_words(const std::string& origin) const;
+
   std::vector<std::string> words_;
   std::unordered_map<std::string, int32_t> numbers_;
 };
