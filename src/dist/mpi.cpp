@@ -93,6 +93,14 @@ void in_pieces(Memory* memory, size_t bytes, size_t piece_bytes, const Post& pos
   }
 }
 
+// What travels before a letter. Nothing else says how long the letter is, so a size that was damaged would have the
+// receiver wait for ever, or take all memory.
+struct LetterSize {
+  uint64_t bytes = 0, complement = 0;
+  static LetterSize of(uint64_t bytes) { return {bytes, ~bytes}; }
+  bool is_whole() const { return bytes == ~complement; }
+};
+
 // A letter travels as its size and then its bytes. MPI keeps the order of messages with the same tag.
 class MpiMail final : public Mail {
  public:
@@ -115,9 +123,10 @@ class MpiMail final : public Mail {
 
   void post(int to, Letter letter) override {
     check_();
-    Outgoing& out = outgoing_[static_cast<size_t>(to)].emplace_back(Outgoing{letter->size(), std::move(letter), {}});
-    check_mpi(MPI_Isend(&out.bytes, sizeof(out.bytes), MPI_BYTE, to, kSizes, comm_, &add(out.requests)), "MPI_Isend");
-    in_pieces(out.letter->data(), out.bytes, piece_bytes_, [&](const std::byte* piece, int bytes) {
+    Outgoing& out = outgoing_[static_cast<size_t>(to)].emplace_back(
+        Outgoing{LetterSize::of(letter->size()), std::move(letter), {}});
+    check_mpi(MPI_Isend(&out.size, sizeof(out.size), MPI_BYTE, to, kSizes, comm_, &add(out.requests)), "MPI_Isend");
+    in_pieces(out.letter->data(), out.letter->size(), piece_bytes_, [&](const std::byte* piece, int bytes) {
       check_mpi(MPI_Isend(piece, bytes, MPI_BYTE, to, kLetters, comm_, &add(out.requests)), "MPI_Isend");
     });
   }
@@ -136,13 +145,13 @@ class MpiMail final : public Mail {
   size_t unsent(int to) override {
     drop_sent(to);
     size_t bytes = 0;
-    for (const Outgoing& letter : outgoing_[static_cast<size_t>(to)]) bytes += letter.bytes;
+    for (const Outgoing& letter : outgoing_[static_cast<size_t>(to)]) bytes += letter.letter->size();
     return bytes;
   }
 
  private:
   struct Outgoing {  // MPI reads the members until the requests are done
-    uint64_t bytes = 0;
+    LetterSize size;
     Letter letter;
     std::vector<MPI_Request> requests;
   };
@@ -164,8 +173,10 @@ class MpiMail final : public Mail {
     int there = 0;
     check_mpi(MPI_Iprobe(from, kSizes, comm_, &there, MPI_STATUS_IGNORE), "MPI_Iprobe");
     if (there == 0) return false;
-    uint64_t bytes = 0;
-    check_mpi(MPI_Recv(&bytes, sizeof(bytes), MPI_BYTE, from, kSizes, comm_, MPI_STATUS_IGNORE), "MPI_Recv");
+    LetterSize size;
+    check_mpi(MPI_Recv(&size, sizeof(size), MPI_BYTE, from, kSizes, comm_, MPI_STATUS_IGNORE), "MPI_Recv");
+    if (!size.is_whole()) throw PeerFailed(fmt::format("the size of a letter of rank {} is damaged", from));
+    const uint64_t bytes = size.bytes;
     in.letter.resize(bytes);
     in.under_way = true;
     in_pieces(in.letter.data(), bytes, piece_bytes_, [&](std::byte* piece, int count) {

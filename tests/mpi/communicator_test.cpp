@@ -38,6 +38,14 @@ TEST_CASE("a rank that fails ends the others, and is the only one to say why") {
   CHECK(errors_in(result.err) == Strings{fmt::format("error: rank {}: the disk is full", rank)});
 }
 
+TEST_CASE("a letter whose size is damaged ends the run, and nobody waits for the rest of it") {
+  if (!have_mpirun()) return;
+  const Result result = scene(2, "damaged_letter", 1);
+  INFO(result.err);
+  check_code(result, 1);
+  CHECK_THAT(result.err, Contains("the size of a letter of rank 1 is damaged"));
+}
+
 TEST_CASE("what all ranks find wrong at once is said") {
   if (!have_mpirun()) return;
   const Result result = scene(4, "all_fail");

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "run/log.h"
 #include "tasks/make.h"
@@ -16,6 +17,8 @@
 #include "train/ranks/failure.h"
 #include "train/ranks/launched_config.h"
 #include "train/ranks/on_ranks.h"
+
+bool damages_sizes = false;  // damaged_sizes.cpp
 
 namespace dgc {
 namespace {
@@ -76,6 +79,16 @@ void disagrees(int what) {
   with_mpi([&](Communicator& c, const std::shared_ptr<Device>& device) { disagree(c, device, what); });
 }
 
+// RANK posts a letter, and damages its size on the way.
+void damaged_letter(int rank) {
+  with_mpi([&](Communicator& c, const std::shared_ptr<Device>&) {
+    damages_sizes = c.rank() == rank;
+    const int other = c.size() - 1 - c.rank();
+    c.mail()->post(other, std::make_shared<const std::vector<std::byte>>(1000));
+    while (!c.mail()->take(other)) std::this_thread::yield();
+  });
+}
+
 // What waits for RANK, which does not come, is ended from outside.
 void waits(int rank) {
   int looks = 0;
@@ -110,8 +123,8 @@ void replicas(int odd) {
 }
 
 const std::map<std::string, void (*)(int)> kScenes = {
-    {"collectives", collectives}, {"fails", fails}, {"all_fail", all_fail},
-    {"disagrees", disagrees},     {"waits", waits}, {"replicas", replicas}};
+    {"collectives", collectives},       {"fails", fails}, {"all_fail", all_fail}, {"disagrees", disagrees},
+    {"damaged_letter", damaged_letter}, {"waits", waits}, {"replicas", replicas}};
 
 }  // namespace
 }  // namespace dgc
