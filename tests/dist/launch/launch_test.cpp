@@ -185,6 +185,7 @@ TEST_CASE("variables that cannot be used are named", "[launch]") {
       {with(kSlurm, {{"SLURM_STEP_RESV_PORTS", "many"}}), "SLURM_STEP_RESV_PORTS=many"},
       {{{"DGC_RENDEZVOUS", "tcp://a:1"}}, "DGC_RENDEZVOUS is set, but"},
       {with(kTorchrun, {{"DGC_SECRET_FILE", "/no/such/file"}}), "DGC_SECRET_FILE=/no/such/file is no secret: No such"},
+      {with(kTorchrun, {{"DGC_SECRET_FILE", "correct-horse-battery-staple"}}), "DGC_SECRET_FILE names no file in the"},
       {with(kTorchrun, {{"DGC_RENDEZVOUS", "a:1"}}), "DGC_RENDEZVOUS=a:1"},
       {with(kTorchrun, {{"DGC_RENDEZVOUS", "tcp://a"}}), "DGC_RENDEZVOUS=tcp://a"},
       {with(kTorchrun, {{"DGC_RENDEZVOUS", "tcp://:1"}}), "DGC_RENDEZVOUS=tcp://:1"},
