@@ -2,6 +2,12 @@
 
 #include <omp.h>
 
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
 #include "kernels/cpu/dgc_scratch.h"
 #include "kernels/cpu/dnnl_cache.h"
 #include "kernels/cpu/product.h"
@@ -9,6 +15,26 @@
 #include "tensor/cores.h"
 
 namespace dgc {
+namespace {
+
+// OpenMP ends the process where the system refuses it a thread. So as many threads are tried first, all of them at
+// once, of which the refusal is an exception (std::system_error); then OpenMP starts its own, which it keeps.
+void start_threads(int count) {
+  {
+    const auto wait = [](const std::stop_token& stop) {
+      std::mutex mutex;
+      std::unique_lock lock(mutex);
+      std::condition_variable_any().wait(lock, stop, [] { return false; });
+    };
+    std::vector<std::jthread> tried;  // end with their owner
+    for (int i = 1; i < count; ++i) tried.emplace_back(wait);
+  }
+  int started = 0;
+#pragma omp parallel num_threads(count) reduction(+ : started)
+  started += 1;
+}
+
+}  // namespace
 
 CpuBackend::CpuBackend(int threads, Fp32Math math, std::shared_ptr<Device> device)
     : threads_(threads > 0 ? threads : usable_cores()),
@@ -18,6 +44,7 @@ CpuBackend::CpuBackend(int threads, Fp32Math math, std::shared_ptr<Device> devic
       dgc_scratch_(std::make_unique<DgcScratch>()) {
   // oneDNN asks OpenMP for its number of threads as well, so it is set for the thread and not per region.
   omp_set_num_threads(threads_);
+  start_threads(threads_);
 }
 
 CpuBackend::~CpuBackend() = default;
