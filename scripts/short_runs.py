@@ -67,8 +67,10 @@ def synthetic(config, folder):
         classes = config["model"].get("classes", 10)  # a set may be cut to some of its own
         instead = {"type": "synthetic", "height": height, "width": width, "channels": channels, "classes": classes,
                    "train_samples": 512, "test_samples": 64}
-    else:
+    elif data["type"] == "synthetic":
         return []
+    else:
+        raise SystemExit(f"SHAPES does not know the images of data.type \"{data['type']}\"")
     return ["--set", "data=" + json.dumps(instead)]
 
 

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "config/layer_types.h"
+#include "paths.h"
 #include "tests/config/example.h"
 
 using namespace dgc;

@@ -93,7 +93,7 @@ TEST_CASE("where nothing is compressed, there is nothing to encode", "[dgc]") {
 
 TEST_CASE("every index set comes back: sizes around blocks and chunks", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
-  const auto indices = GENERATE(WireIndices::block16, WireIndices::int32, WireIndices::run16, WireIndices::rice);
+  const auto indices = GENERATE(from_range(all_of<WireIndices>()));
   for (const int64_t numel : {1, 2, 31, 33, 255, 257, 4097, 65535, 65536, 65537, 131073}) {
     for (const int64_t k : {int64_t{1}, numel / 1000, numel / 50, numel}) {
       if (k < 1 || (k == numel && numel > 5000)) continue;
@@ -107,7 +107,7 @@ TEST_CASE("every index set comes back: sizes around blocks and chunks", "[dgc]")
 
 TEST_CASE("every index set comes back: one block, one end, many chunks, long gaps", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
-  const auto indices = GENERATE(WireIndices::block16, WireIndices::int32, WireIndices::run16, WireIndices::rice);
+  const auto indices = GENERATE(from_range(all_of<WireIndices>()));
   CAPTURE(backend->name(), indices);
   std::vector<int64_t> some(500), gaps = {65534};
   std::iota(some.begin(), some.end(), 65536 * 2 + 100);
@@ -128,7 +128,7 @@ TEST_CASE("every index set comes back: one block, one end, many chunks, long gap
 
 TEST_CASE("every index set comes back: more blocks than a block has threads", "[dgc]") {
   const auto backend = GENERATE(from_range(quick_kernel_backends())).make();
-  const auto indices = GENERATE(WireIndices::int32, WireIndices::run16, WireIndices::rice);
+  const auto indices = GENERATE(from_range(all_of<WireIndices>()));
   CAPTURE(backend->name(), indices);
   CodeCase c({{258 * kDgcBlock, 4}}, {WireValues::fp32, indices});
   fill(c, 0, {5, 70000, 256 * kDgcBlock + 9, 257 * kDgcBlock + 7});
@@ -137,7 +137,7 @@ TEST_CASE("every index set comes back: more blocks than a block has threads", "[
 
 TEST_CASE("every value comes back, or what rounding took away lies in v", "[dgc]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
-  const auto values = GENERATE(WireValues::fp32, WireValues::fp16, WireValues::bf16, WireValues::int8);
+  const auto values = GENERATE(from_range(all_of<WireValues>()));
   const float deviation = GENERATE(0.f, 1e-40f, 1e-9f, 1.f, 1e8f, 1e30f, 1e38f);
   CAPTURE(backend->name(), values, deviation);
   CodeCase c({{2000, 700}}, {values, WireIndices::rice});

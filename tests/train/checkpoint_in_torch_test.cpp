@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "config/layer_types.h"
 #include "models/alexnet.h"
 #include "models/lstm_lm.h"
 #include "models/resnet.h"
@@ -72,9 +73,8 @@ void add_resnet(InTorch& torch, const fs::path& run) {
   torch.add(*checkpoint, batch);
 }
 
-// Images that are no squares tell height from width, and a head of each kind the order of what it reads.
-void add_layers(InTorch& torch, const std::string& head) {
-  const std::string layers = R"([
+std::string layers_with(const std::string& head) {
+  return R"([
     {"type": "conv2d", "out": 8, "kernel": 3, "stride": 2, "pad": 1, "bias": false},
     {"type": "batch_norm", "relu": true},
     {"type": "max_pool", "kernel": 3, "stride": 2, "pad": 1},
@@ -84,14 +84,19 @@ void add_layers(InTorch& torch, const std::string& head) {
     {"type": "lrn", "size": 3, "alpha": 0.5, "k": 2},
     {"type": "avg_pool", "kernel": 3, "stride": 1, "pad": 1},
     {"type": "relu"},
-    {"type": ")" + head + R"("},
+    {"type": ")" +
+         head + R"("},
     {"type": "linear", "out": 16},
     {"type": "tanh"},
     {"type": "dropout", "p": 0.25},
     {"type": "linear", "out": 4, "bias": false}])";
+}
+
+// Images that are no squares tell height from width, and a head of each kind the order of what it reads.
+void add_layers(InTorch& torch, const std::string& head) {
   constexpr int64_t kImages = 5, kHeight = 20, kWidth = 12;
   Config config = test::tiny_config(
-      {"model={\"type\": \"layers\", \"layers\": " + layers + "}",
+      {"model={\"type\": \"layers\", \"layers\": " + layers_with(head) + "}",
        fmt::format("data={{\"type\": \"synthetic\", \"height\": {}, \"width\": {}, \"channels\": 3, \"classes\": 4, "
                    "\"train_samples\": 64, \"test_samples\": 16}}",
                    kHeight, kWidth),
@@ -198,6 +203,13 @@ void add_speech_model(InTorch& torch) {
                      {.name = "logits", .view = {output.data, {output.numel() / classes, classes}}}},
                     {}, *model.backend->device());
   torch.add(*checkpoint, batch);
+}
+
+TEST_CASE("the layers that are compared with PyTorch's modules are of every type") {
+  const std::string compared = layers_with("flatten") + layers_with("global_pool");
+  for (const LayerType& type : layer_types()) {
+    CHECK_THAT(compared, Catch::Contains(fmt::format("{{\"type\": \"{}\"", type.name)));
+  }
 }
 
 TEST_CASE("weights opened by PyTorch as docs/pytorch.md says give the same logits") {

@@ -4,6 +4,7 @@
 #include <catch.hpp>
 
 #include "run/output_file.h"
+#include "tasks/make.h"
 #include "tensor/errors.h"
 #include "tests/support/altered_images.h"
 #include "tests/support/disk.h"

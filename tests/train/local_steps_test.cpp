@@ -4,6 +4,8 @@
 #include <cmath>
 #include <csignal>
 
+#include "data/sampling.h"
+#include "tasks/make.h"
 #include "tensor/errors.h"
 #include "tests/support/altered_images.h"
 #include "tests/support/rank_steps.h"

@@ -8,6 +8,7 @@
 #include "data/images/image_dataset.h"
 #include "run/file_io.h"
 #include "run/log.h"
+#include "tasks/make.h"
 #include "tensor/errors.h"
 #include "tests/support/altered_images.h"
 #include "tests/support/rank_steps.h"

@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "tasks/make.h"
 #include "tensor/errors.h"
 #include "tests/support/altered_images.h"
 #include "tests/support/rank_steps.h"
