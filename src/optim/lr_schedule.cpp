@@ -44,6 +44,20 @@ bool spreads_over_epochs(LrSchedule::Type type) {
   throw InternalError("a schedule that spreads_over_epochs() does not know");
 }
 
+bool heeds_losses(LrSchedule::Type type) {
+  switch (type) {
+    case LrSchedule::Type::constant:
+    case LrSchedule::Type::step:
+    case LrSchedule::Type::exponential:
+    case LrSchedule::Type::cosine:
+    case LrSchedule::Type::polynomial:
+      return false;
+    case LrSchedule::Type::plateau:
+      return true;
+  }
+  throw InternalError("a schedule that heeds_losses() does not know");
+}
+
 double learning_rate_at(const LrSchedule& schedule, double epoch, const PlateauState& plateau) {
   const double rate = without_warmup(schedule, epoch, plateau);
   if (epoch >= schedule.warmup_epochs) return rate;
@@ -51,7 +65,7 @@ double learning_rate_at(const LrSchedule& schedule, double epoch, const PlateauS
 }
 
 PlateauState plateau_after(const LrSchedule& schedule, PlateauState state, double loss) {
-  if (schedule.type != LrSchedule::Type::plateau) return state;
+  if (!heeds_losses(schedule.type)) return state;
   if (loss < state.best * (1 - schedule.threshold)) {
     state.best = loss;
     state.bad = 0;

@@ -33,6 +33,9 @@ struct LrSchedule {
 // Whether rates depend on LrSchedule::epochs: with more of them, steps already made would have had other rates.
 bool spreads_over_epochs(LrSchedule::Type);
 
+// Whether rates depend on the losses of evaluations.
+bool heeds_losses(LrSchedule::Type);
+
 // What a plateau schedule has seen. Other schedules have no state. Checkpoints save the state.
 struct PlateauState {
   double best = std::numeric_limits<double>::infinity();

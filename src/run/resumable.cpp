@@ -19,8 +19,8 @@ std::string why_not(const std::string& key, const Config& made_with, const Confi
   // The number of a GPU does not matter.
   if (key == "device" && is_cpu(made_with.device) != is_cpu(now.device)) return "as a GPU rounds otherwise than a CPU";
   // The loss of an evaluation depends on its batches in the last digits: products of other sizes round otherwise.
-  if (key == "training.eval_batch" && now.learning_rate.type == LrSchedule::Type::plateau) {
-    return "as the last digits of an evaluation's loss depend on it, and learning_rate.type \"plateau\" on that loss";
+  if (key == "training.eval_batch" && heeds_losses(now.learning_rate.type)) {
+    return "as the last digits of an evaluation's loss depend on it, and the rates of learning_rate.type on that loss";
   }
   if (key == "training.eval_batch" && now.training.stop_after) {
     return "as the last digits of an evaluation's loss depend on it, and training.stop_after on that loss";
