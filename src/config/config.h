@@ -41,8 +41,8 @@ struct ConfigDifference {
 };
 std::vector<ConfigDifference> config_differences(const Config& a, const Config& b);
 
-// The config with every relative path of its keys seen from the current folder. Throws UserError that names the key
-// when such a path is not UTF-8.
+// The config with every relative path of its keys, but for `output`, seen from the current folder. Throws UserError
+// that names the key when such a path is not UTF-8.
 Config with_absolute_paths(Config);
 
 // Whether a run may be resumed with another value of the key, as a rule; require_resumable() has the exceptions.

@@ -50,7 +50,7 @@ class BatchSource {
 class Batches {
  public:
   Batches(std::unique_ptr<BatchSource>, const PrefetchOptions&);
-  ~Batches();  // waits for at most the sample that each thread has in hand
+  ~Batches();  // waits for at most the sample, or the batch of text, that each thread has in hand
 
   // Returns the next batch, which is valid until the next call; null past the last one. Throws what filling the batch
   // threw, now and at every later call.

@@ -33,8 +33,8 @@ class Dataset {
   virtual int64_t most_labels() const { return 0; }
 
   virtual std::vector<Trait> traits() const = 0;  // equal in all sets that one model can read
-  // Properties that are equal only for sets with the same content: the number of samples, and a checksum. Throws
-  // UserError when a sample cannot be read.
+  // Properties by which sets of other content mostly differ: the number of samples, and a checksum of some images, of
+  // all words, or of all transcripts. Throws UserError when a sample cannot be read.
   virtual std::vector<Trait> fingerprint() const = 0;
   // What the user of the set should know, such as missing classes or utterances, with one sentence for each.
   virtual std::vector<std::string> remarks() const { return {}; }

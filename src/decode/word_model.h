@@ -15,7 +15,7 @@ namespace dgc {
 // word", or else backoff(h) times the one after h without its first word, backoff(h) being 1 where it is not listed.
 class WordModel {
  public:
-  // Throws UserError that names file and line.
+  // Throws UserError as read_arpa() does.
   explicit WordModel(const std::string& path);
 
   int order() const { return order_; }

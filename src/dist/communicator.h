@@ -32,7 +32,7 @@ struct Ranks {
 class Communicator {
  public:
   virtual ~Communicator() = default;
-  virtual std::string name() const = 0;  // "single", "threads", "mpi", "nccl"
+  virtual std::string name() const = 0;  // "single", "threads", "mpi", "nccl", "planning"
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual bool between_processes() const = 0;  // false: all ranks are threads of this process

@@ -5,7 +5,8 @@
 
 namespace dgc {
 
-// Thrown by a collective when another rank has failed. The message says which rank and, where that is known, why.
+// Thrown when another rank has failed, or when its message is damaged. The message says which rank or worker, and why,
+// as far as that is known.
 struct PeerFailed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

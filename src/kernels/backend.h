@@ -17,8 +17,9 @@
 namespace dgc {
 
 // This interface lists every op. An op takes a struct of named sizes and options (op_args.h) and views of the data. Of
-// convolutions and recurrent layers the struct is also the key under which a backend caches what it has prepared. The
-// layer that calls an op checks the shapes; a backend trusts them. op_args.h states the shapes of the views.
+// convolutions and recurrent layers the struct, or a part of it, also belongs to the key under which a backend caches
+// what it has prepared. The layer that calls an op checks the shapes; a backend trusts them. op_args.h states the
+// shapes of the views.
 //
 // Conventions, on every backend:
 //   - Images are NHWC, weights lie in PyTorch's layout (tensor/shape.h).
@@ -41,7 +42,7 @@ class RangeObserver {
 
 class Lane;
 
-// Which of all works a recording is of: calls whose numbers are all equal queue the same work.
+// Names a recording. Calls with equal keys queue the same work.
 using RecordKey = std::vector<uint64_t>;
 
 class Backend {
@@ -54,7 +55,8 @@ class Backend {
   virtual int threads() const = 0;  // that sums are split between; 0 on a GPU
   // Makes a lane of which this backend is the owner. The owner must outlive the lane.
   virtual std::unique_ptr<Lane> make_lane() = 0;
-  // Makes so many lanes for work that the owner waits for. None goes first, and each has the bits that the owner has.
+  // Makes `count` lanes for work that the owner waits for. No lane has priority over another, and each computes the
+  // bits that the owner would.
   virtual std::vector<std::unique_ptr<Lane>> make_lanes(int count);
 
   // Give profilers a name for the work that is queued between the two calls (Range). `name` need not outlive the call.
@@ -120,6 +122,8 @@ class Backend {
   virtual void subtract(ConstView a, ConstView b, View y) = 0;  // y = a - b, fp32; y may be a or b
   virtual void convert(ConstView x, View y) = 0;                // y = x in y's type, rounded to nearest even
 
+  // A token that is no row of the table throws InternalError on a CPU. On a GPU its row of y is NaN, and
+  // embedding_backward leaves it out.
   virtual void embedding_forward(const EmbeddingArgs&, ConstView tokens, ConstView table, View y) = 0;
   // dtable[t] += dy[r] for every row r whose token is t, in the order of r. Rows of dtable that no token names are left
   // alone.
@@ -156,7 +160,9 @@ class Backend {
 
   // `labels` is i32 [rows]. `stats` is device memory [3], which is overwritten and may be args.before: the sum of
   // losses, the number of rows whose label ranks first, and of rows whose label is in the top 5. Of equal
-  // scores the first ranks first, as in argmax, and a label without a score that is a number last. dlogits may be null.
+  // scores the first ranks first, as in argmax, and a label without a score that is a number last. dlogits
+  // may be null, and may be the logits' memory. A label that is no class throws InternalError on a CPU; on a GPU the
+  // loss and the row's gradient are NaN.
   virtual void softmax_cross_entropy(const CrossEntropyArgs&, ConstView logits, ConstView labels, View dlogits,
                                      double* stats) = 0;
 
@@ -236,7 +242,7 @@ class Range {
 // it) or to bf16 (processors). Sums are fp32 in any case.
 enum class Fp32Math { exact, tf32, bf16 };
 
-// `threads` is the number of OpenMP threads of an op; 0 means as many as there are cores. Only the thread that made the
+// `threads` is the number of OpenMP threads of an op; 0 means usable_cores(). Only the thread that made the
 // backend may use it. With bf16, products of recurrent states and weights within a step of time stay exact.
 std::unique_ptr<Backend> make_cpu_backend(int threads = 0, Fp32Math math = Fp32Math::exact);
 bool cpu_multiplies_bf16();  // whether the processor has instructions for it: AVX-512 BF16 or AMX

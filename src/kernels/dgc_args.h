@@ -28,7 +28,7 @@ struct DgcTable {
   const DgcSegment* segments = nullptr;  // in the order of first_block
   int32_t count = 0;
   int64_t blocks = 0;  // of all segments
-  int64_t numel = 0;   // of all segments
+  int64_t numel = 0;   // of all segments, without the gaps between them
 };
 
 // Where a segment's part lies in the payload of a message as it travels (dist/wire.h names the arrays).

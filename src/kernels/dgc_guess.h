@@ -21,8 +21,8 @@ constexpr float next_threshold(const DgcGuess& guess, const DgcSegment& s) {
   return guess.threshold * (moved > 0.5f ? moved : 0.5f) * guess.tail;
 }
 
-// A longer list of candidates is not worth selecting from: with 1 / share of the tensor, and kSpareCandidates, which
-// small tensors need.
+// The longest list worth selecting from has 16 k candidates or 1 / share of the tensor, whichever is less, and
+// kSpareCandidates more, which small tensors need.
 inline constexpr int64_t kSpareCandidates = 256;
 constexpr int64_t candidate_limit(const DgcSegment& s, int64_t share) {
   return (16 * s.k < s.numel / share ? 16 * s.k : s.numel / share) + kSpareCandidates;

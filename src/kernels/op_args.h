@@ -13,7 +13,7 @@ namespace dgc {
 struct FilterArgs {
   int64_t out = 0, in = 0, taps = 1;
   int64_t numel() const { return out * in * taps; }
-  // Whether [out, taps, in] in this type is the same bytes.
+  // Whether the weights, rearranged to [out, taps, in] and converted to this type, are the same bytes.
   bool stays_as_it_is(DType type) const { return type == DType::f32 && (in == 1 || taps == 1); }
 };
 // How many filters one launch on a GPU moves at most: they travel as a parameter of the kernel, which may have 4 KB.

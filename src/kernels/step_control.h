@@ -14,13 +14,14 @@ inline constexpr float kMostLossScale = 0x1p64f;
 struct StepControl {
   uint64_t step = 0;
   float lr = 0;
-  int32_t skip = 0;          // not 0: some worker's gradient is not finite, so the step changes the loss scale only
-  double mean_square = 0;    // mean over all workers of |gradient|^2, without the loss scale
-  float loss_scale = 1;      // fp16: the loss is multiplied by this, and the gradient is divided by it before use
-  uint32_t good_steps = 0;   // steps at this loss scale, with the one that has begun
-  uint32_t scale_every = 0;  // after this many good steps the loss scale doubles, a skipped step halves it; 0: fixed
-  uint32_t reserved = 0;     // fills the gap: the struct is compared and saved byte by byte
-  WireFault fault{};         // the first message that could not be used; from then on dgc_apply does nothing
+  int32_t skip = 0;         // not 0: some worker's gradient is not finite, so the step changes the loss scale only
+  double mean_square = 0;   // mean over all workers of |gradient|^2, without the loss scale
+  float loss_scale = 1;     // fp16: the loss is multiplied by this, and the gradient is divided by it before use
+  uint32_t good_steps = 0;  // steps at this loss scale, with the one that has begun
+  uint32_t scale_every =
+      0;  // after this many good steps the loss scale doubles, a skipped step halves it, to 1 at least; 0: fixed
+  uint32_t reserved = 0;  // fills the gap: the struct is compared and saved byte by byte
+  WireFault fault{};      // the first message that could not be used; from then on dgc_apply does nothing
 };
 
 // What a loss adds up over a batch, on the device as three doubles. What is counted depends on the loss

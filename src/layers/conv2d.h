@@ -24,7 +24,7 @@ struct Conv2dOptions {
 // x [batch, h, w, in]   weight [out, in / groups, kernel.h, kernel.w]   bias [out]   y [batch, h', w', out]
 class Conv2d final : public Layer {
  public:
-  // Throws UserError when a size is not positive or groups does not divide in and out.
+  // Throws UserError when a size is not positive, pad is negative, or groups does not divide in and out.
   explicit Conv2d(const Conv2dOptions&);
 
   Shape output_shape(std::span<const Shape> in) const override;

@@ -13,7 +13,8 @@ struct PoolOptions {
 // x [batch, h, w, channels] -> y [batch, h', w', channels], sizes rounded down.
 class Pool final : public Layer {
  public:
-  // Throws UserError unless the sizes are positive, and pad is at most half the kernel, as in PyTorch.
+  // Throws UserError unless the sizes are positive, pad is at most half the kernel, as in PyTorch, and the kernel
+  // at most PoolArgs::kMostKernel.
   explicit Pool(const PoolOptions&);
 
   Shape output_shape(std::span<const Shape> in) const override;

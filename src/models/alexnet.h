@@ -10,7 +10,8 @@ struct AlexNetOptions {
   bool operator==(const AlexNetOptions&) const = default;
 };
 
-// Of an image: three poolings without padding leave nothing of a smaller one.
+// An image's sides have at least this many pixels, because three poolings without padding leave nothing of a smaller
+// image.
 inline constexpr int64_t kAlexNetLeastSide = 63;
 
 // Krizhevsky, Sutskever, Hinton, "ImageNet classification with deep convolutional neural networks" (2012), in the form

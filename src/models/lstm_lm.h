@@ -12,7 +12,7 @@ struct LstmLmOptions {
   double dropout = 0;                // after the embedding and after every LSTM layer
   bool tied = true;                  // the decoder's weight is the embedding's
   double init = 0.1;                 // parameters start uniform in +-init, the decoder's bias at 0
-  std::optional<double> rnn_init{};  // those of the LSTM layers; unset: as the others; 0: +-1/sqrt(hidden)
+  std::optional<double> rnn_init{};  // init of the LSTM layers' parameters; unset: as init; 0: +-1/sqrt(hidden)
   bool operator==(const LstmLmOptions&) const = default;
 };
 

@@ -17,8 +17,9 @@ class BetweenGroups final : public Communicator {
   bool between_processes() const override { return all_.between_processes(); }
   bool recordable() const override { return all_.recordable(); }
 
-  // Each rank of a group brings an equal part of the group's data, so that all data travel once between groups. If the
-  // data cannot be divided evenly, each rank exchanges all data with the ranks that have its place in the other groups.
+  // In all_gather() each rank of a group brings an equal part of the group's data, so that all data travel once between
+  // groups. In gather_shards(), and where the data cannot be divided evenly, each rank exchanges all data with the
+  // ranks that have its place in the other groups.
   void all_gather(Device&, const void* mine, void* all, size_t bytes) override;
   void gather_shards(Device&, std::span<const float* const> local_workers, float* mine, size_t n) override;
   void barrier(Device& device) override { all_.barrier(device); }

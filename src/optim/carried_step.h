@@ -19,7 +19,8 @@ class CarriedStep {
   // Takes what the local workers send out of what they hold back, into host memory, one worker after the other. Waits
   // for the device.
   virtual void send(const StepArgs&, std::span<std::byte> messages) = 0;
-  // Queued. Steps the weights with what some workers have sent. from: a message in host memory for each of all workers,
+  // Steps the weights with what some workers have sent. Waits for the device where it copies from host memory, and
+  // queues the rest. from: a message in host memory for each of all workers,
   // null for the others. args.record is at the step for which the messages were made; args.gradients is not used.
   virtual void receive(const StepArgs&, std::span<const std::byte* const> from) = 0;
 };

@@ -40,7 +40,7 @@ class StepRecord {
   // whether all workers skip the step.
   void judge();
   // The same with the shares of those workers that are there, in worker order, which the caller has brought from
-  // read_local() of each rank. Queued.
+  // read_local() of each rank. Waits for the device to copy them to it, and queues the rest.
   void judge(std::span<const WorkerShare> present);
   std::vector<WorkerShare> read_local() const;  // waits for the device
 

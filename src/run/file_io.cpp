@@ -101,8 +101,7 @@ FileWriter::Written FileWriter::finish() {
 
 void require_writable(const std::filesystem::path& path) {
   std::error_code unknown;
-  const bool exists = std::filesystem::exists(path, unknown);
-  if (exists && !std::filesystem::is_regular_file(path, unknown)) return;  // a pipe is opened only once
+  if (std::filesystem::is_fifo(path, unknown) || std::filesystem::is_character_file(path, unknown)) return;
   const FileWriter tried(path);
 }
 

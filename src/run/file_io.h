@@ -42,15 +42,17 @@ class FileWriter {
 };
 
 void write_file(const std::filesystem::path& path, const std::string& text);  // with a FileWriter
-// Throws before long work what a FileWriter would throw behind it, because it cannot make the file.
+// Throws what the constructor of a FileWriter for `path` would throw, and leaves the file as it is. To be called before
+// long work whose result goes there. A pipe or a device is not tried.
 void require_writable(const std::filesystem::path& path);
-// Leaves a file alone that has the text already, also where it could not be written.
+// Writes the file unless it has this text already, so that a file that cannot be written is no error then.
 void write_if_changed(const std::filesystem::path& path, const std::string& text);
 // Removes from a folder the temporary files of FileWriters that were killed. Those written to in the last minute stay,
 // because another process may still be at them. A file that cannot be removed stays too.
 void remove_abandoned(const std::filesystem::path& folder);
 
-// Whether it is a link to what is not there, as a disk that is not mounted. The second throws UserError where it is.
+// Whether `path` is a link whose target is not there, as on a disk that is not mounted. refuse_broken_link() throws
+// UserError for such a link.
 bool is_broken_link(const std::filesystem::path& path);
 void refuse_broken_link(const std::filesystem::path& path);
 

@@ -61,8 +61,8 @@ class RunDirectory {
   // the data names its classes. A fresh run makes the directory, in which it may replace a run that has made no step
   // or, with --overwrite, any run; a directory that holds another run is refused. A resumed run finds its newest good
   // checkpoint; a config, a vocabulary or names of classes that differ in anything that changes results are refused,
-  // and so is a run that has ended and keeps no checkpoint. Throws UserError. Nothing that a run has written is changed
-  // before begin() and describe().
+  // and so is a run that has ended and keeps no checkpoint. Throws UserError. Before begin() and describe() only the
+  // log.txt of a resumed run grows, and a checkpoint that a killed save had moved aside gets its name back.
   RunDirectory(const Config&, const TrainOptions&, const Vocabulary* vocabulary, std::vector<std::string> class_names);
 
   // Opens, for reading only, the run directory that rank 0, another process, has just made or resumed, and the very
@@ -76,11 +76,12 @@ class RunDirectory {
 
   const std::filesystem::path& path() const { return path_; }
   const std::optional<Checkpoint>& resumed_from() const { return checkpoint_; }
-  // Whether an earlier attempt has made all steps that the config asks for. Then it ended in resumed_from().
+  // Whether an earlier attempt has ended where the config ends the run (has_ended()). Then it ended in resumed_from().
   bool finished() const { return finished_; }
 
-  // Removes the run that this one replaces, and opens log.txt. To be called when nothing can be refused any more that
-  // does not need the checkpoint of this run itself. Throws UserError for files that cannot be removed or written.
+  // Removes the run that this one replaces, and opens log.txt unless it is open. To be called when nothing can be
+  // refused any more that does not need the checkpoint of this run itself. Throws UserError for files that cannot be
+  // removed or written.
   void begin();
   // Writes what tells people and programs which run this is: config.json, and the names of words and classes. To be
   // called when the checkpoint has been taken over. Throws UserError for files that cannot be written.

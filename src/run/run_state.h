@@ -58,7 +58,7 @@ struct RunState {
   double wall_seconds = 0;    // of all attempts
 };
 
-// Of the best evaluation only where the run looks for it.
+// The values for a manifest. Those of the best evaluation are among them only with seeks_best.
 Row to_values(const RunState&, bool seeks_best);
 
 // Checksums show what a disk has damaged, not what somebody has written: every number is checked before arithmetic uses

@@ -10,8 +10,8 @@
 // Makes from plain config options the objects that all kinds of data have, and images.
 namespace dgc {
 
-// The whole set of Split::train or Split::test. Throws UserError when it cannot be opened, or when its classes are not
-// those that the run has learnt.
+// The set of Split::train or Split::test, cut to data.train_limit or data.test_limit. Throws UserError when it cannot
+// be opened, or when its classes are not those that the run has learnt.
 std::unique_ptr<ImageDataset> make_images(const Config&, Split);
 // The training set in two parts, as data.validation_split says. make_validated_images() throws as make_images() does,
 // and UserError when nothing is left to train on.

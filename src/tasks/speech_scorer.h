@@ -15,7 +15,8 @@ namespace dgc {
 
 class SpeechDecoder {
  public:
-  // Throws UserError for a word model without a beam, or one that cannot be read.
+  // Throws UserError for a word model without a beam, one that cannot be read, and one of whose words the alphabet can
+  // write none, or cannot tell where they end.
   SpeechDecoder(const Alphabet&, const DecodingOptions&);
 
   std::string text(const FrameScores& logits) const;
@@ -50,7 +51,8 @@ class HostLogits {
 // Compares what a network hears with what was said.
 class SpeechScorer final : public Scorer {
  public:
-  // Data and network must outlive the scorer. Throws UserError as SpeechDecoder does.
+  // Data and network must outlive the scorer. Throws UserError as SpeechDecoder does, and as
+  // require_fitting_utterance() does.
   SpeechScorer(const Speech&, const Network&, Split, const ScoringOptions&);
 
   void start() override;

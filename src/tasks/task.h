@@ -131,8 +131,8 @@ WorkerBatches worker_batches(const Config&, const Dataset& train, int64_t first_
 // All numbers of rows that a micro-batch may have.
 std::vector<int64_t> batch_rows(const Config&, const Dataset& train);
 
-// Throws UserError that names the key unless all traits of both sets are equal, because a model of the training set
-// must be able to read the other set.
+// Throws UserError that names the key unless all traits and the names of the classes of both sets are equal, because a
+// model of the training set must be able to read the other set.
 void require_alike(const Dataset& train, const Dataset& other, const char* name, const char* key);
 // The two sets of one folder, data.path, once require_alike() has compared them.
 Datasets alike(std::unique_ptr<Dataset> train, std::unique_ptr<Dataset> test);

@@ -16,8 +16,8 @@ struct CUevent_st;
 namespace dgc {
 
 // One GPU. All of a rank's work is queued on one stream, stream(), except for work that a lane does. Uploads travel on
-// a second stream, so that they wait for no computation. Only the thread that made the device, or a thread that has
-// called use(), may call its methods and launch kernels.
+// a second stream, so that they wait only for what was queued before the buffer they overwrite was released. Only the
+// thread that made the device, or a thread that has called use(), may call its methods and launch kernels.
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int index);  // throws UserError when there is no such GPU, or no driver

@@ -9,7 +9,8 @@
 
 namespace dgc {
 
-// What open() has returned, closed with its owner. False where open() has failed.
+// Owns a file descriptor, also that of a socket, and closes it when destroyed. It is false where the call that should
+// have made it failed.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
@@ -32,7 +33,9 @@ class FileDescriptor {
   int number_ = -1;
 };
 
-// Both go on after a signal. Returns false, and errno says why, where the system refuses.
+// write_all() and read_all() go on after a signal.
+//
+// Returns false, and errno says why, where the system refuses.
 bool write_all(const FileDescriptor&, std::span<const std::byte>);
 // Reads until `bytes` is full or the file ends, and returns how many there were; nothing, and errno says why, where the
 // system refuses.

@@ -40,8 +40,8 @@ class ParamLayout {
   int64_t numel(int i) const { return spec(i).shape.numel(); }
   int64_t parameters() const { return parameters_; }  // elements of all parameters, without the gaps
   int64_t extent() const { return extent_; }          // elements of an arena, which include the gaps
-  // Only for a layout without frozen tensors: the small ones lie from here to extent(), and have so many elements
-  // without the gaps.
+  // These two may be called only on a layout without frozen tensors. The small tensors lie from small_offset() to
+  // extent(), and have small_parameters() elements without the gaps.
   int64_t small_offset() const { return small_offset_; }
   int64_t small_parameters() const { return small_parameters_; }
 

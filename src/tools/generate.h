@@ -17,10 +17,10 @@ struct GenerateOptions {
   uint64_t seed = 1;
 };
 
-// Lets the newest good checkpoint of a language model's run go on from the prompt, whose lines end as those of a text
-// do, at the beginning of a line unless it has words. told() gets the prompt's words and then each new one, kEndOfLine
-// among them, <unk> never. The same options give the same words. Throws UserError when the run is of another kind or
-// has no checkpoint.
+// Lets the newest good checkpoint of a language model's run continue the prompt. A newline in the prompt counts as
+// kEndOfLine, and an empty prompt is the beginning of a line. told() gets the prompt's words and then each new one,
+// kEndOfLine among them, <unk> never. The same options give the same words. Throws UserError when the run is of another
+// kind or has no checkpoint.
 void generate(const std::filesystem::path& run, const GenerateOptions&,
               const std::function<void(std::string_view word)>& told);
 

@@ -10,7 +10,7 @@
 
 namespace dgc {
 
-// One tensor of the model, or all of them together: what each worker sends of it per step.
+// One tensor of the model, or all of them together: what each worker sends of it in an exchange.
 struct PlanRow {
   std::string name;
   Shape shape{};
@@ -21,7 +21,7 @@ struct PlanRow {
   int64_t dense_bytes() const { return 4 * parameters; }
 };
 
-// What each worker would send per step in one format of messages.
+// What each worker would send in an exchange in one format of messages.
 struct PlanFormat {
   WireFormat format;
   std::string name;        // "fp16+rice"

@@ -28,8 +28,9 @@ Traffic gather_traffic(int64_t workers, double bytes);
 // shards of the sum.
 Traffic sum_traffic(int64_t workers, double bytes);
 
-// Traffic of a step of the config's model, for each way to exchange gradients. `dgc` has the config's sparsity after
-// warm-up, and of an exchange after several steps the share of one of them; so has `own`, what the config itself does.
+// Traffic of a step of the config's model, for each way to exchange gradients. `dgc` and `own` are at the config's
+// sparsity after warm-up; with exchange.every_steps above 1 they are the share of one step in an exchange. `own` is
+// what the config itself does.
 struct StepTraffic {
   Traffic dense, half, dgc, own;
   Travel travel = Travel::sparse;  // how dgc's compressed tensors travel

@@ -34,8 +34,9 @@ double parse_bandwidth(const std::string& text, const std::string& option) {
   constexpr double kMost = 1e18;
   const std::optional<double> bits = parse(text, kUnits);
   if (!bits || !(*bits >= 1 && *bits <= kMost)) {
-    throw_user_error("{}: \"{}\" is no bandwidth; write a number above 0 and kbps, Mbps or Gbps, as in 1Gbps", option,
-                     text);
+    throw_user_error(
+        "{}: \"{}\" is no bandwidth; write a number of kbps, Mbps or Gbps, 1 bit per second at least, as in 1Gbps",
+        option, text);
   }
   return *bits;
 }

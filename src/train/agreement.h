@@ -34,9 +34,9 @@ std::string told_by_first(Communicator&, Device&, const std::string& mine);
 // Collective. Returns on every rank what holds on rank 0.
 bool holds_on_first(Communicator&, Device&, bool mine);
 
-// Throws UserError unless `run` is the folder in which rank 0's process has a RunLock of this text. That takes a
-// minute, as a file system may show late what another machine has made. Throws Interrupted when a signal comes
-// meanwhile.
+// Throws UserError unless `run` is the folder in which rank 0's process has a RunLock of this text. It looks
+// again for up to a minute, because a file system may show late what another machine has made. Throws Interrupted when
+// a signal comes meanwhile.
 void require_same_directory(const std::filesystem::path& run, const std::string& lock);
 
 }  // namespace dgc

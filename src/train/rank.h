@@ -34,7 +34,8 @@ constexpr bool due(int64_t step, int64_t every, int64_t steps = 1) {
 // unless its comment says otherwise.
 class Rank {
  public:
-  // All arguments must outlive the Rank. Each rank has its own backend, made by the thread that uses the rank.
+  // All arguments must outlive the Rank, of the DataView what it refers to. Each rank has its own backend, made by the
+  // thread that uses the rank.
   Rank(const Config&, const DataView&, Backend&, Communicator&);
 
   int64_t step() const { return state_.step; }  // finished steps
@@ -113,8 +114,9 @@ class Rank {
   // checkpoints stay as they were.
   [[nodiscard]] std::string save(const CheckpointStore&, int64_t keep);
   // Goes on where the checkpoint was made. When the number of workers has changed, restore() shares out what the old
-  // workers held back, keeping the sum, and says so in the log. Throws UserError for a checkpoint of another model or
-  // of other data.
+  // workers held back, keeping the sum, and says so in the log. Throws UserError for a checkpoint of another model
+  // or vocabulary, of epochs of another length, or made with other arithmetic (device, threads, conv_plans). Other data
+  // with epochs of the same length are only a warning.
   void restore(const Checkpoint&);
 
   // Time of compression and exchange, and how much of it the backward pass hid; nothing where both follow the backward

@@ -17,7 +17,7 @@ namespace dgc {
 class RankTraining {
  public:
   // Takes the memory that the run needs, and weights: random ones, or model.init_from's. All arguments must outlive the
-  // RankTraining. Throws UserError, before anything has been written. Collective.
+  // RankTraining, of the DataView what it refers to. Throws UserError, before anything has been written. Collective.
   RankTraining(const Config&, RunDirectory&, const DataView&, Backend&, Communicator&);
 
   // Takes over the checkpoint of a resumed run, and describes the run in its directory. Throws UserError where the run
@@ -26,8 +26,8 @@ class RankTraining {
 
   int64_t workers_at_once() const { return rank_.workers_at_once(); }  // of this rank
 
-  // Trains to the last step; to be called once, behind begin(). What train() in train/trainer.h throws of a run that
-  // has begun leaves it on all ranks. Collective.
+  // Trains to the last step; to be called once, behind begin(). Throws on all ranks what train() (train/trainer.h)
+  // throws of a run that has begun. Collective.
   void train();
 
  private:

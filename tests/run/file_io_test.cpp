@@ -164,4 +164,19 @@ TEST_CASE("a place where no file can be is named, with the reason") {
   CHECK_THAT(said("/proc/version"), Contains(" /proc/version: "));  // where even root cannot
 }
 
+TEST_CASE("a place is tried before long work, and stays as it is") {
+  const TempRun folder;
+  CHECK_THROWS_WITH(require_writable(folder.path()), "cannot create " + folder.path().string() + ": Is a directory");
+  CHECK_THROWS_WITH(require_writable("/proc/version"), Contains(" /proc/version: "));
+  require_writable(folder.path() / "none");
+  CHECK(fs::is_empty(folder.path()));
+  folder.write("file", "text");
+  require_writable(folder.path() / "file");
+  CHECK(folder.read("file") == "text");
+  const fs::path pipe = folder.path() / "pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  require_writable(pipe);  // opened by nobody yet
+  require_writable("/dev/full");
+}
+
 }  // namespace dgc

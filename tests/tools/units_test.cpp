@@ -22,9 +22,10 @@ TEST_CASE("what is no bandwidth is refused in one sentence") {
   const std::string text = GENERATE("", "fast", "1", "1G", "Gbps", "1gbps", "1 Gbps", "1Gbps ", "0Gbps", "-1Gbps",
                                     "nanGbps", "infGbps", "1e308Gbps", "1e-300kbps", "1us");
   CAPTURE(text);
-  CHECK_THROWS_WITH(
-      parse_bandwidth(text, "--bandwidth"),
-      "--bandwidth: \"" + text + "\" is no bandwidth; write a number above 0 and kbps, Mbps or Gbps, as in " + "1Gbps");
+  CHECK_THROWS_WITH(parse_bandwidth(text, "--bandwidth"),
+                    "--bandwidth: \"" + text +
+                        "\" is no bandwidth; write a number of kbps, Mbps or Gbps, 1 bit per second at least, as in " +
+                        "1Gbps");
 }
 
 TEST_CASE("what is no duration is refused in one sentence") {

@@ -43,8 +43,9 @@ Launch read_launch(const Environment& = process_environment);
 // What to do where NCCL cannot connect the ranks, for a sentence that says why.
 std::string without_nccl(const Launch&);
 
-// The number of the GPU that a rank uses: local_rank where the process sees a GPU for each rank of its machine, 0 where
-// the launcher shows each rank one GPU. Throws UserError when there is no GPU, or when there are more ranks than GPUs.
+// The number of the GPU that a rank uses: local_rank where the process sees several GPUs, 0 where it sees one, as where
+// the launcher shows each rank its own. Throws UserError when there is no GPU, or when there are several and local_rank
+// is beyond them.
 int choose_gpu(const Launch&, int gpus);
 
 }  // namespace dgc

@@ -33,8 +33,8 @@ std::vector<std::string> addresses_of_interface(const std::string& name, const s
 std::vector<std::string> addresses_for_other_machines(const std::string& name, const std::vector<OwnAddress>& own);
 
 // Where rank 0 listens for those who look for it at `host`, which has the addresses `found` here: at those that are
-// this machine's. Where there is none, or `host` is a name for the loopback alone, as Debian's /etc/hosts has it for
-// the machine's own name, other machines see another address: then everywhere.
+// this machine's. Where there is none, or `host` is another name than localhost for the loopback alone, as Debian's
+// /etc/hosts has it for the machine's own name, other machines see another address: then everywhere.
 std::vector<std::string> meeting_addresses(const std::string& host, const std::vector<std::string>& found,
                                            const std::vector<OwnAddress>& own);
 

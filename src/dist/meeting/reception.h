@@ -17,7 +17,8 @@ inline constexpr size_t kMostStrangers = 64;  // at once, besides the ranks that
 // Rank 0's front door: it accepts whoever connects, and lets in who proves that he knows the secret
 // (dist/meeting/handshake.h). A stranger has `patience` in all, however many bytes he says, and there are `most`
 // strangers at once: one more, and the oldest must go. So silent ones neither use up the process's descriptors nor keep
-// a rank out, which proves itself within one round trip. Nothing here waits.
+// a rank out, which proves itself within one round trip. Nothing here waits, but for 20 ms where the process has no
+// descriptor left.
 class Reception {
  public:
   struct Rules {

@@ -18,7 +18,8 @@ using WhileMeeting = std::function<void(const std::string& waiting)>;
 struct RendezvousOptions {
   std::chrono::milliseconds timeout = std::chrono::minutes(5);
   WhileMeeting while_waiting = [](const std::string&) {};
-  // Where rank 0 listens over TCP; empty: meeting_addresses() decides (dist/meeting/interfaces.h).
+  // The interface or address at which rank 0 listens over TCP. Where it is empty, meeting_addresses() decides
+  // (dist/meeting/interfaces.h), or, without a secret, rank 0 listens at the loopback addresses of the meeting point.
   std::string interface = {};
 };
 

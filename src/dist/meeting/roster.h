@@ -43,10 +43,10 @@ static_assert(sizeof(Reply) == 512);
 // Rank 0's list of the ranks that have come or, where rank 0 itself takes no part, that have been told so.
 class Roster {
  public:
-  Roster(const Hello& own, std::string run);  // run: Launch::run, of which those learn that belong to another
+  Roster(const Hello& own, std::string run);  // run: Launch::run; a rank of another run is told it
 
   Reply answer(const Hello&);              // remembers the ranks it welcomed, and its last refusal
-  void serve(const Hello&, const Reply&);  // to be called once the sender has the answer, which is_served()
+  void serve(const Hello&, const Reply&);  // to be called once the sender has a reply that is_served()
   bool complete() const { return missing_.empty(); }
   // Another rank's words about its failure; empty: no rank has failed.
   const std::string& failure() const { return failure_; }

@@ -17,7 +17,7 @@ using Deadline = std::chrono::steady_clock::time_point;
 // For messages.
 inline double seconds(std::chrono::milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
-int milliseconds_until(Deadline);  // for poll(): never negative, rounded up
+int milliseconds_until(Deadline);  // for poll(): at least 0 and at most 60,000, rounded up
 
 // A deadline, and a function that is called several times a second until then. An exception of the function ends the
 // wait.
@@ -32,7 +32,9 @@ struct Wait {
 // Why there is no connection.
 struct Trouble {
   std::string text;
-  bool of_place = false;  // the name is unknown or the system refuses the address: waiting does not help
+  // Waiting does not help: the name is unknown, the system refuses the address, or what answers is of another version
+  // or has another secret.
+  bool of_place = false;
 };
 
 // All sockets are non-blocking.

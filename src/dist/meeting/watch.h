@@ -54,8 +54,8 @@ class Watch {
   // Replaces check() while the ranks still meet: it also calls WatchOptions::while_waiting, and tells the others what
   // that throws.
   void look_around(const std::string& waiting);
-  // The cause of an error that another rank's end may explain: the failure if one is known within a second, else the
-  // symptom.
+  // The cause of an error that another rank's end may explain: the failure if one is known within a tenth of the
+  // timeout, a second at most, else the symptom.
   std::string cause_of(const std::string& symptom) const;
   // Declares that this rank cannot go on. Tells the others why, and returns when they have been told, after a second at
   // most.

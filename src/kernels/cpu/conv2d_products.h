@@ -6,11 +6,11 @@
 
 namespace dgc {
 
-// The backward passes of a convolution without groups as matrix products, for windows for which oneDNN has no code of
-// its own: those that are wide, as in speech. Images lie as NHWC, weights as PyTorch's. The results do not depend on
-// the number of threads where there are several pieces of the input. There is one where the input has a single row or
-// there are more than 2 Mi weights: then each product takes all threads by itself, and sgemm may add up in another
-// order with another number of them.
+// The backward passes of a convolution without groups as matrix products, where oneDNN's code is slow, as for the wide
+// windows of speech, or cannot be trusted (dnnl_cache.cpp says where). Images lie as NHWC, weights as PyTorch's. The
+// results do not depend on the number of threads where there are several pieces of the input. There is one where the
+// input has a single row or there are more than 2 Mi weights: then each product takes all threads by itself, and sgemm
+// may add up in another order with another number of them.
 //
 // The products belong to one row of the input each. A window reads a stretch of such a row, so that all windows of some
 // images are the rows of one factor; the other one has the gradients of the outputs that these windows lead to.

@@ -36,7 +36,8 @@ struct PreparedConv {
   TensorCopy image, result, weights;  // image: x or dx; result: y or dy; weights: w, or dw, which is added to
   dnnl::memory bias, scratchpad;
   size_t scratchpad_bytes = 0;
-  bool as_products = false;  // oneDNN has no code of its own for it, and nothing else here is set: see ConvProducts
+  // oneDNN's code is slow or cannot be trusted for it; then nothing else here is set, and ConvProducts take its place.
+  bool as_products = false;
 
   size_t room_bytes() const { return image.bytes + result.bytes + weights.bytes + scratchpad_bytes; }
 };

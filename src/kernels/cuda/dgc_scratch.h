@@ -12,8 +12,8 @@ inline constexpr int kDgcStrip = 512;                                       // e
 inline constexpr int kDgcStrips = static_cast<int>(kDgcBlock) / kDgcStrip;  // strips of a wire block
 
 // Candidates of a segment are counted by magnitude, from the guess upwards: first in fine bins of 2^-13 of an octave,
-// up to 1.375 times the guess, where the k-th largest nearly always is; then in coarse bins. The last bin takes all
-// larger magnitudes. Up to kDgcTies candidates in the bin of the k-th largest are told apart one by one.
+// up to 1.23 to 1.375 times the guess, where the k-th largest nearly always is; then in coarse bins. The last bin takes
+// all larger magnitudes. Up to kDgcTies candidates in the bin of the k-th largest are told apart one by one.
 inline constexpr unsigned kDgcFineBins = 3072;
 inline constexpr unsigned kDgcGuessBins = 4096;
 inline constexpr int kDgcFineShift = 10, kDgcCoarseShift = 14;

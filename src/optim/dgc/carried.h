@@ -16,9 +16,10 @@ class Carried {
 
   size_t dense_bytes() const { return static_cast<size_t>(dense_) * sizeof(float); }
 
-  // Queued. from: for each of all workers in host memory its message as it travels, with the dense elements behind it,
-  // or null. zeros: an arena, which stays as it is. Makes `bucket` ready for apply(), and returns the sum of the dense
-  // elements in worker order: device memory, valid until the next call; null if there are none.
+  // Waits for the device where it copies from host memory, and queues the rest. from: for each of all workers in host
+  // memory its message as it travels, with the dense elements behind it, or null. zeros: an arena, which stays as it
+  // is. Makes `bucket` ready for apply(), and returns the sum of the dense elements in worker order: device memory,
+  // valid until the next call; null if there are none.
   const float* place(Bucket& bucket, std::span<const std::byte* const> from, float* zeros, const StepControl*);
 
  private:

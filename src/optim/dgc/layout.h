@@ -64,7 +64,7 @@ class DgcTables {
 };
 
 // workers: over all ranks; Transport::automatic compares what each of them would receive, and a single worker never
-// splits. Throws UserError if a tensor has 2^32 elements or more.
+// splits. Throws UserError if a tensor has 2^32 elements or more, or as make_split_layout() does.
 DgcLayout make_dgc_layout(const ParamLayout& params, const DgcOptions& options, double sparsity, int64_t workers = 1);
 
 // The layout of a flush, which sends all elements of the tensors that may hold something back, in canonical messages,

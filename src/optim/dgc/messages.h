@@ -14,7 +14,8 @@ class Bucket {
   explicit Bucket(const OptimizerContext& context) : context_(context) {}
 
   // first_guess: index of the bucket's first guess among those of a worker. Makes room for the local workers' messages
-  // and, if messages travel, for those of all workers. Allocates only if messages are larger than any before.
+  // and, if messages travel, for those of all workers, which allocates only if messages are larger than any before.
+  // Allocates the layout's tables.
   void prepare(DgcBucketLayout layout, size_t first_guess);
   const DgcLayout& layout() const { return layout_.layout; }
   int first_param() const { return layout_.first_param; }  // see DgcBucketLayout
@@ -66,7 +67,8 @@ class Buckets {
  public:
   explicit Buckets(const OptimizerContext& context) : context_(context) {}
 
-  // backend: the one on which the buckets compress and exchange; it uses the context's device.
+  // backend: the one on which the buckets compress and exchange; its device shares its memory with the
+  // context's.
   void prepare(std::vector<DgcBucketLayout> layouts, Backend& backend);
   const std::vector<Bucket>& all() const { return buckets_; }
   std::vector<Bucket>& all() { return buckets_; }

@@ -8,7 +8,8 @@
 #include "optim/optimizer.h"
 #include "tools/bench/phases.h"
 
-// Measurements behind `dgc bench`. Each measurement prepares, runs until steady, then takes the median.
+// Measurements behind `dgc bench`. Each measurement prepares and runs until steady. bench_dgc()
+// and bench_train() take medians of their stretches.
 namespace dgc {
 
 struct BenchOptions {
@@ -77,8 +78,8 @@ struct DataBench {
   // cores.
   double busy() const { return cpu_seconds / (seconds * threads); }
 };
-// The clock starts once each loader thread has made a batch, and stops with the first batch after so many seconds.
-// Throws UserError when the data cannot be opened or read.
+// The clock starts once as many batches are taken as there are loader threads, and stops with the first batch after so
+// many seconds. Throws UserError when the data cannot be opened or read.
 DataBench bench_data(const Config&, double seconds);
 
 }  // namespace dgc

@@ -64,10 +64,10 @@ struct ReportCurves {
 };
 
 // Places are steps at which any of a group's runs has a row: all groups together have about 720, and each from 40 to
-// 360, or one for each row. Of losses and gradient norms a value is the mean of the rows since the place before; of all
-// else it is the last row's. Runs without such a row are left out. A group's places lie along the axes where its
-// longest run was at these steps. A band goes from the least to the greatest of several seeds, or of the rows of a
-// single run where groups are few.
+// 360, or one for each row. Of losses and gradient norms a value is the mean of the rows since the place before, of
+// bytes sent the mean per step; of all else it is the last row's. Runs without such a row are left out. A group's
+// places lie along the axes where its longest run was at these steps. A band goes from the least to the greatest of
+// several seeds, or of the rows of a single run where groups are few.
 ReportCurves report_curves(const std::vector<RunGroup>& groups);
 
 // All of it for the script, as one JSON object that is safe inside of a <script> element.

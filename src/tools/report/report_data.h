@@ -68,7 +68,8 @@ struct RunGroup {
 std::vector<RunGroup> group_runs(std::vector<RunData> runs);
 std::vector<RunGroup> read_groups(const std::vector<std::filesystem::path>& runs);
 
-// By what people compare runs of this kind of data, as it is now. NaN: not evaluated yet.
+// The run's newest value of the metric by which people compare runs of its kind of data (Task::compared().outcome); NaN
+// before the first evaluation.
 double outcome_of(const RunData& run);
 // The mean difference of the outcomes of results with the same seed, with half the width of its 95 % confidence
 // interval where there are several: "+1.20 ± 0.31 points", with the number of pairs where it is not the group's of

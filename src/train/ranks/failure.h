@@ -36,9 +36,10 @@ bool give_head_start(std::chrono::milliseconds most);
 // given other arguments, and have no error to tell.
 void tell_for_all(const std::string& error);
 
-// Runs the work of a rank that is a process. An error is told at once, with the rank's number, then ends all other
-// ranks, and leaves as_rank() as a ToldError. The other ranks write the error only to their logs. Interrupted passes,
-// and so does an error of this rank where the communicator connects no other.
+// Runs the work of a rank that is a process. An error is told with the rank's number, by rank 0 at once and by another
+// rank within a second unless it learns of another error meanwhile. The error then ends all other ranks, and leaves
+// as_rank() as a ToldError. The other ranks write the error only to their logs. Interrupted passes, and so does an
+// error of this rank where the communicator connects no other.
 void as_rank(Communicator&, const std::function<void()>& work);
 
 // Runs `work` on every rank; its errors may be the same on all of them. When `work` fails on any rank, in_unison()

@@ -7,8 +7,8 @@
 
 namespace dgc {
 
-// Thrown once a run that a signal stopped has saved its checkpoint, or has nothing to save, and has said so. Exit code
-// 130.
+// Thrown when a signal has stopped the work. Where it leaves train(), the state is saved, or there is nothing to save,
+// and the log says so. Exit code 130.
 struct Interrupted : std::runtime_error {
   Interrupted() : std::runtime_error("stopped by a signal") {}
 };

@@ -25,8 +25,8 @@ class Patience {
 
 // Runs what a rank does before it has met the others. An error of `work` is told at once. It leaves or_decline() as a
 // ToldError after the ranks that wait at the meeting point, or reach it within the meeting's timeout, have learned of
-// it. An error that another rank tells leaves it as the ToldByPeer that it is, likewise. With a timeout of 0 no rank
-// learns of the error, which passes. Interrupted always passes. `work` may still fill in `meeting`.
+// it. An error that another rank tells leaves it as the ToldByPeer that it is, likewise. With a timeout of 0, and where
+// there is nobody to meet, the error passes. Interrupted always passes. `work` may still fill in `meeting`.
 void or_decline(const Launch&, const Communicator& peers, const RendezvousOptions& meeting,
                 const std::function<void()>& work);
 

@@ -23,7 +23,7 @@ class LocalSteps : public StepComputation {
   void resume(int64_t unexchanged) override { taken_ = unexchanged; }
 
  protected:
-  // Exchanges what the workers have moved by. Returns end_count().
+  // Exchanges what the workers have moved by. Returns what queue() returns.
   virtual int64_t end_round(const NextStep&);
   // Writes what each local worker's weights have moved by in the place of its gradient, and the worker's losses into
   // the record. Returns the gradients.

@@ -32,7 +32,8 @@ struct RollCall {
   int64_t steps = 0;      // 0: the round of that step has ended, and this one is of ranks that were not in it
   bool everyone = false;  // all ranks take part
   bool skipped = false;   // a share is not finite; nothing more comes of this round
-  // Of all workers of these ranks together. A late rank's round may have had other steps than this one.
+  // The steps that all workers of `ranks` took in their rounds, added up. A late rank's round may have had another
+  // number of steps.
   int64_t worker_steps = 0;
   std::vector<int32_t> ranks{};
   std::vector<WorkerShare> shares{};  // of these ranks' workers

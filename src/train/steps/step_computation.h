@@ -60,8 +60,9 @@ class StepComputation {
   // The learning rate at which an exchange changes the weights, where the schedule says `scheduled`.
   virtual double exchange_rate(double scheduled) const { return scheduled; }
 
-  // What a checkpoint must keep of each local worker besides all else, and how many steps behind an exchange it was
-  // made, without which state() may name less.
+  // state() names the tensors of each local worker that a checkpoint keeps besides all others; right behind an exchange
+  // there are fewer. resume() is told how many steps behind an exchange the checkpoint was made, and is called before
+  // state().
   virtual std::vector<NamedState> state() const { return {}; }
   virtual void resume(int64_t /*unexchanged*/) {}
 
