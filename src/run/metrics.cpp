@@ -174,6 +174,7 @@ Row to_row(const FinalMetrics& final, const TrafficMeans& traffic) {
   if (!std::isnan(final.exchange_ms)) {
     row.set("exchange_ms", final.exchange_ms).set("hidden_share", final.hidden_share);
   }
+  if (final.diverged) row.set("diverged", true);
   return row;
 }
 
@@ -203,6 +204,7 @@ FinalMetrics final_from_row(const Row& row, const std::string& where) {
   final.weights_xxh64 = row.text("weights_xxh64").value_or("");
   final.exchange_ms = row.number("exchange_ms").value_or(kNoNumber);
   final.hidden_share = row.number("hidden_share").value_or(kNoNumber);
+  final.diverged = row.boolean("diverged").value_or(false);
   return final;
 }
 
@@ -226,7 +228,8 @@ std::optional<RunEnd> end_of(const std::filesystem::path& run) {
   if (!last || last->text("kind") != "final" || !last->integer("step")) return std::nullopt;
   const RowValue* const loss = last->find(kTestLoss.key);
   const bool finite = loss == nullptr || !std::holds_alternative<std::nullptr_t>(*loss);
-  return RunEnd{*last->integer("step"), last->number("epoch").value_or(0), finite};
+  return RunEnd{*last->integer("step"), last->number("epoch").value_or(0),
+                finite && !last->boolean("diverged").value_or(false)};
 }
 
 MetricsWriter::MetricsWriter(const std::filesystem::path& run, const Start& start) : file_(run / kMetricsFile) {

@@ -32,7 +32,7 @@ struct StepMetrics {
   double grad_norm = kNoNumber;
   bool skipped = false;             // a gradient was not finite, and no worker moved
   std::vector<int> absent_ranks{};  // ranks that were late for the exchange (exchange.wait); not written when all came
-  double present = 1;  // steps of all workers in the row, over those of a row with nobody late; not written
+  double present = 1;  // the share of all workers' steps that the row covers: 1 where no rank was late; not written
   // The step's utterances that are too short for their transcripts, and so teach nothing; not written when 0.
   int64_t left_out = 0;
 
@@ -76,6 +76,7 @@ struct FinalMetrics {
   double wall_seconds = kNoNumber;
   int64_t peak_memory_bytes = 0;
   std::string weights_xxh64{};  // 16 hexadecimal digits
+  bool diverged = false;        // Rank::sound() is false; not written otherwise
   // Compression and exchange on rank 0, where they overlap with the backward pass; otherwise neither key is written.
   double exchange_ms = kNoNumber;   // milliseconds of compression and exchange per step
   double hidden_share = kNoNumber;  // share of exchange_ms while gradients were being computed, 0 ... 1
@@ -85,7 +86,8 @@ Row to_row(const StepMetrics& step);
 Row to_row(const EvalMetrics& eval);
 Row to_row(const FinalMetrics& final, const TrafficMeans& traffic);
 
-// These throw a UserError that names `where` when a key is missing or of another type.
+// These throw a UserError that names `where` when a key that every version writes is missing, or one is of
+// another type.
 StepMetrics step_from_row(const Row& row, const std::string& where);
 EvalMetrics eval_from_row(const Row& row, const std::string& where);
 FinalMetrics final_from_row(const Row& row, const std::string& where);
@@ -97,7 +99,7 @@ bool has_steps(const std::filesystem::path& run);
 struct RunEnd {
   int64_t step = 0;
   double epoch = 0;
-  bool finite = true;  // whether the loss of the test set is
+  bool sound = true;  // whether the test loss is finite, and the run has not said that it diverged
 };
 std::optional<RunEnd> end_of(const std::filesystem::path& run);
 

@@ -31,6 +31,18 @@ bool is_own(const std::string& name) {
          name == kClassNamesFile || name.starts_with("events.out.tfevents.");
 }
 
+// A run may come from anywhere, and a link in it could have the run write into a file of somebody else's. The
+// checkpoints may lie on another disk: each of them is written under a new name.
+void require_no_links(const fs::path& run) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(run, error)) {
+    const std::string name = entry.path().filename().string();
+    if ((name != kConfigFile && !is_own(name)) || name == kCheckpoints || !entry.is_symlink(error)) continue;
+    throw_user_error("{} is a link, and a run writes a file there; remove it, or give another directory",
+                     entry.path().string());
+  }
+}
+
 // Whether a config.json is one as a run writes it.
 bool has_written(const fs::path& config) {
   return read_file(config, kMostConfigBytes) == resolved_json(run_config(config.parent_path()));
@@ -107,7 +119,11 @@ std::optional<int64_t> ended_at(const fs::path& run, const Config& config) try {
   if (all_epochs || all_steps) return end->step;
   if (!asked.stop_after) return std::nullopt;
   const std::vector<fs::path> all = CheckpointStore(run).list();
-  if (all.empty()) return end->step;
+  if (all.empty()) {  // then it has stalled if its own config has not ended it otherwise
+    const TrainingOptions own = run_config(run).training;
+    const bool by_config = end->epoch == static_cast<double>(own.epochs) || end->step == own.max_steps;
+    return by_config ? std::nullopt : std::optional(end->step);
+  }
   const RunState newest = read_run_state(Checkpoint::unverified(all.front()));
   const bool stalled = newest.step == end->step && newest.best.since >= *asked.stop_after;
   return stalled ? std::optional(end->step) : std::nullopt;
@@ -188,7 +204,7 @@ bool has_result_alone(const fs::path& run) try {
 bool has_diverged(const fs::path& run) try {
   const std::optional<RunEnd> end = end_of(run);
   if (!end) return false;  // one that was stopped may recover
-  if (!end->finite) return true;
+  if (!end->sound) return true;
   const std::vector<fs::path> all = CheckpointStore(run).list();
   return !all.empty() && !read_run_state(Checkpoint::unverified(all.front())).sound;
 } catch (const UserError&) {
@@ -252,6 +268,7 @@ RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, co
   make_directory(path_);
   lock_ = std::make_unique<RunLock>(path_);
   require_no_pipes(path_);
+  require_no_links(path_);
   CheckpointStore(path_).restore_replaced();
   const Held held = held_by(path_);
   if (!options.resume && !options.overwrite) refuse_steps(held, path_);
@@ -314,7 +331,7 @@ void RunDirectory::hold(int64_t step) {
 }
 
 Config run_config(const fs::path& run, const std::vector<std::string>& overrides) {
-  if (!is_there(run / kConfigFile))
+  if (!fs::exists(run / kConfigFile))  // throws where nobody may look
     throw_user_error("{} is not a run directory: it has no {}", run.string(), kConfigFile);
   require_no_pipes(run);
   return load_run_config((run / kConfigFile).string(), overrides);

@@ -276,6 +276,7 @@ void RankTraining::tell_end() {
                     .wall_seconds = rank_.wall_seconds(),
                     .peak_memory_bytes = static_cast<int64_t>(rank_.peak_bytes()),
                     .weights_xxh64 = rank_.weights_xxh64(),
+                    .diverged = !rank_.sound(),
                     .exchange_ms = time.ms_per_step(),
                     .hidden_share = time.hidden_share()});
 }

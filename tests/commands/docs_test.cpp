@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "commands/app.h"
+#include "config/enum_names.h"
 #include "paths.h"
 #include "run/metrics.h"
 #include "tests/commands/child.h"
@@ -361,6 +362,7 @@ TEST_CASE("docs/metrics.md has every field of metrics.jsonl, and no other") {
   FinalMetrics final;
   final.eval = eval;
   final.exchange_ms = 1;
+  final.diverged = true;
   const Fields all = fields_of({to_row(step), to_row(eval), to_row(final, {})});
   const Fields always = fields_of({to_row(StepMetrics{}), to_row(EvalMetrics{}), to_row(FinalMetrics{}, {})});
 
@@ -386,6 +388,15 @@ TEST_CASE("docs/troubleshooting.md quotes messages that the program has") {
       CHECK(source.find(part) != std::string::npos);
     }
   }
+}
+
+TEST_CASE("docs/wire_format.md has the number of each format of values and of indices") {
+  const std::string page = text_of(DGC_SOURCE_DIR "/docs/wire_format.md");
+  const auto check = [&](const auto& names) {
+    for (size_t i = 0; i < names.size(); ++i) CHECK_THAT(page, Catch::Contains(fmt::format("{} {}", i, names[i])));
+  };
+  check(kWireValueNames);
+  check(kWireIndexNames);
 }
 
 }  // namespace dgc

@@ -356,6 +356,30 @@ TEST_CASE("only a start from the beginning takes --overwrite") {
   CHECK_THAT(dgc.read("run/config.json"), Contains("\"seed\": 2"));
 }
 
+#ifndef DGC_SANITIZED  // the address sanitizer itself takes more memory than the limit
+TEST_CASE("a system that refuses threads is told before the run that is to be replaced is removed") {
+  const Program dgc;
+  REQUIRE(dgc.run({"train", "tiny.json", "--out", "run"}).code == 0);
+  const auto before = dgc.checkpoints("run");
+  // Each thread gets a stack of 1 GiB, of which there is no room for 64.
+  const std::string limits = "ulimit -s 1048576 && ulimit -v 25165824 && exec \"$0\" \"$@\"";
+  Child child(dgc.folder(),
+              {"-c", limits, DGC_BINARY, "train", "tiny.json", "--out", "run", "--overwrite", "--set", "threads=64"},
+              "sh");
+  CHECK(child.wait() == 2);
+  CHECK_THAT(child.err(), Contains("the system lets this process start no more threads"));
+  CHECK(dgc.checkpoints("run") == before);
+}
+#endif
+
+TEST_CASE("a run that nobody can look into is not taken for none") {
+  const Program dgc;
+  std::filesystem::create_symlink("loop", dgc.folder() / "loop");
+  const Result result = dgc.run({"eval", "loop"});
+  CHECK(result.code == 2);
+  CHECK_THAT(result.err, Contains("loop/config.json: Too many levels of symbolic links"));
+}
+
 TEST_CASE("a run whose data lies beside the place of its start is evaluated from anywhere") {
   const Program dgc;
   const TinyText text;

@@ -82,6 +82,9 @@ TEST_CASE("a run has ended where its config ends it, in just so many epochs or a
 
 TEST_CASE("that a run has ended as its loss no longer fell, its newest checkpoint tells, if there is one") {
   const TempRun run;
+  run.write("config.json", resolved_json(test::with({"training.epochs=3"})));
+  write_end(run, 15);  // its epochs
+  CHECK_FALSE(has_ended(run.path(), asking(4, {}, 2)));
   write_end(run, 12);
   CHECK(has_ended(run.path(), asking(3, {}, 2)));
   CHECK_FALSE(has_ended(run.path(), asking(3)));

@@ -422,6 +422,21 @@ TEST_CASE("a pipe in the place of a file of the run is refused, and nobody waits
                     Catch::Contains(file.string() + " is a pipe, and a run keeps a file there"));
 }
 
+TEST_CASE("a link in the place of a file of the run is refused, and what it leads to stays as it is") {
+  const TempRun run;
+  const fs::path out = train(tiny_config({"training.max_steps=1"}), {.out = run.path() / "run"});
+  const fs::path file = out / GENERATE("config.json", "metrics.jsonl", "log.txt", "classes.json");
+  const bool is_there = GENERATE(false, true), resume = GENERATE(false, true);
+  const fs::path precious = run.path() / "precious";
+  if (is_there && fs::exists(file)) fs::copy(file, precious);
+  fs::remove(file);
+  fs::create_symlink("../precious", file);
+  const auto before = contents(run.path());
+  CHECK_THROWS_WITH(train(tiny_config({"training.max_steps=2"}), {.out = out, .resume = resume, .overwrite = !resume}),
+                    Catch::Contains(file.string() + " is a link, and a run writes a file there"));
+  CHECK(contents(run.path()) == before);
+}
+
 TEST_CASE("a config that somebody has written into the output folder is not replaced") {
   const TempRun run;
   fs::create_directories(run.path() / "run");

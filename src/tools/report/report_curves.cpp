@@ -111,10 +111,11 @@ Where where_at(const std::vector<Where>& course, double step) {
 
 // The steps at which any of the runs has a row; where they are too many, an even choice of them that has the last.
 template <typename RowType>
-std::vector<int64_t> steps_of(const RunGroup& group, std::vector<RowType> RunData::*rows, size_t most) {
+std::vector<int64_t> steps_of(const std::vector<const RunData*>& runs, std::vector<RowType> RunData::*rows,
+                              size_t most) {
   std::vector<int64_t> all;
-  for (const RunData& run : group.runs) {
-    for (const RowType& row : run.*rows) all.push_back(row.step);
+  for (const RunData* run : runs) {
+    for (const RowType& row : run->*rows) all.push_back(row.step);
   }
   std::ranges::sort(all);
   all.erase(std::unique(all.begin(), all.end()), all.end());
@@ -124,21 +125,31 @@ std::vector<int64_t> steps_of(const RunGroup& group, std::vector<RowType> RunDat
   return steps;
 }
 
+// A group's runs, but where others have a result without those that have diverged, which no table counts either.
+std::vector<const RunData*> drawn_of(const RunGroup& group) {
+  std::vector<const RunData*> drawn;
+  for (const RunData& run : group.runs) {
+    if (!run.diverged || group.done() == 0) drawn.push_back(&run);
+  }
+  return drawn;
+}
+
 // The curves of one group.
 class GroupCurves {
  public:
   GroupCurves(const RunGroup& group, size_t index, size_t most, bool noise)
-      : group_(group),
+      : name_(group.name),
+        runs_(drawn_of(group)),
         index_(index),
-        noise_(noise || group.runs.size() > 1),
-        steps_(steps_of(group, &RunData::steps, most)),
-        evaluations_(steps_of(group, &RunData::evals, most)) {}
+        noise_(noise || runs_.size() > 1),
+        steps_(steps_of(runs_, &RunData::steps, most)),
+        evaluations_(steps_of(runs_, &RunData::evals, most)) {}
 
   PlottedGroup places() const {
     const auto longest = std::ranges::max_element(
-        group_.runs, {}, [](const RunData& run) { return run.steps.empty() ? 0 : run.last_step(); });
-    const std::vector<Where> course = course_of(*longest);
-    return {group_.name, group_.runs.size(), places_along(course, steps_), places_along(course, evaluations_)};
+        runs_, {}, [](const RunData* run) { return run->steps.empty() ? 0 : run->last_step(); });
+    const std::vector<Where> course = course_of(**longest);
+    return {name_, runs_.size(), places_along(course, steps_), places_along(course, evaluations_)};
   }
 
   CurveData of_steps(const StepPlot& plot) const {
@@ -168,12 +179,12 @@ class GroupCurves {
   CurveData curve(std::vector<RowType> RunData::*rows, const std::vector<int64_t>& steps, Between between,
                   const auto& value, int digits = kDigits) const {
     CurveData out{.group = index_};
-    std::vector<size_t> next(group_.runs.size(), 0);
+    std::vector<size_t> next(runs_.size(), 0);
     bool has_band = false;
     for (const int64_t step : steps) {
       Summary means, values;
       for (size_t r = 0; r < next.size(); ++r) {
-        const std::vector<RowType>& all = group_.runs[r].*rows;
+        const std::vector<RowType>& all = runs_[r]->*rows;
         Summary of_run;
         for (; next[r] < all.size() && all[next[r]].step <= step; ++next[r]) {
           const RowType& row = all[next[r]];
@@ -184,7 +195,7 @@ class GroupCurves {
         means.add(is_nothing ? kNoNumber : of_run.mean());
         if (between == Between::mean) values.add({of_run.least, of_run.greatest});
       }
-      const Summary& band = group_.runs.size() > 1 ? means : values;
+      const Summary& band = runs_.size() > 1 ? means : values;
       out.y.push_back(rounded(means.mean(), digits));
       out.low.push_back(rounded(band.least, digits));
       out.high.push_back(rounded(band.greatest, digits));
@@ -194,7 +205,8 @@ class GroupCurves {
     return out;
   }
 
-  const RunGroup& group_;
+  std::string name_;
+  std::vector<const RunData*> runs_;
   size_t index_;
   bool noise_;
   std::vector<int64_t> steps_, evaluations_;

@@ -299,14 +299,14 @@ std::vector<std::string> results_notes(const std::vector<RunGroup>& groups) {
   return notes;
 }
 
-bool is_one_run(const RunGroup& group) { return group.runs.size() == 1; }
-
 std::vector<TableRow> config_table(const std::vector<RunGroup>& groups) {
   std::vector<TableRow> table;
   for (size_t i = 1; i < groups.size(); ++i) {
     for (const ConfigDifference& difference : config_differences(groups[0].config(), groups[i].config())) {
       // A group's runs have several, which are among the results.
-      if (difference.path == "seed" && !std::ranges::all_of(groups, is_one_run)) continue;
+      if (difference.path == "seed" &&
+          !std::ranges::all_of(groups, [](const RunGroup& group) { return group.runs.size() == 1; }))
+        continue;
       auto row = std::find_if(table.begin(), table.end(), [&](const TableRow& r) { return r.what == difference.path; });
       if (row == table.end()) {
         // Experiments that do not appear in a difference agree with the first.

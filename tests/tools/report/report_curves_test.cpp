@@ -62,6 +62,19 @@ TEST_CASE("seeds are averaged over those that have an evaluation at a step") {
   CHECK(curve.high == Numbers{0.2, 0.2, 0.4, 0.5, 0.6});
 }
 
+TEST_CASE("seeds that have diverged are in no curve where others have a result") {
+  RunData good = run_up_to(1, 20), bad = run_up_to(2, 20);
+  evaluate(good, {{20, 0.9}});
+  evaluate(bad, {{20, 0.1}});
+  good.final = FinalMetrics{};
+  bad.diverged = true;
+  const ReportCurves all = report_curves({{"run", {good, bad}}});
+  CHECK(all.groups[0].seeds == 1);
+  CHECK(y_of(all, "test_accuracy") == Numbers{0.9});
+  const ReportCurves none = report_curves({{"run", {bad}}});
+  CHECK(y_of(none, "test_accuracy") == Numbers{0.1});
+}
+
 TEST_CASE("seeds are averaged over those that have a row at a step") {
   // Rounds of four steps. The first run ended with half a round, and then went on.
   const RunData first = run_of(1, {4, 8, 10, 14, 16}, 1), second = run_of(2, {4, 8, 12, 16}, 3);
