@@ -67,10 +67,19 @@ std::vector<StudyTraining> wanted_of(const std::vector<StudyTraining>& trainings
   return found;
 }
 
+// "20 epochs", with the other ways in which a training ends.
+std::string length_text(const Config& config) {
+  const TrainingOptions& o = config.training;
+  std::string text = fmt::format("{} epochs", o.epochs);
+  if (o.max_steps) text += fmt::format(" or {} steps", *o.max_steps);
+  if (o.stop_after) text += " at most";
+  return text;
+}
+
 // Measures a step of a run, whose trainings take equally long, prints what its trainings will take, and returns the
 // seconds.
 double print_time(const std::vector<StudyTraining>& trainings) {
-  constexpr BenchOptions kShort{.warmup = 1, .steps = 2, .repeats = 1};
+  constexpr BenchOptions kShort{.warmup = 1, .steps = 1, .repeats = 3};
   const TrainBench bench = bench_train(trainings.front().config, kShort);
   const auto epoch_steps = static_cast<double>(bench.steps_per_epoch);
   double steps = 0;
@@ -87,10 +96,10 @@ void print_plan(const Study& study, const std::vector<StudyTraining>& wanted) {
   for (const StudyRun& run : study.runs) {
     std::vector<StudyTraining> missing;
     bool begins = false;  // one of the missing, and with the first weights that the config names
-    std::optional<int64_t> epochs;
+    std::string length;
     for (const StudyTraining& training : wanted) {
       if (training.run != &run) continue;
-      epochs = training.config.training.epochs;
+      length = length_text(training.config);
       const Standing standing = standing_of(training);
       if (standing.state == Standing::State::refused) {
         failures.push_back(fmt::format("{} will fail: {}", training.name(), printable(standing.why)));
@@ -99,8 +108,8 @@ void print_plan(const Study& study, const std::vector<StudyTraining>& wanted) {
         begins = begins || standing.state == Standing::State::fresh;
       }
     }
-    if (!epochs) continue;  // left out by --only
-    fmt::print("{}: {} epochs, {} of {} seeds to train", run.name, *epochs, missing.size(), run.seeds.size());
+    if (length.empty()) continue;  // left out by --only
+    fmt::print("{}: {}, {} of {} seeds to train", run.name, length, missing.size(), run.seeds.size());
     try {
       if (begins) require_initial_weights(missing.front().config);
       if (!missing.empty()) total += print_time(missing);

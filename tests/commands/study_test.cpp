@@ -267,6 +267,7 @@ TEST_CASE("a training of a study that has diverged has failed, also when the stu
   CHECK(planned.code == 2);
   CHECK_THAT(planned.out, Contains("hot seed 1 will fail: the run has diverged; out/hot/seed1.txt has more on it"));
   CHECK(dgc.rows("out/hot/seed1").back().text("kind") == "final");
+  CHECK(dgc.rows("out/hot/seed1").back().boolean("diverged") == true);
   std::filesystem::remove_all(dgc.folder() / "out/hot/seed1/checkpoints");
   const Result without = dgc.study({"--only", "hot"});
   CHECK(without.code == 2);
@@ -444,6 +445,30 @@ TEST_CASE("a dry run of a study trains nothing and says how long it will take") 
   CHECK_FALSE(fs::exists(dgc.folder() / "out"));
 }
 
+TEST_CASE("a dry run says what may end a training before its epochs") {
+  const Studied dgc(R"(, "short": {"set": {"training.max_steps": 7}},
+      "stops": {"set": {"training.stop_after": 2, "training.eval_every_epochs": 1, "data.validation_split": 0.2}})");
+  const Result result = dgc.study({"--dry-run", "--only", "short|stops"});
+  CHECK(result.code == 0);
+  CHECK_THAT(result.out, Contains("short: 3 epochs or 7 steps, 2 of 2 seeds to train, 14 steps of") &&
+                             Contains("stops: 3 epochs at most, 2 of 2 seeds to train"));
+}
+
+TEST_CASE("a training that its epochs have ended has not stalled, also without checkpoints") {
+  const auto stops = [](int epochs) {
+    return fmt::format(R"(, "stops": {{"set": {{"training.stop_after": 2, "training.eval_every_epochs": 1,
+        "training.epochs": {}, "learning_rate": {{"type": "constant", "base": 0.05}}, "data.validation_split": 0.2}}}})",
+                       epochs);
+  };
+  const Studied dgc(stops(1), "[1]");
+  REQUIRE(dgc.study({"--only", "stops"}).code == 0);
+  fs::remove_all(dgc.folder() / "out/stops/seed1/checkpoints");
+  const std::string study = dgc.read("study.json");
+  dgc.write("study.json",
+            std::string(study).replace(study.find("\"training.epochs\": 1"), 20, "\"training.epochs\": 9"));
+  CHECK_THAT(dgc.study({"--only", "stops", "--dry-run"}).out, Contains("1 of 1 seeds to train"));
+}
+
 TEST_CASE("a mistake in a study is said in one sentence") {
   const Studied dgc;
   const auto says = [&](const std::string& text, const std::string& what) {
@@ -473,6 +498,7 @@ TEST_CASE("a mistake in a study is said in one sentence") {
   says(top + R"("set": {"output": "x"}, "runs": {"a": {}}})", "set.output: the study itself sets it");
   says(top + R"("runs": {"a": {"set": {"optimizer.sparsity": 2}}}})", "runs.a: --set optimizer.sparsity=2");
   says(top + R"("runs": {"a": {"published": 0.9}}})", "runs.a.source: is required with \"published\"");
+  says(top + R"("runs": {"a": {"published": 93.75, "source": "x"}}})", "runs.a: published: 93.75 is no test accuracy");
   says(R"({"seeds": [1], "runs": {"a": {}}})", "runs.a.config: is required, here or at the study's top");
   const Result only = dgc.study({"--only", "("});
   CHECK(only.code == 2);

@@ -11,6 +11,7 @@
 #include "config/key_paths.h"
 #include "json/nearest.h"
 #include "json/text.h"
+#include "tasks/task.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -115,6 +116,14 @@ StudyRun read_study_run(const StudyObject& run, const StudyObject& root, std::st
   return out;
 }
 
+// Throws UserError for a published figure that the run's metric cannot have. NaN: there is none.
+void require_possible(double published, const Config& config) {
+  const Metric& outcome = *task_of(config).compared().outcome;
+  if (published < 0 || (outcome.unit == Metric::Unit::share && published > 1)) {
+    throw_user_error("published: {:g} is no {}; write 0.9375 for 93.75 %", published, outcome.name);
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> StudyRun::overrides_for(uint64_t seed) const {
@@ -146,7 +155,7 @@ Study load_study(const std::string& path) {
                       fmt::format("there is no run \"{}\", with which {} is to be compared", run.reference, run.name));
     }
     try {
-      load_config(run.config, run.overrides_for(run.seeds.back()));
+      require_possible(run.published, load_config(run.config, run.overrides_for(run.seeds.back())));
     } catch (const UserError& error) {
       throw_user_error("{}: runs.{}: {}", path, run.name, error.what());
     }

@@ -39,12 +39,13 @@ std::string last_words(const fs::path& output) {
 }
 
 // Throws UserError where a child's words cannot be kept, or where a file of the study's is a pipe, whose other end
-// nobody may ever open.
+// nobody may ever open, or a link, which may lead to a file of somebody else's.
 void require_own_files(const StudyTraining& training) {
   const fs::path output = training.output();
   std::error_code error;
   for (const fs::path& file : {output, training.config_file()}) {
-    if (fs::is_fifo(file, error)) throw_user_error("{} is a pipe, and a study keeps a file there", file.string());
+    const char* const kind = fs::is_symlink(file, error) ? "link" : fs::is_fifo(file, error) ? "pipe" : nullptr;
+    if (kind != nullptr) throw_user_error("{} is a {}, and a study keeps a file there", file.string(), kind);
   }
   errno = 0;
   if (std::ofstream(output, std::ios::app)) return;
@@ -57,7 +58,7 @@ StudyRunner::StudyRunner(const std::vector<StudyTraining>& missing, int jobs)
     : all_(missing),
       waiting_(missing.begin(), missing.end()),
       jobs_(std::clamp(static_cast<int>(missing.size()), 1, jobs)) {
-  for (const StudyTraining& training : all_) made_before_ += epochs_made(training);
+  for (const StudyTraining& training : all_) made_before_ += epochs_saved(training);
 }
 
 std::vector<TrainingNote> StudyRunner::run() {
@@ -146,7 +147,8 @@ void StudyRunner::collect() {
     const StudyTraining training = found->second.training;
     running_.erase(found);
     const int code = exit_code_of(status);
-    if (code == kInterrupted) {
+    const bool by_signal = stopped_ && code > kChildSignal;  // as before it has loaded its data
+    if (code == kInterrupted || by_signal) {
       if (!stopped_) spdlog::warn("somebody has stopped {} alone, and so the study stops", training.name());
       stopped_ = true;
     } else if (code == kChildNotStarted) {

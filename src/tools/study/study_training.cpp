@@ -7,6 +7,7 @@
 
 #include "config/config.h"
 #include "json/lines.h"
+#include "run/checkpoint.h"
 #include "run/metrics.h"
 #include "run/resumable.h"
 #include "run/run_directory.h"
@@ -94,6 +95,16 @@ std::vector<StudyTraining> trainings_of(const Study& study, const fs::path& out)
 }
 
 double epochs_made(const StudyTraining& training) { return progress_if_sound(training).epochs; }
+
+double epochs_saved(const StudyTraining& training) try {
+  const std::vector<fs::path> checkpoints = CheckpointStore(training.directory).list();
+  const StudyProgress made = progress_if_sound(training);
+  if (checkpoints.empty() || made.steps == 0) return 0;
+  const int64_t saved = Checkpoint::unverified(checkpoints.front()).manifest().step;
+  return made.epochs * static_cast<double>(saved) / static_cast<double>(made.steps);
+} catch (const UserError&) {
+  return 0;
+}
 
 double epochs_left(const StudyTraining& training, double steps_per_epoch) {
   const StudyProgress made = progress_if_sound(training);

@@ -25,8 +25,10 @@ struct StudyTraining {
 // Reads the config of each once, and throws the UserError of one that is wrong.
 std::vector<StudyTraining> trainings_of(const Study&, const std::filesystem::path& out);
 
-// What the training has made. A damaged one has made nothing: it fails when its turn comes.
+// The epochs that the training has made; 0 where its files are damaged, so that it fails when its turn comes.
 double epochs_made(const StudyTraining&);
+// The epochs that it had made in the checkpoint from which it goes on; 0 where there is none.
+double epochs_saved(const StudyTraining&);
 // What is left to make, as far as is known: of a training that ends with max_steps only once it has made a step, or
 // where it is said how many steps an epoch has.
 double epochs_left(const StudyTraining&, double steps_per_epoch = 0);
