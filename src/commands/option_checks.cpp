@@ -67,10 +67,14 @@ CLI::Validator not_empty() {
 CLI::Validator output_file() {
   return {[](const std::string& text) -> std::string {
             if (text.empty()) return "it is empty";
-            if (text == "-") return "";  // standard output
+            if (text == "-") return "it has to be a file, and - is standard output";
             return is_file_of_run(text) ? fmt::format("{} is the run's own; give another file", text) : "";
           },
           ""};
+}
+
+CLI::Validator output_file_or_dash() {
+  return {[](std::string& text) { return text == "-" ? std::string() : output_file()(text); }, ""};
 }
 
 CLI::Validator list_of(const CLI::Validator& entry) {

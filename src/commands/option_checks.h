@@ -12,7 +12,8 @@ CLI::Validator number(double least, double most);
 CLI::Validator share();  // at least 0 and less than 1
 CLI::Validator one_of(const std::vector<std::string>& names);
 CLI::Validator not_empty();
-CLI::Validator output_file();  // not empty, and none of the files that a run writes for itself
+CLI::Validator output_file();          // not empty, not -, and none of the files that a run writes for itself
+CLI::Validator output_file_or_dash();  // the same, or - for standard output
 // A list of entries with commas in between, each of which must pass `entry`.
 CLI::Validator list_of(const CLI::Validator& entry);
 

@@ -270,6 +270,7 @@ void add_plan_command(CLI::App& app) {
           ->check(number(1e-3, 1e9));
   CLI::Option* bandwidth =
       command->add_option("--bandwidth", options->bandwidth, "project steps on such a network, as in 1Gbps")
+          ->check(not_empty())
           ->needs(step);
   step->needs(bandwidth);
   command->add_option("--latency", options->latency, "of each of its messages, as in 50us (the default)")

@@ -21,8 +21,10 @@ namespace {
 
 void write_csv(const std::vector<std::filesystem::path>& runs, const std::filesystem::path& file) {
   const std::string csv = rows_csv(runs);
-  if (file == "-") return fmt::print("{}", csv);
-  write_file(file, csv);
+  if (file != "-") return write_file(file, csv);
+  for (size_t at = 0, end = 0; (end = csv.find('\n', at)) != std::string::npos; at = end + 1) {
+    fmt::print("{}\n", printable(std::string_view(csv).substr(at, end - at)));
+  }
 }
 
 // So that `runs/*` may name other files too, and runs that have only begun. One that is named alone is refused, and so
@@ -60,7 +62,7 @@ void add_report_command(CLI::App& app) {
   command
       ->add_option("--csv", options->csv,
                    "write the rows of all runs as one CSV table into this file instead, - for standard output")
-      ->check(output_file())
+      ->check(output_file_or_dash())
       ->excludes(out, follow);
   command->footer(
       "Examples:\n  dgc report runs/quickstart runs/quickstart_dense -o report.html\n"
@@ -69,7 +71,6 @@ void add_report_command(CLI::App& app) {
       "stopped "
       "one\ngo on. Ctrl-C ends it with exit code 130, and leaves the page as it is.");
   command->callback([options] {
-    if (options->out == "-") throw_user_error("-o -: the page goes into a file; --csv - writes to standard output");
     if (options->runs.size() > 1 && !options->follow) leave_out_others(options->runs);
     if (!options->csv.empty()) return write_csv(options->runs, options->csv);
     if (options->follow) spdlog::info("following: open {}", printable(options->out.string()));

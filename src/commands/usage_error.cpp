@@ -41,6 +41,9 @@ std::string unknown(CLI::App& app, const std::string& given) {
   if (given.starts_with("-")) return unknown_option(app, given);
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
+  if (std::ranges::find(names, given) != names.end()) {
+    return fmt::format("\"{}\" is in the wrong place: write it before a lone \"--\"", given);
+  }
   return fmt::format("there is no command \"{}\"{}", given, did_you_mean(given, names));
 }
 

@@ -31,6 +31,8 @@ std::string key_called(std::string word) {
   std::ranges::replace(word, '-', '_');
   std::vector<std::string> paths;
   for (const Key& key : config_keys()) paths.push_back(key.path);
+  std::ranges::sort(paths);  // several types have a key of one path
+  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
   if (std::string meant = key_of_synonym(word, paths); !meant.empty()) return meant;
   if (std::ranges::find(paths, word) != paths.end()) return word;
   const auto found = std::ranges::find(paths, word, last_name);

@@ -81,6 +81,7 @@ class StrictReader final : public nlohmann::json_sax<Json> {
 
   bool key(string_t& name) override {
     Level& level = levels_.back();
+    if (name.find('\0') != std::string::npos) throw_user_error("{}: {}: a key has a NUL", origin_, path());
     level.name = name;
     if (!level.seen.insert(name).second) throw_user_error("{}: {}: this key is given twice", origin_, path());
     return true;
@@ -198,13 +199,14 @@ std::ifstream open_to_read(const std::string& path) {
 
 std::string read_text_file(const std::string& path, size_t most) {
   std::ifstream file = open_to_read(path);
+  errno = 0;
   std::string text;
   std::vector<char> chunk(1 << 16);
   while (file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || file.gcount() > 0) {
     text.append(chunk.data(), static_cast<size_t>(file.gcount()));
     if (text.size() > most) throw_user_error("{}: longer than the {} MiB that such a file may have", path, most >> 20);
   }
-  if (file.bad()) throw_user_error("{}: cannot read this file", path);
+  if (file.bad()) throw_user_error("{}: cannot read this file: {}", path, std::generic_category().message(errno));
   return text;
 }
 

@@ -175,6 +175,7 @@ TEST_CASE("a key is found by its last name, in a command line's spelling too", "
   CHECK(key_called("max-steps") == "training.max_steps");
   CHECK(key_called("learning-rate") == "learning_rate.base");
   CHECK(key_called("momentum") == "optimizer.momentum");
+  CHECK(key_called("hidden") == "model.hidden");  // of several types of models
   CHECK(key_called("seed") == "seed");
   CHECK(key_called("threads") == "threads");
   CHECK(key_called("every-steps").empty());  // that of checkpoints, or of exchanges
@@ -218,7 +219,9 @@ TEST_CASE("a file that cannot be read is named", "[config]") {
         file.path() + "/x: cannot open this file: Not a directory");
   CHECK(load_config(file.path()).name == "example");
   CHECK_THAT(refusal([] { load_config(std::filesystem::temp_directory_path().string()); }),
-             Catch::Contains(": cannot read this file"));
+             Catch::EndsWith(": cannot read this file: Is a directory"));
+  const test::TemporaryFile with_nul(R"({"a\u0000b": 1})");
+  CHECK_THAT(refusal([&] { load_config(with_nul.path()); }), Catch::EndsWith(": a key has a NUL"));
 }
 
 TEST_CASE("each kind of data set has what its kind of data needs", "[config]") {
