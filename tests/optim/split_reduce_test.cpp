@@ -3,7 +3,9 @@
 #include <numeric>
 
 #include "optim/dgc/layout.h"
+#include "optim/dgc/split_layout.h"
 #include "optim/grouped.h"
+#include "tensor/errors.h"
 #include "tests/optim/on_backend.h"
 
 // exchange.algorithm "split_reduce": every worker adds up a shard and sends its largest sums.
@@ -295,4 +297,8 @@ TEST_CASE("after a flush and a skipped step a split goes on, and nothing has sta
   }
   fill_both(5);
   CHECK((stepper.step(5, 0.1f, 0.98).bytes.travel == Travel::split_reduce));
+}
+
+TEST_CASE("a shard of 2^32 elements is refused") {
+  CHECK_THROWS_AS(make_split_layout(int64_t{1} << 33, 1000, 2), UserError);
 }

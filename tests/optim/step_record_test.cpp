@@ -1,7 +1,9 @@
 #include "optim/step_record.h"
 
 #include <catch.hpp>
+#include <cmath>
 
+#include "tensor/errors.h"
 #include "tests/kernels/kernel_backends.h"
 
 using namespace dgc;
@@ -44,4 +46,34 @@ TEST_CASE("what a step reports after a peer was lost is no result, though the de
       CHECK(record.take().step == 0);
     }
   }
+}
+
+TEST_CASE("the norm of a step is the mean over those workers that are there") {
+  const auto backend = make_cpu_backend(1);
+  const auto alone = make_single_communicator();
+  StepRecord record(*backend, *alone, 4);
+  record.begin({0, 0.1f, false});
+  WorkerShare a, b;
+  a.square = 9;
+  b.square = 7;
+  record.judge(std::vector<WorkerShare>{a, b});
+  record.finish();
+  CHECK(record.take().grad_norm == Approx(std::sqrt(8.0)));
+}
+
+TEST_CASE("a message of another program or config is the user's to mend, a damaged one is not") {
+  const auto backend = make_cpu_backend(1);
+  const auto alone = make_single_communicator();
+  StepRecord record(*backend, *alone, 1);
+  const auto take_with = [&](WireFaultKind kind) {
+    StepControl control;
+    control.fault.kind = kind;
+    record.restore_control(control);
+    record.finish();
+    record.take();
+  };
+  for (const auto kind : {WireFaultKind::version, WireFaultKind::format, WireFaultKind::layout}) {
+    CHECK_THROWS_AS(take_with(kind), UserError);
+  }
+  CHECK_THROWS_AS(take_with(WireFaultKind::checksum), PeerFailed);
 }

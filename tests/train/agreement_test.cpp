@@ -1,11 +1,15 @@
 #include "train/agreement.h"
 
 #include <catch.hpp>
+#include <csignal>
 
 #include "tasks/make.h"
 #include "tensor/errors.h"
+#include "tests/support/run_files.h"
+#include "tests/support/signal_this_process.h"
 #include "tests/support/tiny.h"
 #include "train/ranks/failure.h"
+#include "train/ranks/interrupt.h"
 
 namespace dgc {
 namespace {
@@ -72,6 +76,16 @@ TEST_CASE("the checksum of a data set sees its pixels and its labels") {
   CHECK(checksum(facts_of({"data.noise=2"})) != truth);
   CHECK(checksum(facts_of({"data.train_limit=99"})) != truth);
   CHECK(facts_of({"data.train_samples=3"}).find("training set, a checksum of some images") != nullptr);
+}
+
+TEST_CASE("a signal ends the wait for the folder that rank 0 has made") {
+  const test::TempRun folder;
+  {
+    const InterruptGuard guard;
+    test::signal_this_process(SIGTERM);
+    CHECK_THROWS_AS(require_same_directory(folder.path(), "a lock"), Interrupted);
+  }
+  const InterruptGuard forgets;  // the signal
 }
 
 }  // namespace dgc

@@ -5,10 +5,14 @@
 #include <catch.hpp>
 #include <cstring>
 
+#include "tasks/make.h"
 #include "tensor/errors.h"
+#include "tests/support/altered_images.h"
+#include "tests/support/rank_steps.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
 #include "tests/support/tiny_text.h"
+#include "train/ranks/on_ranks.h"
 #include "train/reporter.h"
 
 // Runs whose numbers are no longer finite.
@@ -118,9 +122,11 @@ TEST_CASE("a language model whose perplexity is infinite has diverged, however f
   const TempRun temp;
   const TinyText text;
   const Config config =
-      text.config({R"(optimizer={"type": "sgd"})", R"(learning_rate={"type": "constant", "base": 1e6})"});
-  CHECK_THAT(refusal(config, {.out = temp.path() / "run"}),
-             Contains("its weights, its loss or its perplexity are not finite"));
+      text.config({R"(optimizer={"type": "sgd"})", R"(learning_rate={"type": "constant", "base": 1e6})",
+                   "checkpoint.every_epochs=1", "checkpoint.keep=9"});
+  CHECK_THAT(
+      refusal(config, {.out = temp.path() / "run"}),
+      Contains("its weights, its loss or its perplexity are not finite") && Contains("there is no good checkpoint"));
   const Row final = rows_of_kind(temp.path() / "run", "final").at(0);
   CHECK(final.number("test_loss").value() > 709);
   CHECK_FALSE(final.number("test_perplexity").has_value());
@@ -198,6 +204,53 @@ TEST_CASE("skipped steps are said when they begin and when they end") {
   CHECK(occurrences(log, " skipped, as gradients were not finite") == 3);
   CHECK_THAT(log, Contains("step 2 was skipped") && Contains("steps 5 to 6, 2 in all, were skipped") &&
                       Contains("step 8 was skipped"));
+}
+
+TEST_CASE("a run whose validation loss is not finite is not sound, however finite its test loss is") {
+  const Config config = tiny_config();
+  const auto train_set = make_images(config, Split::train), test_set = make_images(config, Split::test);
+  const Poisoned bad(*test_set, 3);
+  on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+    Rank rank(config, {*train_set, *test_set, &bad}, backend, communicator);
+    make_steps(rank, 1);
+    rank.evaluate_all();
+    CHECK_FALSE(rank.sound());
+  });
+}
+
+TEST_CASE("a run that was not sound is not so behind a resume either, until its next evaluation") {
+  const TempRun folder;
+  const Config config = tiny_config();
+  const auto train_set = make_images(config, Split::train), test_set = make_images(config, Split::test);
+  const Poisoned bad(*test_set, 3);
+  const auto sound = [&] { return newest_checkpoint(folder.path())->manifest().values.boolean("sound"); };
+  on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+    Rank rank(config, {*train_set, bad}, backend, communicator);
+    make_steps(rank, 1);
+    rank.evaluate();
+    CHECK(rank.save(CheckpointStore(folder.path()), 9).empty());
+    CHECK(sound() == false);
+  });
+  on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+    Rank rank(config, {*train_set, *test_set}, backend, communicator);
+    rank.restore(*newest_checkpoint(folder.path()));
+    CHECK_FALSE(rank.sound());
+    make_steps(rank, 1);
+    CHECK(rank.save(CheckpointStore(folder.path()), 9).empty());
+    CHECK(sound() == false);
+    rank.evaluate();
+    CHECK(rank.sound());
+  });
+}
+
+TEST_CASE("a run is not sound with a weight that is not finite, whatever its loss") {
+  on_ranks_of(tiny_config(), [](Rank& rank, Communicator&) {
+    make_steps(rank, 1);
+    rank.evaluate();
+    CHECK(rank.sound());
+    set_number(rank.weights(), 3, 1, INFINITY);
+    CHECK_FALSE(rank.sound());
+  });
 }
 
 }  // namespace dgc

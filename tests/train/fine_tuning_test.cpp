@@ -273,4 +273,19 @@ TEST_CASE("a schedule over all epochs does not get more of them") {
   CHECK_THROWS_WITH(more(), Catch::Contains("training.epochs = 1 and cannot be resumed with 3, as learning_rate.type"));
 }
 
+TEST_CASE("a head of another size is not one of other classes") {
+  const TempRun folder;
+  const auto layers = [](int pool, int out) {
+    return fmt::format(R"(model.layers=[{{"type": "conv2d", "out": 8, "kernel": 3, "pad": 1, "bias": false}},
+                       {{"type": "batch_norm", "relu": true}}, {{"type": "max_pool", "kernel": {0}, "stride": {0}}},
+                       {{"type": "flatten"}}, {{"type": "dropout", "p": 0.1}}, {{"type": "linear", "out": {1}}}])",
+                       pool, out);
+  };
+  train(tiny_config({layers(4, 3), "data.classes=3", "training.max_steps=1"}), {.out = folder.path() / "a"});
+  const std::string file = (newest_checkpoint(folder.path() / "a")->path() / "weights.safetensors").string();
+  CHECK_THROWS_WITH(
+      train(tiny_config({"model.init_from=" + file, "training.max_steps=1"}), {.out = folder.path() / "b"}),
+      Catch::Contains("tensor 5.weight is F32 [3, 32] but the model needs F32 [4, 128]"));
+}
+
 }  // namespace dgc

@@ -250,4 +250,21 @@ TEST_CASE("a rank that cannot write keeps all from publishing, and is named ever
   CHECK(newest_checkpoint(run.path())->manifest().step == 0);
 }
 
+TEST_CASE("a run whose rows could not be written has not ended well") {
+  const TempRun folder;
+  const Config config = tiny_config();
+  const auto train_set = make_images(config, Split::train), test_set = make_images(config, Split::test);
+  RunDirectory run(config, {.out = folder.path() / "run"}, nullptr, {});
+  run.begin();
+  fs::create_symlink("/dev/full", run.path() / kMetricsFile);
+  const auto trained = [&] {
+    on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+      RankTraining training(config, run, {*train_set, *test_set}, backend, communicator);
+      training.begin();
+      training.train();
+    });
+  };
+  CHECK_THROWS_WITH(trained(), Contains("metrics.jsonl could not be written: make room; --resume writes the result"));
+}
+
 }  // namespace dgc

@@ -327,12 +327,15 @@ TEST_CASE("a run that goes on with other samples says so") {
 }
 
 TEST_CASE("all ranks stop behind the same step before one of them lacks an image that its loader has met") {
-  const Config config = tiny_config({"ranks=2", "workers_per_rank=2", "data.threads=1"});
+  const int64_t micro_batches = GENERATE(1, 2);  // of a worker
+  const Config config = tiny_config(
+      {"ranks=2", "workers_per_rank=2", "data.threads=1", fmt::format("training.accumulate={}", micro_batches)});
   const Datasets sets = open_sets(config);
   const int64_t bad_step = GENERATE(2, 5);
   const int bad_rank = GENERATE(0, 1);
   std::vector<int32_t> samples;
-  Sampler(sampling_of(config, *sets.train)).indices(bad_step, 2 * bad_rank, samples);
+  Sampler(sampling_of(config, *sets.train))
+      .indices(bad_step, 2 * micro_batches * (bad_rank + 1) - 1, samples);  // the rank's last
   const OneUnreadable images(dynamic_cast<const ImageDataset&>(*sets.train), samples[0]);
 
   std::vector<int64_t> stopped(2);

@@ -1,7 +1,12 @@
+#include <algorithm>
 #include <catch.hpp>
 #include <cmath>
+#include <mutex>
 
+#include "data/sampling.h"
 #include "tasks/make.h"
+#include "tests/support/altered_images.h"
+#include "tests/support/rank_steps.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
 #include "train/rank.h"
@@ -13,6 +18,21 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace test;
+
+// Remembers what was read.
+class Remembered final : public AlteredImages {
+ public:
+  using AlteredImages::AlteredImages;
+  int32_t read(int64_t i, const Draw* draw, float* out) const override {
+    {
+      const std::lock_guard lock(mutex);
+      all.push_back(static_cast<int32_t>(i));
+    }
+    return AlteredImages::read(i, draw, out);
+  }
+  mutable std::mutex mutex;
+  mutable std::vector<int32_t> all;
+};
 
 const std::vector<std::pair<std::string, int64_t>> kTensors = {{"0.weight", 72}, {"5.weight", 512}, {"5.bias", 4}};
 
@@ -174,6 +194,60 @@ TEST_CASE("training goes on at the same place in the data with another number of
   }
   train(other, {.out = run, .resume = true});
   CHECK(timeless_rows(run) == truth);
+}
+
+TEST_CASE("with another number of workers the next step reads the samples that are next") {
+  const TempRun temp;
+  train(tiny_config({"training.max_steps=9"}), {.out = temp.path() / "run"});
+  const Config config = tiny_config({"workers_per_rank=2", "data.threads=1"});
+  const Datasets sets = open_sets(config);
+  const Remembered images(dynamic_cast<const ImageDataset&>(*sets.train));
+  on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+    Rank rank(config, {images, *sets.test}, backend, communicator);
+    rank.restore(*newest_checkpoint(temp.path() / "run"));
+    REQUIRE(rank.position() == 12 + 6);
+    step(rank);
+  });
+  const Sampler sampler(sampling_of(config, *sets.train));
+  std::vector<int32_t> first, second;
+  sampler.indices(18, 0, first);
+  sampler.indices(18, 1, second);
+  first.insert(first.end(), second.begin(), second.end());
+  REQUIRE(images.all.size() >= first.size());
+  CHECK(std::vector<int32_t>(images.all.begin(), images.all.begin() + 8) == first);
+}
+
+TEST_CASE("checkpoint.every_steps counts steps also where the position is another number") {
+  const TempRun temp;
+  const fs::path run = temp.path() / "run";
+  train(tiny_config({"training.max_steps=9"}), {.out = run});
+  train(tiny_config({"workers_per_rank=2", "checkpoint.every_steps=5", "checkpoint.keep=100"}),
+        {.out = run, .resume = true});
+  std::vector<int64_t> steps;
+  for (const fs::path& checkpoint : CheckpointStore(run).list())
+    steps.push_back(Checkpoint(checkpoint).manifest().step);
+  std::ranges::sort(steps);
+  std::erase_if(steps, [](int64_t step) { return step <= 9; });
+  CHECK(steps == std::vector<int64_t>{10, 15, 20, 25, 27});
+}
+
+TEST_CASE("a manifest's epoch is that of the position") {
+  const TempRun temp;
+  const fs::path run = temp.path() / "run";
+  train(tiny_config({"training.max_steps=9"}), {.out = run});
+  train(tiny_config({"workers_per_rank=2"}), {.out = run, .resume = true});
+  CHECK(newest_checkpoint(run)->manifest().epoch == 3);
+}
+
+TEST_CASE("other workers may have other threads") {
+  const TempRun folder;
+  on_ranks_of(tiny_config(), [&](Rank& rank, Communicator&) { CHECK(save_and_hash(rank, folder).size() > 1); });
+  const auto restore = [&](const std::string& workers) {
+    on_ranks_of(tiny_config({workers, "threads=2"}),
+                [&](Rank& rank, Communicator&) { rank.restore(*newest_checkpoint(folder.path())); });
+  };
+  CHECK_THROWS_WITH(restore("workers_per_rank=4"), Catch::Contains("set threads to 1"));
+  CHECK_NOTHROW(restore("workers_per_rank=2"));
 }
 
 }  // namespace dgc

@@ -4,11 +4,14 @@
 
 #include <catch.hpp>
 #include <csignal>
+#include <cstring>
 #include <mutex>
+#include <set>
 
 #include "kernels/backend.h"
 #include "run/resumable.h"
 #include "tensor/errors.h"
+#include "tests/support/rank_steps.h"
 #include "tests/support/run_files.h"
 #include "tests/support/signal_this_process.h"
 #include "tests/support/tiny.h"
@@ -583,6 +586,45 @@ TEST_CASE("a manifest whose checksum is right and whose numbers are not is refus
     said = error.what();
   }
   CHECK_THAT(said, Catch::Contains(word));
+}
+
+TEST_CASE("a run cannot be resumed with other plans") {
+  const TempRun run, files;
+  const std::string file = (files.path() / "plans.json").string();
+  const std::string text = R"({"gpu": "", "cudnn": "", "convolutions": {}})";
+  files.write("plans.json", text);
+  const Config config = tiny_config({"conv_plans=" + file});
+  on_ranks_of(config, [&](Rank& rank, Communicator&) { save_and_hash(rank, run); });
+  const auto restore = [&] {
+    on_ranks_of(config, [&](Rank& rank, Communicator&) { rank.restore(*newest_checkpoint(run.path())); });
+  };
+  CHECK_NOTHROW(restore());
+  files.write("plans.json", text + " ");
+  CHECK_THROWS_AS(restore(), UserError);
+}
+
+TEST_CASE("a resumed run's events begin behind its checkpoint") {
+  const TempRun folder;
+  const fs::path run = folder.path() / "run";
+  train(tiny_config({"training.max_steps=9"}), {.out = run});
+  const auto events = [&] {
+    std::set<fs::path> all;
+    for (const auto& entry : fs::recursive_directory_iterator(run)) {
+      if (entry.path().filename().string().starts_with("events")) all.insert(entry.path());
+    }
+    return all;
+  };
+  const auto before = events();
+  train(tiny_config(), {.out = run, .resume = true});
+  for (const fs::path& file : events()) {
+    if (before.contains(file)) continue;
+    const std::string bytes = read_file(file);
+    uint64_t first = 0;
+    std::memcpy(&first, bytes.data(), sizeof(first));  // a record: 8 + 4 bytes, the event, 4 bytes
+    const std::string second = bytes.substr(12 + first + 4 + 12, 13);
+    CHECK(second.substr(9, 2) == "\x10\x0a");  // behind 9 bytes of time: step 10
+  }
+  CHECK(events().size() == before.size() + 1);
 }
 
 }  // namespace dgc

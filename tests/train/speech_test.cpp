@@ -2,9 +2,11 @@
 #include <catch.hpp>
 #include <cmath>
 
+#include "run/log.h"
 #include "tasks/speech_scorer.h"
 #include "tasks/task.h"
 #include "tensor/errors.h"
+#include "tests/support/rank_steps.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny_speech.h"
 #include "tools/evaluate.h"
@@ -208,7 +210,7 @@ TEST_CASE("speech: bad examples are refused by name, or skipped and told") {
   CHECK_THAT(log_of(skipped), Catch::Contains("9 training and 6 test utterances") &&
                                   Catch::Contains("the training set: 1 utterances are left out; the first: "));
 
-  // What shows only when it is read.
+  // What shows when the header is read.
   lines("");
   fs::resize_file(speech.path("4.wav"), 200);
   CHECK_THROWS_WITH(train(speech.config({"training.epochs=1"}), {.out = speech.path("cut")}), Catch::Contains("4.wav"));
@@ -249,6 +251,28 @@ TEST_CASE("speech: what cannot transcribe says why") {
   const fs::path images = train(tiny_config({"training.max_steps=1"}), {.out = speech.path("images")});
   CHECK_THROWS_WITH(hear(images, speech.path("1.wav").string()), Catch::Contains("is not the run of a speech model"));
   CHECK_THROWS_WITH(evaluate_run(images, {.scoring = {.decoding = {.beam = 4}}}), Catch::Contains("--beam"));
+}
+
+TEST_CASE("a recording that can be read no longer is told once, and in each evaluation") {
+  const TinySpeech speech;
+  const TempRun run;
+  std::string lines;
+  for (int i = 0; i < 9; ++i) lines += speech.line(fmt::format("{}.wav", i), tiny_sentence(i), tiny_sentence(i));
+  speech.write("train.jsonl", lines);
+  const Config written = speech.config({"data.on_bad_example=skip", "training.epochs=4", "workers_per_rank=1"});
+  const Datasets sets = open_sets(written);
+  const Config config = task_of(written).completed(written, sets);
+  for (const char* name : {"4.wav", "30.wav"}) fs::resize_file(speech.path(name), 200);  // once all have been listed
+  {
+    const RunLog log(run.path());
+    on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+      Rank rank(config, sets.view(), backend, communicator);
+      make_steps(rank, 16);
+      rank.evaluate();
+    });
+  }
+  CHECK(occurrences(run.read("log.txt"), "left out of the training: ") == 1);
+  CHECK(occurrences(run.read("log.txt"), "left out of the evaluation: ") == 1);
 }
 
 }  // namespace dgc

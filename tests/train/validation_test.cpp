@@ -144,4 +144,44 @@ TEST_CASE("a run that stops early sends its residuals before it is tested") {
   CHECK(timeless_rows(run) == truth);
 }
 
+TEST_CASE("every evaluation that is the best so far is saved, also between planned checkpoints, and no other") {
+  const TempRun folder;
+  const fs::path run =
+      train(tiny_config(plus(kOverfits, {"checkpoint.best=true", "checkpoint.every_epochs=8", "checkpoint.keep=100"})),
+            {.out = folder.path() / "run"});
+  double least = std::numeric_limits<double>::infinity();
+  std::vector<int64_t> expected, saved;
+  for (const Row& row : rows_of_kind(run, "eval")) {
+    if (row.number("valid_loss").value() >= least) continue;
+    least = row.number("valid_loss").value();
+    expected.push_back(row.integer("step").value());
+  }
+  const int64_t last = metrics_of(run).back().integer("step").value();
+  REQUIRE(best_step(run) < last);
+  expected.push_back(last);
+  for (const fs::path& checkpoint : CheckpointStore(run).list()) {
+    saved.insert(saved.begin(), Checkpoint(checkpoint).manifest().step);
+  }
+  CHECK(saved == expected);
+  CHECK(evaluate_run(run, {.best = true}).metrics.step == best_step(run));
+}
+
+TEST_CASE("the last checkpoint can be the best") {
+  const TempRun folder;
+  const fs::path run = train(tiny_config({kSplit, "checkpoint.best=true"}), {.out = folder.path() / "run"});
+  const int64_t last = metrics_of(run).back().integer("step").value();
+  CHECK(evaluate_run(run, {.best = true}).metrics.step == last);
+}
+
+TEST_CASE("a run that was killed between its early end's checkpoint and its last row ends there") {
+  const TempRun folder;
+  const Config config = tiny_config(plus(kOverfits, {"training.stop_after=2"}));
+  const fs::path run = train(config, {.out = folder.path() / "run"});
+  const auto truth = timeless_rows(run);
+  const std::string rows = read_file(run / kMetricsFile);
+  fs::resize_file(run / kMetricsFile, rows.rfind(R"({"kind":"final")"));
+  train(config, {.out = run, .resume = true});
+  CHECK(timeless_rows(run) == truth);
+}
+
 }  // namespace dgc

@@ -2,17 +2,34 @@
 #include <catch.hpp>
 #include <functional>
 
+#include "data/sampling.h"
+#include "tasks/make.h"
+#include "tests/support/altered_images.h"
 #include "tests/support/rank_steps.h"
 #include "tests/support/run_files.h"
 #include "tests/support/tiny.h"
 #include "tests/support/tiny_speech.h"
 #include "tests/support/tiny_text.h"
 #include "tools/bench/phases.h"
+#include "train/ranks/on_ranks.h"
 
 namespace dgc {
 namespace {
 
 using namespace test;
+
+// One sample has a label that is no class.
+class WrongLabel final : public AlteredImages {
+ public:
+  WrongLabel(const ImageDataset& good, int64_t sample) : AlteredImages(good), sample_(sample) {}
+  int32_t read(int64_t i, const Draw* draw, float* out) const override {
+    const int32_t label = AlteredImages::read(i, draw, out);
+    return i == sample_ ? 9 : label;
+  }
+
+ private:
+  int64_t sample_;
+};
 
 }  // namespace
 
@@ -62,6 +79,23 @@ TEST_CASE("a run goes on with another number of workers at once") {
   const TempRun whole;
   train(tiny_config({"training.max_steps=12"}), {.out = whole.path() / "run"});
   CHECK(go_on(2, 12) == final_hash(whole.path() / "run"));
+}
+
+TEST_CASE("what goes wrong in a worker's place ends the step, wherever that is") {
+  const int worker = GENERATE(0, 1, 3);
+  const Config config = tiny_config({"workers_per_rank=4", "workers_at_once=2", "threads=2"});
+  const Datasets sets = open_sets(config);
+  std::vector<int32_t> samples;
+  Sampler(sampling_of(config, *sets.train)).indices(1, worker, samples);
+  const WrongLabel images(dynamic_cast<const ImageDataset&>(*sets.train), samples[0]);
+  const auto steps = [&](int count) {
+    on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+      Rank rank(config, {images, *sets.test}, backend, communicator);
+      make_steps(rank, count);
+    });
+  };
+  CHECK_NOTHROW(steps(1));
+  CHECK_THROWS_WITH(steps(2), Catch::Contains("label 9 of 4 classes"));
 }
 
 }  // namespace dgc

@@ -348,4 +348,14 @@ TEST_CASE("a rank that writes out of turn is found out") {
   CHECK_THROWS_AS(scene.hub().receive(0, RollCall{}), InternalError);
 }
 
+TEST_CASE("a rank that arrives for a step that was skipped is late") {
+  Scene scene(2);
+  scene.arrives(0, 4, false, INFINITY);
+  scene.passes(3s);
+  REQUIRE(scene.told().size() == 1);
+  scene.arrives(1, 4);
+  scene.passes(3s);
+  CHECK(scene.told().empty());
+}
+
 }  // namespace dgc
