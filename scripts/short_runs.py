@@ -15,9 +15,11 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
+import time
 import wave
 from typing import NamedTuple
 
@@ -83,16 +85,26 @@ def command(program, path, overrides, device, folder, steps=6):
             "--out", folder]
 
 
-def run(command, folder, seconds, environment=None):
-    """Why it failed, or nothing."""
+def run(command, folder, seconds, environment=None, ranks=1):
+    """Why it failed, or nothing. Several ranks meet by a file."""
     log = folder.with_suffix(".log")
+    processes = []
     try:
         with open(log, "w") as file:
-            code = subprocess.run(list(map(str, command)), stdout=file, stderr=subprocess.STDOUT, timeout=seconds,
-                                  env=os.environ | (environment or {})).returncode
-        why = f"exit code {code}" if code else ""
+            for rank in range(ranks):
+                place = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(ranks),
+                         "DGC_RENDEZVOUS": f"file://{folder.absolute()}-meet"} if ranks > 1 else {}
+                processes.append(subprocess.Popen(list(map(str, command)), stdout=file, stderr=subprocess.STDOUT,
+                                                  env=os.environ | (environment or {}) | place))
+            end = time.monotonic() + seconds
+            codes = [process.wait(max(0, end - time.monotonic())) for process in processes]
+        why = next((f"exit code {code}" for code in codes if code), "")
     except (subprocess.TimeoutExpired, OSError) as error:
         why = str(error) if isinstance(error, OSError) else f"not done after {seconds} s"
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
     return f"{why}\n" + "".join(log.read_text(errors="replace").splitlines(True)[-8:]) if why else ""
 
 
@@ -102,6 +114,7 @@ class Variant(NamedTuple):
     launcher: tuple = ()
     environment: dict = {}
     device: str = ""  # instead of the one of all other runs
+    ranks: int = 1  # processes, without a launcher
 
 
 class Pair(NamedTuple):
@@ -111,7 +124,13 @@ class Pair(NamedTuple):
     shows: str = ""  # what the last row of the second one's metrics must have
 
 
-def pairs():
+def count_gpus(program):
+    said = subprocess.run([program, "info"], stdout=subprocess.PIPE, text=True).stdout
+    line = next((line for line in said.splitlines() if line.startswith("GPUs")), "")
+    return len(re.findall(r"cuda:\d+", line))
+
+
+def pairs(gpus):
     two = ("workers_per_rank=2",)
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     all_pairs = []
@@ -121,9 +140,14 @@ def pairs():
                               Variant((*same, "exchange.overlap=on")), "hidden_share"))
     all_pairs.append(Pair("two workers at once and one after another", Variant(two),
                           Variant((*two, "workers_at_once=2"))))
-    all_pairs.append(Pair("one rank alone and through NCCL", Variant(two),
-                          Variant((*two, "exchange.communicator=nccl"), environment={"DGC_RANK": "0",
-                                                                                     "DGC_WORLD_SIZE": "1"})))
+    all_pairs.append(Pair("one rank alone and through NCCL", Variant(two), Variant((*two, "exchange.communicator=nccl"))))
+    ways = {"DGC": (), "DGC with overlap": ("exchange.overlap=on", "exchange.bucket_mb=0.02", "exchange.transport=sparse"),
+            "split and reduce": ("exchange.algorithm=split_reduce",),
+            "dense": ('optimizer={"type": "sgd", "momentum": 0.9}',), "local steps": ("exchange.every_steps=2",)}
+    if gpus > 1:  # through NCCL
+        for name, way in ways.items():
+            all_pairs.append(Pair(f"two workers on one GPU and on two, {name}", Variant((*two, *way)),
+                                  Variant(("workers_per_rank=1", *way), device="auto", ranks=2)))
     if shutil.which("mpirun"):  # through NCCL where each rank has a GPU of its own, else through MPI
         all_pairs.append(Pair("one rank of two workers and two ranks of one", Variant(two),
                               Variant(("workers_per_rank=1",), ("mpirun", "-n", "2", "--oversubscribe"), as_root, "auto")))
@@ -137,7 +161,7 @@ def differ(program, pair, device, folder, seconds):
         own = folder.with_name(f"{folder.name}-{number}")
         overrides = [word for override in (*variant.overrides, "training.epochs=5") for word in ("--set", override)]
         words = command(program, CONFIGS / "quickstart.json", overrides, variant.device or device, own, PAIR_STEPS)
-        why = run([*variant.launcher, *words], own, seconds, variant.environment)
+        why = run([*variant.launcher, *words], own, seconds, variant.environment, variant.ranks)
         if why:
             return f"{' '.join((*variant.launcher, *variant.overrides))}: {why}"
         ends.append(json.loads((own / "metrics.jsonl").read_text().splitlines()[-1]))
@@ -189,7 +213,7 @@ def main():
         print("FAILED " if why else "ok     ", *what, why, flush=True)
         failed += bool(why)
 
-    all_pairs = [] if options.only else pairs()
+    all_pairs = [] if options.only else pairs(count_gpus(options.program))
     pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
     try:
         ends = pool.map(pair, enumerate(all_pairs))
@@ -199,6 +223,8 @@ def main():
             tell(why, "the same weights:", one_pair.name)
         if not options.only and not shutil.which("mpirun"):
             print("skipped two ranks by mpirun, which is not installed", flush=True)
+        if not options.only and not any(one_pair.second.ranks > 1 for one_pair in all_pairs):
+            print("skipped two ranks through NCCL, as there is one GPU at most", flush=True)
     except KeyboardInterrupt:
         sys.exit(130)
     finally:

@@ -6,9 +6,11 @@
 // the same machine, or one that is stopped; NcclOptions::while_waiting is for these. A rank may also wait in the
 // driver, where it asks nobody, behind a collective that a dead peer never joins; NcclOptions::failure is for that.
 #include <nccl.h>  // includes cuda_runtime.h
+#include <spdlog/spdlog.h>
 #include <stdlib.h>
 
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <string_view>
 #include <thread>
@@ -50,10 +52,14 @@ ncclResult_t state_of(ncclComm_t comm) {
 // timeout.
 template <typename Ask>
 ncclResult_t outcome(const Ask& ask, milliseconds timeout, const WhileWaiting& while_waiting) {
-  const auto deadline = Clock::now() + timeout;
+  auto before = Clock::now();
+  auto deadline = before + timeout;
   while (true) {
     const ncclResult_t state = ask();
-    if (state != ncclInProgress || Clock::now() >= deadline) return state;
+    const auto now = Clock::now();
+    if (now - before > std::chrono::seconds(1)) deadline += now - before;  // the process was stopped meanwhile
+    before = now;
+    if (state != ncclInProgress || now >= deadline) return state;
     while_waiting();
     std::this_thread::sleep_for(microseconds(20));
   }
@@ -78,8 +84,23 @@ ncclResult_t outcome(const Ask& ask, milliseconds timeout, const WhileWaiting& w
 // has the last word.
 void register_no_recorded_buffers() { setenv("NCCL_GRAPH_REGISTER", "0", 0); }
 
+// NCCL lets this variable, which its own configuration file may set, overrule what ncclConfig_t says.
+void block_in_no_call() { setenv("NCCL_COMM_BLOCKING", "0", 1); }
+
+// Before 2.23 NCCL connects two ranks in the call of the first collective, and the caller waits there for its peer;
+// and ncclCommAbort of 2.25 may not return. Only 2.28's sources were read throughout.
+void warn_of_old_nccl(const Launch& launch) {
+  constexpr int kRead = 22800;
+  int version = 0;
+  if (launch.rank != 0 || ncclGetVersion(&version) != ncclSuccess || version >= kRead) return;
+  spdlog::warn("{}: before NCCL 2.28 ranks may wait for ever for one that has died; install a newer one",
+               nccl_description());
+}
+
 ncclComm_t connect(const Launch& launch, const CudaDevice& device, const NcclOptions& options) {
   register_no_recorded_buffers();
+  block_in_no_call();
+  warn_of_old_nccl(launch);
   ncclUniqueId id{};
   if (launch.rank == 0) {
     const ncclResult_t result = ncclGetUniqueId(&id);
@@ -145,7 +166,17 @@ class NcclCommunicator final : public WholeCommunicator {
     if (comm_ != nullptr) {
       const auto state = [&] { return state_of(comm_); };
       const bool flushed = !went_wrong(ncclCommFinalize(comm_)) && outcome(state, kPatience, [] {}) == ncclSuccess;
-      flushed ? ncclCommDestroy(comm_) : ncclCommAbort(comm_);
+      if (flushed) {
+        ncclCommDestroy(comm_);
+      } else {
+        end("the communicator is given up");
+      }
+    }
+    // With a rank that was killed NCCL may never return (NVIDIA/nccl, issue 1777). Then the stream and the thread stay
+    // as they are until the process ends.
+    if (aborting_.joinable() && aborted_.wait_for(kPatience) != std::future_status::ready) {
+      aborting_.detach();
+      return;
     }
     if (aborting_.joinable()) aborting_.join();
     if (forked_ != nullptr) cudaEventDestroy(forked_);
@@ -213,12 +244,14 @@ class NcclCommunicator final : public WholeCommunicator {
   // May be called from any thread. Since NCCL 2.26 ncclCommAbort ends it at once, but returns only when no recorded
   // graph holds the communicator any more. The graphs belong to the backend, which cannot go before this rank's thread
   // has left the step; so another thread waits for them, and the destructor of this object, which outlives the backend,
-  // for the thread.
+  // for the thread, though not for ever.
   void end(const std::string& reason) noexcept {
     const std::lock_guard lock(mutex_);
     if (comm_ == nullptr) return;
     failure_ = reason;
-    aborting_ = std::jthread([comm = std::exchange(comm_, nullptr)] { ncclCommAbort(comm); });
+    std::packaged_task<void()> abort([comm = std::exchange(comm_, nullptr)] { ncclCommAbort(comm); });
+    aborted_ = abort.get_future();
+    aborting_ = std::jthread(std::move(abort));
   }
 
   // Why NCCL itself has failed; nothing: it has not, or it has been ended.
@@ -328,6 +361,7 @@ class NcclCommunicator final : public WholeCommunicator {
   ncclComm_t comm_ = nullptr;       // null once ended
   std::string failure_ = "NCCL was not started";
   std::jthread aborting_;
+  std::future<void> aborted_;
   std::jthread watching_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <functional>
 #include <optional>
 #include <set>
@@ -22,17 +23,24 @@
 namespace dgc {
 namespace {
 
-// A GPU's machine and address. An empty name: this rank has no GPU, or NCCL is not in this build.
+// A GPU's machine and address. The machine is told by the number of its start, which containers on it share and no
+// other machine has. An empty name: this rank has no GPU, or NCCL is not in this build.
 struct Gpu {
   std::array<char, 256> name{};
   auto operator<=>(const Gpu&) const = default;
 };
 
+std::string machine_number() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string number;
+  return std::getline(file, number) ? number : machine_name();
+}
+
 Gpu gpu_of(const Device& device) {
   Gpu gpu;
   const std::string address = nccl_description().empty() ? "" : device.bus_address();
   if (address.empty()) return gpu;
-  fmt::format_to_n(gpu.name.data(), gpu.name.size() - 1, "{} {}", machine_name(), address);
+  fmt::format_to_n(gpu.name.data(), gpu.name.size() - 1, "{} {}", machine_number(), address);
   return gpu;
 }
 
