@@ -136,6 +136,9 @@ void run_study(const StudyArguments& options) {
   std::optional<RunLock> lock;  // two studies would take trainings from one another
   if (!wanted.empty()) {
     make_directory(out);
+    if (fs::is_symlink(out / kStudyReport)) {
+      throw_user_error("{} is a link, and a study keeps a file there", (out / kStudyReport).string());
+    }
     lock.emplace(out);
   }
   StudyRunner runner(wanted, options.jobs);

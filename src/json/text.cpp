@@ -81,8 +81,8 @@ class StrictReader final : public nlohmann::json_sax<Json> {
 
   bool key(string_t& name) override {
     Level& level = levels_.back();
+    level.name = printable(name);
     if (name.find('\0') != std::string::npos) throw_user_error("{}: {}: a key has a NUL", origin_, path());
-    level.name = name;
     if (!level.seen.insert(name).second) throw_user_error("{}: {}: this key is given twice", origin_, path());
     return true;
   }

@@ -331,8 +331,10 @@ void RunDirectory::hold(int64_t step) {
 }
 
 Config run_config(const fs::path& run, const std::vector<std::string>& overrides) {
-  if (!fs::exists(run / kConfigFile))  // throws where nobody may look
-    throw_user_error("{} is not a run directory: it has no {}", run.string(), kConfigFile);
+  std::error_code error;
+  const bool there = fs::exists(run / kConfigFile, error);
+  if (error) throw_user_error("{}: {}", (run / kConfigFile).string(), error.message());
+  if (!there) throw_user_error("{} is not a run directory: it has no {}", run.string(), kConfigFile);
   require_no_pipes(run);
   return load_run_config((run / kConfigFile).string(), overrides);
 }

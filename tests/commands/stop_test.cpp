@@ -98,7 +98,8 @@ TEST_CASE("a run that is killed at random moments, also while it saves, ends in 
     REQUIRE(whole.wait() == 0);
   }
   const std::chrono::duration<double> duration = std::chrono::steady_clock::now() - begin;
-  const Philox rng(static_cast<uint64_t>(begin.time_since_epoch().count()), 0);
+  const auto seed = static_cast<uint64_t>(begin.time_since_epoch().count());
+  const Philox rng(seed, 0);
   int killed = 0;
   for (uint64_t kill = 0; kill < 5; ++kill) {
     Child child(dgc.folder(), train("killed", kEpochs, saving, std::filesystem::exists(dgc.folder() / "killed")));
@@ -106,7 +107,7 @@ TEST_CASE("a run that is killed at random moments, also while it saves, ends in 
     child.send(SIGKILL);
     if (child.wait() == 128 + SIGKILL) ++killed;
   }
-  CAPTURE(killed);
+  CAPTURE(seed, killed);
   Child last(dgc.folder(), train("killed", kEpochs, saving, true));
   const int code = last.wait();
   INFO(last.err());

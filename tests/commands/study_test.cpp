@@ -445,6 +445,20 @@ TEST_CASE("a dry run of a study trains nothing and says how long it will take") 
   CHECK_FALSE(fs::exists(dgc.folder() / "out"));
 }
 
+TEST_CASE("a study writes through no link") {
+  const Studied dgc("", "[1]");
+  REQUIRE(dgc.study().code == 0);
+  dgc.write("precious", "text");
+  const std::string file = GENERATE("out/report.html", "out/dgc/seed1.txt", "out/dgc/seed1.json");
+  fs::remove_all(dgc.folder() / "out/dgc/seed1");
+  fs::remove(dgc.folder() / file);
+  fs::create_symlink(dgc.folder() / "precious", dgc.folder() / file);
+  const Result result = dgc.study();
+  CHECK(result.code == 2);
+  CHECK_THAT(result.out + result.err, Contains(file + " is a link, and a study keeps a file there"));
+  CHECK(dgc.read("precious") == "text");
+}
+
 TEST_CASE("a dry run says what may end a training before its epochs") {
   const Studied dgc(R"(, "short": {"set": {"training.max_steps": 7}},
       "stops": {"set": {"training.stop_after": 2, "training.eval_every_epochs": 1, "data.validation_split": 0.2}})");
@@ -466,7 +480,9 @@ TEST_CASE("a training that its epochs have ended has not stalled, also without c
   const std::string study = dgc.read("study.json");
   dgc.write("study.json",
             std::string(study).replace(study.find("\"training.epochs\": 1"), 20, "\"training.epochs\": 9"));
-  CHECK_THAT(dgc.study({"--only", "stops", "--dry-run"}).out, Contains("1 of 1 seeds to train"));
+  const Result longer = dgc.study({"--only", "stops"});
+  CHECK(longer.code == 2);
+  CHECK_THAT(longer.out, Contains("stops seed 1 failed: ") && Contains("has a result and no checkpoint to go on from"));
 }
 
 TEST_CASE("a mistake in a study is said in one sentence") {

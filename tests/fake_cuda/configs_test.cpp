@@ -156,3 +156,25 @@ TEST_CASE("a run that is trained on the GPU is resumed and evaluated there, and 
     CHECK(texts(on_gpu) == texts(on_cpu));
   }
 }
+
+TEST_CASE("a run in fp16 goes on with the loss scale that it had, and ends in the same bits") {
+  const Gpu gpu;
+  const TempRun folder;
+  const std::string optimizer = GENERATE(kDgc, kSgd);
+  const auto make = [&](int steps) {
+    return tiny_config({optimizer, "device=cuda:0", "workers_per_rank=2", "precision=fp16",
+                        fmt::format("training.max_steps={}", steps)});
+  };
+  const auto whole = folder.path() / "whole", parts = folder.path() / "parts";
+  train(make(4), {.out = whole});
+  train(make(2), {.out = parts});
+  train(make(4), {.out = parts, .resume = true});
+  const Manifest was = newest_checkpoint(whole)->manifest(), is = newest_checkpoint(parts)->manifest();
+  for (const char* key : {"loss_scale", "good_steps"}) {
+    CAPTURE(key);
+    CHECK(is.values.number(key).value() == was.values.number(key).value());
+  }
+  REQUIRE(is.files.size() == was.files.size());
+  for (size_t i = 0; i < is.files.size(); ++i) CHECK(is.files[i].xxh64 == was.files[i].xxh64);
+  CHECK(final_hash(parts) == final_hash(whole));
+}

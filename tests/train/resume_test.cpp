@@ -387,8 +387,9 @@ TEST_CASE("a run that finds no memory, or no weights to begin with, does not tak
   const TempRun run;
   const fs::path out = train(tiny_config({"training.max_steps=3"}), {.out = run.path() / "run"});
   const auto before = contents(out);
-  const std::string layers = R"([{"type": "flatten"}, {"type": "linear", "out": 200000},
-                                  {"type": "linear", "out": 200000}, {"type": "linear", "out": 4}])";
+  std::string layers = R"([{"type": "flatten"})";  // of 149 TiB
+  for (int i = 0; i < 1000; ++i) layers += R"(, {"type": "linear", "out": 200000})";
+  layers += R"(, {"type": "linear", "out": 4}])";
   CHECK_THROWS_WITH(train(tiny_config({"model.layers=" + layers}), {.out = out, .overwrite = true}),
                     Catch::Contains("out of memory"));
   CHECK(contents(out) == before);

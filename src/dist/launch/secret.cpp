@@ -71,13 +71,12 @@ Secret read_secret(const std::string& variable, const std::string& path) {
   // Does not wait for the writer of a named pipe.
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   // Somebody may have put the secret itself into the variable, and no log should have it.
-  if (!file && path.find('/') == std::string::npos && errno == ENOENT) {
+  if (!file) {
     throw_user_error(
-        "{} names no file in the current folder: it has to be the path of a file with the secret; make one "
-        "with {}, and give every machine a copy",
-        variable, kHowToMakeSecret);
+        "{} names a file that cannot be opened: {}; it has to be the path of a file with the secret: make one with {}, "
+        "and give every machine a copy",
+        variable, system_text(), kHowToMakeSecret);
   }
-  if (!file) refuse(system_text());
   struct stat facts {};
   if (fstat(file.get(), &facts) != 0) refuse(system_text());
   if (S_ISDIR(facts.st_mode)) refuse("it is a directory");

@@ -18,8 +18,11 @@ namespace dgc {
 namespace {
 
 // OpenMP ends the process where the system refuses it a thread. So as many threads are tried first, all of them at
-// once, of which the refusal is an exception (std::system_error); then OpenMP starts its own, which it keeps.
+// once, of which the refusal is an exception (std::system_error); then OpenMP starts its own, which it keeps. Other
+// ranks of this process wait meanwhile, as they would take the room.
 void start_threads(int count) {
+  static std::mutex one_by_one;
+  const std::lock_guard alone(one_by_one);
   {
     const auto wait = [](const std::stop_token& stop) {
       std::mutex mutex;

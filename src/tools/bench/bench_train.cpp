@@ -16,11 +16,11 @@ TrainBench bench_train(const Config& given, const BenchOptions& options) {
   const Launch launch = read_launch();
   using Clock = std::chrono::steady_clock;
   Config config = with_launch(given, launch);
-  const Datasets sets = open_sets(config);
-  config = task_of(config).completed(config, sets);
   // Most steps of a training come after its warm-up, and after the epochs that begin with the shortest utterances.
   config.optimizer.sparsity.warmup.epochs = 0;
   config.data.speech.buckets.sorted_epochs = 0;
+  const Datasets sets = open_sets(config);
+  config = task_of(config).completed(config, sets);
   std::vector<double> stretches;
   TrainBench bench;
   const Row facts = start_facts({config, {}, sets.view()});

@@ -119,8 +119,10 @@ StudyRun read_study_run(const StudyObject& run, const StudyObject& root, std::st
 // Throws UserError for a published figure that the run's metric cannot have. NaN: there is none.
 void require_possible(double published, const Config& config) {
   const Metric& outcome = *task_of(config).compared().outcome;
-  if (published < 0 || (outcome.unit == Metric::Unit::share && published > 1)) {
-    throw_user_error("published: {:g} is no {}; write 0.9375 for 93.75 %", published, outcome.name);
+  const bool is_percent = outcome.unit == Metric::Unit::share && published > 1;
+  if (published < 0 || is_percent) {
+    throw_user_error("published: {:g} is no {}{}", published, outcome.name,
+                     is_percent ? "; write 0.9375 for 93.75 %" : "");
   }
 }
 

@@ -171,7 +171,11 @@ void StudyRunner::tell_progress() const {
   double made = -made_before_, to_do = 0;
   std::string where;
   for (const StudyTraining& training : all_) made += epochs_made(training);
-  for (const StudyTraining& training : waiting_) to_do += epochs_left(training);
+  for (const StudyTraining& training : waiting_) {
+    const double lost = epochs_made(training) - epochs_saved(training);  // it goes on from its newest checkpoint
+    made -= lost;
+    to_do += epochs_left(training) + lost;
+  }
   for (const auto& [child, running] : running_) {
     const StudyTraining& training = running.training;
     to_do += epochs_left(training);
