@@ -128,6 +128,7 @@ std::unique_ptr<Communicator> make_nccl_communicator(const Launch&, std::shared_
 // build has no NCCL.
 void require_nccl(const Launch&, const Device&);
 std::string nccl_description();  // NCCL's version; empty when this build has no NCCL
+std::string remark_on_nccl();    // a sentence on what this version of NCCL may do; empty: nothing is known
 
 // Runs `body` once per communicator, each in a thread of its own, and joins them all. When one throws, the others are
 // aborted, and the exception of the rank that failed first leaves this function.

@@ -6,7 +6,6 @@
 // the same machine, or one that is stopped; NcclOptions::while_waiting is for these. A rank may also wait in the
 // driver, where it asks nobody, behind a collective that a dead peer never joins; NcclOptions::failure is for that.
 #include <nccl.h>  // includes cuda_runtime.h
-#include <spdlog/spdlog.h>
 #include <stdlib.h>
 
 #include <condition_variable>
@@ -87,20 +86,9 @@ void register_no_recorded_buffers() { setenv("NCCL_GRAPH_REGISTER", "0", 0); }
 // NCCL lets this variable, which its own configuration file may set, overrule what ncclConfig_t says.
 void block_in_no_call() { setenv("NCCL_COMM_BLOCKING", "0", 1); }
 
-// Before 2.23 NCCL connects two ranks in the call of the first collective, and the caller waits there for its peer;
-// and ncclCommAbort of 2.25 may not return. Only 2.28's sources were read throughout.
-void warn_of_old_nccl(const Launch& launch) {
-  constexpr int kRead = 22800;
-  int version = 0;
-  if (launch.rank != 0 || ncclGetVersion(&version) != ncclSuccess || version >= kRead) return;
-  spdlog::warn("{}: before NCCL 2.28 ranks may wait for ever for one that has died; install a newer one",
-               nccl_description());
-}
-
 ncclComm_t connect(const Launch& launch, const CudaDevice& device, const NcclOptions& options) {
   register_no_recorded_buffers();
   block_in_no_call();
-  warn_of_old_nccl(launch);
   ncclUniqueId id{};
   if (launch.rank == 0) {
     const ncclResult_t result = ncclGetUniqueId(&id);
@@ -386,6 +374,15 @@ std::string nccl_description() {
   int version = 0;
   ncclGetVersion(&version);
   return fmt::format("NCCL {}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+// Before 2.23 NCCL connects two ranks in the call of the first collective, and the caller waits there for its peer;
+// and ncclCommAbort of 2.25 may not return. Only 2.28's sources were read throughout.
+std::string remark_on_nccl() {
+  constexpr int kRead = 22800;
+  int version = 0;
+  if (ncclGetVersion(&version) != ncclSuccess || version >= kRead) return "";
+  return nccl_description() + ": before NCCL 2.28 ranks may wait for ever for one that has died; install a newer one";
 }
 
 }  // namespace dgc

@@ -22,5 +22,6 @@ std::unique_ptr<Communicator> make_nccl_communicator(const Launch& launch, std::
 }
 void require_nccl(const Launch& launch, const Device&) { throw_not_built(launch); }
 std::string nccl_description() { return ""; }
+std::string remark_on_nccl() { return ""; }
 
 }  // namespace dgc

@@ -1,5 +1,7 @@
 #include "train/ranks/on_ranks.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <array>
 #include <fstream>
@@ -128,6 +130,7 @@ void on_device(const Config& config, const Launch& launch, Communicator& peers, 
   // NCCL has all ranks in every exchange.
   const bool takes_mpi = config.exchange.wait || !each_has_own_gpu(peers, *backend->device());
   if (wanted == CommunicatorType::mpi || (automatic && takes_mpi)) return run(peers);
+  if (const std::string remark = remark_on_nccl(); launch.rank == 0 && !remark.empty()) spdlog::warn(remark);
   nccl = make_nccl_communicator(launch, backend->device(), options);
   as_rank(*nccl, [&] { with_cause(watch, [&] { run(*nccl); }); });
 }
