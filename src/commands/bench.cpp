@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <cstdio>
 #include <memory>
 
 #include "commands/commands.h"
@@ -111,8 +112,17 @@ void run_data(const BenchArguments& options) {
       b.samples_per_cpu_s(), b.samples, 100 * b.busy());
 }
 
+void print_timed(const ConvTimings::Convolution& one) {
+  if (one.plans.empty()) return;
+  const ConvTimings::Plan& fastest = one.fastest();
+  fmt::print("{:10.1f} us, {:5.2f}x as fast as the first of {:2} plans  {}\n", fastest.microseconds,
+             one.plans[0].microseconds / fastest.microseconds, one.plans.size(), text_of(one.key));
+  std::fflush(stdout);  // the next one may take seconds
+}
+
 void run_convolutions(const BenchArguments& options) {
-  const ConvTimings timings = bench_convolutions(load_config(options.config, options.overrides));
+  const Config config = load_config(options.config, options.overrides);
+  const ConvTimings timings = options.json ? bench_convolutions(config) : bench_convolutions(config, print_timed);
   double all = 0, all_first = 0;
   for (const ConvTimings::Convolution& one : timings.convolutions) {
     if (one.plans.empty()) continue;
@@ -125,9 +135,6 @@ void run_convolutions(const BenchArguments& options) {
       row.set("cudnn", timings.cudnn).set("plans", std::ssize(one.plans)).set("plan", fastest.name);
       row.set("us", fastest.microseconds).set("first_us", one.plans[0].microseconds);
       print_json(to_json_line(row));
-    } else {
-      fmt::print("{:10.1f} us, {:5.2f}x as fast as the first of {:2} plans  {}\n", fastest.microseconds,
-                 one.plans[0].microseconds / fastest.microseconds, one.plans.size(), text_of(one.key));
     }
   }
   if (!options.json) {

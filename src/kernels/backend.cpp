@@ -44,10 +44,11 @@ std::unique_ptr<Backend> make_backend(const std::string& device, int threads, Fp
   return make_cuda_backend(gpu_number(device), on_gpu(math), plans);
 }
 
-ConvTimings time_convolutions(const std::string& device, Fp32Math math, std::span<const PlannedConv> convolutions) {
+ConvTimings time_convolutions(const std::string& device, Fp32Math math, std::span<const PlannedConv> convolutions,
+                              const ConvTimed& timed) {
   if (is_cpu(device))
     throw_user_error("device: only a GPU has several plans for a convolution ({})", cuda_description());
-  return time_convolutions(gpu_number(device), on_gpu(math), convolutions);
+  return time_convolutions(gpu_number(device), on_gpu(math), convolutions, timed);
 }
 
 }  // namespace dgc

@@ -252,7 +252,9 @@ bool cpu_multiplies_bf16();  // whether the processor has instructions for it: A
 // backend may use it.
 std::unique_ptr<Backend> make_cuda_backend(int index, Fp32Math math,
                                            const std::shared_ptr<const ConvPlans>& plans = nullptr);
-ConvTimings time_convolutions(int index, Fp32Math math, std::span<const PlannedConv>);  // throws UserError likewise
+ConvTimings time_convolutions(
+    int index, Fp32Math math, std::span<const PlannedConv>,
+    const ConvTimed& = [](const auto&) {});  // throws UserError likewise
 // cuda_devices() has the numbers of the GPUs that make_cuda_backend can use, none without a driver. cuda_description()
 // names them, or says why there are none, in one line.
 std::vector<int> cuda_devices();
@@ -265,6 +267,7 @@ bool is_cpu(const std::string& device);
 std::unique_ptr<Backend> make_backend(const std::string& device, int threads, Fp32Math math = Fp32Math::exact,
                                       const std::shared_ptr<const ConvPlans>& plans = nullptr);
 // Times all plans of each convolution on an idle GPU, on images and filters of zeros. Throws UserError for a processor.
-ConvTimings time_convolutions(const std::string& device, Fp32Math math, std::span<const PlannedConv>);
+ConvTimings time_convolutions(
+    const std::string& device, Fp32Math math, std::span<const PlannedConv>, const ConvTimed& = [](const auto&) {});
 
 }  // namespace dgc

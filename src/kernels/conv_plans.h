@@ -1,6 +1,7 @@
 #pragma once
 
 #include <compare>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -46,5 +47,6 @@ struct ConvTimings {
   std::string gpu, cudnn;
   std::vector<Convolution> convolutions;
 };
+using ConvTimed = std::function<void(const ConvTimings::Convolution&)>;  // called with each as soon as it is timed
 
 }  // namespace dgc

@@ -8,7 +8,7 @@ std::unique_ptr<Backend> make_cuda_backend(int index, Fp32Math, const std::share
   throw_user_error("device: 'cuda:{}' is not available: {}", index, cuda_description());
 }
 
-ConvTimings time_convolutions(int index, Fp32Math, std::span<const PlannedConv>) {
+ConvTimings time_convolutions(int index, Fp32Math, std::span<const PlannedConv>, const ConvTimed&) {
   throw_user_error("device: 'cuda:{}' is not available: {}", index, cuda_description());
 }
 

@@ -71,7 +71,10 @@ TEST_CASE("all plans of a convolution are timed that give the same bits and roun
   added.pass = ConvPass::backward_data;
   added.adds = true;
   const PlannedConv all[] = {kForward, exact, added};
-  const ConvTimings timings = time_convolutions("cuda:0", Fp32Math::exact, all);
+  std::vector<std::string> told;
+  const ConvTimings timings =
+      time_convolutions("cuda:0", Fp32Math::exact, all, [&](const auto& one) { told.push_back(text_of(one.key)); });
+  CHECK(told == std::vector{text_of(all[0]), text_of(all[1]), text_of(all[2])});
   CHECK(timings.gpu == "Fake H100");
   CHECK(timings.cudnn == cuda::cudnn_version());
   REQUIRE(timings.convolutions.size() == 3);

@@ -44,7 +44,8 @@ DgcBench bench_dgc(const DgcBenchOptions&);
 
 // All plans of each convolution of a config's training step, on its device. Nothing is opened. Throws UserError where
 // the device is no GPU.
-ConvTimings bench_convolutions(const Config&);
+ConvTimings bench_convolutions(
+    const Config&, const ConvTimed& = [](const auto&) {});
 
 // Training steps of a config, data included.
 struct TrainBench {

@@ -6,11 +6,11 @@
 
 namespace dgc {
 
-ConvTimings bench_convolutions(const Config& config) {
+ConvTimings bench_convolutions(const Config& config, const ConvTimed& timed) {
   PlannedRank rank(config);
   rank.step();
   const std::vector<PlannedConv> convolutions(rank.convolutions().begin(), rank.convolutions().end());
-  return time_convolutions(config.device, fp32_math(config), convolutions);
+  return time_convolutions(config.device, fp32_math(config), convolutions, timed);
 }
 
 }  // namespace dgc
