@@ -5,7 +5,9 @@
 // rank 0 answers anew.
 //
 // Nobody proves anything here: the files are their owner's alone, and so are the numbers in them. Who may write to the
-// directory can keep the ranks from meeting, but learns nothing, and no rank takes a reply of his.
+// directory can keep the ranks from meeting, but learns nothing, and no rank takes a reply of his. A second process
+// that comes with a rank's number overwrites that rank's Hello and is turned away. The rank says hello again once that
+// process has left.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -121,6 +123,31 @@ void attend(const Meeting& meeting, Roster& roster, Guest& guest, std::span<cons
   write_whole(meeting, reply_file, bytes);
 }
 
+// A rank's Hello while it waits. Another process with the rank's number may have put its own in the place, which stays.
+class OwnHello {
+ public:
+  explicit OwnHello(const Meeting& meeting) : meeting_(meeting), path_(hello_path(meeting, meeting.hello.rank)) {
+    write();
+  }
+  ~OwnHello() {
+    if (is_own()) remove_file(path_);
+  }
+  OwnHello(const OwnHello&) = delete;
+  OwnHello& operator=(const OwnHello&) = delete;
+
+  void write_if_gone() const {
+    if (!fs::exists(fs::symlink_status(path_))) write();
+  }
+
+ private:
+  std::span<const std::byte> bytes() const { return std::as_bytes(std::span(&meeting_.hello, 1)); }
+  void write() const { write_whole(meeting_, path_, bytes()); }
+  bool is_own() const { return std::ranges::equal(read_start(path_, sizeof(Hello)), bytes()); }
+
+  const Meeting& meeting_;
+  std::string path_;
+};
+
 }  // namespace
 
 void host_over_files(const Meeting& meeting, std::span<const std::byte> blob) {
@@ -141,8 +168,7 @@ void host_over_files(const Meeting& meeting, std::span<const std::byte> blob) {
 
 void join_over_files(const Meeting& meeting, std::span<std::byte> blob) {
   const std::string reply_file = reply_path(meeting, meeting.hello.rank);
-  const Hanging hanging{hello_path(meeting, meeting.hello.rank)};
-  write_whole(meeting, hanging.path, std::as_bytes(std::span(&meeting.hello, 1)));
+  const OwnHello hello(meeting);
   GrowingPause between(kFirstPause);
   while (true) {
     Reply reply;
@@ -160,6 +186,7 @@ void join_over_files(const Meeting& meeting, std::span<std::byte> blob) {
     }
     if (std::chrono::steady_clock::now() >= meeting.deadline) throw_no_host(meeting, "no reply");
     look_around(meeting, "no reply");
+    hello.write_if_gone();
     between.wait(meeting.deadline);
   }
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -84,16 +85,19 @@ struct Rank {
   milliseconds delay{0};
 };
 
+// One rank's outcome, in a thread of its own. The rank must outlive it.
+inline std::future<std::string> come(const Rank& rank) {
+  return std::async(std::launch::async, [&rank] {
+    std::this_thread::sleep_for(rank.delay);
+    return outcome(rank.launch, rank.options);
+  });
+}
+
 inline std::vector<std::string> outcomes(const std::vector<Rank>& ranks) {
-  std::vector<std::string> all(ranks.size());
-  std::vector<std::jthread> threads;
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    threads.emplace_back([&, i] {
-      std::this_thread::sleep_for(ranks[i].delay);
-      all[i] = outcome(ranks[i].launch, ranks[i].options);
-    });
-  }
-  threads.clear();
+  std::vector<std::future<std::string>> coming;
+  for (const Rank& rank : ranks) coming.push_back(come(rank));
+  std::vector<std::string> all;
+  for (std::future<std::string>& one : coming) all.push_back(one.get());
   return all;
 }
 

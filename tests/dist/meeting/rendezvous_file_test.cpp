@@ -61,6 +61,19 @@ TEST_CASE("what ranks write to each other is their owner's alone", "[rendezvous]
   CHECK(open_to_others == 0);
 }
 
+TEST_CASE("a rank says hello again after another process with its number has left", "[rendezvous]") {
+  const Directory directory;
+  const auto ranks = ranks_at(in_files(directory), 2, kLong);
+  auto rank1 = come(ranks[1]);
+  while (!std::filesystem::exists(directory.path / "meet.1.hello") &&
+         rank1.wait_for(milliseconds(1)) == std::future_status::timeout) {
+  }
+  CHECK_THAT(outcome(ranks[1].launch, within(milliseconds(50))), Contains("did not find rank 0"));
+  CHECK(outcome(ranks[0].launch, ranks[0].options).empty());
+  CHECK(rank1.get().empty());
+  CHECK(directory.empty());
+}
+
 TEST_CASE("what is no file keeps nobody waiting", "[rendezvous]") {
   const Directory directory;
   auto ranks = ranks_at(in_files(directory), 2, kLong);

@@ -141,12 +141,13 @@ TEST_CASE("an address stays known while the name server fails", "[rendezvous]") 
   auto ranks = ranks_at(tcp(), 2, kLong);
   ranks[1].launch.meeting.host = kNameThatFailsLater;
   name_servers_answers = 1;
-  std::jthread rank1([&] { CHECK(outcome(ranks[1].launch, ranks[1].options).empty()); });
+  auto rank1 = come(ranks[1]);
   const Deadline deadline = std::chrono::steady_clock::now() + kLong;
   while (name_servers_answers >= 0 && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(milliseconds(5));
   }
   CHECK(outcome(ranks[0].launch, ranks[0].options).empty());
+  CHECK(rank1.get().empty());
 }
 
 TEST_CASE("rank 0 cannot be found by a name that it does not know itself", "[rendezvous]") {
@@ -158,24 +159,23 @@ TEST_CASE("a rank with another secret finds out soon, and no other rank is harme
   const MeetingPoint point = tcp();
   auto ranks = ranks_at(point, 2, kLong);
   for (Rank& rank : ranks) rank.launch.secret = Secret({std::byte{7}});
-  std::string said;
-  {
-    const std::jthread rank0([&] { CHECK(outcome(ranks[0].launch, ranks[0].options).empty()); });
-    Launch stranger = ranks[1].launch;
-    stranger.secret = Secret({std::byte{8}});
-    said = outcome(stranger, within(std::chrono::hours(1)));
-    CHECK(outcome(ranks[1].launch, ranks[1].options).empty());
-  }
+  auto rank0 = come(ranks[0]);
+  Launch stranger = ranks[1].launch;
+  stranger.secret = Secret({std::byte{8}});
+  const std::string said = outcome(stranger, within(std::chrono::hours(1)));
+  CHECK(outcome(ranks[1].launch, ranks[1].options).empty());
+  CHECK(rank0.get().empty());
   CHECK_THAT(said, Contains("rank 1 of 2 cannot meet the others at " + point.url()) &&
                        Contains("it hangs up, as it does on a rank that has another secret (DGC_SECRET_FILE) or none"));
 }
 
 TEST_CASE("a second process with a rank's number is turned away", "[rendezvous]") {
   const auto ranks = ranks_at(tcp(), 3, kLong);
-  std::jthread rank0([&] { CHECK(outcome(ranks[0].launch, ranks[0].options).empty()); });
+  auto rank0 = come(ranks[0]);
   CHECK(outcome(ranks[1].launch, ranks[1].options).empty());
   CHECK_THAT(outcome(ranks[1].launch, ranks[1].options), Contains("another process came with the same rank"));
   CHECK(outcome(ranks[2].launch, ranks[2].options).empty());
+  CHECK(rank0.get().empty());
 }
 
 TEST_CASE("rank 0 says who was turned away while it waits, and at the end", "[rendezvous]") {
