@@ -167,7 +167,7 @@ void add_bench_command(CLI::App& app) {
       ->check(one_of(names_of(bench_models())))
       ->capture_default_str();
   dgc->add_option("--threads", options->dgc.threads, "compute threads; 0: all cores")->check(whole_number(0, 1024));
-  dgc->add_option("--sparsity", options->dgc.sparsity, "share that stays home")->check(share())->capture_default_str();
+  dgc->add_option("--sparsity", options->dgc.sparsity, "share that is not sent")->check(share())->capture_default_str();
   dgc->footer("Example:\n  dgc bench dgc --device cuda:0 --model deep_speech");
   dgc->callback([options] {
     restart_with_short_spins();

@@ -11,6 +11,7 @@
 
 #include "commands/commands.h"
 #include "commands/option_checks.h"
+#include "commands/short_spins.h"
 #include "commands/supervise.h"
 #include "run/file_io.h"
 #include "run/log.h"
@@ -188,6 +189,7 @@ void add_study_command(CLI::App& app) {
       "With --jobs, a run whose config leaves `threads` to the machine gets its share of the cores; threads change\n"
       "roundings, so set `threads` where results must not depend on --jobs.");
   command->callback([options] {
+    if (options->dry_run) restart_with_short_spins();  // it times steps; a training restarts itself
     if (options->quiet) quiet_stderr();
     require_no_launcher("dgc study starts its trainings itself; start it once, without the launcher");
     run_study(*options);

@@ -22,7 +22,7 @@ struct StepMetrics {
   double epoch = 0;         // passes over the training data, fractional
   double loss = kNoNumber;  // mean over all workers' samples of these steps
   double learning_rate = 0;
-  double sparsity = 0;               // share of the compressed tensors' gradient that stays home, 0 ... 1; 0 for dense
+  double sparsity = 0;               // share of the compressed tensors' gradient that is not sent, 0 ... 1; 0 for dense
   std::string transport;             // "sparse", "split_reduce" or "dense" (also for sgd); "" in older files
   int64_t sent_bytes = 0;            // encoded bytes that each worker sent in these steps
   int64_t dense_bytes = 0;           // bytes of the whole gradient as fp32, for each of these steps

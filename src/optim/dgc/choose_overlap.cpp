@@ -47,7 +47,7 @@ OverlapChoice choose_overlap(const DgcOptions& options, double bucket_mib, const
   layout.bucket_bytes = bucket_bytes(bucket_mib);
   const size_t buckets = cut_into_buckets(context.layout, layout).size();
   if (buckets < 2) return off(fmt::format("the whole gradient is one bucket (exchange.bucket_mb = {:g})", bucket_mib));
-  if (!all_on_cpu(context)) return off("it has not been measured on a GPU yet; \"on\" has it there too");
+  if (!all_on_cpu(context)) return off("it has not run between several GPUs yet; \"on\" switches it on there too");
   return {layout.bucket_bytes,
           fmt::format("gradients are compressed and exchanged in {} buckets while others are computed", buckets)};
 }
