@@ -17,7 +17,7 @@ install(DIRECTORY docs TYPE DOC)
 install(CODE "
   file(MAKE_DIRECTORY \"${described}\")
   function(describe file)
-    execute_process(COMMAND \"${CMAKE_BINARY_DIR}/dgc\" \${ARGN} OUTPUT_FILE \"${described}/\${file}\" COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND \"$<TARGET_FILE:dgc>\" \${ARGN} OUTPUT_FILE \"${described}/\${file}\" COMMAND_ERROR_IS_FATAL ANY)
   endfunction()
   describe(dgc.1 manual)
   describe(dgc completion bash)
