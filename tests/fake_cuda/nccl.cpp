@@ -63,8 +63,11 @@ class World {
     return std::set<int>(all.begin(), all.end()).size() < all.size();
   }
   // Work may still be queued when all ranks have left.
-  bool broken() const { return !fs::exists(folder_) || fs::exists(folder_ / "broken"); }
-  void break_off() const { std::ofstream(folder_ / "broken"); }  // several ranks may do so at once
+  bool broken() const { return aborted_ || !fs::exists(folder_) || fs::exists(folder_ / "broken"); }
+  void abort() {
+    aborted_ = true;
+    if (machine().options.aborts_spread) std::ofstream(folder_ / "broken");  // several ranks may do so at once
+  }
   // The last rank that leaves takes the folder away.
   void leave() const {
     write_whole(folder_ / fmt::format("left-{}", rank_), "", 0);
@@ -111,6 +114,7 @@ class World {
 
   fs::path folder_;
   int rank_;
+  bool aborted_ = false;
   std::map<int, int64_t> sent_, received_;  // by peer
 };
 
@@ -283,7 +287,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   return nccl_end("ncclCommAbort", [&] {
     require_comm(comm);
-    comm->world->break_off();
+    comm->world->abort();
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (is_recorded(comm) && std::chrono::steady_clock::now() < deadline) machine().wait_for_others();
     const bool hangs = is_recorded(comm);

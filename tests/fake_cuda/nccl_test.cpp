@@ -143,7 +143,7 @@ TEST_CASE("collectives of NCCL come between the work of the stream that asks, be
 }
 
 TEST_CASE("a rank that fails aborts NCCL, and the others say so", "[nccl]") {
-  const Gpu gpu({.devices = kDevices});
+  const Gpu gpu({.devices = kDevices, .aborts_spread = true});
   fake_cuda::fail(0);
   const auto outcomes = run_nccl(3, [](const Connection& own) {
     for (int round = 0;; ++round) {
@@ -180,7 +180,7 @@ TEST_CASE("an asynchronous error of NCCL is found by check, and the communicator
 }
 
 TEST_CASE("a failed step ends though recorded graphs still hold the communicator", "[nccl]") {
-  const Gpu gpu({.devices = 2});
+  const Gpu gpu({.devices = 2, .aborts_spread = true});
   fake_cuda::fail(0);
   const auto outcomes = run_nccl(
       2,
@@ -203,7 +203,9 @@ TEST_CASE("a failed step ends though recorded graphs still hold the communicator
         };
         const Recording recording(own);
         own.communicator.barrier(*own.device);
-        if (own.communicator.rank() == 0) fake_cuda::set({.devices = 2, .ill_rank = 0});
+        if (own.communicator.rank() == 0) {
+          fake_cuda::set({.devices = 2, .ill_rank = 0, .aborts_spread = true});
+        }
         for (;;) own.communicator.barrier(*own.device);
       },
       milliseconds(20000), [] {}, 2);
