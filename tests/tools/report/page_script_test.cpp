@@ -1,4 +1,4 @@
-#include <sys/wait.h>
+#include "tests/tools/report/page_script.h"
 
 #include <algorithm>
 #include <catch.hpp>
@@ -12,16 +12,13 @@ namespace dgc {
 namespace {
 
 using test::between;
+using test::drawn_by_script;
 using test::has;
 using test::make_run;
 using test::occurrences;
+using test::page_curves;
 using test::report;
 using test::TempRun;
-
-// What the page's script draws.
-Json page_curves(const std::string& page) {
-  return parse_json(between(page, "<script type=\"application/json\" id=\"curves\">", "</script>"), "the page");
-}
 
 // The first group's curve in a plot; null where the group has none, or where there is no such plot.
 Json curve_in(const Json& all, const std::string& key) {
@@ -29,25 +26,6 @@ Json curve_in(const Json& all, const std::string& key) {
     if (plot.at("key") == key && plot.at("curves").at(0).at("run") == 0) return plot.at("curves").at(0);
   }
   return nullptr;
-}
-
-// The figures of a page that its script draws, at first and after each action; null without Node.js, which is said.
-// stored: what the browser has kept of an earlier page.
-Json drawn_by_script(const std::string& page, const std::string& actions, const std::string& stored = "null") {
-  TempRun folder;
-  folder.write("report.html", page);
-  const std::string in = folder.path().string() + "/";
-  const int status =
-      std::system(("STORED='" + stored + "' timeout 60 node " DGC_SOURCE_DIR "/tests/tools/report/page_in_node.js " +
-                   in + "report.html " + actions + " > " + in + "drawn.json")
-                      .c_str());
-  constexpr int kOldNode = 77, kNoNode = 127;
-  if (WEXITSTATUS(status) == kOldNode || WEXITSTATUS(status) == kNoNode) {
-    WARN("skipped: there is no Node.js, or one before 18 (Debian: apt install nodejs)");
-    return nullptr;
-  }
-  REQUIRE(status == 0);
-  return parse_json(folder.read("drawn.json"), "the script's figures");
 }
 
 // The figures over epochs that readers without a script see.

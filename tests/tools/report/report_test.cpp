@@ -1,11 +1,9 @@
 #include "tools/report/report.h"
 
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <catch.hpp>
-#include <cstdlib>
 
 #include "config/config.h"
 #include "json/text.h"
@@ -13,17 +11,21 @@
 #include "run/run_directory.h"
 #include "tensor/errors.h"
 #include "tests/support/run_files.h"
+#include "tests/tools/report/made_runs.h"
+#include "tests/tools/report/page_script.h"
 #include "tools/report/report_data.h"
 
 namespace dgc {
 namespace {
 
 using test::between;
+using test::drawn_by_script;
 using test::example_step;
 using test::has;
 using test::Made;
 using test::make_run;
 using test::occurrences;
+using test::page_curves;
 using test::report;
 using test::TempRun;
 
