@@ -1,5 +1,6 @@
 #include "tools/report/follow_report.h"
 
+#include <atomic>
 #include <catch.hpp>
 #include <cmath>
 #include <csignal>
@@ -75,6 +76,24 @@ TEST_CASE("a run that has diverged has ended, and nobody follows it any longer")
   }
   followed.follow({followed.run});
   CHECK(followed.page().find("<em>diverged</em>") != std::string::npos);
+  CHECK(followed.page().find("data-reload") == std::string::npos);
+}
+
+TEST_CASE("a run that has not begun is waited for, though the others have finished") {
+  const Followed followed;
+  followed.begin();
+  MetricsWriter(followed.run, {0})
+      .write(FinalMetrics{.eval = example_eval(20), .samples_per_s = 1, .wall_seconds = 1, .weights_xxh64 = "0f"});
+  const std::filesystem::path late = followed.folder.path() / "late";
+  std::atomic<bool> ended = false;
+  std::thread follower([&] {
+    followed.follow({followed.run, late});
+    ended = true;
+  });
+  CHECK(followed.shows("data-reload"));
+  CHECK_FALSE(ended);
+  std::filesystem::copy(followed.run, late);
+  follower.join();
   CHECK(followed.page().find("data-reload") == std::string::npos);
 }
 

@@ -24,6 +24,14 @@ TEST_CASE("rows of several runs become one table, with numbers as they are in th
                                            "\"" + second + "/a,\"\"b\"\"\",step,2,1,,,,,3\n");
 }
 
+TEST_CASE("a field with a quotation mark or the end of a line is quoted") {
+  const test::TempRun run;
+  run.write("config.json", "{}");
+  run.write("metrics.jsonl", R"({"kind":"step","step":1,"epoch":1,"transport":"a\"b","note":"c\nd"})"
+                             "\n");
+  CHECK_THAT(rows_csv({run.path()}), Catch::EndsWith(",step,1,1,\"a\"\"b\",\"c\nd\"\n"));
+}
+
 TEST_CASE("no table is made of what is no run") {
   const test::TempRun empty;
   CHECK_THROWS_WITH(rows_csv({empty.path()}), Catch::Contains("not a run directory"));

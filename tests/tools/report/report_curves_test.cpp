@@ -118,6 +118,20 @@ TEST_CASE("a group's curves lie where its longest run was, and never run backwar
   CHECK(evaluations.along(Over::kEpochs) == Numbers{0.5, 0.9});
 }
 
+TEST_CASE("in older files a row's time follows from its rate, of all its steps") {
+  RunData run = run_of(1, {4, 8, 11});
+  for (StepMetrics& row : run.steps) row.seconds = kNoNumber, row.samples_per_s = 100, row.local_steps = 4;
+  run.steps[1].samples_per_s = 200;
+  run.steps[2].local_steps = 3;
+  const ReportCurves all = report_curves({{"run", {run}}});  // 8 samples in a step
+  CHECK(all.groups[0].steps.along(Over::kTime) == Numbers{0.32, 0.48, 0.72});
+}
+
+TEST_CASE("steps are told to the last digit") {
+  const ReportCurves all = report_curves({{"run", {run_of(1, {123'456, 1'234'567})}}});
+  CHECK(all.groups[0].steps.along(Over::kSteps) == Numbers{123'456, 1'234'567});
+}
+
 TEST_CASE("between its rows a run goes on evenly") {
   const ReportCurves all = report_curves({{"run", {run_of(1, {4, 12}), run_of(2, {6, 9})}}});
   const Places& steps = all.groups[0].steps;
@@ -176,7 +190,9 @@ TEST_CASE("what is sent in a step is a mean of all steps between two places, how
 TEST_CASE("a sparsity near 100 % is not drawn as 100 %") {
   RunData run = run_up_to(1, 2);
   for (StepMetrics& step : run.steps) step.sparsity = 0.99996;
-  CHECK(y_of(report_curves({{"run", {run}}}), "sparsity") == Numbers{0.99996, 0.99996});
+  const ReportCurves all = report_curves({{"run", {run}}});
+  CHECK(y_of(all, "sparsity") == Numbers{0.99996, 0.99996});
+  CHECK(plot_named(all, "sparsity").low == 0);  // where the axis begins
 }
 
 }  // namespace dgc

@@ -50,7 +50,10 @@ TEST_CASE("the table sets a compressed run beside a dense one") {
   CHECK(has(table, "test accuracy 75.00 % 75.00 %\n"));
   CHECK(has(table, "sent per worker and step * 20 B 7.81 KiB\n"));
   CHECK(has(table, "compression ratio * 400.0x 1.00x\n"));
+  CHECK(has(table, "compression ratio, whole run 7.92x 1.00x\n"));  // of 10 steps with 2000 bytes, and 10 with 20
   CHECK(has(table, "images/s 1,234 1,234\n"));
+  CHECK(has(table, "wall time 61 s 61 s\n"));
+  CHECK(has(table, "skipped steps 1 1\n"));
   CHECK(has(table, "0123456789abcdef"));
 }
 
@@ -64,6 +67,7 @@ TEST_CASE("runs that differ in their seeds alone are one experiment, with mean a
   INFO(table);
   CHECK(has(table, "run dense\nseeds 1, 2 1\n"));
   CHECK(has(table, "test accuracy 72.00 % ± 2.83 % 75.00 %\n"));
+  CHECK(has(table, "weights xxh64 – 0123456789abcdef\n"));  // each seed has others
   CHECK(has(squeeze(final_table(read_groups({first.path(), third.path()}))), "run (1 of 2 finished)\n"));
 
   const auto page = report({first.path(), second.path(), third.path(), other.path()});
@@ -116,6 +120,7 @@ TEST_CASE("seeds that have diverged are told and in no mean, whether the loss or
   CHECK(has(table, "test accuracy 90.00 % 75.00 %\n"));
   CHECK(has(table, "or have diverged, all numbers are those of the finished ones"));
   CHECK(has(report({alone.path()}), "alone <em>diverged</em>"));
+  CHECK(has(report({first.path(), second.path(), third.path()}), "run <em>2 of 3 diverged</em>"));
 }
 
 TEST_CASE("a group of several seeds has no seed among its keys") {
@@ -127,6 +132,23 @@ TEST_CASE("a group of several seeds has no seed among its keys") {
   };
   CHECK(has_seed(read_groups({runs[0].path(), runs[2].path()})));
   CHECK_FALSE(has_seed(read_groups({runs[0].path(), runs[1].path(), runs[2].path()})));
+}
+
+TEST_CASE("what keys differ in is shown for each run, and escaped on the page") {
+  TempRun plain, hot, bold;
+  make_run(plain, {.name = "plain", .data = R"({"type": "cifar10", "path": "plain"})"});
+  make_run(hot, {.name = "hot",
+                 .optimizer = R"({"type": "dgc", "sparsity": 0.9, "warmup": {"epochs": 1}})",
+                 .data = R"({"type": "cifar10", "path": "plain"})"});
+  make_run(bold, {.name = "bold", .data = R"({"type": "cifar10", "path": "<b>bold"})"});
+  const auto cells = [table = config_table(read_groups({plain.path(), hot.path(), bold.path()}))](const char* key) {
+    return std::ranges::find(table, key, &TableRow::what)->cells;
+  };
+  CHECK(cells("optimizer.sparsity") == std::vector<std::string>{"0.999", "0.9", "0.999"});
+  CHECK(cells("data.path") == std::vector<std::string>{R"("plain")", R"("plain")", R"("<b>bold")"});
+  const std::string page = report({plain.path(), bold.path()});
+  CHECK(has(page, "&lt;b&gt;bold"));
+  CHECK_FALSE(has(page, "<b>bold"));
 }
 
 TEST_CASE("a mean says of how many seeds it is where some have no such number") {
@@ -230,6 +252,72 @@ TEST_CASE("a language model has curves of its losses, and none of the shares tha
   }
 }
 
+TEST_CASE("kinds of data have a column each, and no difference between them") {
+  TempRun image, lm;
+  make_run(image, {.name = "image"});
+  make_run(lm, {.name = "lm",
+                .model = R"({"type": "lstm_lm", "hidden": 6, "vocabulary": 9})",
+                .data = R"({"type": "text", "train": "a", "valid": "b", "test": "c"})"});
+  auto groups = read_groups({image.path(), lm.path()});
+  groups.at(1).runs.at(0).final->eval.measures.set(kTestPerplexity, 90);
+  const auto table = squeeze(final_table(groups));
+  INFO(table);
+  CHECK(has(table, "test perplexity – 90.00\n"));
+  CHECK(has(table, "test accuracy 75.00 % –\n"));  // people do not compare language models by it
+  CHECK(has(table, "samples/s 1,234 1,234\n"));
+  CHECK(difference_text(groups[0], groups[1]).empty());
+  CHECK(difference_text(groups[1], groups[0]).empty());
+}
+
+TEST_CASE("a difference of perplexities is no percentage") {
+  const auto run = [](const TempRun& folder, const std::string& optimizer, double perplexity) {
+    make_run(folder, {.optimizer = optimizer,
+                      .model = R"({"type": "lstm_lm", "hidden": 6, "vocabulary": 9})",
+                      .data = R"({"type": "text", "train": "a", "valid": "b", "test": "c"})"});
+    RunData data = read_run(folder.path());
+    data.final->eval.measures.set(kTestPerplexity, perplexity);
+    return data;
+  };
+  TempRun sparse, dense;
+  const auto groups = group_runs({run(sparse, R"({"type": "dgc"})", 82.25), run(dense, R"({"type": "sgd"})", 81)});
+  CHECK(difference_text(groups.at(0), groups.at(1)) == "+1.25");
+}
+
+TEST_CASE("only results are compared seed by seed, and the pairs are told where they are not all seeds") {
+  const std::string sgd = R"({"type": "sgd"})";
+  std::vector<TempRun> sparse(3), dense(3);
+  for (uint64_t i = 0; i < 3; ++i) {
+    make_run(sparse[i], {.name = "sparse", .finished = i != 1, .seed = i + 1, .accuracy = 0.8});
+    make_run(dense[i], {.name = "dense", .optimizer = sgd, .finished = i != 2, .seed = i + 1, .accuracy = 0.7});
+  }
+  std::vector<std::filesystem::path> runs;
+  for (const auto* all : {&sparse, &dense}) {
+    for (const TempRun& run : *all) runs.push_back(run.path());
+  }
+  const auto groups = read_groups(runs);
+  CHECK(difference_text(groups.at(0), groups.at(1)) == "+10.00 points (1 pair)");
+  // Of two seeds that are in both, no more can be compared.
+  const auto two = read_groups({sparse[0].path(), dense[0].path(), dense[1].path()});
+  CHECK(difference_text(two.at(0), two.at(1)) == "+10.00 points");
+}
+
+TEST_CASE("runs on different kinds of images are not compared") {
+  TempRun made_up, cifar;
+  make_run(made_up, {.name = "made_up"});
+  make_run(cifar, {.name = "cifar", .optimizer = R"({"type": "sgd"})", .data = R"({"type": "cifar10", "path": "a"})"});
+  CHECK(comparisons(read_groups({made_up.path(), cifar.path()})).empty());
+}
+
+TEST_CASE("a run that sends but little less is not told as one that sends less") {
+  TempRun most, little, less;
+  make_run(most, {.name = "most", .sent_bytes = 3000});
+  make_run(little, {.name = "little", .sent_bytes = 2100});
+  make_run(less, {.name = "less", .sent_bytes = 1900});
+  const auto sentences = comparisons(read_groups({most.path(), little.path(), less.path()}));
+  REQUIRE(sentences.size() == 1);
+  CHECK_THAT(sentences[0], Catch::StartsWith("less sends 1.6 times fewer bytes than most: "));
+}
+
 TEST_CASE("runs are compared with those of as many workers") {
   const std::string sgd = R"({"type": "sgd"})";
   TempRun dense_4, dgc_4, dense_16, dgc_16;
@@ -289,6 +377,39 @@ TEST_CASE("an unfinished run is shown as far as it got, and a run in warm-up has
   INFO(table);
   CHECK(has(table, "half (unfinished)\n"));
   CHECK(has(table, "compression ratio * –\n"));
+  CHECK(has(table, "images/s 100\n"));
+
+  TempRun last;
+  make_run(last, {.steps = 10, .finished = false});  // the warm-up's last step
+  CHECK(has(squeeze(final_table(read_groups({last.path()}))), "sent per worker and step * –\n"));
+}
+
+TEST_CASE("an unfinished run is told by its newest evaluation, the median of its rates and the epochs behind it") {
+  TempRun folder;
+  make_run(folder, {.finished = false});
+  RunData run = read_run(folder.path());
+  run.evals.back().measures.set(kTestAccuracy, 0.8);
+  CHECK(outcome_of(run) == 0.8);
+  run.steps.back().epoch = 1.99996;
+  CHECK(run.epochs_text() == "1.9 of 2");
+  for (size_t i = 0; i < run.steps.size(); ++i) {
+    run.steps[i].samples_per_s = i < 8 ? kNoNumber : 100.0 * static_cast<double>(i);  // 800 ... 1900
+    if (i == 6) run.steps[i].local_steps = 4;                                         // which is skipped
+  }
+  const auto table = squeeze(final_table(group_runs({run})));
+  INFO(table);
+  CHECK(has(table, "images/s 1,400\n"));  // the upper one of two
+  CHECK(has(table, "skipped steps 4\n"));
+}
+
+TEST_CASE("the columns of a table stand below one another, and its notes do not command the terminal") {
+  const std::string text =
+      summary_text({{"accuracy", "ratio"}, {{"dgc", {"90.12 % ± 0.08 %", "–"}}, {"é", {"–", "1.00x"}}}, {"a\x1b[2Jb"}});
+  CHECK(text ==
+        "             accuracy  ratio\n"
+        "dgc  90.12 % ± 0.08 %      –\n"
+        "é                   –  1.00x\n"
+        "a\\x1b[2Jb\n");
 }
 
 TEST_CASE("a finished run that has lost the rows of its steps is told by its final row") {
