@@ -1,8 +1,12 @@
 #include <fmt/core.h>
+#include <sys/stat.h>
 
 #include <catch.hpp>
+#include <regex>
 
 #include "paths.h"
+#include "run/run_directory.h"
+#include "tensor/cores.h"
 #include "tests/commands/program.h"
 
 // dgc study: trainings are children of the program that the test starts.
@@ -29,6 +33,24 @@ class Studied : public Program {
     return run(words);
   }
 };
+
+// A training that takes long enough to be disturbed.
+void make_long(const Program& dgc) {
+  std::string text = dgc.read("tiny.json");
+  dgc.write("tiny.json", text.replace(text.find("\"epochs\": 3"), 11, fmt::format("\"epochs\": {}", kLongEpochs)));
+}
+
+// The process that trains into a run directory.
+pid_t trainer_of(const Program& dgc, const std::string& run) { return std::stoi(dgc.read(run + "/.lock")); }
+
+// "7 s", "12 min" or "3 h 20 min", behind what stands before it.
+double seconds_behind(const std::string& text, const std::string& before) {
+  std::smatch found;
+  const std::regex duration(before + R"((?:(\d+) h )?(\d+) (min|s)\b)");
+  REQUIRE(std::regex_search(text, found, duration));
+  const double hours = found[1].matched ? std::stod(found[1]) : 0;
+  return 3600 * hours + (found[3] == "min" ? 60 : 1) * std::stod(found[2]);
+}
 
 // Replaces the accuracy in a run's last row.
 void set_accuracy(const Program& dgc, const std::string& run, double accuracy) {
@@ -114,7 +136,7 @@ TEST_CASE("a study that is stopped goes on, and ends in the same bits") {
     REQUIRE(wait_until([&] { return dgc.rows("out/dense/seed1").size() > 5; }));
     study.send(SIGINT);
     CHECK(study.wait() == 130);
-    CHECK_THAT(study.err(), Contains("save their state"));
+    CHECK_THAT(study.err(), Contains("stopping: 2 trainings save their state"));
   }
   const Result rest = dgc.run(longer);
   INFO(rest.err);
@@ -390,6 +412,64 @@ TEST_CASE("a training of a study is that of its config with the study's settings
   CHECK(fs::exists(dgc.folder() / (run + ".json")));
 }
 
+TEST_CASE("a training that is killed, or whose result is damaged, has failed, and the first failure is the exit code") {
+  const Studied dgc("", "[1]");
+  make_long(dgc);
+  Child study(dgc.folder(), {"study", "study.json", "--out", "out"});
+  REQUIRE(wait_until([&] { return dgc.rows("out/dense/seed1").size() > 1; }));
+  REQUIRE(kill(trainer_of(dgc, "out/dense/seed1"), SIGKILL) == 0);
+  REQUIRE(wait_until([&] { return dgc.rows("out/dgc/seed1").size() > 1; }));
+  dgc.write("out/dgc/seed1/config.json", "{");  // which the training does not read again
+  CHECK(study.wait() == 128 + SIGKILL);
+  CHECK_THAT(study.out(), Contains("dense seed 1 failed: it was ended by signal 9 (Killed)") &&
+                              Contains("dgc seed 1 failed: out/dgc/seed1/config.json") && Contains("0 of 1"));
+}
+
+TEST_CASE("a training that somebody stops alone stops the study") {
+  const Studied dgc("", "[1]");
+  make_long(dgc);
+  Child study(dgc.folder(), {"study", "study.json", "--out", "out"});
+  REQUIRE(wait_until([&] { return dgc.rows("out/dense/seed1").size() > 1; }));
+  REQUIRE(kill(trainer_of(dgc, "out/dense/seed1"), SIGTERM) == 0);
+  CHECK(study.wait() == 130);
+  CHECK_THAT(study.err(), Contains("somebody has stopped dense seed 1 alone, and so the study stops"));
+  CHECK_FALSE(fs::exists(dgc.folder() / "out/dgc"));
+}
+
+TEST_CASE("trainings at once share the cores out, but for those whose config has a number of threads") {
+  const Studied dgc(R"(, "three": {"config": "tiny.json", "set": {"threads": 3}})", "[1]");
+  std::string text = dgc.read("tiny.json");
+  dgc.write("tiny.json", text.replace(text.find("\"threads\": 1"), 12, "\"threads\": 0"));
+  REQUIRE(dgc.study({"--jobs", "2"}).code == 0);
+  const auto threads = [&](const std::string& run) { return run_config(dgc.folder() / "out" / run).threads; };
+  const int64_t share = std::max(1, usable_cores() / 2);
+  CHECK(threads("dgc/seed1") == share);
+  CHECK(threads("three/seed1") == 3);
+  // What goes on does so with as many threads as before.
+  const std::string run = "out/dgc/seed1", rows = dgc.read(run + "/metrics.jsonl");
+  dgc.write(run + "/metrics.jsonl", rows.substr(0, rows.rfind('\n', rows.size() - 2) + 1));  // without the final row
+  dgc.write(run + "/checkpoints/" + dgc.checkpoints(run).front() + "/manifest.json", "{");
+  const Result again = dgc.study();
+  CHECK(again.code == 0);
+  CHECK_THAT(again.err, Contains("dgc seed 1: goes on"));
+  CHECK(threads("dgc/seed1") == share);
+}
+
+TEST_CASE("a study goes into a folder of its file's name, and shows its table though the report cannot be written") {
+  const Studied dgc("", "[1]");
+  const Result quiet = dgc.run({"study", "study.json", "--quiet"});
+  CHECK(quiet.code == 0);
+  CHECK(quiet.err.empty());
+  CHECK_THAT(quiet.out, Contains("against dense") && Contains("report: runs/study/report.html"));
+  CHECK(dgc.final_hash("runs/study/dgc/seed1").size() == 16);
+  fs::remove(dgc.folder() / "runs/study/report.html");
+  fs::create_directory(dgc.folder() / "runs/study/report.html");
+  const Result blocked = dgc.run({"study", "study.json"});
+  CHECK(blocked.code == 2);
+  CHECK_THAT(blocked.out, Contains("against dense") && !Contains("report:"));
+  CHECK_THAT(blocked.err, Contains("runs/study/report.html"));
+}
+
 TEST_CASE("two studies do not train into one folder") {
   const Studied dgc;
   std::string text = dgc.read("tiny.json");
@@ -443,6 +523,51 @@ TEST_CASE("a dry run of a study trains nothing and says how long it will take") 
   CHECK(result.code == 0);
   CHECK_THAT(result.out, Contains("dense: 3 epochs, 1 of 2 seeds to train, 18 steps of") && Contains("in all"));
   CHECK_FALSE(fs::exists(dgc.folder() / "out"));
+}
+
+TEST_CASE("a dry run tells the time of each run's steps, and of all runs together") {
+  const Studied dgc(R"(, "twice": {"config": "tiny.json", "seeds": [1, 2]})", "[1]");
+  std::string text = dgc.read("tiny.json");
+  dgc.write("tiny.json", text.replace(text.find("\"epochs\": 3"), 11, "\"epochs\": 1000000"));
+  const Result planned = dgc.study({"--dry-run"});
+  INFO(planned.out);
+  REQUIRE(planned.code == 0);
+  double all = 0;
+  for (const auto& [run, seeds] : {std::pair("dense", 1), std::pair("dgc", 1), std::pair("twice", 2)}) {
+    std::smatch found;
+    const std::regex step(fmt::format("{}: .*000,000 steps of ([0-9.]+) ms", run));
+    REQUIRE(std::regex_search(planned.out, found, step));
+    const double seconds = seconds_behind(planned.out, fmt::format("{}: .* ms: ", run));
+    CHECK(seconds == Approx(6e6 * seeds * std::stod(found[1]) / 1000).epsilon(0.5));
+    all += seconds;
+  }
+  CHECK(seconds_behind(planned.out, "in all, .*: ") == Approx(all).margin(240));
+}
+
+TEST_CASE("a dry run does not look for the first weights of what goes on from its own") {
+  const Studied dgc(R"(, "tuned": {"set": {"model.init_from": "first.safetensors"}})", "[1]");
+  REQUIRE(dgc.run({"train", "tiny.json", "--out", "first"}).code == 0);
+  fs::copy_file(dgc.folder() / "first/checkpoints" / dgc.checkpoints("first").front() / "weights.safetensors",
+                dgc.folder() / "first.safetensors");
+  REQUIRE(dgc.study({"--only", "tuned"}).code == 0);
+  fs::remove(dgc.folder() / "first.safetensors");
+  const std::string run = "out/tuned/seed1", rows = dgc.read(run + "/metrics.jsonl");
+  dgc.write(run + "/metrics.jsonl", rows.substr(0, rows.rfind('\n', rows.size() - 2) + 1));  // without the final row
+  dgc.write(run + "/checkpoints/" + dgc.checkpoints(run).front() + "/manifest.json", "{");
+  const Result planned = dgc.study({"--dry-run", "--only", "tuned"});
+  INFO(planned.out);
+  CHECK(planned.code == 0);
+  CHECK_THAT(planned.out, Contains("tuned: 3 epochs, 1 of 1 seeds to train") && !Contains("will fail"));
+}
+
+TEST_CASE("a study waits for nobody at the other end of a pipe") {
+  const Studied dgc("", "[1]");
+  const std::string file = GENERATE("out/dgc/seed1.txt", "out/dgc/seed1.json");
+  fs::create_directories(dgc.folder() / "out/dgc");
+  REQUIRE(mkfifo((dgc.folder() / file).c_str(), 0600) == 0);
+  const Result result = dgc.study({"--only", "dgc"});
+  CHECK(result.code == 2);
+  CHECK_THAT(result.out, Contains("dgc seed 1 failed: " + file + " is a pipe, and a study keeps a file there"));
 }
 
 TEST_CASE("a study writes through no link") {
@@ -508,6 +633,9 @@ TEST_CASE("a mistake in a study is said in one sentence") {
   says(top + R"("runs": {"report.html": {}}})", "runs.report.html: the study's report has this name");
   says(top + R"("runs": {"a": {"seeds": [1, 9007199254740993]}}})", "runs.a: --set seed=9007199254740993");
   says(top + R"("runs": {"a": {"seeds": [1, 1]}}})", "runs.a.seeds: has a number twice");
+  says(top + R"("runs": {"a": {"seeds": [1, 2, 1]}}})", "runs.a.seeds: has a number twice");
+  says(top + R"("runs": {"a": {"seeds": [1.5]}}})", "runs.a.seeds: must be a list of whole numbers");
+  says(top + R"("runs": {"a": {"seeds": [-1]}}})", "runs.a.seeds: must be a list of whole numbers");
   says(top + R"("runs": {"a": {"seeds": 1}}})", "runs.a.seeds: must be a list of whole numbers");
   says(top + R"("runs": {"a": {"set": {"seed": 1}}}})", "runs.a.set.seed: the study itself sets it");
   says(top + R"("runs": {"a": {"set": {"output": "x"}}}})", "runs.a.set.output: the study itself sets it");
@@ -515,6 +643,7 @@ TEST_CASE("a mistake in a study is said in one sentence") {
   says(top + R"("runs": {"a": {"set": {"optimizer.sparsity": 2}}}})", "runs.a: --set optimizer.sparsity=2");
   says(top + R"("runs": {"a": {"published": 0.9}}})", "runs.a.source: is required with \"published\"");
   says(top + R"("runs": {"a": {"published": 93.75, "source": "x"}}})", "runs.a: published: 93.75 is no test accuracy");
+  says(top + R"("runs": {"a": {"published": -0.5, "source": "x"}}})", "runs.a: published: -0.5 is no test accuracy");
   says(R"({"seeds": [1], "runs": {"a": {}}})", "runs.a.config: is required, here or at the study's top");
   const Result only = dgc.study({"--only", "("});
   CHECK(only.code == 2);
