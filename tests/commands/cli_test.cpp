@@ -1,11 +1,13 @@
 #include <fmt/core.h>
 
 #include <catch.hpp>
+#include <sstream>
 
 #include "config/config.h"
 #include "json/lines.h"
 #include "paths.h"
-#include "tests/commands/program.h"
+#include "tests/commands/trained.h"
+#include "tools/step_model.h"
 
 namespace dgc {
 namespace {
@@ -245,7 +247,7 @@ TEST_CASE("plan prints the paper's numbers, info the machine's") {
   REQUIRE(projected.code == 0);
   CHECK_THAT(projected.out, Contains("between 8 workers") && Contains("between 48 workers") && Contains("1000 Mbps"));
   // 2 x 7 / 8 x 4 bytes x 25,557,032 parameters and 7 x 40 bytes, in 21 messages: 1431.2 ms + 1.05.
-  CHECK_THAT(projected.out, Contains("1532.25") && Contains("0.5x"));
+  CHECK_THAT(projected.out, Contains("8     1532.25      0.5x      816.65      1.0x"));
   CHECK_THAT(projected.out, Contains("the exchange of 48 workers takes 5 % of the time of such steps on a link of"));
   const Result rarely = dgc.run({"plan", "tiny.json", "--set", "exchange.every_steps=8", "--device-model", "h100"});
   REQUIRE(rarely.code == 0);
@@ -256,6 +258,17 @@ TEST_CASE("plan prints the paper's numbers, info the machine's") {
   size_t ratios = 0;
   for (size_t at = 0; (at = rarely.out.find(ratio, at)) != std::string::npos; ++at) ++ratios;
   CHECK(ratios == 3);
+  CHECK_THAT(rarely.out, Contains(" 36.5  sparse\n"));  // 1,168 bytes, of a worker that has seen 8 x 4 images
+  const StepModel model =
+      model_step(load_config((dgc.folder() / "tiny.json").string(), {"exchange.every_steps=8"}), device_model("h100"));
+  CHECK_THAT(rarely.out, Contains(fmt::format("{:>10.1f} {:>10.1f} {:>10.3f} 100.00 %",
+                                              static_cast<double>(model.total.bytes) / 1e6, model.total.flops / 1e9,
+                                              1e3 * model.total.seconds)));
+  const auto mib_of = [&](const std::string& what) {
+    return std::stod(alexnet.out.substr(alexnet.out.find("\n  " + what) + 3 + what.size()));
+  };
+  CHECK(mib_of("device total") >= mib_of("weights") + mib_of("gradients") + mib_of("activations"));
+  CHECK(mib_of("process total") == Approx(mib_of("device total") + mib_of("this program")).margin(0.011));
   const Result otherwise = dgc.run({"plan", "tiny.json", "--set", "exchange.transport=dense"});
   CHECK_THAT(otherwise.out, Contains("where messages go to all, as they do not here (below)"));
   const auto memory_of = [&](const std::vector<std::string>& more) {
@@ -271,7 +284,12 @@ TEST_CASE("plan prints the paper's numbers, info the machine's") {
   CHECK(dgc.run({"plan", "tiny.json", "--set", "workers_per_rank=1", "--set", "exchange.workers_per_group=8",
                  "--workers", "8,64"})
             .code == 0);
-  CHECK_THAT(dense.out, Contains("tiny trains with sgd: each worker sends ") && Contains("it would send"));
+  CHECK_THAT(dense.out,
+             Contains("tiny trains with sgd: each worker sends 19328 B per step") && Contains("it would send"));
+  CHECK_THAT(
+      dgc.run({"plan", "tiny.json", "--set", R"(optimizer={"type": "sgd"})", "--set", "exchange.dense_values=fp16"})
+          .out,
+      Contains("tiny trains with sgd: each worker sends 9664 B per step"));
   // 2 x 3 / 4 x 4 bytes x 4,832 parameters and 3 x 40 bytes, in a twentieth of 1 ms.
   CHECK_THAT(
       dgc.run({"plan", "tiny.json", "--set", R"(optimizer={"type": "sgd"})", "--bandwidth", "1Gbps", "--step-ms", "1"})
@@ -294,6 +312,21 @@ TEST_CASE("bench train measures a config") {
   CHECK(row.number("exchange_hidden") == 0);
   CHECK(*row.number("ms_unrecorded") > 0);
   CHECK(row.find("overlap_ms") == nullptr);
+}
+
+TEST_CASE("bench train tells milliseconds per step, of all and of each phase") {
+  const Program dgc;
+  const Result result =
+      dgc.run({"bench", "train", "tiny.json", "--json", "--warmup", "1", "--steps", "40", "--repeats", "3"});
+  REQUIRE(result.code == 0);
+  const Row row = read_json_line(result.out, "--json");
+  const double unrecorded = *row.number("ms_unrecorded");
+  CHECK(*row.number("ms_per_step") < 20 * unrecorded);
+  double phases = 0;
+  for (const char* phase : {"worker_ms", "judge_ms", "compress_ms", "exchange_ms", "apply_ms"}) {
+    phases += *row.number(phase);
+  }
+  CHECK((phases > 0 && phases <= unrecorded));
 }
 
 TEST_CASE("bench data measures how quickly batches are made") {
@@ -329,8 +362,44 @@ TEST_CASE("bench dgc measures the step of a model's size beside a copy") {
   CHECK(row.integer("parameters") == 25557032);
   CHECK(*row.number("ms_per_step") > 0);
   CHECK(*row.number("apply_ms") > 0);
+  CHECK(*row.number("apply_ms") != *row.number("copy_ms"));
+  CHECK(*row.number("gb_per_s") == Approx(20 * 25557032 / 1e6 / *row.number("ms_per_step")));
+  CHECK(*row.number("copy_gb_per_s") == Approx(20 * 25557032 / 1e6 / *row.number("copy_ms")));
 }
 #endif
+
+TEST_CASE("eval shows texts from all over the set, and no count of what there is none of") {
+  const Program dgc;
+  const TinySpeech speech;
+  train_on_speech(dgc, speech, "speech");
+  const auto said = [&](const std::string& number) {
+    const Result shown = dgc.run({"eval", "speech", "--show", number});
+    CHECK(shown.code == 0);
+    CHECK_THAT(shown.out, Contains("test word error rate") && !Contains("utterances not in the loss"));
+    std::vector<std::string> all;
+    std::istringstream lines(shown.out);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("said ")) all.push_back(line);
+    }
+    return all;
+  };
+  const std::vector<std::string> six = said("6");
+  REQUIRE(six.size() == 6);
+  CHECK(said("2") == std::vector<std::string>{six[1], six[4]});
+  CHECK(said("9") == six);
+}
+
+TEST_CASE("what decodes speech is refused for a run of another kind") {
+  const Program dgc;
+  require_trained(dgc, {"tiny.json", "--out", "run", "--set", "training.epochs=1"});
+  for (const std::vector<std::string>& option :
+       {std::vector<std::string>{"--beam", "4"}, std::vector<std::string>{"--show", "2"}}) {
+    const Result refused = dgc.run({"eval", "run", option[0], option[1]});
+    CHECK(refused.code == 2);
+    CHECK_THAT(refused.err,
+               Contains("--beam, --lm and --show are for speech, and run is not the run of a speech model"));
+  }
+}
 
 TEST_CASE("bench train measures what overlaps, and tells it") {
   const Program dgc;

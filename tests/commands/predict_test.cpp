@@ -31,6 +31,8 @@ TEST_CASE("predict prints the likeliest classes by name, or as JSON, and refuses
   REQUIRE(object.at("top").size() == 2);
   const Json& first = object.at("top").at(0);
   CHECK(first.at("name") == (first.at("class") == 0 ? "ant" : "bee"));
+  CHECK_THAT(one.out, Catch::StartsWith(fmt::format("{:6.2f} %  {}\n", 100 * first.at("probability").get<double>(),
+                                                    first.at("name").get<std::string>())));
   CHECK(first.at("probability").get<double>() + object.at("top").at(1).at("probability").get<double>() == Approx(1));
 
   const std::string odd = "animals/\u009b2J.png";  // a terminal's 8-bit ESC [

@@ -2,6 +2,7 @@
 
 #include <catch.hpp>
 #include <cmath>
+#include <set>
 
 #include "tensor/errors.h"
 #include "tests/support/tiny_text.h"
@@ -66,6 +67,9 @@ TEST_CASE("a model of a text that repeats itself goes on with it") {
   CHECK(words == words_of(run, hot));
   CHECK(words != words_of(run, other));
   CHECK(std::ranges::count(words, "<unk>") == 0);
+  // Hot enough, all words are equally likely, whatever comes before: only what is drawn tells them apart.
+  const Words drawn = words_of(run, {.prompt = "", .words = 40, .temperature = 1000});
+  CHECK(std::set(drawn.begin(), drawn.end()).size() > 3);
 }
 
 TEST_CASE("what cannot generate says why") {

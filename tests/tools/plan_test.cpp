@@ -169,6 +169,31 @@ TEST_CASE("the plan's rows are the model's tensors") {
   CHECK(scale.paper_bytes == 8 * 4);
   CHECK(plan.total.parameters == 72 + 8 + 8 + 512 + 4);
   CHECK(plan.total.paper_bytes == 7 * 6 + 51 * 6 + 20 * 4);
+  CHECK(plan.total.kept == 7 + 51);
+}
+
+TEST_CASE("small tensors in 16 bits are planned with two bytes each, and a format's bits are those of its message") {
+  const auto sent = [](const std::string& small) {
+    return make_plan(test::tiny_config({test::kDgc, "exchange.small_tensors=" + small})).tensors.at(1).sent_bytes;
+  };
+  CHECK((sent("dense") == 8 * 4 && sent("dense_fp16") == 8 * 2));
+  const Config config = test::tiny_config();
+  const Plan plan = make_plan(config);
+  const auto format = std::ranges::find(plan.formats, config.optimizer.dgc.wire, &PlanFormat::format);
+  REQUIRE(format != plan.formats.end());
+  CHECK(format->sent_bytes == 128 + 80);
+  CHECK(format->entry_bits == Approx(8 * 128 / 11.0));  // 1 entry of 72, and 10 of 512
+}
+
+TEST_CASE("scratch is that of the largest filter on a processor, and of all on a GPU, with gradients") {
+  const auto scratch = [](std::vector<std::string> more) {
+    more.insert(more.end(), {test::kDgc, R"(model={"type": "resnet", "depth": 8, "width": 4, "classes": 4})",
+                             "workers_per_rank=3", "workers_at_once=2"});
+    return make_plan(test::tiny_config(more)).memory.of(MemoryUse::scratch);
+  };
+  // 3 x 3 weights: 1 x 4, 2 of 4 x 4, 4 x 8, 8 x 8, 8 x 16 and 16 x 16.
+  CHECK(scratch({"device=cpu"}) == 4 * 9 * 16 * 16);
+  CHECK(scratch({"device=cuda:0"}) == 2 * 2 * 4 * 9 * (4 + 2 * 16 + 32 + 64 + 128 + 256));
 }
 
 TEST_CASE("break-even against a dense ring all-reduce") {

@@ -3,6 +3,7 @@
 #include <catch.hpp>
 #include <cmath>
 
+#include "config/config.h"
 #include "run/class_names.h"
 #include "run/file_io.h"
 #include "run/safetensors.h"
@@ -89,6 +90,15 @@ TEST_CASE("a run knows its classes by name, and predicts what its evaluation com
          predicted(seen.run, seen.picture("cat"))[0].label == 2));
   write_file(seen.run / kClassNamesFile, R"(["ant", 3])");
   CHECK_THROWS_WITH(predicted(seen.run, seen.picture("cat")), Catch::Contains("classes.json: not a list of names"));
+}
+
+TEST_CASE("of many classes the five likeliest are told") {
+  const SeenAnimals seen;
+  const auto run =
+      train(load_config((seen.run / "config.json").string(),
+                        {R"(model={"type": "resnet", "depth": 8, "width": 4, "classes": 7})", "training.epochs=1"}),
+            {.out = seen.folder.path() + "/seven"});
+  CHECK(predicted(run, seen.picture("bee")).size() == 5);
 }
 
 TEST_CASE("what cannot predict says why") {

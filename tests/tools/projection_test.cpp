@@ -9,6 +9,7 @@
 namespace dgc {
 
 using test::kDgc;
+using test::kSgd;
 using test::tiny_config;
 
 TEST_CASE("what reaches a worker") {
@@ -44,6 +45,11 @@ TEST_CASE("the traffic of a step, collective by collective") {
   const StepTraffic rarely = step_traffic(tiny_config({kDgc, "exchange.every_steps=8"}), 4);
   CHECK((rarely.dgc.bytes == four.dgc.bytes / 8 && rarely.dgc.messages == 12.0 / 8));
   CHECK(rarely.dense.bytes == four.dense.bytes);
+
+  // What the config itself does: of sgd the dense sum, in 16 bits and once in 4 steps where it says so.
+  CHECK((four.own.bytes == four.dgc.bytes && step_traffic(tiny_config({kSgd}), 4).own.bytes == four.dense.bytes));
+  const StepTraffic sgd = step_traffic(tiny_config({kSgd, "exchange.dense_values=fp16", "exchange.every_steps=4"}), 4);
+  CHECK((sgd.own.bytes == four.half.bytes / 4 && sgd.own.messages == 9.0 / 4));
 
   // 64 messages of 128 bytes are more than 8 x 584.
   const StepTraffic many = step_traffic(tiny_config(), 64);
