@@ -110,6 +110,25 @@ TEST_CASE("what the user has to mend is not tried again") {
   CHECK_FALSE(fs::exists(dgc.folder() / "run"));
 }
 
+TEST_CASE("a supervisor hands --quiet, --resume and --overwrite on to its training") {
+  const Program dgc;
+  const auto supervised = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"train", "tiny.json", "--out", "run", "--launch", "env SOME_VARIABLE=1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return dgc.run(words);
+  };
+  const auto last_step = [&] { return dgc.rows("run").back().integer("step"); };
+  const Result quiet = supervised({"--set", "training.max_steps=2", "--quiet"});
+  CHECK(quiet.code == 0);
+  CHECK(quiet.err.empty());
+  CHECK(supervised({"--set", "training.max_steps=4"}).code == 2);  // there is a run
+  CHECK(last_step() == 2);
+  CHECK(supervised({"--set", "training.max_steps=4", "--resume"}).code == 0);
+  CHECK(last_step() == 4);
+  CHECK(supervised({"--set", "training.max_steps=3", "--overwrite"}).code == 0);
+  CHECK(last_step() == 3);
+}
+
 TEST_CASE("a training that dies before it has looked at its folder does not go on with another run there") {
   const Program dgc;
   REQUIRE(dgc.run({"train", "tiny.json", "--out", "run"}).code == 0);
