@@ -172,6 +172,54 @@ TEST_CASE("a supervisor passes SIGINT, SIGTERM, SIGHUP and SIGUSR1 on, and start
   CHECK_THAT(supervisor.err(), Contains("the state is saved, go on with --resume") && !Contains("restart"));
 }
 
+TEST_CASE("a training that is stopped itself is not started again") {
+  const Program dgc;
+  Child supervisor(dgc.folder(), train({"--max-restarts", "3"}));
+  REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
+  pid_t child = 0;
+  REQUIRE(wait_until([&] { return (child = child_of(supervisor.pid())) != 0; }));
+  REQUIRE(kill(child, SIGTERM) == 0);
+  CHECK(supervisor.wait() == 130);
+  CHECK_THAT(supervisor.err(), Contains("the state is saved, go on with --resume") && !Contains("restart"));
+}
+
+TEST_CASE("a supervisor that is stopped while it pauses starts nothing more") {
+  const Program dgc;
+  Child supervisor(dgc.folder(), train({"--max-restarts", "3"}));
+  REQUIRE(kill_child_after(dgc, supervisor, 5));
+  REQUIRE(wait_until([&] { return supervisor.err().find("restart 1 of 3 in 1 s") != std::string::npos; }));
+  supervisor.send(SIGTERM);
+  CHECK(supervisor.wait() == 130);
+  CHECK_THAT(dgc.final_hash("run"), Contains("no final row"));
+}
+
+TEST_CASE("what a launcher leaves to its supervisor, and ends, is not taken for the launcher") {
+  const Program dgc;
+  write_program(dgc.folder() / "launcher", "(sleep 0.1 &)\nsleep 1\ntouch done\n");
+  CHECK(dgc.run(train({"--max-restarts", "3", "--launch", "./launcher"})).code == 0);
+  CHECK(fs::exists(dgc.folder() / "done"));
+}
+
+TEST_CASE("a process that the shell had started before it became the supervisor is left alone") {
+  const Program dgc;
+  write_program(dgc.folder() / "shell", "sleep 100 &\necho $! > other\nexec \"$@\"\n");
+  std::vector<std::string> words = train({"--max-restarts", "1"});
+  words.insert(words.begin(), DGC_BINARY);
+  Child supervisor(dgc.folder(), words, "./shell");
+  REQUIRE(wait_until([&] { return !dgc.rows("run").empty(); }));
+  const pid_t other = std::stoi(dgc.read("other"));
+  pid_t training = 0;
+  REQUIRE(wait_until([&] {
+    std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", supervisor.pid()));
+    for (pid_t child = 0; children >> child;) training = child != other ? child : training;
+    return training != 0;
+  }));
+  REQUIRE(kill(training, SIGKILL) == 0);
+  CHECK(supervisor.wait() == 0);
+  CHECK_THAT(supervisor.err(), Contains("restart 1 of 1") && !Contains("left behind"));
+  CHECK(kill(other, SIGKILL) == 0);
+}
+
 TEST_CASE("a launcher that is stopped before it has started anything has not done the training, whatever it says") {
   const Program dgc;
   write_program(dgc.folder() / "launcher", "trap 'exit 0' TERM\ntouch started\nwhile :; do sleep 0.05; done\n");
@@ -204,6 +252,7 @@ TEST_CASE("two signals at once, as timeout and a closing terminal send them, sto
   Child supervisor(dgc.folder(), train({"--max-restarts", "3", "--launch", launcher}));
   REQUIRE(wait_until([&] { return fs::exists(dgc.folder() / "started"); }));
   supervisor.send(SIGTERM);
+  std::this_thread::sleep_for(std::chrono::milliseconds(GENERATE(0, 200)));
   supervisor.send(SIGINT);
   CHECK(supervisor.wait() == 130);
   CHECK(text_of(dgc.folder() / "said") == "gently\n");

@@ -6,10 +6,14 @@
 #include <atomic>
 #include <catch.hpp>
 #include <cerrno>
+#include <chrono>
+#include <functional>
 #include <system_error>
+#include <thread>
 
 #include "tensor/errors.h"
 #include "tests/dist/collectives.h"
+#include "tests/support/wrapped_device.h"
 
 using namespace dgc;
 using namespace dgc::test;
@@ -266,6 +270,64 @@ TEST_CASE("a device that breaks while it reads from others ends the run and hang
   };
   CHECK_THROWS_WITH(run_ranks(group, body), "the device fell off the bus");
   CHECK(told == 2);
+}
+
+namespace {
+
+// A device that is slow to read from others.
+class SlowDevice final : public WrappedDevice {
+ public:
+  explicit SlowDevice(std::function<void()> read) : read_(std::move(read)) {}
+  void copy(void* to, const void* from, size_t bytes) override {
+    read_();
+    WrappedDevice::copy(to, from, bytes);
+  }
+
+ private:
+  std::function<void()> read_;
+};
+
+}  // namespace
+
+TEST_CASE("a rank whose device breaks, or that another ends, keeps its memory while others read it", "[communicator]") {
+  const auto group = make_thread_communicators(3);
+  const bool breaks = GENERATE(true, false);
+  CAPTURE(breaks);
+  std::atomic<int> to_read = 2;
+  std::atomic<bool> reads = false, failed = false;
+  int left_to_read = -1;
+  const auto slowly = [&] {
+    reads = true;
+    while (!breaks && !failed) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    --to_read;
+  };
+  const auto body = [&](Communicator& c) {
+    if (c.rank() == 2) {
+      if (breaks) return;
+      while (!reads) std::this_thread::yield();
+      c.abort("the disk is full");
+      failed = true;
+      return;
+    }
+    const auto part = c.split({0, 2, 1});
+    std::shared_ptr<Device> device = make_cpu_device();
+    if (c.rank() == 1) device = std::make_shared<SlowDevice>(slowly);
+    if (c.rank() == 0 && breaks) device = std::make_shared<BrokenDevice>(0);
+    const Buffer x(device, 4000), y(device, 8000);
+    try {
+      part->all_gather(*device, x.data(), y.data(), x.bytes());
+    } catch (const std::exception&) {
+      if (c.rank() == 0) left_to_read = to_read;
+      throw;
+    }
+    if (c.rank() == 0) left_to_read = to_read;
+  };
+  try {
+    run_ranks(group, body);
+  } catch (const std::exception&) {  // the device's
+  }
+  CHECK(left_to_read == 0);
 }
 
 TEST_CASE("ranks that disagree about sizes find out", "[communicator]") {

@@ -1,9 +1,13 @@
 #include "run/checkpoint.h"
 
+#include <dlfcn.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include <catch.hpp>
+#include <cerrno>
 #include <functional>
 #include <mutex>
 #include <utility>
@@ -12,6 +16,36 @@
 #include "run/log.h"
 #include "tensor/errors.h"
 #include "tests/support/run_files.h"
+
+namespace {
+
+bool file_system_exchanges_names = true;
+int renames_until_failure = -1;                    // below 0: none fails
+std::vector<std::string>* synced_paths = nullptr;  // as they were called then, and "in place" for a change of names
+
+}  // namespace
+
+// In place of the C library's.
+extern "C" int fsync(int file) {
+  static const auto sync = reinterpret_cast<decltype(&fsync)>(dlsym(RTLD_NEXT, "fsync"));
+  std::error_code unknown;
+  const auto path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file), unknown);
+  if (synced_paths != nullptr) synced_paths->push_back(path.filename().string());
+  return sync(file);
+}
+extern "C" int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) noexcept {
+  static const auto exchange = reinterpret_cast<decltype(&renameat2)>(dlsym(RTLD_NEXT, "renameat2"));
+  errno = EINVAL;
+  return file_system_exchanges_names ? exchange(from_folder, from, to_folder, to, flags) : -1;
+}
+extern "C" int rename(const char* from, const char* to) noexcept {
+  static const auto move = reinterpret_cast<decltype(&rename)>(dlsym(RTLD_NEXT, "rename"));
+  errno = EIO;
+  if (renames_until_failure-- == 0) return -1;
+  const int result = move(from, to);
+  if (synced_paths != nullptr && std::filesystem::is_directory(to)) synced_paths->emplace_back("in place");
+  return result;
+}
 
 namespace dgc {
 namespace {
@@ -112,6 +146,43 @@ TEST_CASE("a checkpoint comes back as it was saved") {
   found->open("weights.safetensors").load("w", {w.data(), {3, 7}}, *make_cpu_device());
   CHECK(w == numbers(7));
   CHECK_THROWS_WITH(found->open("worker-0001.safetensors"), Catch::Contains("worker-0001.safetensors"));
+}
+
+TEST_CASE("a checkpoint is on the disk before it has its name, and its name before older ones go") {
+  const TempRun run;
+  std::vector<std::string> done;
+  synced_paths = &done;
+  save(run, 7);
+  synced_paths = nullptr;
+  // Each of the four files has a temporary name until it is whole.
+  REQUIRE(done.size() == 8);
+  for (size_t i = 0; i < 4; ++i) CHECK_THAT(done[i], Catch::StartsWith(".new-"));
+  CHECK(std::vector<std::string>(done.begin() + 4, done.end()) ==
+        std::vector<std::string>{".saving-7", "in place", "checkpoints", run.path().filename().string()});
+}
+
+TEST_CASE("where a file system exchanges no names, a checkpoint that takes another's place loses neither") {
+  const TempRun run;
+  file_system_exchanges_names = false;
+  const Manifest old = save(run, 7);
+  const Row more = Row().set("sound", true);
+  // The files' own four renames come first, and then the old one's to the side, and the new one's into its place.
+  renames_until_failure = 5;
+  CHECK_THROWS_WITH(save(run, 7, 2, more), Catch::Contains("cannot rename"));
+  renames_until_failure = -1;
+  CHECK(newest_checkpoint(run.path())->manifest() == old);
+  const Manifest saved = save(run, 7, 2, more);
+  file_system_exchanges_names = true;
+  CHECK(newest_checkpoint(run.path())->manifest() == saved);
+  CHECK(files_of(run.path() / "checkpoints").size() == 1);
+}
+
+TEST_CASE("checkpoints that cannot be listed are not taken for none") {
+  const TempRun run;
+  run.write("checkpoints", "a file where the folder should be");
+  const auto told = Catch::Contains("checkpoints: cannot list the folder: Not a directory");
+  CHECK_THROWS_WITH(newest_checkpoint(run.path()), told);
+  CHECK_THROWS_WITH(CheckpointStore(run.path()).newest_sound(), told);
 }
 
 TEST_CASE("every flip of a byte of a checkpoint is found and the file named") {

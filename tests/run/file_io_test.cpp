@@ -1,6 +1,7 @@
 #include "run/file_io.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <catch.hpp>
 #include <thread>
@@ -92,6 +93,21 @@ TEST_CASE("a replaced file keeps its mode, and a new one has the one the user wa
   write_file(file, "new");
   CHECK(mode_of(file) == 0604);
   umask(before);
+}
+
+TEST_CASE("a replaced file keeps its owner, where root replaces it") {
+  const TempRun folder;
+  const fs::path file = folder.path() / "page";
+  write_file(file, "old");
+  if (chown(file.c_str(), 12, 34) != 0) {
+    WARN("skipped: only root gives files to others");
+    return;
+  }
+  write_file(file, "new");
+  struct stat status {};
+  REQUIRE(stat(file.c_str(), &status) == 0);
+  CHECK(status.st_uid == 12);
+  CHECK(status.st_gid == 34);
 }
 
 TEST_CASE("a link stays a link, and the file behind it is written") {

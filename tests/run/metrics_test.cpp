@@ -173,6 +173,18 @@ TEST_CASE("what a run has done is told by its metrics") {
   CHECK(has_steps(run.path()));  // the rows of its steps were lost
 }
 
+TEST_CASE("a run that says it has diverged has not ended well, though its test loss is a number") {
+  TempRun run;
+  const auto ends_well = [&](double loss, bool diverged) {
+    MetricsWriter(run.path(), {0})
+        .write(FinalMetrics{.eval = {.step = 3, .measures = {{&kTestLoss, loss}}}, .diverged = diverged});
+    return end_of(run.path())->sound;
+  };
+  CHECK(ends_well(0.5, false));
+  CHECK_FALSE(ends_well(0.5, true));
+  CHECK_FALSE(ends_well(kNoNumber, false));
+}
+
 TEST_CASE("a whole last row without its newline is kept, and the next one starts a new line") {
   TempRun run;
   write_steps(run, 3);

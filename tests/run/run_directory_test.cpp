@@ -1,6 +1,7 @@
 #include "run/run_directory.h"
 
 #include <catch.hpp>
+#include <chrono>
 #include <filesystem>
 
 #include "run/metrics.h"
@@ -109,6 +110,61 @@ TEST_CASE("config.json has the paths of data and of a start's weights absolute, 
   const Config read = run_config(run.path());
   CHECK(read.data.path == (here / "pictures").string());
   CHECK(read.model.init_from == (here / "start.safetensors").string());
+}
+
+TEST_CASE("rows are set aside where the run had come farther than to where its first checkpoint was due") {
+  const auto [overrides, step, farther] = GENERATE(table<std::vector<std::string>, int64_t, bool>({
+      {{"checkpoint.every_epochs=1"}, 10, false},  // 10 steps an epoch
+      {{"checkpoint.every_epochs=1"}, 11, true},
+      {{"checkpoint.every_epochs=2"}, 20, false},
+      {{"checkpoint.every_epochs=0"}, 11, false},
+      {{"checkpoint.every_epochs=0", "checkpoint.every_steps=4"}, 4, false},
+      {{"checkpoint.every_epochs=0", "checkpoint.every_steps=4"}, 5, true},
+  }));
+  CAPTURE(overrides, step);
+  const TempRun run;
+  const Config config = test::with(overrides);
+  run.write("config.json", resolved_json(config));
+  MetricsWriter(run.path(), {0}).write(example_step(step));
+  const std::string rows = run.read("metrics.jsonl");
+  RunDirectory(config, {.out = run.path(), .resume = true}, nullptr, {}).begin();
+  CHECK(run.read("metrics.jsonl.1") == (farther ? rows : ""));
+  CHECK(run.read("metrics.jsonl") == (farther ? "" : rows));
+}
+
+TEST_CASE("a resumed run goes on from a checkpoint that a killed save had moved aside") {
+  const TempRun run;
+  const Config config = test::with({});
+  run.write("config.json", resolved_json(config));
+  save_evaluations(run, 7, 0);
+  std::filesystem::rename(run.path() / "checkpoints/step-000000007", run.path() / "checkpoints/.saving-7-replaced");
+  const RunDirectory directory(config, {.out = run.path(), .resume = true}, nullptr, {});
+  REQUIRE(directory.resumed_from());
+  CHECK(directory.resumed_from()->manifest().step == 7);
+}
+
+TEST_CASE("an ended run whose last step was not saved makes its last steps again") {
+  const TempRun run;
+  const Config config = test::with({"training.max_steps=12"});
+  run.write("config.json", resolved_json(config));
+  write_end(run, 12);
+  const auto finished_from = [&](int64_t step) {
+    save_evaluations(run, step, 0);
+    const RunDirectory directory(config, {.out = run.path(), .resume = true}, nullptr, {});
+    CHECK(directory.resumed_from()->manifest().step == step);
+    return directory.finished();
+  };
+  CHECK_FALSE(finished_from(10));
+  CHECK(finished_from(12));
+}
+
+TEST_CASE("a run removes what killed writers have left in its folder") {
+  const TempRun run;
+  run.write(".new-0badcafe", "half a file");
+  std::filesystem::last_write_time(run.path() / ".new-0badcafe",
+                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  RunDirectory(test::with({}), {.out = run.path()}, nullptr, {}).begin();
+  CHECK_FALSE(std::filesystem::exists(run.path() / ".new-0badcafe"));
 }
 
 }  // namespace dgc

@@ -8,6 +8,8 @@
 
 #include <catch.hpp>
 #include <cerrno>
+#include <functional>
+#include <utility>
 
 #include "tensor/errors.h"
 #include "tensor/machine_name.h"
@@ -17,12 +19,14 @@
 namespace {
 
 bool file_system_has_flock = true;
+std::function<void()> before_next_flock;
 
 }  // namespace
 
 // In place of the C library's.
 extern "C" int flock(int file, int operation) noexcept {
   static const auto lock = reinterpret_cast<decltype(&flock)>(dlsym(RTLD_NEXT, "flock"));
+  if (const auto act = std::exchange(before_next_flock, nullptr)) act();
   if (file_system_has_flock) return lock(file, operation);
   errno = ENOLCK;
   return -1;
@@ -89,6 +93,36 @@ TEST_CASE("a process that was killed holds no lock") {
     CHECK(run.read(".lock") == fmt::format("{} {}\n", getpid(), machine_name()));
   }
   CHECK(log_folder.read("log.txt").empty());
+}
+
+TEST_CASE("a lock whose owner ends just now is taken anew, and not without a name") {
+  const TempRun run;
+  std::optional<RunLock> owner(run.path());
+  before_next_flock = [&] { owner.reset(); };
+  const RunLock lock(run.path());
+  CHECK(lock.holds());
+  CHECK(lock_text(run.path()) == fmt::format("{} {}\n", getpid(), machine_name()));
+  CHECK_THROWS_AS(RunLock(run.path()), UserError);
+}
+
+TEST_CASE("a run whose directory another one has taken leaves that one's lock") {
+  const TempRun run;
+  {
+    const RunLock lock(run.path());
+    fs::remove(run.path() / ".lock");
+    CHECK_FALSE(lock.holds());
+    run.write(".lock", "4711 node7.example\n");
+    CHECK_FALSE(lock.holds());
+  }
+  CHECK(run.read(".lock") == "4711 node7.example\n");
+}
+
+TEST_CASE("where the system does not tell what became of a lock, it counts as being there") {
+  const TempRun run;
+  const RunLock lock(run.path());
+  fs::remove(run.path() / ".lock");
+  fs::create_symlink(".lock", run.path() / ".lock");
+  CHECK(lock.holds());
 }
 
 TEST_CASE("another machine's process that may still train is a warning") {

@@ -1,7 +1,10 @@
+#include <dlfcn.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <catch.hpp>
+#include <cerrno>
 
 #include "run/output_file.h"
 #include "tasks/make.h"
@@ -13,6 +16,23 @@
 #include "train/rank.h"
 #include "train/rank_training.h"
 #include "train/ranks/on_ranks.h"
+
+namespace {
+
+int metrics_syncs = 0;
+bool syncs_fail = false;
+
+}  // namespace
+
+// In place of the C library's.
+extern "C" int fdatasync(int file) {
+  static const auto sync = reinterpret_cast<decltype(&fdatasync)>(dlsym(RTLD_NEXT, "fdatasync"));
+  std::error_code unknown;
+  const auto path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file), unknown);
+  if (path.filename() == dgc::kMetricsFile) ++metrics_syncs;
+  errno = EDQUOT;
+  return syncs_fail ? -1 : sync(file);
+}
 
 namespace dgc {
 namespace {
@@ -115,6 +135,17 @@ TEST_CASE("records that a full device does not take are no error, and are said o
   CHECK(occurrences(log, "/dev/full: its last 27 bytes could not be written") == 1);
 }
 
+TEST_CASE("of the records that wait for room no more are kept than memory has room for, and all are counted") {
+  const TempRun run;
+  {
+    const RunLog log(run.path());
+    OutputFile file("/dev/full");
+    for (int i = 0; i < 20; ++i) file.append(std::string(1 << 20, 'x'));
+    CHECK(file.waiting() == 16 << 20);
+  }
+  CHECK_THAT(run.read("log.txt"), Contains(fmt::format("/dev/full: its last {} bytes could not be written", 20 << 20)));
+}
+
 TEST_CASE("records wait for room and come out whole and in order") {
   const TempRun run;
   std::optional<RunLog> log(run.path());
@@ -167,6 +198,18 @@ TEST_CASE("records follow the name of a file that is removed or replaced, and st
   CHECK_NOTHROW(next("5\n"));
   log.reset();
   CHECK(occurrences(run.read("log.txt"), "records: another program has removed or replaced it") == 2);
+}
+
+TEST_CASE("the rows of a checkpoint are on the disk before it is saved, and that they may not be is said once") {
+  const TempRun temp;
+  syncs_fail = GENERATE(false, true);
+  metrics_syncs = 0;
+  const fs::path run =
+      train(tiny_config({"training.max_steps=6", "checkpoint.every_steps=2"}), {.out = temp.path() / "run"});
+  const bool failed = std::exchange(syncs_fail, false);
+  CHECK(metrics_syncs >= 3);
+  CHECK(occurrences(read_file(run / "log.txt"),
+                    "metrics.jsonl: what was written last may be lost: Disk quota exceeded") == (failed ? 1 : 0));
 }
 
 TEST_CASE("a log on a full device is no error") {

@@ -369,6 +369,10 @@ TEST_CASE("a run takes the place of another one when it is told to") {
   }
   CHECK(final_hash(out) == final_hash(fresh));
   CHECK(read_file(out / "log.txt").find("step 18") == std::string::npos);
+  const auto is_events = [](const fs::directory_entry& entry) {
+    return entry.path().filename().string().starts_with("events.out.tfevents.");
+  };
+  CHECK(std::ranges::count_if(fs::directory_iterator(out), fs::directory_iterator(), is_events) == 1);
   for (const std::string& name : kept) CHECK(run.read(name) == "mine");
 }
 

@@ -63,6 +63,8 @@ TEST_CASE("torchrun's variables", "[launch]") {
                                                  {"TORCHELASTIC_RESTART_COUNT", "2"}}));
   CHECK(agent.meeting.port == 29501);
   CHECK(agent.run == "torchrun none");
+  const auto last = with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}, {"MASTER_PORT", "65535"}});
+  CHECK(launched(last).meeting.port == 1024);
   CHECK(launched(with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "False"}})).meeting.port == 29500);
   CHECK(launched({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}}).size == 1);  // needs no address
 }

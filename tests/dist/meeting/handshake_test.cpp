@@ -85,6 +85,8 @@ TEST_CASE("nothing else opens, and nothing after it", "[handshake]") {
   const Conversation another, heartbeat(Purpose::heartbeat),
       wrong(Purpose::rendezvous, Secret({std::byte{2}}), Secret({std::byte{2}}));
   std::vector<std::byte> good = talk.caller.seal(frame_of(1)), said = good;
+  SealedSession later = talk.caller;
+  later.note_sent();
   SECTION("a bit that has changed") { said[static_cast<size_t>(GENERATE(0, 12, 23, 24, 39))] ^= std::byte{4}; }
   SECTION("a recording of another conversation") { said = another.caller.seal(frame_of(1)); }
   SECTION("a frame of another purpose") { said = heartbeat.caller.seal(frame_of(1)); }
@@ -95,6 +97,7 @@ TEST_CASE("nothing else opens, and nothing after it", "[handshake]") {
     said = talk.caller.seal(frame_of(1));
   }
   CHECK_FALSE(opens(talk.host, said));
+  CHECK_FALSE(opens(talk.host, later.seal(frame_of(2))));
   CHECK_FALSE(opens(talk.host, good));
 }
 
@@ -331,4 +334,24 @@ TEST_CASE("a thousand strangers keep nobody out, and few of them are there at on
   REQUIRE(send_all(rank, words, place.deadline));
   CHECK(place.serve([&] { return place.callers.size() == 1; }));
   CHECK_THAT(place.reception->strangers(), Contains("strangers were turned away, the last one, from 127.0.0.1"));
+}
+
+TEST_CASE("strangers that stay are few too, and the one that came first goes first", "[handshake]") {
+  Place place(8);
+  std::vector<Socket> strangers;
+  const auto come = [&](int many) {
+    for (int n = 0; n < many; ++n) strangers.push_back(place.connect());
+  };
+  come(40);
+  CHECK(place.told("; 32 strangers were turned away"));
+  CHECK_THAT(place.reception->strangers(), Contains("because there were too many"));
+  std::vector<pollfd> polled;
+  place.reception->add_to(polled);
+  CHECK(polled.size() <= 8 + kLoopback.size());
+  const Socket rank = place.connect();
+  const std::vector<std::byte> words = words_for(heard_greeting(place, rank), place.secret, frame_of(5));
+  come(4);
+  CHECK(place.told("; 37 strangers were turned away"));
+  REQUIRE(send_all(rank, words, place.deadline));
+  CHECK(place.serve([&] { return place.callers.size() == 1; }));
 }

@@ -1,9 +1,11 @@
 #include <sys/stat.h>
+#include <xxhash.h>
 
 #include <atomic>
 #include <catch.hpp>
 #include <cstring>
 #include <fstream>
+#include <set>
 
 #include "dist/meeting/roster.h"
 #include "tests/dist/meeting/meeting.h"
@@ -39,6 +41,30 @@ TEST_CASE("files of a run that died are not taken for this one's", "[rendezvous]
   for (Rank& rank : ranks) rank.launch.run.clear();  // the launcher does not tell one run from another
   CHECK(outcomes(ranks) == kFine3);
   CHECK(directory.empty());
+}
+
+TEST_CASE("a rank is answered once, and its answer is gone where it does not come for it", "[rendezvous]") {
+  const Directory directory;
+  const std::filesystem::path reply_file = directory.path / "meet.1.reply";
+  Launch launch = launch_of(0, 3, in_files(directory));
+  launch.run.clear();
+  Hello hello;  // of a process that has been killed since
+  hello.rank = 1;
+  hello.size = 3;
+  hello.blob_bytes = sizeof(Blob);
+  hello.run = XXH3_64bits("", 0);
+  hello.nonce = 7;
+  std::ofstream(directory.path / "meet.1.hello", std::ios::binary)
+      .write(reinterpret_cast<const char*>(&hello), sizeof(hello));
+  std::set<ino_t> answers;
+  RendezvousOptions options = within(kShort);
+  options.while_waiting = [&](const std::string&) {
+    struct stat found {};
+    if (stat(reply_file.c_str(), &found) == 0) answers.insert(found.st_ino);
+  };
+  CHECK_THAT(outcome(launch, options), Contains("ranks 1, 2 did not come"));
+  CHECK(answers.size() == 1);
+  CHECK_FALSE(std::filesystem::exists(reply_file));
 }
 
 TEST_CASE("what ranks write to each other is their owner's alone", "[rendezvous]") {

@@ -48,14 +48,53 @@ TEST_CASE("without a secret a place that other machines can reach is refused at 
   }
 }
 
-TEST_CASE("with a secret, a place that is this machine's own address", "[rendezvous]") {
-  const auto all = own_addresses();
-  const auto own = std::ranges::find_if(all, [](const OwnAddress& one) { return !is_loopback(one.address); });
-  if (own == all.end()) {
-    WARN("skipped: this machine has no address but the loopback's");
-    return;
+namespace {
+
+// An address of this machine at which others reach it; empty, which is said: it has none.
+std::string address_for_others() {
+  for (const OwnAddress& own : own_addresses()) {
+    if (!is_loopback(own.address)) return own.address;
   }
-  auto ranks = ranks_at(tcp(own->address), 2, kLong);
+  WARN("skipped: this machine has no address but the loopback's");
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("without a secret exchange.interface opens no door to other machines", "[rendezvous]") {
+  RendezvousOptions options = within(kShort);
+  options.interface = address_for_others();
+  if (options.interface.empty()) return;
+  CHECK_THAT(outcome(launch_of(0, 2, tcp()), options),
+             Contains("rank 0 of 2 does not meet the others at " + options.interface) &&
+                 Contains("without a secret any of them could join"));
+}
+
+TEST_CASE("without a secret the loopback alone is used of a name that has other addresses too", "[rendezvous]") {
+  second_address = address_for_others();
+  if (second_address.empty()) return;
+  const auto ranks = ranks_at(tcp(kNameOfTwo), 2, kLong);
+  std::string said;
+  std::jthread rank0([&] { said = outcome(ranks[0].launch, ranks[0].options); });
+  const Deadline deadline = std::chrono::steady_clock::now() + kLong;
+  const auto connects = [&](const std::string& address) {
+    Trouble trouble;
+    return static_cast<bool>(connect_to(std::span(&address, 1), ranks[0].launch.meeting.port, deadline, trouble));
+  };
+  while (!connects("127.0.0.1") && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  const bool open_to_others = connects(second_address);
+  CHECK(outcome(ranks[1].launch, ranks[1].options).empty());
+  rank0.join();
+  CHECK(said.empty());
+  CHECK_FALSE(open_to_others);
+}
+
+TEST_CASE("with a secret, a place that is this machine's own address", "[rendezvous]") {
+  const std::string own = address_for_others();
+  if (own.empty()) return;
+  auto ranks = ranks_at(tcp(own), 2, kLong);
   for (Rank& rank : ranks) rank.launch.secret = Secret({std::byte{7}});
   CHECK(outcomes(ranks) == kFine2);
 }

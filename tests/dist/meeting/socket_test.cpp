@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <catch.hpp>
 #include <fstream>
@@ -20,6 +22,10 @@ extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo
   const std::string_view asked = name == nullptr || numeric ? "" : name;
   if (asked == kNameThatFailsLater)
     return --name_servers_answers < 0 ? EAI_AGAIN : resolve("127.0.0.1", service, hints, found);
+  if (asked == kNameOfTwo) {
+    const int error = resolve("127.0.0.1", service, hints, found);
+    return error != 0 ? error : resolve(second_address.c_str(), service, hints, &(*found)->ai_next);
+  }
   if (asked == kNoAddress) return EAI_NONAME;
   while (asked == kNameThatHangs && name_server_hangs) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return resolve(name, service, hints, found);
@@ -83,4 +89,45 @@ TEST_CASE("a name that is unknown is told from a name server that fails or does 
   name_server_hangs = false;
   CHECK_FALSE(hanging.of_place);
   CHECK(hanging.text == "the name server does not answer");
+}
+
+TEST_CASE("a port that another program holds at one of the addresses is not used at the others", "[socket]") {
+  int port = 0;
+  std::string problem;
+  const std::vector<std::string> other = {"127.0.0.2"}, both = {"127.0.0.1", "127.0.0.2"};
+  const std::vector<Socket> held = listen_at(other, port, problem);
+  if (held.empty()) {
+    WARN("skipped: this machine cannot listen at 127.0.0.2 (" << problem << ")");
+    return;
+  }
+  CHECK(listen_at(both, port, problem).empty());
+  CHECK(problem == "127.0.0.2: Address already in use");
+  CHECK(listen_at(std::vector<std::string>(both.rbegin(), both.rend()), port, problem).empty());
+}
+
+TEST_CASE("an address that is silent leaves time for those behind it", "[socket]") {
+  const Socket silent(socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);  // 127.0.0.2
+  socklen_t size = sizeof(address);
+  if (bind(silent.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 || listen(silent.get(), 0) != 0) {
+    WARN("skipped: this machine cannot listen at 127.0.0.2");
+    return;
+  }
+  REQUIRE(getsockname(silent.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  int port = ntohs(address.sin_port);
+  std::string problem;
+  const std::vector<Socket> listeners = listen_at(kHere, port, problem);
+  REQUIRE_FALSE(listeners.empty());
+  Trouble trouble;
+  const auto soon = [] { return std::chrono::steady_clock::now() + std::chrono::milliseconds(100); };
+  const std::vector<std::string> there = {"127.0.0.2"}, both = {"127.0.0.2", "127.0.0.1"};
+  std::vector<Socket> queue;  // whoever comes behind those that it has room for hears nothing
+  do queue.push_back(connect_to(there, port, soon(), trouble));
+  while (queue.back() && queue.size() < 100);
+  REQUIRE_FALSE(queue.back());
+  const Deadline deadline = std::chrono::steady_clock::now() + std::chrono::seconds(4);
+  CHECK(connect_to(both, port, deadline, trouble));
+  CHECK(std::chrono::steady_clock::now() < deadline);
 }

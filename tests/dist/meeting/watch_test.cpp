@@ -33,6 +33,7 @@ namespace {
 // Long enough that a busy machine does not silence a rank that is well.
 constexpr milliseconds kTimeout(4000), kSilence(3200);
 constexpr milliseconds kStart(60000);
+constexpr milliseconds kLongTimeout(20000);  // so that what is a tenth of it, a second at most, is not missed
 
 // Until `condition` holds; false after two minutes.
 template <typename Condition>
@@ -48,6 +49,7 @@ bool wait_until(const Condition& condition) {
 struct Board {
   static constexpr size_t kRanks = 5;
   std::atomic<bool> written = false, leave = false;
+  std::atomic<int> failing = -1;  // the rank that is to fail, and to end at once
   std::array<std::byte, 1024> bytes{};
   std::array<std::atomic<bool>, kRanks> there{}, told{};
   char said[kRanks][512] = {};  // a rank's failure, once it is told
@@ -114,7 +116,13 @@ class Processes {
     {
       const auto watch = watch_of(*board_, options_of(rank, size));
       board_->there[me] = true;
-      while (!board_->leave && !watch->failure()) usleep(1000);
+      while (!board_->leave && !watch->failure()) {
+        if (board_->failing == rank) {
+          watch->fail("the disk is full");
+          _exit(3);
+        }
+        usleep(1000);
+      }
       const std::string what = watch->failure().value_or("");
       what.copy(board_->said[me], sizeof(board_->said[me]) - 1);
       board_->told[me] = true;
@@ -195,6 +203,34 @@ TEST_CASE("what a rank says of its own failure reaches all", "[watch]") {
   }
 }
 
+TEST_CASE("what a rank says of its failure reaches all also where its process ends at once", "[watch]") {
+  Processes ranks(3);
+  ranks.board().failing = GENERATE(0, 2);
+  const auto failing = static_cast<size_t>(ranks.board().failing);
+  for (const size_t other : {2 - failing, size_t{1}}) {
+    CHECK(ranks.failure(other) == process(failing, ranks.pid(failing)) + ": the disk is full");
+  }
+  CHECK(ranks.exit_code(failing) == 3);
+}
+
+TEST_CASE("an error that another rank's end explains waits for the news of it", "[watch]") {
+  Board board;
+  std::atomic<bool> asks = false;
+  std::string cause;
+  {
+    const std::jthread rank0([&] {
+      const auto watch = watch_of(board, {0, 2, kLongTimeout});
+      wait_until([&] { return asks.load(); });
+      std::this_thread::sleep_for(milliseconds(50));
+      watch->fail("the disk is full");
+    });
+    const auto watch = watch_of(board, {1, 2, kLongTimeout});
+    asks = true;
+    cause = watch->cause_of("a connection is broken");
+  }
+  CHECK(cause == process(0, getpid()) + ": the disk is full");
+}
+
 TEST_CASE("a rank that is killed is named by all others", "[watch]") {
   const size_t victim = GENERATE(0u, 1u, 2u);
   Processes ranks(3);
@@ -211,10 +247,12 @@ TEST_CASE("a rank that is stopped is named by all others, and learns it when it 
   const size_t victim = GENERATE(0u, 2u);
   Processes ranks(3);
   const std::string expected = process(victim, ranks.pid(victim)) + " has not answered for 3.2 s";
+  const auto stopped = std::chrono::steady_clock::now();
   ranks.send(victim, SIGSTOP);
   for (size_t rank = 0; rank < 3; ++rank) {
     if (rank != victim) CHECK(ranks.failure(rank) == expected);
   }
+  CHECK(std::chrono::steady_clock::now() - stopped < 3 * kTimeout / 2);  // in time, but for a busy machine
   for (size_t rank = 0; rank < 3; ++rank) {
     if (rank != victim) CHECK(ranks.exit_code(rank) == 7);
   }
@@ -267,6 +305,20 @@ TEST_CASE("strangers and ranks that are not expected are turned away", "[watch]"
   CHECK_FALSE(at_rank0);
   for (const std::string& answer : answers) CHECK(answer == "it hangs up");
   CHECK_FALSE(rank1.failure());
+}
+
+TEST_CASE("when all ranks have come, rank 0's door is closed", "[watch]") {
+  Board board;
+  const std::jthread rank0([&] {
+    const auto watch = watch_of(board, options_of(0, 2));
+    wait_until([&] { return board.leave.load(); });
+  });
+  const auto rank1 = watch_of(board, options_of(1, 2));
+  WatchPlace place;
+  std::memcpy(&place, board.bytes.data(), sizeof(place));
+  Trouble trouble;
+  CHECK_FALSE(connect_to(kLoopback, static_cast<int>(place.port), std::chrono::steady_clock::now() + kStart, trouble));
+  board.leave = true;
 }
 
 TEST_CASE("who takes over a rank's connection is noticed", "[watch]") {
@@ -429,6 +481,34 @@ TEST_CASE("a rank that joins after another has failed learns why", "[watch]") {
   rank0.join();
   CHECK(said[1] == "the disk is full");
   for (const size_t other : {0, 2}) CHECK(said[other] == process(1, getpid()) + ": the disk is full");
+}
+
+TEST_CASE("a rank that joins while rank 0 leaves learns why", "[watch]") {
+  Board board;
+  std::atomic<bool> leaves = false;
+  std::jthread rank0([&] {
+    WatchOptions options{0, 2, kLongTimeout};
+    options.while_waiting = [&](const std::string&) {
+      if (!board.written) return;
+      leaves = true;
+      throw std::runtime_error("the disk is full");
+    };
+    try {
+      watch_of(board, options);
+    } catch (const std::exception&) {
+    }
+  });
+  std::string said;
+  try {
+    const Watch rank1({1, 2, kLongTimeout}, [&](std::span<std::byte> bytes, const WhileMeeting&) {
+      board.share(1, bytes);
+      wait_until([&] { return leaves.load(); });
+    });
+  } catch (const std::exception& error) {
+    said = error.what();
+  }
+  rank0.join();
+  CHECK(said == process(0, getpid()) + ": the disk is full");
 }
 
 namespace {
