@@ -74,8 +74,7 @@ TEST_CASE("without a secret the loopback alone is used of a name that has other 
   second_address = address_for_others();
   if (second_address.empty()) return;
   const auto ranks = ranks_at(tcp(kNameOfTwo), 2, kLong);
-  std::string said;
-  std::jthread rank0([&] { said = outcome(ranks[0].launch, ranks[0].options); });
+  auto rank0 = come(ranks[0]);
   const Deadline deadline = std::chrono::steady_clock::now() + kLong;
   const auto connects = [&](const std::string& address) {
     Trouble trouble;
@@ -86,8 +85,7 @@ TEST_CASE("without a secret the loopback alone is used of a name that has other 
   }
   const bool open_to_others = connects(second_address);
   CHECK(outcome(ranks[1].launch, ranks[1].options).empty());
-  rank0.join();
-  CHECK(said.empty());
+  CHECK(rank0.get().empty());
   CHECK_FALSE(open_to_others);
 }
 

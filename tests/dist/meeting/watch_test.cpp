@@ -247,12 +247,10 @@ TEST_CASE("a rank that is stopped is named by all others, and learns it when it 
   const size_t victim = GENERATE(0u, 2u);
   Processes ranks(3);
   const std::string expected = process(victim, ranks.pid(victim)) + " has not answered for 3.2 s";
-  const auto stopped = std::chrono::steady_clock::now();
   ranks.send(victim, SIGSTOP);
   for (size_t rank = 0; rank < 3; ++rank) {
     if (rank != victim) CHECK(ranks.failure(rank) == expected);
   }
-  CHECK(std::chrono::steady_clock::now() - stopped < 3 * kTimeout / 2);  // in time, but for a busy machine
   for (size_t rank = 0; rank < 3; ++rank) {
     if (rank != victim) CHECK(ranks.exit_code(rank) == 7);
   }
