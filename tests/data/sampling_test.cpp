@@ -28,6 +28,20 @@ std::vector<int32_t> epoch_order(const Sampler& sampler, int64_t epoch) {
   return all;
 }
 
+TEST_CASE("sampler: a training's batches name step, epoch and worker, and are augmented by the run's seed") {
+  const WorkerBatches batches{.sampling = {.samples = 24, .workers = 3, .batch_per_worker = 2, .seed = 9},
+                              .first_worker = 1,
+                              .local_workers = 2,
+                              .start_step = 5};
+  const auto sampler = std::make_shared<const Sampler>(batches.sampling);
+  const BatchPlan plan = training_plans(batches, sampler).plan(3);  // the second worker's second step
+  CHECK((plan.step == 6 && plan.epoch == 1 && plan.worker == 2 && plan.augment_seed == 9));
+  std::vector<int32_t> samples;
+  sampler->indices(6, 2, samples);
+  CHECK(plan.samples == samples);
+  CHECK_FALSE(evaluation_plans(24, 5).plan(1).augment_seed);
+}
+
 TEST_CASE("sampler: each sample once per epoch, in another order each time") {
   const Sampler sampler({.samples = 24, .workers = 3, .batch_per_worker = 2, .seed = 1});
   REQUIRE(sampler.steps_per_epoch() == 4);
