@@ -40,6 +40,13 @@ void make_long(const Program& dgc) {
   dgc.write("tiny.json", text.replace(text.find("\"epochs\": 3"), 11, fmt::format("\"epochs\": {}", kLongEpochs)));
 }
 
+// Makes a finished run one that has no final row, and a checkpoint that is damaged.
+void lose_the_end(const Program& dgc, const std::string& run) {
+  const std::string rows = dgc.read(run + "/metrics.jsonl");
+  dgc.write(run + "/metrics.jsonl", rows.substr(0, rows.rfind('\n', rows.size() - 2) + 1));  // without the final row
+  dgc.write(run + "/checkpoints/" + dgc.checkpoints(run).front() + "/manifest.json", "{");
+}
+
 // The process that trains into a run directory.
 pid_t trainer_of(const Program& dgc, const std::string& run) { return std::stoi(dgc.read(run + "/.lock")); }
 
@@ -199,9 +206,7 @@ TEST_CASE("a study goes on from an older checkpoint where the newest is damaged"
   const Studied dgc("", "[1]");
   REQUIRE(dgc.study().code == 0);
   const std::string run = "out/dgc/seed1", hash = dgc.final_hash(run);
-  const std::string rows = dgc.read(run + "/metrics.jsonl");
-  dgc.write(run + "/metrics.jsonl", rows.substr(0, rows.rfind('\n', rows.size() - 2) + 1));  // without the final row
-  dgc.write(run + "/checkpoints/" + dgc.checkpoints(run).front() + "/manifest.json", "{");
+  lose_the_end(dgc, run);
   const Result again = dgc.study();
   INFO(again.err);
   CHECK(again.code == 0);
@@ -399,9 +404,7 @@ TEST_CASE("a training of a study is that of its config with the study's settings
   CHECK_THAT(dgc.read(run + ".json"), Contains("\"train\": \"train.txt\"") && Contains("\"vocabulary\": 0"));
 
   // An older dgc wrote no such file.
-  const std::string rows = dgc.read(run + "/metrics.jsonl");
-  dgc.write(run + "/metrics.jsonl", rows.substr(0, rows.rfind('\n', rows.size() - 2) + 1));  // without the final row
-  dgc.write(run + "/checkpoints/" + dgc.checkpoints(run).front() + "/manifest.json", "{");
+  lose_the_end(dgc, run);
   fs::remove(dgc.folder() / (run + ".json"));
   const Result again = dgc.run(study);
   INFO(again.err);
@@ -446,9 +449,8 @@ TEST_CASE("trainings at once share the cores out, but for those whose config has
   CHECK(threads("dgc/seed1") == share);
   CHECK(threads("three/seed1") == 3);
   // What goes on does so with as many threads as before.
-  const std::string run = "out/dgc/seed1", rows = dgc.read(run + "/metrics.jsonl");
-  dgc.write(run + "/metrics.jsonl", rows.substr(0, rows.rfind('\n', rows.size() - 2) + 1));  // without the final row
-  dgc.write(run + "/checkpoints/" + dgc.checkpoints(run).front() + "/manifest.json", "{");
+  const std::string run = "out/dgc/seed1";
+  lose_the_end(dgc, run);
   const Result again = dgc.study();
   CHECK(again.code == 0);
   CHECK_THAT(again.err, Contains("dgc seed 1: goes on"));
@@ -551,9 +553,8 @@ TEST_CASE("a dry run does not look for the first weights of what goes on from it
                 dgc.folder() / "first.safetensors");
   REQUIRE(dgc.study({"--only", "tuned"}).code == 0);
   fs::remove(dgc.folder() / "first.safetensors");
-  const std::string run = "out/tuned/seed1", rows = dgc.read(run + "/metrics.jsonl");
-  dgc.write(run + "/metrics.jsonl", rows.substr(0, rows.rfind('\n', rows.size() - 2) + 1));  // without the final row
-  dgc.write(run + "/checkpoints/" + dgc.checkpoints(run).front() + "/manifest.json", "{");
+  const std::string run = "out/tuned/seed1";
+  lose_the_end(dgc, run);
   const Result planned = dgc.study({"--dry-run", "--only", "tuned"});
   INFO(planned.out);
   CHECK(planned.code == 0);
