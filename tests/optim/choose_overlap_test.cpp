@@ -56,7 +56,11 @@ TEST_CASE("overlap is chosen between processes on CPUs, and where it is not the 
       Case{kOff + "exchange.algorithm is \"split_reduce\"", {.algorithm = ExchangeAlgorithm::split_reduce}},
       Case{kOff + "a group's gradient is known after all of its workers'", {}, kBucketEachMib, 2},
       Case{kOff + "the whole gradient is one bucket (exchange.bucket_mb = 0.5)", {}, 0.5},
-      Case{kOff + "it has not run between several GPUs yet; \"on\" switches it on there too", {}, kBucketEachMib, 1, false});
+      Case{kOff + "it has not run between several GPUs yet; \"on\" switches it on there too",
+           {},
+           kBucketEachMib,
+           1,
+           false});
   CpuBackend backend(1, Fp32Math::exact, std::make_shared<Somewhere>(c.on_host));
   Peers peers;
   const OptimizerContext context{backend, peers, small_layout(), 4};
