@@ -14,6 +14,7 @@
 #include "tests/support/backends.h"
 #include "tests/support/hashed_model.h"
 #include "tests/support/run_files.h"
+#include "tests/support/shell.h"
 #include "tests/support/tiny_speech.h"
 #include "tests/support/tiny_text.h"
 #include "tools/loaded_model.h"
@@ -30,15 +31,13 @@ const std::string kDevice = "device=auto";  // what a GPU has trained is opened 
 class InTorch {
  public:
   fs::path batch_file() { return folder_.path() / std::to_string(pairs_++); }
-  void add(const fs::path& weights, const fs::path& batch) {
-    command_ += " " + weights.string() + " " + batch.string();
-  }
+  void add(const fs::path& weights, const fs::path& batch) { words_.insert(words_.end(), {weights, batch}); }
   void add(const Checkpoint& checkpoint, const fs::path& batch) {
     add(checkpoint.path() / "weights.safetensors", batch);
   }
 
   void check() const {
-    const int status = std::system(command_.c_str());
+    const int status = std::system(test::command_of(words_).c_str());
     REQUIRE(WIFEXITED(status));
     constexpr int kNoTorch = 77, kNoPython = 127;
     if (WEXITSTATUS(status) == kNoTorch || WEXITSTATUS(status) == kNoPython) {
@@ -51,7 +50,7 @@ class InTorch {
  private:
   test::TempRun folder_;
   int pairs_ = 0;
-  std::string command_ = "/usr/bin/python3 -B " DGC_SOURCE_DIR "/tests/reference/load_checkpoint.py";
+  std::vector<std::string> words_ = {"/usr/bin/python3", "-B", DGC_SOURCE_DIR "/tests/reference/load_checkpoint.py"};
 };
 
 void add_resnet(InTorch& torch, const fs::path& run) {

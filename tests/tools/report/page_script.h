@@ -8,6 +8,7 @@
 
 #include "json/text.h"
 #include "paths.h"
+#include "tests/support/shell.h"
 #include "tests/tools/report/made_runs.h"
 
 // The script of a report's page: what it is given, and what it draws.
@@ -23,11 +24,11 @@ inline Json page_curves(const std::string& page) {
 inline Json drawn_by_script(const std::string& page, const std::string& actions, const std::string& stored = "null") {
   TempRun folder;
   folder.write("report.html", page);
-  const std::string in = folder.path().string() + "/";
-  const int status =
-      std::system(("STORED='" + stored + "' timeout 60 node " DGC_SOURCE_DIR "/tests/tools/report/page_in_node.js " +
-                   in + "report.html " + actions + " > " + in + "drawn.json")
-                      .c_str());
+  const std::string drawn = folder.path() / "drawn.json";
+  const std::string command =
+      command_of({"env", "STORED=" + stored, "timeout", "60", "node",
+                  DGC_SOURCE_DIR "/tests/tools/report/page_in_node.js", folder.path() / "report.html"});
+  const int status = std::system((command + " " + actions + " > " + quoted(drawn)).c_str());
   constexpr int kOldNode = 77, kNoNode = 127;
   if (WEXITSTATUS(status) == kOldNode || WEXITSTATUS(status) == kNoNode) {
     WARN("skipped: there is no Node.js, or one before 18 (Debian: apt install nodejs)");

@@ -6,6 +6,7 @@
 
 #include "json/text.h"
 #include "paths.h"
+#include "tests/support/shell.h"
 #include "tests/tools/report/made_runs.h"
 
 namespace dgc {
@@ -216,10 +217,9 @@ TEST_CASE("a browser draws the curves") {
   make_run(run, {});
   const auto page = out.path() / "report.html", seen = out.path() / "seen.html";
   write_report(read_groups({run.path()}), page);
-  const std::string command =
-      "timeout 60 chromium --headless --no-sandbox --disable-gpu --user-data-dir=" + (out.path() / "browser").string() +
-      " --dump-dom file://" + page.string() + " > " + seen.string() + " 2> /dev/null";
-  if (std::system(command.c_str()) != 0) {
+  const std::string command = command_of({"timeout", "60", "chromium", "--headless", "--no-sandbox", "--disable-gpu",
+                                          "--user-data-dir=" + (out.path() / "browser").string(), "--dump-dom", page});
+  if (std::system((command + " > " + quoted(seen) + " 2> /dev/null").c_str()) != 0) {
     WARN("skipped: chromium is there and does not run");
     return;
   }
