@@ -1,6 +1,7 @@
 #include "data/batches.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tensor/errors.h"
 
@@ -21,10 +22,8 @@ Batches::~Batches() {
 }
 
 const Batch* Batches::next() {
-  if (handed_out_) release();
-  handed_out_ = false;
-  Batch* batch = nullptr;
-  while ((batch = wait()) != nullptr && !source_->hand_out(*batch)) release();
+  if (std::exchange(handed_out_, false)) release();
+  const Batch* const batch = wait();
   handed_out_ = batch != nullptr;
   return batch;
 }
@@ -39,7 +38,7 @@ std::exception_ptr Batches::error_within(int64_t count) {
   return nullptr;
 }
 
-Batch* Batches::wait() {
+const Batch* Batches::wait() {
   std::unique_lock lock(mutex_);
   if (current_ == count_) return nullptr;
   Slot& s = slot(current_);

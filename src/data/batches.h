@@ -40,8 +40,6 @@ class BatchSource {
   // PrefetchOptions::threads), says which, so that each can have scratch memory. May give up early when a stop is
   // requested.
   virtual void fill(int64_t number, int thread, Batch&, const std::stop_token&) = 0;
-  // Called with each batch in order by Batches::next(), which passes over a batch for which this returns false.
-  virtual bool hand_out(Batch&) { return true; }
 };
 
 // Fills the batches of a source in background threads and hands them out in order. The slots form a ring: batch n lives
@@ -68,8 +66,8 @@ class Batches {
 
   Slot& slot(int64_t number) { return slots_[static_cast<size_t>(number) % slots_.size()]; }
   void run(int thread, const std::stop_token&);
-  Batch* wait();   // for the current batch; null past the last
-  void release();  // the current batch's slot
+  const Batch* wait();  // for the current batch; null past the last
+  void release();       // the current batch's slot
 
   std::unique_ptr<BatchSource> source_;
   int64_t count_;

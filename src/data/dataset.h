@@ -44,9 +44,10 @@ class Dataset {
   virtual int64_t steps_per_epoch(const Sampling&) const = 0;
   // The dataset must outlive the batches. Throws as steps_per_epoch() does.
   virtual std::unique_ptr<Batches> training_batches(const WorkerBatches&, const PrefetchOptions&) const = 0;
-  // The whole set once, in order and not augmented; the last batch may be smaller. batch: images, or words of each
-  // stream of a text; for speech it must be the number of streams.
-  virtual std::unique_ptr<Batches> evaluation_batches(int64_t batch, const PrefetchOptions&) const = 0;
+  // The batches of a share of the set; all shares together are the whole set once, in order and not augmented. The last
+  // batch may be smaller. Rows of a batch are images, or words of each stream of a text, of which a share is all; for
+  // speech they must be the number of streams.
+  virtual std::unique_ptr<Batches> evaluation_batches(const EvaluationBatches&, const PrefetchOptions&) const = 0;
   // Number of rows of an evaluation: images, or words of each stream of a text; for speech, the most rows that a batch
   // can have.
   virtual int64_t rows() const = 0;

@@ -62,12 +62,15 @@ BatchPlans training_plans(const WorkerBatches& batches, std::shared_ptr<const Sa
           }};
 }
 
-BatchPlans evaluation_plans(int64_t samples, int64_t batch) {
-  DGC_CHECK(batch >= 1, "batch size");
-  return {(samples + batch - 1) / batch, [samples, batch](int64_t number) {
-            const int64_t first = number * batch;
-            BatchPlan plan{.step = number};
-            plan.samples.resize(static_cast<size_t>(std::min(batch, samples - first)));
+BatchPlans evaluation_plans(int64_t samples, const EvaluationBatches& batches) {
+  DGC_CHECK(batches.rows >= 1, "batch size");
+  DGC_CHECK(batches.first >= 0 && batches.every >= 1, "a share of the batches");
+  const int64_t all = (samples + batches.rows - 1) / batches.rows;
+  const int64_t count = std::max<int64_t>(all - batches.first + batches.every - 1, 0) / batches.every;
+  return {count, [samples, batches](int64_t number) {
+            BatchPlan plan{.step = batches.first + number * batches.every};
+            const int64_t first = plan.step * batches.rows;
+            plan.samples.resize(static_cast<size_t>(std::min(batches.rows, samples - first)));
             std::iota(plan.samples.begin(), plan.samples.end(), static_cast<int32_t>(first));
             return plan;
           }};

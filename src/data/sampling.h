@@ -84,7 +84,13 @@ struct BatchPlans {
   std::function<BatchPlan(int64_t number)> plan;
 };
 BatchPlans training_plans(const WorkerBatches&, std::shared_ptr<const Sampler>);
-// Every sample once, in order; the last batch may be smaller.
-BatchPlans evaluation_plans(int64_t samples, int64_t batch);
+
+// The batches of an evaluation that somebody computes: of all in order, number first, first + every, ...
+struct EvaluationBatches {
+  int64_t rows = 0;  // of a batch, as Dataset::evaluation_batches() counts them
+  int64_t first = 0, every = 1;
+};
+// All of them together have every sample once, in order; the last batch may be smaller.
+BatchPlans evaluation_plans(int64_t samples, const EvaluationBatches&);
 
 }  // namespace dgc

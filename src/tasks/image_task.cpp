@@ -15,19 +15,19 @@ class ImageScorer final : public Scorer {
  public:
   ImageScorer(int64_t images, Split split) : images_(static_cast<double>(images)), split_(split) {}
 
-  void start() override { sums_ = {}; }
-  void add(Backend&, const Batch&, ConstView, const LossStats& stats) override { sums_.add(stats); }
-  Measures measures() const override {
+  Counts count(Backend&, const Batch&, ConstView, const LossStats& stats) override {
+    return {stats.loss, stats.counts[kFirst], stats.counts[kTopFive]};
+  }
+  Measures measures(const Counts& sums) const override {
     const bool valid = split_ == Split::valid;
-    return {{valid ? &kValidLoss : &kTestLoss, sums_.loss / images_},
-            {valid ? &kValidAccuracy : &kTestAccuracy, sums_.counts[kFirst] / images_},
-            {valid ? &kValidTop5 : &kTestTop5, sums_.counts[kTopFive] / images_}};
+    return {{valid ? &kValidLoss : &kTestLoss, sums[0] / images_},
+            {valid ? &kValidAccuracy : &kTestAccuracy, sums[1] / images_},
+            {valid ? &kValidTop5 : &kTestTop5, sums[2] / images_}};
   }
 
  private:
   double images_;
   Split split_;
-  LossStats sums_;
 };
 
 // So that an output of the run's network means what it meant in training, whatever other classes there are in the data.

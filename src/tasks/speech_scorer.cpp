@@ -7,6 +7,7 @@
 
 #include "data/speech/bad_example.h"
 #include "decode/beam.h"
+#include "decode/error_rate.h"
 #include "decode/greedy.h"
 #include "tensor/errors.h"
 
@@ -49,6 +50,9 @@ std::optional<WordModel> read_words(const Alphabet& alphabet, const DecodingOpti
   }
   return words;
 }
+
+// What is counted in a batch of speech.
+enum : size_t { kUtterances, kLoss, kWithLoss, kWithoutLoss, kWords, kWordErrors, kCharacters, kCharacterErrors };
 
 // The network's steps over so many frames.
 int64_t steps_over(int64_t frames, int64_t frames_per_step) { return (frames + frames_per_step - 1) / frames_per_step; }
@@ -128,33 +132,39 @@ std::string remark_on_short_utterances(const Speech& speech, const Network& netw
                      fmt::join(named, ", "), count > std::ssize(named) ? ", ..." : "");
 }
 
-void SpeechScorer::start() {
-  sums_ = {};
-  words_ = characters_ = {};
-}
-
-void SpeechScorer::add(Backend& backend, const Batch& batch, ConstView output, const LossStats& stats) {
-  sums_.add(stats);
+Counts SpeechScorer::count(Backend& backend, const Batch& batch, ConstView output, const LossStats& stats) {
   logits_.take(backend, output, frames_per_step_);
+  EditCount words, characters;
   for (size_t s = 0; s < batch.samples.size(); ++s) {
     const std::string heard = decoder_.text(logits_.of(static_cast<int64_t>(s), batch.lengths[s]));
     const std::string& said = speech_.corpus().utterance(batch.samples[s]).text;
-    words_ += word_errors(said, heard);
-    characters_ += character_errors(said, heard);
+    words += word_errors(said, heard);
+    characters += character_errors(said, heard);
     if (options_.told && split_ == Split::test) options_.told(said, heard);
   }
+  Counts counts{};
+  counts[kUtterances] = static_cast<double>(batch.samples.size());
+  counts[kLoss] = stats.loss;
+  counts[kWithLoss] = stats.counts[kInLoss];
+  counts[kWithoutLoss] = stats.counts[kTooShort];
+  counts[kWords] = static_cast<double>(words.reference);
+  counts[kWordErrors] = static_cast<double>(words.errors());
+  counts[kCharacters] = static_cast<double>(characters.reference);
+  counts[kCharacterErrors] = static_cast<double>(characters.errors());
+  return counts;
 }
 
-Measures SpeechScorer::measures() const {
-  if (split_ == Split::valid) {
-    return {{&kValidLoss, sums_.loss / sums_.counts[kInLoss]},
-            {&kValidWordErrorRate, words_.rate()},
-            {&kValidCharacterErrorRate, characters_.rate()}};
+Measures SpeechScorer::measures(const Counts& sums) const {
+  const bool valid = split_ == Split::valid;
+  if (sums[kUtterances] == 0) {
+    throw_user_error("data: not one of {} utterances can be read for the {}; the warnings say why", speech_.size(),
+                     valid ? "validation" : "test");
   }
-  return {{&kTestLoss, sums_.loss / sums_.counts[kInLoss]},
-          {&kWordErrorRate, words_.rate()},
-          {&kCharacterErrorRate, characters_.rate()},
-          {&kLeftOut, sums_.counts[kTooShort]}};
+  const double loss = sums[kLoss] / sums[kWithLoss];
+  const double wer = sums[kWordErrors] / std::max(sums[kWords], 1.0);
+  const double cer = sums[kCharacterErrors] / std::max(sums[kCharacters], 1.0);
+  if (valid) return {{&kValidLoss, loss}, {&kValidWordErrorRate, wer}, {&kValidCharacterErrorRate, cer}};
+  return {{&kTestLoss, loss}, {&kWordErrorRate, wer}, {&kCharacterErrorRate, cer}, {&kLeftOut, sums[kWithoutLoss]}};
 }
 
 }  // namespace dgc

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "data/speech/speech.h"
-#include "decode/error_rate.h"
 #include "decode/scores.h"
 #include "decode/word_model.h"
 #include "kernels/backend.h"
@@ -55,10 +54,10 @@ class SpeechScorer final : public Scorer {
   // require_fitting_utterance() does.
   SpeechScorer(const Speech&, const Network&, Split, const ScoringOptions&);
 
-  void start() override;
-  void add(Backend&, const Batch&, ConstView output, const LossStats&) override;
-  // The mean loss is that of the utterances that are long enough for their transcripts.
-  Measures measures() const override;
+  Counts count(Backend&, const Batch&, ConstView output, const LossStats&) override;
+  // The mean loss is that of the utterances that are long enough for their transcripts. Throws UserError where no
+  // utterance could be read.
+  Measures measures(const Counts& sums) const override;
 
  private:
   const Speech& speech_;
@@ -67,8 +66,6 @@ class SpeechScorer final : public Scorer {
   SpeechDecoder decoder_;
   ScoringOptions options_;
   HostLogits logits_;
-  LossStats sums_;
-  EditCount words_, characters_;
 };
 
 }  // namespace dgc

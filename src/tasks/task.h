@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -50,14 +51,19 @@ struct ScoringOptions {
   bool asks_for_texts() const { return decoding.beam != 1 || !decoding.words.empty() || told; }
 };
 
-// Turns what a network makes of a data set into measures.
+// What a scorer counts in a batch, or sums of it; what it does not use is 0.
+using Counts = std::array<double, 8>;
+
+// Turns what a network makes of a data set into measures. They come of sums over batches, so ranks can share the
+// batches out.
 class Scorer {
  public:
   virtual ~Scorer() = default;
-  virtual void start() = 0;  // begins an evaluation
   // output: the network's output for this batch. stats: the statistics of its loss.
-  virtual void add(Backend&, const Batch&, ConstView output, const LossStats& stats) = 0;
-  virtual Measures measures() const = 0;  // always has the same metrics
+  virtual Counts count(Backend&, const Batch&, ConstView output, const LossStats& stats) = 0;
+  // sums: over all batches of the set. Always has the same metrics. Throws UserError where nothing of the set could be
+  // read.
+  virtual Measures measures(const Counts& sums) const = 0;
 };
 
 // A kind of data that models learn: images, text or speech. A Task says all that differs between the kinds, so that

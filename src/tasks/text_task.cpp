@@ -14,21 +14,21 @@ class TextScorer final : public Scorer {
  public:
   TextScorer(int64_t words, Split split) : words_(static_cast<double>(words)), split_(split) {}
 
-  void start() override { sums_ = {}; }
-  void add(Backend&, const Batch&, ConstView, const LossStats& stats) override { sums_.add(stats); }
-  Measures measures() const override {
-    const double loss = sums_.loss / words_;
+  Counts count(Backend&, const Batch&, ConstView, const LossStats& stats) override {
+    return {stats.loss, stats.counts[kFirst], stats.counts[kTopFive]};
+  }
+  Measures measures(const Counts& sums) const override {
+    const double loss = sums[0] / words_;
     if (split_ == Split::valid) return {{&kValidLoss, loss}, {&kValidPerplexity, std::exp(loss)}};
     return {{&kTestLoss, loss},
-            {&kTestAccuracy, sums_.counts[kFirst] / words_},
-            {&kTestTop5, sums_.counts[kTopFive] / words_},
+            {&kTestAccuracy, sums[1] / words_},
+            {&kTestTop5, sums[2] / words_},
             {&kTestPerplexity, std::exp(loss)}};
   }
 
  private:
   double words_;
   Split split_;
-  LossStats sums_;
 };
 
 class TextTask final : public Task {

@@ -26,10 +26,18 @@ Evaluator::Evaluator(const Network& network, Backend& backend, Scored scored, in
       memory_(network, backend, evaluation_rows(scored_.data, batch), scored_.data.most_labels(), activations) {}
 
 Measures Evaluator::run(const Arena& weights, const Arena& statistics, const OnOutput& on_output) {
+  return measures({count(weights, statistics, 0, 1, on_output)});
+}
+
+int Evaluator::most_shares(int wanted) const { return memory_.state_layout.extent() > 0 ? 1 : wanted; }
+
+std::vector<Counts> Evaluator::count(const Arena& weights, const Arena& statistics, int share, int shares,
+                                     const OnOutput& on_output) {
   Device& device = *backend_.device();
   device.zero(memory_.state.data(), memory_.state.bytes());
-  scored_.scorer->start();
-  const auto batches = scored_.data.evaluation_batches(batch_, {.threads = loader_threads_, .ahead = 2});
+  std::vector<Counts> counts;
+  const auto batches = scored_.data.evaluation_batches({.rows = batch_, .first = share, .every = shares},
+                                                       {.threads = loader_threads_, .ahead = 2});
   while (const Batch* batch = batches->next()) {
     if (interrupted()) throw Interrupted();
     memory_.input.stage(*batch);
@@ -44,10 +52,19 @@ Measures Evaluator::run(const Arena& weights, const Arena& statistics, const OnO
     LossStats stats;
     device.copy_out(&stats, memory_.stats.data(), sizeof(stats));
     if (on_output) on_output(*batch, output);
-    scored_.scorer->add(backend_, *batch, output, stats);
+    counts.push_back(scored_.scorer->count(backend_, *batch, output, stats));
     for (const std::string& bad : batch->bad_examples) spdlog::warn("left out of the evaluation: {}", bad);
   }
-  return measures();
+  return counts;
+}
+
+Measures Evaluator::measures(const std::vector<std::vector<Counts>>& shares) const {
+  Counts sums{};
+  for (size_t batch = 0; batch / shares.size() < shares[batch % shares.size()].size(); ++batch) {
+    const Counts& more = shares[batch % shares.size()][batch / shares.size()];
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] += more[i];
+  }
+  return scored_.scorer->measures(sums);
 }
 
 }  // namespace dgc

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "data/dataset.h"
 #include "tasks/task.h"
@@ -9,7 +10,7 @@
 
 namespace dgc {
 
-// Runs a whole data set through a network, in order and without augmentation. A text starts from a state of zero. All
+// Runs a data set through a network, in order and without augmentation. A text starts from a state of zero. All
 // arguments must outlive the Evaluator.
 class Evaluator {
  public:
@@ -18,18 +19,23 @@ class Evaluator {
     const Dataset& data;
     std::unique_ptr<Scorer> scorer;
   };
-  // batch: as for Dataset::evaluation_batches().
+  // batch: rows, as in EvaluationBatches.
   Evaluator(const Network&, Backend&, Scored, int64_t batch, int loader_threads, DType activations = DType::f32);
 
-  EvaluatorMemory& memory() { return memory_; }  // its executors must be attached to memory before run()
+  EvaluatorMemory& memory() { return memory_; }  // its executors must be attached to memory before the first batch
 
   // on_output, if any, sees each batch with the network's output for it, in device memory. For images, the output is
-  // the logits [rows, classes]. Throws UserError for a file that cannot be read, and Interrupted once an InterruptGuard
-  // has noted a signal.
+  // the logits [rows, classes]. Throws UserError for a file that cannot be read and for a set of which nothing can be
+  // read, and Interrupted once an InterruptGuard has noted a signal.
   using OnOutput = std::function<void(const Batch&, ConstView output)>;
   Measures run(const Arena& weights, const Arena& statistics, const OnOutput& on_output = {});
-  // The measures of the last run. Before the first run only the metrics are valid, not the values.
-  Measures measures() const { return scored_.scorer->measures(); }
+
+  // The batches can be shared out: share s of n has every n-th batch from number s on. Each batch is counted as run()
+  // counts it, and measures() adds in the order of batches, so the bits do not depend on the number of shares.
+  int most_shares(int wanted) const;  // 1 where a text's streams run through all batches
+  std::vector<Counts> count(const Arena& weights, const Arena& statistics, int share, int shares,
+                            const OnOutput& on_output = {});
+  Measures measures(const std::vector<std::vector<Counts>>& shares) const;
 
  private:
   Backend& backend_;

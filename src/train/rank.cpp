@@ -225,26 +225,39 @@ void Rank::average_statistics() {
 }
 
 Measures Rank::run(Evaluator& evaluator) {
-  Measures measures = evaluator.measures();
+  const int shares = evaluator.most_shares(communicator_.size());
   const size_t allocations = device_->allocations();
+  std::vector<Counts> own;
   bool stopped = false;
   in_unison(communicator_, *device_, [&] {
-    if (communicator_.rank() != 0) return;
+    if (communicator_.rank() >= shares) return;
     try {
-      measures = evaluator.run(memory_.weights, memory_.mean_statistics);
+      own = evaluator.count(memory_.weights, memory_.mean_statistics, communicator_.rank(), shares);
     } catch (const Interrupted&) {
       stopped = true;
     }
   });
-  const bool allocated = device_->allocations() != allocations;
-  std::vector<double> mine = {stopped ? 1.0 : 0.0, allocated ? 1.0 : 0.0};
-  for (const auto& [metric, value] : measures.all()) mine.push_back(value);
-  const std::vector<double> all = gather_host<double>(communicator_, *device_, mine);
-  if (all[0] != 0) throw Interrupted();
+  struct Told {
+    int64_t stopped = 0, allocated = 0, batches = 0;
+  };
+  const Told mine{stopped, device_->allocations() != allocations, std::ssize(own)};
+  const std::vector<Told> told = gather_host<Told>(communicator_, *device_, {&mine, 1});
+  const auto any = [&](int64_t Told::*what) {
+    return std::ranges::any_of(told, [&](const Told& t) { return t.*what; });
+  };
+  if (any(&Told::stopped)) throw Interrupted();
   // All ranks record exchanges in the same step (StepComputation::exchanges_are_recordable).
-  if (all[1] != 0) device_->invalidate_recordings();
-  for (size_t i = 2; i < mine.size(); ++i) measures.all()[i - 2].second = all[i];  // the values of rank 0
-  return measures;
+  if (any(&Told::allocated)) device_->invalidate_recordings();
+
+  const auto most = static_cast<size_t>(std::ranges::max(told, {}, &Told::batches).batches);
+  own.resize(most);
+  const std::vector<Counts> all = gather_host<Counts>(communicator_, *device_, own);
+  std::vector<std::vector<Counts>> counts(static_cast<size_t>(shares));
+  for (size_t share = 0; share < counts.size(); ++share) {
+    const auto begin = all.begin() + static_cast<int64_t>(share * most);
+    counts[share].assign(begin, begin + told[share].batches);
+  }
+  return evaluator.measures(counts);
 }
 
 EvalMetrics Rank::evaluate() {

@@ -80,7 +80,8 @@ class Rank {
   bool asked_to_stop() const { return asked_to_stop_; }
 
   // Evaluates the validation set where there is one, else the test set, with the BatchNorm statistics averaged over all
-  // workers. Throws Interrupted on every rank when a signal reaches rank 0 meanwhile, under an InterruptGuard.
+  // workers. Throws Interrupted on every rank when a signal reaches one that computes meanwhile, under an
+  // InterruptGuard.
   EvalMetrics evaluate();
   EvalMetrics evaluate_all();  // evaluate(), and the test set in any case
   // Whether the evaluation at this step has failed, by owe_evaluation() in this attempt or an earlier one. Ends with
@@ -133,7 +134,7 @@ class Rank {
   using Worker = RankMemory::Worker;
 
   void average_statistics();
-  Measures run(Evaluator&);  // rank 0 evaluates and sends the measures to the others
+  Measures run(Evaluator&);  // the ranks share the batches out, but a text is work for rank 0 alone
   std::vector<ManifestFile> save_workers(const CheckpointStore&);
   std::vector<ManifestFile> files_of_all(const std::vector<ManifestFile>& own);
   void publish(const CheckpointStore&, int64_t keep, const std::vector<ManifestFile>& worker_files);

@@ -151,7 +151,8 @@ void RankTraining::evaluate_at_end() {
   eval_ = evaluated(&Rank::evaluate_all);
 }
 
-// Saves before a signal, or a file that cannot be read, ends the run. That error is rank 0's, and the others are told.
+// Saves before a signal, or a file that cannot be read, ends the run. That error is one rank's, and the others are
+// told.
 EvalMetrics RankTraining::evaluated(EvalMetrics (Rank::*evaluate)()) {
   std::exception_ptr end;
   bool stopped = false;

@@ -132,7 +132,7 @@ class Faulty final : public ImageDataset {
 TEST_CASE("batches: an error reaches next() at its batch, and stays") {
   const Faulty dataset(17);
   const int threads = GENERATE(1, 4);
-  const auto batches = dataset.evaluation_batches(5, {threads, 8});
+  const auto batches = dataset.evaluation_batches({.rows = 5}, {threads, 8});
   for (int i = 0; i < 3; ++i) {
     const Batch* batch = batches->next();
     REQUIRE(batch != nullptr);
@@ -143,7 +143,7 @@ TEST_CASE("batches: an error reaches next() at its batch, and stays") {
 
 TEST_CASE("batches: an error is known before next() comes to its batch") {
   const Faulty dataset(17);  // in batch 3
-  const auto batches = dataset.evaluation_batches(5, {GENERATE(1, 4), 4});
+  const auto batches = dataset.evaluation_batches({.rows = 5}, {GENERATE(1, 4), 4});
   const auto known = [&](int64_t count) {
     for (int tries = 0; tries < 10'000; ++tries) {  // until a thread has come so far
       if (batches->error_within(count)) return true;
@@ -165,7 +165,7 @@ TEST_CASE("batches: an error is known before next() comes to its batch") {
 
 TEST_CASE("batches: the destructor does not wait for whole batches") {
   const Faulty dataset(-1, 1);
-  dataset.evaluation_batches(500'000, {2, 2}).reset();
+  dataset.evaluation_batches({.rows = 500'000}, {2, 2}).reset();
   CHECK(dataset.reads < 100'000);
 }
 
@@ -181,7 +181,7 @@ TEST_CASE("evaluation: every sample once, in order, the last batch smaller, then
   const MemoryImages images = small_images();
   const int threads = GENERATE(1, 3);
   const int batch_size = GENERATE(1, 7, 49, 50, 51);
-  const auto batches = images.evaluation_batches(batch_size, {threads, 4});
+  const auto batches = images.evaluation_batches({.rows = batch_size}, {threads, 4});
   int64_t seen = 0;
   std::vector<float> image(16);
   for (int64_t number = 0; const Batch* batch = batches->next(); ++number) {

@@ -39,7 +39,28 @@ TEST_CASE("sampler: a training's batches name step, epoch and worker, and are au
   std::vector<int32_t> samples;
   sampler->indices(6, 2, samples);
   CHECK(plan.samples == samples);
-  CHECK_FALSE(evaluation_plans(24, 5).plan(1).augment_seed);
+  CHECK_FALSE(evaluation_plans(24, {.rows = 5}).plan(1).augment_seed);
+}
+
+TEST_CASE("sampler: the shares of an evaluation's batches are all of them, each once") {
+  const BatchPlans whole = evaluation_plans(24, {.rows = 5});
+  REQUIRE(whole.count == 5);
+  CHECK(whole.plan(4).samples == std::vector<int32_t>{20, 21, 22, 23});
+  for (int64_t shares = 1; shares <= 7; ++shares) {
+    CAPTURE(shares);
+    int64_t count = 0;
+    for (int64_t share = 0; share < shares; ++share) {
+      const BatchPlans plans = evaluation_plans(24, {.rows = 5, .first = share, .every = shares});
+      count += plans.count;
+      for (int64_t i = 0; i < plans.count; ++i) {
+        const int64_t number = share + i * shares;
+        REQUIRE(number < whole.count);
+        CHECK(plans.plan(i).step == number);
+        CHECK(plans.plan(i).samples == whole.plan(number).samples);
+      }
+    }
+    CHECK(count == whole.count);
+  }
 }
 
 TEST_CASE("sampler: each sample once per epoch, in another order each time") {

@@ -24,11 +24,12 @@ Measures scored(const Config& given, Split split, const LossStats& sums, const B
   const Network network = make_network(config.model, task.sample(config, Split::test));
   const auto scorer = task.make_scorer(*sets.test, network, split, {});
   const auto backend = make_cpu_backend(1);
-  scorer->start();
+  Counts counts{};
   for (int times = 0; times < 2; ++times) {
-    scorer->add(*backend, batch, {output.data(), {1, 1, std::ssize(output)}}, sums);
+    const Counts more = scorer->count(*backend, batch, {output.data(), {1, 1, std::ssize(output)}}, sums);
+    for (size_t i = 0; i < counts.size(); ++i) counts[i] += more[i];
   }
-  return scorer->measures();
+  return scorer->measures(counts);
 }
 
 LossStats sums_of(double loss, double first, double second) {
@@ -79,6 +80,15 @@ TEST_CASE("utterances that are too short are not in the mean loss, and errors ar
   CHECK((test[kWordErrorRate] == wer && test[kCharacterErrorRate] == cer));
   const Measures valid = scored(config, Split::valid, sums_of(6, 3, 1), batch, output);
   CHECK((valid[kValidLoss] == 2 && valid[kValidWordErrorRate] == wer && valid[kValidCharacterErrorRate] == cer));
+}
+
+TEST_CASE("a set of speech of which nothing can be read has no measures") {
+  const TinySpeech speech;
+  CHECK_THROWS_WITH(scored(speech.config(), Split::test, {}),
+                    Catch::Equals("data: not one of 6 utterances can be read for the test; the warnings say why"));
+  CHECK_THROWS_WITH(
+      scored(speech.config(), Split::valid, {}),
+      Catch::Equals("data: not one of 6 utterances can be read for the validation; the warnings say why"));
 }
 
 TEST_CASE("a transcript with the same character twice running takes one step more") {

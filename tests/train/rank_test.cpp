@@ -126,6 +126,40 @@ TEST_CASE("workers give the same bits as threads and one after another") {
   CHECK(one.weights != spread(1, 2).weights);
 }
 
+TEST_CASE("ranks share an evaluation out, and measure bit by bit what one alone does") {
+  const auto measured = [](int ranks) {
+    std::vector<Measures> all(static_cast<size_t>(ranks));
+    on_ranks_of(tiny_config({fmt::format("ranks={}", ranks), fmt::format("workers_per_rank={}", 6 / ranks),
+                             "training.eval_batch=4"}),
+                [&](Rank& rank, Communicator& communicator) {
+                  step(rank);
+                  all[static_cast<size_t>(communicator.rank())] = rank.evaluate().measures;
+                });
+    for (const Measures& one : all) CHECK(one.all() == all.front().all());
+    return all.front().all();
+  };
+  const auto alone = measured(1);
+  for (const int ranks : {2, 3, 6}) CHECK(measured(ranks) == alone);
+}
+
+TEST_CASE("an image that no evaluation can read ends the one of all ranks, by the rank whose share it is in") {
+  const Config config = tiny_config({"ranks=3", "workers_per_rank=1", "training.eval_batch=4"});
+  const auto train = make_images(config, Split::train), test = make_images(config, Split::test);
+  const OneUnreadable with_gap(*test, 18);  // in batch 4
+  std::vector<std::string> ends(3);
+  on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+    Rank rank(config, {*train, with_gap}, backend, communicator);
+    try {
+      rank.evaluate();
+    } catch (const std::exception& error) {
+      ends[static_cast<size_t>(communicator.rank())] = error.what();
+    }
+  });
+  CHECK(ends[1] == "x.png: cannot open it");
+  CHECK(ends[0] == "rank 1: x.png: cannot open it");
+  CHECK(ends[2] == ends[0]);
+}
+
 TEST_CASE("the phases of a step are measured, and change nothing") {
   const Config config = tiny_config();
   const Outcome plain = after(config, 3);

@@ -275,4 +275,45 @@ TEST_CASE("a recording that can be read no longer is told once, and in each eval
   CHECK(occurrences(run.read("log.txt"), "left out of the evaluation: ") == 1);
 }
 
+TEST_CASE("speech: ranks share an evaluation out, also where a batch has nobody left") {
+  const TinySpeech speech;
+  const auto config_on = [&](int ranks) {
+    return speech.config({"data.on_bad_example=skip", "training.eval_batch=2", fmt::format("ranks={}", ranks),
+                          fmt::format("workers_per_rank={}", 6 / ranks)});
+  };
+  const Datasets sets = open_sets(config_on(1));
+  const auto& test = dynamic_cast<const Speech&>(*sets.test);
+  const auto spoil = [&](int64_t i) { fs::resize_file(test.corpus().utterance(i).path, 200); };
+  const auto measured = [&](int ranks) {
+    const Config config = config_on(ranks);
+    std::vector<Measures> all(static_cast<size_t>(ranks));
+    const TempRun run;
+    {
+      const RunLog log(run.path());
+      on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
+        Rank rank(config, sets.view(), backend, communicator);
+        test::step(rank);
+        all[static_cast<size_t>(communicator.rank())] = rank.evaluate().measures;
+      });
+    }
+    CHECK(occurrences(run.read("log.txt"), "left out of the evaluation: ") == 3);
+    for (const Measures& one : all) CHECK(one.all() == all.front().all());
+    return all.front().all();
+  };
+  for (const int64_t i : {1, 2, 3}) spoil(i);
+  const auto alone = measured(1);
+  CHECK(std::isfinite(alone.front().second));
+  CHECK(measured(2) == alone);
+  CHECK(measured(3) == alone);
+  CHECK(measured(6) == alone);
+
+  for (const int64_t i : {0, 4, 5}) spoil(i);
+  const int ranks = GENERATE(1, 3);
+  CHECK_THROWS_WITH(on_ranks(config_on(ranks), {},
+                             [&](Backend& backend, Communicator& communicator) {
+                               Rank(config_on(ranks), sets.view(), backend, communicator).evaluate();
+                             }),
+                    Catch::Contains("not one of 6 utterances can be read for the test"));
+}
+
 }  // namespace dgc

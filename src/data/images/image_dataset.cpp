@@ -65,8 +65,9 @@ std::unique_ptr<Batches> ImageDataset::training_batches(const WorkerBatches& wor
   return std::make_unique<Batches>(std::make_unique<ImageBatches>(*this, std::move(plans)), options);
 }
 
-std::unique_ptr<Batches> ImageDataset::evaluation_batches(int64_t batch, const PrefetchOptions& options) const {
-  return std::make_unique<Batches>(std::make_unique<ImageBatches>(*this, evaluation_plans(size(), batch)), options);
+std::unique_ptr<Batches> ImageDataset::evaluation_batches(const EvaluationBatches& batches,
+                                                          const PrefetchOptions& options) const {
+  return std::make_unique<Batches>(std::make_unique<ImageBatches>(*this, evaluation_plans(size(), batches)), options);
 }
 
 }  // namespace dgc

@@ -49,7 +49,7 @@ class ImageDataset : public Dataset {
   std::vector<Trait> fingerprint() const final;
   int64_t steps_per_epoch(const Sampling& sampling) const final { return sampling.steps_per_epoch(); }
   std::unique_ptr<Batches> training_batches(const WorkerBatches&, const PrefetchOptions&) const final;
-  std::unique_ptr<Batches> evaluation_batches(int64_t batch, const PrefetchOptions&) const final;
+  std::unique_ptr<Batches> evaluation_batches(const EvaluationBatches&, const PrefetchOptions&) const final;
 };
 
 }  // namespace dgc

@@ -117,28 +117,8 @@ class Speech::EvaluationSource final : public Source {
  public:
   using Source::Source;
 
-  bool hand_out(Batch& batch) override {
-    const bool nobody = batch.samples.empty();
-    if (nobody) {
-      std::move(batch.bad_examples.begin(), batch.bad_examples.end(), std::back_inserter(passed_over_));
-      batch.bad_examples.clear();
-      if (batch.step + 1 < count()) return false;
-    }
-    any_ = any_ || !nobody;
-    if (!any_) {
-      throw_user_error("data: not one of {} utterances can be read; of the first: {}", corpus().size(),
-                       passed_over_.front());
-    }
-    std::move(passed_over_.begin(), passed_over_.end(), std::back_inserter(batch.bad_examples));
-    passed_over_.clear();
-    return true;
-  }
-
  private:
   void make_up_for(const BatchPlan&, int64_t, int, Batch&) override {}
-
-  bool any_ = false;                      // whether an utterance was handed out
-  std::vector<std::string> passed_over_;  // bad_examples of batches that were left out
 };
 
 Speech::Speech(std::unique_ptr<const SpeechCorpus> corpus, const SpeechOptions& options)
@@ -179,9 +159,10 @@ std::unique_ptr<Batches> Speech::training_batches(const WorkerBatches& workers, 
   return std::make_unique<Batches>(std::make_unique<TrainingSource>(*this, std::move(plans), options), options);
 }
 
-std::unique_ptr<Batches> Speech::evaluation_batches(int64_t batch, const PrefetchOptions& options) const {
-  DGC_CHECK(batch == options_.streams, "the utterances of a batch are its streams");
-  auto plans = evaluation_plans(size(), batch);
+std::unique_ptr<Batches> Speech::evaluation_batches(const EvaluationBatches& batches,
+                                                    const PrefetchOptions& options) const {
+  DGC_CHECK(batches.rows == options_.streams, "the utterances of a batch are its streams");
+  auto plans = evaluation_plans(size(), batches);
   return std::make_unique<Batches>(std::make_unique<EvaluationSource>(*this, std::move(plans), options), options);
 }
 

@@ -38,10 +38,8 @@ class Speech final : public Dataset {
   // The batches depend neither on the number of threads nor on where the rank started. A neighbour in length takes the
   // place of an utterance that cannot be read and is skipped.
   std::unique_ptr<Batches> training_batches(const WorkerBatches&, const PrefetchOptions&) const override;
-  // The batches go from the shortest utterance to the longest. A batch whose utterances are all skipped is left out,
-  // and its bad_examples go to the next batch. The last batch is never left out, even if it has no utterance.
-  // Batches::next() throws UserError when all utterances of the set are skipped.
-  std::unique_ptr<Batches> evaluation_batches(int64_t batch, const PrefetchOptions&) const override;
+  // The batches go from the shortest utterance to the longest. One whose utterances are all skipped has none.
+  std::unique_ptr<Batches> evaluation_batches(const EvaluationBatches&, const PrefetchOptions&) const override;
 
   const Alphabet& alphabet() const { return alphabet_; }
   const SpeechCorpus& corpus() const { return *corpus_; }

@@ -134,8 +134,10 @@ std::unique_ptr<Batches> Text::training_batches(const WorkerBatches& workers, co
   return std::make_unique<Batches>(std::make_unique<TrainingText>(*this, workers), options);
 }
 
-std::unique_ptr<Batches> Text::evaluation_batches(int64_t batch, const PrefetchOptions& options) const {
-  return std::make_unique<Batches>(std::make_unique<EvaluationText>(*this, batch), options);
+std::unique_ptr<Batches> Text::evaluation_batches(const EvaluationBatches& batches,
+                                                  const PrefetchOptions& options) const {
+  DGC_CHECK(batches.first == 0 && batches.every == 1, "a text's streams run through all batches");
+  return std::make_unique<Batches>(std::make_unique<EvaluationText>(*this, batches.rows), options);
 }
 
 }  // namespace dgc

@@ -36,7 +36,7 @@ class Text final : public Dataset {
   int64_t rows() const override { return (static_cast<int64_t>(words_.size()) - 1) / streams_; }
   int64_t steps_per_epoch(const Sampling&) const override;
   std::unique_ptr<Batches> training_batches(const WorkerBatches&, const PrefetchOptions&) const override;
-  std::unique_ptr<Batches> evaluation_batches(int64_t batch, const PrefetchOptions&) const override;
+  std::unique_ptr<Batches> evaluation_batches(const EvaluationBatches&, const PrefetchOptions&) const override;
 
   const std::vector<int32_t>& words() const { return words_; }
 

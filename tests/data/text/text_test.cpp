@@ -199,7 +199,7 @@ TEST_CASE("text: an evaluation sees every word once, in batches of rows, the las
   const Text text({.file = f.file(counting_text(23), "data.test"), .streams = streams, .limit = {}}, numbers());
   CHECK(text.size() == 22 / streams * streams);
   std::vector<Words> seen(static_cast<size_t>(streams));
-  const auto batches = text.evaluation_batches(rows, {2, 3});
+  const auto batches = text.evaluation_batches({.rows = rows}, {2, 3});
   int64_t left = text.rows();
   while (const Batch* batch = batches->next()) {
     REQUIRE(batch->tokens.size() == static_cast<size_t>(std::min(rows, left) * streams));
