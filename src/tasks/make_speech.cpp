@@ -41,19 +41,22 @@ std::unique_ptr<Speech> make_speech(const Config& config, Split split) {
   const bool training = split == Split::train;
   std::vector<Utterance> listed = split == Split::test ? list_utterances(data, Split::test)
                                                        : part_of(list_utterances(data, Split::train), config, split);
-  const SpeechCorpusOptions corpus{.audio = o.audio,
-                                   .min_seconds = o.features.window_ms / 1000,
-                                   .on_bad_example = o.on_bad_example,
-                                   .threads = static_cast<int>(data.threads)};
-  return std::make_unique<Speech>(
-      std::make_unique<SpeechCorpus>(std::move(listed), Alphabet(o.alphabet), corpus),
-      SpeechOptions{.alphabet = o.alphabet,
-                    .reader = {.audio = o.audio,
-                               .features = o.features,
-                               .augment = training ? o.augment : SpeechAugmentOptions{}},
-                    .buckets = o.buckets,
-                    .on_bad_example = o.on_bad_example,
-                    .streams = training ? config.training.micro_batch() : config.training.eval_batch});
+  auto corpus = std::make_unique<SpeechCorpus>(std::move(listed), Alphabet(o.alphabet),
+                                               SpeechCorpusOptions{.audio = o.audio,
+                                                                   .min_seconds = o.features.window_ms / 1000,
+                                                                   .on_bad_example = o.on_bad_example,
+                                                                   .threads = static_cast<int>(data.threads)});
+  // A stream without an utterance would cost as much as one that has one.
+  const int64_t streams =
+      training ? config.training.micro_batch() : std::min(config.training.eval_batch, corpus->size());
+  return std::make_unique<Speech>(std::move(corpus),
+                                  SpeechOptions{.alphabet = o.alphabet,
+                                                .reader = {.audio = o.audio,
+                                                           .features = o.features,
+                                                           .augment = training ? o.augment : SpeechAugmentOptions{}},
+                                                .buckets = o.buckets,
+                                                .on_bad_example = o.on_bad_example,
+                                                .streams = streams});
 }
 
 Shape speech_sample(const Config& config, int64_t streams) {

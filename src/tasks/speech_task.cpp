@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "config/data_types.h"
 #include "tasks/make_speech.h"
 #include "tasks/speech_scorer.h"
@@ -35,7 +37,9 @@ class SpeechTask : public Task {
 
   Shape sample(const Config& config, Split split) const override {
     const TrainingOptions& o = config.training;
-    return speech_sample(config, split == Split::train ? o.micro_batch() : o.eval_batch);
+    if (split == Split::train) return speech_sample(config, o.micro_batch());
+    const bool limited = split == Split::test && config.data.test_limit;
+    return speech_sample(config, limited ? std::min(o.eval_batch, *config.data.test_limit) : o.eval_batch);
   }
   int64_t most_rows(const Config& config, Split split) const override { return most_frames(config, split); }
   // Frames lie 10 ms apart unless the config says otherwise, and English has some 15 letters a second.

@@ -21,11 +21,12 @@ class Measurer {
       : config_(config), options_(options), model_(config, checkpoint, test.sample()) {}
 
   Measures run(const Dataset& set, Split split, const Evaluator::OnOutput& on_output = {}) {
-    const Network& net = model_.network;
+    Network network = make_network(config_.model, set.sample());
     const Task& task = task_of(config_);
-    task.require_classes(config_, net.classes(), set);
-    Evaluator evaluator(net, *model_.backend, {set, task.make_scorer(set, net, split, options_.scoring)},
-                        config_.training.eval_batch, static_cast<int>(config_.data.threads));
+    task.require_classes(config_, network.classes(), set);
+    Evaluator::Scored scored{set, task.make_scorer(set, network, split, options_.scoring)};
+    Evaluator evaluator(std::move(network), *model_.backend, std::move(scored), config_.training.eval_batch,
+                        static_cast<int>(config_.data.threads));
     Executors& executors = evaluator.memory().executors;
     const Buffer activations(model_.backend->device(), executors.activation_bytes(), MemoryUse::activations);
     executors.attach(activations.data());

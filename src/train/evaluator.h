@@ -10,8 +10,8 @@
 
 namespace dgc {
 
-// Runs a data set through a network, in order and without augmentation. A text starts from a state of zero. All
-// arguments must outlive the Evaluator.
+// Runs a data set through a network, in order and without augmentation. A text starts from a state of zero. The backend
+// and the data must outlive the Evaluator.
 class Evaluator {
  public:
   // A data set, and the scorer that gets the network's outputs for it.
@@ -19,8 +19,8 @@ class Evaluator {
     const Dataset& data;
     std::unique_ptr<Scorer> scorer;
   };
-  // batch: rows, as in EvaluationBatches.
-  Evaluator(const Network&, Backend&, Scored, int64_t batch, int loader_threads, DType activations = DType::f32);
+  // The network is one for the set's sample(). batch: rows, as in EvaluationBatches.
+  Evaluator(Network, Backend&, Scored, int64_t batch, int loader_threads, DType activations = DType::f32);
 
   EvaluatorMemory& memory() { return memory_; }  // its executors must be attached to memory before the first batch
 
@@ -38,6 +38,7 @@ class Evaluator {
   Measures measures(const std::vector<std::vector<Counts>>& shares) const;
 
  private:
+  Network network_;
   Backend& backend_;
   Scored scored_;
   int loader_threads_;

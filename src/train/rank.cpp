@@ -50,7 +50,6 @@ Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communi
       backend_(backend),
       device_(backend.device()),
       network_(make_network(config.model, data.train.sample())),
-      tested_network_(make_network(config.model, data.test.sample())),
       memory_(config, network_, batch_rows(config, data.train), data.train.most_labels(), backend, communicator),
       computation_(make_step_computation({config, backend, communicator, memory_, network_})),
       lr_(make_lr_schedule(config)),
@@ -61,8 +60,9 @@ Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communi
   for (const Worker& worker : memory_.workers) initialize(worker.statistics, config.seed);
   memory_.record.restore_control(first_control(config.precision));
   const auto evaluator = [&](const Dataset& set, Split split) {
-    Evaluator::Scored scored{set, task_.make_scorer(set, tested_network_, split, {})};
-    return std::make_unique<Evaluator>(tested_network_, backend_, std::move(scored), config.training.eval_batch,
+    Network network = make_network(config.model, set.sample());
+    Evaluator::Scored scored{set, task_.make_scorer(set, network, split, {})};
+    return std::make_unique<Evaluator>(std::move(network), backend_, std::move(scored), config.training.eval_batch,
                                        static_cast<int>(config.data.threads), activation_type(config, backend_));
   };
   test_evaluator_ = evaluator(data.test, Split::test);

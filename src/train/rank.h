@@ -174,7 +174,6 @@ class Rank {
   Backend& backend_;
   std::shared_ptr<Device> device_;
   Network network_;
-  Network tested_network_;  // for an evaluation's streams of text; for images the same network
   RankMemory memory_;
   std::unique_ptr<StepComputation> computation_;
   std::unique_ptr<Evaluator> test_evaluator_;

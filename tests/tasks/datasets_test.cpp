@@ -304,6 +304,11 @@ TEST_CASE("an evaluation takes no more memory than its data needs, however large
   const auto path =
       train(tiny_config({"training.epochs=1", "training.eval_batch=1000000"}), {.out = run.path() / "run"});
   CHECK(evaluate_run(path, {}).metrics.measures[kTestLoss] > 0);
+  const TinySpeech speech;
+  const auto heard =
+      train(speech.config({"training.max_steps=1", "data.validation_split=0.1", "training.eval_batch=1000000"}),
+            {.out = speech.path("run")});
+  CHECK(evaluate_run(heard, {}).metrics.measures[kTestLoss] > 0);
 }
 
 TEST_CASE("an old run with a key that is gone is evaluated, reported and resumed", "[datasets]") {

@@ -161,8 +161,7 @@ std::unique_ptr<Batches> Speech::training_batches(const WorkerBatches& workers, 
 
 std::unique_ptr<Batches> Speech::evaluation_batches(const EvaluationBatches& batches,
                                                     const PrefetchOptions& options) const {
-  DGC_CHECK(batches.rows == options_.streams, "the utterances of a batch are its streams");
-  auto plans = evaluation_plans(size(), batches);
+  auto plans = evaluation_plans(size(), {.rows = options_.streams, .first = batches.first, .every = batches.every});
   return std::make_unique<Batches>(std::make_unique<EvaluationSource>(*this, std::move(plans), options), options);
 }
 
