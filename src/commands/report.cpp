@@ -20,11 +20,17 @@ namespace dgc {
 namespace {
 
 void write_csv(const std::vector<std::filesystem::path>& runs, const std::filesystem::path& file) {
-  const std::string csv = rows_csv(runs);
-  if (file != "-") return write_file(file, csv);
-  for (size_t at = 0, end = 0; (end = csv.find('\n', at)) != std::string::npos; at = end + 1) {
-    fmt::print("{}\n", printable(std::string_view(csv).substr(at, end - at)));
+  if (file != "-") {
+    FileWriter out(file);
+    write_rows_csv(runs, [&](const std::string& record) { out.write(record.data(), record.size()); });
+    out.finish();
+    return;
   }
+  write_rows_csv(runs, [](const std::string& record) {
+    for (size_t at = 0, end = 0; (end = record.find('\n', at)) != std::string::npos; at = end + 1) {
+      fmt::print("{}\n", printable(std::string_view(record).substr(at, end - at)));
+    }
+  });
 }
 
 // So that `runs/*` may name other files too, and runs that have only begun. One that is named alone is refused, and so

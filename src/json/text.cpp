@@ -81,7 +81,7 @@ class StrictReader final : public nlohmann::json_sax<Json> {
 
   bool key(string_t& name) override {
     Level& level = levels_.back();
-    level.name = printable(name);
+    level.name = name;
     if (name.find('\0') != std::string::npos) throw_user_error("{}: {}: a key has a NUL", origin_, path());
     if (!level.seen.insert(name).second) throw_user_error("{}: {}: this key is given twice", origin_, path());
     return true;
@@ -120,7 +120,7 @@ class StrictReader final : public nlohmann::json_sax<Json> {
       if (level.array) {
         out += fmt::format("[{}]", level.index);
       } else {
-        out += (out.empty() ? "" : ".") + level.name;
+        out += (out.empty() ? "" : ".") + printable(level.name);
       }
     }
     return out;

@@ -46,6 +46,7 @@ ImageTable read_cifar10(const std::string& folder, Split split, const std::strin
     const std::string path = fmt::format("{}/{}", folder, name);
     if (!is_there(path)) throw_user_error("{}: there is no such file; {}", path, fix);
     read_file(path, kMostCifarBytes, bytes);
+    table.pixels.reserve(names.size() * bytes.size());  // with what labels take, a little too much
     append(path, bytes, table);
   }
   return table;

@@ -20,9 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Size and time of each run's metrics, by which a look knows whether there is something new.
-std::vector<std::pair<uintmax_t, fs::file_time_type>> stamps(const std::vector<fs::path>& runs) {
-  std::vector<std::pair<uintmax_t, fs::file_time_type>> all;
+// Size and time of each run's metrics, by which a look knows what is new.
+using Stamp = std::pair<uintmax_t, fs::file_time_type>;
+
+std::vector<Stamp> stamps(const std::vector<fs::path>& runs) {
+  std::vector<Stamp> all;
   for (const fs::path& run : runs) {
     std::error_code no_size, no_time;
     const fs::path file = run / kMetricsFile;
@@ -34,7 +36,7 @@ std::vector<std::pair<uintmax_t, fs::file_time_type>> stamps(const std::vector<f
 class Follower {
  public:
   Follower(const std::vector<fs::path>& runs, fs::path out, std::chrono::milliseconds every)
-      : runs_(runs), out_(std::move(out)), every_(every) {}
+      : runs_(runs), out_(std::move(out)), every_(every), data_(runs.size()) {}
 
   std::vector<RunGroup> follow() {
     require_writable(out_);
@@ -49,12 +51,15 @@ class Follower {
 
   // Returns whether all runs have ended.
   bool look() {
-    auto now = stamps(runs_);
+    const std::vector<Stamp> now = stamps(runs_);
     if (now == seen_) return have_ended();
-    seen_ = std::move(now);
+    for (size_t i = 0; i < runs_.size(); ++i) {
+      if (seen_.empty() || now[i] != seen_[i] || !data_[i]) data_[i] = read(runs_[i]);
+    }
+    seen_ = now;
     std::vector<RunData> all;
-    for (const fs::path& run : runs_) {
-      if (std::optional<RunData> data = read(run)) all.push_back(std::move(*data));
+    for (const std::optional<RunData>& data : data_) {
+      if (data) all.push_back(*data);
     }
     read_ = all.size();
     if (all.empty()) return false;
@@ -89,7 +94,8 @@ class Follower {
   const std::vector<fs::path>& runs_;
   fs::path out_;
   std::chrono::milliseconds every_;
-  std::vector<std::pair<uintmax_t, fs::file_time_type>> seen_;
+  std::vector<Stamp> seen_;                   // at the last look that found something new; empty: none did
+  std::vector<std::optional<RunData>> data_;  // of each run then; nothing: it could not be read
   std::vector<RunGroup> groups_;
   size_t read_ = 0;  // runs that could be read
   std::map<fs::path, std::string> problems_;

@@ -1,6 +1,7 @@
 #include "tools/report/report_csv.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "json/rows.h"
 #include "tools/report/report_data.h"
@@ -23,28 +24,32 @@ std::string csv_value(const RowValue* value) {
 
 }  // namespace
 
-std::string rows_csv(const std::vector<std::filesystem::path>& runs) {
+void write_rows_csv(const std::vector<std::filesystem::path>& runs,
+                    const std::function<void(const std::string& record)>& write) {
   std::vector<std::string> keys = {"kind", "step", "epoch"};
-  std::vector<std::vector<Row>> rows;
+  std::vector<int64_t> rows;
   for (const std::filesystem::path& run : runs) {
-    rows.push_back(run_rows(run));
-    for (const Row& row : rows.back()) {
-      for (const auto& [key, value] : row.fields()) {
+    rows.push_back(0);
+    JsonLineReader lines = open_rows(run);
+    for (; const std::optional<Row> row = lines.next(); ++rows.back()) {
+      for (const auto& [key, value] : row->fields()) {
         if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
       }
     }
   }
-  std::string out = "run";
-  for (const std::string& key : keys) out += "," + csv_field(key);
-  out += "\n";
+  std::string header = "run";
+  for (const std::string& key : keys) header += "," + csv_field(key);
+  write(header + "\n");
   for (size_t i = 0; i < runs.size(); ++i) {
-    for (const Row& row : rows[i]) {
-      out += csv_field(runs[i].string());
-      for (const std::string& key : keys) out += "," + csv_value(row.find(key));
-      out += "\n";
+    JsonLineReader lines = open_rows(runs[i]);
+    for (int64_t n = 0; n < rows[i]; ++n) {  // what a training adds meanwhile may have other keys
+      const std::optional<Row> row = lines.next();
+      if (!row) break;
+      std::string record = csv_field(runs[i].string());
+      for (const std::string& key : keys) record += "," + csv_value(row->find(key));
+      write(record + "\n");
     }
   }
-  return out;
 }
 
 }  // namespace dgc

@@ -39,9 +39,12 @@ const RunGroup& most_sending(const std::vector<RunGroup>& groups, const RunGroup
   return *most;
 }
 
-bool differ_in_seed_alone(const Config& a, const Config& b) {
-  return std::ranges::all_of(config_differences(a, b),
-                             [](const ConfigDifference& difference) { return difference.path == "seed"; });
+// What runs that differ in their seed alone have in common.
+std::string experiment_of(Config config) {
+  config.seed = 0;
+  config.name.clear();
+  config.output.clear();
+  return resolved_json(config);
 }
 
 void require_run(const std::filesystem::path& directory) {
@@ -54,9 +57,9 @@ void require_run(const std::filesystem::path& directory) {
 
 }  // namespace
 
-std::vector<Row> run_rows(const std::filesystem::path& directory) {
+JsonLineReader open_rows(const std::filesystem::path& directory) {
   require_run(directory);
-  return read_json_lines((directory / kMetricsFile).string());
+  return JsonLineReader((directory / kMetricsFile).string());
 }
 
 RunData read_run(const std::filesystem::path& directory) {
@@ -154,17 +157,17 @@ std::vector<RunGroup> read_groups(const std::vector<std::filesystem::path>& runs
 
 std::vector<RunGroup> group_runs(std::vector<RunData> runs) {
   std::vector<RunGroup> groups;
+  std::vector<std::string> experiments;  // of the groups
   for (RunData& run : runs) {
-    const auto like = std::ranges::find_if(groups, [&](const RunGroup& group) {
-      const auto has_seed = [&](const RunData& other) { return other.config.seed == run.config.seed; };
-      return differ_in_seed_alone(group.config(), run.config) && std::ranges::none_of(group.runs, has_seed);
-    });
-    if (like != groups.end()) {
-      like->runs.push_back(std::move(run));
-    } else {
+    const std::string experiment = experiment_of(run.config);
+    const auto has_seed = [&](const RunData& other) { return other.config.seed == run.config.seed; };
+    size_t g = 0;
+    while (g < groups.size() && (experiments[g] != experiment || std::ranges::any_of(groups[g].runs, has_seed))) ++g;
+    if (g == groups.size()) {
       groups.push_back({run.config.name, {}});
-      groups.back().runs.push_back(std::move(run));
+      experiments.push_back(experiment);
     }
+    groups[g].runs.push_back(std::move(run));
   }
   std::vector<std::string> names;
   for (const RunGroup& group : groups) names.push_back(group.name);

@@ -34,8 +34,8 @@ struct RunData {
   std::string epochs_text() const;  // "12.4 of 30"
 };
 
-// The rows of RUN/metrics.jsonl. Throws a UserError when `run` is not a run directory.
-std::vector<Row> run_rows(const std::filesystem::path& run);
+// For the rows of RUN/metrics.jsonl. Throws a UserError when `run` is not a run directory.
+JsonLineReader open_rows(const std::filesystem::path& run);
 
 // Reads RUN/config.json and RUN/metrics.jsonl. Throws a UserError when `run` is not a run directory or has not finished
 // a step yet. So there are steps or a final row.

@@ -97,6 +97,26 @@ TEST_CASE("a run that has not begun is waited for, though the others have finish
   CHECK(followed.page().find("data-reload") == std::string::npos);
 }
 
+TEST_CASE("of the runs that a page follows only those that have gone on are read again") {
+  const Followed followed;
+  followed.begin();
+  MetricsWriter(followed.run, {0})
+      .write(FinalMetrics{.eval = example_eval(20), .samples_per_s = 1, .wall_seconds = 1, .weights_xxh64 = "0f"});
+  const std::filesystem::path late = followed.folder.path() / "late", metrics = followed.run / "metrics.jsonl";
+  const std::filesystem::path saved = followed.folder.path() / "saved";
+  std::filesystem::copy(followed.run, saved);
+  std::thread follower([&] { followed.follow({followed.run, late}); });
+  CHECK(followed.shows("data-reload"));
+  // The same size and time, and nothing that could be read.
+  const auto spoilt = followed.folder.path() / "spoilt";
+  followed.folder.write("spoilt", std::string(std::filesystem::file_size(metrics), '\n'));
+  std::filesystem::last_write_time(spoilt, std::filesystem::last_write_time(metrics));
+  std::filesystem::rename(spoilt, metrics);
+  std::filesystem::rename(saved, late);
+  follower.join();
+  CHECK(followed.page().find("data-reload") == std::string::npos);
+}
+
 TEST_CASE("a signal ends following, with a page that stands still") {
   const Followed followed;
   followed.begin();

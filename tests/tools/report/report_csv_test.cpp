@@ -6,6 +6,15 @@
 #include "tests/support/run_files.h"
 
 namespace dgc {
+namespace {
+
+std::string rows_csv(const std::vector<std::filesystem::path>& runs) {
+  std::string csv;
+  write_rows_csv(runs, [&](const std::string& record) { csv += record; });
+  return csv;
+}
+
+}  // namespace
 
 TEST_CASE("rows of several runs become one table, with numbers as they are in the files") {
   const test::TempRun a, b;
@@ -30,6 +39,22 @@ TEST_CASE("a field with a quotation mark or the end of a line is quoted") {
   run.write("metrics.jsonl", R"({"kind":"step","step":1,"epoch":1,"transport":"a\"b","note":"c\nd"})"
                              "\n");
   CHECK_THAT(rows_csv({run.path()}), Catch::EndsWith(",step,1,1,\"a\"\"b\",\"c\nd\"\n"));
+}
+
+TEST_CASE("what a training adds while a table is written is left out of it") {
+  const test::TempRun run;
+  run.write("config.json", "{}");
+  const std::string row = R"({"kind":"step","step":1,"epoch":1})"
+                          "\n";
+  run.write("metrics.jsonl", row);
+  std::string csv;
+  write_rows_csv({run.path()}, [&](const std::string& record) {
+    if (csv.empty())
+      run.write("metrics.jsonl", row + R"({"kind":"eval","step":1,"epoch":1,"test_loss":2})"
+                                       "\n");
+    csv += record;
+  });
+  CHECK(csv == "run,kind,step,epoch\n" + run.path().string() + ",step,1,1\n");
 }
 
 TEST_CASE("no table is made of what is no run") {

@@ -525,7 +525,7 @@ TEST_CASE("nobody waits for the other end of a pipe that lies in the place of a 
   std::filesystem::remove(file);
   REQUIRE(mkfifo(file.c_str(), 0600) == 0);
   CHECK_THROWS_WITH(read_run(run.path()), Catch::StartsWith(file.string() + " is a pipe"));
-  CHECK_THROWS_WITH(run_rows(run.path()), Catch::StartsWith(file.string() + " is a pipe"));
+  CHECK_THROWS_WITH(open_rows(run.path()), Catch::StartsWith(file.string() + " is a pipe"));
   CHECK_THROWS_WITH(run_config(run.path()), Catch::StartsWith(file.string() + " is a pipe"));
 }
 
