@@ -2,12 +2,14 @@
 #include <catch.hpp>
 #include <functional>
 
+#include "tasks/make.h"
 #include "tensor/errors.h"
 #include "tests/fake_cuda/nccl_ranks.h"
 #include "tests/fake_cuda/small_models.h"
 #include "tests/fake_cuda/support.h"
 #include "tests/fake_cuda/trained.h"
 #include "tests/fake_cuda/weights.h"
+#include "tests/support/altered_images.h"
 #include "tests/support/rank_steps.h"
 #include "tests/support/tiny.h"
 #include "tests/support/tiny_speech.h"
@@ -21,34 +23,42 @@ namespace {
 // The same on ranks that are threads with a GPU each, which NCCL connects. What a rank threw is in `outcome`.
 struct Connected {
   std::vector<float> weights;
+  std::vector<bool> skipped;  // for each step
   std::string outcome;
 };
 
 using AfterStep = std::function<void(int rank, int step, Rank&, Backend&)>;
 
-std::vector<Connected> trained_by_nccl(
-    const Config& config, int ranks, int steps, const AfterStep& after_step = [](int, int, Rank&, Backend&) {}) {
-  const Datasets sets = open_sets(config);
-  Config complete = task_of(config).completed(config, sets);
-  complete.ranks = ranks;
+std::vector<Connected> trained_by_nccl(Config config, const DataView& data, int ranks, int steps,
+                                       const AfterStep& after_step) {
+  config.ranks = ranks;
   std::vector<Connected> results(static_cast<size_t>(ranks));
   const auto outcomes = on_nccl_ranks(ranks, [&](int number, Backend& backend, Communicator& communicator) {
-    Rank rank(complete, sets.view(), backend, communicator);
+    Connected& result = results[static_cast<size_t>(number)];
+    Rank rank(config, data, backend, communicator);
+    const auto take = [&] {
+      while (const auto metrics = rank.next_metrics()) result.skipped.push_back(metrics->skipped);
+    };
     for (int i = 0; i < steps; ++i) {
       rank.train_step();
-      while (rank.next_metrics()) {
-      }
+      take();
       communicator.check();
       after_step(number, i, rank, backend);
     }
     rank.finish_steps();
-    while (rank.next_metrics()) {
-    }
-    results[static_cast<size_t>(number)].weights = weights_of(rank);
+    take();
+    rank.check_replicas();
+    result.weights = weights_of(rank);
     communicator.barrier(*backend.device());
   });
   for (size_t i = 0; i < results.size(); ++i) results[i].outcome = outcomes[i];
   return results;
+}
+
+std::vector<Connected> trained_by_nccl(
+    const Config& config, int ranks, int steps, const AfterStep& after_step = [](int, int, Rank&, Backend&) {}) {
+  const Datasets sets = open_sets(config);
+  return trained_by_nccl(task_of(config).completed(config, sets), sets.view(), ranks, steps, after_step);
 }
 
 const std::string kTwoWorkers = "workers_per_rank=2";
@@ -252,6 +262,48 @@ TEST_CASE("four ranks that NCCL connects train to the weights of one rank with a
   for (const Connected& rank : ranks) {
     CHECK(rank.outcome.empty());
     CHECK(rank.weights == truth.weights);
+  }
+}
+
+// Invariant 3.
+TEST_CASE("ranks that NCCL connects notice a replica that differs") {
+  const Gpu gpu({.devices = 2, .multiprocessors = 1});
+  constexpr int kSteps = 4;
+  const AfterStep damage = [](int number, int step, Rank& rank, Backend&) {
+    if (number == 1 && step == kSteps - 1) set_number(rank.weights(), 3, 1, 100.f);
+  };
+  for (const Connected& rank :
+       trained_by_nccl(tiny_config({kDgc, "device=cuda:0", "workers_per_rank=1"}), 2, kSteps, damage)) {
+    CHECK_THAT(rank.outcome, Catch::Contains("the weights of rank 1 differ from rank 0's in 5.weight"));
+  }
+}
+
+// Invariant 7.
+TEST_CASE("ranks that NCCL connects skip a step together where the gradient of one is not finite") {
+  const std::string exchange =
+      GENERATE(as<std::string>(), R"({"overlap": "off"})", R"({"overlap": "on", "bucket_mb": 0.001})",
+               R"({"algorithm": "split_reduce"})", R"({"wire": {"values": "int8", "indices": "rice"}})");
+  CAPTURE(exchange);
+  const Gpu gpu({.devices = 2, .multiprocessors = 1});
+  const auto config = [&](int workers) {
+    return tiny_config({kDgc, "device=cuda:0", fmt::format("workers_per_rank={}", workers), "exchange=" + exchange,
+                        R"(model={"type": "layers", "layers": [{"type": "flatten"}, {"type": "linear", "out": 4}]})"});
+  };
+  constexpr int kSteps = 6, kBad = 4;  // by then steps are replayed
+  const auto train = make_images(config(1), Split::train), test = make_images(config(1), Split::test);
+  std::vector<int32_t> samples;
+  Sampler({train->size(), 2, 4, config(1).seed}).indices(kBad, 1, samples);
+  const Poisoned poisoned(*train, samples[0]);
+  const auto trained = [&](int ranks) {
+    return trained_by_nccl(config(2 / ranks), {poisoned, *test}, ranks, kSteps, [](int, int, Rank&, Backend&) {});
+  };
+  const Connected alone = trained(1).front();
+  CHECK(alone.outcome.empty());
+  CHECK(alone.skipped == std::vector<bool>{false, false, false, false, true, false});
+  for (const Connected& rank : trained(2)) {
+    CHECK(rank.outcome.empty());
+    CHECK(rank.skipped == alone.skipped);
+    CHECK(rank.weights == alone.weights);
   }
 }
 

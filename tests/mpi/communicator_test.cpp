@@ -87,4 +87,12 @@ TEST_CASE("a replica in another process that differs is found, with its rank and
   CHECK_THAT(errors[0], Contains("step 1: the weights of rank 2 differ from rank 0's in 5.weight"));
 }
 
+TEST_CASE("processes skip a step together where the gradient of one is not finite") {
+  if (!have_mpirun()) return;
+  const Result result = scene(3, "skips", 2);
+  INFO(result.err);
+  check_code(result, 0);
+  for (int rank = 0; rank < 3; ++rank) CHECK_THAT(result.out, Contains(fmt::format("rank {}: ..s.\n", rank)));
+}
+
 }  // namespace dgc

@@ -148,6 +148,7 @@ TEST_CASE("a run with rounds that is killed after any step and resumed ends as o
                std::vector<std::string>{kDgc, kOuter, R"(exchange.wire={"values": "int8", "indices": "rice"})",
                                         "exchange.small_tensors=\"dense_fp16\""},
                std::vector<std::string>{kSgd, kOuter, "exchange.dense_values=fp16"},
+               std::vector<std::string>{kDgc, kOuter, "exchange.wait=1000", "ranks=2", "workers_per_rank=2"},
                std::vector<std::string>{kSgd, "ranks=2", "workers_per_rank=2", R"(model.freeze=["0", "1.bias"])"});
   CAPTURE(variant);
   const TempRun whole;

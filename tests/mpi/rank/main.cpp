@@ -1,6 +1,7 @@
 // One rank of a small program that mpi_test.cpp starts with mpirun: mpi_rank WHAT [RANK]. It ends as dgc does.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -12,6 +13,8 @@
 #include "tensor/errors.h"
 #include "tests/dist/collectives.h"
 #include "tests/mpi/rank/far_device.h"
+#include "tests/support/altered_images.h"
+#include "tests/support/rank_steps.h"
 #include "tests/support/tiny.h"
 #include "train/rank.h"
 #include "train/ranks/failure.h"
@@ -122,9 +125,27 @@ void replicas(int odd) {
   });
 }
 
+// A gradient of RANK is not finite: all ranks skip the step, and go on.
+void skips(int odd) {
+  const Launch launch = read_launch();
+  const Config config = with_launch(tiny_config({"workers_per_rank=1"}), launch);
+  const auto train = make_images(config, Split::train), test = make_images(config, Split::test);
+  std::vector<int32_t> samples;
+  Sampler({train->size(), launch.size, 4, config.seed}).indices(2, odd, samples);
+  const Poisoned poisoned(*train, samples[0]);
+  on_ranks(config, launch, [&](Backend& backend, Communicator& c) {
+    Rank rank(config, {poisoned, *test}, backend, c);
+    std::string skipped;
+    for (const StepMetrics& metrics : make_steps(rank, 4)) skipped += metrics.skipped ? 's' : '.';
+    in_unison(c, *backend.device(), [&] { rank.check_replicas(); });
+    const bool finite = std::ranges::all_of(numbers(rank.weights()), [](float w) { return std::isfinite(w); });
+    fmt::print("rank {}: {}{}\n", c.rank(), skipped, finite ? "" : ", and its weights are not finite");
+  });
+}
+
 const std::map<std::string, void (*)(int)> kScenes = {
     {"collectives", collectives},       {"fails", fails}, {"all_fail", all_fail}, {"disagrees", disagrees},
-    {"damaged_letter", damaged_letter}, {"waits", waits}, {"replicas", replicas}};
+    {"damaged_letter", damaged_letter}, {"waits", waits}, {"replicas", replicas}, {"skips", skips}};
 
 }  // namespace
 }  // namespace dgc
