@@ -12,19 +12,22 @@
 
 namespace dgc::test {
 
-// Epochs of a training that lasts long enough to be stopped on its way: 360 steps. With sanitizers a step takes
-// several times as long.
+// Epochs of a training that lasts long enough to be disturbed on its way, and then comes to its end: 720 steps. With
+// sanitizers a step takes several times as long.
 #ifdef DGC_SANITIZED
 constexpr int kLongEpochs = 15;
 #else
-constexpr int kLongEpochs = 60;
+constexpr int kLongEpochs = 120;
 #endif
 
+constexpr int kEndlessEpochs = 100'000;  // epochs of a training that only its test ends
+
 // Arguments of a training that saves often, and takes long enough to be disturbed.
-inline std::vector<std::string> long_run(const std::string& out, const std::vector<std::string>& more = {}) {
+inline std::vector<std::string> long_run(const std::string& out, const std::vector<std::string>& more = {},
+                                         int epochs = kLongEpochs) {
   std::vector<std::string> words = {"train", "tiny.json",
                                     "--out", out,
-                                    "--set", fmt::format("training.epochs={}", kLongEpochs),
+                                    "--set", fmt::format("training.epochs={}", epochs),
                                     "--set", "training.eval_every_epochs=0",
                                     "--set", "checkpoint.every_steps=10"};
   words.insert(words.end(), more.begin(), more.end());

@@ -14,18 +14,20 @@ namespace {
 using namespace test;
 using Catch::Contains;
 
+const std::string kLongTraining = fmt::format("training.epochs={}", kLongEpochs);
+
 }  // namespace
 
 TEST_CASE("a second training into a run that is being trained is refused, and disturbs nothing") {
   const Program dgc;
-  const Result whole = dgc.run({"train", "tiny.json", "--out", "whole", "--set", "training.epochs=60"});
+  const Result whole = dgc.run({"train", "tiny.json", "--out", "whole", "--set", kLongTraining});
   REQUIRE(whole.code == 0);
-  Child first(dgc.folder(), {"train", "tiny.json", "--out", "run", "--set", "training.epochs=60"});
+  Child first(dgc.folder(), {"train", "tiny.json", "--out", "run", "--set", kLongTraining});
   REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
   REQUIRE(first.stop());
   const std::string expected = fmt::format("run is being trained by process {} on ", first.pid());
   for (const char* option : {"--resume", "--overwrite", ""}) {
-    std::vector<std::string> words = {"train", "tiny.json", "--out", "run", "--set", "training.epochs=60"};
+    std::vector<std::string> words = {"train", "tiny.json", "--out", "run", "--set", kLongTraining};
     if (*option != '\0') words.emplace_back(option);
     const TempRun elsewhere;  // for what it says, as the first one still writes where that usually goes
     words[1] = (dgc.folder() / "tiny.json").string();
@@ -42,10 +44,10 @@ TEST_CASE("a second training into a run that is being trained is refused, and di
 
 TEST_CASE("a training whose directory is moved away before its end has succeeded") {
   const Program dgc;
-  Child training(dgc.folder(), {"train", "tiny.json", "--out", "run", "--set", "training.epochs=20", "--set",
-                                "checkpoint.every_epochs=0"});
+  Child training(dgc.folder(),
+                 {"train", "tiny.json", "--out", "run", "--set", kLongTraining, "--set", "checkpoint.every_epochs=0"});
   REQUIRE(wait_until([&] { return !dgc.rows("run").empty(); }));
-  training.stop();
+  REQUIRE(training.stop());
   std::filesystem::rename(dgc.folder() / "run", dgc.folder() / "moved");
   training.send(SIGCONT);
   const int code = training.wait();

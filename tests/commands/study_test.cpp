@@ -35,9 +35,9 @@ class Studied : public Program {
 };
 
 // A training that takes long enough to be disturbed.
-void make_long(const Program& dgc) {
+void make_long(const Program& dgc, int epochs = kLongEpochs) {
   std::string text = dgc.read("tiny.json");
-  dgc.write("tiny.json", text.replace(text.find("\"epochs\": 3"), 11, fmt::format("\"epochs\": {}", kLongEpochs)));
+  dgc.write("tiny.json", text.replace(text.find("\"epochs\": 3"), 11, fmt::format("\"epochs\": {}", epochs)));
 }
 
 // Makes a finished run one that has no final row, and a checkpoint that is damaged.
@@ -430,7 +430,7 @@ TEST_CASE("a training that is killed, or whose result is damaged, has failed, an
 
 TEST_CASE("a training that somebody stops alone stops the study") {
   const Studied dgc("", "[1]");
-  make_long(dgc);
+  make_long(dgc, kEndlessEpochs);
   Child study(dgc.folder(), {"study", "study.json", "--out", "out"});
   REQUIRE(wait_until([&] { return dgc.rows("out/dense/seed1").size() > 1; }));
   REQUIRE(kill(trainer_of(dgc, "out/dense/seed1"), SIGTERM) == 0);
@@ -474,8 +474,7 @@ TEST_CASE("a study goes into a folder of its file's name, and shows its table th
 
 TEST_CASE("two studies do not train into one folder") {
   const Studied dgc;
-  std::string text = dgc.read("tiny.json");
-  dgc.write("tiny.json", text.replace(text.find("\"epochs\": 3"), 11, fmt::format("\"epochs\": {}", kLongEpochs)));
+  make_long(dgc);
   Child study(dgc.folder(), {"study", "study.json", "--out", "out"});
   REQUIRE(wait_until([&] { return dgc.rows("out/dense/seed1").size() > 1; }));
   const Result second = dgc.study({"--only", "dgc"});

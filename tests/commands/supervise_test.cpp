@@ -13,6 +13,8 @@ namespace fs = std::filesystem;
 using Catch::Contains;
 
 std::vector<std::string> train(const std::vector<std::string>& more) { return long_run("run", more); }
+// A training that does not end by itself.
+std::vector<std::string> endless(const std::vector<std::string>& more) { return long_run("run", more, kEndlessEpochs); }
 
 bool is_zombie_or_gone(pid_t process) {
   std::ifstream file(fmt::format("/proc/{}/stat", process));
@@ -92,7 +94,7 @@ TEST_CASE("a training that is killed is started again, and ends in the same bits
 
 TEST_CASE("a training that keeps dying is given up, with its exit code") {
   const Program dgc;
-  Child supervisor(dgc.folder(), train({"--max-restarts", "1"}));
+  Child supervisor(dgc.folder(), endless({"--max-restarts", "1"}));
   REQUIRE(kill_child_after(dgc, supervisor, 3));
   REQUIRE(kill_child_after(dgc, supervisor, dgc.rows("run").size() + 3));
   CHECK(supervisor.wait() == 128 + SIGKILL);
@@ -165,7 +167,7 @@ TEST_CASE("a supervisor under a launcher says how to turn them round") {
 TEST_CASE("a supervisor passes SIGINT, SIGTERM, SIGHUP and SIGUSR1 on, and starts nothing after them") {
   const Program dgc;
   const int signal = GENERATE(SIGINT, SIGTERM, SIGHUP, SIGUSR1);
-  Child supervisor(dgc.folder(), train({"--max-restarts", "3"}));
+  Child supervisor(dgc.folder(), endless({"--max-restarts", "3"}));
   REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
   supervisor.send(signal);
   CHECK(supervisor.wait() == 130);
@@ -174,7 +176,7 @@ TEST_CASE("a supervisor passes SIGINT, SIGTERM, SIGHUP and SIGUSR1 on, and start
 
 TEST_CASE("a training that is stopped itself is not started again") {
   const Program dgc;
-  Child supervisor(dgc.folder(), train({"--max-restarts", "3"}));
+  Child supervisor(dgc.folder(), endless({"--max-restarts", "3"}));
   REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
   pid_t child = 0;
   REQUIRE(wait_until([&] { return (child = child_of(supervisor.pid())) != 0; }));
@@ -185,7 +187,7 @@ TEST_CASE("a training that is stopped itself is not started again") {
 
 TEST_CASE("a supervisor that is stopped while it pauses starts nothing more") {
   const Program dgc;
-  Child supervisor(dgc.folder(), train({"--max-restarts", "3"}));
+  Child supervisor(dgc.folder(), endless({"--max-restarts", "3"}));
   REQUIRE(kill_child_after(dgc, supervisor, 5));
   REQUIRE(wait_until([&] { return supervisor.err().find("restart 1 of 3 in 1 s") != std::string::npos; }));
   supervisor.send(SIGTERM);
@@ -236,7 +238,7 @@ TEST_CASE("a supervisor stops a run under mpirun so that it can save") {
   }
   for (const char* variable : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"}) setenv(variable, "1", 1);
   const Program dgc;
-  Child supervisor(dgc.folder(), train({"--max-restarts", "3", "--launch", "mpirun -n 1"}));
+  Child supervisor(dgc.folder(), endless({"--max-restarts", "3", "--launch", "mpirun -n 1"}));
   REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
   supervisor.send(SIGINT);
   CHECK(supervisor.wait() == 130);
@@ -306,7 +308,7 @@ TEST_CASE("a rank that outlives its launcher has time to end, and is killed befo
 
 TEST_CASE("a training whose supervisor is killed saves and ends") {
   const Program dgc;
-  Child supervisor(dgc.folder(), train({"--max-restarts", "3"}));
+  Child supervisor(dgc.folder(), endless({"--max-restarts", "3"}));
   REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
   const pid_t child = child_of(supervisor.pid());
   REQUIRE(child != 0);

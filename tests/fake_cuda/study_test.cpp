@@ -26,7 +26,7 @@ TEST_CASE("a training of a study takes the GPU of the one that has ended", "[stu
   const Program dgc;
   dgc.write("study.json", R"({"config": "tiny.json", "seeds": [1],
                               "set": {"device": "auto", "training.eval_every_epochs": 0}, "runs": {
-                              "a": {"set": {"training.epochs": 1}}, "b": {"set": {"training.epochs": 6}},
+                              "a": {"set": {"training.epochs": 1}}, "b": {"set": {"training.epochs": 60}},
                               "c": {"set": {"training.epochs": 1}}}})");
   Child study(dgc.folder(), {"DGC_FAKE_GPUS=2", DGC_ON_FAKE_CUDA, "study", "study.json", "--out", "out", "--jobs", "2"},
               "env");

@@ -65,6 +65,8 @@ inline RendezvousOptions within(milliseconds timeout) {
 }
 
 inline constexpr milliseconds kLong(20000), kShort(1000);
+// Of ranks that wait in vain, and meet others before.
+inline constexpr milliseconds kMedium(3000);
 
 // What became of one rank: "" when it got rank 0's blob.
 inline std::string outcome(const Launch& launch, const RendezvousOptions& options) {

@@ -159,7 +159,7 @@ TEST_CASE("a foreign service at the meeting point is recognised", "[rendezvous]"
       std::this_thread::sleep_for(milliseconds(5));
     }
   });
-  CHECK_THAT(outcome(launch_of(1, 2, point), within(kShort)),
+  CHECK_THAT(outcome(launch_of(1, 2, point), within(kMedium)),
              Contains("did not find rank 0") && Contains("it is another program that answers there"));
 }
 

@@ -39,11 +39,11 @@ TEST_CASE("a missing rank ends the wait of the others, by name", "[rendezvous]")
   const Directory directory;
   for (const MeetingPoint& point : {tcp(), in_files(directory)}) {
     CAPTURE(point.url());
-    auto ranks = ranks_at(point, 4, kShort);
+    auto ranks = ranks_at(point, 4, kMedium);
     ranks.erase(ranks.begin() + 1);
     ranks.pop_back();
     const auto found = outcomes(ranks);  // ranks 0 and 2
-    CHECK_THAT(found[0], Contains("rank 0 waited 1 s at " + point.url()) && Contains("ranks 1, 3 did not come"));
+    CHECK_THAT(found[0], Contains("rank 0 waited 3 s at " + point.url()) && Contains("ranks 1, 3 did not come"));
     CHECK(found[1].empty());
     const std::string alone = outcome(launch_of(1, 2, point), within(kShort));
     CHECK_THAT(alone, Contains("rank 1 of 2 did not find rank 0 at " + point.url() + " within 1 s"));
@@ -55,7 +55,7 @@ TEST_CASE("a rank that does not belong is turned away and told why", "[rendezvou
   const Directory directory;
   const MeetingPoint point = GENERATE(false, true) ? in_files(directory) : tcp();
   CAPTURE(point.url());
-  auto ranks = ranks_at(point, 2, kShort);
+  auto ranks = ranks_at(point, 2, kMedium);
   std::string fault, seen;
   SECTION("another size") {
     ranks[1].launch.size = 3;

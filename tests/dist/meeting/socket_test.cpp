@@ -74,18 +74,18 @@ TEST_CASE("who calls where nobody listens does not reach himself", "[socket]") {
 }
 
 TEST_CASE("a name that is unknown is told from a name server that fails or does not answer", "[socket]") {
-  const auto trouble_with = [](const std::string& host) {
+  const auto trouble_with = [](const std::string& host, std::chrono::milliseconds within) {
     Trouble trouble;
-    const Deadline deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+    const Deadline deadline = std::chrono::steady_clock::now() + within;
     CHECK(look_up({.host = host, .port = 1, .path = {}}, deadline, trouble).empty());
     return trouble;
   };
   name_servers_answers = 0;
-  const Trouble failing = trouble_with(kNameThatFailsLater);
+  const Trouble failing = trouble_with(kNameThatFailsLater, std::chrono::seconds(20));
   CHECK_FALSE(failing.of_place);
   CHECK(failing.text == gai_strerror(EAI_AGAIN));
   name_server_hangs = true;
-  const Trouble hanging = trouble_with(kNameThatHangs);
+  const Trouble hanging = trouble_with(kNameThatHangs, std::chrono::milliseconds(300));
   name_server_hangs = false;
   CHECK_FALSE(hanging.of_place);
   CHECK(hanging.text == "the name server does not answer");

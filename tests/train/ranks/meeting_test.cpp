@@ -8,6 +8,7 @@
 #include <catch.hpp>
 #include <cerrno>
 #include <thread>
+#include <utility>
 
 #include "dist/meeting/watch.h"
 #include "run/log.h"
@@ -35,13 +36,18 @@ Launch launch_of(int rank, int size, int port) {
   return launch;
 }
 
-// What a rank does until all have met; its exit code. It closes `ready` when signals no longer kill it.
-int meet_as(const Launch& launch, int ready) {
+// What a rank does until all have met; its exit code. It closes `ready` when signals no longer kill it, and `met` when
+// it has met rank 0.
+int meet_as(const Launch& launch, int ready, int met) {
   const InterruptGuard guard;
   close(ready);
   Patience patience;
+  const auto look = [&](const std::string& waiting) {
+    if (waiting.find("has met rank 0") != std::string::npos && met >= 0) close(std::exchange(met, -1));
+    patience(waiting);
+  };
   try {
-    const Watch watch({launch.rank, launch.size, 10s, std::ref(patience)},
+    const Watch watch({launch.rank, launch.size, 10s, look},
                       [&](std::span<std::byte> place, const WhileMeeting& while_waiting) {
                         share_from_rank0(launch, {.timeout = 1h, .while_waiting = while_waiting}, place);
                       });
@@ -58,23 +64,26 @@ int meet_as(const Launch& launch, int ready) {
 class Process {
  public:
   explicit Process(const Launch& launch) {
-    int ready[2];
+    int ready[2], met[2];
     REQUIRE(pipe(ready) == 0);
+    REQUIRE(pipe(met) == 0);
     pid_ = fork();
-    if (pid_ == 0) _exit(meet_as(launch, ready[1]));
+    if (pid_ == 0) _exit(meet_as(launch, ready[1], met[1]));
     close(ready[1]);
-    char none;
-    while (read(ready[0], &none, 1) == -1 && errno == EINTR) {
-    }
+    close(met[1]);
+    met_ = met[0];
+    wait_until_closed(ready[0]);
     close(ready[0]);
   }
   ~Process() {
+    close(met_);
     if (pid_ > 0) kill(pid_, SIGKILL);
     wait();
   }
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
+  void wait_until_met() const { wait_until_closed(met_); }
   void send(int signal) const { kill(pid_, signal); }
   int wait() {
     int status = 0;
@@ -84,7 +93,14 @@ class Process {
   }
 
  private:
+  static void wait_until_closed(int pipe) {
+    char none;
+    while (read(pipe, &none, 1) == -1 && errno == EINTR) {
+    }
+  }
+
   pid_t pid_ = -1;
+  int met_ = -1;
 };
 
 // What a rank says whose work before the meeting is this.
@@ -133,9 +149,9 @@ TEST_CASE("one signal ends a rank that waits for others, and with it those that 
   }
   SECTION("rank 1, of which rank 0 tells rank 2, which comes late") {
     Process rank1(launch_of(1, 3, port));
-    std::this_thread::sleep_for(500ms);  // so that it has met rank 0, as a rule
+    rank1.wait_until_met();
     rank1.send(signal);
-    CHECK(rank1.wait() == 130);
+    REQUIRE(rank1.wait() == 130);
     CHECK(rank0.wait() == 1);
   }
 }
