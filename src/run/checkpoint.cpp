@@ -235,6 +235,12 @@ Checkpoint::Checkpoint(fs::path path) : Checkpoint(unverified(std::move(path))) 
   for (const ManifestFile& file : manifest_.files) read(file);
 }
 
+Checkpoint Checkpoint::with_weights(fs::path path) {
+  Checkpoint checkpoint = unverified(std::move(path));
+  static_cast<void>(checkpoint.open(kWeightsFile));
+  return checkpoint;
+}
+
 std::string Checkpoint::read(const ManifestFile& file) const {
   const fs::path path = path_ / file.name;
   std::error_code error;
@@ -261,16 +267,20 @@ bool Checkpoint::is_there() const {
                              [&](const ManifestFile& file) { return fs::exists(path_ / file.name, error); });
 }
 
-std::optional<Checkpoint> newest_checkpoint(const fs::path& run) {
+namespace {
+
+// open: throws UserError for a checkpoint that is damaged.
+template <typename Open>
+std::optional<Checkpoint> newest(const fs::path& run, const Open& open) {
   refuse_broken_link(run / kCheckpoints);
   const CheckpointStore store(run);
   const std::vector<fs::path> all = store.list();
   for (const fs::path& path : all) {
     try {
-      return Checkpoint(path);
+      return open(path);
     } catch (const UserError& error) {
       // A training that goes on has saved another one, and may have removed this one for it.
-      if (store.list() != all) return newest_checkpoint(run);
+      if (store.list() != all) return newest(run, open);
       // The next save removes what is passed over, so a sound one must not be, and it may be sound.
       if (dynamic_cast<const Damage*>(&error) == nullptr) {
         throw_user_error("{}; mend that, or remove {} to go back to an older checkpoint", error.what(), path.string());
@@ -282,23 +292,29 @@ std::optional<Checkpoint> newest_checkpoint(const fs::path& run) {
   return std::nullopt;
 }
 
-Checkpoint require_checkpoint(const fs::path& run) {
-  if (const std::optional<Checkpoint> newest = newest_checkpoint(run)) return *newest;
+}  // namespace
+
+std::optional<Checkpoint> newest_checkpoint(const fs::path& run) {
+  return newest(run, [](const fs::path& path) { return Checkpoint(path); });
+}
+
+Checkpoint newest_model(const fs::path& run) {
+  if (const std::optional<Checkpoint> found = newest(run, Checkpoint::with_weights)) return *found;
   throw_user_error("{} has no checkpoint yet: train some more, or wait for the end of an epoch", run.string());
 }
 
-Checkpoint best_checkpoint(const fs::path& run) {
+Checkpoint best_model(const fs::path& run) {
   const CheckpointStore store(run);
   const std::vector<fs::path> all = store.list();
-  const int64_t best = read_run_state(require_checkpoint(run)).best_kept;
+  const int64_t best = read_run_state(newest_model(run)).best_kept;
   const fs::path path = run / kCheckpoints / folder_of(best);
   std::error_code error;
   try {
-    if (fs::exists(path, error)) return Checkpoint(path);
+    if (fs::exists(path, error)) return Checkpoint::with_weights(path);
   } catch (const UserError&) {
     if (store.list() == all) throw;
   }
-  if (best > 0 && store.list() != all) return best_checkpoint(run);
+  if (best > 0 && store.list() != all) return best_model(run);
   throw_user_error("{} keeps no best checkpoint: train with checkpoint.best, and beyond the first evaluation",
                    run.string());
 }

@@ -13,6 +13,7 @@
 namespace dgc {
 
 std::string worker_file(int64_t worker);  // "worker-0000.safetensors"
+inline constexpr const char* kWeightsFile = "weights.safetensors";
 inline constexpr const char* kSharedFile = "optimizer.safetensors";
 inline constexpr const char* kCheckpoints = "checkpoints";  // the folder of a run's checkpoints
 
@@ -75,6 +76,8 @@ class Checkpoint {
   // Reads the manifest alone, for a rank of many that reads only some of the files. Throws UserError where it is
   // damaged.
   static Checkpoint unverified(std::filesystem::path path);
+  // Verifies the weights alone, for those who need no more than the model. Throws as the constructor does.
+  static Checkpoint with_weights(std::filesystem::path path);
 
   const std::filesystem::path& path() const { return path_; }
   const Manifest& manifest() const { return manifest_; }
@@ -89,16 +92,16 @@ class Checkpoint {
   Manifest manifest_;
 };
 
-// The newest checkpoint that is whole, with a warning in the log for every damaged one that was passed over; none when
-// there is no checkpoint at all. Throws UserError when there are some but all are damaged, when the newest that is not
-// damaged cannot be read or is of another version, and where their folder is_away(). Beside a training that goes on
-// this and the functions below look again where it has removed what they were reading.
+// The newest checkpoint that is whole, every file of it, with a warning in the log for every damaged one that was
+// passed over; none when there is no checkpoint at all. Throws UserError when there are some but all are damaged, when
+// the newest that is not damaged cannot be read or is of another version, and where their folder is_away(). Beside a
+// training that goes on this and the functions below look again where it has removed what they were reading.
 std::optional<Checkpoint> newest_checkpoint(const std::filesystem::path& run);
-Checkpoint require_checkpoint(
-    const std::filesystem::path& run);  // the newest one; throws UserError where there is none
 
-// The checkpoint of the step that the newest whole one calls the best. Throws UserError when the run has none or keeps
-// none.
-Checkpoint best_checkpoint(const std::filesystem::path& run);
+// For those who need no more than the model, so that its weights alone are read and verified: the newest checkpoint,
+// and the one of the step that the newest calls the best. Both throw as newest_checkpoint() does, and UserError where
+// there is none, or the run keeps no best one.
+Checkpoint newest_model(const std::filesystem::path& run);
+Checkpoint best_model(const std::filesystem::path& run);
 
 }  // namespace dgc

@@ -83,7 +83,7 @@ void require_possible(const std::filesystem::path& run, const Config& config) {
 Evaluation evaluate_run(const std::filesystem::path& run, const EvaluateOptions& options) {
   const Config config = run_config(run, options.overrides);
   require_possible(run, config);
-  FoundCheckpoint checkpoint([&] { return options.best ? best_checkpoint(run) : require_checkpoint(run); });
+  FoundCheckpoint checkpoint([&] { return options.best ? best_model(run) : newest_model(run); });
   const Task& task = task_of(config);
   if (!options.logits.empty()) {
     task.require_logits();

@@ -14,7 +14,7 @@ void generate(const std::filesystem::path& run, const GenerateOptions& options,
   const Config config =
       config_of_kind(run, options.overrides, DataKind::text,
                      "is not the run of a language model (model.type \"lstm_lm\"): it has nothing to generate");
-  FoundCheckpoint checkpoint([&] { return require_checkpoint(run); });
+  FoundCheckpoint checkpoint([&] { return newest_model(run); });
   const Vocabulary vocabulary = run_vocabulary(run);
   require_same_vocabulary(*checkpoint, vocabulary);
   const LoadedModel model(config, checkpoint, {1});

@@ -47,7 +47,7 @@ void predict(const std::filesystem::path& run, const std::vector<std::string>& f
     throw_user_error("{}: a model of {} images knows no class of any picture; give a run on real images", run.string(),
                      type.name);
   }
-  FoundCheckpoint checkpoint([&] { return require_checkpoint(run); });
+  FoundCheckpoint checkpoint([&] { return newest_model(run); });
   const std::vector<std::string> names = run_class_names(run);
   const Shape image = image_sample(config.data);
   const std::unique_ptr<ImageFileReader> reader = type.reader(config.data.images);

@@ -40,7 +40,7 @@ void transcribe(const std::filesystem::path& run, const std::vector<std::string>
                 const std::function<void(const std::string&, const std::string&)>& told) {
   const Config config = config_of_kind(run, options.overrides, DataKind::speech,
                                        "is not the run of a speech model (model.type \"deep_speech\"): it cannot hear");
-  FoundCheckpoint checkpoint([&] { return require_checkpoint(run); });
+  FoundCheckpoint checkpoint([&] { return newest_model(run); });
   const Alphabet alphabet(config.data.speech.alphabet);
   const SpeechDecoder decoder(alphabet, options.decoding);
   const LoadedModel model(config, checkpoint, speech_sample(config, 1));

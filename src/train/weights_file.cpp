@@ -11,8 +11,6 @@
 namespace dgc {
 namespace {
 
-constexpr const char* kWeights = "weights.safetensors";
-
 // PyTorch's BatchNorm also counts its batches, and its load_state_dict asks for the count.
 void append_batch_counts(std::vector<TensorSource>& to, const ParamLayout& statistics, int64_t batches) {
   const std::string mean = "running_mean";
@@ -63,15 +61,15 @@ std::vector<TensorSource> weight_tensors(const SavedWeights& saved) {
 }
 
 ManifestFile save_weights(const CheckpointStore& store, const SavedWeights& saved) {
-  return store.write(saved.step, kWeights, weight_tensors(saved), saved.weights.device());
+  return store.write(saved.step, kWeightsFile, weight_tensors(saved), saved.weights.device());
 }
 
 void load_weights(const Checkpoint& checkpoint, const Arena& weights, const Arena& statistics,
                   std::span<const Network::Tie> ties) {
-  const SafetensorsFile file = checkpoint.open(kWeights);
+  const SafetensorsFile file = checkpoint.open(kWeightsFile);
   load_tensors(file, weights);
   load_tensors(file, statistics);
-  require_no_others(file, weights.layout(), statistics.layout(), ties, (checkpoint.path() / kWeights).string());
+  require_no_others(file, weights.layout(), statistics.layout(), ties, (checkpoint.path() / kWeightsFile).string());
 }
 
 void require_no_others(const SafetensorsFile& file, const ParamLayout& parameters, const ParamLayout& statistics,

@@ -272,6 +272,19 @@ TEST_CASE("a damaged newest checkpoint is passed over, said in the log, for the 
   CHECK_THROWS_WITH(newest_checkpoint(run.path()), Catch::Contains("none of the 2 checkpoints"));
 }
 
+TEST_CASE("who needs the model alone meets no damage but that of the weights") {
+  const TempRun run;
+  const Row best = Row().set("best_step", int64_t{4}).set("best_kept", int64_t{4});
+  for (const int64_t step : {2, 4}) save(run, step, 2, best);
+  overwrite(folder(run, 4) / "worker-0000.safetensors", "");
+  CHECK(newest_checkpoint(run.path())->manifest().step == 2);
+  CHECK(newest_model(run.path()).manifest().step == 4);
+  CHECK(best_model(run.path()).manifest().step == 4);
+  overwrite(folder(run, 4) / "weights.safetensors", "");
+  CHECK(newest_model(run.path()).manifest().step == 2);
+  CHECK_THROWS_WITH(best_model(run.path()), Catch::Contains("weights.safetensors is damaged"));
+}
+
 TEST_CASE("a newest checkpoint that may be sound is not passed over, as the next save would remove it") {
   const TempRun run;
   save(run, 2);
@@ -331,8 +344,7 @@ TEST_CASE("what a training removes while it is being read gives way to what it h
     CHECK(found->manifest().step == 4);
   }
   SECTION("the best") {
-    const Checkpoint found =
-        read_beside([&] { save(run, 4, 3, best(4)); }, [&] { return best_checkpoint(run.path()); });
+    const Checkpoint found = read_beside([&] { save(run, 4, 3, best(4)); }, [&] { return best_model(run.path()); });
     CHECK(found.manifest().step == 4);
   }
 }
@@ -437,7 +449,7 @@ TEST_CASE("the best checkpoint that there is stays, where a better one could not
   const Row unsaved = Row().set("best_step", int64_t{2}).set("best_kept", int64_t{1});
   for (const int64_t step : {3, 4}) save(run, step, 1, unsaved);
   CHECK(steps(run) == std::vector<int64_t>{4, 1});
-  CHECK(best_checkpoint(run.path()).manifest().step == 1);
+  CHECK(best_model(run.path()).manifest().step == 1);
 }
 
 TEST_CASE("a damaged checkpoint that a resumed run has passed over does not push out good ones") {

@@ -23,7 +23,7 @@ TEST_CASE("the weights of a checkpoint that a training has removed are those of 
     store.commit(manifest, 1);
   };
   save(1);
-  FoundCheckpoint found([&] { return require_checkpoint(run.path()); });
+  FoundCheckpoint found([&] { return newest_model(run.path()); });
   save(2);
   *weights.data() = 0;
   found.load(weights, statistics, {});
