@@ -45,8 +45,8 @@ class Dataset {
   // The dataset must outlive the batches. Throws as steps_per_epoch() does.
   virtual std::unique_ptr<Batches> training_batches(const WorkerBatches&, const PrefetchOptions&) const = 0;
   // The batches of a share of the set; all shares together are the whole set once, in order and not augmented. The last
-  // batch may be smaller. Rows of a batch are images, or words of each stream of a text, of which a share is all; a batch
-  // of speech has an utterance for each of its streams, whatever the rows.
+  // batch may be smaller. Rows of a batch are images, or words of each stream of a text, of which a share is all; a
+  // batch of speech has an utterance for each of its streams, whatever the rows.
   virtual std::unique_ptr<Batches> evaluation_batches(const EvaluationBatches&, const PrefetchOptions&) const = 0;
   // Number of rows of an evaluation: images, or words of each stream of a text; for speech, the most rows that a batch
   // can have.

@@ -50,9 +50,7 @@ EditCount edits(const Parts& reference, const Parts& hypothesis) {
 
 }  // namespace
 
-double EditCount::rate() const {
-  return static_cast<double>(errors()) / static_cast<double>(std::max<int64_t>(reference, 1));
-}
+double error_rate(double errors, double reference) { return errors / std::max(reference, 1.0); }
 
 EditCount& EditCount::operator+=(const EditCount& other) {
   substitutions += other.substitutions;

@@ -11,10 +11,11 @@ struct EditCount {
   int64_t substitutions = 0, insertions = 0, deletions = 0, reference = 0;
 
   int64_t errors() const { return substitutions + insertions + deletions; }
-  double rate() const;  // errors / max(reference, 1); may exceed 1
   EditCount& operator+=(const EditCount&);
   bool operator==(const EditCount&) const = default;
 };
+
+double error_rate(double errors, double reference);  // errors / max(reference, 1); may exceed 1
 
 // Counts edits of words, which spaces separate, for the word error rate.
 EditCount word_errors(std::string_view reference, std::string_view hypothesis);

@@ -18,7 +18,7 @@ class ImageScorer final : public Scorer {
   Counts count(Backend&, const Batch&, ConstView, const LossStats& stats) override {
     return {stats.loss, stats.counts[kFirst], stats.counts[kTopFive]};
   }
-  Measures measures(const Counts& sums) const override {
+  Measures measures(const Counts& sums, const std::vector<std::string>&) const override {
     const bool valid = split_ == Split::valid;
     return {{valid ? &kValidLoss : &kTestLoss, sums[0] / images_},
             {valid ? &kValidAccuracy : &kTestAccuracy, sums[1] / images_},

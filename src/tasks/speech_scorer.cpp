@@ -154,16 +154,15 @@ Counts SpeechScorer::count(Backend& backend, const Batch& batch, ConstView outpu
   return counts;
 }
 
-Measures SpeechScorer::measures(const Counts& sums) const {
-  const bool valid = split_ == Split::valid;
+Measures SpeechScorer::measures(const Counts& sums, const std::vector<std::string>& left_out) const {
   if (sums[kUtterances] == 0) {
-    throw_user_error("data: not one of {} utterances can be read for the {}; the warnings say why", speech_.size(),
-                     valid ? "validation" : "test");
+    throw_user_error("data: not one of {} utterances can be read; of the first: {}", speech_.size(), left_out.at(0));
   }
   const double loss = sums[kLoss] / sums[kWithLoss];
-  const double wer = sums[kWordErrors] / std::max(sums[kWords], 1.0);
-  const double cer = sums[kCharacterErrors] / std::max(sums[kCharacters], 1.0);
-  if (valid) return {{&kValidLoss, loss}, {&kValidWordErrorRate, wer}, {&kValidCharacterErrorRate, cer}};
+  const double wer = error_rate(sums[kWordErrors], sums[kWords]);
+  const double cer = error_rate(sums[kCharacterErrors], sums[kCharacters]);
+  if (split_ == Split::valid)
+    return {{&kValidLoss, loss}, {&kValidWordErrorRate, wer}, {&kValidCharacterErrorRate, cer}};
   return {{&kTestLoss, loss}, {&kWordErrorRate, wer}, {&kCharacterErrorRate, cer}, {&kLeftOut, sums[kWithoutLoss]}};
 }
 

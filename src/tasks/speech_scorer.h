@@ -57,7 +57,7 @@ class SpeechScorer final : public Scorer {
   Counts count(Backend&, const Batch&, ConstView output, const LossStats&) override;
   // The mean loss is that of the utterances that are long enough for their transcripts. Throws UserError where no
   // utterance could be read.
-  Measures measures(const Counts& sums) const override;
+  Measures measures(const Counts& sums, const std::vector<std::string>& left_out) const override;
 
  private:
   const Speech& speech_;

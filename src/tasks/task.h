@@ -61,9 +61,9 @@ class Scorer {
   virtual ~Scorer() = default;
   // output: the network's output for this batch. stats: the statistics of its loss.
   virtual Counts count(Backend&, const Batch&, ConstView output, const LossStats& stats) = 0;
-  // sums: over all batches of the set. Always has the same metrics. Throws UserError where nothing of the set could be
-  // read.
-  virtual Measures measures(const Counts& sums) const = 0;
+  // sums: over all batches of the set. left_out: a sentence for each sample that could not be read. Always has the same
+  // metrics. Throws UserError where nothing of the set could be read.
+  virtual Measures measures(const Counts& sums, const std::vector<std::string>& left_out) const = 0;
 };
 
 // A kind of data that models learn: images, text or speech. A Task says all that differs between the kinds, so that

@@ -17,7 +17,7 @@ class TextScorer final : public Scorer {
   Counts count(Backend&, const Batch&, ConstView, const LossStats& stats) override {
     return {stats.loss, stats.counts[kFirst], stats.counts[kTopFive]};
   }
-  Measures measures(const Counts& sums) const override {
+  Measures measures(const Counts& sums, const std::vector<std::string>&) const override {
     const double loss = sums[0] / words_;
     if (split_ == Split::valid) return {{&kValidLoss, loss}, {&kValidPerplexity, std::exp(loss)}};
     return {{&kTestLoss, loss},

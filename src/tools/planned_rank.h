@@ -37,10 +37,10 @@ class PlannedRank {
   std::shared_ptr<CountingDevice> device_;
   CountingBackend backend_;
   std::unique_ptr<Communicator> ranks_;
-  Network tested_network_;
   RankMemory memory_;
   std::unique_ptr<StepComputation> computation_;
-  std::unique_ptr<EvaluatorMemory> test_, valid_;  // valid_: null where the run has no validation set
+  std::unique_ptr<Network> tested_network_, valid_network_;
+  std::unique_ptr<EvaluatorMemory> test_, valid_;  // valid_ and its network: null where there is no validation set
 };
 
 }  // namespace dgc

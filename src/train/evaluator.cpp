@@ -27,16 +27,19 @@ Evaluator::Evaluator(Network network, Backend& backend, Scored scored, int64_t b
       memory_(network_, backend, evaluation_rows(scored_.data, batch), scored_.data.most_labels(), activations) {}
 
 Measures Evaluator::run(const Arena& weights, const Arena& statistics, const OnOutput& on_output) {
-  return measures({count(weights, statistics, 0, 1, on_output)});
+  const std::vector<Share> whole = {count(weights, statistics, 0, 1, on_output)};
+  Measures measured = measures(whole);
+  tell_left_out(whole);
+  return measured;
 }
 
 int Evaluator::most_shares(int wanted) const { return memory_.state_layout.extent() > 0 ? 1 : wanted; }
 
-std::vector<Counts> Evaluator::count(const Arena& weights, const Arena& statistics, int share, int shares,
-                                     const OnOutput& on_output) {
+Evaluator::Share Evaluator::count(const Arena& weights, const Arena& statistics, int share, int shares,
+                                  const OnOutput& on_output) {
   Device& device = *backend_.device();
   device.zero(memory_.state.data(), memory_.state.bytes());
-  std::vector<Counts> counts;
+  Share counted;
   const auto batches = scored_.data.evaluation_batches({.rows = batch_, .first = share, .every = shares},
                                                        {.threads = loader_threads_, .ahead = 2});
   while (const Batch* batch = batches->next()) {
@@ -53,19 +56,27 @@ std::vector<Counts> Evaluator::count(const Arena& weights, const Arena& statisti
     LossStats stats;
     device.copy_out(&stats, memory_.stats.data(), sizeof(stats));
     if (on_output) on_output(*batch, output);
-    counts.push_back(scored_.scorer->count(backend_, *batch, output, stats));
-    for (const std::string& bad : batch->bad_examples) spdlog::warn("left out of the evaluation: {}", bad);
+    counted.counts.push_back(scored_.scorer->count(backend_, *batch, output, stats));
+    counted.left_out.insert(counted.left_out.end(), batch->bad_examples.begin(), batch->bad_examples.end());
   }
-  return counts;
+  return counted;
 }
 
-Measures Evaluator::measures(const std::vector<std::vector<Counts>>& shares) const {
+Measures Evaluator::measures(const std::vector<Share>& shares) const {
   Counts sums{};
-  for (size_t batch = 0; batch / shares.size() < shares[batch % shares.size()].size(); ++batch) {
-    const Counts& more = shares[batch % shares.size()][batch / shares.size()];
+  for (size_t batch = 0; batch / shares.size() < shares[batch % shares.size()].counts.size(); ++batch) {
+    const Counts& more = shares[batch % shares.size()].counts[batch / shares.size()];
     for (size_t i = 0; i < sums.size(); ++i) sums[i] += more[i];
   }
-  return scored_.scorer->measures(sums);
+  std::vector<std::string> left_out;
+  for (const Share& share : shares) left_out.insert(left_out.end(), share.left_out.begin(), share.left_out.end());
+  return scored_.scorer->measures(sums, left_out);
+}
+
+void Evaluator::tell_left_out(const std::vector<Share>& shares) {
+  for (const Share& share : shares) {
+    for (const std::string& bad : share.left_out) spdlog::warn("left out of the evaluation: {}", bad);
+  }
 }
 
 }  // namespace dgc

@@ -12,6 +12,7 @@
 #include "tensor/errors.h"
 #include "train/ranks/failure.h"
 #include "train/ranks/interrupt.h"
+#include "train/ranks/shared_problem.h"
 
 namespace dgc {
 namespace {
@@ -225,14 +226,14 @@ void Rank::average_statistics() {
 }
 
 Measures Rank::run(Evaluator& evaluator) {
-  const int shares = evaluator.most_shares(communicator_.size());
+  const int ranks = evaluator.most_shares(communicator_.size());
   const size_t allocations = device_->allocations();
-  std::vector<Counts> own;
+  Evaluator::Share own;
   bool stopped = false;
   in_unison(communicator_, *device_, [&] {
-    if (communicator_.rank() >= shares) return;
+    if (communicator_.rank() >= ranks) return;
     try {
-      own = evaluator.count(memory_.weights, memory_.mean_statistics, communicator_.rank(), shares);
+      own = evaluator.count(memory_.weights, memory_.mean_statistics, communicator_.rank(), ranks);
     } catch (const Interrupted&) {
       stopped = true;
     }
@@ -240,7 +241,7 @@ Measures Rank::run(Evaluator& evaluator) {
   struct Told {
     int64_t stopped = 0, allocated = 0, batches = 0;
   };
-  const Told mine{stopped, device_->allocations() != allocations, std::ssize(own)};
+  const Told mine{stopped, device_->allocations() != allocations, std::ssize(own.counts)};
   const std::vector<Told> told = gather_host<Told>(communicator_, *device_, {&mine, 1});
   const auto any = [&](int64_t Told::*what) {
     return std::ranges::any_of(told, [&](const Told& t) { return t.*what; });
@@ -250,14 +251,17 @@ Measures Rank::run(Evaluator& evaluator) {
   if (any(&Told::allocated)) device_->invalidate_recordings();
 
   const auto most = static_cast<size_t>(std::ranges::max(told, {}, &Told::batches).batches);
-  own.resize(most);
-  const std::vector<Counts> all = gather_host<Counts>(communicator_, *device_, own);
-  std::vector<std::vector<Counts>> counts(static_cast<size_t>(shares));
-  for (size_t share = 0; share < counts.size(); ++share) {
-    const auto begin = all.begin() + static_cast<int64_t>(share * most);
-    counts[share].assign(begin, begin + told[share].batches);
+  own.counts.resize(most);
+  const std::vector<Counts> counts = gather_host<Counts>(communicator_, *device_, own.counts);
+  const std::vector<std::vector<std::string>> left_out = told_by_all(communicator_, *device_, own.left_out);
+  std::vector<Evaluator::Share> shares;
+  for (size_t rank = 0; rank < static_cast<size_t>(ranks); ++rank) {
+    const auto begin = counts.begin() + static_cast<int64_t>(rank * most);
+    shares.push_back({{begin, begin + told[rank].batches}, left_out[rank]});
   }
-  return evaluator.measures(counts);
+  Measures measures = evaluator.measures(shares);
+  if (communicator_.rank() == 0) Evaluator::tell_left_out(shares);
+  return measures;
 }
 
 EvalMetrics Rank::evaluate() {

@@ -167,6 +167,12 @@ EvalMetrics RankTraining::evaluated(EvalMetrics (Rank::*evaluate)()) {
   rank_.owe_evaluation();
   unsaved_ = save();
   if (stopped) stop();
+  in_unison(communicator_, device_, [&] {  // so that rank 0's log has the whole sentence, whoever's error it is
+    try {
+      throw_end(end);
+    } catch (const ToldByPeer&) {
+    }
+  });
   throw_end(end);
 }
 

@@ -298,6 +298,7 @@ TEST_CASE("the planned memory of a speech model is what a rank allocates") {
   const test::TinySpeech speech;
   const auto variant = GENERATE(std::vector<std::string>{}, std::vector<std::string>{"ranks=2", "workers_per_rank=2"},
                                 std::vector<std::string>{"training.accumulate=2"},
+                                std::vector<std::string>{"data.validation_split=0.2", "data.test_limit=2"},
                                 std::vector<std::string>{"optimizer={\"type\": \"sgd\"}", "model.bidirectional=false"});
   // As long as the longest recording, where the planned steps and the real ones are the same.
   const auto longest = [&] {

@@ -309,11 +309,12 @@ TEST_CASE("speech: ranks share an evaluation out, also where a batch has nobody 
 
   for (const int64_t i : {0, 4, 5}) spoil(i);
   const int ranks = GENERATE(1, 3);
-  CHECK_THROWS_WITH(on_ranks(config_on(ranks), {},
-                             [&](Backend& backend, Communicator& communicator) {
-                               Rank(config_on(ranks), sets.view(), backend, communicator).evaluate();
-                             }),
-                    Catch::Contains("not one of 6 utterances can be read for the test"));
+  CHECK_THROWS_WITH(
+      on_ranks(config_on(ranks), {},
+               [&](Backend& backend, Communicator& communicator) {
+                 Rank(config_on(ranks), sets.view(), backend, communicator).evaluate();
+               }),
+      Catch::Contains("not one of 6 utterances can be read; of the first: " + test.corpus().utterance(0).path));
 }
 
 }  // namespace dgc

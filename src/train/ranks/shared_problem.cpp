@@ -20,6 +20,20 @@ std::vector<std::string> told_by_all(Communicator& communicator, Device& device,
   return texts;
 }
 
+std::vector<std::vector<std::string>> told_by_all(Communicator& communicator, Device& device,
+                                                  const std::vector<std::string>& mine) {
+  std::string joined;
+  for (const std::string& text : mine) joined += text + '\0';
+  std::vector<std::vector<std::string>> lists;
+  for (const std::string& all : told_by_all(communicator, device, joined)) {
+    std::vector<std::string>& list = lists.emplace_back();
+    for (size_t at = 0, end = 0; (end = all.find('\0', at)) != std::string::npos; at = end + 1) {
+      list.push_back(all.substr(at, end - at));
+    }
+  }
+  return lists;
+}
+
 std::string shared_problem(Communicator& communicator, Device& device, const std::string& own) {
   const std::vector<std::string> all = told_by_all(communicator, device, own);
   for (size_t rank = 0; rank < all.size(); ++rank) {

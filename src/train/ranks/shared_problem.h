@@ -10,6 +10,8 @@ namespace dgc {
 // The texts of all ranks, whole, in rank order, on every rank. Collective: one exchange where all texts are empty, else
 // two.
 std::vector<std::string> told_by_all(Communicator&, Device&, const std::string& mine);
+// The same of lists of texts, which have no NUL in them.
+std::vector<std::vector<std::string>> told_by_all(Communicator&, Device&, const std::vector<std::string>& mine);
 
 // The ranks tell each other whether their part of something went well. Collective. own: this rank's problem as a
 // sentence, or "". Returns, on every rank, the problem of the lowest rank that has one, behind that rank's number where

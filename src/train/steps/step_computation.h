@@ -100,8 +100,8 @@ class StepComputation {
   void add_lengths(int local, RecordKey& key) const;  // those lengths, of one worker
   // Whether exchanges may be recorded. All ranks have to record or replay an exchange in the same step (NCCL's guide,
   // "Using NCCL with CUDA Graphs"). Passes that differ allocate memory at other times on each rank, and after that a
-  // rank records anew. An evaluation, which rank 0 makes alone, is no such case: rank 0 tells whether it has allocated
-  // memory meanwhile, and then all ranks record anew.
+  // rank records anew. An evaluation is no such case: each rank tells whether it has allocated memory meanwhile, and if
+  // one has, all ranks record anew.
   bool exchanges_are_recordable() const;
   // Calls `body`, which has an exchange in it, or replays a recording of it where exchanges may be recorded. A step
   // that is observed is not recorded.
