@@ -1,7 +1,4 @@
-#include <sys/wait.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <set>
 
 #include "paths.h"
@@ -12,20 +9,9 @@
 namespace dgc {
 namespace {
 
-struct Run {
-  int code;
-  std::string output;
-};
+using Run = test::ShellRun;
 
-Run run(const std::vector<std::string>& words) {
-  std::FILE* pipe = popen((test::command_of(words) + " 2>&1").c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  Run out{};
-  char part[4096];
-  for (size_t n; (n = std::fread(part, 1, sizeof(part), pipe)) > 0;) out.output.append(part, n);
-  out.code = WEXITSTATUS(pclose(pipe));
-  return out;
-}
+Run run(const std::vector<std::string>& words) { return test::run_in_shell(test::command_of(words) + " 2>&1"); }
 
 const std::string kScripts = DGC_SOURCE_DIR "/data/";
 

@@ -1,9 +1,7 @@
 #include <cxxabi.h>
 
 #include <algorithm>
-#include <array>
 #include <catch.hpp>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -12,6 +10,7 @@
 #include <string>
 
 #include "paths.h"
+#include "tests/support/shell.h"
 
 // What ptxas makes of every kernel for an H100 (sm_90): a change that takes more than is written here is to be noticed.
 namespace {
@@ -19,16 +18,6 @@ namespace {
 struct Resources {
   int registers = 0, stack = 0, spilled = 0, shared = 0;
 };
-
-std::string output_of(const std::string& command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-  REQUIRE(pipe != nullptr);
-  std::string text;
-  for (std::array<char, 4096> part; const size_t bytes = fread(part.data(), 1, part.size(), pipe.get());) {
-    text.append(part.data(), bytes);
-  }
-  return text;
-}
 
 // "dgc::cuda::DgcCompress" of _ZN3dgc4cuda6globalINS0_11DgcCompressEEEvNT_4ArgsE.
 std::string kernel_of(const std::string& entry) {
@@ -47,7 +36,9 @@ int number_before(const std::string& text, const std::string& words) {
 
 // By kernel, of all kernels of a file of PTX.
 std::map<std::string, Resources> resources_of(const std::filesystem::path& ptx) {
-  const std::string text = output_of(DGC_PTXAS " -arch=sm_90 -v -o /dev/null '" + ptx.string() + "' 2>&1");
+  const std::string text =
+      dgc::test::run_in_shell(dgc::test::command_of({DGC_PTXAS, "-arch=sm_90", "-v", "-o", "/dev/null", ptx}) + " 2>&1")
+          .output;
   const std::string start = "Compiling entry function '";
   std::map<std::string, Resources> found;
   for (size_t at = text.find(start); at != std::string::npos;) {

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <sys/wait.h>
+
+#include <catch.hpp>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -15,6 +19,21 @@ inline std::string quoted(const std::string& word) {
 inline std::string command_of(const std::vector<std::string>& words) {
   std::string out;
   for (const std::string& word : words) out += (out.empty() ? "" : " ") + quoted(word);
+  return out;
+}
+
+struct ShellRun {
+  int code;
+  std::string output;
+};
+
+inline ShellRun run_in_shell(const std::string& command) {
+  std::FILE* const pipe = popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  ShellRun out{};
+  char part[4096];
+  for (size_t n; (n = std::fread(part, 1, sizeof(part), pipe)) > 0;) out.output.append(part, n);
+  out.code = WEXITSTATUS(pclose(pipe));
   return out;
 }
 
