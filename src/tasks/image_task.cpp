@@ -15,14 +15,11 @@ class ImageScorer final : public Scorer {
  public:
   ImageScorer(int64_t images, Split split) : images_(static_cast<double>(images)), split_(split) {}
 
-  Counts count(Backend&, const Batch&, ConstView, const LossStats& stats) override {
-    return {stats.loss, stats.counts[kFirst], stats.counts[kTopFive]};
-  }
   Measures measures(const Counts& sums, const std::vector<std::string>&) const override {
     const bool valid = split_ == Split::valid;
     return {{valid ? &kValidLoss : &kTestLoss, sums[0] / images_},
-            {valid ? &kValidAccuracy : &kTestAccuracy, sums[1] / images_},
-            {valid ? &kValidTop5 : &kTestTop5, sums[2] / images_}};
+            {valid ? &kValidAccuracy : &kTestAccuracy, sums[1 + kFirst] / images_},
+            {valid ? &kValidTop5 : &kTestTop5, sums[1 + kTopFive] / images_}};
   }
 
  private:

@@ -10,6 +10,10 @@
 
 namespace dgc {
 
+Counts Scorer::count(Backend&, const Batch&, ConstView, const LossStats& stats) {
+  return {stats.loss, stats.counts[0], stats.counts[1]};
+}
+
 const Task& task_of(const Config& config) {
   switch (data_type(config.data).kind) {
     case DataKind::images:

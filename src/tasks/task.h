@@ -59,8 +59,9 @@ using Counts = std::array<double, 8>;
 class Scorer {
  public:
   virtual ~Scorer() = default;
-  // output: the network's output for this batch. stats: the statistics of its loss.
-  virtual Counts count(Backend&, const Batch&, ConstView output, const LossStats& stats) = 0;
+  // output: the network's output for this batch. stats: the statistics of its loss, which are {loss, counts...} of the
+  // result unless a scorer counts something else.
+  virtual Counts count(Backend&, const Batch&, ConstView output, const LossStats& stats);
   // sums: over all batches of the set. left_out: a sentence for each sample that could not be read. Always has the same
   // metrics. Throws UserError where nothing of the set could be read.
   virtual Measures measures(const Counts& sums, const std::vector<std::string>& left_out) const = 0;

@@ -14,15 +14,12 @@ class TextScorer final : public Scorer {
  public:
   TextScorer(int64_t words, Split split) : words_(static_cast<double>(words)), split_(split) {}
 
-  Counts count(Backend&, const Batch&, ConstView, const LossStats& stats) override {
-    return {stats.loss, stats.counts[kFirst], stats.counts[kTopFive]};
-  }
   Measures measures(const Counts& sums, const std::vector<std::string>&) const override {
     const double loss = sums[0] / words_;
     if (split_ == Split::valid) return {{&kValidLoss, loss}, {&kValidPerplexity, std::exp(loss)}};
     return {{&kTestLoss, loss},
-            {&kTestAccuracy, sums[1] / words_},
-            {&kTestTop5, sums[2] / words_},
+            {&kTestAccuracy, sums[1 + kFirst] / words_},
+            {&kTestTop5, sums[1 + kTopFive] / words_},
             {&kTestPerplexity, std::exp(loss)}};
   }
 

@@ -59,13 +59,13 @@ PlannedRank::PlannedRank(const Config& config)
               backend_, *ranks_),
       computation_(make_step_computation({config_, backend_, *ranks_, memory_, network_})) {
   const Task& task = task_of(config);
-  const auto evaluation = [&](Split split, std::unique_ptr<Network>& network) {
-    network = std::make_unique<Network>(make_network(config.model, task.sample(config, split)));
-    return std::make_unique<EvaluatorMemory>(*network, backend_, std::vector{task.most_rows(config, split)},
-                                             task.most_labels(config), activation_type(config, backend_));
+  const auto evaluation = [&](Split split) {
+    return std::make_unique<EvaluatorMemory>(make_network(config.model, task.sample(config, split)), backend_,
+                                             std::vector{task.most_rows(config, split)}, task.most_labels(config),
+                                             activation_type(config, backend_));
   };
-  test_ = evaluation(Split::test, tested_network_);
-  if (has_validation_set(config.data)) valid_ = evaluation(Split::valid, valid_network_);
+  test_ = evaluation(Split::test);
+  if (has_validation_set(config.data)) valid_ = evaluation(Split::valid);
   memory_.share_activations({test_.get(), valid_.get()});
   if (config.optimizer.flush_at_end) memory_.optimizer->prepare_flush();
   if (compresses(config.optimizer.type)) {

@@ -39,8 +39,7 @@ class PlannedRank {
   std::unique_ptr<Communicator> ranks_;
   RankMemory memory_;
   std::unique_ptr<StepComputation> computation_;
-  std::unique_ptr<Network> tested_network_, valid_network_;
-  std::unique_ptr<EvaluatorMemory> test_, valid_;  // valid_ and its network: null where there is no validation set
+  std::unique_ptr<EvaluatorMemory> test_, valid_;  // valid_: null where the run has no validation set
 };
 
 }  // namespace dgc

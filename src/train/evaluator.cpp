@@ -19,12 +19,12 @@ std::vector<int64_t> evaluation_rows(const Dataset& dataset, int64_t rows) {
 
 Evaluator::Evaluator(Network network, Backend& backend, Scored scored, int64_t batch, int loader_threads,
                      DType activations)
-    : network_(std::move(network)),
-      backend_(backend),
+    : backend_(backend),
       scored_(std::move(scored)),
       loader_threads_(loader_threads),
       batch_(batch),
-      memory_(network_, backend, evaluation_rows(scored_.data, batch), scored_.data.most_labels(), activations) {}
+      memory_(std::move(network), backend, evaluation_rows(scored_.data, batch), scored_.data.most_labels(),
+              activations) {}
 
 Measures Evaluator::run(const Arena& weights, const Arena& statistics, const OnOutput& on_output) {
   const std::vector<Share> whole = {count(weights, statistics, 0, 1, on_output)};

@@ -43,7 +43,6 @@ class Evaluator {
   static void tell_left_out(const std::vector<Share>& shares);  // as warnings, once measures() has not thrown
 
  private:
-  Network network_;
   Backend& backend_;
   Scored scored_;
   int loader_threads_;

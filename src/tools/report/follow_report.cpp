@@ -47,21 +47,22 @@ class Follower {
   }
 
  private:
-  bool have_ended() const { return read_ == runs_.size() && std::ranges::all_of(groups_, &RunGroup::has_ended); }
+  bool have_ended() const {
+    return std::ranges::all_of(data_, [](const std::optional<RunData>& data) { return data && data->has_ended(); });
+  }
 
   // Returns whether all runs have ended.
   bool look() {
     const std::vector<Stamp> now = stamps(runs_);
     if (now == seen_) return have_ended();
     for (size_t i = 0; i < runs_.size(); ++i) {
-      if (seen_.empty() || now[i] != seen_[i] || !data_[i]) data_[i] = read(runs_[i]);
+      if (!data_[i] || now[i] != seen_[i]) data_[i] = read(runs_[i]);
     }
     seen_ = now;
     std::vector<RunData> all;
     for (const std::optional<RunData>& data : data_) {
       if (data) all.push_back(*data);
     }
-    read_ = all.size();
     if (all.empty()) return false;
     groups_ = group_runs(std::move(all));
     if (have_ended()) return true;
@@ -97,7 +98,6 @@ class Follower {
   std::vector<Stamp> seen_;                   // at the last look that found something new; empty: none did
   std::vector<std::optional<RunData>> data_;  // of each run then; nothing: it could not be read
   std::vector<RunGroup> groups_;
-  size_t read_ = 0;  // runs that could be read
   std::map<fs::path, std::string> problems_;
 };
 

@@ -8,9 +8,10 @@
 
 namespace dgc {
 
-EvaluatorMemory::EvaluatorMemory(const Network& network, Backend& backend, std::vector<int64_t> rows,
-                                 int64_t most_labels, DType activations)
-    : executors(network, backend, std::move(rows), Executor::Mode::evaluation, activations),
+EvaluatorMemory::EvaluatorMemory(Network made, Backend& backend, std::vector<int64_t> rows, int64_t most_labels,
+                                 DType activations)
+    : network(std::move(made)),
+      executors(network, backend, std::move(rows), Executor::Mode::evaluation, activations),
       input(backend, network, {executors.most_rows(), most_labels}, activations),
       state_layout(network.state()),
       state(backend.device(), state_layout),

@@ -13,11 +13,12 @@
 
 namespace dgc {
 
-// The device memory of an evaluation, except for the activations.
+// An evaluation's network, and its device memory except for the activations.
 struct EvaluatorMemory {
   // rows, most_labels: as for Executors and BatchInput.
-  EvaluatorMemory(const Network&, Backend&, std::vector<int64_t> rows, int64_t most_labels, DType activations);
+  EvaluatorMemory(Network, Backend&, std::vector<int64_t> rows, int64_t most_labels, DType activations);
 
+  Network network;
   Executors executors;
   BatchInput input;
   ParamLayout state_layout;
