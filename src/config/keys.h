@@ -4,7 +4,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -36,8 +35,13 @@ struct Key {
   bool free = false;                 // a run may be resumed with another value
   bool path_on_disk = false;  // the text is a path, seen from the folder in which dgc is started if it is relative
 
-  std::function<Json(const void* owner)> get;  // owner: the struct that the table belongs to
-  std::function<void(void* owner, const Json& checked)> set;
+  // Where the value lies in owner, the struct that the table belongs to, and what turns it into JSON and back.
+  std::function<void*(void* owner)> find;
+  Json (*to_json)(const void* value) = nullptr;
+  void (*from_json)(void* value, const Json& checked) = nullptr;
+
+  Json get(const void* owner) const;
+  void set(void* owner, const Json& checked) const;
 
   Key& at_least(double v) { return minimum = v, *this; }
   Key& at_most(double v) { return maximum = v, *this; }
@@ -125,14 +129,14 @@ struct JsonValue<std::vector<LayerOptions>> {
   static std::vector<LayerOptions> from(const Json& json) { return layers_from_json(json); }
 };
 
-// Adds the keys of one struct, which lies in Owner at the end of a chain of members:
-//   auto section = Section<Config>(keys).section("optimizer", &Config::optimizer);
-//   section.add("momentum", &OptimizerOptions::momentum, "...").at_least(0);
-template <class Owner, class... Chain>
+// Adds the keys of a Struct, which is the table's owner or lies somewhere in it:
+//   auto optimizer = Section<Config>(keys).section("optimizer", &Config::optimizer);
+//   optimizer.add("momentum", &OptimizerOptions::momentum, "...").at_least(0);
+template <class Struct>
 class Section {
  public:
-  explicit Section(Keys& keys, std::string prefix = "", Chain... chain)
-      : keys_(keys), prefix_(std::move(prefix)), chain_(chain...) {}
+  // The owner's own keys, at the top.
+  explicit Section(Keys& keys) : keys_(keys), find_([](void* owner) { return owner; }) {}
 
   // Adds the key that decides which other keys of the section exist. Must be called first.
   template <class Part, class T>
@@ -158,25 +162,29 @@ class Section {
     key.selector = selector_;
     key.types = types_;
     JsonValue<T>::describe_key(key);
-    const auto find = [ chain = chain_, member ](auto& owner) -> auto& {
-      return std::apply(
-          [&](auto... link) -> auto& { return (owner.*....*link).*member; }, chain);
-    };
-    key.get = [find](const void* owner) { return JsonValue<T>::to(find(*static_cast<const Owner*>(owner))); };
-    key.set = [find](void* owner, const Json& json) { find(*static_cast<Owner*>(owner)) = JsonValue<T>::from(json); };
+    key.find = find(member);
+    key.to_json = [](const void* value) { return JsonValue<T>::to(*static_cast<const T*>(value)); };
+    key.from_json = [](void* value, const Json& json) { *static_cast<T*>(value) = JsonValue<T>::from(json); };
     keys_.push_back(std::move(key));
     return keys_.back();
   }
 
   template <class Part, class T>
-  auto section(const std::string& name, T Part::*member) const {
-    return inner(join_path(prefix_, name), member);
+  Section<T> section(const std::string& name, T Part::*member) const {
+    Section<T> inner = part(member);
+    inner.prefix_ = join_path(prefix_, name);
+    return inner;
   }
 
   // Keys of a member that is a struct in C++ and no section of its own in JSON.
   template <class Part, class T>
-  auto part(T Part::*member) const {
-    return inner(prefix_, member);
+  Section<T> part(T Part::*member) const {
+    Section<T> inner(keys_);
+    inner.prefix_ = prefix_;
+    inner.find_ = find(member);
+    inner.selector_ = selector_;
+    inner.types_ = types_;
+    return inner;
   }
 
   // This section, for keys that exist for these types only.
@@ -187,29 +195,22 @@ class Section {
   }
 
  private:
-  template <class, class...>
+  template <class>
   friend class Section;
 
   template <class Part, class T>
-  auto inner(const std::string& prefix, T Part::*member) const {
-    return std::apply(
-        [&](auto... link) {
-          Section<Owner, Chain..., T Part::*> section(keys_, prefix, link..., member);
-          section.selector_ = selector_;
-          section.types_ = types_;
-          return section;
-        },
-        chain_);
+  std::function<void*(void*)> find(T Part::*member) const {
+    return [outer = find_, member](void* owner) -> void* { return &(static_cast<Struct*>(outer(owner))->*member); };
   }
 
   Keys& keys_;
   std::string prefix_;
-  std::tuple<Chain...> chain_;
+  std::function<void*(void* owner)> find_;  // the Struct in the owner
   std::string selector_;
   std::vector<std::string> types_;
 };
 
 // Adds the keys of "data" that only speech models have.
-void add_speech_data_keys(const Section<Config, DataOptions Config::*>& data);
+void add_speech_data_keys(const Section<DataOptions>& data);
 
 }  // namespace dgc

@@ -13,8 +13,7 @@ inline constexpr auto kEnumNames<OnBadExample> = std::to_array<std::string_view>
 
 namespace {
 
-template <class Features>
-void add_feature_keys(const Features& features) {
+void add_feature_keys(const Section<FeatureOptions>& features) {
   features.add("kind", &FeatureOptions::kind,
                "`spectrogram`: the logarithm of every frequency; `log_mel`: logarithms of the power in `mels` bands");
   features.add("scaling", &FeatureOptions::scaling,
@@ -26,8 +25,7 @@ void add_feature_keys(const Features& features) {
   features.add("mels", &FeatureOptions::mels, "Bands of `log_mel`").at_least(1).at_most(1000);
 }
 
-template <class Augment>
-void add_augment_keys(const Augment& augment) {
+void add_augment_keys(const Section<SpeechAugmentOptions>& augment) {
   using Options = SpeechAugmentOptions;
   const auto number = [&](const char* name, double Options::*member, double least, double most, const char* doc) {
     augment.add(name, member, doc).at_least(least).at_most(most);
@@ -53,7 +51,7 @@ void add_augment_keys(const Augment& augment) {
 
 }  // namespace
 
-void add_speech_data_keys(const Section<Config, DataOptions Config::*>& data) {
+void add_speech_data_keys(const Section<DataOptions>& data) {
   const auto speech = names_of(data_types(), [](const DataType& t) { return t.kind == DataKind::speech; });
   const auto listed = names_of(data_types(), [](const DataType& t) { return t.has_parts; });
   const auto sounds = data.only(speech).part(&DataOptions::speech);

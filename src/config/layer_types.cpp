@@ -18,13 +18,12 @@ struct JsonValue<Extent> {
 namespace {
 
 using Made = std::unique_ptr<Layer>;
-using LayerSection = Section<LayerOptions>;
 
 constexpr int64_t kMostChannels = 1000000, kLargestKernel = 1000;
 
-void no_keys(const LayerSection&) {}
+void no_keys(const Section<LayerOptions>&) {}
 
-void conv2d_keys(const LayerSection& layer) {
+void conv2d_keys(const Section<LayerOptions>& layer) {
   const auto conv2d = layer.part(&LayerOptions::conv2d);
   conv2d.add("out", &Conv2dOptions::out, "Output channels or features")
       .must_be_given()
@@ -50,7 +49,7 @@ Made make_conv2d(const LayerOptions& o, int64_t in, const std::string&) {
   return std::make_unique<Conv2d>(conv2d);
 }
 
-void batch_norm_keys(const LayerSection& layer) {
+void batch_norm_keys(const Section<LayerOptions>& layer) {
   layer.part(&LayerOptions::batch_norm).add("relu", &BatchNormOptions::relu, "With a ReLU behind it");
 }
 
@@ -65,7 +64,7 @@ Made make_activation(const LayerOptions&, int64_t, const std::string&) {
   return std::make_unique<ActivationLayer>(kind);
 }
 
-void pool_keys(const LayerSection& layer) {
+void pool_keys(const Section<LayerOptions>& layer) {
   const auto pool = layer.part(&LayerOptions::pool);
   pool.add("kernel", &PoolOptions::kernel, "Side of the window, in pixels")
       .must_be_given()
@@ -87,7 +86,7 @@ Made make_pool(const LayerOptions& o, int64_t, const std::string&) {
 
 Made make_global_pool(const LayerOptions&, int64_t, const std::string&) { return std::make_unique<GlobalPool>(); }
 
-void dropout_keys(const LayerSection& layer) {
+void dropout_keys(const Section<LayerOptions>& layer) {
   layer.part(&LayerOptions::dropout).add("p", &DropoutOptions::p, "Share that is dropped").at_least(0).less_than(1);
 }
 
@@ -95,7 +94,7 @@ Made make_dropout(const LayerOptions& o, int64_t, const std::string& name) {
   return std::make_unique<Dropout>(o.dropout, name);
 }
 
-void lrn_keys(const LayerSection& layer) {
+void lrn_keys(const Section<LayerOptions>& layer) {
   const auto lrn = layer.part(&LayerOptions::lrn);
   lrn.add("size", &LrnOptions::size, "Channels in a window, an odd number").at_least(1).at_most(LrnArgs::kMostSize);
   lrn.add("alpha", &LrnOptions::alpha, "y = x / (k + alpha / size * sum of x^2)^beta").at_least(0).at_most(1000);
@@ -107,7 +106,7 @@ Made make_lrn(const LayerOptions& o, int64_t, const std::string&) { return std::
 
 Made make_flatten(const LayerOptions&, int64_t, const std::string&) { return std::make_unique<Flatten>(); }
 
-void linear_keys(const LayerSection& layer) {
+void linear_keys(const Section<LayerOptions>& layer) {
   const auto linear = layer.part(&LayerOptions::linear);
   linear.add("out", &LinearOptions::out, "Output channels or features")
       .must_be_given()

@@ -31,7 +31,7 @@ Key& add_classes(const Part& part, auto member) {
   return part.add("classes", member, "Outputs").must_be_given().at_least(2).at_most(1000000);
 }
 
-void resnet_keys(const ModelSection& model) {
+void resnet_keys(const Section<ModelOptions>& model) {
   const auto resnet = model.part(&ModelOptions::resnet);
   resnet
       .add("depth", &ResNetOptions::depth,
@@ -77,7 +77,7 @@ void complete_resnet(Config& config, const Origin& origin) {
   }
 }
 
-void alexnet_keys(const ModelSection& model) {
+void alexnet_keys(const Section<ModelOptions>& model) {
   const auto alexnet = model.part(&ModelOptions::alexnet);
   add_classes(alexnet, &AlexNetOptions::classes);
   alexnet.add("dropout", &AlexNetOptions::dropout, "Share dropped behind each of the first two linear layers")
@@ -108,11 +108,11 @@ void complete_alexnet(Config& config, const Origin& origin) {
                             image[0], image[1], kAlexNetLeastSide));
 }
 
-void layer_list_keys(const ModelSection& model) {
+void layer_list_keys(const Section<ModelOptions>& model) {
   model.add("layers", &ModelOptions::layers, "The network, input first; see below").must_be_given().items(1);
 }
 
-void lstm_keys(const ModelSection& model) {
+void lstm_keys(const Section<ModelOptions>& model) {
   const auto lstm = model.part(&ModelOptions::lstm);
   lstm.add("vocabulary", &LstmLmOptions::vocabulary,
            "Words; 0: as many as the data has. `dgc plan`, which does not open the data, needs a number")
@@ -146,7 +146,7 @@ void complete_lstm(Config& config, const Origin& origin) {
   }
 }
 
-void speech_keys(const ModelSection& model) {
+void speech_keys(const Section<ModelOptions>& model) {
   const auto net = model.part(&ModelOptions::speech);
   const auto convolutions = net.section("convolutions", &DeepSpeechOptions::convolutions);
   using Convolutions = SpeechConvolutions;

@@ -8,13 +8,11 @@
 
 namespace dgc {
 
-using ModelSection = Section<Config, ModelOptions Config::*>;
-
 // A type of model that model.type can name.
 struct ModelType {
   std::string name;
   DataKind reads;
-  void (*add_keys)(const ModelSection&);  // adds the type's own keys; called with the type's section
+  void (*add_keys)(const Section<ModelOptions>&);  // adds the type's own keys; called with the type's section
   // Decides what the type's keys leave open. Throws UserError where they contradict others.
   void (*complete)(Config&, const Origin&);
   int64_t (*classes)(const ModelOptions&);  // what the type's keys say; null: they do not say it
