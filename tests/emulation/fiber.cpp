@@ -4,7 +4,10 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <mutex>
 #include <new>
+#include <vector>
 
 #include "tensor/errors.h"
 
@@ -52,8 +55,7 @@ void switch_context(Context& from, const Context& to) { dgc_switch_context(&from
 
 void make_context(Context& context, void* stack, void (*function)()) {
   // Stacks that all began at the same place of a page would fight for the same lines of the cache.
-  thread_local size_t made = 0;
-  const size_t shift = made++ % 61 * 1040;
+  const size_t shift = reinterpret_cast<uintptr_t>(stack) / kStackBytes % 61 * 1040;
   context = static_cast<void**>(stack) + (kStackBytes - shift) / sizeof(void*) - 4;  // aligned to 16, as by a call
   *context = reinterpret_cast<void*>(function);  // where `ret` goes, past six registers
   context -= 6;
@@ -74,6 +76,41 @@ void make_context(Context& context, void* stack, void (*function)()) {
 }
 
 #endif
+
+// Stacks that no fiber has. A thread's fibers end with it, and another thread's first ones get stacks whose pages are
+// there already: the fake CUDA starts many threads.
+class Stacks {
+ public:
+  void* take() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        void* const stack = idle_.back();
+        idle_.pop_back();
+        return stack;
+      }
+    }
+    void* stack =
+        mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (stack == MAP_FAILED) throw std::bad_alloc();
+    mprotect(stack, static_cast<size_t>(getpagesize()), PROT_NONE);  // a stack that is too deep faults at once
+    return stack;
+  }
+  void give_back(void* stack) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(stack);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<void*> idle_;
+};
+
+// It is never destroyed, because fibers of the main thread end after everything else that is static.
+Stacks& stacks() {
+  static auto& all = *new Stacks;
+  return all;
+}
 
 }  // namespace
 
@@ -166,11 +203,8 @@ void Fiber::State::arrived() {}
 #endif
 
 Fiber::Fiber() : state_(std::make_unique<State>()) {
-  void* stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (stack == MAP_FAILED) throw std::bad_alloc();
-  mprotect(stack, static_cast<size_t>(getpagesize()), PROT_NONE);  // a stack that is too deep faults at once
-  state_->stack = stack;
-  make_context(state_->own, stack, &Fiber::enter);
+  state_->stack = stacks().take();
+  make_context(state_->own, state_->stack, &Fiber::enter);
 }
 
 Fiber::~Fiber() {
@@ -179,7 +213,7 @@ Fiber::~Fiber() {
 #elif defined(__SANITIZE_THREAD__)
   if (state_->own_shadow != nullptr) __tsan_destroy_fiber(state_->own_shadow);
 #endif
-  munmap(state_->stack, kStackBytes);
+  stacks().give_back(state_->stack);
 }
 
 void Fiber::start(std::function<void()> function) {
