@@ -115,13 +115,6 @@ bool JsonLineReader::fill() {
   return buffer_.size() > left;
 }
 
-std::vector<Row> read_json_lines(const std::string& path) {
-  std::vector<Row> rows;
-  JsonLineReader lines(path);
-  while (std::optional<Row> row = lines.next()) rows.push_back(std::move(*row));
-  return rows;
-}
-
 std::optional<Row> last_json_row(const std::string& path) {
   std::error_code error;
   const uint64_t size = std::filesystem::file_size(path, error);

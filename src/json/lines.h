@@ -79,9 +79,6 @@ class JsonLineReader {
   bool newline_ = true;
 };
 
-// All rows of a file, as JsonLineReader reads them.
-std::vector<Row> read_json_lines(const std::string& path);
-
 // The last of the rows that JsonLineReader would read; nothing: there is none. Of a long file it reads only the end.
 std::optional<Row> last_json_row(const std::string& path);
 

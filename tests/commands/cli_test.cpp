@@ -7,6 +7,7 @@
 #include "json/lines.h"
 #include "paths.h"
 #include "tests/commands/trained.h"
+#include "tests/support/json_lines.h"
 #include "tools/step_model.h"
 
 namespace dgc {

@@ -8,6 +8,7 @@
 
 #include "json/lines.h"
 #include "tests/commands/child.h"
+#include "tests/support/json_lines.h"
 #include "tests/support/run_files.h"
 
 namespace dgc::test {

@@ -14,6 +14,7 @@
 #include "run/vocabulary_file.h"
 #include "tests/fuzz/safetensors_file.h"
 #include "tests/fuzz/scratch.h"
+#include "tests/support/json_lines.h"
 #include "tools/report/report_data.h"
 #include "tools/report/report_page.h"
 #include "train/weights_file.h"

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "tests/config/example.h"
+#include "tests/support/json_lines.h"
 
 using namespace dgc;
 using test::refusal;

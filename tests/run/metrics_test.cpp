@@ -5,6 +5,7 @@
 
 #include "run/log.h"
 #include "tensor/errors.h"
+#include "tests/support/json_lines.h"
 #include "tests/support/large_allocations.h"
 #include "tests/support/run_files.h"
 

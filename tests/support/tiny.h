@@ -7,6 +7,7 @@
 #include "config/config.h"
 #include "json/lines.h"
 #include "run/run_directory.h"
+#include "tests/support/json_lines.h"
 #include "train/trainer.h"
 
 // Trainings that take milliseconds. Most tests of them look into their memory, so they are trained on the processor,
