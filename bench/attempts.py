@@ -23,7 +23,8 @@ class Attempt:
         self.log = pathlib.Path(f"{run}.log")
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                            preexec_fn=ends_with_this_process)
+                                            preexec_fn=ends_with_this_process,
+                                            start_new_session=True)  # Ctrl-C is not for mpirun, which is ended below
         self.killed = None  # (rank, pid, when)
 
     def running(self):

@@ -20,7 +20,8 @@ from program import NAME, Failure, at_least
 # Where ip and tc are, also for root without a login.
 os.environ["PATH"] = os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin"
 CLONE_NEWNS = 0x20000
-FOLDER = pathlib.Path("/run/dgc_machines")  # in memory, and this process's own once it is hidden
+# In memory, and this process's own once it is hidden. Processes are known by this word, so each program has another.
+FOLDER = pathlib.Path(f"/run/dgc_machines_{os.getpid()}")
 ranks_number = at_least(2, 64)  # the type of an option
 QUEUE_BYTES = 1 << 25  # of a link: as long as all that TCP sends ahead, so that nothing is dropped where ranks meet
 

@@ -60,5 +60,10 @@ def sent_entries(worker_file):
     return found
 
 
+def shows_what_was_sent(tensor, workers, sparsity):
+    """Whether the zeros of each worker's v are as many as it sends of the tensor: sent_by_workers()[...][tensor]."""
+    return all(len(zeros) == kept(numel, sparsity) for numel, zeros in (worker[tensor] for worker in workers))
+
+
 def sent_by_workers(checkpoint):
     return [sent_entries(file) for file in sorted(checkpoint.glob("worker-*.safetensors"))]

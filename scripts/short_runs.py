@@ -17,16 +17,28 @@ import pathlib
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
-import wave
 from typing import NamedTuple
 
-CONFIGS = pathlib.Path(__file__).resolve().parent.parent / "configs"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+from tiny_data import write_sound  # noqa: E402
+
+CONFIGS = ROOT / "configs"
 SHAPES = {"cifar10": (32, 32, 3), "mnist": (32, 32, 1), "fashion_mnist": (32, 32, 1), "image_folder": (224, 224, 3)}
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 PAIR_STEPS = 40  # enough for recorded ones to be replayed, after a warm-up in four phases
+running = set()  # processes
+
+
+def stop(number, _):
+    """What runs ends too, which a signal to this process alone would not reach."""
+    for process in list(running):
+        process.kill()
+    sys.exit(128 + number)
 
 
 def write_corpus(folder, words):
@@ -46,11 +58,7 @@ def write_recordings(folder, rate):
     for name, count in (("train", 96), ("test", 16)):
         rows = []
         for i in range(count):
-            with wave.open(str(folder / f"{name}{i}.wav"), "wb") as file:
-                file.setnchannels(1)
-                file.setsampwidth(2)
-                file.setframerate(rate)
-                file.writeframes(random_bytes(2 * rate * (count + i) // count))
+            write_sound(folder / f"{name}{i}.wav", rate, random_bytes(2 * rate * (count + i) // count))
             rows.append(json.dumps({"path": f"{name}{i}.wav", "text": "NOISE"}))
         (folder / f"{name}.jsonl").write_text("\n".join(rows) + "\n")
     return {"type": "speech_manifest", "path": str(folder), "sample_rate": rate}
@@ -96,6 +104,7 @@ def run(command, folder, seconds, environment=None, ranks=1):
                          "DGC_RENDEZVOUS": f"file://{folder.absolute()}-meet"} if ranks > 1 else {}
                 processes.append(subprocess.Popen(list(map(str, command)), stdout=file, stderr=subprocess.STDOUT,
                                                   env=os.environ | (environment or {}) | place))
+                running.add(processes[-1])
             end = time.monotonic() + seconds
             codes = [process.wait(max(0, end - time.monotonic())) for process in processes]
         why = next((f"exit code {code}" for code in codes if code), "")
@@ -105,6 +114,7 @@ def run(command, folder, seconds, environment=None, ranks=1):
         for process in processes:
             process.kill()
             process.wait()
+            running.discard(process)
     return f"{why}\n" + "".join(log.read_text(errors="replace").splitlines(True)[-8:]) if why else ""
 
 
@@ -206,6 +216,8 @@ def main():
         number, one_pair = numbered
         return differ(options.program, one_pair, options.device, options.folder / f"pair{number}", options.seconds)
 
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
     failed = 0
 
     def tell(why, *what):
@@ -225,10 +237,8 @@ def main():
             print("skipped two ranks by mpirun, which is not installed", flush=True)
         if not options.only and not any(one_pair.second.ranks > 1 for one_pair in all_pairs):
             print("skipped two ranks through NCCL, as there is one GPU at most", flush=True)
-    except KeyboardInterrupt:
-        sys.exit(130)
     finally:
-        pool.shutdown(cancel_futures=True)  # Ctrl-C ends what runs, and the rest does not begin
+        pool.shutdown(cancel_futures=True)  # after a signal the rest does not begin
     sys.exit(failed > 0)
 
 

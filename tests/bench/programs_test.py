@@ -106,32 +106,33 @@ class AsAUser(unittest.TestCase):
                 self.assertEqual(list(temporary.iterdir()), [])
 
     def test_local_steps_are_compared_with_dense_training_seed_by_seed(self):
-        def ended(name, seed, every, accuracy, epoch=6.0, **optimizer):
+        def ended(name, seed, every, accuracy, epoch=6.0, sent=80, diverged=False, **optimizer):
             run = self.folder / name / f"seed{seed}"
             run.mkdir(parents=True)
             (run / "config.json").write_text(json.dumps({
                 "seed": seed, "optimizer": optimizer, "exchange": {"every_steps": every},
                 "training": {"batch_per_worker": 8}}))
             (run / "metrics.jsonl").write_text(json.dumps({
-                "kind": "final", "epoch": epoch, "test_accuracy": accuracy,
-                "mean_sent_bytes_after_warmup": 80 if optimizer else 8000}) + "\n")
+                "kind": "final", "epoch": epoch, "test_accuracy": accuracy, "diverged": diverged,
+                "mean_sent_bytes_after_warmup": sent if optimizer else 8000}) + "\n")
 
         for seed, dense, sparse in ((1, 0.71, 0.70), (2, 0.78, 0.74), (3, 0.80, 0.90)):
             ended("dense", seed, 1, dense)
             if seed < 3:
-                ended("every_1", seed, 1, sparse, sparsity=0.99)
+                ended("every_1", seed, 1, sparse, sent=40 * seed, sparsity=0.99)
+        ended("every_4", 2, 4, 0.0, diverged=True, sparsity=0.99)
         ended("every_4", 3, 4, 0.79, sparsity=0.99)
         ended("every_16", 4, 16, 0.79, sparsity=0.99)
         ended("every_64", 1, 64, 0.70, epoch=4.0, sparsity=0.99, warmup={"epochs": 4})
         ended("warm_only", 1, 1, 0.70, epoch=3.5, sparsity=0.999, warmup={"epochs": 4})
         done = self.call("local_steps", ".", "--out", "picture.svg")
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual((done.returncode, done.stderr), (0, "every_4/seed2: diverged, and is left out\n"))
         picture = (self.folder / "picture.svg").read_text()
         self.assertIn("every 16", picture)
         self.assertNotIn("every 64", picture)
         self.assertNotIn("99.9 %", picture)
         self.assertEqual(done.stdout.splitlines()[2:], [
-            "| 99 % | 1 | 10.00 | 100x | 72.00 ± 2.83 % | 2 | -2.50 ± 19.06 |",  # -1 and -4: 12.706 x 2.121 / sqrt(2)
+            "| 99 % | 1 | 7.50 | 133x | 72.00 ± 2.83 % | 2 | -2.50 ± 19.06 |",  # -1 and -4: 12.706 x 2.121 / sqrt(2)
             "| 99 % | 4 | 10.00 | 100x | 79.00 % | 1 | -1.00 (one seed) |",
             "| 99 % | 16 | 10.00 | 100x | 79.00 % | 1 |  |",
             "| 99 % | 64 | – | – | 70.00 % | 1 | -1.00 (one seed) |",

@@ -57,7 +57,8 @@ class Machine {
  public:
   Machine() {
     for (const char* name : {"scripts", "bench", "bin", "built"}) fs::create_directory(path(name));
-    for (const char* name : {"scripts/gpu_check", "scripts/short_runs.py", "scripts/cores", "configs"}) {
+    for (const char* name :
+         {"scripts/gpu_check", "scripts/short_runs.py", "scripts/cores", "bench/tiny_data.py", "configs"}) {
       fs::copy(fs::path(DGC_SOURCE_DIR) / name, path(name), fs::copy_options::recursive);
     }
     for (const char* tool : {"ninja", "g++"}) tool_says(tool, "");
@@ -208,6 +209,12 @@ TEST_CASE("gpu_check does only the steps and files of tests that --only names") 
   for (const char* left_out : {"smoke", "test_layers", "configs", "sanitizer", "bench_dgc_resnet50", "good_test"}) {
     CHECK_THAT(report, !Contains(left_out));
   }
+}
+
+TEST_CASE("gpu_check has failed where --only names nothing") {
+  const Machine machine;
+  CHECK(machine.run({"--part", "tests", "--only", "memchek"}) == 1);
+  CHECK_THAT(machine.report(), Contains("| only | **FAILED**: no step or file of tests is called memchek |"));
 }
 
 TEST_CASE("gpu_check builds PTX for a GPU that nvcc does not know") {
