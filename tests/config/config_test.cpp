@@ -49,6 +49,8 @@ TEST_CASE("a run without a name is called as its file", "[config]") {
   CHECK(parse_config(text, "configs/my run.json").output == "runs/my_run");
   CHECK(parse_config(text, "").name == "run");
   CHECK(parse_config(text, "-x.json").name == "run-x");
+  CHECK(parse_config(text, "a.b_c+d-e=f.json").name == "a.b_c+d-e_f");
+  CHECK(parse_config(text, std::string(200, 'x') + ".json").name == std::string(100, 'x'));
 }
 
 TEST_CASE("unknown keys are refused with the nearest name", "[config]") {

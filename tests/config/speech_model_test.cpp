@@ -84,6 +84,23 @@ TEST_CASE("a speech model's keys that contradict one another are refused, with t
   CHECK(refused("model.dropout=0.5").find("model.dropout: belongs to") != std::string::npos);
 }
 
+TEST_CASE("each convolution of a speech model has its sizes, and fits into what the one before leaves") {
+  for (const std::string name : {"kernel_frames", "kernel_frequencies", "stride_frames", "stride_frequencies"}) {
+    CHECK_THAT(refused("model.convolutions." + name + "=[1]"),
+               Catch::Contains("model.convolutions." + name + ": 1 entries, but model.convolutions.channels has 2"));
+  }
+  // Of 161 frequencies windows of 41 leave, at every second place, 61.
+  const auto sizes = [](const std::string& list) { return refused("model.convolutions.kernel_frequencies=" + list); };
+  CHECK(sizes("[41,61]").empty());
+  CHECK(sizes("[161,1]").empty());
+  CHECK_THAT(sizes("[41,62]"), Catch::EndsWith("convolution 2 spans 62 frequencies, and its input has 61; lower it, or "
+                                               "raise data.features.window_ms or data.sample_rate"));
+  CHECK_THAT(sizes("[162,1]"), Catch::Contains("convolution 1 spans 162 frequencies, and its input has 161"));
+  CHECK_THAT(refused("data.features.kind=log_mel"),
+             Catch::EndsWith("convolution 1 spans 41 frequencies, and its input has 40; lower it, or raise "
+                             "data.features.mels"));
+}
+
 TEST_CASE("speech models and recordings go together") {
   CHECK(refused(R"(data={"type": "synthetic"})")
             .find("data.type: model.type \"deep_speech\" does not read it; use \"an4\", \"librispeech\" or "

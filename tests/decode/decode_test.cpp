@@ -226,5 +226,36 @@ TEST_CASE("beam: with a word model, the best of all texts by the sum of both") {
   CHECK(differs > 0);  // the model has a say
 }
 
+TEST_CASE("beam: a narrow one keeps the prefixes whose words are likely") {
+  // A is heard rather than B, and B is the likelier word. Which of them comes last is left to the words too.
+  const TempFolder folder;
+  const WordModel words(write_arpa(folder, "\\data\\\nngram 1=2\n\n\\1-grams:\n-2 A\n-0.1 B\n\n\\end\\\n"));
+  Case c{3, 4, {}};
+  const auto add = [&](std::initializer_list<float> row) {
+    for (const float p : row) c.log_probabilities.push_back(std::log(p));
+  };
+  add({0.01f, 0.54f, 0.44f, 0.01f});
+  add({0.01f, 0.01f, 0.01f, 0.97f});
+  add({0.01f, 0.49f, 0.49f, 0.01f});
+  const Alphabet alphabet("AB ");
+  BeamOptions options{.width = 2};
+  CHECK(alphabet.text(beam_decode(c.scores(), alphabet, options).labels).starts_with("A "));
+  options.words = &words;
+  CHECK(alphabet.text(beam_decode(c.scores(), alphabet, options).labels) == "B B");
+}
+
+TEST_CASE("beam: no bonus for words makes words of nothing") {
+  const TempFolder folder;
+  const WordModel words(write_arpa(folder, "\\data\\\nngram 1=2\n\n\\1-grams:\n-0.5 A\n-0.5 <unk>\n\n\\end\\\n"));
+  const Alphabet alphabet("A ");
+  BeamOptions options;
+  options.words = &words;
+  options.word_bonus = 20;
+  const Case c = certain_case({2, 0, 2, 0, 1, 0, 2, 0, 2}, 3, 0.01);
+  const std::string text = alphabet.text(beam_decode(c.scores(), alphabet, options).labels);
+  CHECK_FALSE(text.starts_with(' '));
+  CHECK(text.find("  ") == std::string::npos);
+}
+
 }  // namespace
 }  // namespace dgc

@@ -26,6 +26,7 @@ TEST_CASE("error rates: by hand") {
   CHECK(word_errors(" THE  CAT ", "THE CAT") == EditCount{0, 0, 0, 2});
   CHECK(character_errors("THE CAT", "THECAT") == EditCount{0, 0, 1, 7});
   CHECK(character_errors("KITTEN", "SITTING") == EditCount{2, 1, 0, 6});
+  CHECK(character_errors("AB", "BA") == EditCount{2, 0, 0, 2});  // as short a way as a deletion and an insertion
   CHECK(character_errors("\xc3\xa4\xc3\xb6", "a\xc3\xb6") == EditCount{1, 0, 0, 2});  // a character of two bytes is one
 }
 

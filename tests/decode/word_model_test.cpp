@@ -40,6 +40,26 @@ TEST_CASE("word model: of words alone, without <unk> and </s>") {
   CHECK(model.end_score({}) == 0);
 }
 
+TEST_CASE("word model: what is listed as the beginning of a longer n-gram alone is not listed") {
+  const TempFolder folder;
+  const WordModel model(
+      write_arpa(folder,
+                 "\\data\\\nngram 1=2\nngram 2=1\nngram 3=1\n\n\\1-grams:\n-0.6 GO -0.5\n-0.9 STOP\n\n"
+                 "\\2-grams:\n-0.3 GO ON\n\n\\3-grams:\n-0.1 GO STOP ON\n\n\\end\\\n"));
+  const WordModel::History go = model.after({}, "GO");
+  CHECK(log10_of(model.score(go, "STOP")) == Approx(-0.5 - 0.9));  // GO STOP is no bigram
+  CHECK(log10_of(model.score(go, "ON")) == Approx(-0.3));
+  CHECK(model.score({}, "ON") == WordModel::kUnlisted);
+}
+
+TEST_CASE("word model: <UNK> is as good as <unk>, and what follows the end is not read") {
+  const TempFolder folder;
+  const WordModel model(write_arpa(
+      folder, "\\data\\\nngram 1=3\n\n\\1-grams:\n-99 <s>\n-0.5 GO\n-0.7 <UNK>\n\n\\end\\\nmade by hand\n\\end\\\n"));
+  CHECK(log10_of(model.score({}, "STOP")) == Approx(-0.7));
+  CHECK(model.begin().empty());  // a model of single words has no history
+}
+
 TEST_CASE("word model: what is wrong with a file is said, with its line") {
   const TempFolder folder;
   const auto [text, want] = GENERATE(table<std::string, std::string>({
@@ -53,6 +73,8 @@ TEST_CASE("word model: what is wrong with a file is said, with its line") {
       {"\\data\\\nngram 1=1\n\\1-grams:\n-1 A B C\n", "line 4: log10 of a probability, 1 words"},
       {"\\data\\\nngram 1=1\n\\1-grams:\n0.1 A\n", "line 4: log10 of a probability, 1 words"},
       {"\\data\\\nngram 1=1\n\\1-grams:\nnan A\n", "line 4: log10 of a probability, 1 words"},
+      {"\\data\\\nngram 1=1\n\\1-grams:\n-1 A inf\n", "line 4: log10 of a probability, 1 words"},
+      {"\\data\\\nngram 1=1\n\\1-grams:\n-1 A\n\\2-grams:\n-1 A A\n", "line 5: the n-gram sections must follow"},
   }));
   const std::string path = write_arpa(folder, text);
   const std::string error = user_error([&, path_ = path] { WordModel{path_}; });

@@ -76,7 +76,10 @@ TEST_CASE("the loss scale halves after a skipped step and doubles after enough g
   CHECK(control.good_steps == 1);
   CHECK(next(0) == 4);  // the second step at this scale
   CHECK(next(0) == 8);
+  CHECK(next(0) == 8);
+  CHECK(control.good_steps == 2);
   CHECK(next(1) == 4);
+  CHECK(control.good_steps == 1);  // they are counted anew
   CHECK(next(1) == 2);
   CHECK(next(1) == 1);
   CHECK(next(1) == 1);  // not below

@@ -66,10 +66,10 @@ TEST_CASE("conv2d says what does not fit", "[layers]") {
 }
 
 TEST_CASE("conv2d parameters have PyTorch's shapes and He's deviation", "[layers]") {
-  const auto params = Conv2d({.in = 64, .out = 128, .kernel = 3, .groups = 2}).params();
+  const auto params = Conv2d({.in = 32, .out = 128, .kernel = 3, .groups = 2}).params();
   REQUIRE(params.size() == 2);
   CHECK(params[0].name == "weight");
-  CHECK(params[0].shape == Shape{128, 32, 3, 3});
+  CHECK(params[0].shape == Shape{128, 16, 3, 3});
   CHECK(params[0].init.kind == Init::Kind::normal);
   CHECK(params[0].init.value == Approx(std::sqrt(2.0 / (64 * 9))));  // 64 outputs of one group times 9 taps
   CHECK(params[1].name == "bias");

@@ -21,6 +21,17 @@ TEST_CASE("max pooling takes the largest of each window, padding never wins", "[
   CHECK(run.dx() == std::vector<float>{1, 10, 0, 0, /**/ 100, 1000, 0, 0, /**/ 0, 0, 0, 0});
 }
 
+TEST_CASE("of equally large pixels max pooling takes the first", "[layers]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const Pool layer({.kind = PoolKind::max, .kernel = 2, .stride = 2});
+  LayerRun run(*backend, layer, {{1, 2, 4, 1}});
+  run.x() = {3, 3, 1, 2, /**/ 3, 3, 2, 2};
+  run.r() = {5, 7};
+  CHECK(run.forward() == std::vector<float>{3, 2});
+  run.backward();
+  CHECK(run.dx() == std::vector<float>{5, 0, 0, 7, /**/ 0, 0, 0, 0});
+}
+
 TEST_CASE("average pooling counts the padding", "[layers]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const Pool layer({.kind = PoolKind::average, .kernel = 2, .stride = 2, .pad = 1});

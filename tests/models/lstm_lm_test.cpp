@@ -69,6 +69,20 @@ TEST_CASE("parameters and state have the names that PyTorch's modules would give
   }
 }
 
+TEST_CASE("a language model's weights start in the range of their own kind", "[models]") {
+  LstmLmOptions options = kUntied;
+  options.init = 0.3;
+  const auto [rnn_init, expected] =
+      GENERATE(table<std::optional<double>, float>({{std::nullopt, 0.3f}, {0.2, 0.2f}, {0, 1 / std::sqrt(6.f)}}));
+  options.rnn_init = rnn_init;
+  const Network net = make_lstm_lm(options, 3);
+  for (const ParamSpec& spec : net.params()) {
+    CAPTURE(spec.name);
+    const bool is_rnn = spec.name.starts_with("rnn.");
+    CHECK(spec.init.value == (spec.name == "decoder.bias" ? 0.f : is_rnn ? expected : 0.3f));
+  }
+}
+
 TEST_CASE("a language model drops behind the encoder and behind each LSTM layer", "[models]") {
   LstmLmOptions options = kTied;
   options.dropout = 0.5f;

@@ -100,6 +100,25 @@ TEST_CASE("a loss may share a parameter with a layer: it exists once", "[models]
   CHECK_THROWS_AS(tied.add("end", std::make_unique<Linear>(LinearOptions{3, 3}), {1}), InternalError);
 }
 
+TEST_CASE("a name freezes what is called so and what lies below it, and nothing that begins alike", "[models]") {
+  Network net({8, 6, 3});
+  for (const char* name : {"layer1.conv", "layer10.conv"}) {
+    net.add(name, std::make_unique<Conv2d>(Conv2dOptions{.in = 3, .out = 3}), {net.output()});
+  }
+  const auto frozen = [&] {
+    std::vector<std::string> names;
+    for (const ParamSpec& spec : net.params()) {
+      if (spec.frozen) names.push_back(spec.name);
+    }
+    return names;
+  };
+  CHECK(net.freeze("layer") == 0);
+  CHECK(net.freeze("layer1.conv.bias") == 1);
+  CHECK(frozen() == std::vector<std::string>{"layer1.conv.bias"});
+  CHECK(net.freeze("layer1") == 2);
+  CHECK(frozen() == std::vector<std::string>{"layer1.conv.weight", "layer1.conv.bias"});
+}
+
 TEST_CASE("a tensor that no memory holds is named, and no product overflows", "[models]") {
   const auto wide = [](int64_t in, int64_t out) { return std::make_unique<Linear>(LinearOptions{in, out}); };
   Network net({int64_t{1} << 20});

@@ -4,6 +4,8 @@
 #include <catch.hpp>
 #include <map>
 
+#include "kernels/backend.h"
+
 using namespace dgc;
 
 namespace {
@@ -103,4 +105,17 @@ TEST_CASE("ResNets halve the image where they should", "[models]") {
   CHECK(output_of(twenty, "layer1.2.bn2") == Shape{1, 32, 32, 16});
   CHECK(output_of(twenty, "layer2.0.shortcut") == Shape{1, 16, 16, 32});
   CHECK(output_of(twenty, "layer3.2.bn2") == Shape{1, 8, 8, 64});
+}
+
+TEST_CASE("ResNets' stem takes the largest pixels, and a shortcut has no ReLU of its own", "[models]") {
+  const auto backend = make_cpu_backend(1);
+  const Network net = imagenet(50);
+  for (const Network::Node& node : net.nodes()) {
+    CAPTURE(node.name);
+    const bool in_shortcut = node.name.find("downsample") != std::string::npos;
+    if (node.name.find("bn") != std::string::npos) CHECK(node.layer->keeps_output());  // which tells of a ReLU
+    if (in_shortcut) CHECK_FALSE(node.layer->keeps_output());
+    if (node.name != "maxpool") continue;
+    CHECK(node.layer->saved_bytes(*backend, std::vector{Shape{1, 112, 112, 64}}, DType::f32) > 0);  // where they were
+  }
 }

@@ -1,4 +1,5 @@
 #include <catch.hpp>
+#include <set>
 
 #include "config/model_types.h"
 #include "data/text/text.h"
@@ -249,6 +250,51 @@ TEST_CASE("of a folder's classes a limit takes images of each", "[datasets]") {
   std::vector<float> pixels(static_cast<size_t>(most->shape().numel()));
   CHECK(most->read(4, nullptr, pixels.data()) == 0);
   CHECK(most->read(5, nullptr, pixels.data()) == 1);
+}
+
+TEST_CASE("a part that is held back of a folder is no test set of it", "[datasets]") {
+  const TempFolder folder;
+  write_grey(folder, "train", {"cat", "dog"}, 8);
+  CHECK_THROWS_WITH(open_sets(folder_config(folder, {"data.validation_split=0.2"})),
+                    Contains("and data.validation_split makes no test set"));
+  CHECK_THROWS_WITH(open_sets(folder_config(folder)), !Contains("data.validation_split"));
+}
+
+TEST_CASE("the seed decides on made-up images, and on which are held back", "[datasets]") {
+  const auto first_image = [](const Dataset& images) {
+    const auto batches = images.evaluation_batches({.rows = 1}, {});
+    return batches->next()->values;
+  };
+  const auto open = [](const std::string& seed) { return open_sets(tiny_config({seed, "data.validation_split=0.2"})); };
+  const Datasets one = open("seed=1"), same = open("seed=1"), other = open("seed=2");
+  CHECK(first_image(*one.test) == first_image(*same.test));
+  CHECK(first_image(*one.test) != first_image(*other.test));
+
+  const TempFolder folder;
+  write_grey(folder, "train", {"cat", "dog"}, 20);
+  write_grey(folder, "val", {"cat", "dog"}, 1);
+  const auto held_back = [&](const std::string& seed) {
+    const Datasets sets = open_sets(folder_config(folder, {seed, "data.validation_split=0.5"}));
+    return sets.valid->evaluation_batches({.rows = 20}, {})->next()->labels;
+  };
+  std::set<std::vector<int32_t>> drawn;
+  for (const char* seed : {"seed=1", "seed=1", "seed=2", "seed=3", "seed=4"}) drawn.insert(held_back(seed));
+  CHECK((drawn.size() > 1 && drawn.size() <= 4));
+}
+
+TEST_CASE("of recordings a limit takes the first of each list", "[datasets]") {
+  const TinySpeech speech;
+  const Datasets sets = open_sets(speech.config({"data.train_limit=9", "data.test_limit=2"}));
+  CHECK((sets.train->size() == 9 && sets.test->size() == 2));
+}
+
+TEST_CASE("a recording that is shorter than the config's window is refused by its list", "[datasets]") {
+  const TinySpeech speech;
+  speech.write("train.jsonl", speech.line("a.wav", "AB", "AB"));
+  CHECK_NOTHROW(open_sets(speech.config({"training.batch_per_worker=1"})));
+  const auto samples = static_cast<double>(spoken("AB").size());  // at 4 kHz
+  CHECK_THROWS_WITH(open_sets(speech.config({fmt::format("data.features.window_ms={}", (samples + 1) / 4)})),
+                    Contains("a.wav: it is ") && Contains("shorter than a window"));
 }
 
 TEST_CASE("an evaluation numbers classes as the run has learnt them", "[datasets]") {

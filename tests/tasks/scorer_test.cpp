@@ -85,6 +85,26 @@ TEST_CASE("utterances that are too short are not in the mean loss, and errors ar
   CHECK((valid[kValidLoss] == 2 && valid[kValidWordErrorRate] == wer && valid[kValidCharacterErrorRate] == cer));
 }
 
+TEST_CASE("the texts of the test set are told, and of no other") {
+  const TinySpeech speech;
+  const Config config = speech.config();
+  const Datasets sets = open_sets(config);
+  const Network network = make_network(config.model, task_of(config).sample(config, Split::test));
+  Batch batch;
+  batch.samples = {1};
+  batch.lengths = {1};
+  const std::vector<float> output(static_cast<size_t>(sets.test->classes()));
+  const auto backend = make_cpu_backend(1);
+  for (const Split split : {Split::test, Split::valid}) {
+    std::vector<std::string> told;
+    const ScoringOptions options{.told = [&](const std::string& said, const std::string&) { told.push_back(said); }};
+    const auto scorer = task_of(config).make_scorer(*sets.test, network, split, options);
+    scorer->count(*backend, batch, {output.data(), {1, 1, std::ssize(output)}}, {});
+    const std::string& said = dynamic_cast<const Speech&>(*sets.test).corpus().utterance(1).text;
+    CHECK(told == (split == Split::test ? std::vector{said} : std::vector<std::string>()));
+  }
+}
+
 TEST_CASE("a set of speech of which nothing can be read has no measures") {
   const TinySpeech speech;
   for (const Split split : {Split::valid, Split::test}) {
@@ -116,6 +136,7 @@ TEST_CASE("a transcript with the same character twice running takes one step mor
   std::string twice = changing;
   twice[1] = 'A';
   CHECK_THAT(remark(twice), Catch::StartsWith("the test set: 1 of 2 utterances is too short for its transcript"));
+  CHECK_THAT(remark(twice), Catch::EndsWith("test.jsonl: line 1 (long.wav)"));  // all that are so are named
 }
 
 }  // namespace dgc

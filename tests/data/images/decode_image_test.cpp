@@ -90,6 +90,25 @@ TEST_CASE("JPEG: CMYK as Adobe stores it, 255 for no ink") {
   check_near(decode(jpeg_bytes(inks, 8, 8, TJPF_CMYK, TJSAMP_444)).pixels, want, 3);
 }
 
+TEST_CASE("JPEG: what black leaves of each ink is rounded to the nearest") {
+  Bytes inks;
+  for (int i = 0; i < 64; ++i) {
+    inks.insert(inks.end(),
+                {static_cast<uint8_t>(3 * i), static_cast<uint8_t>(255 - i), 128, static_cast<uint8_t>(100 + 2 * i)});
+  }
+  const Bytes jpeg = jpeg_bytes(inks, 8, 8, TJPF_CMYK, TJSAMP_444);
+  const tjhandle handle = tjInitDecompress();
+  REQUIRE(tjDecompress2(handle, jpeg.data(), jpeg.size(), inks.data(), 8, 0, 8, TJPF_CMYK, TJFLAG_ACCURATEDCT) == 0);
+  tjDestroy(handle);
+  Bytes want;
+  for (size_t i = 0; i < inks.size(); i += 4) {
+    for (size_t c = 0; c < 3; ++c) {
+      want.push_back(static_cast<uint8_t>(std::lround(int{inks[i + c]} * int{inks[i + 3]} / 255.0)));
+    }
+  }
+  CHECK(decode(jpeg).pixels == want);
+}
+
 TEST_CASE("JPEG: what its header says wrongly beside the pixels costs none of them") {
   const Bytes good = rgb_jpeg(gradient(33, 21), 33, 21);
   const Bytes pixels = decode(good).pixels;
@@ -270,6 +289,23 @@ TEST_CASE("JPEG: a box comes at the smallest scale that is enough") {
   CHECK(scale_for(16, 13) == 0.25);
   CHECK(scale_for(8, 12) == 0.125);
   CHECK(scale_for(0, 0) == 0.125);
+}
+
+TEST_CASE("JPEG: what the scans of a file leave out is not made up") {
+  const Bytes rgb = pattern(40, 24);
+  Bytes grey;
+  for (size_t i = 0; i < rgb.size(); i += 3) grey.push_back(rgb[i]);
+  const jpeg_scan_info averages{1, {0}, 0, 0, 0, 0};  // of each block, and nothing more
+  const RgbImage image = decode(jpeg_prepared(grey, 40, 24, 1, [&](jpeg_compress_struct& info) {
+    info.scan_info = &averages;
+    info.num_scans = 1;
+    info.progressive_mode = TRUE;
+  }));
+  for (size_t y = 0; y < 24; ++y) {
+    for (size_t x = 0; x < 40; ++x) {
+      REQUIRE(image.pixels[(y * 40 + x) * 3] == image.pixels[(y / 8 * 8 * 40 + x / 8 * 8) * 3]);
+    }
+  }
 }
 
 TEST_CASE("JPEG: damage outside of the box is damage") {

@@ -127,16 +127,27 @@ TEST_CASE("idx: a folder in place of a file is an error") {
   CHECK_THAT(files.error(), Catch::Contains("train-images-idx3-ubyte: cannot"));
 }
 
-TEST_CASE("fashion_mnist normalises with its own mean and deviation") {
+TEST_CASE("mnist and fashion_mnist normalise with means and deviations of their own") {
   Files files;
   files.write();
-  const auto dataset = open_fashion_mnist(files.folder.path(), {}, Split::train);
-  CHECK(dataset->size() == 2);
-  std::vector<float> out(6);
-  CHECK(dataset->read(1, nullptr, out.data()) == 1);
-  for (int i = 0; i < 6; ++i) {
-    CHECK(out[static_cast<size_t>(i)] == Approx(((6 + i) / 255.0 - 0.2860) / 0.3530).margin(1e-6));
-  }
+  const auto check = [&](const ImageDataset& dataset, double mean, double deviation) {
+    CHECK(dataset.size() == 2);
+    std::vector<float> out(6);
+    CHECK(dataset.read(1, nullptr, out.data()) == 1);
+    for (int i = 0; i < 6; ++i) {
+      CHECK(out[static_cast<size_t>(i)] == Approx(((6 + i) / 255.0 - mean) / deviation).margin(1e-6));
+    }
+  };
+  check(*open_mnist(files.folder.path(), {}, Split::train), 0.1307, 0.3081);
+  check(*open_fashion_mnist(files.folder.path(), {}, Split::train), 0.2860, 0.3530);
+}
+
+TEST_CASE("chosen classes of which there is no image are refused") {
+  Files files;
+  files.write();
+  CHECK(user_error([&] {
+          open_mnist(files.folder.path(), {.only_classes = {3, 4}}, Split::train);
+        }) == "data.only_classes: the set has no image of these classes");
 }
 
 }  // namespace

@@ -27,6 +27,12 @@ TEST_CASE("an image file is read as a folder's evaluation reads it") {
   CHECK(read_with(*make_folder_image_reader(8, Normalizer(kRgb)), file, 8 * 8 * 3) == expected);
 }
 
+TEST_CASE("the shorter side of 256/224 is rounded to the nearest") {
+  CHECK(shorter_side(224) == 256);
+  CHECK(shorter_side(4) == 5);  // 4.57
+  CHECK(shorter_side(8) == 9);  // 9.14
+}
+
 TEST_CASE("an image file of the right size is read bit for bit as the same image in memory") {
   const TempFolder temp;
   SECTION("grey, from a grey file and from a coloured one of equal channels, with padding") {

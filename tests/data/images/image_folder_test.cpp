@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "data/images/open_images.h"
 #include "tests/data/images/images.h"
 
 namespace dgc {
@@ -99,10 +100,12 @@ TEST_CASE("image folder: a flip mirrors the crop, every second time") {
   for (int i = 0; i < 8 * 8; ++i) pixels.insert(pixels.end(), {static_cast<uint8_t>(3 * i), 5, 7});
   folder.temp.write("train/ant/a.png", png_bytes(pixels, 8, 8));
   folder.options.augment = {.min_scale = 1, .max_scale = 1, .min_ratio = 1, .max_ratio = 1};
-  const std::vector<float> plain = read(*folder.open(), 0, nullptr, 0);
-  const Draw first(1, 0, 0);
-  const std::vector<float> upright = read(*folder.open(), 0, &first, 0);
-  for (size_t i = 0; i < pixels.size(); ++i) CHECK(upright[i] == Approx(pixels[i]).margin(1e-3));
+  std::vector<float> upright;
+  for (int i = 0; i < 10; ++i) {  // unless it is asked for
+    const Draw draw(1, i, 0);
+    upright = read(*folder.open(), 0, &draw, 0);
+    for (size_t p = 0; p < pixels.size(); ++p) REQUIRE(upright[p] == Approx(pixels[p]).margin(1e-3));
+  }
   folder.options.augment.flip = true;
   const auto dataset = folder.open();
   int flips = 0;
@@ -159,11 +162,12 @@ TEST_CASE("image folder: what is not read is remarked") {
   Folder folder;
   folder.temp.write("train/cat/more/c.png", {});
   folder.temp.write("train/cat/more.png/c.png", {});
+  for (const char* name : {"s", "p", "x", "q", "z", "t"}) folder.temp.write(std::string("train/ant/") + name, {});
   const auto train = folder.open();
   CHECK(train->size() == 3);
   const std::vector<std::string> remarks = train->remarks();
   REQUIRE(remarks.size() == 1);
-  CHECK_THAT(remarks[0], Catch::Contains("/train: 3 entries of class folders are no .jpg, .jpeg or .png files and are "
+  CHECK_THAT(remarks[0], Catch::Contains("/train: 9 entries of class folders are no .jpg, .jpeg or .png files and are "
                                          "not read; the first: ant/notes.txt"));
   folder.temp.write("val/ant/a.png", png_bytes(solid(9, 9, 1, 2, 3), 9, 9));
   folder.temp.write("test/cat/a.png", png_bytes(solid(9, 9, 1, 2, 3), 9, 9));
@@ -214,11 +218,11 @@ TEST_CASE("image folder: what is wrong is named") {
     CHECK(folder.error() == root + "/train: there is no such folder; set data.path");
   }
   SECTION("classes that lie in the folder itself") {
-    std::filesystem::rename(root + "/train/cat", root + "/cat");
+    std::filesystem::rename(root + "/train/cat", root + "/zebra");
     std::filesystem::remove_all(root + "/train");
     std::filesystem::create_symlink("nowhere", root + "/broken");
-    std::filesystem::copy(root + "/cat", root + "/test");
-    CHECK(folder.error() == root + "/train: there is no such folder; move cat and the other classes from " + root +
+    std::filesystem::copy(root + "/zebra", root + "/test");
+    CHECK(folder.error() == root + "/train: there is no such folder; move zebra and the other classes from " + root +
                                 " into it, and then some pictures of each into " + root +
                                 "/val/CLASS (docs/first_hour.md)");
   }
@@ -243,6 +247,8 @@ TEST_CASE("image folder: what is wrong is named") {
   SECTION("test is as good as val") {
     std::filesystem::rename(root + "/val", root + "/test");
     CHECK(folder.open(Split::test)->size() == 1);
+    CHECK(folder.open(Split::test)->remarks().size() == 1);  // of the class without an image
+    CHECK(folder.open()->remarks().size() == 1);             // of what is not read
   }
   SECTION("unknown class") {
     folder.temp.write("val/dog/a.png", {});
@@ -278,6 +284,15 @@ TEST_CASE("image folder: what is wrong is named") {
     std::vector<float> out(192);
     CHECK_THAT(user_error([&] { dataset->read(2, nullptr, out.data()); }), Catch::Contains("b.png: cannot open it"));
   }
+}
+
+TEST_CASE("image folder: pixels are normalised with ImageNet's mean and deviation, per channel") {
+  const Folder folder;
+  const auto dataset = open_image_folder(folder.temp.path(), {.image_size = 8}, Split::train);
+  const std::vector<float> out = read(*dataset, 2, nullptr, 1);  // a PNG of 10, 20 and 30
+  CHECK(out[0] == Approx((10 / 255.0 - 0.485) / 0.229).margin(1e-4));
+  CHECK(out[1] == Approx((20 / 255.0 - 0.456) / 0.224).margin(1e-4));
+  CHECK(out[2] == Approx((30 / 255.0 - 0.406) / 0.225).margin(1e-4));
 }
 
 }  // namespace

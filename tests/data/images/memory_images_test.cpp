@@ -69,6 +69,16 @@ TEST_CASE("pad-crop and flip: every place and both sides come, equally often, wi
   for (const auto& [place, count] : seen) CHECK(count == Approx(kDraws / 50).margin(50));  // 5 standard deviations
 }
 
+TEST_CASE("what is not asked for is not drawn") {
+  std::vector<float> plain(25), out(25);
+  image({}).read(0, nullptr, plain.data());
+  for (int i = 0; i < 20; ++i) {
+    const Draw draw(1, 0, i);
+    image({}).read(0, &draw, out.data());
+    CHECK(out == plain);
+  }
+}
+
 TEST_CASE("a draw depends on seed, epoch and sample, and on nothing else") {
   const Draw draw(1, 2, 3);
   CHECK(draw.uniform(4) == Draw(1, 2, 3).uniform(4));
@@ -117,6 +127,25 @@ TEST_CASE("pad_to centres the image") {
 TEST_CASE("images that are larger than what they are to be padded to are refused") {
   CHECK(user_error([] { image({}, kSide - 1); }) == "data.pad_to: 4 is less than the images' 5 x 5 pixels");
   CHECK_NOTHROW(image({}, kSide));
+  for (const ImageShape& shape : {ImageShape{4, 6, 1}, ImageShape{6, 4, 1}}) {
+    CHECK_THAT(user_error([&] {
+                 MemoryImages(ImageTable{shape, 10, counting(24), {3}}, {}, Normalizer({{0.f}, {1.f}}), 5);
+               }),
+               Catch::Contains("5 is less than the images'"));
+  }
+}
+
+TEST_CASE("sets differ in their fingerprints where their labels or their images do, the last ones too") {
+  const auto fingerprint = [](const Bytes& pixels, const Bytes& labels) {
+    return MemoryImages(ImageTable{{1, 1, 1}, 10, pixels, labels}, {}, Normalizer({{0.f}, {1.f}}), 0).fingerprint();
+  };
+  const Bytes pixels = counting(64), labels(64);
+  CHECK(fingerprint(pixels, labels) == fingerprint(pixels, labels));
+  Bytes others = pixels, named = labels;
+  others[60] = 0;  // of 64 images every fourth counts
+  named[60] = 1;
+  CHECK(fingerprint(others, labels) != fingerprint(pixels, labels));
+  CHECK(fingerprint(pixels, named) != fingerprint(pixels, labels));
 }
 
 TEST_CASE("fractional pixels are normalised as whole ones are") {

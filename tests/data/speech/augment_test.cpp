@@ -83,6 +83,7 @@ TEST_CASE("speech augmentation: masks are bands of zeros, no wider than allowed"
   MaskOptions options;
   std::set<int64_t> widths;
   double from_middle = 0;  // how far each mask lies behind the middle of its places
+  int64_t earliest = kFrames, latest = -1;
   for (int64_t i = 0; i < 200; ++i) {
     std::vector<float> values(kFrames * kFeatures, 1.f);
     options = {1, 8, 1.0, 0, 0};
@@ -98,10 +99,12 @@ TEST_CASE("speech augmentation: masks are bands of zeros, no wider than allowed"
     }
     CHECK((rows == 0 || last - first + 1 == rows));
     widths.insert(rows);
+    earliest = std::min(earliest, first), latest = std::max(latest, last);
     if (rows > 0) from_middle += static_cast<double>(first) - static_cast<double>(kFrames - rows) / 2;
   }
   CHECK(widths == std::set<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8});
   CHECK(from_middle / 200 == Approx(0).margin(4));  // four deviations of 1
+  CHECK((earliest == 0 && latest == kFrames - 1));
 
   options = {0, 0, 1.0, 1, 3};
   std::vector<float> values(kFrames * kFeatures, 1.f);

@@ -55,6 +55,8 @@ TEST_CASE("AN4: lists that do not fit") {
   CHECK_THAT(complaint(), Catch::Contains("an4_train.fileids: line 2: ") && Catch::Contains("no transcript of u2"));
   write_an4(folder, "train", "a/u1\n", "YES (u1)\nNO\n");
   CHECK_THAT(complaint(), Catch::Contains("an4_train.transcription: line 2: it does not end with an utterance's name"));
+  write_an4(folder, "train", "a/u1\n", "YES (u1)\nNO ()\n");
+  CHECK_THAT(complaint(), Catch::Contains("an4_train.transcription: line 2: it does not end with an utterance's name"));
   write_an4(folder, "train", "a/u1\n", "YES (u1)\nNO (u1)\n");
   CHECK_THAT(complaint(), Catch::Contains("line 2: there is a transcript of u1 already"));
   write_an4(folder, "train", "\n", "YES (u1)\n");
@@ -67,12 +69,13 @@ TEST_CASE("LibriSpeech: its own layout") {
              "19-198-0000 NORTHANGER ABBEY\n19-198-0001 THIS LITTLE WORK\n");
   write_text(folder, "train-clean-100/103/1240/103-1240.trans.txt", "103-1240-0000 CHAPTER ONE\n");
   write_text(folder, "train-other-500/20/1/20-1.trans.txt", "20-1-0000 DON'T\n");
-  write_text(folder, "test-clean/1/2/1-2.trans.txt", "1-2-0000 HE HOPED\n1-2-0001\n");
+  write_text(folder, "test-clean/1/2/1-2.trans.txt", "1-2-0000 HE HOPED\r\n1-2-0001\r\n");
   const auto read = [&](const std::vector<std::string>& parts) {
     return list_librispeech(folder.path(), parts, Split::train);
   };
   CHECK(texts(read({"train-clean-100"})) == Texts{"CHAPTER ONE", "NORTHANGER ABBEY", "THIS LITTLE WORK"});
   CHECK(texts(read({"train-other-500", "test-clean"})) == Texts{"DON'T", "HE HOPED", ""});
+  CHECK(read({"test-clean"})[1].path == folder.path() + "/test-clean/1/2/1-2-0001.flac");
   CHECK(read({"train-clean-100"})[1].path == folder.path() + "/train-clean-100/19/198/19-198-0000.flac");
   CHECK_THAT(user_error([&] { read({"dev"}); }), Catch::Contains("/dev: there is no such folder"));
 
@@ -83,6 +86,7 @@ TEST_CASE("LibriSpeech: its own layout") {
 
   // Archives beside the folders, and speakers who are linked.
   write_text(folder, "train-clean-100.tar.gz", "");
+  write_text(folder, "train-clean-360.part/README", "");
   write_text(folder, "elsewhere/7/1/7-1.trans.txt", "7-1-0000 LINKED\n");
   std::filesystem::create_directory_symlink(folder.path() + "/elsewhere/7", folder.path() + "/train-clean-100/7");
   std::filesystem::create_directory_symlink(".", folder.path() + "/train-clean-100/self");
@@ -90,6 +94,9 @@ TEST_CASE("LibriSpeech: its own layout") {
   CHECK(list_librispeech(folder.path(), {}, Split::train).size() == 5);
   CHECK_THAT(user_error([&] { list_librispeech(folder.path() + "/test-clean", {}, Split::train); }),
              Catch::Contains("no folder train-... in it"));
+  write_text(folder, "unnamed/1/2/1-2.trans.txt", "1-2-0000 HE HOPED\n HE HOPED\n");
+  CHECK_THAT(user_error([&] { read({"unnamed"}); }),
+             Catch::Contains("1-2.trans.txt: line 2: it does not begin with an utterance's name"));
 }
 
 TEST_CASE("manifest: JSON Lines") {
@@ -112,6 +119,7 @@ TEST_CASE("manifest: JSON Lines") {
       {"{\"text\": \"x\", \"path\": \"a\\u0000b\"}", "line 1: \"path\" has a NUL in it"},
       {"{\"path\": 3, \"text\": \"x\"}", "line 1: it needs a text \"path\""},
       {"{\"path\": \"x\", \"text\": \"A\", \"duration\": -1}", "line 1: \"duration\" must be a positive number"},
+      {"{\"path\": \"x\", \"text\": \"A\", \"duration\": 0}", "line 1: \"duration\" must be a positive number"},
       {"{\"path\": \"x\", \"text\": \"A\", \"duration\": \"1\"}", "line 1: \"duration\" must be a positive number"},
       {"path,text\n", "line 1"},
       {"{\"path\": \"x\", \"text\": \"A\"", "line 1"},
@@ -165,6 +173,18 @@ TEST_CASE("corpus: from the shortest to the longest, with lengths out of headers
   CHECK(corpus->skipped().empty());
 }
 
+TEST_CASE("corpus: of equally long recordings the one whose path comes first is first") {
+  Mixed mixed;
+  for (const char* name : {"c.wav", "a.wav", "b.wav"}) {
+    write_sound(mixed.folder, name, sine(300, 16000, 3200));
+    mixed.add(name, "GO");
+  }
+  const auto corpus = mixed.open();
+  for (int64_t i = 0; i < 3; ++i) {
+    CHECK(corpus->utterance(i).path == mixed.folder.path() + "/" + static_cast<char>('a' + i) + ".wav");
+  }
+}
+
 // Leaves out the number of samples, the lower 36 bits of bytes 18 to 25, as programs do that write into a pipe.
 void forget_length(const TempFolder& folder, const std::string& name) {
   Bytes flac = bytes_of(folder.path() + "/" + name);
@@ -188,6 +208,9 @@ TEST_CASE("corpus: a recording whose header does not say its length is read for 
   const auto corpus = mixed.open();
   REQUIRE(corpus->skipped().size() == 2);
   CHECK_THAT(corpus->skipped()[1], Catch::Contains("short.flac: it is longer than the 0.15 s of data.max_seconds"));
+
+  mixed.options.audio.max_seconds = 0.25;  // of 16 kHz, in which the recording is
+  CHECK(mixed.open()->skipped().size() == 1);
 
   mixed.add("none.wav", "GO");
   write_sound(mixed.folder, "none.wav", {});
@@ -213,6 +236,13 @@ TEST_CASE("corpus: bad examples are refused or skipped, and named either way") {
   CHECK(corpus->size() == 2);
   REQUIRE(corpus->skipped().size() == 1);
   CHECK_THAT(corpus->skipped()[0], Catch::Contains(want));
+}
+
+TEST_CASE("corpus: a recording of one window is long enough") {
+  Mixed mixed;
+  write_sound(mixed.folder, "tiny.wav", sine(300, 16000, 320));
+  mixed.add("tiny.wav", "GO");
+  CHECK(mixed.open()->utterance(0).seconds == 0.02);
 }
 
 TEST_CASE("corpus: longer than data.max_seconds") {

@@ -140,13 +140,19 @@ TEST_CASE("features: sizes at other rates, and windows that are none") {
   options.step_ms = 0;
   CHECK_THAT(user_error([&] { FeatureExtractor(options, kOdd); }),
              Catch::Contains("data.features.step_ms: 0 ms are 0 samples at 22050 Hz"));
+  options.step_ms = 1;
+  options.window_ms = 0.05;
+  CHECK_THAT(user_error([&] { FeatureExtractor(options, kOdd); }),
+             Catch::Contains("data.features.window_ms: 0.05 ms are 1 samples at 22050 Hz; give at least 2"));
 }
 
 TEST_CASE("features: the logarithms of the direct transform, scaled over the utterance") {
   FeatureOptions options;
   options.kind = GENERATE(FeatureKind::spectrogram, FeatureKind::log_mel);
   options.mels = 3;
-  const std::vector<float> samples = noise(47, 9);
+  std::vector<float> samples = noise(47, 9);
+  const float loudness = GENERATE(1.f, 1e-3f);  // the latter is about as loud as what is added to a power
+  for (float& sample : samples) sample *= loudness;
   const std::vector<float> got = features_of(options, samples, 1, 1000);  // windows of 20 samples, 11 bins
   std::vector<float> want;
   for (const size_t at : {0, 10, 20}) {
@@ -175,6 +181,12 @@ TEST_CASE("features: mean 0 and deviation 1, of all or of each, and silence is 0
 
   options.scaling = GENERATE(FeatureScaling::utterance, FeatureScaling::feature);
   for (const float value : features_of(options, std::vector<float>(4000, 0.f))) REQUIRE(value == 0);
+}
+
+TEST_CASE("features: what varies by less than can be heard does not vary") {
+  std::vector<float> values = {1, std::nextafter(1.f, 2.f), 1, 1};
+  scale_features(GENERATE(FeatureScaling::utterance, FeatureScaling::feature), 2, values);
+  CHECK(values == std::vector<float>(4));
 }
 
 TEST_CASE("features: tempo shortens the time and leaves the pitch") {

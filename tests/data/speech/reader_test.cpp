@@ -23,6 +23,12 @@ TEST_CASE("speech reader: a recording longer than listed, and augmentation only 
   CHECK(plain == again);
   CHECK(plain != augmented);
 
+  reader.read(1, nullptr, scratch, again);
+  CHECK(reader.max_frames() >= std::ssize(again) / reader.features());
+
+  write_sound(folder, "100.wav", sine(100, 16000, 319));
+  CHECK_THAT(user_error([&] { reader.read(0, nullptr, scratch, plain); }),
+             Catch::Contains("100.wav: its 319 samples are fewer than a window's 320; remove it"));
   write_sound(folder, "100.wav", sine(100, 16000, 4000));
   CHECK_THAT(user_error([&] { reader.read(0, nullptr, scratch, plain); }),
              Catch::Contains("100.wav: it is 0.25 s long, but listed with 0.03 s"));

@@ -57,6 +57,15 @@ TEST_CASE("a batch of speech has as many streams and labels as every other, and 
   CHECK(batches->next() == nullptr);
 }
 
+TEST_CASE("speech of other lengths or transcripts has another fingerprint") {
+  const TempFolder folder, other, third;
+  const SpeechOptions options{.alphabet = "AB", .streams = 1};
+  const std::vector<Trait> three = speech_of(folder, {3, 5, 6}, options)->fingerprint();
+  CHECK(speech_of(other, {3, 5, 6}, options)->fingerprint() == three);
+  CHECK(speech_of(other, {3, 5, 7}, options)->fingerprint() != three);
+  CHECK(speech_of(third, {3, 6, 5}, options)->fingerprint() != three);
+}
+
 TEST_CASE("training batches of speech begin at any step as if they had begun at the first") {
   const TempFolder folder;
   const auto speech = speech_of(folder, {3, 4, 5, 6, 7, 8, 9}, {.alphabet = "AB", .streams = 1});

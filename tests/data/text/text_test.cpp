@@ -123,6 +123,7 @@ TEST_CASE("vocabulary: the most frequent first, ties by their bytes, <unk> alway
   CHECK(build_vocabulary(file, 2).words() == Strings{"<eos>", "<unk>"});
   CHECK(build_vocabulary(file, 5).words() == all.words());
   CHECK(build_vocabulary(f.file("<unk> a <unk>\n"), std::nullopt).words() == Strings{"<unk>", "<eos>", "a"});
+  CHECK(build_vocabulary(f.file("a a a b b\n"), 3).words() == Strings{"a", "<eos>", "<unk>"});
 }
 
 TEST_CASE("vocabulary: a file with one word a line") {
@@ -213,6 +214,16 @@ TEST_CASE("text: an evaluation sees every word once, in batches of rows, the las
   Words all;
   for (const Words& stream : seen) all.insert(all.end(), stream.begin(), stream.end());
   CHECK(all == Words(text.words().begin() + 1, text.words().begin() + 1 + text.size()));
+}
+
+TEST_CASE("text: texts that differ in their last word alone have other fingerprints") {
+  const TextFolder f;
+  const auto fingerprint = [&](const std::string& text) {
+    return Text({.file = f.file(text), .streams = 1, .limit = {}}, numbers()).fingerprint();
+  };
+  const std::string text = counting_text(23);
+  CHECK(fingerprint(text + "w1 w2") == fingerprint(text + "w1 w2"));
+  CHECK(fingerprint(text + "w1 w2") != fingerprint(text + "w1 w3"));
 }
 
 TEST_CASE("text: many words that the vocabulary lacks are remarked, and nothing but such words is refused") {

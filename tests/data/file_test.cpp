@@ -1,0 +1,49 @@
+#include "data/file.h"
+
+#include "tests/data/fixtures.h"
+
+namespace dgc {
+namespace {
+
+using FileLines = std::vector<std::string>;
+
+Bytes bytes_of_text(const std::string& text) { return {text.begin(), text.end()}; }
+
+TEST_CASE("the lines of a text come without what ends them, nor what may begin it") {
+  const TempFolder folder;
+  const auto lines_of = [&](const std::string& path) {
+    FileLines lines;
+    for_each_line(path, "", [&](const std::string& line, const std::string& where) {
+      CHECK(where == path + ": line " + std::to_string(lines.size() + 1));
+      lines.push_back(line);
+    });
+    return lines;
+  };
+  const std::string text = "\xEF\xBB\xBFone\r\n\ntwo\rthree\r\n\xEF\xBB\xBFlast";
+  const FileLines expected = {"one", "", "two\rthree", "\xEF\xBB\xBFlast"};
+  CHECK(lines_of(folder.write("a.txt", bytes_of_text(text))) == expected);
+  CHECK(lines_of(folder.write("a.txt.gz", gzip(bytes_of_text(text)))) == expected);
+  CHECK(lines_of(folder.write("none.txt", {})).empty());
+}
+
+TEST_CASE("a file may have as many bytes as it may have, and no more") {
+  const TempFolder folder;
+  const std::string path = folder.write("a", counting(1 << 20));
+  Bytes out;
+  read_file(path, 1 << 20, out);
+  CHECK(out == counting(1 << 20));
+  CHECK(user_error([&] { read_file(path, (1 << 20) - 1, out); }) ==
+        path + ": longer than the 0 MiB that such a file may have");
+}
+
+TEST_CASE("the names in a folder are sorted, and a folder that cannot be listed is named") {
+  const TempFolder folder;
+  for (const char* name : {"c", "a", "d", "b"}) folder.write(name, {});
+  const auto not_c = [](const std::filesystem::directory_entry& entry) { return entry.path().filename() != "c"; };
+  CHECK(names_in(folder.path(), not_c) == FileLines{"a", "b", "d"});
+  CHECK(user_error([&] { names_in(folder.path() + "/none", not_c); }) ==
+        folder.path() + "/none: cannot list the folder: No such file or directory");
+}
+
+}  // namespace
+}  // namespace dgc
