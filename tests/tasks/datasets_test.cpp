@@ -297,6 +297,57 @@ TEST_CASE("a recording that is shorter than the config's window is refused by it
                     Contains("a.wav: it is ") && Contains("shorter than a window"));
 }
 
+TEST_CASE("a text that is missing is named by its own key", "[datasets]") {
+  const TinyText text;
+  for (const std::string key : {"train", "valid", "test"}) {
+    CHECK_THROWS_WITH(open_sets(text.config({"data." + key + "=none.txt"})),
+                      Contains("set data." + key + " to a text"));
+  }
+}
+
+TEST_CASE("a batch has the rows that its set allows", "[datasets]") {
+  const auto most_rows = [](const Config& config, Split split) { return task_of(config).most_rows(config, split); };
+  const Config images = tiny_config({"data.test_limit=2", "data.validation_split=0.2", "training.eval_batch=64"});
+  CHECK(most_rows(images, Split::train) == images.training.micro_batch());
+  CHECK(most_rows(images, Split::valid) == 64);
+  CHECK(most_rows(images, Split::test) == 2);
+  const TinyText text;
+  const Config words = text.config({"data.test_limit=20", "training.eval_batch=64"});
+  CHECK(most_rows(words, Split::train) == words.data.text.bptt);
+  CHECK((most_rows(words, Split::valid) == 20 && most_rows(words, Split::test) == 20));
+  const TinySpeech speech;  // slower speech is longer, in training
+  const Config plain = speech.config(), slow = speech.config({"data.augment.min_tempo=0.5"});
+  CHECK(most_rows(slow, Split::train) > most_rows(plain, Split::train));
+  CHECK(most_rows(slow, Split::test) == most_rows(plain, Split::test));
+  const Datasets sets = open_sets(plain), slower = open_sets(slow);
+  CHECK(slower.train->rows() > sets.train->rows());
+  CHECK(slower.test->rows() == sets.test->rows());
+}
+
+TEST_CASE("the step of what workers have moved by is that of exchange.outer", "[datasets]") {
+  const std::vector<std::string> outer = {"exchange.every_steps=4", "exchange.outer.momentum=0.5",
+                                          "exchange.outer.nesterov=true"};
+  const SgdOptions sgd = make_dgc_options(tiny_config(outer)).sgd;
+  CHECK((sgd.momentum == 0.5 && sgd.nesterov));
+  CHECK_FALSE(make_dgc_options(tiny_config({"exchange.every_steps=4"})).sgd.nesterov);
+}
+
+TEST_CASE("groups of workers consist of whole ranks, or ranks of whole groups", "[datasets]") {
+  const auto said = [](int64_t size, int64_t local) -> std::string {
+    const Config config = tiny_config(
+        {fmt::format("exchange.workers_per_group={}", size), fmt::format("workers_per_rank={}", local), kDgc});
+    try {
+      check_groups(config, 24);
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  for (const auto& [size, local] : {std::pair{4, 2}, {2, 4}, {3, 3}, {1, 4}}) CHECK(said(size, local).empty());
+  CHECK_THAT(said(4, 6), Contains("groups of 4 and ranks of 6 workers overlap"));
+  CHECK_THAT(said(5, 1), Contains("24 workers are no whole number of groups of 5"));
+}
+
 TEST_CASE("an evaluation numbers classes as the run has learnt them", "[datasets]") {
   const TempFolder folder, other;
   write_grey(folder, "train", {"cat", "dog"}, 8);

@@ -105,6 +105,18 @@ TEST_CASE("the texts of the test set are told, and of no other") {
   }
 }
 
+TEST_CASE("the set whose utterances are all too short is named") {
+  const TinySpeech speech;
+  speech.write("test.jsonl", speech.line("short.wav", "A", std::string(200, 'B')));
+  const Config config = speech.config();
+  const Datasets sets = open_sets(config);
+  const Network network = make_network(config.model, task_of(config).sample(config, Split::test));
+  for (const auto& [split, name] : {std::pair{Split::valid, "validation"}, {Split::test, "test"}}) {
+    CHECK_THROWS_WITH(task_of(config).make_scorer(*sets.test, network, split, {}),
+                      Catch::StartsWith(fmt::format("the {} set: all utterances are too short", name)));
+  }
+}
+
 TEST_CASE("a set of speech of which nothing can be read has no measures") {
   const TinySpeech speech;
   for (const Split split : {Split::valid, Split::test}) {
