@@ -7,8 +7,6 @@ namespace {
 
 using FileLines = std::vector<std::string>;
 
-Bytes bytes_of_text(const std::string& text) { return {text.begin(), text.end()}; }
-
 TEST_CASE("the lines of a text come without what ends them, nor what may begin it") {
   const TempFolder folder;
   const auto lines_of = [&](const std::string& path) {

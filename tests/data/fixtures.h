@@ -35,6 +35,8 @@ class TempFolder {
   std::string path_;
 };
 
+inline Bytes bytes_of_text(const std::string& text) { return {text.begin(), text.end()}; }
+
 inline Bytes idx_bytes(const std::vector<uint32_t>& header, const Bytes& data) {
   Bytes out;
   for (const uint32_t word : header) {

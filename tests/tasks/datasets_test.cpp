@@ -324,30 +324,6 @@ TEST_CASE("a batch has the rows that its set allows", "[datasets]") {
   CHECK(slower.test->rows() == sets.test->rows());
 }
 
-TEST_CASE("the step of what workers have moved by is that of exchange.outer", "[datasets]") {
-  const std::vector<std::string> outer = {"exchange.every_steps=4", "exchange.outer.momentum=0.5",
-                                          "exchange.outer.nesterov=true"};
-  const SgdOptions sgd = make_dgc_options(tiny_config(outer)).sgd;
-  CHECK((sgd.momentum == 0.5 && sgd.nesterov));
-  CHECK_FALSE(make_dgc_options(tiny_config({"exchange.every_steps=4"})).sgd.nesterov);
-}
-
-TEST_CASE("groups of workers consist of whole ranks, or ranks of whole groups", "[datasets]") {
-  const auto said = [](int64_t size, int64_t local) -> std::string {
-    const Config config = tiny_config(
-        {fmt::format("exchange.workers_per_group={}", size), fmt::format("workers_per_rank={}", local), kDgc});
-    try {
-      check_groups(config, 24);
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "";
-  };
-  for (const auto& [size, local] : {std::pair{4, 2}, {2, 4}, {3, 3}, {1, 4}}) CHECK(said(size, local).empty());
-  CHECK_THAT(said(4, 6), Contains("groups of 4 and ranks of 6 workers overlap"));
-  CHECK_THAT(said(5, 1), Contains("24 workers are no whole number of groups of 5"));
-}
-
 TEST_CASE("an evaluation numbers classes as the run has learnt them", "[datasets]") {
   const TempFolder folder, other;
   write_grey(folder, "train", {"cat", "dog"}, 8);

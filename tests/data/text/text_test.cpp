@@ -10,12 +10,10 @@ namespace {
 using Strings = std::vector<std::string>;
 using Words = std::vector<int32_t>;
 
-Bytes bytes(const std::string& text) { return {text.begin(), text.end()}; }
-
 struct TextFolder {
   TempFolder folder;
   TextFile file(const std::string& text, const std::string& key = "data.train") const {
-    return {folder.write("text.txt", bytes(text)), key};
+    return {folder.write("text.txt", bytes_of_text(text)), key};
   }
 };
 
@@ -60,7 +58,7 @@ TEST_CASE("text: words as Penn Treebank and WikiText have them, an <eos> after e
   CHECK(words_of(f.file("\xEF\xBB\xBF"
                         "caf\xC3\xA9\n")) == Strings{"caf\xC3\xA9", "<eos>"});
   const TempFolder packed;
-  CHECK(words_of({packed.write("text.gz", gzip(bytes("a b\n"))), "data.train"}) == Strings{"a", "b", "<eos>"});
+  CHECK(words_of({packed.write("text.gz", gzip(bytes_of_text("a b\n"))), "data.train"}) == Strings{"a", "b", "<eos>"});
 }
 
 TEST_CASE("text: a file that is missing, empty or not UTF-8 is named, with what to do") {
