@@ -261,12 +261,6 @@ SafetensorsFile Checkpoint::open(const std::string& name) const {
   return {read(*found), (path_ / name).string()};
 }
 
-bool Checkpoint::is_there() const {
-  std::error_code error;
-  return std::ranges::all_of(manifest_.files,
-                             [&](const ManifestFile& file) { return fs::exists(path_ / file.name, error); });
-}
-
 namespace {
 
 // open: throws UserError for a checkpoint that is damaged.

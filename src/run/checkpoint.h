@@ -82,7 +82,6 @@ class Checkpoint {
   const std::filesystem::path& path() const { return path_; }
   const Manifest& manifest() const { return manifest_; }
   SafetensorsFile open(const std::string& name) const;  // verifies the file, also one that was verified before
-  bool is_there() const;  // whether all its files still are: a training that goes on removes old checkpoints
 
  private:
   Checkpoint(std::filesystem::path path, Manifest manifest);

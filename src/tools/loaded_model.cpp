@@ -17,7 +17,8 @@ void FoundCheckpoint::load(const Arena& weights, const Arena& statistics, std::s
     try {
       return load_weights(checkpoint_, weights, statistics, ties);
     } catch (const UserError&) {
-      if (checkpoint_.is_there()) throw;
+      std::error_code error;
+      if (std::filesystem::exists(checkpoint_.path() / kWeightsFile, error)) throw;
       checkpoint_ = find_();
     }
   }

@@ -36,6 +36,21 @@ TEST_CASE("the weights of a checkpoint that a training has removed are those of 
   CHECK_THROWS_WITH(found.load(weights, statistics, {}), Catch::Contains("has no checkpoint yet"));
 }
 
+TEST_CASE("the weights alone, without the workers' files, make a model, and another model is refused") {
+  const TempRun run;
+  const auto config =
+      test::tiny_config({R"(model={"type": "resnet", "depth": 8, "width": 4, "classes": 4})", "training.max_steps=1"});
+  const auto trained = train(config, {.out = run.path() / "run"});
+  const auto checkpoint = newest_model(trained);
+  size_t removed = 0;
+  for (const ManifestFile& file : checkpoint.manifest().files) {
+    if (file.name != kWeightsFile) removed += std::filesystem::remove(checkpoint.path() / file.name);
+  }
+  REQUIRE(removed > 0);
+  CHECK_NOTHROW(evaluate_run(trained, {}));
+  CHECK_THROWS_WITH(evaluate_run(trained, {.overrides = {"model.width=8"}}), Catch::Contains("but the model needs"));
+}
+
 TEST_CASE("the checkpoint of another model is refused, though it has all tensors of this one") {
   const TempRun run;
   const auto config = [](int64_t depth, int64_t steps) {
