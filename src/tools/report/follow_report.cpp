@@ -36,7 +36,7 @@ std::vector<Stamp> stamps(const std::vector<fs::path>& runs) {
 class Follower {
  public:
   Follower(const std::vector<fs::path>& runs, fs::path out, std::chrono::milliseconds every)
-      : runs_(runs), out_(std::move(out)), every_(every), data_(runs.size()) {}
+      : runs_(runs), out_(std::move(out)), every_(every), seen_(runs.size()), data_(runs.size()) {}
 
   std::vector<RunGroup> follow() {
     require_writable(out_);
@@ -54,11 +54,15 @@ class Follower {
   // Returns whether all runs have ended.
   bool look() {
     const std::vector<Stamp> now = stamps(runs_);
-    if (now == seen_) return have_ended();
+    bool changed = false;
     for (size_t i = 0; i < runs_.size(); ++i) {
-      if (!data_[i] || now[i] != seen_[i]) data_[i] = read(runs_[i]);
+      const bool had = data_[i].has_value();
+      if (had && now[i] == seen_[i]) continue;
+      data_[i] = read(runs_[i]);
+      changed = changed || had || data_[i];
     }
     seen_ = now;
+    if (!changed) return have_ended();
     std::vector<RunData> all;
     for (const std::optional<RunData>& data : data_) {
       if (data) all.push_back(*data);
@@ -95,8 +99,8 @@ class Follower {
   const std::vector<fs::path>& runs_;
   fs::path out_;
   std::chrono::milliseconds every_;
-  std::vector<Stamp> seen_;                   // at the last look that found something new; empty: none did
-  std::vector<std::optional<RunData>> data_;  // of each run then; nothing: it could not be read
+  std::vector<Stamp> seen_;                   // at the last look
+  std::vector<std::optional<RunData>> data_;  // of each run then; nothing: it could not be read, and is tried again
   std::vector<RunGroup> groups_;
   std::map<fs::path, std::string> problems_;
 };

@@ -92,7 +92,12 @@ TEST_CASE("a run that has not begun is waited for, though the others have finish
   });
   CHECK(followed.shows("data-reload"));
   CHECK_FALSE(ended);
-  std::filesystem::copy(followed.run, late);
+  // Its metrics are complete before it has a config, as where a copy of a run is looked at half way.
+  std::filesystem::create_directory(late);
+  std::filesystem::copy(followed.run / "metrics.jsonl", late);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  CHECK_FALSE(ended);
+  std::filesystem::copy(followed.run / "config.json", late);
   follower.join();
   CHECK(followed.page().find("data-reload") == std::string::npos);
 }
