@@ -17,7 +17,6 @@ import pathlib
 import random
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -25,6 +24,7 @@ from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
+from program import start  # noqa: E402
 from tiny_data import write_sound  # noqa: E402
 
 CONFIGS = ROOT / "configs"
@@ -32,13 +32,6 @@ SHAPES = {"cifar10": (32, 32, 3), "mnist": (32, 32, 1), "fashion_mnist": (32, 32
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 PAIR_STEPS = 40  # enough for recorded ones to be replayed, after a warm-up in four phases
 running = set()  # processes
-
-
-def stop(number, _):
-    """What runs ends too, which a signal to this process alone would not reach."""
-    for process in list(running):
-        process.kill()
-    sys.exit(128 + number)
 
 
 def write_corpus(folder, words):
@@ -216,8 +209,6 @@ def main():
         number, one_pair = numbered
         return differ(options.program, one_pair, options.device, options.folder / f"pair{number}", options.seconds)
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, stop)
     failed = 0
 
     def tell(why, *what):
@@ -237,10 +228,12 @@ def main():
             print("skipped two ranks by mpirun, which is not installed", flush=True)
         if not options.only and not any(one_pair.second.ranks > 1 for one_pair in all_pairs):
             print("skipped two ranks through NCCL, as there is one GPU at most", flush=True)
-    finally:
-        pool.shutdown(cancel_futures=True)  # after a signal the rest does not begin
-    sys.exit(failed > 0)
+    finally:  # a signal to this process alone does not reach what it has started, and the rest shall not begin
+        for process in list(running):
+            process.kill()
+        pool.shutdown(cancel_futures=True)
+    return int(failed > 0)
 
 
 if __name__ == "__main__":
-    main()
+    start(main)

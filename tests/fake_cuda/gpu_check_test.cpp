@@ -57,8 +57,8 @@ class Machine {
  public:
   Machine() {
     for (const char* name : {"scripts", "bench", "bin", "built"}) fs::create_directory(path(name));
-    for (const char* name :
-         {"scripts/gpu_check", "scripts/short_runs.py", "scripts/cores", "bench/tiny_data.py", "configs"}) {
+    for (const char* name : {"scripts/gpu_check", "scripts/short_runs.py", "scripts/cores", "bench/program.py",
+                             "bench/processes.py", "bench/tiny_data.py", "configs"}) {
       fs::copy(fs::path(DGC_SOURCE_DIR) / name, path(name), fs::copy_options::recursive);
     }
     for (const char* tool : {"ninja", "g++"}) tool_says(tool, "");
