@@ -106,7 +106,7 @@ class Stacks {
   std::vector<void*> idle_;
 };
 
-// It is never destroyed, because fibers of the main thread end after everything else that is static.
+// It is never destroyed, because a thread that some static object ends may still give its fibers back.
 Stacks& stacks() {
   static auto& all = *new Stacks;
   return all;
