@@ -137,11 +137,9 @@ void run_study(const StudyArguments& options) {
   std::optional<RunLock> lock;  // two studies would take trainings from one another
   if (!wanted.empty()) {
     make_directory(out);
-    if (fs::is_symlink(out / kStudyReport)) {
-      throw_user_error("{} is a link, and a study keeps a file there", (out / kStudyReport).string());
-    }
     lock.emplace(out);
   }
+  require_own_file(out / kStudyReport);
   StudyRunner runner(wanted, options.jobs);
   std::vector<TrainingNote> notes = [&] {
     const BrokenPipesIgnored ignored;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -81,6 +82,14 @@ int gentle(pid_t child, const fs::path& program, int signal) {
   return gentle(fs::read_symlink(fmt::format("/proc/{}/exe", child), error), gentle(program, signal));
 }
 
+void tell_of_standstill(int signal) {
+  const bool reads = signal == SIGTTIN;
+  spdlog::warn("the training stands still, stopped by signal {} ({}){}", signal, strsignal(signal),
+               reads ? ": it asks the terminal, which is not its own; let --launch ask for nothing, as ssh does for a "
+                       "password"
+                     : "; kill -CONT lets it go on");
+}
+
 End wait_for(pid_t child, const std::string& program, const HeldSignals& signals) {
   End end;
   int status = 0, passed = 0;
@@ -91,12 +100,16 @@ End wait_for(pid_t child, const std::string& program, const HeldSignals& signals
       end.stopped = true;
       const auto now = std::chrono::steady_clock::now();
       if (passed > 0 && now - last < std::chrono::seconds(kSameSignal)) continue;
-      kill(child, ++passed <= 2 ? gentle(child, program, signal) : signal);
+      send_signal(child, ++passed <= 2 ? gentle(child, program, signal) : signal);
       last = now;
       continue;
     }
-    for (pid_t ended = 0; (ended = waitpid(-1, &status, WNOHANG)) > 0;) {
+    for (pid_t ended = 0; (ended = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
       if (ended != child) continue;  // its launcher had gone before it
+      if (WIFSTOPPED(status)) {
+        tell_of_standstill(WSTOPSIG(status));
+        continue;
+      }
       end.status = status;
       return end;
     }

@@ -439,6 +439,16 @@ TEST_CASE("a training that somebody stops alone stops the study") {
   CHECK_FALSE(fs::exists(dgc.folder() / "out/dgc"));
 }
 
+TEST_CASE("a training that somebody stops alone stops those beside it too") {
+  const Studied dgc("", "[1]");
+  make_long(dgc, kEndlessEpochs);
+  Child study(dgc.folder(), {"study", "study.json", "--out", "out", "--jobs", "2"});
+  REQUIRE(wait_until([&] { return dgc.rows("out/dense/seed1").size() > 1 && dgc.rows("out/dgc/seed1").size() > 1; }));
+  REQUIRE(kill(trainer_of(dgc, "out/dense/seed1"), SIGTERM) == 0);
+  CHECK(study.wait() == 130);
+  CHECK_THAT(dgc.read("out/dgc/seed1/log.txt"), Contains("the state is saved"));
+}
+
 TEST_CASE("trainings at once share the cores out, but for those whose config has a number of threads") {
   const Studied dgc(R"(, "three": {"config": "tiny.json", "set": {"threads": 3}})", "[1]");
   std::string text = dgc.read("tiny.json");
@@ -582,6 +592,20 @@ TEST_CASE("a study writes through no link") {
   CHECK(result.code == 2);
   CHECK_THAT(result.out + result.err, Contains(file + " is a link, and a study keeps a file there"));
   CHECK(dgc.read("precious") == "text");
+}
+
+TEST_CASE("a study whose trainings are all done writes its report through no link and into no pipe either") {
+  const Studied dgc("", "[1]");
+  REQUIRE(dgc.study().code == 0);
+  dgc.write("precious", "text");
+  const fs::path report = dgc.folder() / "out/report.html";
+  fs::remove(report);
+  fs::create_symlink(dgc.folder() / "precious", report);
+  CHECK(dgc.study().err == "error: out/report.html is a link, and a study keeps a file there\n");
+  CHECK(dgc.read("precious") == "text");
+  fs::remove(report);
+  REQUIRE(mkfifo(report.c_str(), 0600) == 0);
+  CHECK(dgc.study().err == "error: out/report.html is a pipe, and a study keeps a file there\n");
 }
 
 TEST_CASE("a dry run says what may end a training before its epochs") {

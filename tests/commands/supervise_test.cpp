@@ -231,6 +231,15 @@ TEST_CASE("a launcher that is stopped before it has started anything has not don
   CHECK(supervisor.wait() == 130);
 }
 
+TEST_CASE("a supervisor says that what it has started stands still, and ends it all the same") {
+  const Program dgc;
+  write_program(dgc.folder() / "launcher", "kill -STOP $$\nsleep 1000\n");
+  Child supervisor(dgc.folder(), train({"--max-restarts", "3", "--launch", "./launcher"}));
+  REQUIRE(wait_until([&] { return Contains("stands still, stopped by signal 19").match(supervisor.err()); }));
+  supervisor.send(SIGTERM);
+  CHECK(supervisor.wait() == 128 + SIGTERM);
+}
+
 TEST_CASE("a supervisor stops a run under mpirun so that it can save") {
   if (std::system("mpirun --version > /dev/null 2>&1") != 0) {
     WARN("skipped: there is no mpirun");

@@ -38,15 +38,10 @@ std::string last_words(const fs::path& output) {
   return colon == std::string::npos ? last : last.substr(colon + 7);
 }
 
-// Throws UserError where a child's words cannot be kept, or where a file of the study's is a pipe, whose other end
-// nobody may ever open, or a link, which may lead to a file of somebody else's.
+// Throws UserError where a child's words cannot be kept, or as require_own_file() does.
 void require_own_files(const StudyTraining& training) {
   const fs::path output = training.output();
-  std::error_code error;
-  for (const fs::path& file : {output, training.config_file()}) {
-    const char* const kind = fs::is_symlink(file, error) ? "link" : fs::is_fifo(file, error) ? "pipe" : nullptr;
-    if (kind != nullptr) throw_user_error("{} is a {}, and a study keeps a file there", file.string(), kind);
-  }
+  for (const fs::path& file : {output, training.config_file()}) require_own_file(file);
   errno = 0;
   if (std::ofstream(output, std::ios::app)) return;
   throw_user_error("cannot write {}: {}", output.string(), std::generic_category().message(errno));
@@ -82,11 +77,15 @@ std::vector<TrainingNote> StudyRunner::run() {
                      one ? "saves its" : "save their");
       }
       stopped_ = true;
-      for (const auto& [child, running] : running_) kill(child, *signal);
+      tell_running(*signal);
     }
   }
   if (stopped_) throw Interrupted();
   return failures_;
+}
+
+void StudyRunner::tell_running(int signal) const {
+  for (const auto& [child, running] : running_) send_signal(child, signal);
 }
 
 void StudyRunner::fail(const StudyTraining& training, const std::string& why, int code) {
@@ -149,7 +148,10 @@ void StudyRunner::collect() {
     const int code = exit_code_of(status);
     const bool by_signal = stopped_ && code > kChildSignal;  // as before it has loaded its data
     if (code == kInterrupted || by_signal) {
-      if (!stopped_) spdlog::warn("somebody has stopped {} alone, and so the study stops", training.name());
+      if (!stopped_) {
+        spdlog::warn("somebody has stopped {} alone, and so the study stops", training.name());
+        tell_running(SIGTERM);
+      }
       stopped_ = true;
     } else if (code == kChildNotStarted) {
       fail(training, fmt::format("it could not be started: {} is gone", own_program()), kUserError);

@@ -142,4 +142,10 @@ Standing standing_of(const StudyTraining& training) {
   }
 }
 
+void require_own_file(const fs::path& file) {
+  std::error_code error;
+  const char* const kind = fs::is_symlink(file, error) ? "link" : fs::is_fifo(file, error) ? "pipe" : nullptr;
+  if (kind != nullptr) throw_user_error("{} is a {}, and a study keeps a file there", file.string(), kind);
+}
+
 }  // namespace dgc

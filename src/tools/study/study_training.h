@@ -52,4 +52,8 @@ struct Standing {
 };
 Standing standing_of(const StudyTraining&);
 
+// Throws UserError where a file that a study writes is a pipe, whose other end nobody may ever open, or a link, which
+// may lead to a file of somebody else's.
+void require_own_file(const std::filesystem::path&);
+
 }  // namespace dgc

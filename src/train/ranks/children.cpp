@@ -77,10 +77,16 @@ pid_t start_child(const std::vector<std::string>& command, const HeldSignals& si
   }
   sigprocmask(SIG_SETMASK, &signals.old(), nullptr);
   signal(SIGPIPE, SIG_DFL);  // a launcher expects the default action
+  signal(SIGTTOU, SIG_IGN);  // a group in the background may print, also where `stty tostop` was called
   // Where the program's file has been replaced meanwhile, as by a build, this very program is still to be had.
   const bool replaced = command[0].ends_with(" (deleted)") && command[0] == own_program();
   execv(replaced ? "/proc/self/exe" : argv[0], argv.data());
   _exit(kChildNotStarted);
+}
+
+void send_signal(pid_t child, int signal) {
+  kill(child, signal);
+  kill(-child, SIGCONT);
 }
 
 int exit_code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : kChildSignal + WTERMSIG(status); }

@@ -39,6 +39,9 @@ std::string own_program();
 pid_t start_child(const std::vector<std::string>& command, const HeldSignals&, int death_signal,
                   const std::filesystem::path& output = {});
 
+// Sends a signal to such a child. Where the child's group was stopped, it goes on, as nobody hears a signal before.
+void send_signal(pid_t child, int signal);
+
 // How a child has ended. `status` comes from waitpid().
 int exit_code_of(int status);      // 128 + the signal where a signal ended it
 std::string end_text(int status);  // "has ended with exit code 3", "was ended by signal 9 (Killed)"
