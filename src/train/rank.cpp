@@ -233,7 +233,9 @@ Measures Rank::run(Evaluator& evaluator) {
   in_unison(communicator_, *device_, [&] {
     if (communicator_.rank() >= ranks) return;
     try {
-      own = evaluator.count(memory_.weights, memory_.mean_statistics, communicator_.rank(), ranks);
+      // A share of a large set takes minutes, in which a rank shall notice that another one is gone.
+      own = evaluator.count(memory_.weights, memory_.mean_statistics, communicator_.rank(), ranks,
+                            [this](const Batch&, ConstView) { communicator_.check(); });
     } catch (const Interrupted&) {
       stopped = true;
     }

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "data/images/image_dataset.h"
+#include "dist/peer_failed.h"
 #include "run/file_io.h"
 #include "run/log.h"
 #include "tasks/make.h"
@@ -77,6 +78,7 @@ class OneUnreadable final : public ImageDataset {
   int64_t classes() const override { return images_.classes(); }
   ImageShape shape() const override { return images_.shape(); }
   int32_t read(int64_t i, const Draw* draw, float* out) const override {
+    ++reads_;
     if (i == unreadable_) {
       met_by_ = std::this_thread::get_id();
       throw_user_error("x.png: cannot open it");
@@ -89,12 +91,14 @@ class OneUnreadable final : public ImageDataset {
   }
   // Until the thread that has met the image reads the batch behind it.
   void wait_until_gone_on() const { gone_on_.wait(false); }
+  int64_t reads() const { return reads_; }
 
  private:
   const ImageDataset& images_;
   int32_t unreadable_;
   mutable std::atomic<std::thread::id> met_by_;
   mutable std::atomic<bool> gone_on_ = false;
+  mutable std::atomic<int64_t> reads_ = 0;
 };
 
 }  // namespace
@@ -158,6 +162,30 @@ TEST_CASE("an image that no evaluation can read ends the one of all ranks, by th
   CHECK(ends[1] == "x.png: cannot open it");
   CHECK(ends[0] == "rank 1: x.png: cannot open it");
   CHECK(ends[2] == ends[0]);
+}
+
+TEST_CASE("a rank that evaluates notices behind its next batch that another one is gone") {
+  const Config config = tiny_config({"ranks=2", "workers_per_rank=1", "training.eval_batch=1"});
+  const auto train = make_images(config, Split::train), test = make_images(config, Split::test);
+  const OneUnreadable counted(*test, -1);
+  std::atomic<bool> noticed = false;
+  const auto body = [&](Backend& backend, Communicator& communicator) {
+    Rank rank(config, {*train, counted}, backend, communicator);
+    if (communicator.rank() == 1) throw std::runtime_error("lost");
+    CHECK_THROWS_AS(
+        [&] {
+          while (true) communicator.check();
+        }(),
+        PeerFailed);
+    try {
+      rank.evaluate();
+    } catch (const PeerFailed&) {
+      noticed = true;
+    }
+  };
+  CHECK_THROWS_WITH(on_ranks(config, {}, body), Catch::Contains("lost"));
+  CHECK(noticed);
+  CHECK(counted.reads() < test->size() / 2);  // its share
 }
 
 TEST_CASE("the phases of a step are measured, and change nothing") {
