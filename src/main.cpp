@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   dgc::restore_hangup();
   dgc::fill_closed_streams();
   dgc::log_to_stderr();
+  dgc::heed_signals_as_first_process();
   std::signal(SIGXFSZ, SIG_IGN);  // write() fails at the limit of a file (ulimit -f), as on a full disk
   try {
     dgc::run_command_line(argc, argv);

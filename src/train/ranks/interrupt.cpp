@@ -18,7 +18,7 @@ std::atomic<bool> stop_requested = false;
 std::atomic<double> requested_at = 0;  // infinity until the handler of the first signal has looked at the clock
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<double>::is_always_lock_free);
 
-constexpr int kSignals[] = {SIGINT, SIGTERM, SIGUSR1};
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
 
 double seconds_now() {
   timespec now{};
@@ -36,6 +36,8 @@ double seconds_now() {
   std::raise(signal);
   _exit(128 + signal);
 }
+
+extern "C" void leave(int signal) { end_by(signal); }
 
 extern "C" void on_signal(int signal) {
   if (!stop_requested.exchange(true)) {
@@ -60,13 +62,13 @@ void wait_for_end(const std::stop_token& end) {
 InterruptGuard::InterruptGuard() {
   requested_at = std::numeric_limits<double>::infinity();
   stop_requested = false;
-  for (const int signal : kSignals) std::signal(signal, on_signal);
-  if (std::signal(SIGHUP, on_signal) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
-
   sigset_t stops;
   sigemptyset(&stops);
-  for (const int signal : kSignals) sigaddset(&stops, signal);
-  sigaddset(&stops, SIGHUP);
+  for (size_t i = 0; i < before_.size(); ++i) {
+    before_[i] = std::signal(kSignals[i], on_signal);
+    if (kSignals[i] == SIGHUP && before_[i] == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
+    sigaddset(&stops, kSignals[i]);
+  }
   pthread_sigmask(SIG_BLOCK, &stops, &mask_before_);
   try {
     handler_ = std::jthread([stops](const std::stop_token& end) {
@@ -79,10 +81,16 @@ InterruptGuard::InterruptGuard() {
 }
 
 InterruptGuard::~InterruptGuard() {
-  for (const int signal : kSignals) std::signal(signal, SIG_DFL);
-  if (std::signal(SIGHUP, SIG_DFL) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
+  for (size_t i = 0; i < before_.size(); ++i) std::signal(kSignals[i], before_[i]);
   handler_ = {};  // joins
   pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
+void heed_signals_as_first_process() {
+  if (getpid() != 1) return;
+  for (const int signal : kSignals) {
+    if (std::signal(signal, leave) == SIG_IGN) std::signal(signal, SIG_IGN);
+  }
 }
 
 bool interrupted() { return stop_requested; }

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <array>
 #include <stdexcept>
 #include <thread>
 
@@ -33,9 +34,14 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
  private:
+  std::array<void (*)(int), 4> before_{};  // the signals' actions
   sigset_t mask_before_{};
   std::jthread handler_;
 };
+
+// The kernel spares the first process of a container the default action of signals, so that nothing but a guard would
+// hear them. From this call on they end that process as they end any other.
+void heed_signals_as_first_process();
 
 // Whether a signal has come since the newest InterruptGuard was made, also once it is gone. Any thread may ask.
 bool interrupted();
