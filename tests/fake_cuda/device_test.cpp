@@ -10,6 +10,7 @@
 #include "tensor/device_cuda.h"
 #include "tensor/errors.h"
 #include "tests/fake_cuda/support.h"
+#include "train/ranks/rank_backend.h"
 
 using namespace dgc;
 using namespace dgc::test;
@@ -29,6 +30,19 @@ std::vector<float> read(Device& device, const void* memory, size_t n) {
 }
 
 }  // namespace
+
+TEST_CASE("trainings at once share GPUs where there are fewer, or where they all name one") {
+  const Gpu gpu({.devices = 2});
+  Config config;
+  config.device = "auto";
+  CHECK_FALSE(share_gpus(config, 2));
+  CHECK(share_gpus(config, 3));
+  config.device = "cuda:1";
+  CHECK_FALSE(share_gpus(config, 1));
+  CHECK(share_gpus(config, 2));
+  config.device = "cpu";
+  CHECK_FALSE(share_gpus(config, 3));
+}
 
 TEST_CASE("the GPUs of a machine are described, or what is missing") {
   SECTION("there are two") {

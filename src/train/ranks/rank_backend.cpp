@@ -55,7 +55,8 @@ std::string gpu_in_turn(const Config& config, int place) {
 }
 
 bool share_gpus(const Config& config, int trainings) {
-  return !gpu_in_turn(config, 0).empty() && std::ssize(cuda_devices()) < trainings;
+  if (is_cpu(config.device)) return false;
+  return trainings > (config.device == "auto" ? std::ssize(cuda_devices()) : 1);
 }
 
 std::unique_ptr<Backend> make_backend(const Config& config, const Launch& launch) {
