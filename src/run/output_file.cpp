@@ -48,8 +48,23 @@ void OutputFile::append(std::string_view record) {
 void OutputFile::follow_name() {
   struct stat status {};
   if (::fstat(file_.get(), &status) != 0 || status.st_nlink > 0) return;
-  FileDescriptor named(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644));
-  if (!named || ::fstat(named.get(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  FileDescriptor named(
+      ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0644));
+  const int why = named ? 0 : errno;
+  if (!named || ::fstat(named.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    if (!nameless_) {
+      spdlog::warn(
+          "{}: another program has removed or replaced it, and no file can be written there{}; what is written "
+          "is lost until one can",
+          path_.string(),
+          why == ELOOP ? ": it is a link"
+          : why != 0   ? ": " + std::generic_category().message(why)
+                       : "");
+    }
+    nameless_ = true;
+    return;
+  }
+  nameless_ = false;
   spdlog::warn(
       "{}: another program has removed or replaced it; what was written since is lost, and what follows goes "
       "into the file that is there now",

@@ -27,7 +27,7 @@ class OutputFile {
   void append(std::string_view record);
   void sync();  // so that a power cut leaves what is in the file (fdatasync)
   // Where another program has removed or replaced the file, as editors do, what is appended from now on goes into the
-  // file that is there, and the log gets a warning. A file that was moved is kept.
+  // file that is there, which may not be a link, and the log gets a warning. A file that was moved is kept.
   void follow_name();
   uint64_t waiting() const { return waiting_bytes_; }  // bytes of the records that could not be written yet
 
@@ -43,7 +43,8 @@ class OutputFile {
   size_t waiting_bytes_ = 0;
   uint64_t dropped_ = 0;  // bytes
   bool failing_ = false;
-  bool loses_ = false;  // a sync has failed
+  bool loses_ = false;     // a sync has failed
+  bool nameless_ = false;  // the file has lost its name, and there can be none in its place
 };
 
 }  // namespace dgc

@@ -196,8 +196,19 @@ TEST_CASE("records follow the name of a file that is removed or replaced, and st
   fs::remove(path);
   fs::create_directory(path);
   CHECK_NOTHROW(next("5\n"));
+  fs::remove(path);
+  run.write("other", "0\n");
+  fs::create_symlink("other", path);
+  CHECK_NOTHROW(next("6\n"));
+  CHECK(run.read("other") == "0\n");
+  fs::remove(path);
+  next("7\n");
+  CHECK(run.read("records") == "7\n");
   log.reset();
-  CHECK(occurrences(run.read("log.txt"), "records: another program has removed or replaced it") == 2);
+  const std::string lost = "records: another program has removed or replaced it";
+  CHECK(occurrences(run.read("log.txt"), lost + "; what was written since is lost") == 3);
+  CHECK(occurrences(run.read("log.txt"), lost + ", and no file can be written there: Is a directory; what") == 1);
+  CHECK(occurrences(run.read("log.txt"), lost) == 4);
 }
 
 TEST_CASE("the rows of a checkpoint are on the disk before it is saved, and that they may not be is said once") {
