@@ -1,6 +1,5 @@
 #include "tools/evaluate.h"
 
-#include "config/config.h"
 #include "run/checkpoint.h"
 #include "run/file_io.h"
 #include "run/run_directory.h"
@@ -66,23 +65,10 @@ double epochs_of(const Checkpoint& checkpoint) {
   return static_cast<double>(state.position) / static_cast<double>(state.steps_per_epoch);
 }
 
-// The words of a run are those in its vocabulary.txt, and evaluations compute in fp32 on any machine.
-void require_possible(const std::filesystem::path& run, const Config& config) {
-  for (const ConfigDifference& difference : config_differences(run_config(run), config)) {
-    if (difference.path == "precision") {
-      throw_user_error("precision: dgc eval computes in fp32, whatever a run was trained in; leave this --set out");
-    }
-    if (!difference.path.starts_with("data.vocabulary")) continue;
-    throw_user_error("{}: the run knows the words of {}, so no evaluation takes others; leave this --set out",
-                     difference.path, (run / kVocabularyFile).string());
-  }
-}
-
 }  // namespace
 
 Evaluation evaluate_run(const std::filesystem::path& run, const EvaluateOptions& options) {
-  const Config config = run_config(run, options.overrides);
-  require_possible(run, config);
+  const Config config = config_of_model(run, options.overrides);
   FoundCheckpoint checkpoint([&] { return options.best ? best_model(run) : newest_model(run); });
   const Task& task = task_of(config);
   if (!options.logits.empty()) {

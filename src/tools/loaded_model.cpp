@@ -1,13 +1,29 @@
 #include "tools/loaded_model.h"
 
+#include "config/config.h"
 #include "run/run_directory.h"
+#include "run/vocabulary_file.h"
 #include "tensor/errors.h"
 
 namespace dgc {
 
+// The words of a run are those in its vocabulary.txt, and a LoadedModel computes in fp32 on any machine.
+Config config_of_model(const std::filesystem::path& run, const std::vector<std::string>& overrides) {
+  Config config = run_config(run, overrides);
+  for (const ConfigDifference& difference : config_differences(run_config(run), config)) {
+    if (difference.path == "precision") {
+      throw_user_error("precision: a trained model computes in fp32, whatever it was trained in; leave this --set out");
+    }
+    if (!difference.path.starts_with("data.vocabulary")) continue;
+    throw_user_error("{}: the run knows the words of {}, and no others; leave this --set out", difference.path,
+                     (run / kVocabularyFile).string());
+  }
+  return config;
+}
+
 Config config_of_kind(const std::filesystem::path& run, const std::vector<std::string>& overrides, DataKind kind,
                       const char* otherwise) {
-  Config config = run_config(run, overrides);
+  Config config = config_of_model(run, overrides);
   if (model_type(config.model).reads == kind) return config;
   throw_user_error("{} {}", run.string(), otherwise);
 }

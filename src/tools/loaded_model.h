@@ -19,7 +19,11 @@
 
 namespace dgc {
 
-// The config of a run whose model reads data of that kind. Throws UserError as run_config() does, and for another
+// The config of a run whose model a tool uses. Throws UserError as run_config() does, and for overrides that a trained
+// model cannot follow.
+Config config_of_model(const std::filesystem::path& run, const std::vector<std::string>& overrides);
+
+// The same of a run whose model reads data of that kind. Throws UserError as config_of_model() does, and for another
 // kind's run, of which `otherwise` says the rest: "is not the run of a model of images".
 Config config_of_kind(const std::filesystem::path& run, const std::vector<std::string>& overrides, DataKind,
                       const char* otherwise);

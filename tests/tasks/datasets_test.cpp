@@ -123,9 +123,9 @@ TEST_CASE("an evaluation of a run knows the run's words alone, and computes in f
   CHECK_NOTHROW(evaluate_run(path, {}));
   CHECK_THROWS_WITH(evaluate_run(path, {.overrides = {"data.vocabulary_size=3"}}),
                     "data.vocabulary_size: the run knows the words of " + (path / "vocabulary.txt").string() +
-                        ", so no evaluation takes others; leave this --set out");
+                        ", and no others; leave this --set out");
   CHECK_THROWS_WITH(evaluate_run(path, {.overrides = {"precision=bf16"}}),
-                    Catch::StartsWith("precision: dgc eval computes in fp32"));
+                    Catch::StartsWith("precision: a trained model computes in fp32"));
 }
 
 TEST_CASE("of chosen classes there are the images alone, numbered as in the list", "[datasets]") {
