@@ -141,7 +141,7 @@ def pairs(gpus):
         same = (f"precision={precision}", "exchange.bucket_mb=0.02", "exchange.transport=sparse")
         all_pairs.append(Pair(f"exchange.overlap and without, {precision}", Variant((*same, "exchange.overlap=off")),
                               Variant((*same, "exchange.overlap=on")), "hidden_share"))
-    all_pairs.append(Pair("two workers at once and one after another", Variant(two),
+    all_pairs.append(Pair("two workers at once and one after another", Variant((*two, "workers_at_once=1")),
                           Variant((*two, "workers_at_once=2"))))
     all_pairs.append(Pair("one rank alone and through NCCL", Variant(two), Variant((*two, "exchange.communicator=nccl"))))
     ways = {"DGC": (), "DGC with overlap": ("exchange.overlap=on", "exchange.bucket_mb=0.02", "exchange.transport=sparse"),

@@ -31,6 +31,8 @@ CLI::Validator check(const std::string& what, const std::function<bool(T)>& fits
           what};
 }
 
+bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\n") == std::string::npos; }
+
 }  // namespace
 
 CLI::Validator whole_number(int64_t least, int64_t most) {
@@ -57,16 +59,12 @@ CLI::Validator one_of(const std::vector<std::string>& names) {
 }
 
 CLI::Validator not_empty() {
-  return {[](const std::string& text) {
-            const bool is_blank = text.find_first_not_of(" \t\n") == std::string::npos;
-            return is_blank ? std::string("it is empty") : std::string();
-          },
-          ""};
+  return {[](const std::string& text) { return is_blank(text) ? std::string("it is empty") : std::string(); }, ""};
 }
 
 CLI::Validator output_file() {
   return {[](const std::string& text) -> std::string {
-            if (text.empty()) return "it is empty";
+            if (is_blank(text)) return "it is empty";
             if (text == "-") return "it has to be a file, and - is standard output";
             return is_file_of_run(text) ? fmt::format("{} is the run's own; give another file", text) : "";
           },

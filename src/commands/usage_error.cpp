@@ -38,6 +38,7 @@ std::string unknown_option(const CLI::App& app, const std::string& given, const 
 }
 
 std::string unknown(CLI::App& app, const std::string& given) {
+  if (given == "--") return "\"--\" is in the wrong place: write it behind the command";
   if (given.starts_with("-")) return unknown_option(app, given);
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());

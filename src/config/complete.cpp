@@ -179,8 +179,8 @@ void complete(Config& config, const Origin& origin) {
     config.output.replace(at, place.size(), config.name);
   }
   config.workers_at_once = std::min(config.workers_at_once, config.workers_per_rank);
-  model_type(config.model).complete(config, origin);
   check_kind(config, origin);
+  model_type(config.model).complete(config, origin);
   check_classes(config, origin);
   check_data(config.data, origin);
   check_batches(config.training, origin);

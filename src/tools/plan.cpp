@@ -116,8 +116,9 @@ Plan make_plan(const Config& config) {
   plan_tensors(params, config, plan);
   plan.formats = plan_formats(params, config);
   const bool chooses = config.workers_at_once == 0 && most_at_once(config) > 1 && !is_cpu(config.device);
-  if (chooses) plan.each_more_at_once = rank.activation_bytes();
-  plan.memory = {rank.device().counted(), filter_bytes(config, rank)};
+  const int64_t filters = filter_bytes(config, rank);
+  if (chooses) plan.each_more_at_once = rank.activation_bytes() + filters / rank.places();
+  plan.memory = {rank.device().counted(), filters};
   plan.checkpoint = {rank.saved_by_workers(), rank.saved_for_all()};
   return plan;
 }

@@ -73,6 +73,8 @@ TEST_CASE("a wrong command line is said in one sentence, exit code 2") {
       {{"train", "--", "-x.json", "--set", "seed=1"}, "dgc train: \"--set\" is in the wrong place"},
       {{"train", "tiny.json", "--out", ""}, "--out: it is empty"},
       {{"eval", "run", "--lm", ""}, "--lm: it is empty"},
+      {{"report", "run", "-o", " "}, "--output: it is empty"},
+      {{"--", "train", "tiny.json"}, "dgc: \"--\" is in the wrong place: write it behind the command"},
       {{"eval", "run", "--logits", "-"}, "--logits: it has to be a file, and - is standard output"},
       {{"plan", "tiny.json", "--step-ms", "5", "--bandwidth", ""}, "--bandwidth: it is empty"},
       {{"bench", "--", "dgc"}, "dgc bench: \"dgc\" is in the wrong place: write it before a lone \"--\""},

@@ -99,12 +99,19 @@ TEST_CASE("each convolution of a speech model has its sizes, and fits into what 
   CHECK_THAT(refused("data.features.kind=log_mel"),
              Catch::EndsWith("convolution 1 spans 41 frequencies, and its input has 40; lower it, or raise "
                              "data.features.mels"));
+  CHECK_THAT(refused("data.features.step_ms=0.01"),
+             Catch::StartsWith("--set data.features.step_ms=0.01: data.features.step_ms: 0.01 ms are 0 samples"));
 }
 
 TEST_CASE("speech models and recordings go together") {
   CHECK(refused(R"(data={"type": "synthetic"})")
             .find("data.type: model.type \"deep_speech\" does not read it; use \"an4\", \"librispeech\" or "
                   "\"speech_manifest\"") != std::string::npos);
+  // That it reads no images is said before what does not fit a recording.
+  const std::vector<std::string> wide = {R"(data={"type": "synthetic"})",
+                                         "model.convolutions.kernel_frequencies=[300,1]"};
+  CHECK_THAT(refusal([&] { parse_config(kSpeech, "speech.json", wide); }),
+             Catch::Contains("data.type: model.type \"deep_speech\" does not read it"));
   CHECK(refused(R"(model={"type": "resnet", "depth": 8, "classes": 10})")
             .find("model.type: data.type \"librispeech\" needs \"deep_speech\"") != std::string::npos);
   CHECK(refused(R"(data={"type": "an4", "path": "x", "train": ["y"]})").find("data.train: belongs to") !=

@@ -5,6 +5,11 @@
 #include "tensor/errors.h"
 
 namespace dgc {
+namespace {
+
+constexpr uint64_t kMostBytes = uint64_t{1} << 28;  // of a vocabulary's text
+
+}  // namespace
 
 Vocabulary::Vocabulary(const std::vector<std::string>& words, const std::string& origin) {
   for (const std::string& word : words) add(word, origin);
@@ -54,6 +59,13 @@ Vocabulary build_vocabulary(const TextFile& text, std::optional<int64_t> most) {
     words.resize(static_cast<size_t>(*most));
     std::ranges::sort(words, before);
   }
+  uint64_t bytes = 0;
+  for (const std::string& word : words) bytes += word.size() + 1;
+  if (bytes > kMostBytes) {
+    throw_user_error(
+        "{}: its {} words are longer than the {} MiB that a vocabulary may have; lower data.vocabulary_size", text.path,
+        words.size(), kMostBytes >> 20);
+  }
   return {words, text.path};
 }
 
@@ -61,7 +73,7 @@ Vocabulary build_vocabulary(const TextFile& text, std::optional<int64_t> most) {
 // not take the memory of a million words.
 Vocabulary read_vocabulary(TextFile file) {
   file.line = "word";
-  file.most_bytes = uint64_t{1} << 28;
+  file.most_bytes = kMostBytes;
   Vocabulary vocabulary;
   int64_t lines = 0;
   read_lines(file, [&](std::string_view line) {
