@@ -63,7 +63,7 @@ Vocabulary build_vocabulary(const TextFile& text, std::optional<int64_t> most) {
   for (const std::string& word : words) bytes += word.size() + 1;
   if (bytes > kMostBytes) {
     throw_user_error(
-        "{}: its {} words are longer than the {} MiB that a vocabulary may have; lower data.vocabulary_size", text.path,
+        "{}: its {} words take more than the {} MiB that a vocabulary may have; lower data.vocabulary_size", text.path,
         words.size(), kMostBytes >> 20);
   }
   return {words, text.path};
