@@ -158,6 +158,10 @@ Measures SpeechScorer::measures(const Counts& sums, const std::vector<std::strin
   if (sums[kUtterances] == 0) {
     throw_user_error("data: not one of {} utterances can be read; of the first: {}", speech_.size(), left_out.at(0));
   }
+  if (sums[kWithLoss] == 0) {  // not a loss that is no number, as a model that has diverged has
+    throw_user_error("data: not one of {} utterances that can be read is long enough for its transcript{}",
+                     sums[kUtterances], left_out.empty() ? "" : "; of the first that cannot be read: " + left_out[0]);
+  }
   const double loss = sums[kLoss] / sums[kWithLoss];
   const double wer = error_rate(sums[kWordErrors], sums[kWords]);
   const double cer = error_rate(sums[kCharacterErrors], sums[kCharacters]);

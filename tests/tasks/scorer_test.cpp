@@ -125,6 +125,20 @@ TEST_CASE("a set of speech of which nothing can be read has no measures") {
   }
 }
 
+TEST_CASE("a set of speech whose readable utterances are all too short for a loss has no measures either") {
+  const TinySpeech speech;
+  const Datasets sets = open_sets(speech.config());
+  const Network network =
+      make_network(speech.config().model, task_of(speech.config()).sample(speech.config(), Split::test));
+  const auto scorer = task_of(speech.config()).make_scorer(*sets.test, network, Split::test, {});
+  Counts sums{};
+  sums[0] = 2;  // utterances
+  CHECK_THROWS_WITH(
+      scorer->measures(sums, {"a.wav: it is cut short"}),
+      "data: not one of 2 utterances that can be read is long enough for its transcript; of the first that "
+      "cannot be read: a.wav: it is cut short");
+}
+
 TEST_CASE("a transcript with the same character twice running takes one step more") {
   const TinySpeech speech;
   const auto remark = [&](const std::string& transcript, int64_t* steps = nullptr) {
