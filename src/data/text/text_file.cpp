@@ -13,12 +13,6 @@ namespace {
 
 constexpr std::string_view kSpaces = " \t\r\v\f";
 
-// What to do about a file that is not what it should be.
-std::string remedy(const TextFile& text) {
-  if (text.key.empty()) return "it is the run's own; put it back as it was";
-  return fmt::format("set {} to a text with one {} a line", text.key, text.line);
-}
-
 std::vector<uint8_t> content(const TextFile& text) {
   if (!is_there(text.path)) {
     throw_user_error("{}: there is no such file; {}{}{}", text.path, home_advice(text.path), remedy(text),
@@ -53,6 +47,11 @@ void require_utf8(const TextFile& text, std::string_view all) {
 }
 
 }  // namespace
+
+std::string remedy(const TextFile& text) {
+  if (text.key.empty()) return "it is the run's own; put it back as it was";
+  return fmt::format("set {} to a text with one {} a line", text.key, text.line);
+}
 
 void read_lines(const TextFile& text, const std::function<void(std::string_view)>& line) {
   const std::vector<uint8_t> bytes = content(text);

@@ -18,6 +18,9 @@ struct TextFile {
   uint64_t most_bytes = uint64_t{1} << 32;  // that it may have, unpacked
 };
 
+// What to do about a file that is not what it should be, for a message.
+std::string remedy(const TextFile&);
+
 // Calls line() with every line of a text, without its newline. A byte order mark is skipped, and a gzip file is
 // unpacked. Throws UserError that names the file, and what to do, when it cannot be read, has no words or is not UTF-8.
 void read_lines(const TextFile&, const std::function<void(std::string_view line)>& line);

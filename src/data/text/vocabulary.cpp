@@ -12,21 +12,23 @@ constexpr uint64_t kMostBytes = uint64_t{1} << 28;  // of a vocabulary's text
 }  // namespace
 
 Vocabulary::Vocabulary(const std::vector<std::string>& words, const std::string& origin) {
-  for (const std::string& word : words) add(word, origin);
-  require_special_words(origin);
+  for (const std::string& word : words) {
+    if (!add(word)) throw_user_error("{}: the word \"{}\" comes twice", origin, word);
+  }
+  if (const auto missing = missing_special_word()) throw_user_error("{}: the word {} is missing", origin, *missing);
 }
 
-void Vocabulary::add(std::string_view word, const std::string& origin) {
-  if (!numbers_.try_emplace(std::string(word), static_cast<int32_t>(words_.size())).second) {
-    throw_user_error("{}: the word \"{}\" comes twice; a vocabulary has each word once", origin, word);
-  }
+bool Vocabulary::add(std::string_view word) {
+  if (!numbers_.try_emplace(std::string(word), static_cast<int32_t>(words_.size())).second) return false;
   words_.emplace_back(word);
+  return true;
 }
 
-void Vocabulary::require_special_words(const std::string& origin) const {
+std::optional<std::string_view> Vocabulary::missing_special_word() const {
   for (const std::string_view needed : {kEndOfLine, kUnknownWord}) {
-    if (!knows(needed)) throw_user_error("{}: the word {} is missing; add a line with it", origin, needed);
+    if (!knows(needed)) return needed;
   }
+  return std::nullopt;
 }
 
 int32_t Vocabulary::number(std::string_view word) const {
@@ -74,16 +76,24 @@ Vocabulary build_vocabulary(const TextFile& text, std::optional<int64_t> most) {
 Vocabulary read_vocabulary(TextFile file) {
   file.line = "word";
   file.most_bytes = kMostBytes;
+  const auto refuse = [&](const std::string& what, const std::string& fix) {
+    throw_user_error("{}: {}; {}", file.path, what, file.key.empty() ? remedy(file) : fix);
+  };
   Vocabulary vocabulary;
   int64_t lines = 0;
   read_lines(file, [&](std::string_view line) {
     ++lines;
-    split_words(line, [&](std::string_view word) { vocabulary.add(word, file.path); });
-    if (vocabulary.size() != lines) {
-      throw_user_error("{}: line {} is not one word; a vocabulary has one a line", file.path, lines);
-    }
+    split_words(line, [&](std::string_view word) {
+      if (!vocabulary.add(word)) {
+        refuse(fmt::format("the word \"{}\" comes twice", word), "a vocabulary has each word once");
+      }
+    });
+    if (vocabulary.size() != lines)
+      refuse(fmt::format("line {} is not one word", lines), "a vocabulary has one a line");
   });
-  vocabulary.require_special_words(file.path);
+  if (const auto missing = vocabulary.missing_special_word()) {
+    refuse(fmt::format("the word {} is missing", *missing), "add a line with it");
+  }
   return vocabulary;
 }
 

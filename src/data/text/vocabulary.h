@@ -27,8 +27,8 @@ class Vocabulary {
  private:
   friend Vocabulary read_vocabulary(TextFile);
   Vocabulary() = default;
-  void add(std::string_view word, const std::string& origin);
-  void require_special_words(const std::string& origin) const;
+  bool add(std::string_view word);  // false: it is there already
+  std::optional<std::string_view> missing_special_word() const;
 
   std::vector<std::string> words_;
   std::unordered_map<std::string, int32_t> numbers_;

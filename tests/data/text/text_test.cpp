@@ -136,6 +136,10 @@ TEST_CASE("vocabulary: a file with one word a line") {
   CHECK_THAT(error("<eos>\n<unk>\na\na\n"), Catch::Contains("text.txt: the word \"a\" comes twice"));
   CHECK_THAT(error("<unk>\na\n"), Catch::Contains("text.txt: the word <eos> is missing; add a line with it"));
   CHECK_THAT(error("<eos>\na\n"), Catch::Contains("the word <unk> is missing"));
+  for (const char* damaged : {"<eos>\n<unk>\na\na\n", "<un", "<eos>\n<unk>\na b\n"}) {
+    CHECK_THAT(user_error([&] { read_vocabulary(f.file(damaged, "")); }),
+               Catch::EndsWith("; it is the run's own; put it back as it was"));
+  }
 }
 
 TEST_CASE("text: each worker has streams of its own, one behind the other in the text") {
