@@ -24,11 +24,9 @@ std::string text_of(const Metric& metric, double value) {
   return std::isfinite(value) ? metric.text(value) : "not finite";
 }
 
-void warn_of_losses(const Measures& measures) {
+void warn_of_divergence(const Measures& measures) {
   for (const auto& [metric, value] : measures.all()) {
-    if (metric->unit == Metric::Unit::loss && !std::isfinite(value)) {
-      spdlog::warn("the {} is not finite: the model has diverged", metric->name);
-    }
+    if (metric->is_lost(value)) spdlog::warn("the {} is not finite: the model has diverged", metric->name);
   }
 }
 
@@ -86,7 +84,7 @@ void add_eval_command(CLI::App& app) {
       };
     }
     const Evaluation e = evaluate_run(options->run, options->evaluate);
-    warn_of_losses(e.metrics.measures);
+    warn_of_divergence(e.metrics.measures);
     if (options->json) {
       Row row = to_row(e.metrics);
       row.set("checkpoint", e.checkpoint.string()).set("weights_xxh64", e.weights_xxh64);

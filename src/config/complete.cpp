@@ -181,8 +181,8 @@ void complete(Config& config, const Origin& origin) {
   config.workers_at_once = std::min(config.workers_at_once, config.workers_per_rank);
   check_kind(config, origin);
   model_type(config.model).complete(config, origin);
-  check_classes(config, origin);
   check_data(config.data, origin);
+  check_classes(config, origin);
   check_batches(config.training, origin);
   for (const Rule& rule : kRules) {
     if (rule.broken(config)) origin.refuse(rule.key, rule.sentence);

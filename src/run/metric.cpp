@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "run/number_text.h"
 #include "tensor/errors.h"
@@ -19,6 +20,10 @@ auto place(const Metric* metric) { return std::ranges::find(kAll, metric); }
 }  // namespace
 
 std::span<const Metric* const> all_metrics() { return kAll; }
+
+bool Metric::is_lost(double value) const {
+  return (unit == Unit::loss || unit == Unit::perplexity) && !std::isfinite(value);
+}
 
 std::string Metric::text(double value) const {
   switch (unit) {

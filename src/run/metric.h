@@ -22,6 +22,8 @@ struct Metric {
   Unit unit;
 
   std::string text(double value) const;  // "91.23 %"; an en dash when it is not finite
+  // Whether the value, of a loss or a perplexity, is not finite, which says that the model has most likely diverged.
+  bool is_lost(double value) const;
 };
 
 inline constexpr Metric kTestLoss = {"test_loss", "test loss", "test/loss", Metric::Unit::loss};

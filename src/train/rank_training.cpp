@@ -234,8 +234,8 @@ std::string RankTraining::way_on() const {
 }
 
 void RankTraining::throw_unsaved() const {
-  // Its last row is written, which --resume does not cut off where it is all that is left of the run.
-  const bool has_result = rank_.step() == steps_ && !away_ && store_.list().empty();
+  // --resume does not cut off a last row that is all that is left of a run. On a full disk there may be none.
+  const bool has_result = !away_ && has_result_alone(run_.path());
   throw_user_error("the run has ended at step {}, but its state could not be saved: {}; {}", rank_.step(), unsaved_,
                    has_result ? newest() + ": make room, and --overwrite trains it again" : way_on());
 }

@@ -102,8 +102,7 @@ void Reporter::sum_up_skipped() {
 // Warns once, as a run that has diverged seldom recovers.
 void Reporter::tell_not_finite(const EvalMetrics& m) {
   for (const auto& [metric, value] : m.measures.all()) {
-    const bool tells = metric->unit == Metric::Unit::loss || metric->unit == Metric::Unit::perplexity;
-    if (told_not_finite_ || !tells || std::isfinite(value)) continue;
+    if (told_not_finite_ || !metric->is_lost(value)) continue;
     spdlog::warn("step {}: the {} is not finite; where it stays so, the run ends with exit code 2", m.step,
                  metric->name);
     told_not_finite_ = true;
