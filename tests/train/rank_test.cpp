@@ -73,12 +73,9 @@ std::vector<float> loaded(const Checkpoint& checkpoint, const std::string& file,
 }
 
 // Images of which one cannot be read.
-class OneUnreadable final : public ImageDataset {
+class OneUnreadable final : public AlteredImages {
  public:
-  OneUnreadable(const ImageDataset& images, int32_t unreadable) : images_(images), unreadable_(unreadable) {}
-  int64_t size() const override { return images_.size(); }
-  int64_t classes() const override { return images_.classes(); }
-  ImageShape shape() const override { return images_.shape(); }
+  OneUnreadable(const ImageDataset& images, int32_t unreadable) : AlteredImages(images), unreadable_(unreadable) {}
   int32_t read(int64_t i, const Draw* draw, float* out) const override {
     if (i == unreadable_) {
       met_by_ = std::this_thread::get_id();
@@ -88,33 +85,28 @@ class OneUnreadable final : public ImageDataset {
       gone_on_ = true;
       gone_on_.notify_all();
     }
-    return images_.read(i, draw, out);
+    return AlteredImages::read(i, draw, out);
   }
   // Until the thread that has met the image reads the batch behind it.
   void wait_until_gone_on() const { gone_on_.wait(false); }
 
  private:
-  const ImageDataset& images_;
   int32_t unreadable_;
   mutable std::atomic<std::thread::id> met_by_;
   mutable std::atomic<bool> gone_on_ = false;
 };
 
 // Images before each of which something is called, in the thread that reads it.
-class WatchedImages final : public ImageDataset {
+class WatchedImages final : public AlteredImages {
  public:
   WatchedImages(const ImageDataset& images, std::function<void()> before)
-      : images_(images), before_(std::move(before)) {}
-  int64_t size() const override { return images_.size(); }
-  int64_t classes() const override { return images_.classes(); }
-  ImageShape shape() const override { return images_.shape(); }
+      : AlteredImages(images), before_(std::move(before)) {}
   int32_t read(int64_t i, const Draw* draw, float* out) const override {
     before_();
-    return images_.read(i, draw, out);
+    return AlteredImages::read(i, draw, out);
   }
 
  private:
-  const ImageDataset& images_;
   std::function<void()> before_;
 };
 
