@@ -50,16 +50,15 @@ void OutputFile::follow_name() {
   if (::fstat(file_.get(), &status) != 0 || status.st_nlink > 0) return;
   FileDescriptor named(
       ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0644));
-  const int why = named ? 0 : errno;
+  const std::string why = named            ? ""
+                          : errno == ELOOP ? ": it is a link"
+                                           : ": " + std::generic_category().message(errno);
   if (!named || ::fstat(named.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     if (!nameless_) {
       spdlog::warn(
           "{}: another program has removed or replaced it, and no file can be written there{}; what is written "
           "is lost until one can",
-          path_.string(),
-          why == ELOOP ? ": it is a link"
-          : why != 0   ? ": " + std::generic_category().message(why)
-                       : "");
+          path_.string(), why);
     }
     nameless_ = true;
     return;
