@@ -24,7 +24,7 @@
 namespace dgc {
 namespace {
 
-using test::numbers, test::on_ranks_of, test::set_number, test::step;
+using test::AlteredImages, test::numbers, test::on_ranks_of, test::set_number, test::step;
 using test::Poisoned;
 using test::TempRun;
 using test::tiny_config;
