@@ -327,8 +327,8 @@ void CountingBackend::sum_squares(ConstView x, double*) { count("sum_squares", m
 void CountingBackend::ordered_sum(std::span<const float* const> x, float*, int64_t n) {
   count("ordered_sum", static_cast<int64_t>(x.size() + 1) * n * kFloat);
 }
-void CountingBackend::sgd_step(const SgdArgs& a, ConstView, View, View) {
-  count("sgd_step", 5 * a.numel * kFloat);  // g is read, m and w are read and written
+void CountingBackend::sgd_step(const SgdArgs& a, ConstView, View m, View) {
+  count("sgd_step", (m ? 5 : 3) * a.numel * kFloat);  // g is read, w and m are read and written
 }
 
 // g, u and v are read, u and v written, and the message is written, read to be hashed, and taken from u and v. Where

@@ -190,6 +190,7 @@ struct CtcArgs {
 // Dense momentum SGD on numel elements, PyTorch's definition. scale * g is rounded on its own; every other product
 // is fused into an explicit fma:
 //   d = scale * g + weight_decay * w;  m = momentum * m + d;  w -= lr * (nesterov ? d + momentum * m : m)
+// Where momentum is 0, m may be null: w -= lr * d.
 struct SgdArgs {
   int64_t numel = 0;
   float momentum = 0, weight_decay = 0;

@@ -35,11 +35,10 @@ class Grouped final : public Optimizer {
 
   std::span<float* const> combine(std::span<float* const> gradients) override {
     const Range range(members_.backend, "group");
-    const std::vector<const float*> all(gradients.begin(), gradients.end());
     combined_.clear();
     for (size_t i = 0; i < sums_.size(); ++i) {
       const auto count = static_cast<size_t>(local_members_);
-      combined_.push_back(sums_[i].run(std::span(all).subspan(i * count, count)));
+      combined_.push_back(sums_[i].run(gradients.subspan(i * count, count)));
     }
     return combined_;
   }

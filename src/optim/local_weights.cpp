@@ -6,6 +6,7 @@ LocalWeights::LocalWeights(Backend& backend, const ParamLayout& params, const Pa
                            const SgdOptions& options)
     : backend_(backend),
       weights_(backend.device(), params, MemoryUse::weights),
+      trained_{trained.extent()},
       momentum_step_(backend, trained, options) {}
 
 void LocalWeights::begin(const Arena& shared) {
@@ -18,13 +19,12 @@ void LocalWeights::step(float* gradient, const StepControl* control) {
 }
 
 void LocalWeights::write_moved(const Arena& shared, float* gradient) const {
-  const Shape trained{momentum().extent()};
-  backend_.subtract({shared.data(), trained}, {weights_.data(), trained}, {gradient, trained});
+  backend_.subtract({shared.data(), trained_}, {weights_.data(), trained_}, {gradient, trained_});
 }
 
 void LocalWeights::settle(const StepControl* control, const float* zeros) const {
-  const Shape trained{momentum().extent()};
-  backend_.copy_if_skipped(control, {zeros, trained}, {momentum().data(), trained});
+  if (momentum() == nullptr) return;
+  backend_.copy_if_skipped(control, {zeros, trained_}, {momentum()->data(), trained_});
 }
 
 }  // namespace dgc

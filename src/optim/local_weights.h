@@ -21,11 +21,12 @@ class LocalWeights {
   void settle(const StepControl*, const float* zeros) const;
 
   const Arena& weights() const { return weights_; }
-  const Arena& momentum() const { return momentum_step_.momentum(); }
+  const Arena* momentum() const { return momentum_step_.momentum(); }  // null if SgdOptions::momentum is 0
 
  private:
   Backend& backend_;
   Arena weights_;
+  Shape trained_;  // [elements of an arena of what is trained]
   MomentumStep momentum_step_;
 };
 

@@ -9,6 +9,7 @@ OrderedReduce::OrderedReduce(Backend& backend, Communicator& communicator, int l
       shard_(static_cast<int64_t>(shard_size(static_cast<size_t>(n), communicator.size()))) {
   const auto bytes = [](int64_t floats) { return static_cast<size_t>(floats) * sizeof(float); };
   const int ranks = communicator.size(), workers = local_workers * ranks;
+  if (workers == 1) return;
   sum_ = Buffer(backend.device(), bytes(shard_ * ranks), use);
   if (ranks == 1) return;
   rows_ = Buffer(backend.device(), bytes(shard_ * workers), use);
@@ -16,7 +17,8 @@ OrderedReduce::OrderedReduce(Backend& backend, Communicator& communicator, int l
   for (int worker = 0; worker < workers; ++worker) row_pointers_.push_back(rows_.f32() + worker * shard_);
 }
 
-float* OrderedReduce::run(std::span<const float* const> local_workers) {
+float* OrderedReduce::run(std::span<float* const> local_workers) {
+  if (communicator_.size() == 1 && local_workers.size() == 1) return local_workers[0];
   if (communicator_.size() == 1) {
     backend_.ordered_sum(local_workers, sum_.f32(), n_);
     return sum_.f32();

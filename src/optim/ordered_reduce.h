@@ -16,8 +16,9 @@ class OrderedReduce {
   // use: what the sum is for.
   OrderedReduce(Backend&, Communicator&, int local_workers, int64_t n, MemoryUse use);
 
-  // Collective. local_workers: device memory [n] each. Returns device memory [n], valid until the next call.
-  float* run(std::span<const float* const> local_workers);
+  // Collective. local_workers: device memory [n] each. Returns device memory [n], valid until the next call: that of
+  // the worker itself where there is only one.
+  float* run(std::span<float* const> local_workers);
 
  private:
   Backend& backend_;
@@ -25,7 +26,7 @@ class OrderedReduce {
   int64_t n_, shard_;
   Buffer rows_;  // this rank's shard of every worker; empty with one rank
   Buffer mine_;  // the sum of those rows
-  Buffer sum_;
+  Buffer sum_;   // empty with one worker
   std::vector<const float*> row_pointers_;
 };
 

@@ -30,6 +30,7 @@ class Sgd final : public Optimizer {
                             .scaled = args.record.control(),
                             .control = args.record.control(),
                             .weights = args.weights.data()};
+    if (sum == args.gradients[0]) step.square = &args.record.local(0)->square;  // one worker's, which is judged already
     // exchange_half() has divided the gradients by the number of workers and by the loss scale before the sum, because
     // residuals must not depend on the loss scale.
     if (half_) {
@@ -45,7 +46,8 @@ class Sgd final : public Optimizer {
   }
 
   std::vector<NamedState> state() const override {
-    std::vector<NamedState> all = {{"momentum", -1, &momentum_step_.momentum()}};
+    std::vector<NamedState> all;
+    if (const Arena* momentum = momentum_step_.momentum()) all.push_back({"momentum", -1, momentum});
     for (int local = 0; half_ && local < context_.local_workers; ++local) {
       all.push_back({"residual", local, &half_->reduce.residual(local)});
     }
@@ -75,8 +77,7 @@ class Sgd final : public Optimizer {
 
   float* exchange(const StepArgs& args) {
     const Range range(context_.backend, "exchange");
-    const_gradients_.assign(args.gradients.begin(), args.gradients.end());
-    return reduce_->run(const_gradients_);
+    return reduce_->run(args.gradients);
   }
 
   float* exchange_half(const StepArgs& args) {
@@ -97,7 +98,6 @@ class Sgd final : public Optimizer {
   // Exactly one of these two is set.
   std::optional<OrderedReduce> reduce_;
   std::optional<Half> half_;
-  std::vector<const float*> const_gradients_;
 };
 
 }  // namespace

@@ -217,7 +217,7 @@ std::optional<StepMetrics> Rank::next_metrics() {
 
 void Rank::average_statistics() {
   if (memory_.statistics.extent() == 0) return;
-  std::vector<const float*> local;
+  std::vector<float*> local;
   for (const Worker& worker : memory_.workers) local.push_back(worker.statistics.data());
   std::vector<float> mean(static_cast<size_t>(memory_.statistics.extent()));
   copy_out(communicator_, *device_, std::as_writable_bytes(std::span(mean)), memory_.statistics_sum.run(local));

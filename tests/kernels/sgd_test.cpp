@@ -49,6 +49,20 @@ TEST_CASE("SGD rounds where its definition says, at every length", "[kernels]") 
   CHECK(tw.host() == w);
 }
 
+TEST_CASE("SGD without momentum needs no memory for it", "[kernels]") {
+  const auto backend = GENERATE(from_range(kernel_backends())).make();
+  const auto n = GENERATE(1, 17, 16385);
+  const bool nesterov = GENERATE(false, true);
+  CAPTURE(backend->name(), n, nesterov);
+  const auto g = random_floats(n, 1);
+  auto w = random_floats(n, 3);
+  const OnDevice tg(*backend, g), tw(*backend, w), scale(*backend, {0.3f});
+  const ValuesOnDevice<StepControl> control(*backend, {{.lr = 0.1f}});
+  backend->sgd_step({n, 0, 1e-4f, nesterov, scale.view().f32(), control.data()}, tg, View(), tw);
+  for (size_t i = 0; i < g.size(); ++i) w[i] = std::fma(-0.1f, std::fma(1e-4f, w[i], 0.3f * g[i]), w[i]);
+  CHECK(tw.host() == w);  // bit for bit
+}
+
 TEST_CASE("a skipped step changes nothing, not even with a NaN in the gradient", "[kernels]") {
   const auto backend = GENERATE(from_range(kernel_backends())).make();
   const OnDevice g(*backend, {NAN, 1}), m(*backend, {1, 2}), w(*backend, {3, 4}), scale(*backend, {1});

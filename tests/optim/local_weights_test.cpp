@@ -134,9 +134,9 @@ TEST_CASE("a worker's own steps clip its own gradient, and a round that is skipp
   const auto moved = values_of(own.weights());
   CHECK(moved[0] == Approx(-0.6).epsilon(1e-5));
   CHECK(moved[4] == Approx(-0.8).epsilon(1e-5));
-  const auto momentum = values_of(own.momentum());
+  const auto momentum = values_of(*own.momentum());
   own.settle(good.data(), zeros.data());
-  CHECK(values_of(own.momentum()) == momentum);
+  CHECK(values_of(*own.momentum()) == momentum);
   own.settle(skipped.data(), zeros.data());
-  CHECK(values_of(own.momentum()) == std::vector<float>(5));
+  CHECK(values_of(*own.momentum()) == std::vector<float>(5));
 }

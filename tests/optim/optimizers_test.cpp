@@ -1,5 +1,6 @@
 #include <catch.hpp>
 
+#include "optim/ordered_reduce.h"
 #include "tests/optim/on_backend.h"
 #include "tests/optim/reference.h"
 
@@ -126,6 +127,26 @@ TEST_CASE("each part of dgc matters: without it the result is another", "[optim]
     sparsity = [](uint64_t) { return 0.99; };
   }
   CHECK(worst_difference(got, r.run(kSteps, sparsity)) > 100 * kTolerance);
+}
+
+TEST_CASE("dense SGD keeps nothing that it does not need", "[optim]") {
+  const auto backend = make_cpu_backend(1);
+  const auto communicator = make_single_communicator();
+  SECTION("a momentum of 0") {
+    SgdOptions options;
+    CHECK(make_sgd({*backend, *communicator, small_layout(), 1}, options)->state().empty());
+    options.momentum = 0.5;
+    CHECK(make_sgd({*backend, *communicator, small_layout(), 1}, options)->state().size() == 1);
+  }
+  SECTION("the sum of a single gradient") {
+    float one[] = {1, 2, 3}, another[] = {4, 5, 6};
+    float *const alone[] = {one}, *const two[] = {one, another};
+    CHECK(OrderedReduce(*backend, *communicator, 1, 3, MemoryUse::other).run(alone) == one);
+    OrderedReduce reduce(*backend, *communicator, 2, 3, MemoryUse::other);
+    const float* const sum = reduce.run(two);
+    CHECK(std::vector<float>(sum, sum + 3) == std::vector<float>{5, 7, 9});
+    CHECK(one[0] == 1);
+  }
 }
 
 TEST_CASE("keeping 100 % without masking is dense momentum SGD", "[optim]") {

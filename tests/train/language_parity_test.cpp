@@ -135,6 +135,8 @@ TEST_CASE("20 clipped SGD steps of a language model with carried state agree wit
     }
     float* const gradients = model.gradients.data();
     record.begin({.step = static_cast<uint64_t>(step), .lr = 20});
+    record.measure({&gradients, 1}, model.gradients.extent());
+    record.judge();
     optimizer->step({.gradients = {&gradients, 1}, .weights = model.weights, .record = record});
 
     for (int i = 0; i < model.params.size(); ++i) {

@@ -17,7 +17,9 @@ DGC_MULTIVERSION void sgd_chunk(const SgdRule& rule, const float* g, int64_t n, 
     return std::fma(momentum, old, d);
   };
   float d = 0;
-  if (rule.nesterov) {
+  if (m == nullptr) {
+    for (int64_t i = 0; i < n; ++i) w[i] = std::fma(-lr, velocity(g[i], 0, w[i], d), w[i]);
+  } else if (rule.nesterov) {
     for (int64_t i = 0; i < n; ++i) {
       m[i] = velocity(g[i], m[i], w[i], d);
       w[i] = std::fma(-lr, std::fma(momentum, m[i], d), w[i]);
@@ -35,8 +37,9 @@ void CpuBackend::sgd_step(const SgdArgs& args, ConstView g, View m, View w) {
   const SgdRule rule{args.control->lr, args.momentum, args.weight_decay, *args.scale, args.nesterov};
   const float* const gradient = g.f32();
   float *const momentum = m.f32(), *const weights = w.f32();
-  for_chunks(args.numel, kElementwiseChunk,
-             [&](int64_t at, int64_t n) { sgd_chunk(rule, gradient + at, n, momentum + at, weights + at); });
+  for_chunks(args.numel, kElementwiseChunk, [&](int64_t at, int64_t n) {
+    sgd_chunk(rule, gradient + at, n, momentum == nullptr ? nullptr : momentum + at, weights + at);
+  });
 }
 
 }  // namespace dgc

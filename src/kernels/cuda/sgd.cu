@@ -1,5 +1,5 @@
-// Dense momentum SGD (SgdArgs): reads g, m and w and writes m and w, 20 bytes per parameter. The learning rate, the
-// skip flag and the gradient's scale come from device memory.
+// Dense momentum SGD (SgdArgs): reads g, m and w and writes m and w, 20 bytes per parameter, or 12 without momentum.
+// The learning rate, the skip flag and the gradient's scale come from device memory.
 #include "kernels/cuda/dispatch.h"
 #include "kernels/cuda/queue.h"
 #include "kernels/cuda/sgd_rule.cuh"
@@ -13,7 +13,7 @@ struct SgdStep {
   struct Args {
     SgdArgs args;
     const float* g;
-    float* m;
+    float* m;  // null: no momentum
     float* w;
   };
   using Shared = NoShared;
@@ -23,13 +23,13 @@ struct SgdStep {
     if (args.control->skip != 0) return;
     const SgdRule rule{args.control->lr, args.momentum, args.weight_decay, *args.scale, args.nesterov};
     each_element<V>(args.numel, [&]<int N>(int64_t i) {
-      float g[N], m[N], w[N];
+      float g[N], m[N] = {}, w[N];
       load(a.g + i, g);
-      load(a.m + i, m);
+      if (a.m != nullptr) load(a.m + i, m);
       load(a.w + i, w);
 #pragma unroll
       for (int j = 0; j < N; ++j) sgd_element(rule, g[j], m[j], w[j]);
-      store(m, a.m + i);
+      if (a.m != nullptr) store(m, a.m + i);
       store(w, a.w + i);
     });
   }

@@ -47,7 +47,7 @@ class DenseSum {
   std::optional<OrderedReduce> sum_;   // set if the tensors travel in fp32
   std::optional<Fp16GatherSum> half_;  // set if they travel in fp16
   std::vector<Buffer> packed_;         // per local worker, for sum_
-  std::vector<const float*> rows_;
+  std::vector<float*> rows_;
 };
 
 }  // namespace dgc

@@ -22,8 +22,7 @@ void MaskedSum::run(const StepArgs& args, DgcApplyArgs& apply) {
     scatter.dense = args.gradients[static_cast<size_t>(local)];
     context_.backend.dgc_scatter(scatter);
   }
-  selections_.assign(args.gradients.begin(), args.gradients.end());
-  apply.sum = reduce_.run(selections_);
+  apply.sum = reduce_.run(args.gradients);
 }
 
 void MaskedSum::apply(const DgcApplyArgs& args) { context_.backend.dgc_step(args); }

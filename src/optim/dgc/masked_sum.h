@@ -22,7 +22,6 @@ class MaskedSum final : public Exchange {
   Buckets& buckets_;
   int64_t sent_bytes_;
   OrderedReduce reduce_;
-  std::vector<const float*> selections_;
 };
 
 }  // namespace dgc

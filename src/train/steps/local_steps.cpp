@@ -96,7 +96,7 @@ std::vector<NamedState> LocalSteps::state() const {
   std::vector<NamedState> all;
   for (int local = 0; local < local_workers(); ++local) {
     const Worker& mine = workers_[static_cast<size_t>(local)];
-    all.push_back({"local_momentum", local, &mine.own.momentum()});
+    if (const Arena* momentum = mine.own.momentum()) all.push_back({"local_momentum", local, momentum});
     if (taken_ == 0) continue;  // the next round begins with what is kept anyway
     all.push_back({"local_weights", local, &mine.own.weights()});
     all.push_back({"local_statistics", local, &worker(local).next_statistics});
