@@ -151,11 +151,12 @@ struct DgcScatterArgs {
 // plain SGD and only the weight decay has a momentum of its own, which by linearity is exactly the decay of dense
 // momentum SGD:
 //   d = weight_decay * w; m = momentum * m + d;        w -= lr * (G + (nesterov ? d + momentum * m : m))
-// and with weight_decay == 0, where that momentum never leaves zero, w -= lr * G: m is not read and may be null.
+// and with weight_decay == 0, where that momentum never leaves zero, w -= lr * G: m is not read.
 // Without momentum correction, ordinary momentum runs over the sum (Gradient Dropping):
 //   d = G + weight_decay * w; m = momentum * m + d;    w -= lr * (nesterov ? d + momentum * m : m)
 // Every a * b + c above is one fma.
-// The tensors that travel dense take the step of SgdArgs (kernels/op_args.h) on dense_sum, in the same call.
+// The tensors that travel dense take the step of SgdArgs (kernels/op_args.h) on dense_sum, in the same call; m may be null
+// if that has no momentum either.
 // When control->skip or control->fault is set, the op changes nothing.
 struct DgcStepArgs {
   DgcTable table;

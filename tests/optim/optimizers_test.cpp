@@ -129,7 +129,7 @@ TEST_CASE("each part of dgc matters: without it the result is another", "[optim]
   CHECK(worst_difference(got, r.run(kSteps, sparsity)) > 100 * kTolerance);
 }
 
-TEST_CASE("dense SGD keeps nothing that it does not need", "[optim]") {
+TEST_CASE("an optimizer keeps nothing that it does not need", "[optim]") {
   const auto backend = make_cpu_backend(1);
   const auto communicator = make_single_communicator();
   SECTION("a momentum of 0") {
@@ -137,6 +137,22 @@ TEST_CASE("dense SGD keeps nothing that it does not need", "[optim]") {
     CHECK(make_sgd({*backend, *communicator, small_layout(), 1}, options)->state().empty());
     options.momentum = 0.5;
     CHECK(make_sgd({*backend, *communicator, small_layout(), 1}, options)->state().size() == 1);
+  }
+  SECTION("dgc: u without a momentum, and momentum that decays nothing") {
+    DgcOptions options;
+    const auto kept = [&] {
+      std::string names;
+      const auto optimizer = make_dgc({*backend, *communicator, small_layout(), 1}, options);
+      for (const NamedState& state : optimizer->state()) names += state.name + " ";
+      return names;
+    };
+    CHECK(kept() == "v ");
+    options.sgd.weight_decay = 1e-4;
+    CHECK(kept() == "momentum v ");
+    options.sgd.momentum = 0.5;
+    CHECK(kept() == "momentum u v ");
+    options.momentum_correction = false;
+    CHECK(kept() == "momentum v ");
   }
   SECTION("the sum of a single gradient") {
     float one[] = {1, 2, 3}, another[] = {4, 5, 6};

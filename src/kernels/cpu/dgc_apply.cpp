@@ -80,7 +80,8 @@ void step_dense(const DgcStepArgs& args) {
   const SgdRule rule{args.control->lr, args.momentum, args.weight_decay, 1, args.nesterov};
   for (int32_t i = 0; i < args.dense.count; ++i) {
     const DgcRange& range = args.dense.ranges[i];
-    sgd_chunk(rule, args.dense_sum + range.packed_at, range.numel, args.m + range.offset, args.w + range.offset);
+    float* const m = args.m == nullptr ? nullptr : args.m + range.offset;
+    sgd_chunk(rule, args.dense_sum + range.packed_at, range.numel, m, args.w + range.offset);
   }
 }
 

@@ -31,7 +31,7 @@ class Dgc final : public Optimizer, private CarriedStep {
  private:
   struct Worker {
     Arena v;                 // also the rounding errors of small tensors that travel in fp16
-    std::optional<Arena> u;  // only with momentum correction
+    std::optional<Arena> u;  // if keeps_u()
     Buffer guesses;          // one DgcGuess per segment
   };
 
@@ -39,6 +39,11 @@ class Dgc final : public Optimizer, private CarriedStep {
   void send(const StepArgs&, std::span<std::byte> messages) override;
   void receive(const StepArgs&, std::span<const std::byte* const> from) override;
 
+  // Where momentum is 0, u would be the gradient, which enters v without it.
+  bool keeps_u() const { return options_.momentum_correction && options_.sgd.momentum != 0; }
+  bool keeps_momentum() const {
+    return !options_.momentum_correction || options_.sgd.momentum != 0 || options_.sgd.weight_decay != 0;
+  }
   int workers() const { return context_.communicator.size() * context_.local_workers; }
   std::vector<Worker> make_workers() const;
   std::vector<Residuals> residuals();
@@ -56,8 +61,9 @@ class Dgc final : public Optimizer, private CarriedStep {
   DgcLayout layout_;
   DgcTables tables_;  // the tables of the whole layout
   std::vector<Worker> workers_;
-  Arena momentum_;                  // for compressed tensors see DgcStepArgs; for others the ordinary momentum
-  Arena sum_;                       // all zero between steps
+  std::optional<Arena>
+      momentum_;  // if keeps_momentum(): of compressed tensors as DgcStepArgs says, of others their own
+  Arena sum_;     // all zero between steps
   std::optional<double> prepared_;  // the sparsity of the layout; none before the first step and after a flush
   uint64_t generation_ = 0;         // counts changes of the layout
   Buffer scales_;                   // a float per local worker
@@ -71,12 +77,12 @@ Dgc::Dgc(const OptimizerContext& context, const DgcOptions& options)
       options_(options),
       layout_(make_dgc_layout(context.layout, options, 0, workers())),
       workers_(make_workers()),
-      momentum_(context.backend.device(), context.layout, MemoryUse::momentum),
       sum_(context.backend.device(), context.layout, MemoryUse::momentum),
       scales_(context.backend.device(), static_cast<size_t>(context.local_workers) * sizeof(float)),
       dense_(context, layout_.dense_numel, options.small_tensors),
       exchanges_(context, options.bucket_bytes ? residuals() : std::vector<Residuals>()) {
   DGC_CHECK(!options.bucket_bytes || !options.sgd.clip_norm, "the norm over all gradients is known after the last");
+  if (keeps_momentum()) momentum_.emplace(context.backend.device(), context.layout, MemoryUse::momentum);
   if (!options.carried) return;
   DGC_CHECK(context.communicator.size() > 1, "a single rank has nobody to carry messages to");
   DGC_CHECK(
@@ -94,7 +100,7 @@ std::vector<Dgc::Worker> Dgc::make_workers() const {
     Worker worker{Arena(device, context_.layout, MemoryUse::residuals), std::nullopt,
                   Buffer(device, no_guesses.size() * sizeof(DgcGuess))};
     device->copy_in(worker.guesses.data(), no_guesses.data(), worker.guesses.bytes());
-    if (options_.momentum_correction) worker.u.emplace(device, context_.layout, MemoryUse::residuals);
+    if (keeps_u()) worker.u.emplace(device, context_.layout, MemoryUse::residuals);
     workers.push_back(std::move(worker));
   }
   return workers;
@@ -159,7 +165,7 @@ void Dgc::pack_dense(const StepArgs& args) {
 void Dgc::add_dense(DgcApplyArgs& apply, const float* sum) const {
   apply.dense = tables_.dense();
   apply.dense_sum = sum;
-  apply.m = momentum_.data();
+  apply.m = momentum_ ? momentum_->data() : nullptr;
   apply.momentum = static_cast<float>(options_.sgd.momentum);
   apply.weight_decay = static_cast<float>(options_.sgd.weight_decay);
   apply.nesterov = options_.sgd.nesterov;
@@ -184,7 +190,7 @@ DgcCompressArgs Dgc::rule_for(int local, const StepArgs& args) const {
   rule.scale = scale(local);
   rule.momentum = static_cast<float>(options_.sgd.momentum);
   rule.nesterov = options_.sgd.nesterov;
-  rule.momentum_correction = options_.momentum_correction;
+  rule.momentum_correction = keeps_u();
   rule.factor_masking = options_.factor_masking;
   if (options_.masked_momentum == MaskedMomentum::sent) {
     rule.u_share = static_cast<float>(options_.sgd.momentum / (1 - options_.sgd.momentum));
@@ -276,7 +282,8 @@ StepBytes Dgc::bytes() const {
 }
 
 std::vector<NamedState> Dgc::state() const {
-  std::vector<NamedState> all = {{"momentum", -1, &momentum_}};
+  std::vector<NamedState> all;
+  if (momentum_) all.push_back({"momentum", -1, &*momentum_});
   for (size_t local = 0; local < workers_.size(); ++local) {
     const Worker& worker = workers_[local];
     if (worker.u) all.push_back({"u", static_cast<int>(local), &*worker.u});
