@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -52,14 +53,14 @@ std::vector<std::string> command_of(const SuperviseOptions& options) {
 }
 
 struct End {
-  int status = 0;        // status of waitpid()
-  bool stopped = false;  // the supervisor was asked to stop meanwhile
+  int status = 0;   // status of waitpid()
+  int stopped = 0;  // the signal by which the supervisor was asked to stop meanwhile; 0: none
 
   int exit_code() const { return exit_code_of(status); }
   // Whether another attempt makes sense: the child is not done, was not given wrong input, and nobody wanted it to end.
   bool died() const {
     const int code = exit_code();
-    return !stopped && code != 0 && code != kUserError && code != kInterrupted && code != kChildNotStarted;
+    return stopped == 0 && code != 0 && code != kUserError && code != kInterrupted && code != kChildNotStarted;
   }
 };
 
@@ -90,23 +91,44 @@ void tell_of_standstill(int signal) {
                      : "; kill -CONT lets it go on");
 }
 
-End wait_for(pid_t child, const std::string& program, const HeldSignals& signals) {
+// The terminal as it was. A launcher may turn off the echo, as ssh does to ask for a password, and end before it turns
+// it on again. In the background nothing is done, as that would stop this process.
+class Terminal {
+ public:
+  Terminal() : known_(tcgetattr(STDIN_FILENO, &before_) == 0) {}
+  ~Terminal() { restore(); }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+  void restore() const {
+    if (known_ && tcgetpgrp(STDIN_FILENO) == getpgrp()) tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+  }
+
+ private:
+  termios before_{};
+  bool known_;
+};
+
+End wait_for(pid_t child, const std::string& program, const HeldSignals& signals, const Terminal& terminal) {
   End end;
   int status = 0, passed = 0;
   std::chrono::steady_clock::time_point last;
   while (true) {
     const int signal = signals.next();
     if (signal != SIGCHLD) {
-      end.stopped = true;
+      end.stopped = signal;
       const auto now = std::chrono::steady_clock::now();
       if (passed > 0 && now - last < std::chrono::seconds(kSameSignal)) continue;
-      send_signal(child, ++passed <= 2 ? gentle(child, program, signal) : signal);
+      ++passed;
+      const int told = passed <= 2 ? gentle(child, program, signal) : signal;
+      // A shell that runs a script passes nothing on; what it has started is of its group.
+      send_signal(passed == 1 ? child : -child, told);
       last = now;
       continue;
     }
     for (pid_t ended = 0; (ended = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
       if (ended != child) continue;  // its launcher had gone before it
       if (WIFSTOPPED(status)) {
+        terminal.restore();
         tell_of_standstill(WSTOPSIG(status));
         continue;
       }
@@ -161,6 +183,19 @@ bool outlive_last_attempt(const HeldSignals& signals) {
   return true;
 }
 
+// A shell that runs a script may end by a signal at once, and what it has started has not heard of it.
+void stop_left_over(int signal, const HeldSignals& signals) {
+  std::vector<pid_t> left = left_over();
+  if (left.empty()) return;
+  spdlog::warn("the launcher has ended; waiting until what it has started, process {}, has ended too", fmt::join(left, ", "));
+  for (; !left.empty(); left = left_over()) {
+    if (signal != 0) {
+      for (const pid_t process : left) send_signal(process, signal);
+    }
+    signal = signals.stop_within(1).value_or(0);
+  }
+}
+
 }  // namespace
 
 void supervise(const SuperviseOptions& options) {
@@ -170,12 +205,14 @@ void supervise(const SuperviseOptions& options) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);  // so that what loses its launcher becomes a child of this process
   setenv(kMark, std::to_string(getpid()).c_str(), 1);
   const HeldSignals signals;
+  const Terminal terminal;
   for (int restarts = 0;; ++restarts) {
     const pid_t child = start_child(command, signals, gentle(command[0], SIGTERM));
-    const End end = wait_for(child, command[0], signals);
+    const End end = wait_for(child, command[0], signals, terminal);
+    if (end.stopped != 0) stop_left_over(end.stopped, signals);
     if (end.exit_code() == 0) {
       // An mpirun that is stopped while it starts the ranks ends with 0. If the run was done, --resume will say so.
-      if (end.stopped && !options.launcher.empty()) throw SupervisedEnd{kInterrupted};
+      if (end.stopped != 0 && !options.launcher.empty()) throw SupervisedEnd{kInterrupted};
       return;
     }
     if (!end.died() || restarts == options.max_restarts) {

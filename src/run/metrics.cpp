@@ -278,6 +278,13 @@ void MetricsWriter::write(const EvalMetrics& eval) { append(to_row(eval)); }
 void MetricsWriter::write(const FinalMetrics& final) { append(to_row(final, traffic_.means())); }
 
 void MetricsWriter::require_written() const {
+  if (file_.nameless()) {
+    throw_user_error(
+        "the run has ended and its state is saved, but its result could not be written to {}: remove what another "
+        "program "
+        "has put there; --resume writes the result",
+        file_.path().string());
+  }
   if (file_.waiting() == 0) return;
   throw_user_error(
       "the run has ended and its state is saved, but the last {} bytes of {} could not be written: make room; --resume "

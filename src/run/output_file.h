@@ -30,6 +30,8 @@ class OutputFile {
   // file that is there, which may not be a link, and the log gets a warning. A file that was moved is kept.
   void follow_name();
   uint64_t waiting() const { return waiting_bytes_; }  // bytes of the records that could not be written yet
+  // Whether another program has taken the file's place, as follow_name() last saw it, so that what is appended is lost.
+  bool nameless() const { return nameless_; }
 
  private:
   static constexpr size_t kMostWaiting = size_t{16} << 20;  // bytes; further records are dropped

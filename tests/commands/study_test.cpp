@@ -435,17 +435,22 @@ TEST_CASE("a training that somebody stops alone stops the study") {
   REQUIRE(wait_until([&] { return dgc.rows("out/dense/seed1").size() > 1; }));
   REQUIRE(kill(trainer_of(dgc, "out/dense/seed1"), SIGTERM) == 0);
   CHECK(study.wait() == 130);
-  CHECK_THAT(study.err(), Contains("somebody has stopped dense seed 1 alone, and so the study stops"));
+  CHECK_THAT(study.err(), Contains("somebody has stopped dense seed 1 alone, and so the study starts no more"));
   CHECK_FALSE(fs::exists(dgc.folder() / "out/dgc"));
 }
 
-TEST_CASE("a training that somebody stops alone stops those beside it too") {
+TEST_CASE("those beside a training that somebody stops alone go on until they are stopped") {
   const Studied dgc("", "[1]");
   make_long(dgc, kEndlessEpochs);
   Child study(dgc.folder(), {"study", "study.json", "--out", "out", "--jobs", "2"});
   REQUIRE(wait_until([&] { return dgc.rows("out/dense/seed1").size() > 1 && dgc.rows("out/dgc/seed1").size() > 1; }));
   REQUIRE(kill(trainer_of(dgc, "out/dense/seed1"), SIGTERM) == 0);
+  REQUIRE(wait_until([&] { return Contains("1 beside it go on, and Ctrl-C stops them").match(study.err()); }));
+  const auto rows = dgc.rows("out/dgc/seed1").size();
+  REQUIRE(wait_until([&] { return dgc.rows("out/dgc/seed1").size() > rows + 1; }));
+  study.send(SIGTERM);
   CHECK(study.wait() == 130);
+  CHECK_THAT(study.err(), Contains("stopping: 1 training saves"));
   CHECK_THAT(dgc.read("out/dgc/seed1/log.txt"), Contains("the state is saved"));
 }
 

@@ -1,6 +1,8 @@
 #include <fmt/core.h>
 
 #include <catch.hpp>
+#include <chrono>
+#include <thread>
 
 #include "tests/commands/program.h"
 
@@ -238,6 +240,25 @@ TEST_CASE("a supervisor says that what it has started stands still, and ends it 
   REQUIRE(wait_until([&] { return Contains("stands still, stopped by signal 19").match(supervisor.err()); }));
   supervisor.send(SIGTERM);
   CHECK(supervisor.wait() == 128 + SIGTERM);
+}
+
+TEST_CASE("a stop reaches a training behind a shell that passes nothing on") {
+  const Program dgc;
+  write_program(dgc.folder() / "launcher", "\"$@\"\ntrue\n");
+  Child supervisor(dgc.folder(), endless({"--max-restarts", "3", "--launch", "./launcher"}));
+  REQUIRE(wait_until([&] { return dgc.rows("run").size() >= 2; }));
+  SECTION("and ends by the signal itself") {
+    supervisor.send(SIGTERM);
+    CHECK(supervisor.wait() == 128 + SIGTERM);
+    CHECK_THAT(supervisor.err(), Contains("the launcher has ended; waiting until"));
+  }
+  SECTION("and waits for the training, so that only a second signal comes to it") {
+    supervisor.send(SIGINT);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // kSameSignal
+    supervisor.send(SIGINT);
+    CHECK(supervisor.wait() == 130);
+  }
+  CHECK_THAT(dgc.read("run/log.txt"), Contains("the state is saved"));
 }
 
 TEST_CASE("a supervisor stops a run under mpirun so that it can save") {

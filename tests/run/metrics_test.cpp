@@ -228,6 +228,33 @@ TEST_CASE("what is written after somebody has emptied the file follows its begin
   CHECK(run.read("metrics.jsonl") == to_json_line(to_row(example_step(2))) + "\n");
 }
 
+TEST_CASE("a result that has no file is not written, whatever took the file's place") {
+  TempRun run;
+  MetricsWriter writer(run.path(), {0});
+  writer.write(example_step(1));
+  CHECK_NOTHROW(writer.require_written());
+  std::filesystem::remove(run.path() / "metrics.jsonl");
+  const bool is_link = GENERATE(true, false);
+  if (is_link) {
+    std::filesystem::create_symlink("elsewhere", run.path() / "metrics.jsonl");
+  } else {
+    std::filesystem::create_directory(run.path() / "metrics.jsonl");
+  }
+  {
+    const RunLog log(run.path());
+    writer.follow_name();
+  }
+  const std::string lost = "no file can be written there: ";
+  CHECK_THAT(run.read("log.txt"), Catch::Contains(lost + (is_link ? "it is a link" : "Is a directory")));
+  writer.write(example_step(2));
+  CHECK_THROWS_WITH(writer.require_written(), Catch::Contains("its result could not be written to") &&
+                                                  Catch::Contains("metrics.jsonl: remove what another program"));
+  std::filesystem::remove(run.path() / "metrics.jsonl");
+  writer.follow_name();
+  CHECK_NOTHROW(writer.require_written());
+  CHECK_FALSE(std::filesystem::exists(run.path() / "elsewhere"));
+}
+
 TEST_CASE("rows that somebody has cut out are missed when the run goes on") {
   const auto warning = [](int64_t unexchanged, const std::vector<std::pair<int64_t, int64_t>>& rows) {
     const TempRun run;

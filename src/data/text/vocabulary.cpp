@@ -65,8 +65,8 @@ Vocabulary build_vocabulary(const TextFile& text, std::optional<int64_t> most) {
   for (const std::string& word : words) bytes += word.size() + 1;
   if (bytes > kMostBytes) {
     throw_user_error(
-        "{}: its {} words take more than the {} MiB that a vocabulary may have; lower data.vocabulary_size", text.path,
-        words.size(), kMostBytes >> 20);
+        "{}: its {} words take more than the {} MiB that a vocabulary may have; set data.vocabulary_size to fewer",
+        text.path, words.size(), kMostBytes >> 20);
   }
   return {words, text.path};
 }

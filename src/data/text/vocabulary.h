@@ -36,7 +36,7 @@ class Vocabulary {
 
 // The vocabulary of a text: the most frequent words first, and words of one frequency in the order of their bytes. If
 // `most`, which is at least 2, is given, the vocabulary has at most so many words, and the others count as
-// kUnknownWord. Throws as read_words() does.
+// kUnknownWord. Throws as read_words() does, and UserError where the vocabulary takes more than 256 MiB.
 Vocabulary build_vocabulary(const TextFile&, std::optional<int64_t> most);
 
 // Reads a file with one word a line, as its messages say too, whatever TextFile::line is. Throws UserError that names

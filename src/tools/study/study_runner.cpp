@@ -58,6 +58,7 @@ StudyRunner::StudyRunner(const std::vector<StudyTraining>& missing, int jobs)
 
 std::vector<TrainingNote> StudyRunner::run() {
   const HeldSignals signals;
+  bool told = false;  // that the trainings stop
   while (!waiting_.empty() || !running_.empty()) {
     while (!stopped_ && !waiting_.empty() && running_.size() < static_cast<size_t>(jobs_)) start_next(signals);
     if (running_.empty()) {
@@ -72,20 +73,16 @@ std::vector<TrainingNote> StudyRunner::run() {
       collect();
     } else {
       const bool one = running_.size() == 1;
-      if (!stopped_) {
+      if (!told) {
         spdlog::warn("stopping: {} training{} {} state", running_.size(), one ? "" : "s",
                      one ? "saves its" : "save their");
       }
-      stopped_ = true;
-      tell_running(*signal);
+      told = stopped_ = true;
+      for (const auto& [child, running] : running_) send_signal(child, *signal);
     }
   }
   if (stopped_) throw Interrupted();
   return failures_;
-}
-
-void StudyRunner::tell_running(int signal) const {
-  for (const auto& [child, running] : running_) send_signal(child, signal);
 }
 
 void StudyRunner::fail(const StudyTraining& training, const std::string& why, int code) {
@@ -148,9 +145,11 @@ void StudyRunner::collect() {
     const int code = exit_code_of(status);
     const bool by_signal = stopped_ && code > kChildSignal;  // as before it has loaded its data
     if (code == kInterrupted || by_signal) {
+      // A second signal would end those that somebody has stopped as well, before they have saved. So they get none.
       if (!stopped_) {
-        spdlog::warn("somebody has stopped {} alone, and so the study stops", training.name());
-        tell_running(SIGTERM);
+        spdlog::warn(
+            "somebody has stopped {} alone, and so the study starts no more{}", training.name(),
+            running_.empty() ? "" : fmt::format("; {} beside it go on, and Ctrl-C stops them", running_.size()));
       }
       stopped_ = true;
     } else if (code == kChildNotStarted) {

@@ -37,7 +37,6 @@ class StudyRunner {
   void start(const StudyTraining&, const HeldSignals&);  // throws UserError for one that cannot be started
   void collect();
   void tell_progress() const;
-  void tell_running(int signal) const;
   void fail(const StudyTraining&, const std::string& why, int code);
 
   std::vector<StudyTraining> all_;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
@@ -86,7 +87,7 @@ pid_t start_child(const std::vector<std::string>& command, const HeldSignals& si
 
 void send_signal(pid_t child, int signal) {
   kill(child, signal);
-  kill(-child, SIGCONT);
+  kill(-std::abs(child), SIGCONT);
 }
 
 int exit_code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : kChildSignal + WTERMSIG(status); }
