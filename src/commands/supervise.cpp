@@ -187,7 +187,8 @@ bool outlive_last_attempt(const HeldSignals& signals) {
 void stop_left_over(int signal, const HeldSignals& signals) {
   std::vector<pid_t> left = left_over();
   if (left.empty()) return;
-  spdlog::warn("the launcher has ended; waiting until what it has started, process {}, has ended too", fmt::join(left, ", "));
+  spdlog::warn("the launcher has ended; waiting until what it has started, process {}, has ended too",
+               fmt::join(left, ", "));
   for (; !left.empty(); left = left_over()) {
     if (signal != 0) {
       for (const pid_t process : left) send_signal(process, signal);

@@ -155,9 +155,8 @@ struct DgcScatterArgs {
 // Without momentum correction, ordinary momentum runs over the sum (Gradient Dropping):
 //   d = G + weight_decay * w; m = momentum * m + d;    w -= lr * (nesterov ? d + momentum * m : m)
 // Every a * b + c above is one fma.
-// The tensors that travel dense take the step of SgdArgs (kernels/op_args.h) on dense_sum, in the same call; m may be null
-// if that has no momentum either.
-// When control->skip or control->fault is set, the op changes nothing.
+// The tensors that travel dense take the step of SgdArgs (kernels/op_args.h) on dense_sum, in the same call; m may be
+// null if that has no momentum either. When control->skip or control->fault is set, the op changes nothing.
 struct DgcStepArgs {
   DgcTable table;
   StepControl* control = nullptr;

@@ -29,6 +29,10 @@ TEST_CASE("generate goes on from a prompt, line by line, and always the same way
   std::istringstream words(said.out);
   for (std::string word; words >> word;) CHECK_THAT(word, Catch::Matches("the|cat|sat|on|a|mat"));
 
+  const Result in_bf16 = dgc.run({"generate", "run", "--prompt", "the", "--set", "precision=bf16"});
+  CHECK(in_bf16.code == 2);
+  CHECK_THAT(in_bf16.err, Contains("error: precision: a trained model computes in fp32"));
+
   std::vector<std::string> as_json = command;
   as_json.emplace_back("--json");
   const Row object = read_json_line(dgc.run(as_json).out, "--json");

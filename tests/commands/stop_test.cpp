@@ -1,6 +1,8 @@
 #include <fmt/core.h>
 
 #include <catch.hpp>
+#include <fstream>
+#include <utility>
 
 #include "tensor/rng.h"
 #include "tests/commands/program.h"
@@ -49,6 +51,25 @@ TEST_CASE("SIGINT, SIGTERM and SIGHUP save first, exit code 130, and the resumed
   Child last(dgc.folder(), train("stopped", kEpochs, saving, true));
   REQUIRE(last.wait() == 0);
   CHECK(dgc.final_hash("stopped") == dgc.final_hash("whole"));
+}
+
+// The kernel spares the first process of a container the default action of signals.
+TEST_CASE("the first process of a container ends by a signal, also where nothing is to be saved") {
+  const Program dgc;
+  if (std::system("unshare --pid --fork true 2> /dev/null") != 0) {
+    WARN("skipped: this user may make no container");
+    return;
+  }
+  Child container(dgc.folder(), {"--pid", "--fork", DGC_BINARY, "bench", "dgc", "--steps", "100000"}, "unshare");
+  // It hears no signal before it has asked for that, so they go on until there is nobody any more.
+  bool seen = false;
+  REQUIRE(wait_until([&] {
+    pid_t inside = 0;
+    std::ifstream(fmt::format("/proc/{0}/task/{0}/children", container.pid())) >> inside;
+    if (inside != 0) kill(inside, SIGTERM);
+    return std::exchange(seen, inside != 0) && inside == 0;
+  }));
+  CHECK(container.wait() == 128 + SIGTERM);
 }
 
 TEST_CASE("a run under nohup does not hear of a closed terminal") {
