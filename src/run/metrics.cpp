@@ -281,8 +281,7 @@ void MetricsWriter::require_written() const {
   if (file_.nameless()) {
     throw_user_error(
         "the run has ended and its state is saved, but its result could not be written to {}: remove what another "
-        "program "
-        "has put there; --resume writes the result",
+        "program has put there; --resume writes the result",
         file_.path().string());
   }
   if (file_.waiting() == 0) return;

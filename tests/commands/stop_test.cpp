@@ -60,7 +60,8 @@ TEST_CASE("the first process of a container ends by a signal, also where nothing
     WARN("skipped: this user may make no container");
     return;
   }
-  Child container(dgc.folder(), {"--pid", "--fork", DGC_BINARY, "bench", "dgc", "--steps", "100000"}, "unshare");
+  Child container(dgc.folder(), {"--pid", "--fork", "--kill-child", DGC_BINARY, "bench", "dgc", "--steps", "100000"},
+                  "unshare");
   // It hears no signal before it has asked for that, so they go on until there is nobody any more.
   bool seen = false;
   REQUIRE(wait_until([&] {

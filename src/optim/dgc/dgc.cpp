@@ -61,9 +61,8 @@ class Dgc final : public Optimizer, private CarriedStep {
   DgcLayout layout_;
   DgcTables tables_;  // the tables of the whole layout
   std::vector<Worker> workers_;
-  std::optional<Arena>
-      momentum_;  // if keeps_momentum(): of compressed tensors as DgcStepArgs says, of others their own
-  Arena sum_;     // all zero between steps
+  std::optional<Arena> momentum_;   // if keeps_momentum(); of compressed tensors see DgcStepArgs, of others their own
+  Arena sum_;                       // all zero between steps
   std::optional<double> prepared_;  // the sparsity of the layout; none before the first step and after a flush
   uint64_t generation_ = 0;         // counts changes of the layout
   Buffer scales_;                   // a float per local worker
