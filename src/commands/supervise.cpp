@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <sstream>
 #include <system_error>
 
@@ -91,24 +92,15 @@ void tell_of_standstill(int signal) {
                      : "; kill -CONT lets it go on");
 }
 
-// The terminal as it was. A launcher may turn off the echo, as ssh does to ask for a password, and end before it turns
-// it on again. In the background nothing is done, as that would stop this process.
-class Terminal {
- public:
-  Terminal() : known_(tcgetattr(STDIN_FILENO, &before_) == 0) {}
-  ~Terminal() { restore(); }
-  Terminal(const Terminal&) = delete;
-  Terminal& operator=(const Terminal&) = delete;
-  void restore() const {
-    if (known_ && tcgetpgrp(STDIN_FILENO) == getpgrp()) tcsetattr(STDIN_FILENO, TCSANOW, &before_);
-  }
+// The settings of the terminal, if this process has it: in the background they are a shell's.
+std::optional<termios> terminal_settings() {
+  termios settings{};
+  if (tcgetpgrp(STDIN_FILENO) != getpgrp() || tcgetattr(STDIN_FILENO, &settings) != 0) return std::nullopt;
+  return settings;
+}
 
- private:
-  termios before_{};
-  bool known_;
-};
-
-End wait_for(pid_t child, const std::string& program, const HeldSignals& signals, const Terminal& terminal) {
+End wait_for(pid_t child, const std::string& program, const HeldSignals& signals,
+             const std::optional<termios>& terminal) {
   End end;
   int status = 0, passed = 0;
   std::chrono::steady_clock::time_point last;
@@ -118,17 +110,15 @@ End wait_for(pid_t child, const std::string& program, const HeldSignals& signals
       end.stopped = signal;
       const auto now = std::chrono::steady_clock::now();
       if (passed > 0 && now - last < std::chrono::seconds(kSameSignal)) continue;
-      ++passed;
-      const int told = passed <= 2 ? gentle(child, program, signal) : signal;
-      // A shell that runs a script passes nothing on; what it has started is of its group.
-      send_signal(passed == 1 ? child : -child, told);
+      send_signal(child, ++passed <= 2 ? gentle(child, program, signal) : signal);
       last = now;
       continue;
     }
     for (pid_t ended = 0; (ended = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
       if (ended != child) continue;  // its launcher had gone before it
       if (WIFSTOPPED(status)) {
-        terminal.restore();
+        // It may have turned off the echo, as ssh does to ask for a password.
+        if (terminal && tcgetpgrp(STDIN_FILENO) == getpgrp()) tcsetattr(STDIN_FILENO, TCSANOW, &*terminal);
         tell_of_standstill(WSTOPSIG(status));
         continue;
       }
@@ -165,8 +155,8 @@ std::vector<pid_t> left_over() {
 }
 
 // A launcher that was killed leaves its ranks behind, and while rank 0 of them lives, the run is locked. Waits until
-// they have gone, and in the end kills them. Returns false where the supervisor is asked to stop meanwhile.
-bool outlive_last_attempt(const HeldSignals& signals) {
+// they have gone, and in the end kills them. Returns the signal that asks the supervisor to stop meanwhile.
+std::optional<int> outlive_last_attempt(const HeldSignals& signals) {
   constexpr int kPatience = 10;  // seconds, before it kills them and after
   for (int second = 0; second < 2 * kPatience; ++second) {
     const std::vector<pid_t> left = left_over();
@@ -178,22 +168,38 @@ bool outlive_last_attempt(const HeldSignals& signals) {
     for (const pid_t process : left) {
       if (second >= kPatience && !environment_of(process).empty()) kill(process, SIGKILL);
     }
-    if (signals.stop_within(1)) return false;
+    if (const std::optional<int> stop = signals.stop_within(1)) return stop;
   }
-  return true;
+  return std::nullopt;
 }
 
-// A shell that runs a script may end by a signal at once, and what it has started has not heard of it.
+// Where the launcher has ended by a signal and passed nothing on, as a shell that runs a script, its training is told
+// here. Daemons that it has started as well are left alone. Another signal ends the wait.
 void stop_left_over(int signal, const HeldSignals& signals) {
-  std::vector<pid_t> left = left_over();
+  const auto trainings = [] {
+    std::vector<pid_t> found = left_over();
+    std::erase_if(found, [](pid_t process) {
+      std::error_code error;
+      const fs::path program = fs::read_symlink(fmt::format("/proc/{}/exe", process), error);
+      return program != own_program() && !is_mpirun(program);
+    });
+    return found;
+  };
+  std::vector<pid_t> left = trainings();
   if (left.empty()) return;
   spdlog::warn("the launcher has ended; waiting until what it has started, process {}, has ended too",
                fmt::join(left, ", "));
-  for (; !left.empty(); left = left_over()) {
-    if (signal != 0) {
-      for (const pid_t process : left) send_signal(process, signal);
+  std::optional<int> told = signal;
+  for (bool waits = true; waits && !left.empty(); left = trainings()) {
+    for (const pid_t process : left) {
+      if (told) kill(process, gentle(process, "", *told));
+      kill(process, SIGCONT);
     }
-    signal = signals.stop_within(1).value_or(0);
+    told = signals.stop_within(1);
+    waits = !told;
+  }
+  if (told) {
+    for (const pid_t process : left) kill(process, *told);
   }
 }
 
@@ -206,11 +212,11 @@ void supervise(const SuperviseOptions& options) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);  // so that what loses its launcher becomes a child of this process
   setenv(kMark, std::to_string(getpid()).c_str(), 1);
   const HeldSignals signals;
-  const Terminal terminal;
+  const auto terminal = options.launcher.empty() ? std::nullopt : terminal_settings();
   for (int restarts = 0;; ++restarts) {
     const pid_t child = start_child(command, signals, gentle(command[0], SIGTERM));
     const End end = wait_for(child, command[0], signals, terminal);
-    if (end.stopped != 0) stop_left_over(end.stopped, signals);
+    if (end.stopped != 0 && WIFSIGNALED(end.status)) stop_left_over(end.stopped, signals);
     if (end.exit_code() == 0) {
       // An mpirun that is stopped while it starts the ranks ends with 0. If the run was done, --resume will say so.
       if (end.stopped != 0 && !options.launcher.empty()) throw SupervisedEnd{kInterrupted};
@@ -223,7 +229,12 @@ void supervise(const SuperviseOptions& options) {
     const int pause = std::min(1 << std::min(restarts, 5), kLongestPause);
     spdlog::warn("the training {}: restart {} of {} in {} s, from its newest checkpoint", end_text(end.status),
                  restarts + 1, options.max_restarts, pause);
-    if (signals.stop_within(pause) || !outlive_last_attempt(signals)) throw SupervisedEnd{kInterrupted};
+    std::optional<int> stop = signals.stop_within(pause);
+    if (!stop) stop = outlive_last_attempt(signals);
+    if (stop) {
+      stop_left_over(*stop, signals);
+      throw SupervisedEnd{kInterrupted};
+    }
     if (restarts == 0 && !resumes) command.emplace_back("--resume");
   }
 }

@@ -353,13 +353,14 @@ void CountingBackend::dgc_apply(const DgcApplyArgs& a) {
   const int64_t sent = a.workers * sent_entries(a.header);
   const int64_t weights =
       a.weight_decay != 0 || !a.momentum_correction ? 4 * a.table.numel * kFloat : 2 * kSector * sent;
-  count("dgc_apply", int64_t{2} * a.workers * canonical_bytes(a.header) + weights + 5 * a.dense.numel * kFloat);
+  count("dgc_apply", int64_t{2} * a.workers * canonical_bytes(a.header) + weights +
+                         (a.m != nullptr ? 5 : 3) * a.dense.numel * kFloat);
 }
 void CountingBackend::dgc_scatter(const DgcScatterArgs& a) { count("dgc_scatter", a.table.numel * kFloat); }
 void CountingBackend::dgc_step(const DgcStepArgs& a) {
   // At most: where the sum is zero, little or nothing but the sum is read, and it is not cleared.
   const int64_t arrays = a.momentum_correction && a.weight_decay == 0 ? 4 : 6;
-  count("dgc_step", arrays * a.table.numel * kFloat + 5 * a.dense.numel * kFloat);
+  count("dgc_step", arrays * a.table.numel * kFloat + (a.m != nullptr ? 5 : 3) * a.dense.numel * kFloat);
 }
 void CountingBackend::dgc_pack(const DgcPackArgs& a) { count("dgc_pack", 2 * a.dense.numel * kFloat); }
 void CountingBackend::dgc_pack_half(const DgcPackHalfArgs& a) {

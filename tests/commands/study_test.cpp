@@ -445,7 +445,9 @@ TEST_CASE("those beside a training that somebody stops alone go on until they ar
   Child study(dgc.folder(), {"study", "study.json", "--out", "out", "--jobs", "2"});
   REQUIRE(wait_until([&] { return dgc.rows("out/dense/seed1").size() > 1 && dgc.rows("out/dgc/seed1").size() > 1; }));
   REQUIRE(kill(trainer_of(dgc, "out/dense/seed1"), SIGTERM) == 0);
-  REQUIRE(wait_until([&] { return Contains("1 beside it go on, and Ctrl-C stops them").match(study.err()); }));
+  REQUIRE(wait_until([&] {
+    return Contains("alone, and so the study starts no more; Ctrl-C stops the 1 beside it too").match(study.err());
+  }));
   const auto rows = dgc.rows("out/dgc/seed1").size();
   REQUIRE(wait_until([&] { return dgc.rows("out/dgc/seed1").size() > rows + 1; }));
   study.send(SIGTERM);

@@ -58,7 +58,6 @@ StudyRunner::StudyRunner(const std::vector<StudyTraining>& missing, int jobs)
 
 std::vector<TrainingNote> StudyRunner::run() {
   const HeldSignals signals;
-  bool told = false;  // that the trainings stop
   while (!waiting_.empty() || !running_.empty()) {
     while (!stopped_ && !waiting_.empty() && running_.size() < static_cast<size_t>(jobs_)) start_next(signals);
     if (running_.empty()) {
@@ -73,11 +72,11 @@ std::vector<TrainingNote> StudyRunner::run() {
       collect();
     } else {
       const bool one = running_.size() == 1;
-      if (!told) {
+      if (!told_) {
         spdlog::warn("stopping: {} training{} {} state", running_.size(), one ? "" : "s",
                      one ? "saves its" : "save their");
       }
-      told = stopped_ = true;
+      told_ = stopped_ = true;
       for (const auto& [child, running] : running_) send_signal(child, *signal);
     }
   }
@@ -143,13 +142,12 @@ void StudyRunner::collect() {
     const StudyTraining training = found->second.training;
     running_.erase(found);
     const int code = exit_code_of(status);
-    const bool by_signal = stopped_ && code > kChildSignal;  // as before it has loaded its data
+    const bool by_signal = told_ && code > kChildSignal;  // as before it has loaded its data
     if (code == kInterrupted || by_signal) {
       // A second signal would end those that somebody has stopped as well, before they have saved. So they get none.
       if (!stopped_) {
-        spdlog::warn(
-            "somebody has stopped {} alone, and so the study starts no more{}", training.name(),
-            running_.empty() ? "" : fmt::format("; {} beside it go on, and Ctrl-C stops them", running_.size()));
+        spdlog::warn("somebody has stopped {} alone, and so the study starts no more{}", training.name(),
+                     running_.empty() ? "" : fmt::format("; Ctrl-C stops the {} beside it too", running_.size()));
       }
       stopped_ = true;
     } else if (code == kChildNotStarted) {
@@ -175,7 +173,7 @@ void StudyRunner::tell_progress() const {
   for (const StudyTraining& training : waiting_) {
     const double lost = epochs_made(training) - epochs_saved(training);  // it goes on from its newest checkpoint
     made -= lost;
-    to_do += epochs_left(training) + lost;
+    if (!stopped_) to_do += epochs_left(training) + lost;
   }
   for (const auto& [child, running] : running_) {
     const StudyTraining& training = running.training;

@@ -46,7 +46,8 @@ class StudyRunner {
   std::vector<TrainingNote> failures_;
   size_t done_ = 0;
   int jobs_ = 1, exit_code_ = 0;
-  bool stopped_ = false;
+  bool stopped_ = false;  // nothing more is started
+  bool told_ = false;     // the trainings that run have been told to stop
   Clock::time_point start_ = Clock::now();
 };
 

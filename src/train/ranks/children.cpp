@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
@@ -87,7 +86,7 @@ pid_t start_child(const std::vector<std::string>& command, const HeldSignals& si
 
 void send_signal(pid_t child, int signal) {
   kill(child, signal);
-  kill(-std::abs(child), SIGCONT);
+  kill(-child, SIGCONT);
 }
 
 int exit_code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : kChildSignal + WTERMSIG(status); }

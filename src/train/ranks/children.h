@@ -39,8 +39,7 @@ std::string own_program();
 pid_t start_child(const std::vector<std::string>& command, const HeldSignals&, int death_signal,
                   const std::filesystem::path& output = {});
 
-// Sends a signal to such a child, or with -child to its whole group. Where the group was stopped, it goes on, as nobody
-// hears a signal before.
+// Sends a signal to such a child. Where the child's group was stopped, it goes on, as nobody hears a signal before.
 void send_signal(pid_t child, int signal);
 
 // How a child has ended. `status` comes from waitpid().
