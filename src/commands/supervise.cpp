@@ -78,10 +78,15 @@ int gentle(const fs::path& program, int signal) {
   return is_mpirun(program) || is_mpirun(fs::canonical(program, error)) ? SIGUSR1 : signal;
 }
 
+// What a process runs; "" where that cannot be known.
+fs::path program_of(pid_t process) {
+  std::error_code error;
+  return fs::read_symlink(fmt::format("/proc/{}/exe", process), error);
+}
+
 // The same for a program that runs, and may have become another one since it was started, as `env mpirun` does.
 int gentle(pid_t child, const fs::path& program, int signal) {
-  std::error_code error;
-  return gentle(fs::read_symlink(fmt::format("/proc/{}/exe", child), error), gentle(program, signal));
+  return gentle(program_of(child), gentle(program, signal));
 }
 
 void tell_of_standstill(int signal) {
@@ -92,10 +97,12 @@ void tell_of_standstill(int signal) {
                      : "; kill -CONT lets it go on");
 }
 
-// The settings of the terminal, if this process has it: in the background they are a shell's.
+// In the background the terminal's settings are a shell's.
+bool has_terminal() { return tcgetpgrp(STDIN_FILENO) == getpgrp(); }
+
 std::optional<termios> terminal_settings() {
   termios settings{};
-  if (tcgetpgrp(STDIN_FILENO) != getpgrp() || tcgetattr(STDIN_FILENO, &settings) != 0) return std::nullopt;
+  if (!has_terminal() || tcgetattr(STDIN_FILENO, &settings) != 0) return std::nullopt;
   return settings;
 }
 
@@ -118,7 +125,7 @@ End wait_for(pid_t child, const std::string& program, const HeldSignals& signals
       if (ended != child) continue;  // its launcher had gone before it
       if (WIFSTOPPED(status)) {
         // It may have turned off the echo, as ssh does to ask for a password.
-        if (terminal && tcgetpgrp(STDIN_FILENO) == getpgrp()) tcsetattr(STDIN_FILENO, TCSANOW, &*terminal);
+        if (terminal && has_terminal()) tcsetattr(STDIN_FILENO, TCSANOW, &*terminal);
         tell_of_standstill(WSTOPSIG(status));
         continue;
       }
@@ -179,8 +186,7 @@ void stop_left_over(int signal, const HeldSignals& signals) {
   const auto trainings = [] {
     std::vector<pid_t> found = left_over();
     std::erase_if(found, [](pid_t process) {
-      std::error_code error;
-      const fs::path program = fs::read_symlink(fmt::format("/proc/{}/exe", process), error);
+      const fs::path program = program_of(process);
       return program != own_program() && !is_mpirun(program);
     });
     return found;
@@ -189,17 +195,13 @@ void stop_left_over(int signal, const HeldSignals& signals) {
   if (left.empty()) return;
   spdlog::warn("the launcher has ended; waiting until what it has started, process {}, has ended too",
                fmt::join(left, ", "));
-  std::optional<int> told = signal;
-  for (bool waits = true; waits && !left.empty(); left = trainings()) {
-    for (const pid_t process : left) {
-      if (told) kill(process, gentle(process, "", *told));
-      kill(process, SIGCONT);
+  for (const pid_t process : left) kill(process, gentle(process, "", signal));
+  for (; !left.empty(); left = trainings()) {
+    for (const pid_t process : left) kill(process, SIGCONT);  // a stopped one hears no signal before
+    if (const std::optional<int> again = signals.stop_within(1)) {
+      for (const pid_t process : left) kill(process, *again);
+      return;
     }
-    told = signals.stop_within(1);
-    waits = !told;
-  }
-  if (told) {
-    for (const pid_t process : left) kill(process, *told);
   }
 }
 

@@ -20,6 +20,8 @@ constexpr int64_t kFloat = 4;
 int64_t used_bytes(const FilterArgs& filter, DType type) {
   return filter.numel() * static_cast<int64_t>(dtype_size(type));
 }
+// A step of SGD reads g, and reads and writes w and, where there is momentum, m.
+int64_t sgd_bytes(int64_t numel, const float* m) { return (m == nullptr ? 3 : 5) * numel * kFloat; }
 int64_t load_bytes(const FilterArgs& filter, DType type) { return filter.numel() * kFloat + used_bytes(filter, type); }
 int64_t add_bytes(const FilterArgs& filter, DType type) {
   return used_bytes(filter, type) + 2 * filter.numel() * kFloat;
@@ -328,7 +330,7 @@ void CountingBackend::ordered_sum(std::span<const float* const> x, float*, int64
   count("ordered_sum", static_cast<int64_t>(x.size() + 1) * n * kFloat);
 }
 void CountingBackend::sgd_step(const SgdArgs& a, ConstView, View m, View) {
-  count("sgd_step", (m ? 5 : 3) * a.numel * kFloat);  // g is read, w and m are read and written
+  count("sgd_step", sgd_bytes(a.numel, m.f32()));
 }
 
 // g, u and v are read, u and v written, and the message is written, read to be hashed, and taken from u and v. Where
@@ -353,14 +355,13 @@ void CountingBackend::dgc_apply(const DgcApplyArgs& a) {
   const int64_t sent = a.workers * sent_entries(a.header);
   const int64_t weights =
       a.weight_decay != 0 || !a.momentum_correction ? 4 * a.table.numel * kFloat : 2 * kSector * sent;
-  count("dgc_apply", int64_t{2} * a.workers * canonical_bytes(a.header) + weights +
-                         (a.m != nullptr ? 5 : 3) * a.dense.numel * kFloat);
+  count("dgc_apply", int64_t{2} * a.workers * canonical_bytes(a.header) + weights + sgd_bytes(a.dense.numel, a.m));
 }
 void CountingBackend::dgc_scatter(const DgcScatterArgs& a) { count("dgc_scatter", a.table.numel * kFloat); }
 void CountingBackend::dgc_step(const DgcStepArgs& a) {
   // At most: where the sum is zero, little or nothing but the sum is read, and it is not cleared.
   const int64_t arrays = a.momentum_correction && a.weight_decay == 0 ? 4 : 6;
-  count("dgc_step", arrays * a.table.numel * kFloat + (a.m != nullptr ? 5 : 3) * a.dense.numel * kFloat);
+  count("dgc_step", arrays * a.table.numel * kFloat + sgd_bytes(a.dense.numel, a.m));
 }
 void CountingBackend::dgc_pack(const DgcPackArgs& a) { count("dgc_pack", 2 * a.dense.numel * kFloat); }
 void CountingBackend::dgc_pack_half(const DgcPackHalfArgs& a) {
