@@ -71,17 +71,17 @@ bool is_mpirun(const fs::path& program) {
                              [&](const char* start) { return name.starts_with(start); });
 }
 
+// What a process runs; "" where that cannot be known.
+fs::path program_of(pid_t process) {
+  std::error_code error;
+  return fs::read_symlink(fmt::format("/proc/{}/exe", process), error);
+}
+
 // mpirun kills its processes a moment after SIGINT or SIGTERM, before they have saved. It passes SIGUSR1 on to them,
 // and to nobody while it has none.
 int gentle(const fs::path& program, int signal) {
   std::error_code error;
   return is_mpirun(program) || is_mpirun(fs::canonical(program, error)) ? SIGUSR1 : signal;
-}
-
-// What a process runs; "" where that cannot be known.
-fs::path program_of(pid_t process) {
-  std::error_code error;
-  return fs::read_symlink(fmt::format("/proc/{}/exe", process), error);
 }
 
 // The same for a program that runs, and may have become another one since it was started, as `env mpirun` does.
