@@ -7,7 +7,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <string_view>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 
 namespace dgc {
@@ -70,12 +72,20 @@ void Reception::accept_all(Clock::time_point now) {
       // The buffers of a fresh connection hold a greeting, so sending does not wait.
       if (!send_all(stranger.socket, std::as_bytes(std::span(&stranger.host, 1)), now)) continue;
       if (at_the_door_.size() >= rules_.most) {
-        turn_away(at_the_door_.front(), "there were too many");
-        at_the_door_.erase(at_the_door_.begin());
+        const auto last_in_line = one_too_many();
+        turn_away(*last_in_line, "there were too many");
+        at_the_door_.erase(last_in_line);
       }
       at_the_door_.push_back(std::move(stranger));
     }
   }
+}
+
+// Of the address with the most strangers the oldest one, which max_element() finds first.
+std::vector<Reception::Stranger>::iterator Reception::one_too_many() {
+  std::unordered_map<std::string_view, size_t> from;
+  for (const Stranger& stranger : at_the_door_) ++from[stranger.peer];
+  return std::ranges::max_element(at_the_door_, {}, [&](const Stranger& stranger) { return from[stranger.peer]; });
 }
 
 void Reception::turn_away(const Stranger& stranger, const std::string& why) {

@@ -16,8 +16,9 @@ inline constexpr size_t kMostStrangers = 64;  // at once, besides the ranks that
 
 // Rank 0's front door: it accepts whoever connects, and lets in who proves that he knows the secret
 // (dist/meeting/handshake.h). A stranger has `patience` in all, however many bytes he says, and there are `most`
-// strangers at once: one more, and the oldest must go. So silent ones neither use up the process's descriptors nor keep
-// a rank out, which proves itself within one round trip. Nothing here waits, but for 20 ms where the process has no
+// strangers at once: one more, and of the address with the most of them the oldest must go. So silent ones neither use
+// up the process's descriptors nor keep a rank out, which proves itself within one round trip, and who comes from one
+// address again and again drives out none of another. Nothing here waits, but for 20 ms where the process has no
 // descriptor left.
 class Reception {
  public:
@@ -59,6 +60,7 @@ class Reception {
 
   std::string listen_to(Stranger&, std::vector<Caller>& callers);
   void accept_all(Clock::time_point now);
+  std::vector<Stranger>::iterator one_too_many();
   void turn_away(const Stranger&, const std::string& why);
 
   std::vector<Socket> listeners_;

@@ -148,11 +148,12 @@ void Watch::Thread::run() {
       next_beat = now + interval();
     }
     judge(now);
+    if (!reception_) rest_until(std::min(next_beat, now + rest()));  // ranks that come are let in at once
   }
   part();
 }
 
-// Rank 0 wakes for every beat of every rank, so it then turns to those alone that poll() has found.
+// A look finds a few of many ranks, and turns to those alone.
 void Watch::Thread::wait_until(Clock::time_point time) {
   std::vector<pollfd> polled = {{wake_.get(), POLLIN, 0}};
   if (reception_) reception_->add_to(polled);
@@ -163,6 +164,12 @@ void Watch::Thread::wait_until(Clock::time_point time) {
   for (size_t i = 0; i < peers_.size(); ++i) peers_[i].has_spoken = polled[first_peer + i].revents != 0;
   uint64_t count = 0;
   [[maybe_unused]] const ssize_t got = read(wake_.get(), &count, sizeof(count));
+}
+
+// What this process says itself cuts the rest short.
+void Watch::Thread::rest_until(Clock::time_point time) const {
+  pollfd woken{wake_.get(), POLLIN, 0};
+  poll(&woken, 1, milliseconds_until(time));
 }
 
 // A process that was stopped or starved knows nothing of how the other ranks did meanwhile, so it does not blame them

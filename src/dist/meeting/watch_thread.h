@@ -57,6 +57,7 @@ class Watch::Thread {
 
   void run();
   void wait_until(Clock::time_point);
+  void rest_until(Clock::time_point) const;
   void forgive(Clock::duration stopped);
   void receive_guests(Clock::time_point now);
   void welcome(Reception::Caller);
@@ -72,6 +73,11 @@ class Watch::Thread {
   bool lacks_peers() const;
   std::chrono::milliseconds interval() const {
     return std::min<std::chrono::milliseconds>(options_.timeout / 10, std::chrono::seconds(1));
+  }
+  // Between two looks at the peers, however many beats arrive: so what rank 0 looks at in a second grows with the
+  // number of ranks, and not with its square.
+  std::chrono::milliseconds rest() const {
+    return std::min<std::chrono::milliseconds>(interval() / 10, std::chrono::milliseconds(20));
   }
   std::chrono::milliseconds silence() const { return options_.timeout / 10 * 8; }
   void wake() const;

@@ -1,5 +1,6 @@
 #include "dist/meeting/handshake.h"
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -200,6 +201,18 @@ struct Place {
     REQUIRE(socket);
     return socket;
   }
+  // As from another machine: from 127.0.0.2.
+  Socket connect_from_elsewhere() {
+    Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+    REQUIRE(bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    REQUIRE(::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
+    return socket;
+  }
   // Receives until `condition` holds.
   template <typename Condition>
   bool serve(const Condition& condition) {
@@ -352,6 +365,17 @@ TEST_CASE("strangers that stay are few too, and the one that came first goes fir
   const std::vector<std::byte> words = words_for(heard_greeting(place, rank), place.secret, frame_of(5));
   come(4);
   CHECK(place.told("; 37 strangers were turned away"));
+  REQUIRE(send_all(rank, words, place.deadline));
+  CHECK(place.serve([&] { return place.callers.size() == 1; }));
+}
+
+TEST_CASE("strangers of one address drive out none of another", "[handshake]") {
+  Place place(8);
+  const Socket rank = place.connect_from_elsewhere();
+  const std::vector<std::byte> words = words_for(heard_greeting(place, rank), place.secret, frame_of(5));
+  std::vector<Socket> strangers;
+  for (int n = 0; n < 40; ++n) strangers.push_back(place.connect());
+  CHECK(place.told("; 33 strangers were turned away, the last one, from 127.0.0.1, because there were too many"));
   REQUIRE(send_all(rank, words, place.deadline));
   CHECK(place.serve([&] { return place.callers.size() == 1; }));
 }

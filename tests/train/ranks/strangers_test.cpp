@@ -6,10 +6,14 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <future>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "dist/meeting/handshake.h"
 #include "dist/meeting/interfaces.h"
+#include "dist/meeting/open_files.h"
 #include "dist/meeting/rendezvous.h"
 #include "dist/meeting/roster.h"
 #include "dist/meeting/watch.h"
@@ -27,82 +31,109 @@ namespace {
 using namespace test;
 
 constexpr int kKnockedRanks = 3, kKnockedSteps = 6;
+constexpr int kStaying = 500;  // strangers at each of the two doors
 
 std::vector<std::byte> bytes_in(const auto& value) {
   const auto bytes = std::as_bytes(std::span(&value, 1));
   return {bytes.begin(), bytes.end()};
 }
 
-// Comes to a port again and again, says what does not belong there, and mostly stays.
+// Come to one door again and again, say what does not belong there, and mostly stay.
 class Strangers {
  public:
-  explicit Strangers(const Secret& wrong) : wrong_(wrong) {}
+  // `hello` is what a rank says first at that door, under `secret`. Nobody says it but as_second_rank(): the others
+  // have a recording of how another rank 0 has heard it.
+  Strangers(int port, Purpose purpose, const Secret& secret, std::vector<std::byte> hello)
+      : port_(port), purpose_(purpose), secret_(secret), hello_(std::move(hello)) {
+    const Greeting own = make_greeting(purpose);
+    const SealedSession session(secret, SealedSession::Side::caller, make_greeting(purpose), own);
+    recorded_ = bytes_in(own);
+    const auto sealed = session.seal(hello_);
+    recorded_.insert(recorded_.end(), sealed.begin(), sealed.end());
+  }
 
-  void come_to(int port) {
-    const Deadline soon = std::chrono::steady_clock::now() + std::chrono::seconds(2);
-    Trouble trouble;
-    Socket socket = connect_to(kLoopback, port, soon, trouble);
+  void knock() {
+    Socket socket = connection();
     if (!socket) return;
-    const Purpose purpose = ++visits_ % 2 == 0 ? Purpose::rendezvous : Purpose::heartbeat;
-    const auto say = [&](std::span<const std::byte> words) { send_all(socket, words, soon); };
+    const auto say = [&](std::span<const std::byte> words) { send_all(socket, words, soon()); };
+    ++visits_;
+    drip();
     switch (visits_ % 5) {
       case 0:
         say(std::as_bytes(std::span("GET / HTTP/1.1\r\n\r\n", 18)));
         break;
-      case 1:  // slowly
-        say(bytes_in(kHandshakeMagic));
-        break;
+      case 1:  // byte by byte, one at each visit
+        slow_.push_back({std::move(socket), 0});
+        if (slow_.size() > 8) slow_.pop_front();
+        return;
       case 2: {  // a rank with another secret
-        Hello hello;
-        hello.rank = 1;
-        hello.size = kKnockedRanks;
-        introduce(socket, wrong_, Purpose::rendezvous, bytes_in(hello), soon, trouble);
+        Trouble trouble;
+        introduce(socket, make_secret(), purpose_, hello_, soon(), trouble);
         break;
       }
       case 3:
         say(recorded_);
         break;
-      default: {
-        say(bytes_in(make_greeting(purpose)));
-        say(std::vector<std::byte>(600, std::byte{1}));
+      default: {  // noise where the secret is asked for
+        say(bytes_in(make_greeting(purpose_)));
+        say(std::vector<std::byte>(hello_.size() + kSealBytes, std::byte{1}));
       }
     }
-    there_.push_back(std::move(socket));
-    constexpr size_t kMost = 150;
-    if (there_.size() > kMost) there_.pop_front();
+    stay(std::move(socket));
   }
+
+  // Who knows the secret and has the number of a rank that is there, or on its way, and never answers.
+  void knock_as_second_rank() {
+    Trouble trouble;
+    Socket socket = connection();
+    if (socket) introduce(socket, secret_, purpose_, hello_, soon(), trouble);
+    stay(std::move(socket));
+  }
+
   int visits() const { return visits_; }
 
-  // What a rank of an earlier run said to its rank 0.
-  void record(const Secret& secret) {
-    const Greeting host = make_greeting(Purpose::rendezvous), own = make_greeting(Purpose::rendezvous);
-    const SealedSession session(secret, SealedSession::Side::caller, host, own);
-    Hello hello;
-    hello.rank = 1;
-    hello.size = kKnockedRanks;
-    recorded_ = bytes_in(own);
-    const auto sealed = session.seal(bytes_in(hello));
-    recorded_.insert(recorded_.end(), sealed.begin(), sealed.end());
+ private:
+  struct Slow {
+    Socket socket;
+    size_t said;
+  };
+
+  static Deadline soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(2); }
+  Socket connection() const {
+    Trouble trouble;
+    return connect_to(kLoopback, port_, soon(), trouble);
+  }
+  void stay(Socket socket) {
+    there_.push_back(std::move(socket));
+    if (std::ssize(there_) > kStaying) there_.pop_front();
+  }
+  void drip() {
+    for (Slow& slow : slow_) {
+      if (slow.said < recorded_.size()) send_all(slow.socket, std::span(recorded_).subspan(slow.said++, 1), soon());
+    }
   }
 
- private:
-  Secret wrong_;
-  std::vector<std::byte> recorded_;
+  int port_;
+  Purpose purpose_;
+  Secret secret_;
+  std::vector<std::byte> hello_, recorded_;
   std::deque<Socket> there_;
+  std::deque<Slow> slow_;
   int visits_ = 0;
 };
 
 // Three ranks at this place, with this secret. The last one starts once `before_last` has returned, which is given the
-// port of the heartbeats.
+// heartbeats' place. By then rank 0 has met rank 1.
 std::vector<std::vector<float>> trained_behind_doors(const Launch& place,
-                                                     const std::function<void(int port)>& before_last) {
+                                                     const std::function<void(const WatchPlace&)>& before_last) {
   const Config written = tiny_config({"ranks=3", "workers_per_rank=1"});
   const Datasets sets = open_sets(written);
   const Config config = task_of(written).completed(written, sets);
   const auto communicators = make_thread_communicators(kKnockedRanks);
   std::vector<std::vector<float>> weights(kKnockedRanks);
   std::vector<std::string> failures(kKnockedRanks);
-  std::atomic<int> heartbeat_port = 0;
+  std::promise<WatchPlace> heartbeats;
+  bool promised = true;  // rank 1's: it has not kept the promise yet
   constexpr std::chrono::minutes kEnough(2);
 
   const auto live = [&](int rank) {
@@ -114,7 +145,7 @@ std::vector<std::vector<float>> trained_behind_doors(const Launch& place,
       share_from_rank0(launch, meeting, bytes);
       WatchPlace shared;
       std::memcpy(static_cast<void*>(&shared), bytes.data(), sizeof(shared));
-      if (rank == 1) heartbeat_port = static_cast<int>(shared.port);
+      if (rank == 1 && std::exchange(promised, false)) heartbeats.set_value(shared);
     };
     const Watch watch({.rank = rank, .size = kKnockedRanks, .timeout = kEnough}, share);
     std::array<std::byte, 128> id{};  // as NCCL's
@@ -144,13 +175,12 @@ std::vector<std::vector<float>> trained_behind_doors(const Launch& place,
     } catch (const std::exception& error) {
       failures[static_cast<size_t>(rank)] = error.what();
       communicators[static_cast<size_t>(rank)]->abort(error.what());
-      if (rank == 1 && heartbeat_port == 0) heartbeat_port = 1;  // nobody waits for it any more
+      if (rank == 1 && promised) heartbeats.set_value({});  // so that nobody waits for it any more
     }
   };
   std::vector<std::jthread> ranks;
   for (int rank = 0; rank + 1 < kKnockedRanks; ++rank) ranks.emplace_back(guarded, rank);
-  while (heartbeat_port == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  before_last(heartbeat_port);
+  before_last(heartbeats.get_future().get());
   ranks.emplace_back(guarded, kKnockedRanks - 1);
   ranks.clear();
   CHECK(failures == std::vector<std::string>(kKnockedRanks));
@@ -160,6 +190,7 @@ std::vector<std::vector<float>> trained_behind_doors(const Launch& place,
 }  // namespace
 
 TEST_CASE("ranks train to the same bits while a thousand strangers knock at their doors") {
+  raise_open_files();
   Launch place;
   place.launcher = "torchrun";
   place.size = kKnockedRanks;
@@ -167,30 +198,41 @@ TEST_CASE("ranks train to the same bits while a thousand strangers knock at thei
   place.meeting.host = "127.0.0.1";
   place.meeting.port = free_port();
   place.secret = make_secret();
-  const auto truth = trained_behind_doors(place, [](int) {});
+  const auto truth = trained_behind_doors(place, [](const WatchPlace&) {});
   CHECK_FALSE(truth[0].empty());
 
   place.meeting.port = free_port();
-  Strangers strangers(make_secret());
-  strangers.record(place.secret);
+  Hello hello;
+  hello.rank = 1;
+  hello.size = kKnockedRanks;
+  Strangers at_rendezvous(place.meeting.port, Purpose::rendezvous, place.secret, bytes_in(hello));
+  std::optional<Strangers> at_heartbeat;
   std::atomic<bool> over = false;
   std::jthread later;
-  const auto weights = trained_behind_doors(place, [&](int heartbeat_port) {
-    for (int attempts = 0; strangers.visits() < 1000 && attempts < 10000; ++attempts) {
-      strangers.come_to(place.meeting.port);
-      strangers.come_to(heartbeat_port);
+  const auto weights = trained_behind_doors(place, [&](const WatchPlace& heartbeats) {
+    at_heartbeat.emplace(static_cast<int>(heartbeats.port), Purpose::heartbeat, Secret(heartbeats.secret),
+                         bytes_in(watch_frame_of_this_process(WatchWord::hello, 1, kKnockedRanks)));
+    for (int attempt = 0; at_heartbeat->visits() < kStaying && attempt < 10 * kStaying; ++attempt) {
+      at_rendezvous.knock();
+      at_heartbeat->knock();
+      if (attempt % 100 == 0) at_heartbeat->knock_as_second_rank();
     }
-    later = std::jthread([&, heartbeat_port] {
+    Launch second = place;
+    second.rank = second.local_rank = 1;
+    std::array<std::byte, sizeof(WatchPlace)> told{};
+    CHECK_THROWS_WITH(share_from_rank0(second, {}, told), Catch::Contains("another process came with the same rank"));
+    later = std::jthread([&] {
       while (!over) {
-        strangers.come_to(place.meeting.port);
-        strangers.come_to(heartbeat_port);
+        at_rendezvous.knock();
+        at_heartbeat->knock();
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
     });
   });
   over = true;
   later.join();
-  CHECK(strangers.visits() >= 1000);
+  CHECK(at_rendezvous.visits() >= kStaying);
+  CHECK(at_heartbeat->visits() >= kStaying);
   for (const auto& own : weights) CHECK(own == truth[0]);
 }
 
