@@ -10,8 +10,8 @@
 namespace dgc {
 
 // How fast a GPU is taken to be: what its data sheet says, times a share of it. The share of the memory's speed and the
-// times are fitted to what steps of four models took on an H200 (docs/results.md), and the share of the products' speed
-// is assumed. Of other GPUs nothing has been timed.
+// times are fitted to what steps of three models took on an H200 (docs/results.md), and the share of the products'
+// speed is assumed. Of other GPUs nothing has been timed.
 struct DeviceModel {
   std::string_view name;
   double bytes_per_second;                    // of its memory
