@@ -35,8 +35,17 @@ def wire_bytes(payload):
     return payload + HEADERS * max(1, math.ceil(payload / FRAME))
 
 
+def seconds_at(bps, payload):
+    return 8 * wire_bytes(payload) / bps
+
+
 def link_seconds(network, payload):
-    return 8 * wire_bytes(payload) / network.slower_bps
+    return seconds_at(network.slower_bps, payload)
+
+
+def latency(network, payload):
+    """Once to the receiver, or three times where its word is waited for."""
+    return (3 if payload > EAGER else 1) * network.latency_s
 
 
 def core_seconds(network, ranks, payload):
@@ -52,9 +61,16 @@ def direct(network, ranks, payload, messages=1):
     if others == 0:
         return 0.0
     link = others * link_seconds(network, payload) * (network.contention if ranks > 2 else 1)
-    handshake = 2 * network.latency_s if payload > EAGER else 0.0
     processor = others * messages * network.overhead_s
-    return network.latency_s + handshake + max(link, core_seconds(network, ranks, payload), processor)
+    return latency(network, payload) + max(link, core_seconds(network, ranks, payload), processor)
+
+
+def across_one(network, ranks, payload, its_bps, their_bps, messages=2):
+    """One rank sends `payload` bytes to each of the others at once, or receives as many from each. its_bps: of its
+    link; their_bps: of each of the others'. Not all send to all, so that there is no contention."""
+    others = ranks - 1
+    link = max(others * seconds_at(its_bps, payload), seconds_at(their_bps, payload))
+    return latency(network, payload) + max(link, others * messages * network.overhead_s)
 
 
 def ring(network, ranks, payload):

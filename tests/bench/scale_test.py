@@ -6,9 +6,11 @@
 
 import argparse
 import contextlib
+import dataclasses
 import functools
 import io
 import json
+import math
 import pathlib
 import re
 import sys
@@ -23,6 +25,8 @@ sys.path.insert(0, str(BENCH))
 import program  # noqa: E402
 import scale_check  # noqa: E402
 import scale_faults  # noqa: E402
+import scale_growth  # noqa: E402
+import scale_hub  # noqa: E402
 import scale_network  # noqa: E402
 import scale_step  # noqa: E402
 
@@ -61,6 +65,13 @@ class NetworkTest(unittest.TestCase):
         self.assertAlmostEqual(scale_network.direct(crowded, 3, 934), 3e-3)
         self.assertAlmostEqual(scale_network.direct(crowded, 2, 934), 1e-3)  # nobody is in the way of two
 
+    def test_one_rank_and_all_others(self):
+        self.assertAlmostEqual(scale_network.across_one(PLAIN, 4, 934, 8e6, 16e6), 0.01 + 3e-3)
+        self.assertAlmostEqual(scale_network.across_one(PLAIN, 4, 934, 80e6, 8e6), 0.01 + 1e-3)
+        self.assertAlmostEqual(scale_network.across_one(PLAIN, 2, 65537, 8e6, 8e6), 0.03 + (65537 + 46 * 66) * 1e-6)
+        busy = scale_network.Network(8e6, 8e6, 0.0, overhead_s=0.1)
+        self.assertAlmostEqual(scale_network.across_one(busy, 6, 934, 8e6, 8e6), 5 * 2 * 0.1)
+
     def test_waits(self):
         self.assertEqual(scale_faults.slowest(1, 0.1), 1)
         self.assertAlmostEqual(scale_faults.slowest(2, 0.1), 1.0589, 3)  # exact: 1 + 0.1 / sqrt(pi) = 1.0564
@@ -85,6 +96,10 @@ class StepTest(unittest.TestCase):
                                   "optimizer.sparsity=0.999"])
         self.assertEqual(re.findall(r"99\.9 %.*  (\w+)", text), ["sparse", "dense"])
 
+    def test_a_sparsity_of_its_own(self):
+        entries = [load_scale().shortest_sizes(DGC, sparsity).entries for sparsity in (0.99, 0.999)]
+        self.assertAlmostEqual(entries[0] / entries[1], 10, delta=0.2)
+
     def test_what_a_step_sends(self):
         sizes = scale_step.Sizes(parameters=3200, small=160, entries=300, message=2000, owners_message={10: 240})
         kinds = lambda way: [(kind, size) for kind, size, _ in scale_step.collectives(sizes, way, 10)]  # noqa: E731
@@ -93,6 +108,41 @@ class StepTest(unittest.TestCase):
         self.assertEqual(kinds("gather"), [("gather", 40), ("gather", 2000), *small])
         self.assertEqual(kinds("masked"), [("gather", 40), ("shards", 1216), ("gather", 1216), *small])
         self.assertEqual(kinds("split"), [("gather", 40), ("shards", 512), ("gather", 240), *small])
+
+
+class HubTest(unittest.TestCase):
+    SIZES = scale_step.Sizes(parameters=3200, small=160, entries=300, message=2000, owners_message={})  # 2,640 in all
+
+    def test_letters(self):
+        self.assertEqual(scale_hub.letters(self.SIZES, 3), (66, 43 + 3 * 44, 2649, 26 + 3 * 2644))
+
+    def test_everything_crosses_rank_0(self):
+        rank0 = scale_network.Network(up_bps=8e6, down_bps=8e6, latency_s=0.01)
+        letter = lambda payload: (payload + 16 + 66 * math.ceil((payload + 16) / 1448)) * 1e-6  # noqa: E731
+        parts = scale_hub.parts(self.SIZES, 3, PLAIN, rank0)
+        self.assertAlmostEqual(parts["norms and losses"], 0.02 + 2 * letter(66) + 2 * letter(175))
+        self.assertAlmostEqual(parts["messages to rank 0"], 0.01 + 2 * letter(2649))
+        self.assertAlmostEqual(parts["messages from rank 0"], 0.01 + 2 * letter(7958))
+        quick = scale_network.Network(up_bps=8e9, down_bps=8e9, latency_s=0.01)
+        parts = scale_hub.parts(self.SIZES, 3, PLAIN, quick)  # then the others' links are what takes time
+        self.assertAlmostEqual(parts["messages to rank 0"], 0.01 + letter(2649))
+        self.assertAlmostEqual(parts["messages from rank 0"], 0.01 + letter(7958) / 2)
+
+    def test_what_lies_in_rank_0s_memory(self):
+        self.assertEqual(scale_hub.messages_kept(self.SIZES, 10), 20 * 2640 + 2**24)
+        large = dataclasses.replace(self.SIZES, parameters=10**8)
+        self.assertEqual(scale_hub.messages_kept(large, 10), 20 * 2640 + 8 * 10**8)
+
+    def test_most_ranks(self):
+        most = load_scale().most_ranks
+        self.assertEqual(most(lambda ranks: ranks * (ranks - 1), 20), 5)
+        self.assertEqual(most(lambda ranks: ranks, 1), 1)
+        self.assertEqual(most(lambda ranks: 0, 1), 4096)
+
+
+class GrowthTest(unittest.TestCase):
+    def test_rank_0_looks_at_its_peers_once_for_a_beat_or_50_times_a_second(self):
+        self.assertEqual([scale_growth.looks(n) for n in (2, 51, 52, 4096)], [1, 50, 50, 50])
 
 
 class CheckTest(unittest.TestCase):
@@ -117,18 +167,23 @@ class RecordTest(unittest.TestCase):
         self.assertAlmostEqual(union([0, 3, 0], 2), 3 / 4)  # three elements, each chosen by two of three workers
 
 
+def first_table(text):
+    return re.search(r"(?:^\|.*\n)+", text, re.M)[0].splitlines()
+
+
 class DocsTest(unittest.TestCase):
     def test_tables_are_what_the_commands_print(self):
         scale, text = load_scale(), (DOCS / "scale.md").read_text()
-        commands = re.findall(r"^`bench/scale ([^`]+)`", text, re.M)
-        self.assertGreater(len(commands), 5)
-        lines = set(text.splitlines())
+        commands = re.findall(r"^`bench/scale ([^`]+)`$", text, re.M)
+        self.assertEqual({command.split()[0] for command in commands}, {
+            "check", "cluster", "growth", "homes", "local_steps", "models", "overlaps", "uneven", "waits"})
         for command in commands:
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
                 scale.main(["--dgc", str(DGC), *command.split()])
-            missing = [line for line in printed.getvalue().splitlines() if line.startswith("|") and line not in lines]
-            self.assertEqual(missing, [], f"docs/scale.md has not what bench/scale {command} prints")
+            _, behind = text.split(f"\n`bench/scale {command}`\n")
+            self.assertEqual(first_table(behind), first_table(printed.getvalue()),
+                             f"docs/scale.md has not what bench/scale {command} prints")
 
     def test_pictures_are_what_the_script_draws(self):
         with tempfile.TemporaryDirectory() as folder:
