@@ -139,6 +139,21 @@ class AsAUser(unittest.TestCase):
             "| 99.9 % | 1 | – | – | 70.00 % | 1 | -1.00 (one seed) |",
             "| dense | 1 | 1,000.00 | 1x | 76.33 ± 4.73 % | 3 |  |"])
 
+    def test_local_steps_of_a_language_model_are_told_by_its_perplexity(self):
+        for name, every, perplexity, optimizer in (("dense", 1, 108.5, {}), ("every_4", 4, 110.0, {"sparsity": 0.99})):
+            run = self.folder / name / "seed1"
+            run.mkdir(parents=True)
+            (run / "config.json").write_text(json.dumps({
+                "seed": 1, "optimizer": optimizer, "exchange": {"every_steps": every},
+                "training": {"batch_per_worker": 5}}))
+            (run / "metrics.jsonl").write_text(json.dumps({
+                "kind": "final", "epoch": 1.0, "test_accuracy": 0.25, "test_perplexity": perplexity,
+                "mean_sent_bytes_after_warmup": 100 if optimizer else 1000}) + "\n")
+        done = self.call("local_steps", ".", "--out", "picture.svg")
+        self.assertEqual(done.stdout.splitlines()[2:], [
+            "| 99 % | 4 | 20.00 | 10x | 110.00 | 1 | +1.50 (one seed) |", "| dense | 1 | 200.00 | 1x | 108.50 | 1 |  |"])
+        self.assertIn("Perplexity against what a worker sends", (self.folder / "picture.svg").read_text())
+
     def asleep(self, caller):
         children = processes.read(f"/proc/{caller}/task/{caller}/children").split()
         return next((pid for pid in children if processes.read(f"/proc/{pid}/cmdline").startswith("sleep")), None)
