@@ -29,12 +29,13 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string path_of(const std::string& program) {
-  if (program.find('/') != std::string::npos) return access(program.c_str(), X_OK) == 0 ? program : "";
+  const auto runs = [](const std::string& path) { return access(path.c_str(), X_OK) == 0 && !fs::is_directory(path); };
+  if (program.find('/') != std::string::npos) return runs(program) ? program : "";
   const char* const variable = std::getenv("PATH");
   std::istringstream folders(variable != nullptr ? variable : "");
   for (std::string folder; std::getline(folders, folder, ':');) {
     std::string path = (fs::path(folder) / program).string();
-    if (access(path.c_str(), X_OK) == 0 && !fs::is_directory(path)) return path;
+    if (runs(path)) return path;
   }
   return "";
 }
@@ -97,7 +98,7 @@ void tell_of_standstill(int signal) {
                      : "; kill -CONT lets it go on");
 }
 
-// In the background the terminal's settings are a shell's.
+// Whether the terminal's settings are this process's to change: in the background they are a shell's.
 bool has_terminal() { return tcgetpgrp(STDIN_FILENO) == getpgrp(); }
 
 std::optional<termios> terminal_settings() {
@@ -145,7 +146,7 @@ std::string environment_of(pid_t process) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Children that are of an earlier attempt. One without an environment may be, as it has none left while it ends.
+// Children that are of an earlier attempt. One that ends may be, as it has neither an environment nor a program left.
 std::vector<pid_t> left_over() {
   while (waitpid(-1, nullptr, WNOHANG) > 0) {
   }
@@ -154,7 +155,7 @@ std::vector<pid_t> left_over() {
   std::ifstream children(fmt::format("/proc/self/task/{}/children", getpid()));
   for (pid_t child = 0; children >> child;) {
     std::istringstream variables(environment_of(child));
-    bool ours = variables.str().empty();
+    bool ours = variables.str().empty() && program_of(child).empty();
     for (std::string variable; !ours && std::getline(variables, variable, '\0');) ours = variable == mark;
     if (ours) found.push_back(child);
   }
@@ -180,8 +181,8 @@ std::optional<int> outlive_last_attempt(const HeldSignals& signals) {
   return std::nullopt;
 }
 
-// Where the launcher has ended by a signal and passed nothing on, as a shell that runs a script, its training is told
-// here. Daemons that it has started as well are left alone. Another signal ends the wait.
+// Where the launcher has ended and passed nothing on, as a shell that runs a script, its training is told here. Daemons
+// that it has started as well are left alone. Another signal is passed on too, and ends the wait.
 void stop_left_over(int signal, const HeldSignals& signals) {
   const auto trainings = [] {
     std::vector<pid_t> found = left_over();
@@ -195,14 +196,25 @@ void stop_left_over(int signal, const HeldSignals& signals) {
   if (left.empty()) return;
   spdlog::warn("the launcher has ended; waiting until what it has started, process {}, has ended too",
                fmt::join(left, ", "));
-  for (const pid_t process : left) kill(process, gentle(process, "", signal));
-  for (; !left.empty(); left = trainings()) {
-    for (const pid_t process : left) kill(process, SIGCONT);  // a stopped one hears no signal before
-    if (const std::optional<int> again = signals.stop_within(1)) {
-      for (const pid_t process : left) kill(process, *again);
-      return;
+  const auto tell = [&](int what) {
+    for (const pid_t process : left) {
+      kill(process, gentle(process, "", what));
+      kill(process, SIGCONT);  // a stopped one hears no signal before
     }
+  };
+  tell(signal);
+  const auto told = std::chrono::steady_clock::now();
+  for (; !left.empty(); left = trainings()) {
+    const std::optional<int> again = signals.stop_within(1);
+    if (!again || std::chrono::steady_clock::now() - told < std::chrono::seconds(kSameSignal)) continue;
+    return tell(*again);
   }
+}
+
+// What is left then holds the lock of the run, or computes on without a supervisor.
+void tell_of_left_over() {
+  const std::vector<pid_t> left = left_over();
+  if (!left.empty()) spdlog::warn("the launcher has ended, and process {} lives on", fmt::join(left, ", "));
 }
 
 }  // namespace
@@ -216,16 +228,21 @@ void supervise(const SuperviseOptions& options) {
   const HeldSignals signals;
   const auto terminal = options.launcher.empty() ? std::nullopt : terminal_settings();
   for (int restarts = 0;; ++restarts) {
+    if (options.launcher.empty()) command[0] = own_program();  // its file may have been replaced meanwhile
     const pid_t child = start_child(command, signals, gentle(command[0], SIGTERM));
     const End end = wait_for(child, command[0], signals, terminal);
-    if (end.stopped != 0 && WIFSIGNALED(end.status)) stop_left_over(end.stopped, signals);
+    if (end.stopped != 0) stop_left_over(end.stopped, signals);
     if (end.exit_code() == 0) {
       // An mpirun that is stopped while it starts the ranks ends with 0. If the run was done, --resume will say so.
       if (end.stopped != 0 && !options.launcher.empty()) throw SupervisedEnd{kInterrupted};
       return;
     }
     if (!end.died() || restarts == options.max_restarts) {
-      if (end.died()) spdlog::error("the training {}, and has had its {} restarts", end_text(end.status), restarts);
+      if (end.died()) {
+        const std::string tried = restarts > 0 ? fmt::format(", and has had its {} restarts", restarts) : "";
+        spdlog::error("the training {}{}", end_text(end.status), tried);
+      }
+      if (end.died() || end.stopped != 0) tell_of_left_over();
       throw SupervisedEnd{end.exit_code()};
     }
     const int pause = std::min(1 << std::min(restarts, 5), kLongestPause);

@@ -26,8 +26,8 @@ struct SupervisedEnd {
 // gets SIGUSR1 instead, because after the others it kills its ranks before they have saved; so does an mpirun that
 // "env" has become. Signals within kSameSignal of one that was passed on are ignored. The second is passed on as the
 // first is, for ranks that were not there yet at the first; later ones as they are. A launcher that ends with 0 after a
-// signal counts as 130. Where one ends by a signal, its training on this machine may not have heard of it: it is told,
-// and waited for until another signal comes.
+// signal counts as 130. The training that one leaves on this machine may not have heard of the signal: it is told, and
+// waited for until another signal comes, which is passed on too.
 //
 // When this process dies, the child gets SIGTERM; or SIGUSR1 where the launcher's first word is mpirun, or a link to
 // it. What "env" will become is not known when that signal is chosen.

@@ -20,12 +20,13 @@ constexpr int64_t kFloat = 4;
 int64_t used_bytes(const FilterArgs& filter, DType type) {
   return filter.numel() * static_cast<int64_t>(dtype_size(type));
 }
-// A step of SGD reads g, and reads and writes w and, where there is momentum, m.
-int64_t sgd_bytes(int64_t numel, const float* m) { return (m == nullptr ? 3 : 5) * numel * kFloat; }
 int64_t load_bytes(const FilterArgs& filter, DType type) { return filter.numel() * kFloat + used_bytes(filter, type); }
 int64_t add_bytes(const FilterArgs& filter, DType type) {
   return used_bytes(filter, type) + 2 * filter.numel() * kFloat;
 }
+
+// A step of SGD reads g, and reads and writes w and, where there is momentum, m.
+int64_t sgd_bytes(int64_t numel, const float* m) { return (m == nullptr ? 3 : 5) * numel * kFloat; }
 
 double multiply_adds(const Conv2dArgs& a) {
   const int64_t inputs_of_group = a.in_c / a.groups;  // whole: in_c is a multiple of groups
@@ -349,8 +350,8 @@ void CountingBackend::dgc_encode(const DgcEncodeArgs& a) {
 void CountingBackend::dgc_decode(const DgcDecodeArgs& a) {
   count("dgc_decode", a.workers * static_cast<int64_t>(a.codes.payload_bytes + a.payload_bytes));
 }
-// Messages are read twice, to be checked and to be added, in shared memory. With weight decay all weights and their
-// momentum move, and without only what was sent.
+// Messages are read twice, to be checked and to be added, in shared memory. With weight decay, or without momentum
+// correction, all weights and their momentum move, and else only what was sent.
 void CountingBackend::dgc_apply(const DgcApplyArgs& a) {
   const int64_t sent = a.workers * sent_entries(a.header);
   const int64_t weights =

@@ -25,15 +25,9 @@ bool is_zombie_or_gone(pid_t process) {
 
 // The running child of a process; 0: none at the moment.
 pid_t child_of(pid_t parent) {
-  for (const auto& entry : fs::directory_iterator("/proc")) {
-    const std::string name = entry.path().filename().string();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream file(entry.path() / "stat");  // pid (name) state parent ...
-    std::string line;
-    if (!std::getline(file, line)) continue;
-    const size_t behind_name = line.rfind(')');
-    if (behind_name == std::string::npos || line[behind_name + 2] == 'Z') continue;
-    if (std::stoi(line.substr(behind_name + 4)) == parent) return std::stoi(name);
+  std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", parent));
+  for (pid_t child = 0; children >> child;) {
+    if (!is_zombie_or_gone(child)) return child;
   }
   return 0;
 }
@@ -101,6 +95,20 @@ TEST_CASE("a training that keeps dying is given up, with its exit code") {
   CHECK_THAT(supervisor.err(), Contains("has had its 1 restarts"));
 }
 
+TEST_CASE("a training is started again where its program was replaced meanwhile") {
+  const Program dgc;
+  const std::string truth = hash_of_an_undisturbed_run(dgc);
+  fs::copy_file(DGC_BINARY, dgc.folder() / "built");
+  std::vector<std::string> words = train({"--max-restarts", "1"});
+  Child supervisor(dgc.folder(), words, "./built");
+  REQUIRE(wait_until([&] { return dgc.rows("run").size() >= 5; }));
+  fs::remove(dgc.folder() / "built");
+  write_program(dgc.folder() / "built", "exit 1\n");
+  REQUIRE(kill_child_after(dgc, supervisor, 5));
+  CHECK(supervisor.wait() == 0);
+  CHECK(dgc.final_hash("run") == truth);
+}
+
 TEST_CASE("what the user has to mend is not tried again") {
   const Program dgc;
   const Result wrong = dgc.run({"train", "tiny.json", "--set", "training.epochs=0", "--max-restarts", "3"});
@@ -109,6 +117,14 @@ TEST_CASE("what the user has to mend is not tried again") {
   const Result missing = dgc.run(train({"--max-restarts", "3", "--launch", "no-such-launcher -n 4"}));
   CHECK(missing.code == 2);
   CHECK_THAT(missing.err, Contains("--launch: there is no program no-such-launcher on the PATH"));
+  const Result folder = dgc.run(train({"--max-restarts", "3", "--launch", "/usr/bin/"}));
+  CHECK(folder.code == 2);
+  CHECK_THAT(folder.err, Contains("--launch: there is no program /usr/bin/"));
+  write_program(dgc.folder() / "launcher", "");
+  dgc.write("launcher", "#!/no/such/shell\n");
+  const Result no_shell = dgc.run(train({"--max-restarts", "3", "--launch", "./launcher"}));
+  CHECK(no_shell.code == 127);  // kChildNotStarted
+  CHECK_THAT(no_shell.err, Contains("./launcher cannot be started: No such file or directory"));
   CHECK_FALSE(fs::exists(dgc.folder() / "run"));
 }
 
@@ -192,7 +208,8 @@ TEST_CASE("a supervisor that is stopped while it pauses starts nothing more") {
   REQUIRE(wait_until([&] { return supervisor.err().find("restart 1 of 3 in 1 s") != std::string::npos; }));
   supervisor.send(SIGTERM);
   CHECK(supervisor.wait() == 130);
-  CHECK_THAT(dgc.final_hash("run"), Contains("no final row"));
+  const std::string said = supervisor.err(), banner = "workers x batch";
+  CHECK(said.find(banner) == said.rfind(banner));
 }
 
 TEST_CASE("what a launcher leaves to its supervisor, and ends, is not taken for the launcher") {
@@ -251,6 +268,26 @@ TEST_CASE("a stop reaches a training behind a shell that passes nothing on") {
   CHECK_THAT(dgc.read("run/log.txt"), Contains("the state is saved"));
 }
 
+TEST_CASE("a stop reaches a training behind a shell that ends by itself when it is stopped") {
+  const Program dgc;
+  write_program(dgc.folder() / "launcher", "trap 'exit 1' TERM\n\"$@\" &\nwait $!\n");
+  Child supervisor(dgc.folder(), endless({"--max-restarts", "3", "--launch", "./launcher"}));
+  REQUIRE(wait_until([&] { return dgc.rows("run").size() >= 2; }));
+  supervisor.send(SIGTERM);
+  CHECK(supervisor.wait() == 1);
+  CHECK_THAT(dgc.read("run/log.txt"), Contains("the state is saved"));
+}
+
+TEST_CASE("a supervisor that ends says what its last launcher has left behind") {
+  const Program dgc;
+  write_program(dgc.folder() / "launcher", "sleep 1000 &\necho $! > left\nkill -KILL $$\n");
+  const Result ended = dgc.run(train({"--launch", "./launcher"}));
+  CHECK(ended.code == 128 + SIGKILL);
+  CHECK_THAT(ended.err, Contains("the training was ended by signal 9 (Killed)\n") &&
+                            Contains("the launcher has ended, and process " + dgc.read("left").substr(0, 3)));
+  CHECK(kill(std::stoi(dgc.read("left")), SIGKILL) == 0);
+}
+
 TEST_CASE("a supervisor stops a run under mpirun so that it can save") {
   if (std::system("mpirun --version > /dev/null 2>&1") != 0) {
     WARN("skipped: there is no mpirun");
@@ -272,14 +309,15 @@ TEST_CASE("two signals at once, as timeout and a closing terminal send them, sto
   const Program dgc;
   write_mpirun(dgc);
   fs::copy_file("/bin/sh", dgc.folder() / "mpirun.openmpi");
-  const std::string launcher = GENERATE("./mpirun", "env ./mpirun.openmpi ./mpirun");
+  write_program(dgc.folder() / "script", "./mpirun.openmpi ./mpirun \"$@\"\ntrue\n");
+  const std::string launcher = GENERATE("./mpirun", "env ./mpirun.openmpi ./mpirun", "./script");
   CAPTURE(launcher);
   Child supervisor(dgc.folder(), train({"--max-restarts", "3", "--launch", launcher}));
   REQUIRE(wait_until([&] { return fs::exists(dgc.folder() / "started"); }));
   supervisor.send(SIGTERM);
   std::this_thread::sleep_for(std::chrono::milliseconds(GENERATE(0, 200)));
-  supervisor.send(SIGINT);
-  CHECK(supervisor.wait() == 130);
+  supervisor.send(launcher == "./script" ? SIGTERM : SIGINT);  // a shell that waits heeds no SIGINT
+  CHECK(supervisor.wait() == (launcher == "./script" ? 128 + SIGTERM : 130));
   CHECK(text_of(dgc.folder() / "said") == "gently\n");
 }
 

@@ -95,8 +95,9 @@ void StudyRunner::start_next(const HeldSignals& signals) {
   waiting_.pop_front();
   try {
     start(training, signals);
-  } catch (const std::exception& error) {  // its folder is not what it should be
-    fail(training, complaint(error).text, kUserError);
+  } catch (const std::exception& error) {  // such as of a folder that is not what it should be
+    const Complaint c = complaint(error);
+    fail(training, c.text, c.users ? kUserError : kOurError);
   }
 }
 
@@ -151,7 +152,7 @@ void StudyRunner::collect() {
       }
       stopped_ = true;
     } else if (code == kChildNotStarted) {
-      fail(training, fmt::format("it could not be started: {} is gone", own_program()), kUserError);
+      fail(training, "it could not be started: " + last_words(training.output()), kUserError);
     } else if (const Standing standing = standing_of(training); code == 0 && standing.state != Standing::State::done) {
       // Files were removed or changed behind it.
       const std::string lost = fmt::format("it has ended, and its result is not in {}", training.directory.string());

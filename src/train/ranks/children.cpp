@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
-#include <stdexcept>
+#include <system_error>
 
 namespace dgc {
 namespace {
@@ -61,7 +62,7 @@ pid_t start_child(const std::vector<std::string>& command, const HeldSignals& si
   argv.push_back(nullptr);
   const pid_t parent = getpid();
   const pid_t child = fork();
-  if (child < 0) throw std::runtime_error(fmt::format("cannot start {}: {}", command[0], std::strerror(errno)));
+  if (child < 0) throw std::system_error(errno, std::generic_category(), "cannot start " + command[0]);
   if (child > 0) return child;
   prctl(PR_SET_PDEATHSIG, death_signal);
   if (getppid() != parent) _exit(kChildNotStarted);  // the parent died before prctl() took effect
@@ -81,6 +82,7 @@ pid_t start_child(const std::vector<std::string>& command, const HeldSignals& si
   // Where the program's file has been replaced meanwhile, as by a build, this very program is still to be had.
   const bool replaced = command[0].ends_with(" (deleted)") && command[0] == own_program();
   execv(replaced ? "/proc/self/exe" : argv[0], argv.data());
+  dprintf(STDERR_FILENO, "error: %s cannot be started: %s\n", argv[0], std::strerror(errno));
   _exit(kChildNotStarted);
 }
 

@@ -35,7 +35,9 @@ std::string own_program();
 
 // Starts a command, whose first word is a path, in a process group of its own, so that a terminal's Ctrl-C comes to
 // this process alone. The child gets `death_signal` when this process dies. What the child prints is appended to
-// `output`, unless that is empty. To be called before this process has threads.
+// `output`, unless that is empty. A program that cannot be started is told on stderr, and is a child that ends with
+// kChildNotStarted. To be called before this process has threads. Throws std::system_error where the system allows no
+// other process.
 pid_t start_child(const std::vector<std::string>& command, const HeldSignals&, int death_signal,
                   const std::filesystem::path& output = {});
 

@@ -60,10 +60,10 @@ Complaint complaint(const std::exception& error) {
     return {fmt::format("{}: {}", files->path1().string(), files->code().message()), true};
   }
   const auto* const system = dynamic_cast<const std::system_error*>(&error);
-  if (system != nullptr && system->code() == std::errc::resource_unavailable_try_again) {  // std::thread says so
+  if (system != nullptr && system->code() == std::errc::resource_unavailable_try_again) {  // of a thread or process
     return {
-        "the system lets this process start no more threads: raise the limit of this user (ulimit -u) or of this "
-        "container, or lower ranks, threads and data.threads",
+        "the system lets this process start no more threads or processes: raise the limit of this user (ulimit -u) or "
+        "of this container, or lower ranks, threads and data.threads",
         true};
   }
   const bool expected =
