@@ -163,12 +163,20 @@ void add_bench_command(CLI::App& app) {
   add_json(dgc, *options);
   dgc->add_option("--device", options->dgc.device, "auto, cpu or cuda:N")->capture_default_str();
   dgc->add_option("--model", options->dgc.model,
-                  "whose tensors: resnet50 (25.6 M), ptb_lstm (51 M), deep_speech (117 M)")
+                  "whose tensors: resnet50 (25.6 M), ptb_lstm (51 M), deep_speech (117 M), one_tensor (25 M)")
       ->check(one_of(names_of(bench_models())))
       ->capture_default_str();
   dgc->add_option("--threads", options->dgc.threads, "compute threads; 0: all cores")->check(whole_number(0, 1024));
   dgc->add_option("--sparsity", options->dgc.sparsity, "share that is not sent")->check(share())->capture_default_str();
-  dgc->footer("Example:\n  dgc bench dgc --device cuda:0 --model deep_speech");
+  dgc->add_option("--workers", options->dgc.workers, "whose messages are applied")
+      ->check(whole_number(1, 4096))
+      ->capture_default_str();
+  dgc->add_option("--weight-decay", options->dgc.weight_decay, "above 0, applying moves all weights")
+      ->check(share())
+      ->capture_default_str();
+  dgc->footer(
+      "Examples:\n  dgc bench dgc --device cuda:0 --model deep_speech\n"
+      "  dgc bench dgc --device cuda:0 --workers 64 --weight-decay 1e-4");
   dgc->callback([options] {
     restart_with_short_spins();
     run_dgc(*options);

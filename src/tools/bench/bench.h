@@ -25,15 +25,17 @@ struct DgcBenchOptions {
   int threads = 0;  // CPU threads; 0: all cores
   double sparsity = 0.999;
   std::string model = "resnet50";  // one of bench_models(), whose tensors are compressed
+  int workers = 1;                 // whose messages are applied
+  double weight_decay = 0;         // above 0, applying moves all weights and the decay's momentum
 };
 
 // The DGC step of one worker, in turn with a plain copy that moves as many bytes: 20 per parameter, the least that
-// reading g, u, v and writing u, v takes.
+// reading g, u, v and writing u, v takes; and applying all workers' messages.
 struct DgcBench {
   std::string device;
   int64_t parameters = 0;
   double compress_ms = 0;  // until the message is sealed
-  double apply_ms = 0;     // one message, checked; no weight decay
+  double apply_ms = 0;     // all workers' messages, checked
   double copy_ms = 0;
   double hits = 0;  // share of tensors whose guess was good in the last step
   double gb_per_s() const { return 20e-6 * static_cast<double>(parameters) / compress_ms; }

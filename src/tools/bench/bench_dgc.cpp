@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include "config/table.h"
@@ -104,7 +105,8 @@ DgcBench bench_dgc(const DgcBenchOptions& options) {
   const Arena u(device, params), v(device, params), weights(device, params), sum(device, params);
   const DgcLayout layout = make_dgc_layout(params, {}, options.sparsity);
   const DgcTables tables(device, layout);
-  const Buffer message(device, layout.wire.message_bytes());
+  const size_t message_bytes = layout.wire.message_bytes();
+  const Buffer messages(device, message_bytes * static_cast<size_t>(options.workers));
   const std::vector<DgcGuess> no_guesses(layout.segments.size());
   const Buffer guesses(device, no_guesses.size() * sizeof(DgcGuess));
   device->copy_in(guesses.data(), no_guesses.data(), guesses.bytes());
@@ -118,23 +120,33 @@ DgcBench bench_dgc(const DgcBenchOptions& options) {
   compress.v = v.data();
   compress.control = record.control();
   compress.momentum = 0.9f;
-  compress.header = layout.header(0);
-  compress.message = static_cast<std::byte*>(message.data());
   DgcApplyArgs apply;
   apply.table = tables.table();
-  apply.messages = compress.message;
-  apply.workers = 1;
-  apply.header = compress.header;
+  apply.messages = static_cast<const std::byte*>(messages.data());
+  apply.workers = options.workers;
+  apply.header = layout.header(0);
   apply.control = record.control();
   apply.sum = sum.data();
   apply.w = weights.data();
+  apply.weight_decay = static_cast<float>(options.weight_decay);
+  std::optional<Arena> decay_momentum;
+  if (options.weight_decay > 0) {
+    apply.m = decay_momentum.emplace(device, params).data();
+    apply.momentum = compress.momentum;
+  }
+  const auto compress_as = [&](int worker) {
+    compress.header = layout.header(static_cast<uint32_t>(worker));
+    compress.message = static_cast<std::byte*>(messages.data()) + message_bytes * static_cast<size_t>(worker);
+    backend->dgc_compress(compress);
+  };
 
   const Copy copy(device, static_cast<size_t>(params.parameters()) * 10, threads);  // 20 bytes per parameter
   Samples compress_times(*device), apply_times(*device), copy_times(*device);
   for (int step = 0; step < options.warmup + options.steps; ++step) {
     record.begin({.step = static_cast<uint64_t>(step), .lr = 0.1f});
     compress.g = gradients[static_cast<size_t>(step % kGradients)].data();
-    compress_times.take([&] { backend->dgc_compress(compress); });
+    for (int worker = 1; worker < options.workers; ++worker) compress_as(worker);  // of the same u and v
+    compress_times.take([&] { compress_as(0); });
     apply_times.take([&] { backend->dgc_apply(apply); });
     copy_times.take([&] { copy.run(); });
   }

@@ -51,10 +51,18 @@ ParamLayout resnet50() {
                          .params());
 }
 
+// About as many parameters as ResNet-50 has, for whose candidates all blocks of threads add to one counter.
+ParamLayout one_tensor() {
+  std::vector<ParamSpec> specs;
+  add(specs, "weight", {5000, 5000});
+  return ParamLayout(specs);
+}
+
 }  // namespace
 
 const std::vector<BenchModel>& bench_models() {
   static const std::vector<BenchModel> all = {{"deep_speech", deep_speech},  // 117,461,168 parameters
+                                              {"one_tensor", one_tensor},    // 25,000,000
                                               {"ptb_lstm", ptb_lstm},        // 51,034,000
                                               {"resnet50", resnet50}};       // 25,557,032
   return all;

@@ -7,7 +7,7 @@
 
 namespace dgc {
 
-// The tensors of a model whose compression the paper reports (PAPER: tables 3 to 6).
+// The tensors of a model whose compression the paper reports (PAPER: tables 3 to 6), or of one that strains a kernel.
 struct BenchModel {
   std::string name;
   ParamLayout (*params)();
