@@ -20,12 +20,15 @@ void add_config_command(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("config", "Check a config and print it with every default filled in");
   CLI::Option* const config = command->add_option("CONFIG", options->config, "config file");
-  add_overrides(*command, options->overrides, "override one key: --set seed=2 (repeatable)");
+  CLI::Option* const overrides =
+      add_overrides(*command, options->overrides, "override one key: --set seed=2 (repeatable)");
   CLI::Option* const schema =
       command->add_flag("--schema", options->schema, "print the JSON Schema of config files, for editors")
-          ->excludes(config);
+          ->excludes(config)
+          ->excludes(overrides);
   command->add_flag("--reference", options->reference, "print the list of all keys that configs/README.md holds")
       ->excludes(config)
+      ->excludes(overrides)
       ->excludes(schema);
   command->footer(
       "Example:\n  dgc config configs/quickstart.json --set optimizer.sparsity=0.99\n"

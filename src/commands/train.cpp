@@ -45,6 +45,9 @@ SuperviseOptions supervised(const TrainArguments& options) {
   if (options.train.overwrite) child.arguments.emplace_back("--overwrite");
   if (options.quiet) child.arguments.emplace_back("--quiet");
   child.max_restarts = options.max_restarts;
+  if (options.launcher.find_first_of("'\"\\") != std::string::npos) {
+    throw_user_error("--launch: it is split at blanks, without regard to quotes: put such a command into a script");
+  }
   std::istringstream words(options.launcher);
   for (std::string word; words >> word;) child.launcher.push_back(word);
   return child;

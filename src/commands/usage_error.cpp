@@ -3,7 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <regex>
+#include <utility>
 
 #include "config/synonyms.h"
 #include "json/nearest.h"
@@ -14,6 +17,17 @@ namespace {
 std::string lower_first(std::string text) {
   const bool word = text.size() > 1 && std::isupper(static_cast<unsigned char>(text[1])) == 0;  // false for "CONFIG"
   if (word) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+// In place of the option library's own words.
+std::string plain(const std::string& what) {
+  static const std::array<std::pair<std::regex, const char*>, 3> kWords = {
+      {{std::regex("At Most 1 required but received ([0-9]+)"), "it is given $1 times, and may be given once"},
+       {std::regex("1 required [A-Z=]+ missing"), "its value is missing"},
+       {std::regex("The following arguments? (was|were) not expected:"), "too many arguments:"}}};
+  std::string text = what;
+  for (const auto& [library, ours] : kWords) text = std::regex_replace(text, library, ours);
   return text;
 }
 
@@ -61,7 +75,7 @@ std::string usage_error(CLI::App& app, const CLI::ParseError& error) {
   const bool group = !command->get_subcommands(nullptr).empty();  // true for dgc and dgc bench
   const auto is_option = [](const std::string& word) { return word.size() > 2 && word.starts_with("--"); };
   const auto option = std::ranges::find_if(unread, is_option);
-  std::string what = lower_first(error.what());
+  std::string what = lower_first(plain(error.what()));
   if (group && !unread.empty()) {
     what = unknown(*command, unread.front());
   } else if (option != unread.end()) {

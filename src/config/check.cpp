@@ -98,12 +98,24 @@ class Checker {
       anywhere.push_back(key.path);
       leaves.push_back(last_name(key.path));
     }
-    std::string meant = key_of_synonym(name, anywhere);
+    std::string meant = key_with_underscores(at, name);
+    if (meant.empty()) meant = key_of_synonym(name, anywhere);
     if (meant.empty()) meant = nearest(name, here);
     const auto elsewhere = std::find(leaves.begin(), leaves.end(), last_name(name));
     if (meant.empty() && elsewhere != leaves.end()) meant = anywhere[static_cast<size_t>(elsewhere - leaves.begin())];
     refuse(path, meant.empty() ? "unknown key; here there are " + quoted(here)
                                : fmt::format("unknown key; did you mean \"{}\"?", meant));
+  }
+
+  // The key that would have this name were its sections not apart: warmup_epochs is warmup.epochs.
+  std::string key_with_underscores(const std::string& at, const std::string& name) const {
+    for (const Key& key : keys_) {
+      if (!applies(key) || !is_inside(key.path, at)) continue;
+      std::string below = key.path.substr(at.empty() ? 0 : at.size() + 1);
+      std::ranges::replace(below, '.', '_');
+      if (below == name) return key.path;
+    }
+    return "";
   }
 
   // Only called with keys that do not apply.

@@ -78,6 +78,7 @@ void check_text(const Key& key, const std::string& value, const std::string& sho
   // An alphabet may have thousands of characters.
   if (key.pattern == ".+" && !key.path_on_disk && !value.empty() && value.find('\n') == std::string::npos) return;
   if (key.pattern == ".+" && value.empty()) origin.refuse(shown, "it is empty");
+  if (key.pattern == ".+" && value.find('\n') != std::string::npos) origin.refuse(shown, "it has a line break in it");
   constexpr size_t kLongest = 1000;  // std::regex recurses once per character
   if (value.size() > kLongest) origin.refuse(shown, fmt::format("longer than {} bytes", kLongest));
   if (!key.pattern.empty() && !std::regex_match(value, std::regex(key.pattern))) {

@@ -31,8 +31,10 @@ bool is_text_key(const std::string& path) {
 
 Json override_value(const std::string& path, const std::string& text) {
   Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const bool meant_as_json = (text.starts_with('{') || text.starts_with('[')) && !is_text_key(path);
+  // parse_json says what is wrong, and refuses repeated keys.
+  if (value.is_structured() || (value.is_discarded() && meant_as_json)) return parse_json(text, "--set " + path);
   if (value.is_discarded()) return text;
-  if (value.is_structured()) return parse_json(text, "--set " + path);  // parse_json refuses repeated keys
   const bool is_other = !value.is_string() && !value.is_null();
   return is_text_key(path) && is_other ? Json(text) : value;  // --set name=2024 sets the string "2024"
 }

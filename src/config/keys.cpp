@@ -55,7 +55,7 @@ const Keys& config_keys() {
     Keys keys;
     Section<Config> top(keys);
     top.add("name", &Config::name, "Names the run. Default: the file's name without `.json`")
-        .matches("[A-Za-z0-9][A-Za-z0-9._+-]*");
+        .matches("[A-Za-z0-9][A-Za-z0-9._+-]*", "letters, digits and . _ + -, and a letter or digit first");
     top.add("seed", &Config::seed, "Decides every random number: weights, order of samples, augmentation, dropout");
     top.add("device", &Config::device, "`cpu`, `cuda:N`, or `auto`: the first GPU if there is one")
         .matches("auto|cpu|cuda:[0-9]{1,3}", "a GPU has a number: cuda:0")

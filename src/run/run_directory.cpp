@@ -283,7 +283,11 @@ RunDirectory::RunDirectory(const Config& config, const TrainOptions& options, co
     if (!checkpoint_) require_no_result(path_);
   } else {
     replaces_ = held != Held::nothing;
-    if (replaces_) require_elsewhere(config.model.init_from, path_);
+    if (replaces_) {
+      require_elsewhere(config.model.init_from, path_);
+    } else {
+      refuse_broken_link(path_ / kCheckpoints);  // no checkpoint could be saved there
+    }
   }
   if (!options.resume || checkpoint_) return;
   starts_over_ = held == Held::nothing

@@ -78,9 +78,9 @@ std::string description(const Given& given, const std::string& device) {
   const Task& task = task_of(config);
   const std::string held_back =
       config.data.validation_split > 0 ? fmt::format(", {} validation", given.sets.valid->size()) : "";
-  return fmt::format("{}: {} workers x {} on {}, {} training{} and {} test {}", config.name, config.workers(),
-                     task.batch_text(config), device, given.sets.train->size(), held_back, given.sets.test->size(),
-                     task.size_text(given.sets));
+  return fmt::format("{}: {} worker{} x {} on {}, {} training{} and {} test {}", config.name, config.workers(),
+                     config.workers() == 1 ? "" : "s", task.batch_text(config), device, given.sets.train->size(),
+                     held_back, given.sets.test->size(), task.size_text(given.sets));
 }
 
 // at_once: of a rank's workers.

@@ -243,6 +243,18 @@ TEST_CASE("checkpoints behind a link whose target is away are not taken for none
   CHECK(dgc.run({"train", "tiny.json", "--out", "run", "--resume"}).code == 0);
 }
 
+TEST_CASE("a fresh run whose checkpoints could not be saved is refused before it trains") {
+  const Program dgc;
+  std::filesystem::create_directory(dgc.folder() / "run");
+  std::filesystem::create_directory_symlink("../disk", dgc.folder() / "run/checkpoints");
+  const Result refused = dgc.run({"train", "tiny.json", "--out", "run", "--resume"});
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Contains("run/checkpoints is a link to ../disk, which is not there"));
+  std::filesystem::create_directory(dgc.folder() / "disk");
+  CHECK(dgc.run({"train", "tiny.json", "--out", "run", "--set", "training.max_steps=2"}).code == 0);
+  CHECK_FALSE(std::filesystem::is_empty(dgc.folder() / "disk"));
+}
+
 TEST_CASE("a run's own config.json trains in that run's folder, wherever it was meant for") {
   const Program dgc;
   const std::string config = "runs/seed2/config.json";

@@ -208,7 +208,7 @@ TEST_CASE("a supervisor that is stopped while it pauses starts nothing more") {
   REQUIRE(wait_until([&] { return supervisor.err().find("restart 1 of 3 in 1 s") != std::string::npos; }));
   supervisor.send(SIGTERM);
   CHECK(supervisor.wait() == 130);
-  const std::string said = supervisor.err(), banner = "workers x batch";
+  const std::string said = supervisor.err(), banner = " x batch ";
   CHECK(said.find(banner) == said.rfind(banner));
 }
 

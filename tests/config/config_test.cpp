@@ -123,7 +123,9 @@ TEST_CASE("values of the wrong type are refused", "[config]") {
   CHECK(said_of("\"dgc\"", "\"dcg\"") ==
         "run.json: optimizer.type: it must be one of \"sgd\", \"dgc\", not \"dcg\"; did you mean \"dgc\"?");
   CHECK(said_of("\"name\": \"example\"", "\"name\": \"a/b\"") ==
-        "run.json: name: \"a/b\" does not match [A-Za-z0-9][A-Za-z0-9._+-]*");
+        "run.json: name: \"a/b\" does not match [A-Za-z0-9][A-Za-z0-9._+-]*; letters, digits and . _ + -, and a letter "
+        "or "
+        "digit first");
 }
 
 TEST_CASE("values out of range are refused, their bounds included where they should be", "[config]") {
@@ -190,6 +192,8 @@ TEST_CASE("keys of another type are refused, not ignored", "[config]") {
         "run.json: optimizer.sparsity: belongs to optimizer.type \"dgc\", and this is \"sgd\"; leave it out");
   CHECK(said_of("\"sparsity\": 0.999,", "\"sparsity\": 0.999, \"depth\": 3,") ==
         "run.json: optimizer.depth: unknown key; did you mean \"model.depth\"?");
+  CHECK(said_of("\"momentum\"", "\"warmup_epochs\": 3, \"momentum\"") ==
+        "run.json: optimizer.warmup_epochs: unknown key; did you mean \"optimizer.warmup.epochs\"?");
   CHECK(said_of("\"resnet\"", "\"alexnet\"") ==
         "run.json: model.depth: belongs to model.type \"resnet\", and this is \"alexnet\"; leave it out");
   CHECK(said_of("\"factor\": 0.1", "\"patience\": 2") ==

@@ -51,6 +51,10 @@ TEST_CASE("a wrong override is named as one", "[config]") {
         "--set training.epochs.x=1: training.epochs.x: training.epochs is no section");
   CHECK(said_of_override("optimizer={\"type\": \"sgd\", \"type\": \"sgd\"}") ==
         "--set optimizer: type: this key is given twice");
+  CHECK_THAT(said_of_override("optimizer.warmup={'epochs': 2}"),
+             Catch::StartsWith("--set optimizer.warmup: line 1, column 2: not valid JSON"));
+  CHECK_THAT(said_of_override("optimizer.warmup.sparsity=[0.9,]"), Catch::Contains("not valid JSON"));
+  CHECK(said_of_override("data.path=[1").empty());
   CHECK(said_of_override("training.epochs") == "--set training.epochs: write it as KEY=VALUE");
   CHECK(said_of_override("=3") == "--set =3: write it as KEY=VALUE");
   for (const std::string key : {".", ".seed", "optimizer.", "optimizer..momentum"}) {
