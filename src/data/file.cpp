@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -20,7 +19,7 @@ constexpr size_t kLongestLine = size_t{1} << 20;  // a file without line breaks 
 }  // namespace
 
 InputFile::InputFile(const std::string& path) : path_(path), file_(gzopen(path.c_str(), "rb")) {
-  if (file_ == nullptr) throw_user_error("{}: cannot open it: {}", path, std::strerror(errno));
+  if (file_ == nullptr) throw_user_error("{}: cannot open it: {}", path, error_text());
   gzbuffer(file_, 1 << 17);
 }
 
@@ -39,7 +38,7 @@ size_t InputFile::read(void* to, size_t bytes) {
   int error = Z_OK;
   gzerror(file_, &error);
   if (error == Z_BUF_ERROR) throw_user_error("{}: the gzip file is truncated", path_);
-  if (error == Z_ERRNO) throw_user_error("{}: cannot read it: {}", path_, std::strerror(errno));
+  if (error == Z_ERRNO) throw_user_error("{}: cannot read it: {}", path_, error_text());
   if (error != Z_OK && error != Z_STREAM_END) throw_user_error("{}: the gzip file is corrupt", path_);
   return done;
 }
@@ -62,14 +61,14 @@ size_t InputFile::append(std::vector<uint8_t>& out, uint64_t bytes) {
 // Reading waits, as for what another program writes.
 void read_file(const std::string& path, size_t most, std::vector<uint8_t>& out) {
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file) throw_user_error("{}: cannot open it: {}", path, std::strerror(errno));
+  if (!file) throw_user_error("{}: cannot open it: {}", path, error_text());
   ::fcntl(file.get(), F_SETFL, O_RDONLY);
   constexpr size_t kChunk = 1 << 18;
   size_t size = 0;
   while (true) {
     out.resize(size + kChunk);
     const std::optional<size_t> got = read_all(file, std::as_writable_bytes(std::span(out).subspan(size)));
-    if (!got) throw_user_error("{}: cannot read it: {}", path, std::strerror(errno));
+    if (!got) throw_user_error("{}: cannot read it: {}", path, error_text());
     size += *got;
     if (size > most) throw_user_error("{}: longer than the {} MiB that such a file may have", path, most >> 20);
     if (*got < kChunk) break;

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstring>
 #include <set>
-#include <system_error>
 #include <vector>
 
 #include "tensor/errors.h"
@@ -194,7 +193,7 @@ std::string json_type_name(const Json& value) {
 std::ifstream open_to_read(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw_user_error("{}: cannot open this file: {}", path, std::generic_category().message(errno));
+  if (!file) throw_user_error("{}: cannot open this file: {}", path, error_text());
   return file;
 }
 
@@ -207,7 +206,7 @@ std::string read_text_file(const std::string& path, size_t most) {
     text.append(chunk.data(), static_cast<size_t>(file.gcount()));
     if (text.size() > most) throw_user_error("{}: longer than the {} MiB that such a file may have", path, most >> 20);
   }
-  if (file.bad()) throw_user_error("{}: cannot read this file: {}", path, std::generic_category().message(errno));
+  if (file.bad()) throw_user_error("{}: cannot read this file: {}", path, error_text());
   return text;
 }
 

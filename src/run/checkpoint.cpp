@@ -202,7 +202,7 @@ void CheckpointStore::remove_all() const {
   if (is_away()) fs::remove(root_, error);
   if (::rmdir(root_.c_str()) == 0 || errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR)
     return;
-  throw_user_error("cannot remove {}: {}", root_.string(), std::generic_category().message(errno));
+  throw_user_error("cannot remove {}: {}", root_.string(), error_text());
 }
 
 std::vector<fs::path> CheckpointStore::list() const {

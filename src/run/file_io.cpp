@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <random>
 #include <system_error>
 #include <utility>
@@ -20,7 +19,7 @@ namespace {
 constexpr const char* kTemporary = ".new-";  // how the name of a FileWriter's temporary file begins
 
 [[noreturn]] void throw_system(const char* action, const std::filesystem::path& path) {
-  throw_user_error("cannot {} {}: {}", action, path.string(), std::strerror(errno));
+  throw_user_error("cannot {} {}: {}", action, path.string(), error_text());
 }
 
 // EINVAL: a pipe or a device has nothing to sync, and some file systems sync no folders.

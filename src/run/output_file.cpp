@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 
 #include "tensor/errors.h"
 
@@ -15,7 +14,7 @@ namespace dgc {
 OutputFile::OutputFile(std::filesystem::path path) : path_(std::move(path)) {
   file_ = FileDescriptor(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
   if (!file_) {
-    throw_user_error("{}: cannot be opened for writing: {}", path_.string(), std::generic_category().message(errno));
+    throw_user_error("{}: cannot be opened for writing: {}", path_.string(), error_text());
   }
 }
 
@@ -30,7 +29,7 @@ void OutputFile::cut(uint64_t bytes) {
   const bool known = ::fstat(file_.get(), &status) == 0;
   if (known && status.st_size <= length) return;
   if (!known || ::ftruncate(file_.get(), length) != 0) {
-    throw_user_error("{}: cannot be cut: {}", path_.string(), std::generic_category().message(errno));
+    throw_user_error("{}: cannot be cut: {}", path_.string(), error_text());
   }
 }
 
@@ -50,9 +49,7 @@ void OutputFile::follow_name() {
   if (::fstat(file_.get(), &status) != 0 || status.st_nlink > 0) return;
   FileDescriptor named(
       ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0644));
-  const std::string why = named            ? ""
-                          : errno == ELOOP ? ": it is a link"
-                                           : ": " + std::generic_category().message(errno);
+  const std::string why = named ? "" : errno == ELOOP ? ": it is a link" : ": " + error_text();
   if (!named || ::fstat(named.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     if (!nameless_) {
       spdlog::warn(
@@ -74,8 +71,7 @@ void OutputFile::follow_name() {
 // A network file system, or one with quotas, may refuse here what it took before. Then it has forgotten it.
 void OutputFile::sync() {
   if (::fdatasync(file_.get()) == 0 || errno == EINVAL || loses_) return;  // EINVAL: no file that can be synced
-  spdlog::warn("{}: what was written last may be lost: {}; the run goes on", path_.string(),
-               std::generic_category().message(errno));
+  spdlog::warn("{}: what was written last may be lost: {}; the run goes on", path_.string(), error_text());
   loses_ = true;
 }
 
@@ -103,7 +99,7 @@ void OutputFile::write() {
     if (!write(waiting_.front())) {
       if (!failing_) {
         spdlog::warn("{}: cannot be written: {}; the run goes on, and what belongs there is tried again later",
-                     path_.string(), std::generic_category().message(errno));
+                     path_.string(), error_text());
       }
       failing_ = true;
       return;

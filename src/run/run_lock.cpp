@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <sstream>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "tensor/errors.h"
@@ -65,7 +64,7 @@ RunLock::RunLock(const std::filesystem::path& run) : path_(run / kName) {
   bool locked = false;
   do {
     file_ = FileDescriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
-    if (!file_) throw_user_error("cannot create {}: {}", path_.string(), std::generic_category().message(errno));
+    if (!file_) throw_user_error("cannot create {}: {}", path_.string(), error_text());
     locked = ::flock(file_.get(), LOCK_EX | LOCK_NB) == 0;
     if (!locked && errno == EWOULDBLOCK) {
       throw_user_error("{} is being trained by {}; wait for it to end, or give another --out", run.string(),

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <cerrno>
 #include <stdexcept>
 #include <string>
 
@@ -18,6 +19,9 @@ template <typename... Args>
 [[noreturn]] void throw_user_error(fmt::format_string<Args...> format, Args&&... args) {
   throw UserError(fmt::format(format, std::forward<Args>(args)...));
 }
+
+// What the system says of an error of its own.
+std::string error_text(int error = errno);
 
 // Ours: a broken promise between two parts of the program. Exit code 1.
 struct InternalError : std::logic_error {

@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "data/speech/bad_example.h"
 #include "data/speech/sound_header.h"
+#include "tensor/errors.h"
 #include "tensor/file_descriptor.h"
 
 namespace dgc {
@@ -72,7 +72,7 @@ SoundFile::SoundFile(const std::string& path) : name_(path) {
   const auto file = std::make_shared<FileDescriptor>(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
   if (!*file || fstat(file->get(), &status) != 0) {
-    throw_bad_example("{}: cannot open it: {}", path, std::strerror(errno));
+    throw_bad_example("{}: cannot open it: {}", path, error_text());
   }
   if (!S_ISREG(status.st_mode)) throw_bad_example("{}: cannot open it: this is not a regular file", path);
   show({static_cast<uint64_t>(status.st_size), [file](uint64_t at, void* to, size_t count) {

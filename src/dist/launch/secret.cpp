@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
 
 #include "tensor/errors.h"
 #include "tensor/file_descriptor.h"
@@ -49,8 +47,6 @@ std::string flaw_of(const SecretText& text) {
   return "";
 }
 
-std::string system_text() { return std::generic_category().message(errno); }
-
 }  // namespace
 
 Secret::~Secret() { sodium_memzero(bytes_.data(), bytes_.size()); }
@@ -75,10 +71,10 @@ Secret read_secret(const std::string& variable, const std::string& path) {
     throw_user_error(
         "{} names a file that cannot be opened: {}; it has to be the path of a file with the secret: make one with {}, "
         "and give every machine a copy",
-        variable, system_text(), kHowToMakeSecret);
+        variable, error_text(), kHowToMakeSecret);
   }
   struct stat facts {};
-  if (fstat(file.get(), &facts) != 0) refuse(system_text());
+  if (fstat(file.get(), &facts) != 0) refuse(error_text());
   if (S_ISDIR(facts.st_mode)) refuse("it is a directory");
   if (!S_ISREG(facts.st_mode)) refuse("it is no regular file");
   if ((facts.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
@@ -86,7 +82,7 @@ Secret read_secret(const std::string& variable, const std::string& path) {
                      facts.st_mode & 0777U, path);
   }
   SecretText text;
-  if (!text.fill_from(file)) refuse(system_text());
+  if (!text.fill_from(file)) refuse(error_text());
   text.trim();
   if (const std::string flaw = flaw_of(text); !flaw.empty()) refuse(flaw);
   Secret::Bytes bytes;

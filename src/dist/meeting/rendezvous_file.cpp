@@ -62,7 +62,7 @@ void write_whole(const Meeting& meeting, const std::string& path, std::span<cons
   const bool whole = file && write_all(file, bytes) && file.close() == 0;
   if (!whole || rename(partial.path.c_str(), path.c_str()) != 0) {
     throw_user_error("rank {} cannot write {} ({}); give DGC_RENDEZVOUS a directory that all ranks can write to",
-                     meeting.hello.rank, path, std::generic_category().message(errno));
+                     meeting.hello.rank, path, error_text());
   }
 }
 

@@ -11,7 +11,6 @@
 #include <cstring>
 #include <future>
 #include <memory>
-#include <system_error>
 #include <thread>
 
 #include "dist/meeting/interfaces.h"
@@ -22,8 +21,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
-
-std::string error_text(int error) { return std::generic_category().message(error); }
 
 // Whether an error of getaddrinfo() lies in the name. The others are a name server's, which may have an answer later.
 bool is_unknown(int error) {
@@ -39,7 +36,7 @@ Addresses resolve(const std::string& host, int port, int flags, Trouble& trouble
   addrinfo* found = nullptr;
   const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (error != 0) {
-    trouble = {error == EAI_SYSTEM ? error_text(errno) : gai_strerror(error), is_unknown(error)};
+    trouble = {error == EAI_SYSTEM ? error_text() : gai_strerror(error), is_unknown(error)};
     found = nullptr;
   }
   return {found, freeaddrinfo};

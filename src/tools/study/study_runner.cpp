@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <optional>
-#include <system_error>
 
 #include "config/config.h"
 #include "run/file_io.h"
@@ -44,7 +43,7 @@ void require_own_files(const StudyTraining& training) {
   for (const fs::path& file : {output, training.config_file()}) require_own_file(file);
   errno = 0;
   if (std::ofstream(output, std::ios::app)) return;
-  throw_user_error("cannot write {}: {}", output.string(), std::generic_category().message(errno));
+  throw_user_error("cannot write {}: {}", output.string(), error_text());
 }
 
 }  // namespace
