@@ -96,7 +96,11 @@ Config to_config(Json root, Origin origin, const std::vector<std::string>& overr
   check_object(config_keys(), root, "", origin);
   Config config;
   read_object(config_keys(), root, &config);
-  complete(config, origin);
+  try {
+    complete(config, origin);
+  } catch (const KeyError& error) {
+    origin.refuse(error.key, error.sentence);
+  }
   return config;
 }
 

@@ -171,21 +171,11 @@ void speech_keys(const Section<ModelOptions>& model) {
       .at_most(10000);
 }
 
-int64_t count_features(const SpeechDataOptions& data, const Origin& origin) {
-  try {
-    return FeatureExtractor(data.features, data.audio.sample_rate).features();
-  } catch (const UserError& error) {
-    const std::string what = error.what();  // KEY: SENTENCE
-    const size_t colon = what.find(": ");
-    origin.refuse(what.substr(0, colon), what.substr(colon + 2));
-  }
-}
-
 // A convolution's window must fit into what the one before it leaves of the features.
 void check_frequencies(const Config& config, const Origin& origin) {
   const SpeechConvolutions& o = config.model.speech.convolutions;
   const SpeechDataOptions& data = config.data.speech;
-  int64_t left = count_features(data, origin);
+  int64_t left = FeatureExtractor(data.features, data.audio.sample_rate).features();
   for (size_t i = 0; i < o.kernel_frequencies.size(); ++i) {
     if (o.kernel_frequencies[i] > left) {
       const bool mel = data.features.kind == FeatureKind::log_mel;
@@ -216,11 +206,7 @@ void complete_speech(Config& config, const Origin& origin) {
                     fmt::format("{} is even; use {} or {}", frames, frames - 1, frames + 1));
     }
   }
-  try {
-    config.model.speech.classes = Alphabet(config.data.speech.alphabet).classes();
-  } catch (const UserError& error) {
-    origin.refuse("data.alphabet", error.what());
-  }
+  config.model.speech.classes = Alphabet(config.data.speech.alphabet).classes();
   check_frequencies(config, origin);
 }
 

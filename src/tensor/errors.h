@@ -20,6 +20,14 @@ template <typename... Args>
   throw UserError(fmt::format(format, std::forward<Args>(args)...));
 }
 
+// One that a single key of the config is to blame for: "KEY: SENTENCE". Who knows where the key was written says so.
+struct KeyError : UserError {
+  KeyError(const std::string& blamed, const std::string& why)
+      : UserError(blamed + ": " + why), key(blamed), sentence(why) {}
+
+  std::string key, sentence;
+};
+
 // What the system says of an error of its own.
 std::string error_text(int error = errno);
 

@@ -1,6 +1,7 @@
 #include "data/speech/alphabet.h"
 
 #include "data/speech/bad_example.h"
+#include "tensor/errors.h"
 #include "tensor/utf8.h"
 
 namespace dgc {
@@ -9,10 +10,10 @@ Alphabet::Alphabet(const std::string& characters) {
   for (const std::string_view character : utf8_characters(characters)) {
     characters_.emplace_back(character);
     if (!labels_.emplace(character, static_cast<int32_t>(characters_.size())).second) {
-      throw_user_error("the alphabet has the character '{}' twice", character);
+      throw KeyError("data.alphabet", fmt::format("the alphabet has the character '{}' twice", character));
     }
   }
-  if (characters_.empty()) throw_user_error("the alphabet has no characters");
+  if (characters_.empty()) throw KeyError("data.alphabet", "the alphabet has no characters");
 }
 
 const std::string& Alphabet::character(int32_t label) const {

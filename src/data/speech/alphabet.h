@@ -18,7 +18,7 @@ inline constexpr const char* kEnglish = "'ABCDEFGHIJKLMNOPQRSTUVWXYZ ";
 // Characters and their labels: 1 for the first, and so on. Letters are taken as they are: 'a' is not 'A'.
 class Alphabet {
  public:
-  // characters: UTF-8. Throws UserError when it is empty or has a character twice.
+  // characters: UTF-8. Throws KeyError when it is empty or has a character twice.
   explicit Alphabet(const std::string& characters);
 
   int64_t classes() const { return static_cast<int64_t>(characters_.size()) + 1; }  // with the blank

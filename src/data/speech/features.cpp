@@ -13,7 +13,8 @@ constexpr float kFloor = 1e-8f;
 int64_t samples_of(const char* key, double ms, int64_t rate) {
   const auto samples = static_cast<int64_t>(std::llround(ms * 1e-3 * static_cast<double>(rate)));
   if (!(samples >= 2 && samples < (1 << 20))) {
-    throw_user_error("data.features.{}: {} ms are {} samples at {} Hz; give at least 2", key, ms, samples, rate);
+    throw KeyError(fmt::format("data.features.{}", key),
+                   fmt::format("{} ms are {} samples at {} Hz; give at least 2", ms, samples, rate));
   }
   return samples;
 }

@@ -34,7 +34,7 @@ struct FeatureOptions {
 // use from several threads at once, because of its scratch memory.
 class FeatureExtractor {
  public:
-  // sample_rate: in Hz. Throws UserError for a window or step below 2 samples, or for mel filters that see no
+  // sample_rate: in Hz. Throws KeyError for a window or step below 2 samples, or for mel filters that see no
   // frequency.
   FeatureExtractor(const FeatureOptions&, int64_t sample_rate);
 

@@ -27,10 +27,10 @@ MelFilters::MelFilters(int64_t count, int64_t transform, int64_t sample_rate) : 
       filter.weights.push_back(static_cast<float>(weight));
     }
     if (filter.weights.empty()) {
-      throw_user_error(
-          "data.features.mels: of {} filters, number {} is so narrow that no frequency of a window of {} samples falls "
-          "into it; take fewer, or a longer window",
-          count, m + 1, transform);
+      throw KeyError("data.features.mels",
+                     fmt::format("of {} filters, number {} is so narrow that no frequency of a window of {} samples "
+                                 "falls into it; take fewer, or a longer window",
+                                 count, m + 1, transform));
     }
   }
 }

@@ -14,7 +14,7 @@ double hertz_of(double mel);
 // rate; filter m rises in a straight line (in Hz) from corner m to 1 at corner m + 1 and falls to 0 at corner m + 2.
 class MelFilters {
  public:
-  // transform: length of the Fourier transform. Throws UserError when a filter would be so narrow that it holds no bin.
+  // transform: length of the Fourier transform. Throws KeyError when a filter would be so narrow that it holds no bin.
   MelFilters(int64_t count, int64_t transform, int64_t sample_rate);
 
   int64_t count() const { return static_cast<int64_t>(filters_.size()); }
