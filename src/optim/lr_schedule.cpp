@@ -9,57 +9,50 @@
 namespace dgc {
 namespace {
 
-double without_warmup(const LrSchedule& s, double epoch, const PlateauState& plateau) {
-  const double progress = std::clamp(epoch / s.epochs, 0.0, 1.0);
-  switch (s.type) {
-    case LrSchedule::Type::constant:
-      break;
-    case LrSchedule::Type::step:
-      return s.base * std::pow(s.factor, std::ranges::count_if(s.milestones, [&](double m) { return epoch >= m; }));
-    case LrSchedule::Type::cosine:
-      return s.end + (s.base - s.end) * (1 + std::cos(std::numbers::pi * progress)) / 2;
-    case LrSchedule::Type::polynomial:
-      return s.end + (s.base - s.end) * std::pow(1 - progress, s.power);
-    case LrSchedule::Type::plateau:
-      return std::max(s.end, s.base * std::pow(s.factor, static_cast<double>(plateau.plateaus)));
-    case LrSchedule::Type::exponential:
-      return s.base * std::pow(s.factor, std::floor(epoch));
-  }
-  return s.base;
+double progress(const LrSchedule& s, double epoch) { return std::clamp(epoch / s.epochs, 0.0, 1.0); }
+
+struct ScheduleKind {
+  LrSchedule::Type type;
+  bool spreads_over_epochs, heeds_losses;
+  double (*rate)(const LrSchedule& s, double epoch, const PlateauState& plateau);  // without the warm-up
+};
+
+constexpr ScheduleKind kScheduleKinds[] = {
+    {LrSchedule::Type::constant, false, false, [](const LrSchedule& s, double, const PlateauState&) { return s.base; }},
+    {LrSchedule::Type::step, false, false,
+     [](const LrSchedule& s, double epoch, const PlateauState&) {
+       return s.base * std::pow(s.factor, std::ranges::count_if(s.milestones, [&](double m) { return epoch >= m; }));
+     }},
+    {LrSchedule::Type::cosine, true, false,
+     [](const LrSchedule& s, double epoch, const PlateauState&) {
+       return s.end + (s.base - s.end) * (1 + std::cos(std::numbers::pi * progress(s, epoch))) / 2;
+     }},
+    {LrSchedule::Type::polynomial, true, false,
+     [](const LrSchedule& s, double epoch, const PlateauState&) {
+       return s.end + (s.base - s.end) * std::pow(1 - progress(s, epoch), s.power);
+     }},
+    {LrSchedule::Type::plateau, false, true,
+     [](const LrSchedule& s, double, const PlateauState& plateau) {
+       return std::max(s.end, s.base * std::pow(s.factor, static_cast<double>(plateau.plateaus)));
+     }},
+    {LrSchedule::Type::exponential, false, false, [](const LrSchedule& s, double epoch, const PlateauState&) {
+       return s.base * std::pow(s.factor, std::floor(epoch));
+     }}};
+
+const ScheduleKind& kind_of(LrSchedule::Type type) {
+  const auto* const kind = std::ranges::find(kScheduleKinds, type, &ScheduleKind::type);
+  DGC_CHECK(kind != std::end(kScheduleKinds), "a learning rate's type has a row");
+  return *kind;
 }
 
 }  // namespace
 
-bool spreads_over_epochs(LrSchedule::Type type) {
-  switch (type) {
-    case LrSchedule::Type::constant:
-    case LrSchedule::Type::step:
-    case LrSchedule::Type::plateau:
-    case LrSchedule::Type::exponential:
-      return false;
-    case LrSchedule::Type::cosine:
-    case LrSchedule::Type::polynomial:
-      return true;
-  }
-  throw InternalError("a schedule that spreads_over_epochs() does not know");
-}
+bool spreads_over_epochs(LrSchedule::Type type) { return kind_of(type).spreads_over_epochs; }
 
-bool heeds_losses(LrSchedule::Type type) {
-  switch (type) {
-    case LrSchedule::Type::constant:
-    case LrSchedule::Type::step:
-    case LrSchedule::Type::exponential:
-    case LrSchedule::Type::cosine:
-    case LrSchedule::Type::polynomial:
-      return false;
-    case LrSchedule::Type::plateau:
-      return true;
-  }
-  throw InternalError("a schedule that heeds_losses() does not know");
-}
+bool heeds_losses(LrSchedule::Type type) { return kind_of(type).heeds_losses; }
 
 double learning_rate_at(const LrSchedule& schedule, double epoch, const PlateauState& plateau) {
-  const double rate = without_warmup(schedule, epoch, plateau);
+  const double rate = kind_of(schedule.type).rate(schedule, epoch, plateau);
   if (epoch >= schedule.warmup_epochs) return rate;
   return schedule.warmup_from + (rate - schedule.warmup_from) * epoch / schedule.warmup_epochs;
 }
