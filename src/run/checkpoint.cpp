@@ -93,7 +93,7 @@ Manifest read_manifest(const fs::path& checkpoint) {
   refuse_broken_link(checkpoint);
   const fs::path path = checkpoint / kManifest;
   const std::string text = read_saved(path, kMostManifestBytes);
-  if (read_saved(checkpoint / kManifestHash, kMostManifestBytes) != xxh64_hex(text.data(), text.size())) {
+  if (read_saved(checkpoint / kManifestHash, kMostManifestBytes) != xxh64_hex(text)) {
     throw_damage("{} is damaged: it does not match {}", path.string(), kManifestHash);
   }
   return parse_manifest(text, path.string());
@@ -164,7 +164,7 @@ void CheckpointStore::commit(const Manifest& manifest, int64_t keep) const {
   }
   const std::string text = to_manifest_json(manifest);
   write_file(saving / kManifest, text);
-  write_file(saving / kManifestHash, xxh64_hex(text.data(), text.size()));
+  write_file(saving / kManifestHash, xxh64_hex(text));
   sync_directory(saving);
 
   const fs::path target = root_ / folder_of(manifest.step);
@@ -249,7 +249,7 @@ std::string Checkpoint::read(const ManifestFile& file) const {
     throw_damage("{} is damaged: it has {} bytes instead of {}", path.string(), size, file.bytes);
   }
   std::string bytes = read_saved(path, file.bytes);
-  if (xxh64_hex(bytes.data(), bytes.size()) != file.xxh64) {
+  if (xxh64_hex(bytes) != file.xxh64) {
     throw_damage("{} is damaged: its checksum is not the one in {}", path.string(), kManifest);
   }
   return bytes;

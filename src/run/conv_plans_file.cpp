@@ -47,7 +47,7 @@ std::shared_ptr<const ConvPlans> read_conv_plans(const Config& config) {
 std::string conv_plans_xxh64(const Config& config) {
   if (config.conv_plans.empty()) return "";
   const std::string text = text_of_file(config);
-  return xxh64_hex(text.data(), text.size());
+  return xxh64_hex(text);
 }
 
 void write_conv_plans(const std::string& path, const ConvTimings& timings) {

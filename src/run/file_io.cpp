@@ -10,6 +10,7 @@
 #include <random>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "tensor/errors.h"
 
@@ -44,7 +45,7 @@ std::filesystem::path behind_links(std::filesystem::path path) {
 
 }  // namespace
 
-std::string xxh64_hex(const void* data, size_t bytes) { return fmt::format("{:016x}", XXH64(data, bytes, 0)); }
+std::string xxh64_hex(std::string_view bytes) { return fmt::format("{:016x}", XXH64(bytes.data(), bytes.size(), 0)); }
 
 FileWriter::FileWriter(std::filesystem::path path) : path_(std::move(path)) {
   struct stat old {};
@@ -64,9 +65,8 @@ FileWriter::FileWriter(std::filesystem::path path) : path_(std::move(path)) {
     [[maybe_unused]] const int only_root_may = ::fchown(file_.get(), old.st_uid, old.st_gid);
     ::fchmod(file_.get(), old.st_mode & 0777);
   }
-  XXH64_state_t* state = XXH64_createState();
-  XXH64_reset(state, 0);
-  hash_ = state;
+  hash_ = XXH64_createState();
+  XXH64_reset(hash_, 0);
 }
 
 // The name is short, so that it fits wherever the file's own does, and random, as ranks on several machines may write
@@ -81,11 +81,11 @@ void FileWriter::open_beside() {
 
 FileWriter::~FileWriter() {
   if (!beside_.empty()) ::unlink(beside_.c_str());
-  XXH64_freeState(static_cast<XXH64_state_t*>(hash_));
+  XXH64_freeState(hash_);
 }
 
 void FileWriter::write(const void* data, size_t bytes) {
-  XXH64_update(static_cast<XXH64_state_t*>(hash_), data, bytes);
+  XXH64_update(hash_, data, bytes);
   bytes_ += bytes;
   if (!write_all(file_, {static_cast<const std::byte*>(data), bytes})) throw_system("write", path_);
 }
@@ -95,7 +95,7 @@ FileWriter::Written FileWriter::finish() {
   if (file_.close() != 0) throw_system("close", path_);
   if (!beside_.empty() && ::rename(beside_.c_str(), place_.c_str()) != 0) throw_system("replace", path_);
   beside_.clear();
-  return {bytes_, fmt::format("{:016x}", XXH64_digest(static_cast<XXH64_state_t*>(hash_)))};
+  return {bytes_, fmt::format("{:016x}", XXH64_digest(hash_))};
 }
 
 void require_writable(const std::filesystem::path& path) {

@@ -3,13 +3,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "tensor/file_descriptor.h"
 
+struct XXH64_state_s;
+
 namespace dgc {
 
-std::string xxh64_hex(const void* data, size_t bytes);  // 16 lower-case digits
+std::string xxh64_hex(std::string_view bytes);  // 16 lower-case digits
 
 // Writes a file from front to back, hashing it on the way. FileWriter writes a temporary file beside `path`, and
 // finish() renames it, so that under its own name the file is whole or as it was before. Where `path` is a link, the
@@ -37,7 +39,7 @@ class FileWriter {
   std::filesystem::path path_;
   std::filesystem::path place_, beside_;  // empty: path_ is written in place
   FileDescriptor file_;
-  void* hash_ = nullptr;
+  XXH64_state_s* hash_ = nullptr;
   uint64_t bytes_ = 0;
 };
 

@@ -14,7 +14,7 @@ constexpr const char* kFix = "resume with the data.train, data.vocabulary and da
 
 std::string vocabulary_xxh64(const Vocabulary& vocabulary) {
   const std::string text = vocabulary.text();
-  return xxh64_hex(text.data(), text.size());
+  return xxh64_hex(text);
 }
 
 void save_vocabulary(const std::filesystem::path& run, const Vocabulary& vocabulary) {

@@ -101,7 +101,7 @@ std::string training_set_xxh64(const Row& facts) {
     if (field.starts_with(kTrainingSetFacts)) of_set.set(field, facts.text(field).value_or(""));
   }
   const std::string text = to_json_line(of_set);
-  return xxh64_hex(text.data(), text.size());
+  return xxh64_hex(text);
 }
 
 void require_agreement(Communicator& communicator, Device& device, const Row& facts) {

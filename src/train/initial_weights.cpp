@@ -80,7 +80,7 @@ InitialWeights::InitialWeights(const std::string& file, const Network& network)
     : InitialWeights(file, bytes_of(file, network), network) {}
 
 InitialWeights::InitialWeights(const std::string& file, std::string bytes, const Network& network)
-    : xxh64_(xxh64_hex(bytes.data(), bytes.size())), file_(parsed(std::move(bytes), file)) {
+    : xxh64_(xxh64_hex(bytes)), file_(parsed(std::move(bytes), file)) {
   const std::pair<int, int> head = head_of(network);
   const auto check = [&](const ParamSpec& spec, bool may_be_new) {
     const auto found = file_.tensors().find(spec.name);

@@ -96,7 +96,7 @@ std::vector<uint64_t> tensor_hashes(const Arena& weights) {
 
 std::string weights_xxh64(const Arena& weights) {
   const std::vector<uint64_t> hashes = tensor_hashes(weights);
-  return xxh64_hex(hashes.data(), hashes.size() * sizeof(uint64_t));
+  return xxh64_hex({reinterpret_cast<const char*>(hashes.data()), hashes.size() * sizeof(uint64_t)});
 }
 
 bool all_finite(const Arena& weights) {

@@ -48,10 +48,10 @@ void write_run(const fuzz::Scratch& run, std::vector<std::string> parts) {
   parts.resize(6);
   const std::string weights = fuzz::safetensors_file(parts[2]);
   std::string manifest = replaced(parts[1], "BYTES", std::to_string(weights.size()));
-  manifest = replaced(manifest, "HASH", xxh64_hex(weights.data(), weights.size()));
+  manifest = replaced(manifest, "HASH", xxh64_hex(weights));
   run.write("config.json", parts[0]);
   run.write(kCheckpoint + "manifest.json", manifest);
-  run.write(kCheckpoint + "manifest.xxh64", xxh64_hex(manifest.data(), manifest.size()));
+  run.write(kCheckpoint + "manifest.xxh64", xxh64_hex(manifest));
   run.write(kCheckpoint + "weights.safetensors", weights);
   run.write("metrics.jsonl", parts[3]);
   run.write("vocabulary.txt", parts[4]);

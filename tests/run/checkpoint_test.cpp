@@ -308,7 +308,7 @@ TEST_CASE("a newest checkpoint that may be sound is not passed over, as the next
     REQUIRE(manifest.find(version) != std::string::npos);
     manifest.replace(manifest.find(version), version.size(), "\"version\": 2");
     overwrite(newest / "manifest.json", manifest);
-    overwrite(newest / "manifest.xxh64", xxh64_hex(manifest.data(), manifest.size()));
+    overwrite(newest / "manifest.xxh64", xxh64_hex(manifest));
     CHECK_THROWS_WITH(newest_checkpoint(run.path()),
                       Catch::Contains("checkpoint format 2") && Catch::Contains("remove " + newest.string()));
   }

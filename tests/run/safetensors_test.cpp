@@ -52,7 +52,7 @@ TEST_CASE("a safetensors file is written byte for byte as the format says") {
   const std::string bytes = run.read("x.safetensors");
   CHECK(bytes == expected);
   CHECK(written.bytes == expected.size());
-  CHECK(written.xxh64 == xxh64_hex(expected.data(), expected.size()));
+  CHECK(written.xxh64 == xxh64_hex(expected));
 
   const SafetensorsFile file(bytes, "x.safetensors");
   float back[2] = {};
@@ -72,8 +72,8 @@ TEST_CASE("a safetensors file has 32-bit integers as 64-bit ones") {
 }
 
 TEST_CASE("the XXH64 of a file is the published one") {
-  CHECK(xxh64_hex("", 0) == "ef46db3751d8e999");
-  CHECK(xxh64_hex("abc", 3) == "44bc2cf5ad770999");
+  CHECK(xxh64_hex("") == "ef46db3751d8e999");
+  CHECK(xxh64_hex("abc") == "44bc2cf5ad770999");
 }
 
 TEST_CASE("bytes that are no safetensors file are refused and named") {

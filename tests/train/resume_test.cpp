@@ -56,7 +56,7 @@ void set_in_manifest(const fs::path& checkpoint, const std::string& key, const a
   manifest.values.set(key, value);
   const std::string text = to_manifest_json(manifest);
   write_file(checkpoint / "manifest.json", text);
-  write_file(checkpoint / "manifest.xxh64", xxh64_hex(text.data(), text.size()));
+  write_file(checkpoint / "manifest.xxh64", xxh64_hex(text));
 }
 
 // Sends this process SIGTERM when a message contains a text.
@@ -582,7 +582,7 @@ TEST_CASE("a manifest whose checksum is right and whose numbers are not is refus
   const size_t at = text.find("\"" + key + "\": ") + key.size() + 4;
   text.replace(at, text.find_first_of(",\n}", at) - at, value);
   write_file(checkpoint / "manifest.json", text);
-  write_file(checkpoint / "manifest.xxh64", xxh64_hex(text.data(), text.size()));
+  write_file(checkpoint / "manifest.xxh64", xxh64_hex(text));
   const std::string word = key == "steps_per_epoch" ? "epochs of " + value : key;
   std::string said;
   try {

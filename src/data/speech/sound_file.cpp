@@ -21,6 +21,7 @@ struct SoundFile::Content {
   SoundBytes file;
   SoundParts parts;
   sf_count_t at = 0;
+  std::unique_ptr<SNDFILE, int (*)(SNDFILE*)> handle{nullptr, sf_close};
 
   sf_count_t size() const { return std::ssize(parts.head) + static_cast<sf_count_t>(parts.body_bytes); }
   sf_count_t read(void* to, sf_count_t most);
@@ -106,32 +107,24 @@ void SoundFile::show(SoundBytes file) {
   content_.reset(new Content{std::move(file), std::move(parts)});
   SF_INFO info{};
   SF_VIRTUAL_IO io = content_io<Content>();
-  examine(sf_open_virtual(&io, SFM_READ, &info, content_.get()), &info);
-}
-
-SoundFile::~SoundFile() { sf_close(static_cast<SNDFILE*>(handle_)); }
-
-void SoundFile::examine(void* handle, const void* sf_info) {
-  if (handle == nullptr) {
+  content_->handle.reset(sf_open_virtual(&io, SFM_READ, &info, content_.get()));
+  if (content_->handle == nullptr) {
     throw_bad_example("{}: this is no WAV, FLAC or SPHERE file that can be read; convert it to one, or get it again",
                       name_);
   }
-  const auto& info = *static_cast<const SF_INFO*>(sf_info);
-  const auto refuse = [&](const std::string& why) {
-    sf_close(static_cast<SNDFILE*>(handle));
-    throw_bad_example("{}: {}", name_, why);
-  };
+  const auto refuse = [&](const std::string& why) { throw_bad_example("{}: {}", name_, why); };
   if (!is_readable_kind(info.format)) refuse("this is no WAV, FLAC or SPHERE file; convert it to one of them");
   if (info.channels != 1) refuse(fmt::format("it has {} channels; convert it to mono", info.channels));
   if (info.samplerate < 1) refuse("its header gives no sample rate; convert it again");
-  handle_ = handle;
   rate_ = info.samplerate;
   constexpr sf_count_t kUnknown = SF_COUNT_MAX;
   samples_ = info.frames == kUnknown ? 0 : std::max<sf_count_t>(info.frames, 0);
 }
 
+SoundFile::~SoundFile() = default;
+
 int64_t SoundFile::read(float* out, int64_t count) {
-  auto* handle = static_cast<SNDFILE*>(handle_);
+  SNDFILE* const handle = content_->handle.get();
   const int64_t got = sf_readf_float(handle, out, count);
   if (sf_error(handle) != SF_ERR_NO_ERROR) {
     throw_bad_example("{}: the file is damaged ({}); get it again", name_, sf_strerror(handle));

@@ -32,11 +32,9 @@ class SoundFile {
  private:
   struct Content;
   void show(SoundBytes file);  // to libsndfile
-  void examine(void* handle, const void* info);
 
   std::string name_;
   std::unique_ptr<Content> content_;
-  void* handle_ = nullptr;  // SNDFILE
   int rate_ = 0;
   int64_t samples_ = 0;
 };

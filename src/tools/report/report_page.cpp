@@ -130,7 +130,7 @@ std::string summary_html(const SummaryTable& table, const Groups& groups) {
 // Nothing is loaded, and no script runs but the page's own: a nonce of the content allows it (Content Security Policy
 // Level 3, W3C), so that what a run's name smuggled in would not run.
 std::string page(const std::string& title, const std::string& content, std::optional<int> reload_s) {
-  const std::string nonce = xxh64_hex(content.data(), content.size());
+  const std::string nonce = xxh64_hex(content);
   const std::string reload = reload_s ? fmt::format(" data-reload=\"{}\"", *reload_s) : "";
   const std::string without_script =
       reload_s ? fmt::format("<noscript><meta http-equiv=\"refresh\" content=\"{}\"></noscript>\n", *reload_s) : "";
