@@ -2,6 +2,14 @@
 
 namespace dgc {
 
+std::vector<ParamSpec> norm_params(int64_t channels) {
+  return {{"weight", {channels}, {Init::Kind::constant, 1}}, {"bias", {channels}, {}}};
+}
+
+std::vector<ParamSpec> norm_buffers(int64_t channels) {
+  return {{"running_mean", {channels}, {}}, {"running_var", {channels}, {Init::Kind::constant, 1}}};
+}
+
 BatchNorm::BatchNorm(const BatchNormOptions& options) : options_(options) {
   if (options.channels < 1) throw_user_error("batch_norm: channels must be positive, not {}", options.channels);
 }
@@ -15,14 +23,6 @@ Shape BatchNorm::output_shape(std::span<const Shape> in) const {
     throw_user_error("the shortcut {} does not have the shape {} of what it is added to", in[1].str(), x.str());
   }
   return x;
-}
-
-std::vector<ParamSpec> BatchNorm::params() const {
-  return {{"weight", {options_.channels}, {Init::Kind::constant, 1}}, {"bias", {options_.channels}, {}}};
-}
-
-std::vector<ParamSpec> BatchNorm::buffers() const {
-  return {{"running_mean", {options_.channels}, {}}, {"running_var", {options_.channels}, {Init::Kind::constant, 1}}};
 }
 
 BatchNormArgs BatchNorm::args(const Shape& x) const {

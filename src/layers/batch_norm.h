@@ -13,6 +13,10 @@ struct BatchNormOptions {
   bool operator==(const BatchNormOptions&) const = default;
 };
 
+// What a layer that normalises each of so many channels learns (weight, bias) and keeps (running_mean, running_var).
+std::vector<ParamSpec> norm_params(int64_t channels);
+std::vector<ParamSpec> norm_buffers(int64_t channels);
+
 // Batch normalisation over the last axis (Ioffe, Szegedy 2015), with what usually follows it in a residual network
 // fused in: the sum with a shortcut and the ReLU.
 //   x [batch, ..., channels]   weight, bias, running_mean, running_var [channels]   y as x
@@ -22,8 +26,8 @@ class BatchNorm final : public Layer {
 
   int inputs() const override { return options_.residual ? 2 : 1; }
   Shape output_shape(std::span<const Shape> in) const override;
-  std::vector<ParamSpec> params() const override;
-  std::vector<ParamSpec> buffers() const override;
+  std::vector<ParamSpec> params() const override { return norm_params(options_.channels); }
+  std::vector<ParamSpec> buffers() const override { return norm_buffers(options_.channels); }
   bool keeps_input() const override { return true; }
   bool keeps_output() const override { return options_.relu; }
   // Throws UserError where there is but one value of each channel to normalise.

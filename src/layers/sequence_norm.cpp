@@ -15,14 +15,6 @@ Shape SequenceNorm::output_shape(std::span<const Shape> in) const {
   return x;
 }
 
-std::vector<ParamSpec> SequenceNorm::params() const {
-  return {{"weight", {options_.channels}, {Init::Kind::constant, 1}}, {"bias", {options_.channels}, {}}};
-}
-
-std::vector<ParamSpec> SequenceNorm::buffers() const {
-  return {{"running_mean", {options_.channels}, {}}, {"running_var", {options_.channels}, {Init::Kind::constant, 1}}};
-}
-
 SequenceNormArgs SequenceNorm::args(const Shape& x) const {
   return {.sequences = sequence_args(options_.sequences, x),
           .channels = options_.channels,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "layers/batch_norm.h"
 #include "layers/sequence.h"
 
 namespace dgc {
@@ -19,8 +20,8 @@ class SequenceNorm final : public Layer {
   explicit SequenceNorm(const SequenceNormOptions&);  // throws UserError unless there are channels
 
   Shape output_shape(std::span<const Shape> in) const override;
-  std::vector<ParamSpec> params() const override;
-  std::vector<ParamSpec> buffers() const override;
+  std::vector<ParamSpec> params() const override { return norm_params(options_.channels); }
+  std::vector<ParamSpec> buffers() const override { return norm_buffers(options_.channels); }
   bool keeps_input() const override { return true; }
   size_t saved_bytes(Backend&, std::span<const Shape> in, DType) const override;
   void forward(const ForwardArgs&) const override;
