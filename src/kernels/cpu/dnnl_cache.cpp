@@ -57,8 +57,7 @@ struct Choice {
 
 Choice choose(const ConvKey& key, Type factors, memory::format_tag images, const dnnl::engine& engine) {
   const ConvShapes s = shapes(key, key.pass, factors, images);
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // ours, shared by all: a step must not allocate
+  const dnnl::primitive_attr attributes = attributes_of(Access::write);
   const auto forward = describe_forward(shapes(key, ConvPass::forward, factors, images), attributes, engine);
   if (key.pass == ConvPass::forward) {
     return {dnnl::convolution_forward(forward), forward.src_desc(),     forward.dst_desc(), forward.weights_desc(),
@@ -123,9 +122,7 @@ PreparedConv prepare_conv(const ConvKey& key, Type factors, const dnnl::engine& 
 
 }  // namespace
 
-TensorCopy prepare_copy(const memory::desc& given, const memory::desc& own, Access access, const dnnl::engine& engine) {
-  TensorCopy made{memory(given, engine, nullptr), memory(own, engine, nullptr), {}, 0};
-  if (own == given && access != Access::add) return made;
+dnnl::primitive_attr attributes_of(Access access) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   if (access == Access::add) {
@@ -133,6 +130,13 @@ TensorCopy prepare_copy(const memory::desc& given, const memory::desc& own, Acce
     add.append_sum();
     attributes.set_post_ops(add);
   }
+  return attributes;
+}
+
+TensorCopy prepare_copy(const memory::desc& given, const memory::desc& own, Access access, const dnnl::engine& engine) {
+  TensorCopy made{memory(given, engine, nullptr), memory(own, engine, nullptr), {}, 0};
+  if (own == given && access != Access::add) return made;
+  const dnnl::primitive_attr attributes = attributes_of(access);
   made.reorder = access == Access::read ? dnnl::reorder({engine, given, engine, own, attributes})
                                         : dnnl::reorder({engine, own, engine, given, attributes});
   made.bytes = round_up(own.get_size());

@@ -28,6 +28,8 @@ struct TensorCopy {
 };
 
 enum class Access { read, write, add };  // what a primitive does; add: the copy adds what the primitive has written
+// Scratch memory is ours, shared by all primitives: a step must not allocate. add: the result is added to.
+dnnl::primitive_attr attributes_of(Access);
 TensorCopy prepare_copy(const dnnl::memory::desc& given, const dnnl::memory::desc& own, Access, const dnnl::engine&);
 
 // One prepared pass of one convolution: the primitive, and descriptions of its memory.

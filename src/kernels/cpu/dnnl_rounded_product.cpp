@@ -16,13 +16,7 @@ memory::desc factor_desc(const memory::dims& dims, const FactorShape& shape) {
 RoundedProduct prepare_product(const RoundedProductKey& key, const dnnl::engine& engine) {
   const memory::dims a{key.m, key.k}, b{key.k, key.n};
   const memory::desc c({key.m, key.n}, kFloat, memory::format_tag::ab);
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // ours: a step must not allocate
-  if (key.add) {
-    dnnl::post_ops add;
-    add.append_sum();
-    attributes.set_post_ops(add);
-  }
+  const dnnl::primitive_attr attributes = attributes_of(key.add ? Access::add : Access::write);
   const auto any = [](const memory::dims& dims) { return memory::desc(dims, kRounded, memory::format_tag::any); };
   const auto product = describe_product(any(a), any(b), c, attributes, engine);
 

@@ -11,12 +11,7 @@ StepProduct prepare_product(const StepProductKey& key, const dnnl::engine& engin
   const memory::desc c({key.rows, key.columns}, kFloat, memory::format_tag::ab);
   const memory::desc user_weights({key.inner, key.columns}, kFloat, memory::format_tag::ba);
   const memory::desc any_weights({key.inner, key.columns}, kFloat, memory::format_tag::any);
-  dnnl::post_ops add;
-  add.append_sum();
-  dnnl::primitive_attr attributes;
-  attributes.set_post_ops(add);
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // ours: a step must not allocate
-  const auto product = describe_product(a, any_weights, c, attributes, engine);
+  const auto product = describe_product(a, any_weights, c, attributes_of(Access::add), engine);
 
   StepProduct made;
   made.product = dnnl::matmul(product);
