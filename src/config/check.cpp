@@ -1,6 +1,7 @@
 #include "config/check.h"
 
 #include <algorithm>
+#include <set>
 
 #include "config/check_value.h"
 #include "config/key_paths.h"
@@ -120,15 +121,12 @@ class Checker {
 
   // Only called with keys that do not apply.
   [[noreturn]] void refuse_other_type(const Key& key, const std::string& path) const {
-    std::vector<std::string> types;
+    std::set<std::string> types;
     for (const Key& other : keys_) {
-      if (other.path == path || is_inside(other.path, path))
-        types.insert(types.end(), other.types.begin(), other.types.end());
+      if (other.path == path || is_inside(other.path, path)) types.insert(other.types.begin(), other.types.end());
     }
-    std::sort(types.begin(), types.end());
-    types.erase(std::unique(types.begin(), types.end()), types.end());
     refuse(path, fmt::format("belongs to {} {}, and this is \"{}\"; leave it out", join_path(shown_, key.selector),
-                             quoted(types), selected_type(key, root_)));
+                             quoted({types.begin(), types.end()}), selected_type(key, root_)));
   }
 
   const Keys& keys_;

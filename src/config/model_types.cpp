@@ -1,6 +1,7 @@
 #include "config/model_types.h"
 
 #include <algorithm>
+#include <set>
 
 #include "config/check_value.h"
 #include "config/data_types.h"
@@ -223,16 +224,14 @@ Network smoothed(Network network, const ModelOptions& o) {
 
 // The names of all parameters, and whatever stands before a dot in them; each once.
 std::vector<std::string> freezable_names(const Network& network) {
-  std::vector<std::string> names;
+  std::set<std::string> names;
   for (const ParamSpec& spec : network.params()) {
     for (size_t dot = spec.name.find('.'); dot != std::string::npos; dot = spec.name.find('.', dot + 1)) {
-      names.push_back(spec.name.substr(0, dot));
+      names.insert(spec.name.substr(0, dot));
     }
-    names.push_back(spec.name);
+    names.insert(spec.name);
   }
-  std::ranges::sort(names);
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return names;
+  return {names.begin(), names.end()};
 }
 
 void freeze(Network& network, const std::vector<std::string>& names) {

@@ -1,14 +1,13 @@
 #include "models/executors.h"
 
 #include <algorithm>
+#include <set>
 
 namespace dgc {
 
-Executors::Executors(const Network& network, Backend& backend, std::vector<int64_t> rows, Executor::Mode mode,
+Executors::Executors(const Network& network, Backend& backend, const std::vector<int64_t>& rows, Executor::Mode mode,
                      DType activations) {
-  std::ranges::sort(rows);
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  for (const int64_t some : rows) {
+  for (const int64_t some : std::set(rows.begin(), rows.end())) {
     if (some == 0) continue;
     executors_.push_back(std::make_unique<Executor>(network, backend, some, mode, activations));
   }

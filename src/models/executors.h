@@ -13,7 +13,7 @@ class Executors {
  public:
   // rows: sizes of the batches, in any order; a 0 is skipped, and another size must be there. The other arguments, and
   // what is thrown, are those of Executor's constructor.
-  Executors(const Network&, Backend&, std::vector<int64_t> rows, Executor::Mode, DType activations);
+  Executors(const Network&, Backend&, const std::vector<int64_t>& rows, Executor::Mode, DType activations);
 
   bool are_one() const { return executors_.size() == 1; }
   int64_t most_rows() const { return executors_.back()->batch(); }
