@@ -5,6 +5,7 @@
 
 #include "config/check_value.h"
 #include "config/key_paths.h"
+#include "config/objects.h"
 #include "config/synonyms.h"
 #include "json/nearest.h"
 #include "tensor/errors.h"

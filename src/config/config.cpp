@@ -4,6 +4,7 @@
 
 #include "config/complete.h"
 #include "config/key_paths.h"
+#include "config/objects.h"
 #include "tensor/errors.h"
 #include "tensor/utf8.h"
 

@@ -1,6 +1,6 @@
 #include "config/keys.h"
 
-#include "config/check.h"
+#include "config/objects.h"
 
 namespace dgc {
 

@@ -1,6 +1,7 @@
-#include "config/check.h"
+#include "config/objects.h"
 
-// Conversion between JSON objects and the structs behind a table of keys.
+#include <utility>
+
 namespace dgc {
 
 const Json* find_path(const Json& object, const std::string& path) {
