@@ -2,6 +2,7 @@
 #include <bit>
 #include <cstring>
 
+#include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/wire_message.h"
 #include "kernels/wire_codes.h"
 
@@ -124,5 +125,7 @@ void decode_messages(const DgcDecodeArgs& args, [[maybe_unused]] int threads) {
     decode_values(part, args.codes.format.values);
   }
 }
+
+void CpuBackend::dgc_decode(const DgcDecodeArgs& args) { decode_messages(args, threads_); }
 
 }  // namespace dgc

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/wire_message.h"
 #include "kernels/wire_codes.h"
 
@@ -125,5 +126,7 @@ void encode_message(const DgcEncodeArgs& args, [[maybe_unused]] int threads) {
   seal_message(args.message, args.header, args.control->step);
   std::memcpy(args.coded, args.message, kWireHeaderBytes);
 }
+
+void CpuBackend::dgc_encode(const DgcEncodeArgs& args) { encode_message(args, threads_); }
 
 }  // namespace dgc
