@@ -65,9 +65,4 @@ std::string perplexity_text(double words) {
   return words < 1e5 ? fmt::format("{:.2f}", words) : fmt::format("{:.2e}", words);
 }
 
-std::string capitalized(std::string text) {
-  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
-  return text;
-}
-
 }  // namespace dgc

@@ -14,6 +14,4 @@ std::string count_text(double count);       // 1234567 -> "1,234,567"
 std::string loss_text(double loss);         // four decimals, or an exponent when it is far away
 std::string perplexity_text(double words);  // "114.53", "9.91e+05"
 
-std::string capitalized(std::string text);  // only changes the first letter
-
 }  // namespace dgc

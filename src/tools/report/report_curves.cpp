@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "json/text.h"
-#include "run/number_text.h"
 #include "tasks/task.h"
 #include "tools/report/svg_plot.h"
 

@@ -57,6 +57,11 @@ void require_run(const std::filesystem::path& directory) {
 
 }  // namespace
 
+std::string capitalized(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
 JsonLineReader open_rows(const std::filesystem::path& directory) {
   require_run(directory);
   return JsonLineReader((directory / kMetricsFile).string());

@@ -97,6 +97,8 @@ std::vector<std::string> results_notes(const std::vector<RunGroup>& groups);
 // A column for each experiment; a row for each key in which not all configs agree.
 std::vector<TableRow> config_table(const std::vector<RunGroup>& groups);
 
+std::string capitalized(std::string text);  // only changes the first letter
+
 // One sentence for each experiment that sends much less than that with the same model, kind of data and number of
 // workers that sends most. The sentence says how much less, and at what cost.
 std::vector<std::string> comparisons(const std::vector<RunGroup>& groups);
