@@ -1,6 +1,5 @@
 #include "run/manifest.h"
 
-#include <algorithm>
 #include <set>
 
 #include "json/rows.h"

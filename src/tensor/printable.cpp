@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <iterator>
-
 #include "tensor/utf8.h"
 
 namespace dgc {

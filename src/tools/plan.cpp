@@ -1,7 +1,6 @@
 #include "tools/plan.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "dist/wire_sizes.h"
 #include "optim/dgc/layout.h"

@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "kernels/backend.h"
 #include "kernels/cuda/dnn_graph.h"

@@ -2,8 +2,6 @@
 // and, for max, which tap of the window was the largest, in 16 bits per output. Backward gathers: each input pixel adds
 // up the outputs whose windows hold the pixel, in the order of the outputs, so there are no atomics and the result has
 // the CPU's bits in fp32. Sums run in fp32. Of equal values the first tap wins; a NaN wins over every number.
-#include <algorithm>
-
 #include "kernels/cuda/dispatch.h"
 #include "kernels/cuda/queue.h"
 

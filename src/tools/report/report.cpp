@@ -1,7 +1,5 @@
 #include "tools/report/report.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "run/file_io.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include "run/number_text.h"
 #include "tools/report/html_escape.h"
