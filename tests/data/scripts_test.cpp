@@ -77,6 +77,7 @@ TEST_CASE("data scripts: texts that are missing or wrong are named") {
     return done.output;
   };
   CHECK_THAT(said({"kjv", "--from", from.path() + "/none", out.path()}), Catch::Contains("there is no such file"));
+  CHECK_THAT(said({"kjv", "--from", from.path(), out.path()}), Catch::Contains("there is no such file"));
   from.write("verses", {'G', 'e', '1', ':', '1', ' ', 'a', '\n'});
   CHECK_THAT(said({"kjv", "--from", from.path() + "/verses", out.path()}), Catch::Contains("/verses: SHA-256 is"));
   CHECK_THAT(said({"ptb", from.path(), out.path()}), Catch::Contains("there is no such file in it: ptb.train.txt"));
