@@ -74,8 +74,7 @@ void add_report_command(CLI::App& app) {
       "Examples:\n  dgc report runs/quickstart runs/quickstart_dense -o report.html\n"
       "  dgc report runs/quickstart --follow\n  dgc report runs/quickstart --csv - | head\n\n"
       "The page is one file and needs no network. With --follow it reloads itself; a RUN may begin later, and a "
-      "stopped "
-      "one\ngo on. Ctrl-C ends it with exit code 130, and leaves the page as it is.");
+      "stopped one\ngo on. Ctrl-C ends it with exit code 130, and leaves the page as it is.");
   command->callback([options] {
     if (options->runs.size() > 1 && !options->follow) leave_out_others(options->runs);
     if (!options->csv.empty()) return write_csv(options->runs, options->csv);

@@ -23,9 +23,8 @@ struct DataType {
   bool is_folder = false;  // whether data.path names its folder
 
   // Fields of images:
-  std::optional<SmallImages>
-      small{};            // of squares that can be padded and cropped, and of whose classes some can be chosen
-  bool any_size = false;  // images differ in size: a box is cut out of each and resized
+  std::optional<SmallImages> small{};  // squares that can be padded and cropped; some of their classes can be chosen
+  bool any_size = false;               // images differ in size: a box is cut out of each and resized
   Shape (*sample)(const ImageOptions&) = nullptr;         // unless small
   int64_t (*classes)(const ImageOptions&) = nullptr;      // unless small; null: only the data can tell
   int64_t (*test_images)(const ImageOptions&) = nullptr;  // in the test set; null: only the data can tell

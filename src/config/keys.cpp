@@ -64,14 +64,12 @@ const Keys& config_keys() {
         "precision", &Config::precision,
         "Of activations and of products; weights, their gradients and the optimizer are always fp32. `tf32`: fp32 "
         "data, products on tensor cores. `fp16` scales the loss. All but `fp32` need a GPU, or, for `bf16`, a "
-        "processor "
-        "with AVX-512 BF16 or AMX, which keeps activations in fp32 and rounds what convolutions and matrix products "
-        "read");
+        "processor with AVX-512 BF16 or AMX, which keeps activations in fp32 and rounds what convolutions and matrix "
+        "products read");
     top.add("conv_plans", &Config::conv_plans,
             "File of plans that `dgc bench convolutions` has found fastest on this GPU; a convolution that it lacks, "
             "and all without a file, take the first plan of cuDNN's list. Other plans, other last digits: a run is "
-            "resumed "
-            "with the file that it began with. A processor has no plans to choose from")
+            "resumed with the file that it began with. A processor has no plans to choose from")
         .is_path()
         .free_on_resume();
     top.add("workers_per_rank", &Config::workers_per_rank,

@@ -105,8 +105,7 @@ void add_data_keys(Keys& keys) {
   const auto text = data.only(texts).part(&DataOptions::text);
   text.add("train", &TextDataOptions::train,
            "Text to train on; UTF-8, words between spaces (data/README.md). A relative file is seen as `path` is, and "
-           "so "
-           "are the next three")
+           "so are the next three")
       .must_be_given()
       .matches(".+")
       .is_path()

@@ -41,8 +41,7 @@ void add_training_keys(Keys& keys) {
   training
       .add("stop_after", &TrainingOptions::stop_after,
            "Early stopping: the run ends after so many evaluations in a row without a lower validation loss; null: at "
-           "its "
-           "last epoch. Needs a validation set, as text has one and `data.validation_split` makes one")
+           "its last epoch. Needs a validation set, as text has one and `data.validation_split` makes one")
       .at_least(1);
 }
 
@@ -103,8 +102,7 @@ void add_exchange_keys(Keys& keys) {
   exchange
       .add("failure_timeout_s", &ExchangeOptions::failure_timeout_s,
            "With several processes: seconds within which all know that one has died, hangs or is stopped, and end at "
-           "most "
-           "three seconds later; 0: no heartbeat")
+           "most three seconds later; 0: no heartbeat")
       .at_least(0)
       .at_most(86400)
       .free_on_resume();

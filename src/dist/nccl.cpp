@@ -69,8 +69,7 @@ ncclResult_t outcome(const Ask& ask, milliseconds timeout, const WhileWaiting& w
   if (why.find(kShared) != std::string::npos) {
     throw_user_error(
         "rank {} of {} shares {} with another rank, which NCCL refuses: start one rank per GPU, and set "
-        "workers_per_rank "
-        "to run several workers on it",
+        "workers_per_rank to run several workers on it",
         launch.rank, launch.size, device.name());
   }
   throw_user_error("rank {} of {} on {}: NCCL cannot connect the ranks: {}; NCCL_DEBUG=INFO tells more", launch.rank,

@@ -18,8 +18,8 @@ struct StepControl {
   double mean_square = 0;   // mean over all workers of |gradient|^2, without the loss scale
   float loss_scale = 1;     // fp16: the loss is multiplied by this, and the gradient is divided by it before use
   uint32_t good_steps = 0;  // steps at this loss scale, with the one that has begun
-  uint32_t scale_every =
-      0;  // after this many good steps the loss scale doubles, a skipped step halves it, to 1 at least; 0: fixed
+  // After this many good steps the loss scale doubles, a skipped step halves it, to 1 at least; 0: fixed.
+  uint32_t scale_every = 0;
   uint32_t reserved = 0;  // fills the gap: the struct is compared and saved byte by byte
   WireFault fault{};      // the first message that could not be used; from then on dgc_apply does nothing
 };

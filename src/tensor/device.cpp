@@ -42,8 +42,7 @@ void require_available(size_t bytes) {
   if (!available || bytes <= *available) return;
   throw_user_error(
       "out of memory: {:.1f} MiB more are needed and {:.1f} MiB are there; dgc plan CONFIG lists what takes them: "
-      "lower "
-      "training.batch_per_worker, training.eval_batch or the model's sizes",
+      "lower training.batch_per_worker, training.eval_batch or the model's sizes",
       bytes / 1048576.0, *available / 1048576.0);
 }
 

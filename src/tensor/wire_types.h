@@ -100,8 +100,7 @@ enum class WireFaultKind : uint32_t { none, magic, version, format, checksum, st
 struct WireFault {
   WireFaultKind kind = WireFaultKind::none;
   uint32_t worker = 0;  // the worker whose message was expected
-  uint64_t found =
-      0;  // the version, format, step or worker in the message, or the number of the tensor with bad indices
+  uint64_t found = 0;   // the message's version, format, step or worker, or the number of the tensor with bad indices
 };
 
 // A format as one number for WireFault::found, made of the header's two format bytes.

@@ -18,8 +18,7 @@ void decode_png(std::span<const uint8_t> bytes, const std::string& name, RgbImag
     if (error == SPNG_ECHUNK_LIMITS) {
       throw_user_error(
           "{}: the PNG file holds more than {} MiB beside its pixels, or too many texts, or an empty one; save it "
-          "again "
-          "without texts and colour profile",
+          "again without texts and colour profile",
           name, kMostBesidePixels >> 20);
     }
     if (error != 0) throw_user_error("{}: the PNG file is corrupt or truncated: {}", name, spng_strerror(error));

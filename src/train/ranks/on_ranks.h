@@ -17,10 +17,9 @@ std::unique_ptr<Communicator> make_peers(
 
 using RankBody = std::function<void(Backend&, Communicator&)>;
 
-// Runs body once for each rank of this process, each in a thread that makes its own backend; a rank that is a
-// process runs body in the calling thread. When one throws, the
-// others are aborted, and the exception of the rank that failed first leaves on_ranks(). For ranks that are processes
-// see train/ranks/failure.h.
+// Runs body once for each rank of this process, each in a thread that makes its own backend; a rank that is a process
+// runs body in the calling thread. When one throws, the others are aborted, and the exception of the rank that failed
+// first leaves on_ranks(). For ranks that are processes see train/ranks/failure.h.
 void on_ranks(const Config&, const Launch&, Communicator& peers, const RankBody& body);
 void on_ranks(const Config&, const Launch&, const RankBody& body);  // makes its own peers
 
