@@ -32,16 +32,14 @@ struct CtcNorms {
 };
 
 template <typename T>
-struct CtcGradient {
+struct CtcGradient : ElementwiseKernel {
   static constexpr const char* kName = "ctc_gradient";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     CtcData<T> data;
     float gradient_scale;
     const StepControl* control;  // may be null
     T* dlogits;
   };
-  using Shared = NoShared;
 
   __device__ static float gradient(const CtcData<T>& a, int64_t frame, int64_t c, float scale) {
     const FramePlace at = frame_place(a.sequences, frame);

@@ -11,9 +11,8 @@
 namespace dgc::cuda {
 
 template <typename T>
-struct Dropout {
+struct Dropout : ElementwiseKernel {
   static constexpr const char* kName = "dropout";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     const T* x;
     T* y;
@@ -23,7 +22,6 @@ struct Dropout {
     uint64_t seed, stream, per_step, first;
     const StepControl* control;
   };
-  using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
     const uint64_t step = a.control == nullptr ? 0 : a.control->step;

@@ -9,15 +9,13 @@
 namespace dgc::cuda {
 
 template <typename T, int V>
-struct Add {
+struct Add : ElementwiseKernel {
   static constexpr const char* kName = "add";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     const T* x;
     T* y;
     int64_t n;
   };
-  using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
     each_element<V>(a.n, [&]<int N>(int64_t i) {
@@ -32,15 +30,13 @@ struct Add {
 };
 
 template <int V>
-struct Subtract {
+struct Subtract : ElementwiseKernel {
   static constexpr const char* kName = "subtract";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     const float *a, *b;
     float* y;
     int64_t n;
   };
-  using Shared = NoShared;
 
   __device__ static void run(const Args& args, Shared&) {
     each_element<V>(args.n, [&]<int N>(int64_t i) {
@@ -55,16 +51,14 @@ struct Subtract {
 };
 
 template <typename T, int V>
-struct ActivationForward {
+struct ActivationForward : ElementwiseKernel {
   static constexpr const char* kName = "activation_forward";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     Activation kind;
     const T* x;
     T* y;
     int64_t n;
   };
-  using Shared = NoShared;
 
   __device__ static float value(Activation kind, float x) {
     switch (kind) {
@@ -91,9 +85,8 @@ struct ActivationForward {
 };
 
 template <typename T, int V>
-struct ActivationBackward {
+struct ActivationBackward : ElementwiseKernel {
   static constexpr const char* kName = "activation_backward";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     Activation kind;
     const T* y;
@@ -101,7 +94,6 @@ struct ActivationBackward {
     T* dx;
     int64_t n;
   };
-  using Shared = NoShared;
 
   __device__ static float gradient(Activation kind, float y, float dy) {
     switch (kind) {
@@ -129,15 +121,13 @@ struct ActivationBackward {
 };
 
 template <typename From, typename To, int V>
-struct Convert {
+struct Convert : ElementwiseKernel {
   static constexpr const char* kName = "convert";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     const From* x;
     To* y;
     int64_t n;
   };
-  using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
     each_element<V>(a.n, [&]<int N>(int64_t i) {

@@ -10,16 +10,14 @@
 namespace dgc::cuda {
 
 template <typename T, int V>
-struct EmbeddingForward {
+struct EmbeddingForward : ElementwiseKernel {
   static constexpr const char* kName = "embedding_forward";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     EmbeddingArgs size;
     const int32_t* tokens;
     const float* table;
     T* y;
   };
-  using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
     const int64_t at = (int64_t{blockIdx.x} * kBlock + threadIdx.x) * V;

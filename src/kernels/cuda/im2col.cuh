@@ -15,9 +15,8 @@ __device__ inline int pixel_of(const WindowAxis& axis, int window, int tap) {
 }
 
 template <typename T, int V>
-struct Im2col {
+struct Im2col : ElementwiseKernel {
   static constexpr const char* kName = "im2col";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     Windows windows;
     int64_t first;  // window
@@ -25,7 +24,6 @@ struct Im2col {
     const T* image;
     T* columns;
   };
-  using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
     const Windows& s = a.windows;

@@ -76,6 +76,12 @@ struct NoShared {};
 
 inline constexpr int kElementwiseBlock = 256;
 
+// The base of kernels each of whose threads takes an element or a pack, and that share no memory.
+struct ElementwiseKernel {
+  static constexpr int kBlock = kElementwiseBlock;
+  using Shared = NoShared;
+};
+
 // The number of blocks for n elements, if each thread takes V of them.
 constexpr int64_t elementwise_blocks(int64_t n, int v) {
   const int64_t per_block = int64_t{kElementwiseBlock} * v;

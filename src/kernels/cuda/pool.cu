@@ -24,9 +24,8 @@ __device__ inline int last_axis(unsigned& rest, unsigned size) {
 }
 
 template <typename T, int V>
-struct PoolForward {
+struct PoolForward : ElementwiseKernel {
   static constexpr const char* kName = "pool_forward";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     PoolSize size;
     float share;  // weight of one tap in an average
@@ -34,7 +33,6 @@ struct PoolForward {
     T* y;
     uint16_t* saved;  // may be null
   };
-  using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
     const PoolSize& s = a.size;
@@ -74,9 +72,8 @@ struct PoolForward {
 };
 
 template <typename T, int V>
-struct PoolBackward {
+struct PoolBackward : ElementwiseKernel {
   static constexpr const char* kName = "pool_backward";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     PoolSize size;
     float share;
@@ -84,7 +81,6 @@ struct PoolBackward {
     const uint16_t* saved;
     T* dx;
   };
-  using Shared = NoShared;
 
   // The first window that holds pixel `at`, where `at` counts from the start of the padding.
   __device__ static int first_window(int at, int kernel, int stride) {

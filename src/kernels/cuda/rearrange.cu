@@ -8,15 +8,13 @@
 namespace dgc::cuda {
 
 template <typename T>
-struct GlobalPoolForward {
+struct GlobalPoolForward : ElementwiseKernel {
   static constexpr const char* kName = "global_pool_forward";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     GlobalPoolArgs size;
     const T* x;
     T* y;
   };
-  using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
     const int64_t channels = a.size.channels, out = int64_t{blockIdx.x} * kBlock + threadIdx.x;
@@ -30,15 +28,13 @@ struct GlobalPoolForward {
 };
 
 template <typename T, int V>
-struct GlobalPoolBackward {
+struct GlobalPoolBackward : ElementwiseKernel {
   static constexpr const char* kName = "global_pool_backward";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     GlobalPoolArgs size;
     const T* dy;
     T* dx;
   };
-  using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
     const int64_t image = a.size.spatial * a.size.channels, n = a.size.batch * image;
@@ -54,16 +50,14 @@ struct GlobalPoolBackward {
 };
 
 template <typename T, int V>
-struct ShortcutForward {
+struct ShortcutForward : ElementwiseKernel {
   static constexpr const char* kName = "shortcut_forward";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     ShortcutArgs size;
     int64_t out_h, out_w, before;  // channels of zeros before
     const T* x;
     T* y;
   };
-  using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
     const ShortcutArgs& s = a.size;
@@ -81,16 +75,14 @@ struct ShortcutForward {
 };
 
 template <typename T, int V>
-struct ShortcutBackward {
+struct ShortcutBackward : ElementwiseKernel {
   static constexpr const char* kName = "shortcut_backward";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     ShortcutArgs size;
     int64_t out_h, out_w, before;
     const T* dy;
     T* dx;
   };
-  using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
     const ShortcutArgs& s = a.size;
@@ -142,15 +134,13 @@ struct Transpose {
 
 // Transpose for images that change their order too.
 template <typename T>
-struct SwapAxes {
+struct SwapAxes : ElementwiseKernel {
   static constexpr const char* kName = "swap_axes";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     TransposeArgs size;
     const T* x;
     T* y;
   };
-  using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
     const TransposeArgs& s = a.size;

@@ -17,11 +17,9 @@ struct SequenceMoveArgs {
 };
 
 template <typename T, int V>
-struct SequenceMask {
+struct SequenceMask : ElementwiseKernel {
   static constexpr const char* kName = "sequence_mask";
-  static constexpr int kBlock = kElementwiseBlock;
   using Args = SequenceMoveArgs<T>;
-  using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
     const int64_t i = (int64_t{blockIdx.x} * kBlock + threadIdx.x) * V;
@@ -33,11 +31,9 @@ struct SequenceMask {
 };
 
 template <typename T, int V>
-struct SequenceReverse {
+struct SequenceReverse : ElementwiseKernel {
   static constexpr const char* kName = "sequence_reverse";
-  static constexpr int kBlock = kElementwiseBlock;
   using Args = SequenceMoveArgs<T>;
-  using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
     const int64_t i = (int64_t{blockIdx.x} * kBlock + threadIdx.x) * V;
@@ -57,16 +53,14 @@ struct SequenceReverse {
 // gradient of the input at earlier ones (kEarlier).
 inline constexpr int kLater = 1, kEarlier = -1;
 template <typename T, int kDirection>
-struct LookaheadSum {
+struct LookaheadSum : ElementwiseKernel {
   static constexpr const char* kName = kDirection == kLater ? "lookahead_forward" : "lookahead_backward_data";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     LookaheadArgs size;
     const T* x;
     const float* w;
     T* y;
   };
-  using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
     const LookaheadArgs& s = a.size;

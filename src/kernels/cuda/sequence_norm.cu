@@ -118,9 +118,8 @@ struct SequenceSums {
 };
 
 template <typename T>
-struct SequenceNormApply {
+struct SequenceNormApply : ElementwiseKernel {
   static constexpr const char* kName = "sequence_norm_apply";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     NormRows rows;
     int64_t n, channels;
@@ -128,7 +127,6 @@ struct SequenceNormApply {
     const float *saved, *scale, *shift;
     T* y;
   };
-  using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
     const int64_t i = int64_t{blockIdx.x} * kBlock + threadIdx.x, c = i % a.channels;
@@ -142,9 +140,8 @@ struct SequenceNormApply {
 };
 
 template <typename T>
-struct SequenceNormGradient {
+struct SequenceNormGradient : ElementwiseKernel {
   static constexpr const char* kName = "sequence_norm_gradient";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     NormRows rows;
     int64_t n, channels;
@@ -154,7 +151,6 @@ struct SequenceNormGradient {
     NormFactors factors;
     T* dx;
   };
-  using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
     const int64_t i = int64_t{blockIdx.x} * kBlock + threadIdx.x, c = i % a.channels;

@@ -7,16 +7,14 @@
 namespace dgc::cuda {
 
 template <int V>
-struct SgdStep {
+struct SgdStep : ElementwiseKernel {
   static constexpr const char* kName = "sgd_step";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     SgdArgs args;
     const float* g;
     float* m;  // null: no momentum
     float* w;
   };
-  using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
     const SgdArgs& args = a.args;

@@ -77,16 +77,14 @@ struct ClipScales {
 // Reads and writes each byte once, or nothing at all. In nearly every step it is nothing for copy_if_skipped, so there
 // are no more blocks than run at once: each that starts costs time.
 template <typename T, int V, bool when_skipped>
-struct CopyByVerdict {
+struct CopyByVerdict : ElementwiseKernel {
   static constexpr const char* kName = when_skipped ? "copy_if_skipped" : "copy_unless_skipped";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     const StepControl* control;
     const T* from;
     T* to;
     int64_t n;
   };
-  using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
     if ((a.control->skip != 0) != when_skipped) return;

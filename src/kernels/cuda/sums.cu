@@ -79,9 +79,8 @@ struct SumSquares {
 };
 
 template <int V>
-struct OrderedSum {
+struct OrderedSum : ElementwiseKernel {
   static constexpr const char* kName = "ordered_sum";
-  static constexpr int kBlock = kElementwiseBlock;
   static constexpr int kSummands = 64;
   struct Args {
     const float* x[kSummands];
@@ -89,7 +88,6 @@ struct OrderedSum {
     float* out;  // may be x[0]
     int64_t n;
   };
-  using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
     each_element<V>(a.n, [&]<int N>(int64_t i) {

@@ -96,16 +96,14 @@ struct LoadFilters : FilterKernel {
 };
 
 template <typename T>
-struct LoadTurnedFilter {
+struct LoadTurnedFilter : ElementwiseKernel {
   static constexpr const char* kName = "load_turned_filter";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     FilterShape shape;
     uint32_t groups;
     const float* from;
     T* to;
   };
-  using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
     const uint32_t i = blockIdx.x * kBlock + threadIdx.x;
@@ -142,16 +140,14 @@ struct AddFilters : FilterKernel {
 };
 
 template <typename T, int V>
-struct AddBias {
+struct AddBias : ElementwiseKernel {
   static constexpr const char* kName = "add_bias";
-  static constexpr int kBlock = kElementwiseBlock;
   struct Args {
     const float* b;
     int64_t channels;
     T* y;
     int64_t n;
   };
-  using Shared = NoShared;
 
   __device__ static void run(const Args& a, Shared&) {
     each_element<V>(a.n, [&]<int N>(int64_t i) {
