@@ -208,6 +208,21 @@ struct StepInput {
   bool stop = false;
 };
 
+// What begin_step does to the control, on every backend.
+constexpr void begin_control(const StepInput& input, StepControl& c) {
+  if (c.scale_every > 0 && c.skip != 0) {
+    c.loss_scale = c.loss_scale / 2 > 1 ? c.loss_scale / 2 : 1;
+    c.good_steps = 1;
+  } else if (c.scale_every > 0 && ++c.good_steps > c.scale_every) {
+    if (c.loss_scale < kMostLossScale) c.loss_scale *= 2;
+    c.good_steps = 1;
+  }
+  c.step = input.step;
+  c.lr = input.lr;
+  c.skip = 0;
+  c.mean_square = 0;
+}
+
 // scales[i] = 1 / divisor, clipped so that the gradient times its scale has a norm of at most `limit` (PyTorch's
 // clip_grad_norm_): scales[i] = min(1, limit / (sqrt(squares[i * stride]) / divisor + 1e-6)) / divisor, where the
 // divisor includes the loss scale. The op computes in double and rounds once.
@@ -219,6 +234,13 @@ struct ClipArgs {
   double limit = 0;  // infinity: no clipping
   const StepControl* control = nullptr;
   float* scales = nullptr;  // device memory [count]
+
+  // One of the scales, of the root of its square.
+  constexpr float scale_of(double root) const {
+    const double all = divisor * static_cast<double>(control->loss_scale);
+    const double share = limit / (root / all + 1e-6);
+    return static_cast<float>((share < 1 ? share : 1.0) / all);
+  }
 };
 
 // When some work began and ended, in nanoseconds of Backend::read_clock.

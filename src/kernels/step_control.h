@@ -30,7 +30,7 @@ struct LossStats {
   double loss = 0;
   double counts[2] = {};
 
-  void add(const LossStats& more) {
+  constexpr void add(const LossStats& more) {
     loss += more.loss;
     for (int i = 0; i < 2; ++i) counts[i] += more.counts[i];
   }

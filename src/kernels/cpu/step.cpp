@@ -6,18 +6,7 @@
 namespace dgc {
 
 void CpuBackend::begin_step(const StepInput& input, StepControl* control, std::span<WorkerShare> local) {
-  StepControl& c = *control;
-  if (c.scale_every > 0 && c.skip != 0) {
-    c.loss_scale = std::max(1.f, c.loss_scale / 2);
-    c.good_steps = 1;
-  } else if (c.scale_every > 0 && ++c.good_steps > c.scale_every) {
-    if (c.loss_scale < kMostLossScale) c.loss_scale *= 2;
-    c.good_steps = 1;
-  }
-  c.step = input.step;
-  c.lr = input.lr;
-  c.skip = 0;
-  c.mean_square = 0;
+  begin_control(input, *control);
   std::ranges::fill(local, WorkerShare{.stop = input.stop ? 1.0 : 0.0});
 }
 
@@ -30,11 +19,7 @@ void CpuBackend::judge_step(std::span<const WorkerShare> all, StepControl* contr
 }
 
 void CpuBackend::clip_scales(const ClipArgs& args) {
-  const double divisor = args.divisor * static_cast<double>(args.control->loss_scale);
-  for (int64_t i = 0; i < args.count; ++i) {
-    const double norm = std::sqrt(args.squares[i * args.stride]) / divisor;
-    args.scales[i] = static_cast<float>(std::min(1.0, args.limit / (norm + 1e-6)) / divisor);
-  }
+  for (int64_t i = 0; i < args.count; ++i) args.scales[i] = args.scale_of(std::sqrt(args.squares[i * args.stride]));
 }
 
 void CpuBackend::copy_unless_skipped(const StepControl* control, ConstView from, View to) {

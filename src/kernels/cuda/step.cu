@@ -23,19 +23,7 @@ struct BeginStep {
   __device__ static void run(const Args& a, Shared&) {
     const int me = static_cast<int>(threadIdx.x);
     for (int i = me; i < a.count; i += kBlock) a.local[i] = {0, 0, 0, 0, a.input.stop ? 1.0 : 0.0};
-    if (me != 0) return;
-    StepControl& c = *a.control;
-    if (c.scale_every > 0 && c.skip != 0) {
-      c.loss_scale = c.loss_scale / 2 > 1 ? c.loss_scale / 2 : 1;
-      c.good_steps = 1;
-    } else if (c.scale_every > 0 && ++c.good_steps > c.scale_every) {
-      if (c.loss_scale < kMostLossScale) c.loss_scale *= 2;
-      c.good_steps = 1;
-    }
-    c.step = a.input.step;
-    c.lr = a.input.lr;
-    c.skip = 0;
-    c.mean_square = 0;
+    if (me == 0) begin_control(a.input, *a.control);
   }
 };
 
@@ -67,10 +55,7 @@ struct ClipScales {
 
   __device__ static void run(const Args& a, Shared&) {
     const int64_t i = int64_t{blockIdx.x} * kBlock + threadIdx.x;
-    if (i >= a.count) return;
-    const double divisor = a.divisor * static_cast<double>(a.control->loss_scale);
-    const double norm = sqrt(a.squares[i * a.stride]) / divisor, share = a.limit / (norm + 1e-6);
-    a.scales[i] = static_cast<float>((share < 1 ? share : 1.0) / divisor);
+    if (i < a.count) a.scales[i] = a.scale_of(sqrt(a.squares[i * a.stride]));
   }
 };
 
@@ -105,10 +90,7 @@ struct AddLoss {
   };
   using Shared = NoShared;
 
-  __device__ static void run(const Args& a, Shared&) {
-    a.sum->loss += a.more->loss;
-    for (int i = 0; i < 2; ++i) a.sum->counts[i] += a.more->counts[i];
-  }
+  __device__ static void run(const Args& a, Shared&) { a.sum->add(*a.more); }
 };
 
 template <bool when_skipped>
