@@ -83,7 +83,7 @@ TEST_CASE("a wrong command line is said in one sentence, exit code 2") {
       {{"train", "tiny.json", "--out"}, "dgc train: --out: its value is missing"},
       {{"train", "tiny.json", "--set"}, "dgc train: --set: its value is missing"},
       {{"train", "tiny.json", "--out", "a", "--out", "b"}, "--out: it is given 2 times, and may be given once"},
-      {{"config", "--schema", "--set", "seed=1"}, "dgc config: --schema excludes --set"},
+      {{"config", "--schema", "--set", "seed=1"}, "dgc config: --set excludes --schema"},
       {{"eval"}, "dgc eval: RUN is required"},
       {{"bench"}, "dgc bench: a subcommand is required"},
       {{"bench", "dcg"}, "dgc bench: there is no command \"dcg\"; did you mean \"dgc\"?"},

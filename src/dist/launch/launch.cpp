@@ -121,7 +121,8 @@ Launch read_launch(const Environment& get) {
 }
 
 std::string without_nccl(const Launch& launch) {
-  return launch.mpi ? "set exchange.communicator to \"auto\" or \"mpi\"" : "start the ranks with mpirun";
+  return launch.mpi ? "set exchange.communicator to \"auto\" or \"mpi\""
+                    : "start the ranks with mpirun or srun --mpi=pmix";
 }
 
 int choose_gpu(const Launch& launch, int gpus) {
@@ -132,9 +133,9 @@ int choose_gpu(const Launch& launch, int gpus) {
   }
   if (gpus == 0) {
     throw_user_error(
-        "there is no GPU here, and NCCL, which connects ranks that {} has started, connects GPUs only: start them with "
-        "mpirun or srun --mpi=pmix to train on CPUs",
-        launch.launcher);
+        "there is no GPU here, and NCCL, which connects ranks that {} has started, connects GPUs only: {} to train on "
+        "CPUs",
+        launch.launcher, without_nccl(launch));
   }
   throw_user_error(
       "this is number {} of its machine's ranks, but only {} GPUs are there: start at most {} ranks per machine, and "
