@@ -136,7 +136,8 @@ Json parse(const std::string& text, const std::string& origin, Extent extent) {
   if (const size_t nul = text.find('\0'); nul != std::string::npos) {
     throw_user_error("{}: not valid JSON: a NUL byte", place(text, nul + 1, origin, extent));
   }
-  if (text.find_first_not_of(" \t\r\n") == std::string::npos) throw_user_error("{}: it is empty", origin);
+  const bool blank = text.find_first_not_of(" \t\r\n") == std::string::npos;
+  if (blank && extent == Extent::text) throw_user_error("{}: it is empty", origin);
   StrictReader reader(text, origin, extent);
   Json::sax_parse(text, &reader);
   return Json::parse(text);
