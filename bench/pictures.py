@@ -66,7 +66,9 @@ class LinearAxis:
         return self.begin + (value - self.low) / (self.high - self.low) * (self.end - self.begin)
 
     def ticks(self):
-        return range(math.ceil(self.low), math.floor(self.high) + 1)
+        """Whole numbers, so far apart that their texts do not touch."""
+        step = next(step for step in (1, 2, 5, 10, 20, 50, 100) if self.high - self.low <= 16 * step or step == 100)
+        return range(math.ceil(self.low / step) * step, math.floor(self.high) + 1, step)
 
 
 def number_text(value):
