@@ -67,7 +67,7 @@ class LinearAxis:
 
     def ticks(self):
         """Whole numbers, so far apart that their texts do not touch."""
-        step = next(step for step in (1, 2, 5, 10, 20, 50, 100) if self.high - self.low <= 16 * step or step == 100)
+        step = next((step for step in (1, 2, 5, 10, 20, 50) if self.high - self.low <= 16 * step), 100)
         return range(math.ceil(self.low / step) * step, math.floor(self.high) + 1, step)
 
 

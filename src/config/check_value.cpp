@@ -75,11 +75,11 @@ void check_range(const Key& key, const Json& number, const std::string& shown, c
 void check_text(const Key& key, const std::string& value, const std::string& shown, const Origin& origin) {
   if (find_invalid_utf8(value)) origin.refuse(shown, "not UTF-8, and so config.json could not hold it");
   if (value.find('\0') != std::string::npos) origin.refuse(shown, "it has a NUL in it");
-  // An alphabet may have thousands of characters.
-  if (key.pattern == ".+" && !key.path_on_disk && !value.empty() && value.find('\n') == std::string::npos) return;
-  if (key.pattern == ".+" && value.empty()) origin.refuse(shown, "it is empty");
-  if (key.pattern == ".+" && value.find('\n') != std::string::npos) origin.refuse(shown, "it has a line break in it");
-  constexpr size_t kLongest = 1000;  // std::regex recurses once per character
+  const bool one_line = key.pattern == ".+";
+  if (one_line && value.empty()) origin.refuse(shown, "it is empty");
+  if (one_line && value.find('\n') != std::string::npos) origin.refuse(shown, "it has a line break in it");
+  if (one_line && !key.path_on_disk) return;  // an alphabet may have thousands of characters
+  constexpr size_t kLongest = 1000;           // std::regex recurses once per character
   if (value.size() > kLongest) origin.refuse(shown, fmt::format("longer than {} bytes", kLongest));
   if (!key.pattern.empty() && !std::regex_match(value, std::regex(key.pattern))) {
     const std::string hint = key.pattern_hint.empty() ? "" : "; " + key.pattern_hint;

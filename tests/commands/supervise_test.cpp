@@ -257,24 +257,19 @@ TEST_CASE("a supervisor says that what it has started stands still, and ends it 
   CHECK(supervisor.wait() == 128 + SIGTERM);
 }
 
-TEST_CASE("a stop reaches a training behind a shell that passes nothing on") {
+TEST_CASE("a stop reaches a training behind a shell that passes nothing on, however it ends") {
+  const auto [script, code] = GENERATE(table<std::string, int>({
+      {"\"$@\"\ntrue\n", 128 + SIGTERM},
+      {"trap 'exit 1' TERM\n\"$@\" &\nwait $!\n", 1},
+  }));
+  CAPTURE(script);
   const Program dgc;
-  write_program(dgc.folder() / "launcher", "\"$@\"\ntrue\n");
+  write_program(dgc.folder() / "launcher", script);
   Child supervisor(dgc.folder(), endless({"--max-restarts", "3", "--launch", "./launcher"}));
   REQUIRE(wait_until([&] { return dgc.rows("run").size() >= 2; }));
   supervisor.send(SIGTERM);
-  CHECK(supervisor.wait() == 128 + SIGTERM);
+  CHECK(supervisor.wait() == code);
   CHECK_THAT(supervisor.err(), Contains("the launcher has ended; waiting until"));
-  CHECK_THAT(dgc.read("run/log.txt"), Contains("the state is saved"));
-}
-
-TEST_CASE("a stop reaches a training behind a shell that ends by itself when it is stopped") {
-  const Program dgc;
-  write_program(dgc.folder() / "launcher", "trap 'exit 1' TERM\n\"$@\" &\nwait $!\n");
-  Child supervisor(dgc.folder(), endless({"--max-restarts", "3", "--launch", "./launcher"}));
-  REQUIRE(wait_until([&] { return dgc.rows("run").size() >= 2; }));
-  supervisor.send(SIGTERM);
-  CHECK(supervisor.wait() == 1);
   CHECK_THAT(dgc.read("run/log.txt"), Contains("the state is saved"));
 }
 

@@ -148,7 +148,8 @@ void Watch::Thread::run() {
       next_beat = now + interval();
     }
     judge(now);
-    if (!reception_) rest_until(std::min(next_beat, now + rest()));  // ranks that come are let in at once
+    // Ranks that come are let in at once, and a rank that leaves says goodbye at once.
+    if (!reception_ && !stop) rest_until(std::min(next_beat, now + rest()));
   }
   part();
 }
