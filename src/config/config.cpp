@@ -112,6 +112,10 @@ Config parse_config(const std::string& text, const std::string& origin, const st
 }
 
 Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
+  if (std::error_code error; std::filesystem::is_directory(path, error)) {
+    throw_user_error("{}: this is a folder, and a config file is needed; of a run, give {}", path,
+                     (std::filesystem::path(path) / "config.json").string());
+  }
   return parse_config(read_text_file(path, kMostConfigBytes), path, overrides);
 }
 
