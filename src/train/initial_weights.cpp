@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 
 #include "config/model_types.h"
+#include "run/checkpoint.h"
 #include "tasks/task.h"
 #include "tensor/errors.h"
 #include "train/weights_file.h"
@@ -16,8 +18,16 @@ namespace {
 
 constexpr const char* kKey = "model.init_from";
 
+void refuse_folder(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return;
+  throw_user_error("{}: {} is a folder, and a file of weights is needed; of a run, give {}", kKey, path.string(),
+                   (path / kCheckpoints / "step-..." / kWeightsFile).string());
+}
+
 // A head of other classes may be larger than the network's own, and another program may have written more metadata.
 std::string bytes_of(const std::string& file, const Network& network) {
+  refuse_folder(file);
   constexpr uint64_t kHeadAndHeader = uint64_t{1} << 30;
   uint64_t numbers = 0;
   for (const auto* specs : {&network.params(), &network.buffers()}) {

@@ -132,6 +132,15 @@ TEST_CASE("weights in a pipe, or in a file that is larger than all memory, are r
                     Catch::StartsWith("model.init_from: cannot read " + file.string()));
 }
 
+TEST_CASE("a run in the place of its weights is refused with the file to give") {
+  const TempRun folder;
+  const std::string run = (folder.path() / "pretrained").string();
+  fs::create_directory(run);
+  CHECK_THROWS_WITH(train(tiny_config({"model.init_from=" + run}), {.out = folder.path() / "run"}),
+                    "model.init_from: " + run + " is a folder, and a file of weights is needed; of a run, give " + run +
+                        "/checkpoints/step-.../weights.safetensors");
+}
+
 TEST_CASE("weights that do not fit are refused by the tensor's name, before there is a run") {
   const Pretrained pretrained;
   const fs::path folder = pretrained.folder.path();
