@@ -31,6 +31,12 @@ std::string plain(const std::string& what) {
   return text;
 }
 
+// Of a run's config a command that uses its model reads few keys; the others were for its training.
+bool reads_key(const CLI::App& command, const std::string& key) {
+  if (command.get_option_no_throw("RUN") == nullptr || key == "device" || key == "threads") return true;
+  return command.get_name() == "eval" && (key == "training.eval_batch" || key.starts_with("data."));
+}
+
 // given: --NAME or --NAME=VALUE. behind: what stands behind it and was not read either.
 std::string unknown_option(const CLI::App& app, const std::string& given, const std::string& behind = "") {
   const size_t equals = given.find('=');
@@ -45,6 +51,7 @@ std::string unknown_option(const CLI::App& app, const std::string& given, const 
   }
   const std::string key = has("--set") && name.starts_with("--") ? key_called(name.substr(2)) : "";
   if (key.empty()) return fmt::format("there is no option \"{}\"{}", name, did_you_mean(name, names));
+  if (!reads_key(app, key)) return fmt::format("there is no option \"{}\"", name);
   // What is no number may be an argument of the command, in the place of a number that was taken for it.
   const bool number = !behind.empty() && std::isdigit(static_cast<unsigned char>(behind[0])) != 0;
   const std::string value = equals != std::string::npos ? given.substr(equals + 1) : number ? behind : "VALUE";
