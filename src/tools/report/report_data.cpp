@@ -112,8 +112,12 @@ int64_t RunData::last_step() const { return steps.empty() ? final->eval.step : s
 
 double RunData::last_epoch() const { return steps.empty() ? final->eval.epoch : steps.back().epoch; }
 
+// Rounded to a tenth, but a run that has not made all of its epochs is not shown as if it had.
 std::string RunData::epochs_text() const {
-  return fmt::format("{:.4g} of {}", std::floor(last_epoch() * 10) / 10, config.training.epochs);
+  const auto all = static_cast<double>(config.training.epochs);
+  const double rounded = std::round(last_epoch() * 10) / 10;
+  const double shown = last_epoch() < all ? std::min(rounded, all - 0.1) : rounded;
+  return fmt::format("{:.7g} of {}", shown, config.training.epochs);
 }
 
 size_t RunGroup::done() const { return static_cast<size_t>(std::ranges::count_if(runs, &RunData::is_result)); }

@@ -392,6 +392,13 @@ TEST_CASE("an unfinished run is told by its newest evaluation, the median of its
   CHECK(outcome_of(run) == 0.8);
   run.steps.back().epoch = 1.99996;
   CHECK(run.epochs_text() == "1.9 of 2");
+  RunData longer = run;
+  longer.config.training.epochs = 20000;
+  CHECK(longer.epochs_text() == "2 of 20000");
+  longer.steps.back().epoch = 0.19;
+  CHECK(longer.epochs_text() == "0.2 of 20000");
+  longer.steps.back().epoch = 12345.67;
+  CHECK(longer.epochs_text() == "12345.7 of 20000");
   for (size_t i = 0; i < run.steps.size(); ++i) {
     run.steps[i].samples_per_s = i < 8 ? kNoNumber : 100.0 * static_cast<double>(i);  // 800 ... 1900
     if (i == 6) run.steps[i].local_steps = 4;                                         // which is skipped
