@@ -181,7 +181,8 @@
       const inner = svg('svg', {x: left - 4, y: top - 4, width: right - left + 8, height: bottom - top + 8,
                                 viewBox: `${left - 4} ${top - 4} ${right - left + 8} ${bottom - top + 8}`});
       const behind = [...curves].reverse();  // the first run is what the page is about: nothing is drawn over it
-      inner.append(...behind.map(c => this.band(c)), ...behind.map(c => this.line(c)));
+      inner.append(...behind.map(c => this.band(c)), ...behind.map(c => this.line(c)),
+                   ...behind.flatMap(c => this.marker(c)));
       this.selection = svg('rect', {class: 'selection', y: top, height: bottom - top, visibility: 'hidden'});
       this.cursor = svg('line', {class: 'cursor', y1: top, y2: bottom});
       this.svg.replaceChildren(...this.axes(), inner, ...this.ends(), this.selection, this.cursor);
@@ -217,6 +218,14 @@
         down = true;
       });
       return svg('path', {class: 'line ' + curve.run.look, d});
+    }
+
+    // A curve of a single point would be a dot as small as a line is wide. As a list, which is empty for other curves.
+    marker(curve) {
+      const places = [...curve.x.keys()].filter(i => Number.isFinite(curve.y[i] + curve.x[i]));
+      if (places.length != 1) return [];
+      const x = this.px(curve.x[places[0]]), y = this.py(curve.y[places[0]]);
+      return [svg('circle', {class: curve.run.look, cx: x.toFixed(1), cy: y.toFixed(1), r: 4, fill: 'currentColor'})];
     }
 
     band(curve) {

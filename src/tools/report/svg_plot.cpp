@@ -66,6 +66,7 @@ class Figure {
         kRight - kLeft + 8, kBottom - kTop + 8);
     for (const CurveData& curve : curves_) band(curve);
     for (const CurveData& curve : curves_) line(curve);
+    for (const CurveData& curve : curves_) marker(curve);
     add("</svg>");
     end_labels();
     if (std::isnan(plot_.high)) {
@@ -151,6 +152,15 @@ class Figure {
       before = here;
     }
     add(R"("/>)");
+  }
+
+  // A curve of a single point would be a dot as small as a line is wide.
+  void marker(const CurveData& curve) {
+    const auto is_there = [](double y) { return std::isfinite(y); };
+    if (std::ranges::count_if(curve.y, is_there) != 1) return;
+    const auto at = static_cast<size_t>(std::ranges::find_if(curve.y, is_there) - curve.y.begin());
+    add(R"(<circle class="{}" cx="{}" cy="{}" r="4" fill="currentColor"/>)", curve_class(curve.group),
+        px(places(curve)[at]), py(curve.y[at]));
   }
 
   // Writes the last values at the right, each as near to its curve's end as the other values permit. Where there is no

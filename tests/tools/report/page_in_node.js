@@ -105,6 +105,7 @@ const seen = () => explore.all('figure').map(figure => ({
   over: texts(figure, 'label x')[0].textContent,
   spoken: figure.all('svg')[0].attributes['aria-label'],
   lines: figure.all('path').map(path => points(path.attributes.d)),
+  markers: figure.all('circle').length,
   bands: figure.all('polygon').map(polygon => points(polygon.attributes.points)),
   ends: texts(figure, 'end').sort((a, b) => a.attributes.y - b.attributes.y).map(text => text.textContent),
   ticks: texts(figure, 'tick y').map(text => text.textContent),

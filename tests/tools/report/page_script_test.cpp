@@ -13,11 +13,13 @@ namespace dgc {
 namespace {
 
 using test::between;
+using test::command_of;
 using test::drawn_by_script;
 using test::has;
 using test::make_run;
 using test::occurrences;
 using test::page_curves;
+using test::quoted;
 using test::report;
 using test::TempRun;
 
@@ -32,7 +34,7 @@ Json curve_in(const Json& all, const std::string& key) {
 // The figures over epochs that readers without a script see.
 struct StaticFigure {
   std::string caption;
-  size_t lines = 0, bands = 0;
+  size_t lines = 0, markers = 0, bands = 0;
   std::vector<std::string> ends;
 };
 std::vector<StaticFigure> static_figures_of(const std::string& page) {
@@ -40,8 +42,11 @@ std::vector<StaticFigure> static_figures_of(const std::string& page) {
   std::vector<StaticFigure> figures;
   for (size_t at = section.find("<figure>"); at != std::string::npos; at = section.find("<figure>", at + 1)) {
     const std::string figure = section.substr(at, section.find("</figure>", at) - at);
-    figures.push_back(
-        {between(figure, "<figcaption>", "<"), occurrences(figure, "<path"), occurrences(figure, "<polygon"), {}});
+    figures.push_back({.caption = between(figure, "<figcaption>", "<"),
+                       .lines = occurrences(figure, "<path"),
+                       .markers = occurrences(figure, "<circle"),
+                       .bands = occurrences(figure, "<polygon"),
+                       .ends = {}});
     for (size_t end = figure.find("class=\"end"); end != std::string::npos; end = figure.find("class=\"end", end + 1)) {
       figures.back().ends.push_back(between(figure.substr(end), ">", "<"));
     }
@@ -56,6 +61,7 @@ void check_alike(const Json& drawn, const std::vector<StaticFigure>& still) {
     INFO(still[i].caption);
     CHECK(drawn[i].at("caption") == still[i].caption);
     CHECK(drawn[i].at("lines").size() == still[i].lines);
+    CHECK(drawn[i].at("markers") == still[i].markers);
     CHECK(std::ranges::count_if(drawn[i].at("bands"), [](const Json& band) { return !band.empty(); }) ==
           static_cast<int64_t>(still[i].bands));
     CHECK(drawn[i].at("ends") == Json(still[i].ends));
@@ -122,6 +128,15 @@ TEST_CASE("the page's script draws what the figures without it show") {
     const Json& ends = drawn[0][1].at("ends");
     CHECK(ends.size() == 16);
     CHECK((ends.front() == "79.69 %" && ends.back() == "50 %"));
+  }
+  SECTION("of a run with one evaluation, markers in the place of lines") {
+    TempRun begun;
+    make_run(begun, {.name = "begun", .steps = 10, .finished = false});
+    const std::string page = report({begun.path(), runs[0]});
+    const Json drawn = drawn_by_script(page, "");
+    if (drawn.is_null()) return;
+    check_alike(drawn[0], static_figures_of(page));
+    CHECK((drawn[0][0].at("markers") == 0 && drawn[0][1].at("markers") == 1));  // loss, test accuracy
   }
   SECTION("of several seeds, bands within the frame") {
     TempRun longer;

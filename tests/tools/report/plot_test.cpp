@@ -85,6 +85,13 @@ TEST_CASE("a figure draws gaps, lone points and hostile names") {
   CHECK(occurrences(svg, "M74") + occurrences(svg, "M277") == 2);  // a new start after the gap
   CHECK(occurrences(svg, "h0") == 1);                              // the lone first point
   CHECK(svg.find(">0.125</text>") != std::string::npos);           // the last value, beside its end
+  CHECK(occurrences(svg, "<circle") == 0);
+}
+
+TEST_CASE("a figure marks a curve of a single point") {
+  const auto svg = drawn(plot_of({{kNoNumber, 0.5, kNoNumber}, {1, 0.5, 0.25}}));
+  CHECK(occurrences(svg, "<circle") == 1);
+  CHECK(svg.find("<circle class=\"r0 d0\" cx=\"277.0\" cy=\"145.0\"") != std::string::npos);
 }
 
 TEST_CASE("a figure draws levels by their ends") {
