@@ -8,15 +8,29 @@
 namespace dgc {
 
 const std::vector<Synonym>& synonyms() {
-  static const std::vector<Synonym> all = {
-      {"lr", "learning_rate.base"},      {"learning_rate", "learning_rate.base"},
-      {"gamma", "learning_rate.factor"}, {"batch_size", "training.batch_per_worker"},
-      {"num_epochs", "training.epochs"}, {"num_classes", "model.classes"},
-      {"num_layers", "model.layers"},    {"hidden_size", "model.hidden"},
-      {"kernel_size", "kernel"},         {"padding", "pad"},
-      {"out_channels", "out"},           {"out_features", "out"},
-      {"epochs", "training.epochs"},     {"momentum", "optimizer.momentum"},
-      {"classes", "model.classes"},      {"sparsity", "optimizer.sparsity"}};
+  static const std::vector<Synonym> all = {{"lr", "learning_rate.base"},
+                                           {"learning_rate", "learning_rate.base"},
+                                           {"gamma", "learning_rate.factor"},
+                                           {"batch_size", "training.batch_per_worker"},
+                                           {"num_epochs", "training.epochs"},
+                                           {"num_classes", "model.classes"},
+                                           {"num_layers", "model.layers"},
+                                           {"hidden_size", "model.hidden"},
+                                           {"kernel_size", "kernel"},
+                                           {"padding", "pad"},
+                                           {"out_channels", "out"},
+                                           {"out_features", "out"},
+                                           {"epochs", "training.epochs"},
+                                           {"momentum", "optimizer.momentum"},
+                                           {"classes", "model.classes"},
+                                           {"sparsity", "optimizer.sparsity"},
+                                           {"num_workers", "data.threads"},
+                                           {"warmup", "learning_rate.warmup_epochs"},
+                                           {"grad_clip", "optimizer.clip_norm"},
+                                           {"clip_grad_norm", "optimizer.clip_norm"},
+                                           {"max_grad_norm", "optimizer.clip_norm"},
+                                           {"gradient_accumulation_steps", "training.accumulate"},
+                                           {"dropout", "p"}};
   return all;
 }
 

@@ -158,6 +158,11 @@ TEST_CASE("a key by the name that PyTorch has for it is refused with ours", "[co
   CHECK(said_of("\"batch_per_worker\"", "\"batch_size\"") ==
         "run.json: training.batch_size: " + meant + "\"training.batch_per_worker\"?");
   CHECK(said_of("\"name\"", "\"epochs\": 3, \"name\"") == "run.json: epochs: " + meant + "\"training.epochs\"?");
+  CHECK(said_of("\"name\"", "\"num_workers\": 4, \"name\"") == "run.json: num_workers: " + meant + "\"data.threads\"?");
+  CHECK(said_of("\"momentum\"", "\"grad_clip\": 1, \"momentum\"") ==
+        "run.json: optimizer.grad_clip: " + meant + "\"optimizer.clip_norm\"?");
+  CHECK(said_of("\"base\"", "\"warmup\": 5, \"base\"") ==
+        "run.json: learning_rate.warmup: " + meant + "\"learning_rate.warmup_epochs\"?");
   CHECK(said_of("\"momentum\"", "\"kernel_size\": 3, \"momentum\"").find("did you mean") == std::string::npos);
   CHECK(said_of("\"name\"", "\"device\": \"cuda\", \"name\"") ==
         "run.json: device: \"cuda\" does not match auto|cpu|cuda:[0-9]{1,3}; a GPU has a number: cuda:0");

@@ -66,6 +66,8 @@ TEST_CASE("a wrong layer is named by its place", "[config]") {
         "model.layers[0].padding: unknown key; did you mean \"pad\"?");
   CHECK(said_of_layers(R"([{"type": "relu"}, {"type": "linear", "out_features": 10}])") ==
         "model.layers[1].out_features: unknown key; did you mean \"out\"?");
+  CHECK(said_of_layers(R"([{"type": "dropout", "dropout": 0.5}])") ==
+        "model.layers[0].dropout: unknown key; did you mean \"p\"?");
   CHECK(said_of_layers(R"([{"type": "relu", "kernel": 3}])") ==
         "model.layers[0].kernel: belongs to model.layers[0].type \"avg_pool\", \"conv2d\", \"max_pool\", and this is "
         "\"relu\"; leave it out");
