@@ -24,7 +24,9 @@ double duration(const Row& row, const std::string& where) {
 }
 
 std::vector<Utterance> read(const std::string& path) {
-  const std::string fix = "data.train and data.test name manifests, a JSON object per line with path and text";
+  const std::string fix =
+      "set data.path to the folder of the manifests, train.jsonl and test.jsonl or what data.train and data.test name, "
+      "with a JSON object per line that has path and text";
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::vector<Utterance> out;
   for_each_line(path, fix, [&](const std::string& line, const std::string& where) {

@@ -99,6 +99,11 @@ TEST_CASE("LibriSpeech: its own layout") {
              Catch::Contains("1-2.trans.txt: line 2: it does not begin with an utterance's name"));
 }
 
+TEST_CASE("manifest: a folder that is not there is refused by the name of its key") {
+  CHECK_THAT(user_error([] { list_manifests("nowhere", {}, Split::train); }),
+             Catch::StartsWith("nowhere/train.jsonl: there is no such file; set data.path to the folder of"));
+}
+
 TEST_CASE("manifest: JSON Lines") {
   const TempFolder folder;
   write_text(folder, "m/train.jsonl",
