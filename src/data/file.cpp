@@ -18,7 +18,12 @@ constexpr size_t kLongestLine = size_t{1} << 20;  // a file without line breaks 
 
 }  // namespace
 
-InputFile::InputFile(const std::string& path) : path_(path), file_(gzopen(path.c_str(), "rb")) {
+// To open a pipe into which nobody writes would wait for ever.
+InputFile::InputFile(const std::string& path) : path_(path) {
+  if (std::error_code error; std::filesystem::is_fifo(path, error)) {
+    throw_user_error("{}: this is a pipe, and data are read from files alone: give a file", path);
+  }
+  file_ = gzopen(path.c_str(), "rb");
   if (file_ == nullptr) throw_user_error("{}: cannot open it: {}", path, error_text());
   gzbuffer(file_, 1 << 17);
 }

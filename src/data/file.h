@@ -13,6 +13,7 @@
 namespace dgc {
 
 // A file read from the start, unpacked on the way when it is a gzip file. All errors are UserErrors that name the file.
+// Pipes are refused.
 class InputFile {
  public:
   explicit InputFile(const std::string& path);
@@ -28,7 +29,7 @@ class InputFile {
 
  private:
   std::string path_;
-  gzFile file_;
+  gzFile file_ = nullptr;
 };
 
 // Reads the whole file as it is into `out`, whose memory is used again. Throws UserError that names the file when it

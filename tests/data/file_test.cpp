@@ -1,5 +1,7 @@
 #include "data/file.h"
 
+#include <sys/stat.h>
+
 #include "tests/data/fixtures.h"
 
 namespace dgc {
@@ -33,6 +35,14 @@ TEST_CASE("a file may have as many bytes as it may have, and no more") {
   const std::string longer = folder.write("b", counting((1 << 20) + 1));
   CHECK(user_error([&] { read_file(longer, 1 << 20, out); }) ==
         longer + ": longer than the 1 MiB that such a file may have");
+}
+
+TEST_CASE("a pipe in the place of data is refused, and not waited for") {
+  const TempFolder folder;
+  const std::string pipe = folder.path() + "/pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(user_error([&] { InputFile file(pipe); }) ==
+        pipe + ": this is a pipe, and data are read from files alone: give a file");
 }
 
 TEST_CASE("the names in a folder are sorted, and a folder that cannot be listed is named") {
