@@ -1,6 +1,6 @@
 #include "commands/usage_error.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -22,10 +22,9 @@ std::string lower_first(std::string text) {
 
 // In place of the option library's own words.
 std::string plain(const std::string& what) {
-  static const std::array<std::pair<std::regex, const char*>, 3> kWords = {
+  static const std::array<std::pair<std::regex, const char*>, 2> kWords = {
       {{std::regex("At Most 1 required but received ([0-9]+)"), "it is given $1 times, and may be given once"},
-       {std::regex("1 required [A-Z=]+ missing"), "its value is missing"},
-       {std::regex("The following arguments? (was|were) not expected:"), "too many arguments:"}}};
+       {std::regex("1 required [A-Z=]+ missing"), "its value is missing"}}};
   std::string text = what;
   for (const auto& [library, ours] : kWords) text = std::regex_replace(text, library, ours);
   return text;
@@ -58,6 +57,17 @@ std::string unknown_option(const CLI::App& app, const std::string& given, const 
   return fmt::format("there is no option \"{}\"; write --set {}={}", name, key, value);
 }
 
+// "too many arguments: b.json; one CONFIG is taken"
+std::string too_many(const CLI::App& command, std::vector<std::string> unread) {
+  std::erase(unread, "--");
+  std::string text = fmt::format("too many arguments: {}", fmt::join(unread, " "));
+  if (std::ranges::any_of(unread, [](const std::string& word) { return word.starts_with("-"); })) return text;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_positional()) text += fmt::format("; one {} is taken", option->get_name(true));
+  }
+  return text;
+}
+
 std::string unknown(CLI::App& app, const std::string& given) {
   if (given == "--") return "\"--\" is in the wrong place: write it behind the command";
   if (given.starts_with("-")) return unknown_option(app, given);
@@ -87,6 +97,8 @@ std::string usage_error(CLI::App& app, const CLI::ParseError& error) {
     what = unknown(*command, unread.front());
   } else if (option != unread.end()) {
     what = unknown_option(*command, *option, option + 1 != unread.end() ? *(option + 1) : "");
+  } else if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    what = too_many(*command, unread);
   }
   return fmt::format("{}: {} ({} --help tells more)", name, what, name);
 }
