@@ -142,9 +142,9 @@ void print_memory(const Plan& plan, const Config& config) {
 // An epoch ends with an exchange; between two, a checkpoint may hold more.
 void print_checkpoint(const PlanCheckpoint& checkpoint) {
   fmt::print(
-      "A checkpoint at the end of an epoch takes {} for the workers of each rank at most, and {} for weights and "
-      "momentum\n",
-      bytes_text(static_cast<double>(checkpoint.workers)), bytes_text(static_cast<double>(checkpoint.shared)));
+      "A checkpoint at the end of an epoch takes {} for the workers of each rank at most, and {} for weights{}\n",
+      bytes_text(static_cast<double>(checkpoint.workers)), bytes_text(static_cast<double>(checkpoint.shared)),
+      checkpoint.has_momentum ? " and momentum" : "");
 }
 
 struct Cluster {

@@ -118,7 +118,7 @@ Plan make_plan(const Config& config) {
   const int64_t filters = filter_bytes(config, rank);
   if (chooses) plan.each_more_at_once = rank.activation_bytes() + filters / rank.places();
   plan.memory = {rank.device().counted(), filters};
-  plan.checkpoint = {rank.saved_by_workers(), rank.saved_for_all()};
+  plan.checkpoint = {rank.saved_by_workers(), rank.saved_for_all(), rank.saves_momentum()};
   return plan;
 }
 

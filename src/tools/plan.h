@@ -50,6 +50,7 @@ struct PlanMemory {
 struct PlanCheckpoint {
   int64_t workers = 0;  // of one rank's workers; less where a rank's workers begin no group
   int64_t shared = 0;   // weights, statistics and momentum, once
+  bool has_momentum = false;
 };
 
 struct Plan {

@@ -88,6 +88,8 @@ int64_t PlannedRank::saved_for_all() const {
          bytes_of(shared_tensors(*memory_.optimizer));
 }
 
+bool PlannedRank::saves_momentum() const { return !shared_tensors(*memory_.optimizer).empty(); }
+
 DType PlannedRank::activations() const { return activation_type(config_, backend_); }
 
 std::vector<OpCost> PlannedRank::step() {

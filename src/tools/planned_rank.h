@@ -27,6 +27,7 @@ class PlannedRank {
   // that the rank writes for all.
   int64_t saved_by_workers() const;
   int64_t saved_for_all() const;
+  bool saves_momentum() const;  // in those for all
   // What each op of one training step at the final sparsity would cost, from the arrival of the batches to new weights.
   std::vector<OpCost> step();
   const std::set<PlannedConv>& convolutions() const { return backend_.convolutions(); }  // of the steps so far

@@ -256,6 +256,8 @@ TEST_CASE("plan prints the paper's numbers, info the machine's") {
   CHECK_THAT(resnet.out, Contains("A checkpoint at the end of an epoch takes ") &&
                              Contains("and 195 MiB for weights and momentum\n"));
   CHECK_THAT(resnet.out, !Contains("speed-up"));
+  const Result plain = dgc.run({"plan", "tiny.json", "--set", R"(optimizer={"type": "sgd", "momentum": 0})"});
+  CHECK_THAT(plain.out, Contains(" for weights\n"));
   const Result projected = dgc.run({"plan", DGC_SOURCE_DIR "/configs/paper/resnet50_imagenet.json", "--workers", "8,48",
                                     "--bandwidth", "1Gbps", "--step-ms", "100"});
   REQUIRE(projected.code == 0);

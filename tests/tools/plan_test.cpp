@@ -319,7 +319,11 @@ TEST_CASE("a planned checkpoint has u and v of each worker, and weights and mome
   // 604 parameters; means and variances of 8 channels, whose batches are counted in 8 bytes.
   CHECK(planned({}).workers == 4 * 4 * (2 * 604 + 16));
   CHECK(planned({}).shared == 4 * (604 + 16) + 8 + 4 * 604);
+  CHECK(planned({}).has_momentum);
   CHECK(planned({test::kSgd}).workers == 4 * 4 * 16);
+  const PlanCheckpoint plain = planned({R"(optimizer={"type": "sgd", "momentum": 0})"});
+  CHECK(plain.shared == 4 * (604 + 16) + 8);
+  CHECK_FALSE(plain.has_momentum);
   // v, and the momentum of a worker's own steps; the shared step has none, so no u.
   CHECK(planned({"exchange.every_steps=8"}).workers == 4 * 4 * (2 * 604 + 16));
   CHECK(planned({"exchange.workers_per_group=2"}).workers == 4 * (2 * 2 * 604 + 4 * 16));
