@@ -27,11 +27,19 @@ int compute_threads(const Config& config, const Launch& launch) {
   return std::min(usable, share);
 }
 
+// The number of a GPU has the digits that a config's "cuda:N" may have.
+std::string gpu_called(const std::string& number) {
+  if (number.size() > 3 || number.find_first_not_of("0123456789") != std::string::npos) {
+    throw_user_error("{}={}: it has to be the number of a GPU, such as 0", kGpuVariable, number);
+  }
+  return "cuda:" + number;
+}
+
 std::string device_for(const Config& config, const Launch& launch) {
   if (config.device != "auto") return config.device;
   if (launch.size == 1) {
     const std::optional<std::string> gpu = process_environment(kGpuVariable);
-    return gpu ? "cuda:" + *gpu : config.device;
+    return gpu ? gpu_called(*gpu) : config.device;
   }
   const std::vector<int> gpus = cuda_devices();
   const int count = static_cast<int>(gpus.size());

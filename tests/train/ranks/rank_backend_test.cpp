@@ -1,6 +1,7 @@
 #include "train/ranks/rank_backend.h"
 
 #include <catch.hpp>
+#include <cstdlib>
 
 #include "tests/support/tiny.h"
 
@@ -17,6 +18,14 @@ TEST_CASE("a precision that the device cannot compute in is refused") {
   } else {
     CHECK_THROWS_WITH(on_cpu("bf16"), Catch::Contains("precision: bf16 needs a GPU or a processor with AVX-512 BF16"));
   }
+}
+
+TEST_CASE("a GPU that the environment names by no number is refused by the variable's name") {
+  const std::string value = GENERATE("first", "-1", "0x1", "1000");
+  setenv(kGpuVariable, value.c_str(), 1);
+  CHECK_THROWS_WITH(make_backend(test::tiny_config({"device=auto"})),
+                    "DGC_GPU=" + value + ": it has to be the number of a GPU, such as 0");
+  unsetenv(kGpuVariable);
 }
 
 }  // namespace dgc
