@@ -14,6 +14,7 @@
 #include "config/table.h"
 #include "json/lines.h"
 #include "run/conv_plans_file.h"
+#include "tensor/counted.h"
 #include "tools/bench/bench_models.h"
 
 namespace dgc {
@@ -104,8 +105,8 @@ void run_data(const BenchArguments& options) {
     print_json(to_json_line(row));
     return;
   }
-  fmt::print("{}: {:.1f} {}/s by {} loader thread{}, {:.1f} by each\n", config.name, b.samples_per_s(), b.samples,
-             b.threads, b.threads == 1 ? "" : "s", b.samples_per_s() / b.threads);
+  fmt::print("{}: {:.1f} {}/s by {}, {:.1f} by each\n", config.name, b.samples_per_s(), b.samples,
+             counted(b.threads, "loader thread"), b.samples_per_s() / b.threads);
   fmt::print(
       "{:.1f} {} in a second of processor time; loader threads computed for {:.0f} % of the time, and otherwise "
       "waited for files or for a core\n",

@@ -15,6 +15,7 @@
 #include "config/config.h"
 #include "run/number_text.h"
 #include "tasks/make.h"
+#include "tensor/counted.h"
 #include "tools/projection.h"
 #include "tools/step_model.h"
 #include "tools/units.h"
@@ -72,15 +73,16 @@ void print_formats(const Plan& plan, const Config& config, int64_t workers) {
     print_format(f.name + (f.format == config.optimizer.dgc.wire ? " *" : ""), f.sent_bytes, dense, f.entry_bits,
                  break_even_sparsity(workers, f.format));
   }
-  fmt::print("  * as configured. Below the break-even sparsity, a dense ring all-reduce of {} workers receives less.\n",
-             workers);
+  fmt::print("  * as configured. Below the break-even sparsity, a dense ring all-reduce of {} receives less.\n",
+             counted(workers, "worker"));
 }
 
 // "8 workers", or "2 groups of 4 workers"
 std::string who_compresses(const Config& config, int64_t workers) {
   const int64_t groups = compressing_workers(config, workers);
-  return groups == workers ? fmt::format("{} workers", workers)
-                           : fmt::format("{} groups of {} workers", groups, config.exchange.workers_per_group);
+  return groups == workers
+             ? counted(workers, "worker")
+             : fmt::format("{} of {} workers", counted(groups, "group"), config.exchange.workers_per_group);
 }
 
 void print_phases(const Config& config, const Plan& plan, int64_t workers) {
@@ -119,8 +121,8 @@ int64_t resident_bytes() {
 
 void print_memory(const Plan& plan, const Config& config) {
   const PlanMemory& m = plan.memory;
-  fmt::print("\nMemory of one rank ({} of {} workers), MiB; the data set and its loader come on top\n",
-             config.workers_per_rank, config.workers());
+  fmt::print("\nMemory of one rank ({} of {}), MiB; the data set and its loader come on top\n", config.workers_per_rank,
+             counted(config.workers(), "worker"));
   constexpr std::pair<const char*, MemoryUse> kUses[] = {
       {"weights", MemoryUse::weights},           {"gradients", MemoryUse::gradients},
       {"u and v", MemoryUse::residuals},         {"momentum and sum", MemoryUse::momentum},
@@ -209,9 +211,9 @@ void print_step_model(const Config& config, const DeviceModel& device, const std
   constexpr size_t kLargest = 10;
   const StepModel model = model_step(config, device);
   const double total = model.total.seconds;
-  fmt::print("\nModelled, not measured: a step of one rank ({} workers){} on one {}, without the network\n",
-             config.workers_per_rank, config.exchange.every_steps > 1 ? " that ends with an exchange" : "",
-             device.name);
+  fmt::print("\nModelled, not measured: a step of one rank ({}){} on one {}, without the network\n",
+             counted(config.workers_per_rank, "worker"),
+             config.exchange.every_steps > 1 ? " that ends with an exchange" : "", device.name);
   print_parts("phase", model.phases, total);
   print_parts("", {&model.total, 1}, total);
   print_parts("what takes longest", std::span(model.ops).first(std::min(kLargest, model.ops.size())), total);

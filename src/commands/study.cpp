@@ -17,6 +17,7 @@
 #include "run/log.h"
 #include "run/number_text.h"
 #include "run/run_lock.h"
+#include "tensor/counted.h"
 #include "tensor/errors.h"
 #include "tensor/printable.h"
 #include "tools/bench/bench.h"
@@ -71,8 +72,8 @@ std::vector<StudyTraining> wanted_of(const std::vector<StudyTraining>& trainings
 // "20 epochs", with the other ways in which a training ends.
 std::string length_text(const Config& config) {
   const TrainingOptions& o = config.training;
-  std::string text = fmt::format("{} epochs", o.epochs);
-  if (o.max_steps) text += fmt::format(" or {} steps", *o.max_steps);
+  std::string text = counted(o.epochs, "epoch");
+  if (o.max_steps) text += " or " + counted(*o.max_steps, "step");
   if (o.stop_after) text += " at most";
   return text;
 }
@@ -110,7 +111,7 @@ void print_plan(const Study& study, const std::vector<StudyTraining>& wanted) {
       }
     }
     if (length.empty()) continue;  // left out by --only
-    fmt::print("{}: {}, {} of {} seeds to train", run.name, length, missing.size(), run.seeds.size());
+    fmt::print("{}: {}, {} of {} to train", run.name, length, missing.size(), counted(std::ssize(run.seeds), "seed"));
     try {
       if (begins) require_initial_weights(missing.front().config);
       if (!missing.empty()) total += print_time(missing);

@@ -18,6 +18,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "tensor/counted.h"
 #include "tensor/errors.h"
 #include "train/ranks/children.h"
 #include "train/ranks/failure.h"
@@ -239,7 +240,7 @@ void supervise(const SuperviseOptions& options) {
     }
     if (!end.died() || restarts == options.max_restarts) {
       if (end.died()) {
-        const std::string tried = restarts > 0 ? fmt::format(", and has had its {} restarts", restarts) : "";
+        const std::string tried = restarts > 0 ? ", and has had its " + counted(restarts, "restart") : "";
         spdlog::error("the training {}{}", end_text(end.status), tried);
       }
       if (end.died() || end.stopped != 0) tell_of_left_over();

@@ -10,6 +10,7 @@
 #include "data/speech/alphabet.h"
 #include "data/speech/features.h"
 #include "json/nearest.h"
+#include "tensor/counted.h"
 
 namespace dgc {
 
@@ -194,8 +195,8 @@ void complete_speech(Config& config, const Origin& origin) {
   const auto require_length = [&](const char* key, const std::vector<int64_t>& list) {
     if (list.size() == o.channels.size()) return;
     origin.refuse(fmt::format("model.convolutions.{}", key),
-                  fmt::format("{} entries, but model.convolutions.channels has {}: one for each convolution",
-                              list.size(), o.channels.size()));
+                  fmt::format("{}, but model.convolutions.channels has {}: one for each convolution",
+                              counted(std::ssize(list), "entry", "entries"), o.channels.size()));
   };
   require_length("kernel_frames", o.kernel_frames);
   require_length("kernel_frequencies", o.kernel_frequencies);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "data/file.h"
+#include "tensor/counted.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -92,7 +93,8 @@ class ArpaParser {
     if (!(fields_.size() == order + 1 || has_backoff) || !parse(fields_[0], probability) ||
         (has_backoff && !parse(fields_.back(), backoff)) || !std::isfinite(probability) || !std::isfinite(backoff) ||
         probability > 0) {
-      throw_user_error("{}: log10 of a probability, {} words and perhaps a back-off are expected", where, order);
+      throw_user_error("{}: log10 of a probability, {} and perhaps a back-off are expected", where,
+                       counted(section_, "word"));
     }
     current_.words.assign(fields_.begin() + 1, fields_.begin() + 1 + section_);
     current_.log_probability = probability * std::numbers::ln10;

@@ -7,6 +7,7 @@
 #include "run/class_names.h"
 #include "tasks/make.h"
 #include "tasks/task.h"
+#include "tensor/counted.h"
 
 namespace dgc {
 namespace {
@@ -37,8 +38,7 @@ class ImageTask : public Task {
  public:
   const char* samples() const override { return "images"; }
   std::string size_text(const Datasets& sets) const override {
-    const int64_t classes = sets.train->classes();
-    return fmt::format("images of {} {}", classes, classes == 1 ? "class" : "classes");
+    return "images of " + counted(sets.train->classes(), "class", "classes");
   }
 
   Datasets open(const Config& config) const override {

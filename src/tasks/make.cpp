@@ -10,6 +10,7 @@
 #include "data/images/chosen_images.h"
 #include "optim/dgc/choose_overlap.h"
 #include "optim/grouped.h"
+#include "tensor/counted.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -24,7 +25,8 @@ std::string names_text(const std::vector<std::string>& names) {
 void require_whole_groups(const Config& config, int64_t workers) {
   const int64_t size = config.exchange.workers_per_group;
   if (workers % size == 0) return;
-  throw_user_error("exchange.workers_per_group: {} workers are no whole number of groups of {}", workers, size);
+  throw_user_error("exchange.workers_per_group: {} cannot be divided into groups of {}", counted(workers, "worker"),
+                   size);
 }
 
 // Of the workers, or of their groups.

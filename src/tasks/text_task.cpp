@@ -5,6 +5,7 @@
 #include "data/text/text.h"
 #include "run/vocabulary_file.h"
 #include "tasks/task.h"
+#include "tensor/counted.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -32,7 +33,7 @@ class TextTask final : public Task {
  public:
   const char* samples() const override { return "words"; }
   std::string batch_text(const Config& config) const override {
-    return fmt::format("{} streams of {} words", config.training.batch_per_worker, config.data.text.bptt);
+    return counted(config.training.batch_per_worker, "stream") + " of " + counted(config.data.text.bptt, "word");
   }
   std::string size_text(const Datasets& sets) const override {
     return fmt::format("words, a vocabulary of {}", sets.vocabulary->size());

@@ -7,6 +7,7 @@
 
 #include "run/conv_plans_file.h"
 #include "run/vocabulary_file.h"
+#include "tensor/counted.h"
 #include "tensor/errors.h"
 #include "train/rank.h"
 #include "train/redistribute.h"
@@ -102,9 +103,10 @@ void Rank::require_same_data(const Checkpoint& checkpoint) const {
   const Sampling sampling = sampling_of(config_, data_.train, saved_workers);
   if (saved >= 1 && saved_workers >= 1 && data_.train.steps_per_epoch(sampling) == saved) return;
   throw_user_error(
-      "checkpoint {} is of {} workers and epochs of {} steps, but the training set has {} {}: resume with the same "
-      "data and training.batch_per_worker",
-      checkpoint.path().string(), saved_workers, saved, data_.train.size(), task_.samples());
+      "checkpoint {} is of {} and epochs of {}, but the training set has {} {}: resume with the same data and "
+      "training.batch_per_worker",
+      checkpoint.path().string(), counted(saved_workers, "worker"), counted(saved, "step"), data_.train.size(),
+      task_.samples());
 }
 
 void Rank::restore_workers(const Checkpoint& checkpoint) {
@@ -160,9 +162,9 @@ void Rank::move_position(const Checkpoint& checkpoint) {
   state_.position = epoch * steps_per_epoch_ + here;
   if (communicator_.rank() != 0) return;
   spdlog::warn(
-      "{} is of {} workers, and this run has {}: each starts from an even share of all residuals, whose sum is kept, "
-      "and from the mean of the statistics; {} of {} steps of epoch {} count as done, {}",
-      checkpoint.path().string(), saved_workers, workers(), here, steps_per_epoch_, epoch + 1,
+      "{} is of {}, and this run has {}: each starts from an even share of all residuals, whose sum is kept, and "
+      "from the mean of the statistics; {} of {} steps of epoch {} count as done, {}",
+      checkpoint.path().string(), counted(saved_workers, "worker"), workers(), here, steps_per_epoch_, epoch + 1,
       task_.after_redistribution(repeated));
 }
 

@@ -7,6 +7,7 @@
 #include <exception>
 #include <filesystem>
 
+#include "tensor/counted.h"
 #include "tensor/errors.h"
 #include "train/agreement.h"
 #include "train/divergence.h"
@@ -141,9 +142,8 @@ void RankTraining::evaluate_midway() {
   if (!rank_.stalled()) return;
   steps_ = rank_.step();
   if (!reporter_) return;
-  spdlog::info(
-      "the validation loss has not fallen since step {}, {} evaluations ago (training.stop_after): the run ends",
-      rank_.best().step, *config_.training.stop_after);
+  spdlog::info("the validation loss has not fallen since step {}, {} ago (training.stop_after): the run ends",
+               rank_.best().step, counted(*config_.training.stop_after, "evaluation"));
 }
 
 void RankTraining::evaluate_at_end() {

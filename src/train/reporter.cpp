@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tensor/counted.h"
+
 namespace dgc {
 namespace {
 
@@ -16,8 +18,6 @@ bool is_told(const Metric* metric, const Task& task) {
 
 // The reporter does not know which they are: ranks tell each other numbers alone.
 constexpr const char* kFewerSteps = "such a one has fewer steps than characters (data/README.md)";
-
-std::string utterances(int64_t count) { return fmt::format("{} {}", count, count == 1 ? "utterance" : "utterances"); }
 
 }  // namespace
 
@@ -120,12 +120,12 @@ void Reporter::eval(const EvalMetrics& m) {
   tell_not_finite(m);
   sum_up_absent();
   if (left_out_ > 0) {
-    spdlog::warn("{} since the last evaluation {}, and taught nothing; {}", utterances(left_out_),
+    spdlog::warn("{} since the last evaluation {}, and taught nothing; {}", counted(left_out_, "utterance"),
                  left_out_ == 1 ? "was too short for its transcript" : "were too short for their transcripts",
                  kFewerSteps);
   }
   if (const double left_out = m.measures[kLeftOut]; left_out > 0) {
-    spdlog::warn("the test loss leaves out {} that {}; {}", utterances(static_cast<int64_t>(left_out)),
+    spdlog::warn("the test loss leaves out {} that {}; {}", counted(static_cast<int64_t>(left_out), "utterance"),
                  left_out == 1 ? "is too short for its transcript" : "are too short for their transcripts",
                  kFewerSteps);
   }

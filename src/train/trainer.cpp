@@ -10,6 +10,7 @@
 #include "run/run_directory.h"
 #include "run/run_lock.h"
 #include "run/run_state.h"
+#include "tensor/counted.h"
 #include "tensor/errors.h"
 #include "train/agreement.h"
 #include "train/divergence.h"
@@ -78,8 +79,8 @@ std::string description(const Given& given, const std::string& device) {
   const Task& task = task_of(config);
   const std::string held_back =
       config.data.validation_split > 0 ? fmt::format(", {} validation", given.sets.valid->size()) : "";
-  return fmt::format("{}: {} worker{} x {} on {}, {} training{} and {} test {}", config.name, config.workers(),
-                     config.workers() == 1 ? "" : "s", task.batch_text(config), device, given.sets.train->size(),
+  return fmt::format("{}: {} x {} on {}, {} training{} and {} test {}", config.name,
+                     counted(config.workers(), "worker"), task.batch_text(config), device, given.sets.train->size(),
                      held_back, given.sets.test->size(), task.size_text(given.sets));
 }
 

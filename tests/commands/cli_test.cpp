@@ -144,7 +144,7 @@ TEST_CASE("what is wrong in a config or file is said in one sentence, exit code 
       {{"plan", "tiny.json", "--bandwidth", "1Gbps", "--latency", "5", "--step-ms", "5"}, "--latency", "as in 50us"},
       {{"plan", "tiny.json", "--set", "exchange.workers_per_group=3"},
        "exchange.workers_per_group: 4 workers",
-       "no whole number of groups of 3"},
+       "cannot be divided into groups of 3"},
       {{"plan", "tiny.json", "--set", "exchange.workers_per_group=2", "--workers", "4,7"},
        "exchange.workers_per_group: 7 workers",
        ""},

@@ -220,7 +220,7 @@ TEST_CASE("a dry run names a run whose data is missing, and plans the others alo
                     "[1]");
   const Result all = dgc.study({"--dry-run"});
   CHECK(all.code == 2);
-  CHECK_THAT(all.out, Contains("bad will fail: nowhere") && Contains("dgc: 3 epochs, 1 of 1 seeds to train") &&
+  CHECK_THAT(all.out, Contains("bad will fail: nowhere") && Contains("dgc: 3 epochs, 1 of 1 seed to train") &&
                           Contains("in all"));
   const Result no_weights =
       Studied(R"(, "tuned": {"set": {"model.init_from": "none.safetensors"}})", "[1]").study({"--dry-run"});
@@ -574,7 +574,7 @@ TEST_CASE("a dry run does not look for the first weights of what goes on from it
   const Result planned = dgc.study({"--dry-run", "--only", "tuned"});
   INFO(planned.out);
   CHECK(planned.code == 0);
-  CHECK_THAT(planned.out, Contains("tuned: 3 epochs, 1 of 1 seeds to train") && !Contains("will fail"));
+  CHECK_THAT(planned.out, Contains("tuned: 3 epochs, 1 of 1 seed to train") && !Contains("will fail"));
 }
 
 TEST_CASE("a study waits for nobody at the other end of a pipe") {

@@ -92,7 +92,7 @@ TEST_CASE("a training that keeps dying is given up, with its exit code") {
   REQUIRE(kill_child_after(dgc, supervisor, 3));
   REQUIRE(kill_child_after(dgc, supervisor, dgc.rows("run").size() + 3));
   CHECK(supervisor.wait() == 128 + SIGKILL);
-  CHECK_THAT(supervisor.err(), Contains("has had its 1 restarts"));
+  CHECK_THAT(supervisor.err(), Contains("has had its 1 restart\n"));
 }
 
 TEST_CASE("a training is started again where its program was replaced meanwhile") {

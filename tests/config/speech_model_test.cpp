@@ -87,7 +87,7 @@ TEST_CASE("a speech model's keys that contradict one another are refused, with t
 TEST_CASE("each convolution of a speech model has its sizes, and fits into what the one before leaves") {
   for (const std::string name : {"kernel_frames", "kernel_frequencies", "stride_frames", "stride_frequencies"}) {
     CHECK_THAT(refused("model.convolutions." + name + "=[1]"),
-               Catch::Contains("model.convolutions." + name + ": 1 entries, but model.convolutions.channels has 2"));
+               Catch::Contains("model.convolutions." + name + ": 1 entry, but model.convolutions.channels has 2"));
   }
   // Of 161 frequencies windows of 41 leave, at every second place, 61.
   const auto sizes = [](const std::string& list) { return refused("model.convolutions.kernel_frequencies=" + list); };

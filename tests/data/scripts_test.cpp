@@ -128,7 +128,7 @@ TEST_CASE("data/an4: what is missing is named, and nothing is left behind") {
   write("etc/an4_test.transcription", "YES (an2-x-b)\n");
   CHECK_THAT(said(), Catch::Contains("etc/an4_test.transcription has no transcript of an1-x-b"));
   write("etc/an4_test.transcription", "YES (an1-x-b)\n");
-  CHECK_THAT(said(), Catch::Contains("etc/an4_test.fileids lists 1 utterances instead of 130"));
+  CHECK_THAT(said(), Catch::Contains("etc/an4_test.fileids lists 1 in place of 130 utterances"));
 }
 
 TEST_CASE("data/an4: of what lies in the folder it replaces the recordings and lists, and nothing else") {

@@ -70,10 +70,10 @@ TEST_CASE("word model: what is wrong with a file is said, with its line") {
       {"\\data\\\nngram 1=x\n", "line 2: a count like"},
       {"\\data\\\nngram 1=1\nngram 2=1\n\\1-grams:\n-1 A\n\\end\\\n", "line 6: an n-gram section is missing"},
       {"\\data\\\nngram 1=1\n\\2-grams:\n", "line 3: the n-gram sections must follow"},
-      {"\\data\\\nngram 1=1\n\\1-grams:\n-1 A B C\n", "line 4: log10 of a probability, 1 words"},
-      {"\\data\\\nngram 1=1\n\\1-grams:\n0.1 A\n", "line 4: log10 of a probability, 1 words"},
-      {"\\data\\\nngram 1=1\n\\1-grams:\nnan A\n", "line 4: log10 of a probability, 1 words"},
-      {"\\data\\\nngram 1=1\n\\1-grams:\n-1 A inf\n", "line 4: log10 of a probability, 1 words"},
+      {"\\data\\\nngram 1=1\n\\1-grams:\n-1 A B C\n", "line 4: log10 of a probability, 1 word and"},
+      {"\\data\\\nngram 1=1\n\\1-grams:\n0.1 A\n", "line 4: log10 of a probability, 1 word and"},
+      {"\\data\\\nngram 1=1\n\\1-grams:\nnan A\n", "line 4: log10 of a probability, 1 word and"},
+      {"\\data\\\nngram 1=1\n\\1-grams:\n-1 A inf\n", "line 4: log10 of a probability, 1 word and"},
       {"\\data\\\nngram 1=1\n\\1-grams:\n-1 A\n\\2-grams:\n-1 A A\n", "line 5: the n-gram sections must follow"},
   }));
   const std::string path = write_arpa(folder, text);

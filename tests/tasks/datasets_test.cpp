@@ -183,7 +183,7 @@ TEST_CASE("what two sets remark alike is told once", "[datasets]") {
   }
   const std::string told = run.read("log.txt");
   CHECK(occurrences(told, "notes.txt") == 1);
-  CHECK_THAT(told, Contains("warning: the training set: " + folder.path() + "/train: 1 entries of class folders"));
+  CHECK_THAT(told, Contains("warning: the training set: " + folder.path() + "/train: 1 entry of class folders is no "));
 }
 
 TEST_CASE("a training says how many classes the data have, and warns where the model has more", "[datasets]") {

@@ -24,7 +24,7 @@ TEST_CASE("groups of workers consist of whole ranks, or ranks of whole groups") 
   };
   for (const auto& [size, local] : {std::pair{4, 2}, {2, 4}, {3, 3}, {1, 4}}) CHECK_NOTHROW(check(size, local));
   CHECK_THROWS_WITH(check(4, 6), Catch::Contains("groups of 4 and ranks of 6 workers overlap"));
-  CHECK_THROWS_WITH(check(5, 1), Catch::Contains("24 workers are no whole number of groups of 5"));
+  CHECK_THROWS_WITH(check(5, 1), Catch::Contains("24 workers cannot be divided into groups of 5"));
 }
 
 }  // namespace dgc::test

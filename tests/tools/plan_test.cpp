@@ -236,7 +236,7 @@ TEST_CASE("which sparsities of a run travel how between groups, and split") {
   const auto four = plan_phases(grouped, 4), eight = plan_phases(grouped, 8);  // 2 and 4 groups
   CHECK((four[0].travel == Travel::sparse && four[0].sent_bytes == 1808 + 80));
   CHECK((eight[0].travel == Travel::dense && eight[1].travel == Travel::sparse));
-  CHECK_THROWS_WITH(plan_phases(grouped, 5), Catch::Contains("5 workers are no whole number of groups of 2"));
+  CHECK_THROWS_WITH(plan_phases(grouped, 5), Catch::Contains("5 workers cannot be divided into groups of 2"));
 
   // Of 4 workers. 592 elements with the gap between the tensors are dealt out in shards of 160. 292 entries: rows of
   // 2 x 146 words and padding are 1216 bytes, 73 sums 496, and 4 x 1712 are more than 4672. 146 entries: 640 and 272.

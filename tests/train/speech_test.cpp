@@ -208,7 +208,7 @@ TEST_CASE("speech: bad examples are refused by name, or skipped and told") {
   const fs::path skipped =
       train(speech.config({"data.on_bad_example=skip", "training.epochs=1"}), {.out = speech.path("skipped")});
   CHECK_THAT(log_of(skipped), Catch::Contains("9 training and 6 test utterances") &&
-                                  Catch::Contains("the training set: 1 utterances are left out; the first: "));
+                                  Catch::Contains("the training set: 1 utterance left out; the first: "));
 
   // What shows when the header is read.
   lines("");

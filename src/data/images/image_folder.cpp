@@ -10,6 +10,7 @@
 #include "data/file.h"
 #include "data/images/image_file.h"
 #include "data/images/random_crop.h"
+#include "tensor/counted.h"
 #include "tensor/errors.h"
 #include "tensor/utf8.h"
 
@@ -145,10 +146,11 @@ std::vector<std::string> ImageFolder::remarks() const {
                     folder_, missing_.size(), class_names_.size(), missing_.front()));
   }
   if (not_read_ > 0) {
-    remarks.push_back(
-        fmt::format("{}: {} entries of class folders are no .jpg, .jpeg or .png files and are not read; "
-                    "the first: {}",
-                    folder_, not_read_, first_not_read_));
+    remarks.push_back(fmt::format("{}: {} of class folders {}; the first: {}", folder_,
+                                  counted(not_read_, "entry", "entries"),
+                                  not_read_ == 1 ? "is no .jpg, .jpeg or .png file and is not read"
+                                                 : "are no .jpg, .jpeg or .png files and are not read",
+                                  first_not_read_));
   }
   if (const std::string test = root_ + "/test"; folder_ == root_ + "/val" && there_is_folder(test)) {
     remarks.push_back(fmt::format("{} is not read, as there is {} too", test, folder_));

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "tensor/counted.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -14,7 +15,7 @@ int64_t samples_of(const char* key, double ms, int64_t rate) {
   const auto samples = static_cast<int64_t>(std::llround(ms * 1e-3 * static_cast<double>(rate)));
   if (!(samples >= 2 && samples < (1 << 20))) {
     throw KeyError(fmt::format("data.features.{}", key),
-                   fmt::format("{} ms are {} samples at {} Hz; give at least 2", ms, samples, rate));
+                   fmt::format("{} ms are {} at {} Hz; give at least 2", ms, counted(samples, "sample"), rate));
   }
   return samples;
 }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "tensor/counted.h"
+
 namespace dgc {
 
 class Speech::Source : public BatchSource {
@@ -145,7 +147,7 @@ std::vector<Trait> Speech::fingerprint() const {
 std::vector<std::string> Speech::remarks() const {
   const std::vector<std::string>& skipped = corpus_->skipped();
   if (skipped.empty()) return {};
-  return {fmt::format("{} utterances are left out; the first: {}", skipped.size(), skipped.front())};
+  return {fmt::format("{} left out; the first: {}", counted(std::ssize(skipped), "utterance"), skipped.front())};
 }
 
 std::unique_ptr<Batches> Speech::training_batches(const WorkerBatches& workers, const PrefetchOptions& options) const {

@@ -10,6 +10,7 @@
 #include "run/number_text.h"
 #include "run/run_directory.h"
 #include "tasks/task.h"
+#include "tensor/counted.h"
 #include "tensor/errors.h"
 #include "tools/median.h"
 
@@ -203,8 +204,9 @@ std::string difference_text(const RunGroup& group, const RunGroup& reference) {
   const Sample sample = sample_of(differences);
   if (sample.count == 0) return "";
   const char* unit = share ? " points" : "";
-  const std::string pairs =
-      sample.count == group.runs.size() ? "" : fmt::format(" ({} pair{})", sample.count, sample.count == 1 ? "" : "s");
+  const std::string pairs = sample.count == group.runs.size()
+                                ? ""
+                                : fmt::format(" ({})", counted(static_cast<int64_t>(sample.count), "pair"));
   if (sample.count == 1) return fmt::format("{:+.2f}{}{}", sample.mean, unit, pairs);
   return fmt::format("{:+.2f} ± {:.2f}{}{}", sample.mean, confidence_95(sample), unit, pairs);
 }

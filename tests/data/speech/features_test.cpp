@@ -143,7 +143,7 @@ TEST_CASE("features: sizes at other rates, and windows that are none") {
   options.step_ms = 1;
   options.window_ms = 0.05;
   CHECK_THAT(user_error([&] { FeatureExtractor(options, kOdd); }),
-             Catch::Contains("data.features.window_ms: 0.05 ms are 1 samples at 22050 Hz; give at least 2"));
+             Catch::Contains("data.features.window_ms: 0.05 ms are 1 sample at 22050 Hz; give at least 2"));
 }
 
 TEST_CASE("features: the logarithms of the direct transform, scaled over the utterance") {

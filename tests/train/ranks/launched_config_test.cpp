@@ -53,10 +53,9 @@ TEST_CASE("groups are whole, and neither they nor ranks cut the other in two") {
   for (const auto& good : {of(1, 4, 4), of(4, 1, 2), of(2, 6, 3), of(6, 2, 6), of(3, 1, 1)}) {
     CHECK_NOTHROW(with_launch(good, {}));
   }
-  CHECK_THROWS_WITH(with_launch(of(1, 4, 3), {}),
-                    Contains("exchange.workers_per_group: 4 workers are no whole number"));
+  CHECK_THROWS_WITH(with_launch(of(1, 4, 3), {}), Contains("exchange.workers_per_group: 4 workers cannot be divided"));
   CHECK_THROWS_WITH(with_launch(of(2, 3, 2), {}), Contains("groups of 2 and ranks of 3 workers overlap"));
-  CHECK_THROWS_WITH(with_launch(of(1, 1, 3), launched("torchrun", false)), Contains("4 workers are no whole number"));
+  CHECK_THROWS_WITH(with_launch(of(1, 1, 3), launched("torchrun", false)), Contains("4 workers cannot be divided"));
 }
 
 TEST_CASE("MPI carries what mpirun has started, and nothing else") {
