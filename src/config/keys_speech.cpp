@@ -55,22 +55,22 @@ void add_speech_data_keys(const Section<DataOptions>& data) {
   const auto speech = names_of(data_types(), [](const DataType& t) { return t.kind == DataKind::speech; });
   const auto listed = names_of(data_types(), [](const DataType& t) { return t.has_parts; });
   const auto sounds = data.only(speech).part(&DataOptions::speech);
-  const auto audio = sounds.part(&SpeechDataOptions::audio);
-  const auto buckets = sounds.part(&SpeechDataOptions::buckets);
+  const auto audio = sounds.part(&SpeechOptions::audio);
+  const auto buckets = sounds.part(&SpeechOptions::buckets);
   sounds
-      .add("train", &SpeechDataOptions::train,
+      .add("train", &SpeechOptions::train,
            "Parts of `path` to train on: folders of `librispeech` (none: all `train-*`), files of `speech_manifest` "
            "(none: `train.jsonl`)")
       .only(listed)
       .matches(".+")
       .free_on_resume();
   sounds
-      .add("test", &SpeechDataOptions::test,
+      .add("test", &SpeechOptions::test,
            "Parts of `path` to measure by; none: `test-clean` of `librispeech`, `test.jsonl` of `speech_manifest`")
       .only(listed)
       .matches(".+")
       .free_on_resume();
-  sounds.add("alphabet", &SpeechDataOptions::alphabet, "Characters that transcripts have, and the model writes")
+  sounds.add("alphabet", &SpeechOptions::alphabet, "Characters that transcripts have, and the model writes")
       .matches(".+");
   audio.add("sample_rate", &AudioOptions::sample_rate, "Samples per second that the model hears")
       .at_least(100)
@@ -81,11 +81,11 @@ void add_speech_data_keys(const Section<DataOptions>& data) {
            "Longer recordings are bad examples: the longest decides on the memory")
       .more_than(0)
       .at_most(3600);
-  sounds.add("on_bad_example", &SpeechDataOptions::on_bad_example,
+  sounds.add("on_bad_example", &SpeechOptions::on_bad_example,
              "A recording or transcript that cannot be used: `refuse` ends the run with its name, `skip` leaves it out "
              "and says so");
-  add_feature_keys(sounds.section("features", &SpeechDataOptions::features));
-  add_augment_keys(sounds.section("augment", &SpeechDataOptions::augment));
+  add_feature_keys(sounds.section("features", &SpeechOptions::features));
+  add_augment_keys(sounds.section("augment", &SpeechOptions::augment));
   buckets
       .add("bucket_batches", &BucketOptions::bucket_batches,
            "Steps whose utterances are sorted by length together; more: less padding, and less shuffling")

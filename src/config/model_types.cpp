@@ -176,7 +176,7 @@ void speech_keys(const Section<ModelOptions>& model) {
 // A convolution's window must fit into what the one before it leaves of the features.
 void check_frequencies(const Config& config, const Origin& origin) {
   const SpeechConvolutions& o = config.model.speech.convolutions;
-  const SpeechDataOptions& data = config.data.speech;
+  const SpeechOptions& data = config.data.speech;
   int64_t left = FeatureExtractor(data.features, data.audio.sample_rate).features();
   for (size_t i = 0; i < o.kernel_frequencies.size(); ++i) {
     if (o.kernel_frequencies[i] > left) {

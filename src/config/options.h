@@ -6,12 +6,7 @@
 #include <vector>
 
 #include "data/images/options.h"
-#include "data/speech/alphabet.h"
-#include "data/speech/audio.h"
-#include "data/speech/augment.h"
-#include "data/speech/bad_example.h"
-#include "data/speech/features.h"
-#include "data/speech/order.h"
+#include "data/speech/options.h"
 #include "layers/batch_norm.h"
 #include "layers/conv2d.h"
 #include "layers/cross_entropy.h"
@@ -76,18 +71,6 @@ struct TextDataOptions {
   bool operator==(const TextDataOptions&) const = default;
 };
 
-// "data" of a speech model, whichever way the recordings are listed.
-struct SpeechDataOptions {
-  std::vector<std::string> train, test;  // librispeech: folders; speech_manifest: files; empty: the usual ones
-  std::string alphabet = kEnglish;
-  AudioOptions audio;
-  OnBadExample on_bad_example = OnBadExample::refuse;
-  FeatureOptions features;
-  SpeechAugmentOptions augment;
-  BucketOptions buckets;
-  bool operator==(const SpeechDataOptions&) const = default;
-};
-
 // The name of a row of data_types(), and the options of all types. Options of other types keep their defaults.
 struct DataOptions {
   std::string type = "synthetic";
@@ -98,7 +81,7 @@ struct DataOptions {
   std::optional<int64_t> test_limit;
   double validation_split = 0;  // share of the training images or utterances that are held back; 0: none
   TextDataOptions text;
-  SpeechDataOptions speech;
+  SpeechOptions speech;
   bool operator==(const DataOptions&) const = default;
 };
 

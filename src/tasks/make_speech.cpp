@@ -10,7 +10,7 @@
 namespace dgc {
 namespace {
 
-FeatureExtractor feature_extractor(const SpeechDataOptions& o) { return {o.features, o.audio.sample_rate}; }
+FeatureExtractor feature_extractor(const SpeechOptions& o) { return {o.features, o.audio.sample_rate}; }
 
 // The utterances of the training or the test set.
 std::vector<Utterance> list_utterances(const DataOptions& data, Split split) {
@@ -37,26 +37,16 @@ std::vector<Utterance> part_of(std::vector<Utterance> all, const Config& config,
 
 std::unique_ptr<Speech> make_speech(const Config& config, Split split) {
   const DataOptions& data = config.data;
-  const SpeechDataOptions& o = data.speech;
   const bool training = split == Split::train;
+  SpeechOptions o = data.speech;
+  if (!training) o.augment = {};
   std::vector<Utterance> listed = split == Split::test ? list_utterances(data, Split::test)
                                                        : part_of(list_utterances(data, Split::train), config, split);
-  auto corpus = std::make_unique<SpeechCorpus>(std::move(listed), Alphabet(o.alphabet),
-                                               SpeechCorpusOptions{.audio = o.audio,
-                                                                   .min_seconds = o.features.window_ms / 1000,
-                                                                   .on_bad_example = o.on_bad_example,
-                                                                   .threads = static_cast<int>(data.threads)});
+  auto corpus = std::make_unique<SpeechCorpus>(std::move(listed), o, static_cast<int>(data.threads));
   // A stream without an utterance would cost as much as one that has one.
   const int64_t streams =
       training ? config.training.micro_batch() : std::min(config.training.eval_batch, corpus->size());
-  return std::make_unique<Speech>(std::move(corpus),
-                                  SpeechOptions{.alphabet = o.alphabet,
-                                                .reader = {.audio = o.audio,
-                                                           .features = o.features,
-                                                           .augment = training ? o.augment : SpeechAugmentOptions{}},
-                                                .buckets = o.buckets,
-                                                .on_bad_example = o.on_bad_example,
-                                                .streams = streams});
+  return std::make_unique<Speech>(std::move(corpus), o, streams);
 }
 
 Shape speech_sample(const Config& config, int64_t streams) {
@@ -64,7 +54,7 @@ Shape speech_sample(const Config& config, int64_t streams) {
 }
 
 int64_t most_frames(const Config& config, Split split) {
-  const SpeechDataOptions& o = config.data.speech;
+  const SpeechOptions& o = config.data.speech;
   const auto samples = std::llround(o.audio.max_seconds * static_cast<double>(o.audio.sample_rate));
   return feature_extractor(o).frames(samples, split == Split::train ? o.augment.min_tempo : 1.0);
 }

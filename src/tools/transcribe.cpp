@@ -12,8 +12,7 @@ namespace {
 // Turns recordings into features as the run's data does.
 class Ear {
  public:
-  explicit Ear(const Config& config)
-      : audio_(config.data.speech.audio), scratch_(config.data.speech.features, audio_.sample_rate) {}
+  explicit Ear(const SpeechOptions& options) : audio_(options.audio), scratch_(options) {}
 
   // Fills a batch of one stream.
   void hear(const std::string& file, Batch& batch) {
@@ -44,7 +43,7 @@ void transcribe(const std::filesystem::path& run, const std::vector<std::string>
   const Alphabet alphabet(config.data.speech.alphabet);
   const SpeechDecoder decoder(alphabet, options.decoding);
   const LoadedModel model(config, checkpoint, speech_sample(config, 1));
-  Ear ear(config);
+  Ear ear(config.data.speech);
   Batch batch;
   HostLogits logits;
   for_each_file(files, [&](const std::string& file) {

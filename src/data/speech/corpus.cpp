@@ -10,10 +10,11 @@
 namespace dgc {
 namespace {
 
-void check_length(const Utterance& u, const SpeechCorpusOptions& o) {
-  if (u.seconds < o.min_seconds) {
+void check_length(const Utterance& u, const SpeechOptions& o) {
+  const double window = o.features.window_ms / 1000;
+  if (u.seconds < window) {
     throw_bad_example("{}: it is {:.3f} s long, shorter than a window of {:.3f} s; remove it", u.path, u.seconds,
-                      o.min_seconds);
+                      window);
   }
   if (u.seconds > o.audio.max_seconds) {
     throw_bad_example(
@@ -35,7 +36,8 @@ void look_up_length(Utterance& u, const AudioOptions& o) {
 
 }  // namespace
 
-SpeechCorpus::SpeechCorpus(std::vector<Utterance> utterances, const Alphabet& alphabet, const SpeechCorpusOptions& o) {
+SpeechCorpus::SpeechCorpus(std::vector<Utterance> utterances, const SpeechOptions& o, int thread_count) {
+  const Alphabet alphabet(o.alphabet);
   std::vector<Example> examples(utterances.size());
   std::vector<std::string> errors(utterances.size());
   std::atomic<size_t> next{0};
@@ -55,7 +57,7 @@ SpeechCorpus::SpeechCorpus(std::vector<Utterance> utterances, const Alphabet& al
   };
   {
     std::vector<std::jthread> threads;
-    for (int i = 1; i < o.threads; ++i) threads.emplace_back(work);
+    for (int i = 1; i < thread_count; ++i) threads.emplace_back(work);
     work();
   }
   for (size_t i = 0; i < examples.size(); ++i) {

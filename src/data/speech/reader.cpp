@@ -10,7 +10,7 @@ constexpr double kSlack = 0.05;
 
 }  // namespace
 
-SpeechReader::SpeechReader(const SpeechCorpus& corpus, const SpeechReaderOptions& options)
+SpeechReader::SpeechReader(const SpeechCorpus& corpus, const SpeechOptions& options)
     : corpus_(corpus), options_(options) {
   const FeatureExtractor extractor(options.features, options.audio.sample_rate);
   features_ = extractor.features();

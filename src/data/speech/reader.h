@@ -3,35 +3,26 @@
 #include <cstdint>
 #include <vector>
 
-#include "data/speech/augment.h"
 #include "data/speech/corpus.h"
-#include "data/speech/features.h"
+#include "data/speech/options.h"
 
 namespace dgc {
 
 // Memory and plans that reading uses again; one for each thread. The constructor throws as FeatureExtractor's does.
 struct SpeechScratch {
-  SpeechScratch(const FeatureOptions& options, int64_t sample_rate) : extractor(options, sample_rate) {}
+  explicit SpeechScratch(const SpeechOptions& o) : extractor(o.features, o.audio.sample_rate) {}
 
   AudioScratch audio;
   std::vector<float> samples;
   FeatureExtractor extractor;
 };
 
-struct SpeechReaderOptions {
-  AudioOptions audio;
-  FeatureOptions features;
-  SpeechAugmentOptions augment;
-};
-
 // Reads the features of utterances. Safe to use from several threads that have a scratch each.
 class SpeechReader {
  public:
   // The corpus must outlive the reader. Throws as FeatureExtractor's constructor does.
-  SpeechReader(const SpeechCorpus&, const SpeechReaderOptions&);
+  SpeechReader(const SpeechCorpus&, const SpeechOptions&);
 
-  const SpeechCorpus& corpus() const { return corpus_; }
-  const SpeechReaderOptions& options() const { return options_; }
   int64_t features() const { return features_; }
   // The most frames that read() can give, with the slowest tempo: what batches must have room for.
   int64_t max_frames() const { return max_frames_; }
@@ -43,7 +34,7 @@ class SpeechReader {
 
  private:
   const SpeechCorpus& corpus_;
-  SpeechReaderOptions options_;
+  SpeechOptions options_;
   int64_t features_, max_frames_;
   std::vector<int64_t> frames_;
 };

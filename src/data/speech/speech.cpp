@@ -14,14 +14,14 @@ class Speech::Source : public BatchSource {
  public:
   Source(const Speech& speech, BatchPlans plans, const PrefetchOptions& prefetch)
       : speech_(speech), plans_(std::move(plans)) {
-    for (int i = 0; i < prefetch.threads; ++i) scratch_.emplace_back(speech.reader_.options());
+    for (int i = 0; i < prefetch.threads; ++i) scratch_.emplace_back(speech.options_);
   }
 
   int64_t count() const final { return plans_.count; }
 
   void fill(int64_t number, int thread, Batch& batch, const std::stop_token& stop) final {
     const BatchPlan plan = plans_.plan(number);
-    const auto streams = static_cast<size_t>(speech_.options_.streams);
+    const auto streams = static_cast<size_t>(speech_.streams_);
     batch.step = plan.step;
     batch.worker = plan.worker;
     batch.values.assign(streams * features(), 0.f);  // at least one frame, even if there is no utterance
@@ -57,7 +57,7 @@ class Speech::Source : public BatchSource {
 
  private:
   struct Scratch {
-    explicit Scratch(const SpeechReaderOptions& o) : reading(o.features, o.audio.sample_rate) {}
+    explicit Scratch(const SpeechOptions& options) : reading(options) {}
     SpeechScratch reading;
     std::vector<float> frames;  // [frames, features] of one utterance
   };
@@ -123,9 +123,13 @@ class Speech::EvaluationSource final : public Source {
   void make_up_for(const BatchPlan&, int64_t, int, Batch&) override {}
 };
 
-Speech::Speech(std::unique_ptr<const SpeechCorpus> corpus, const SpeechOptions& options)
-    : corpus_(std::move(corpus)), options_(options), alphabet_(options.alphabet), reader_(*corpus_, options.reader) {
-  DGC_CHECK(options.streams >= 1, "utterances of a batch");
+Speech::Speech(std::unique_ptr<const SpeechCorpus> corpus, const SpeechOptions& options, int64_t streams)
+    : corpus_(std::move(corpus)),
+      options_(options),
+      streams_(streams),
+      alphabet_(options.alphabet),
+      reader_(*corpus_, options) {
+  DGC_CHECK(streams >= 1, "utterances of a batch");
   for (int64_t i = 0; i < corpus_->size(); ++i) most_labels_ = std::max(most_labels_, std::ssize(corpus_->labels(i)));
 }
 
@@ -152,7 +156,7 @@ std::vector<std::string> Speech::remarks() const {
 
 std::unique_ptr<Batches> Speech::training_batches(const WorkerBatches& workers, const PrefetchOptions& options) const {
   const Sampling& sampling = workers.sampling;
-  DGC_CHECK(sampling.batch_per_worker == options_.streams, "a worker's utterances are its streams");
+  DGC_CHECK(sampling.batch_per_worker == streams_, "a worker's utterances are its streams");
   DGC_CHECK(sampling.samples == size(), "samples of the corpus");
   const auto order = [sampling, buckets = options_.buckets](int64_t epoch) {
     return bucketed_order(sampling, buckets, epoch);
@@ -163,7 +167,7 @@ std::unique_ptr<Batches> Speech::training_batches(const WorkerBatches& workers, 
 
 std::unique_ptr<Batches> Speech::evaluation_batches(const EvaluationBatches& batches,
                                                     const PrefetchOptions& options) const {
-  auto plans = evaluation_plans(size(), {.rows = options_.streams, .first = batches.first, .every = batches.every});
+  auto plans = evaluation_plans(size(), {.rows = streams_, .first = batches.first, .every = batches.every});
   return std::make_unique<Batches>(std::make_unique<EvaluationSource>(*this, std::move(plans), options), options);
 }
 

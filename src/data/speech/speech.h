@@ -1,33 +1,23 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "data/dataset.h"
-#include "data/speech/alphabet.h"
-#include "data/speech/order.h"
+#include "data/speech/options.h"
 #include "data/speech/reader.h"
 
 namespace dgc {
-
-struct SpeechOptions {
-  std::string alphabet = kEnglish;
-  SpeechReaderOptions reader = {};
-  BucketOptions buckets = {};  // order of the training batches
-  OnBadExample on_bad_example = OnBadExample::refuse;
-  int64_t streams = 1;  // utterances side by side in a batch
-};
 
 // Recordings and the characters that a model is to hear in them. A batch is the frames of some utterances of about one
 // length, side by side and padded to the longest; its rows are steps of time, so their number differs from batch to
 // batch.
 class Speech final : public Dataset {
  public:
-  // Throws as the constructors of Alphabet and FeatureExtractor do.
-  Speech(std::unique_ptr<const SpeechCorpus>, const SpeechOptions&);
+  // streams: utterances side by side in a batch. Throws as the constructors of Alphabet and FeatureExtractor do.
+  Speech(std::unique_ptr<const SpeechCorpus>, const SpeechOptions&, int64_t streams);
 
   int64_t size() const override { return corpus_->size(); }
-  Shape sample() const override { return {options_.streams, reader_.features()}; }
+  Shape sample() const override { return {streams_, reader_.features()}; }
   int64_t classes() const override { return alphabet_.classes(); }
   int64_t rows() const override { return reader_.max_frames(); }  // rows of the longest batch
   int64_t most_labels() const override { return most_labels_; }
@@ -52,6 +42,7 @@ class Speech final : public Dataset {
 
   std::unique_ptr<const SpeechCorpus> corpus_;
   SpeechOptions options_;
+  int64_t streams_;
   Alphabet alphabet_;
   SpeechReader reader_;
   int64_t most_labels_ = 0;

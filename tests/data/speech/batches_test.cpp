@@ -22,9 +22,7 @@ struct Recordings {
   std::unique_ptr<Speech> open(SpeechOptions options = {}) const {
     options.alphabet = "AB";
     options.buckets = {2, 0};
-    options.streams = 2;
-    return std::make_unique<Speech>(std::make_unique<SpeechCorpus>(utterances, Alphabet("AB"), SpeechCorpusOptions{}),
-                                    options);
+    return std::make_unique<Speech>(std::make_unique<SpeechCorpus>(utterances, options), options, 2);
   }
   void spoil(int i) const { std::filesystem::resize_file(utterances[static_cast<size_t>(i)].path, 300); }
 
@@ -49,8 +47,7 @@ std::vector<Batch> take(const Speech& speech, const WorkerBatches& workers, int 
 
 TEST_CASE("speech batches: threads, a later start and the split into ranks change nothing") {
   Recordings recordings(11);
-  const auto speech = recordings.open(
-      {.reader = {.audio = {}, .features = {}, .augment = {0.5, 10, 30, 0.8, 1.2, {1, 3, 0.5, 1, 20}}}});
+  const auto speech = recordings.open({.augment = {0.5, 10, 30, 0.8, 1.2, {1, 3, 0.5, 1, 20}}});
   WorkerBatches workers = two_workers(11);
   const std::vector<Batch> all = take(*speech, workers, 12);  // two workers, three epochs of two steps
 

@@ -149,7 +149,7 @@ struct Mixed {
     add("long.wav", "GO ON");
   }
   std::unique_ptr<SpeechCorpus> open() const {
-    return std::make_unique<SpeechCorpus>(list_manifests(folder.path(), {}, Split::train), Alphabet(kEnglish), options);
+    return std::make_unique<SpeechCorpus>(list_manifests(folder.path(), {}, Split::train), options, threads);
   }
   void add(const std::string& path, const std::string& text) {
     manifest += "{\"path\": \"" + path + "\", \"text\": \"" + text + "\"}\n";
@@ -158,14 +158,15 @@ struct Mixed {
 
   TempFolder folder;
   std::string manifest;
-  SpeechCorpusOptions options;
+  SpeechOptions options;
+  int threads = 1;
 };
 
 TEST_CASE("corpus: from the shortest to the longest, with lengths out of headers") {
   Mixed mixed;
   mixed.add("short.flac", " YES ");
   mixed.add("middle.sph", "NO");
-  mixed.options.threads = GENERATE(1, 3);
+  mixed.threads = GENERATE(1, 3);
   const auto corpus = mixed.open();
   REQUIRE(corpus->size() == 3);
   CHECK(corpus->utterance(0).text == "YES");

@@ -10,11 +10,11 @@ TEST_CASE("speech reader: a recording longer than listed, and augmentation only 
   const std::string a = write_sound(folder, "100.wav", sine(100, 16000, 480));
   const std::string b = write_sound(folder, "101.wav", sine(200, 16000, 640));
   // The second has 0.04 s: within what rounding may do.
-  const SpeechCorpus corpus({{"list: a", a, "A", 0}, {"list: b", b, "AA", 0.03}}, Alphabet("AB"), {});
-  SpeechReaderOptions options;
+  const SpeechCorpus corpus({{"list: a", a, "A", 0}, {"list: b", b, "AA", 0.03}}, {.alphabet = "AB"});
+  SpeechOptions options;
   options.augment.noise_probability = 1;
   const SpeechReader reader(corpus, options);
-  SpeechScratch scratch(options.features, options.audio.sample_rate);
+  SpeechScratch scratch(options);
   std::vector<float> plain, again, augmented;
   reader.read(0, nullptr, scratch, plain);
   reader.read(0, nullptr, scratch, again);
@@ -37,12 +37,12 @@ TEST_CASE("speech reader: a recording longer than listed, and augmentation only 
 TEST_CASE("speech reader: with a draw, tempo and masks are the augmentation's") {
   const TempFolder folder;
   const std::string path = write_sound(folder, "a.wav", sine(300, 16000, 16000));
-  const SpeechCorpus corpus({{"list: a", path, "A", 0}}, Alphabet("AB"), {});
+  const SpeechCorpus corpus({{"list: a", path, "A", 0}}, {.alphabet = "AB"});
   const SpeechDraw draw(1, 1, 0);
   std::vector<float> out;
-  SpeechReaderOptions slow;
+  SpeechOptions slow;
   slow.augment.min_tempo = slow.augment.max_tempo = 0.8;
-  SpeechScratch scratch(slow.features, slow.audio.sample_rate);
+  SpeechScratch scratch(slow);
   const SpeechReader reader(corpus, slow);
   const int64_t frames = scratch.extractor.frames(16000, 0.8);
   reader.read(0, &draw, scratch, out);
@@ -51,7 +51,7 @@ TEST_CASE("speech reader: with a draw, tempo and masks are the augmentation's") 
   reader.read(0, nullptr, scratch, out);
   CHECK(std::ssize(out) == scratch.extractor.frames(16000, 1) * reader.features());
 
-  SpeechReaderOptions masks;
+  SpeechOptions masks;
   masks.augment.mask = {.time_masks = 3, .time_frames = 20, .time_share = 1, .feature_masks = 2, .feature_width = 20};
   const SpeechReader masking(corpus, masks);
   std::vector<float> masked = out;

@@ -6,7 +6,9 @@ namespace dgc {
 namespace {
 
 // A recording of each number of frames, the i-th with i + 1 letters.
-std::unique_ptr<Speech> speech_of(const TempFolder& folder, const std::vector<int>& frames, const SpeechOptions& o) {
+std::unique_ptr<Speech> speech_of(const TempFolder& folder, const std::vector<int>& frames, int64_t streams,
+                                  OnBadExample on_bad_example = OnBadExample::refuse) {
+  const SpeechOptions options{.alphabet = "AB", .on_bad_example = on_bad_example};
   std::vector<Utterance> utterances;
   for (size_t i = 0; i < frames.size(); ++i) {
     const std::string name = std::to_string(i) + ".wav";
@@ -14,13 +16,12 @@ std::unique_ptr<Speech> speech_of(const TempFolder& folder, const std::vector<in
     utterances.push_back({name, write_sound(folder, name, sine(300.0 * (1 + static_cast<double>(i)), 16000, samples)),
                           std::string(i, 'B') + "A", 0});
   }
-  return std::make_unique<Speech>(
-      std::make_unique<SpeechCorpus>(std::move(utterances), Alphabet(o.alphabet), SpeechCorpusOptions{}), o);
+  return std::make_unique<Speech>(std::make_unique<SpeechCorpus>(std::move(utterances), options), options, streams);
 }
 
 TEST_CASE("a batch of speech has as many streams and labels as every other, and who is not there has no frames") {
   const TempFolder folder;
-  const auto speech = speech_of(folder, {3, 5, 6}, {.alphabet = "AB", .streams = 2});
+  const auto speech = speech_of(folder, {3, 5, 6}, 2);
   CHECK(speech->size() == 3);
   CHECK(speech->sample() == Shape{2, 161});
   CHECK(speech->classes() == 3);
@@ -35,7 +36,7 @@ TEST_CASE("a batch of speech has as many streams and labels as every other, and 
   CHECK(batch->samples == std::vector<int32_t>{0, 1});
   const auto at = [&](size_t t, size_t s, size_t f) { return batch->values[(t * 2 + s) * 161 + f]; };
   const SpeechReader reader(speech->corpus(), {});
-  SpeechScratch scratch({}, AudioOptions{}.sample_rate);
+  SpeechScratch scratch({});
   std::vector<float> want;
   for (size_t stream = 0; stream < 2; ++stream) {
     reader.read(static_cast<int64_t>(stream), nullptr, scratch, want);
@@ -59,16 +60,15 @@ TEST_CASE("a batch of speech has as many streams and labels as every other, and 
 
 TEST_CASE("speech of other lengths or transcripts has another fingerprint") {
   const TempFolder folder, other, third;
-  const SpeechOptions options{.alphabet = "AB", .streams = 1};
-  const std::vector<Trait> three = speech_of(folder, {3, 5, 6}, options)->fingerprint();
-  CHECK(speech_of(other, {3, 5, 6}, options)->fingerprint() == three);
-  CHECK(speech_of(other, {3, 5, 7}, options)->fingerprint() != three);
-  CHECK(speech_of(third, {3, 6, 5}, options)->fingerprint() != three);
+  const std::vector<Trait> three = speech_of(folder, {3, 5, 6}, 1)->fingerprint();
+  CHECK(speech_of(other, {3, 5, 6}, 1)->fingerprint() == three);
+  CHECK(speech_of(other, {3, 5, 7}, 1)->fingerprint() != three);
+  CHECK(speech_of(third, {3, 6, 5}, 1)->fingerprint() != three);
 }
 
 TEST_CASE("training batches of speech begin at any step as if they had begun at the first") {
   const TempFolder folder;
-  const auto speech = speech_of(folder, {3, 4, 5, 6, 7, 8, 9}, {.alphabet = "AB", .streams = 1});
+  const auto speech = speech_of(folder, {3, 4, 5, 6, 7, 8, 9}, 1);
   WorkerBatches workers{.sampling = {7, 2, 1, 5}, .local_workers = 2};
   CHECK(speech->steps_per_epoch(workers.sampling) == 3);
   const auto all = speech->training_batches(workers, {});
@@ -86,8 +86,7 @@ TEST_CASE("training batches of speech begin at any step as if they had begun at 
 
 TEST_CASE("an evaluation of speech tells of each that it cannot read") {
   const TempFolder folder;
-  const auto speech =
-      speech_of(folder, {3, 4, 5}, {.alphabet = "AB", .on_bad_example = OnBadExample::skip, .streams = 1});
+  const auto speech = speech_of(folder, {3, 4, 5}, 1, OnBadExample::skip);
   const auto spoil = [&](const std::string& name) { std::filesystem::resize_file(folder.path() + "/" + name, 50); };
   spoil("0.wav");
   const auto batches = speech->evaluation_batches({.rows = 1}, {});
