@@ -1,6 +1,7 @@
 #include <catch.hpp>
 #include <cmath>
 
+#include "config/model_types.h"
 #include "data/speech/speech.h"
 #include "decode/error_rate.h"
 #include "kernels/backend.h"
