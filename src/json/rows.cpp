@@ -26,7 +26,7 @@ Json row_to_json(const Row& row) {
 }
 
 Row row_from_json(const Json& json, const std::string& where) {
-  if (!json.is_object()) throw_user_error("{}: must be an object, not {}", where, json_type_name(json));
+  require_object(json, where);
   Row row;
   for (const auto& [key, value] : json.items()) {
     if (value.is_null()) {

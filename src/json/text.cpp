@@ -174,6 +174,16 @@ const Json& json_member(const Json& object, const char* key, const std::string& 
   return *found;
 }
 
+std::string json_string(const Json& object, const char* key, const std::string& where) {
+  const Json& value = json_member(object, key, where);
+  if (!value.is_string()) throw_user_error("{}: {} must be a string, not {}", where, key, json_type_name(value));
+  return value.get<std::string>();
+}
+
+void require_object(const Json& value, const std::string& where) {
+  if (!value.is_object()) throw_user_error("{}: must be an object, not {}", where, json_type_name(value));
+}
+
 std::string json_type_name(const Json& value) {
   switch (value.type()) {
     case Json::value_t::null:

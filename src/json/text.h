@@ -23,6 +23,10 @@ std::string printable_json(const std::string& json);
 
 // The value of a key of `object`. Throws UserError, which begins with `where`, when there is none.
 const Json& json_member(const Json& object, const char* key, const std::string& where);
+// Works as json_member() for a key whose value has to be a string.
+std::string json_string(const Json& object, const char* key, const std::string& where);
+// Throws UserError, which begins with `where`, unless the value is an object.
+void require_object(const Json& value, const std::string& where);
 
 // "a string", "an object", ...: what a message calls a value.
 std::string json_type_name(const Json& value);

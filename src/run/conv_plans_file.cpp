@@ -12,12 +12,6 @@ constexpr const char* kGpu = "gpu";
 constexpr const char* kCudnn = "cudnn";
 constexpr const char* kConvolutions = "convolutions";
 
-std::string text_at(const Json& object, const std::string& key, const std::string& origin) {
-  const Json& value = json_member(object, key.c_str(), origin);
-  if (value.is_string()) return value.get<std::string>();
-  throw_user_error("{}: \"{}\" is {}, and should be a string", origin, key, json_type_name(value));
-}
-
 std::string text_of_file(const Config& config) {
   try {
     return read_text_file(config.conv_plans, kMostBytes);
@@ -32,14 +26,12 @@ std::shared_ptr<const ConvPlans> read_conv_plans(const Config& config) {
   if (config.conv_plans.empty()) return nullptr;
   const std::string origin = "conv_plans: " + config.conv_plans;
   const Json file = parse_json(text_of_file(config), origin);
-  if (!file.is_object()) throw_user_error("{} is {}, and should be an object", origin, json_type_name(file));
-  ConvPlans plans{text_at(file, kGpu, origin), text_at(file, kCudnn, origin), {}, origin};
+  require_object(file, origin);
+  ConvPlans plans{json_string(file, kGpu, origin), json_string(file, kCudnn, origin), {}, origin};
   const Json& convolutions = json_member(file, kConvolutions, origin);
-  if (!convolutions.is_object()) {
-    throw_user_error("{}: \"{}\" is {}, and should be an object", origin, kConvolutions, json_type_name(convolutions));
-  }
+  require_object(convolutions, fmt::format("{}: {}", origin, kConvolutions));
   for (const auto& [convolution, plan] : convolutions.items()) {
-    plans.plans[convolution] = text_at(convolutions, convolution, origin);
+    plans.plans[convolution] = json_string(convolutions, convolution.c_str(), origin);
   }
   return std::make_shared<const ConvPlans>(std::move(plans));
 }

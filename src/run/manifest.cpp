@@ -15,14 +15,8 @@ int64_t count(const Json& object, const char* name, const std::string& where) {
   return value.get<int64_t>();
 }
 
-std::string text(const Json& object, const char* name, const std::string& where) {
-  const Json& value = json_member(object, name, where);
-  if (!value.is_string()) throw_user_error("{}: {} must be a string, not {}", where, name, json_type_name(value));
-  return value.get<std::string>();
-}
-
 void check_members(const Json& object, size_t expected, const std::string& where) {
-  if (!object.is_object()) throw_user_error("{}: must be an object, not {}", where, json_type_name(object));
+  require_object(object, where);
   if (object.size() > expected) throw_user_error("{}: has a key that this version does not know", where);
 }
 
@@ -39,9 +33,9 @@ bool is_xxh64(const std::string& hex) {
 ManifestFile read_file_entry(const Json& json, const std::string& where) {
   check_members(json, 3, where);
   ManifestFile file;
-  file.name = text(json, "name", where);
+  file.name = json_string(json, "name", where);
   file.bytes = static_cast<uint64_t>(count(json, "bytes", where));
-  file.xxh64 = text(json, "xxh64", where);
+  file.xxh64 = json_string(json, "xxh64", where);
   if (!is_plain_name(file.name)) throw_user_error("{}: name must be a plain file name", where);
   if (!is_xxh64(file.xxh64)) throw_user_error("{}: xxh64 must be 16 lower-case hex digits", where);
   return file;
@@ -62,7 +56,7 @@ std::string to_manifest_json(const Manifest& manifest) {
 
 Manifest parse_manifest(const std::string& json_source, const std::string& file) {
   const Json json = parse_json(json_source, file);
-  if (!json.is_object()) throw_user_error("{}: must be an object, not {}", file, json_type_name(json));
+  require_object(json, file);
   // The version is checked first, because another version may have other keys.
   const int64_t version = count(json, "version", file);
   if (version != Manifest::kVersion) {

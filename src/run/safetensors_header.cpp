@@ -28,13 +28,11 @@ uint64_t expected_bytes(const SafetensorsEntry& entry, const std::string& where)
 }
 
 SafetensorsEntry read_entry(const std::string& name, const Json& json, const std::string& where) {
-  if (!json.is_object()) throw_user_error("{}: must be an object, not {}", where, json_type_name(json));
+  require_object(json, where);
   if (json.size() != 3) throw_user_error("{}: must have dtype, shape and data_offsets, and nothing else", where);
   SafetensorsEntry entry;
   entry.name = name;
-  const Json& dtype = json_member(json, "dtype", where);
-  if (!dtype.is_string()) throw_user_error("{}: dtype must be a string", where);
-  entry.dtype = dtype.get<std::string>();
+  entry.dtype = json_string(json, "dtype", where);
   const Json& shape = json_member(json, "shape", where);
   if (!shape.is_array()) throw_user_error("{}: shape must be a list", where);
   for (const Json& size : shape) {
@@ -54,12 +52,9 @@ SafetensorsEntry read_entry(const std::string& name, const Json& json, const std
   return entry;
 }
 
-void read_metadata(const Json& json, const std::string& file, std::map<std::string, std::string>& out) {
-  if (!json.is_object()) throw_user_error("{}: {} must be an object", file, kMetadata);
-  for (const auto& [key, value] : json.items()) {
-    if (!value.is_string()) throw_user_error("{}: {}.{} must be a string", file, kMetadata, key);
-    out[key] = value.get<std::string>();
-  }
+void read_metadata(const Json& json, const std::string& where, std::map<std::string, std::string>& out) {
+  require_object(json, where);
+  for (const auto& [key, value] : json.items()) out[key] = json_string(json, key.c_str(), where);
 }
 
 // In the order of the data, each entry must begin where the entry before it ended.
@@ -107,11 +102,11 @@ std::string to_safetensors_header(const SafetensorsHeader& header) {
 
 SafetensorsHeader parse_safetensors_header(const std::string& text, uint64_t data_bytes, const std::string& file) {
   const Json json = parse_json(text, file + ": header");
-  if (!json.is_object()) throw_user_error("{}: the header must be an object, not {}", file, json_type_name(json));
+  require_object(json, file + ": header");
   SafetensorsHeader header;
   for (const auto& [name, value] : json.items()) {
     if (name == kMetadata) {
-      read_metadata(value, file, header.metadata);
+      read_metadata(value, fmt::format("{}: {}", file, kMetadata), header.metadata);
     } else {
       header.tensors.push_back(read_entry(name, value, fmt::format("{}: tensor {}", file, name)));
     }

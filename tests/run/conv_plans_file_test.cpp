@@ -52,12 +52,12 @@ TEST_CASE("a file of plans that is none is named, and what is wrong with it") {
   CHECK_THROWS_WITH(read_conv_plans(file.config), missing);
   CHECK_THROWS_WITH(conv_plans_xxh64(file.config), missing);
   CHECK_THROWS_AS(file.with("{"), UserError);
-  CHECK_THROWS_WITH(file.with("[]"), name + " is an array, and should be an object");
+  CHECK_THROWS_WITH(file.with("[]"), name + ": must be an object, not an array");
   CHECK_THROWS_WITH(file.with(R"({"cudnn": "9", "convolutions": {}})"), name + ": gpu is missing");
   CHECK_THROWS_WITH(file.with(R"({"gpu": 1, "cudnn": "9", "convolutions": {}})"),
-                    name + ": \"gpu\" is a number, and should be a string");
+                    name + ": gpu must be a string, not a number");
   CHECK_THROWS_WITH(file.with(R"({"gpu": "", "cudnn": "9", "convolutions": []})"),
-                    name + ": \"convolutions\" is an array, and should be an object");
+                    name + ": convolutions: must be an object, not an array");
   CHECK_THROWS_WITH(file.with(R"({"gpu": "", "cudnn": "9", "convolutions": {"a": null}})"),
-                    name + ": \"a\" is null, and should be a string");
+                    name + ": a must be a string, not null");
 }

@@ -74,8 +74,8 @@ TEST_CASE("a wrong entry is named", "[config]") {
   CHECK(said(one(R"({"dtype":"F32","shape":[1]})"), 4) != "");
   CHECK(said(one(R"({"dtype":"F32","shape":[1],"offsets":[0,4]})"), 4) == at + "data_offsets is missing");
   CHECK(said(R"({"a":{},"a":{}})", 4) == "w.safetensors: header: a: this key is given twice");
-  CHECK(said(R"({"__metadata__":{"x":1}})", 0) == "w.safetensors: __metadata__.x must be a string");
-  CHECK(said("[]", 0) == "w.safetensors: the header must be an object, not an array");
+  CHECK(said(R"({"__metadata__":{"x":1}})", 0) == "w.safetensors: __metadata__: x must be a string, not a number");
+  CHECK(said("[]", 0) == "w.safetensors: header: must be an object, not an array");
   CHECK_THAT(said("{", 0), Catch::StartsWith("w.safetensors: header: line 1, column "));
 }
 
