@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch.hpp>
 
+#include "tests/models/gradient_checks.h"
 #include "tests/models/network_facts.h"
 #include "tests/models/speech_net.h"
 #include "tests/support/backends.h"
@@ -118,13 +119,7 @@ TEST_CASE("gradients through a whole speech model match finite differences", "[m
     double worst = 0, largest = 0;
     for (const float g : analytic) largest = std::fmax(largest, std::fabs(double{g}));
     for (size_t e = 0; e < w.size(); e += 1 + w.size() / 4) {  // some of each tensor
-      const float keep = w[e], eps = 1e-2f;
-      w[e] = keep + eps, net.write(net.weights, i, w);
-      const double up = net.train().loss;
-      w[e] = keep - eps, net.write(net.weights, i, w);
-      const double down = net.train().loss;
-      w[e] = keep, net.write(net.weights, i, w);
-      const double numeric = (up - down) / (2 * static_cast<double>(eps));
+      const double numeric = slope(net, i, w, e, [&] { return net.train().loss; });
       worst = std::fmax(worst, std::fabs(numeric - double{analytic[e]}));
     }
     CAPTURE(static_cast<int>(cell), name, largest);

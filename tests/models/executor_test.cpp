@@ -5,7 +5,7 @@
 #include "layers/linear.h"
 #include "models/lstm_lm.h"
 #include "models/resnet.h"
-#include "tests/models/network_facts.h"
+#include "tests/models/gradient_checks.h"
 #include "tests/models/small_net.h"
 #include "tests/support/backends.h"
 
@@ -38,26 +38,7 @@ TEST_CASE("gradients through a whole residual network match finite differences",
   open_or_close_relus(net);
   net.forward();
   net.backward();
-
-  for (int i = 0; i < net.layout.size(); ++i) {
-    const auto analytic = net.read(net.gradients, i);
-    auto w = net.read(net.weights, i);
-    double worst = 0, largest = 0;
-    for (size_t e = 0; e < w.size(); ++e) {
-      const float keep = w[e], eps = 1e-2f;
-      w[e] = keep + eps, net.write(net.weights, i, w);
-      const double up = net.loss();
-      w[e] = keep - eps, net.write(net.weights, i, w);
-      const double down = net.loss();
-      w[e] = keep, net.write(net.weights, i, w);
-      const double numeric = (up - down) / (2 * static_cast<double>(eps));
-      worst = std::fmax(worst, std::fabs(numeric - static_cast<double>(analytic[e])));
-      largest = std::fmax(largest, std::fabs(numeric));
-    }
-    CAPTURE(net.layout.spec(i).name);
-    CHECK(largest > 0.02);  // there is a gradient to get wrong
-    CHECK(worst < 0.01 * largest);
-  }
+  check_gradients(net, 0.02, [&] { return net.loss(); });
 }
 
 TEST_CASE("backward announces every parameter once, last layer first, with its final gradient", "[models]") {
@@ -65,17 +46,7 @@ TEST_CASE("backward announces every parameter once, last layer first, with its f
   const Network network = residual_net();
   NetRun net(network, *backend, 2);
   net.forward();
-  std::vector<std::vector<float>> seen(static_cast<size_t>(net.layout.size()));
-  int previous = net.layout.size(), announced = 0;
-  net.backward([&](int first) {
-    ++announced;
-    CHECK(first < previous);  // parameters lie in the order of the layers
-    for (int i = first; i < previous; ++i) seen[static_cast<size_t>(i)] = net.read(net.gradients, i);
-    previous = first;
-  });
-  CHECK(previous == 0);
-  CHECK(announced == layers_with_parameters(network));
-  for (int i = 0; i < net.layout.size(); ++i) CHECK(seen[static_cast<size_t>(i)] == net.read(net.gradients, i));
+  check_announcements(net, network, [&](const auto& ready) { net.backward(ready); });
 }
 
 TEST_CASE("backward adds to the gradients", "[models]") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch.hpp>
 
+#include "tests/models/gradient_checks.h"
 #include "tests/models/language_net.h"
 #include "tests/models/network_facts.h"
 #include "tests/support/backends.h"
@@ -97,25 +98,8 @@ TEST_CASE("gradients through a whole language model match finite differences", "
   const Network network = make_lstm_lm(tied ? kTied : kUntied, 3);
   LanguageNet net(network, *backend, 4);
   net.train();
-  for (int i = 0; i < net.layout.size(); ++i) {
-    const auto analytic = net.read(net.gradients, i);
-    auto w = net.read(net.weights, i);
-    double worst = 0, largest = 0;
-    for (size_t e = 0; e < w.size(); ++e) {
-      const float keep = w[e], eps = 1e-2f;
-      w[e] = keep + eps, net.write(net.weights, i, w);
-      const double up = net.evaluate().loss;
-      w[e] = keep - eps, net.write(net.weights, i, w);
-      const double down = net.evaluate().loss;
-      w[e] = keep, net.write(net.weights, i, w);
-      const double numeric = (up - down) / (2 * static_cast<double>(eps));
-      worst = std::fmax(worst, std::fabs(numeric - static_cast<double>(analytic[e])));
-      largest = std::fmax(largest, std::fabs(numeric));
-    }
-    CAPTURE(tied, net.layout.spec(i).name);
-    CHECK(largest > 0.01);  // there is a gradient to get wrong
-    CHECK(worst < 0.01 * largest);
-  }
+  CAPTURE(tied);
+  check_gradients(net, 0.01, [&] { return net.evaluate().loss; });
 }
 
 TEST_CASE("words that a batch does not have: no gradient untied, only the decoder's tied", "[models]") {
@@ -156,17 +140,7 @@ TEST_CASE("backward announces every parameter once, the tied matrix last of all"
   const bool tied = GENERATE(true, false);
   const Network network = make_lstm_lm(tied ? kTied : kUntied, 2);
   LanguageNet net(network, *backend, 3);
-  std::vector<std::vector<float>> seen(static_cast<size_t>(net.layout.size()));
-  int previous = net.layout.size(), announced = 0;
-  net.train([&](int first) {
-    ++announced;
-    CHECK(first < previous);
-    for (int i = first; i < previous; ++i) seen[static_cast<size_t>(i)] = net.read(net.gradients, i);
-    previous = first;
-  });
-  CHECK(previous == 0);
-  CHECK(announced == layers_with_parameters(network));
-  for (int i = 0; i < net.layout.size(); ++i) CHECK(seen[static_cast<size_t>(i)] == net.read(net.gradients, i));
+  check_announcements(net, network, [&](const auto& ready) { net.train(ready); });
 }
 
 TEST_CASE("a language model's step depends on nothing that lay in its memory, and repeats to the bit", "[models]") {
