@@ -1,10 +1,9 @@
 #include <fmt/format.h>
 
 #include <catch.hpp>
-#include <fstream>
-#include <iterator>
 
 #include "config/layer_types.h"
+#include "json/text.h"
 #include "paths.h"
 #include "tests/config/example.h"
 
@@ -76,8 +75,7 @@ TEST_CASE("a wrong layer is named by its place", "[config]") {
 }
 
 TEST_CASE("docs/pytorch.md has a module for each type of layer", "[config]") {
-  std::ifstream file(DGC_SOURCE_DIR "/docs/pytorch.md");
-  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  const std::string page = read_text_file(DGC_SOURCE_DIR "/docs/pytorch.md", 1 << 24);
   for (const LayerType& type : layer_types()) {
     CAPTURE(type.name);
     CHECK_THAT(page, Catch::Contains(fmt::format("    \"{}\": lambda o, w: ", type.name)));

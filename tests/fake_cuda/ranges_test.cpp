@@ -5,9 +5,8 @@
 
 #include <catch.hpp>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 
+#include "run/file_io.h"
 #include "tests/fake_cuda/support.h"
 #include "tests/support/rank_steps.h"
 #include "tests/support/tiny.h"
@@ -68,8 +67,7 @@ std::string ranges_of_a_step(const Config& config, int earlier_steps) {
 }
 
 std::string expected(const std::string& kind) {
-  std::ifstream file(std::string(DGC_SOURCE_DIR "/tests/fake_cuda/ranges/") + kind + ".txt");
-  return {std::istreambuf_iterator<char>(file), {}};
+  return read_file(DGC_SOURCE_DIR "/tests/fake_cuda/ranges/" + kind + ".txt");
 }
 
 const std::vector<std::string> kOnGpu = {"device=cuda:0", "workers_per_rank=1"};

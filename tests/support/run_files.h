@@ -6,6 +6,7 @@
 #include <string>
 
 #include "run/checkpoint.h"
+#include "run/file_io.h"
 #include "run/metrics.h"
 #include "tests/support/new_folder.h"
 
@@ -45,8 +46,7 @@ inline void kill_after(const std::filesystem::path& run, int64_t step) {
     ended = false;
   }
   const std::filesystem::path metrics = run / kMetricsFile;
-  std::ifstream file(metrics, std::ios::binary);
-  const std::string rows{std::istreambuf_iterator<char>(file), {}};
+  const std::string rows = read_file(metrics);
   const size_t last = rows.rfind(R"({"kind":"final")");
   if (!ended && last != std::string::npos) std::filesystem::resize_file(metrics, last);
 }

@@ -2,14 +2,13 @@
 
 #include <catch.hpp>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "paths.h"
+#include "run/file_io.h"
 #include "run/safetensors.h"
 #include "tests/support/hashed.h"
 
@@ -21,7 +20,8 @@ constexpr size_t kSample = 128;
 
 class Dump {
  public:
-  explicit Dump(const std::string& file) : file_(read(file), file), device_(make_cpu_device()) {}
+  explicit Dump(const std::string& file)
+      : file_(read_file(DGC_SOURCE_DIR "/tests/reference/" + file), file), device_(make_cpu_device()) {}
 
   std::vector<float> load(const std::string& tensor, const Shape& shape) const {
     std::vector<float> values(static_cast<size_t>(shape.numel()));
@@ -30,12 +30,6 @@ class Dump {
   }
 
  private:
-  static std::string read(const std::string& file) {
-    std::ifstream in(std::string(DGC_SOURCE_DIR "/tests/reference/") + file, std::ios::binary);
-    REQUIRE(in);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
-
   SafetensorsFile file_;
   std::shared_ptr<Device> device_;
 };
