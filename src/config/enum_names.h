@@ -41,6 +41,11 @@ inline constexpr auto kEnumNames<MaskedMomentum> = std::to_array<std::string_vie
 template <>
 inline constexpr auto kEnumNames<SmallTensors> = std::to_array<std::string_view>({"dense", "dense_fp16", "sparse"});
 
+template <class Enum>
+constexpr std::string_view enum_name(Enum value) {
+  return kEnumNames<Enum>.at(static_cast<size_t>(value));
+}
+
 // Whether there is one name for each enumerator, and none of them twice, so that a name is read as it was written.
 template <class Enum>
 consteval bool names_all_of() {

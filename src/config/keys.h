@@ -103,7 +103,7 @@ struct JsonValue<Enum> {
     key.kind = Kind::choice;
     key.choices.assign(kEnumNames<Enum>.begin(), kEnumNames<Enum>.end());
   }
-  static Json to(Enum value) { return kEnumNames<Enum>.at(static_cast<size_t>(value)); }
+  static Json to(Enum value) { return enum_name(value); }
   static Enum from(const Json& json) {
     const auto& names = kEnumNames<Enum>;
     return static_cast<Enum>(std::find(names.begin(), names.end(), json.get<std::string>()) - names.begin());

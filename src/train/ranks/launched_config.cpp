@@ -1,6 +1,5 @@
 #include "train/ranks/launched_config.h"
 
-#include <string_view>
 #include <utility>
 
 #include "config/enum_names.h"
@@ -10,8 +9,6 @@
 
 namespace dgc {
 namespace {
-
-std::string_view name_of(CommunicatorType type) { return kEnumNames<CommunicatorType>[static_cast<size_t>(type)]; }
 
 Config connected(Config config, const Launch& launch) {
   constexpr int64_t kMostThreads = 1024;
@@ -31,7 +28,7 @@ Config connected(Config config, const Launch& launch) {
   }
   const auto started = fmt::format("{} has started {} processes", launch.launcher, launch.size);
   if (communicator == CommunicatorType::single || communicator == CommunicatorType::threads) {
-    throw_user_error("exchange.communicator: \"{}\" is for one process, but {}; use \"auto\"", name_of(communicator),
+    throw_user_error("exchange.communicator: \"{}\" is for one process, but {}; use \"auto\"", enum_name(communicator),
                      started);
   }
   if (config.ranks != 1 && config.ranks != launch.size) {

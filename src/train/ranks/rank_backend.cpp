@@ -79,8 +79,7 @@ std::unique_ptr<Backend> make_backend(const Config& config, const Launch& launch
         "neither; set precision to \"fp32\"");
   }
   throw_user_error("precision: {} needs a GPU, and this run uses the device {}; set precision to \"fp32\"{}",
-                   kEnumNames<Precision>[static_cast<size_t>(config.precision)], backend -> name(),
-                   cpu_multiplies_bf16() ? " or \"bf16\"" : "");
+                   enum_name(config.precision), backend->name(), cpu_multiplies_bf16() ? " or \"bf16\"" : "");
 }
 
 }  // namespace dgc
