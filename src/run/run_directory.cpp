@@ -25,10 +25,10 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, error);
 }
 
-// Of the names in a run directory, those that the run itself writes, but for the config's.
+// Whether a run itself writes what has this name in its directory.
 bool is_own(const std::string& name) {
-  return name == kMetricsFile || name == kCheckpoints || name == kLogFile || name == kVocabularyFile ||
-         name == kClassNamesFile || name.starts_with("events.out.tfevents.");
+  return name == kConfigFile || name == kMetricsFile || name == kCheckpoints || name == kLogFile ||
+         name == kVocabularyFile || name == kClassNamesFile || name.starts_with("events.out.tfevents.");
 }
 
 // A run may come from anywhere, and a link in it could have the run write into a file of somebody else's. The
@@ -37,7 +37,7 @@ void require_no_links(const fs::path& run) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(run, error)) {
     const std::string name = entry.path().filename().string();
-    if ((name != kConfigFile && !is_own(name)) || name == kCheckpoints || !entry.is_symlink(error)) continue;
+    if (!is_own(name) || name == kCheckpoints || !entry.is_symlink(error)) continue;
     throw_user_error("{} is a link, and a run writes a file there; remove it, or give another directory",
                      entry.path().string());
   }
@@ -101,7 +101,7 @@ void remove_run(const fs::path& run) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(run, error)) {
     const std::string name = entry.path().filename().string();
-    if (is_own(name) && name != kCheckpoints) files.push_back(entry.path());
+    if (is_own(name) && name != kCheckpoints && name != kConfigFile) files.push_back(entry.path());
   }
   for (const fs::path& file : files) {
     if (!error) fs::remove_all(file, error);
@@ -214,8 +214,7 @@ bool has_diverged(const fs::path& run) try {
 void require_no_pipes(const fs::path& run) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(run, error)) {
-    const std::string name = entry.path().filename().string();
-    if ((name != kConfigFile && !is_own(name)) || !entry.is_fifo(error)) continue;
+    if (!is_own(entry.path().filename().string()) || !entry.is_fifo(error)) continue;
     throw_user_error("{} is a pipe, and a run keeps a file there; remove it, or give another directory",
                      entry.path().string());
   }
@@ -226,9 +225,8 @@ bool is_file_of_run(const fs::path& file) {
   const fs::path whole = fs::weakly_canonical(file, error);
   for (fs::path path = whole; path.has_relative_path(); path = path.parent_path()) {
     const fs::path folder = path.parent_path();
-    const std::string name = path.filename();
-    const bool is_named = name == kConfigFile || is_own(name);
-    if (is_named && fs::exists(folder / kConfigFile, error) && fs::exists(folder / kMetricsFile, error)) return true;
+    const bool is_run = fs::exists(folder / kConfigFile, error) && fs::exists(folder / kMetricsFile, error);
+    if (is_run && is_own(path.filename().string())) return true;
   }
   return false;
 }
