@@ -41,7 +41,7 @@ std::string message(int64_t bytes, int64_t dense) {
   return fmt::format("{:>11} {:>6.1f}x", size_text(bytes), ratio);
 }
 
-// Of a message that is sent after so many steps the ratio is to the dense gradients of all of them.
+// A message is sent after so many steps, and its ratio is to the dense gradients of all of them.
 void print_row(const PlanRow& row, size_t name_width, int64_t steps) {
   fmt::print("{:<{}} {:>18} {:>11} {:>10.3f} {:>8}", row.name, name_width, row.shape.rank() > 0 ? row.shape.str() : "",
              row.parameters, mib(row.dense_bytes()), row.kept > 0 ? std::to_string(row.kept) : "dense");

@@ -39,7 +39,7 @@ const std::vector<DataType>& data_types();
 const DataType& data_type(const DataOptions&);
 // Throws UserError where keys contradict each other.
 void check_data(const DataOptions&, const Origin&);
-// Of images, without opening the set: Dataset::sample(), and Dataset::classes() unless only the data can tell.
+// Dataset::sample() and Dataset::classes() of a set of images that is not opened; no classes where only the data tell.
 Shape image_sample(const DataOptions&);
 std::optional<int64_t> image_classes(const DataOptions&);
 // Whether evaluations during training are on samples that are neither trained on nor tested with: always those of text.

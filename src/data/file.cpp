@@ -62,8 +62,8 @@ size_t InputFile::append(std::vector<uint8_t>& out, uint64_t bytes) {
   return out.size() - before;
 }
 
-// To open a pipe into which nobody writes would wait for ever, but for O_NONBLOCK, and then it is an empty file.
-// Reading waits, as for what another program writes.
+// Without O_NONBLOCK, opening a pipe into which nobody writes would wait for ever; with it, such a pipe is an empty
+// file. Reading does wait, for what another program writes.
 void read_file(const std::string& path, size_t most, std::vector<uint8_t>& out) {
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) throw_user_error("{}: cannot open it: {}", path, error_text());

@@ -45,7 +45,7 @@ std::string to_json_line(const Row& row);
 
 // Reads one line of JSON. Throws UserError, which begins with `where`, unless it is a flat object.
 Row read_json_line(const std::string& line, const std::string& where);
-// Of a line whose other keys may hold anything, reads these.
+// Reads these keys of a line, whose other keys may hold anything.
 Row read_json_line(const std::string& line, const std::string& where, const std::vector<std::string>& keys);
 
 // Reads the rows of a file one after another, so that memory does not grow with the file. A last line that a crash cut
@@ -60,7 +60,7 @@ class JsonLineReader {
 
   std::string place() const { return place_of(number_); }  // of the row that next() has returned last, in messages
 
-  // Of the file, up to the end of the line whose row next() has returned last, its newline included.
+  // The length of the file up to the end of the line whose row next() has returned last, its newline included.
   uint64_t bytes() const { return bytes_; }
   bool ended_with_newline() const { return newline_; }  // that line; a crash may have come before its newline
 

@@ -360,7 +360,7 @@ void CountingBackend::dgc_apply(const DgcApplyArgs& a) {
 }
 void CountingBackend::dgc_scatter(const DgcScatterArgs& a) { count("dgc_scatter", a.table.numel * kFloat); }
 void CountingBackend::dgc_step(const DgcStepArgs& a) {
-  // At most: where the sum is zero, little or nothing but the sum is read, and it is not cleared.
+  // This is the most: where the sum is zero, hardly anything but the sum is read, and the sum is not cleared.
   const int64_t arrays = a.momentum_correction && a.weight_decay == 0 ? 4 : 6;
   count("dgc_step", arrays * a.table.numel * kFloat + sgd_bytes(a.dense.numel, a.m));
 }
@@ -371,7 +371,7 @@ void CountingBackend::dgc_pack_half(const DgcPackHalfArgs& a) {
 void CountingBackend::dgc_sum_half(const DgcSumHalfArgs& a) {
   count("dgc_sum_half", a.numel * (int64_t{2} * a.workers + kFloat));
 }
-// For each owner the whole message is read, which has half as many entries as the rows have room for, each of 6 bytes.
+// The whole message is read for each owner. It has half as many entries as the rows have room for, of 6 bytes each.
 void CountingBackend::dgc_deal(const DgcDealArgs& a) {
   const int64_t entries = int64_t{a.deal.owners} * a.deal.room / 2;
   count("dgc_deal", a.deal.owners * (entries * 6 + a.table.blocks * kFloat + a.deal.row() * kFloat));

@@ -29,7 +29,7 @@ void require_whole_groups(const Config& config, int64_t workers) {
                    size);
 }
 
-// Of the workers, or of their groups.
+// Makes the optimizer of the workers or, where they form groups, of the groups.
 std::unique_ptr<Optimizer> make_compressing(const Config& config, const OptimizerContext& context) {
   const ExchangeOptions& o = config.exchange;
   DgcOptions dgc = make_dgc_options(config);

@@ -58,7 +58,7 @@ class Measurer {
   LoadedModel model_;
 };
 
-// As in the rows of metrics.jsonl. Whole epochs where the checkpoint does not say how many steps one has.
+// Counts epochs as the rows of metrics.jsonl do; whole ones where the checkpoint does not say how many steps one has.
 double epochs_of(const Checkpoint& checkpoint) {
   const RunState state = read_run_state(checkpoint);
   if (state.steps_per_epoch < 1) return static_cast<double>(checkpoint.manifest().epoch);

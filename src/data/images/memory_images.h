@@ -10,7 +10,7 @@
 
 namespace dgc {
 
-// Of a known set: all images are squares of `side` pixels.
+// The sizes of a known set, whose images are squares of `side` pixels.
 struct SmallImages {
   int64_t side, channels, classes;
 };

@@ -49,7 +49,7 @@ SoundParts wav_parts(const SoundBytes& file) {
       const bool unknown = length == 0 || length >= 0x7fff0000;  // lengths that programs, as SoX, write into a pipe
       parts.body = at + kChunkHeader;
       parts.body_bytes = unknown ? rest : std::min(length, rest);
-      // Of an unknown length libsndfile takes the samples for chunks, and reads those as it reads others.
+      // Without a length libsndfile would take the samples for further chunks, and so it is told one here.
       head += "data" + word_of(std::min<uint64_t>(parts.body_bytes, UINT32_MAX));
       parts.missing = unknown ? 0 : beyond(rest, length);
       break;

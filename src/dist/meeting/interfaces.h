@@ -18,7 +18,7 @@ std::vector<OwnAddress> own_addresses();
 // Each address once, also where several interfaces have it: nobody can listen at one twice.
 std::vector<std::string> distinct_addresses(const std::vector<OwnAddress>&);
 
-// Without the port; empty where the system does not tell.
+// An address as text, without its port; empty where the system does not tell.
 std::string numeric_address(const sockaddr*, socklen_t);
 
 bool is_loopback(const std::string& address);

@@ -81,7 +81,7 @@ void Reception::accept_all(Clock::time_point now) {
   }
 }
 
-// Of the address with the most strangers the oldest one, which max_element() finds first.
+// Returns the oldest of the strangers that come from the address with the most: max_element() finds the first.
 std::vector<Reception::Stranger>::iterator Reception::one_too_many() {
   std::unordered_map<std::string_view, size_t> from;
   for (const Stranger& stranger : at_the_door_) ++from[stranger.peer];

@@ -14,7 +14,7 @@ namespace dgc {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-// For messages.
+// The time as messages tell it.
 inline double seconds(std::chrono::milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
 int milliseconds_until(Deadline);  // for poll(): at least 0 and at most 60,000, rounded up

@@ -13,7 +13,7 @@ struct SplitExp {
   float scale, rest;
 };
 
-// For x <= 0, taken as -87 below that, so that scale stays a normal number.
+// x is at most 0. One below -87 counts as -87, so that scale stays a normal number.
 [[gnu::always_inline]] inline SplitExp split_exp(float x) {
   constexpr float kRound = 0x1.8p23f;  // added, it leaves the nearest integer in the lowest bits
   constexpr float kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;  // their sum is ln 2; n * kLn2High is exact
@@ -30,7 +30,7 @@ struct SplitExp {
   return {std::bit_cast<float>((std::bit_cast<uint32_t>(shifted) << 23) + 0x3f800000u), sum * (r * r) + r};
 }
 
-// For x <= 0; 0 below -87.
+// exp(x) of an x that is at most 0. Where x is below -87 this is 0.
 [[gnu::always_inline]] inline float exp_of_negative(float x) {
   const SplitExp e = split_exp(x);
   return x < -87.f ? 0.f : e.scale * e.rest + e.scale;
@@ -42,7 +42,7 @@ struct SplitExp {
   return (x < 0 ? small : 1.f) / (1.f + small);
 }
 
-// From exp(-2 |x|) - 1, which is exact to the last bits where x is small.
+// Computed from exp(-2 |x|) - 1, which is exact to the last bits where x is small.
 [[gnu::always_inline]] inline float vector_tanh(float x) {
   const SplitExp e = split_exp(x < 0 ? 2 * x : -2 * x);
   const float minus_one = e.scale * e.rest + (e.scale - 1.f);

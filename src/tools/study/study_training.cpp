@@ -68,7 +68,7 @@ std::string difference_from_study(const StudyTraining& training, const Config& m
   return "";
 }
 
-// With what the study leaves to the machine and to the data as it was.
+// Returns what the study asks for, with the run's own values for what it leaves to the machine and to the data.
 Config to_go_on_with(Config asked, const Config& made) {
   asked.threads = made.threads;
   if (asked.model.lstm.vocabulary == 0) asked.model.lstm.vocabulary = made.model.lstm.vocabulary;

@@ -51,7 +51,7 @@ class StepComputation {
   // looks at nothing in NextStep, and returns the number of steps that the other ranks made up to their next exchange,
   // or 0 where what this rank has moved by is exchanged before that.
   virtual bool behind() const { return false; }
-  // Of the last exchange, for which queue() has returned `steps`.
+  // Who took part in the last exchange, for which queue() has returned `steps`.
   virtual Attendance attendance(int64_t steps) const {
     return {.worker_steps = steps * context_.memory.record.workers(), .everyone = true};
   }
