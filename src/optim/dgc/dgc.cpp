@@ -51,7 +51,7 @@ class Dgc final : public Optimizer, private CarriedStep {
   std::vector<DgcCompressArgs> rules(const StepArgs&);
   DgcCompressArgs rule_for(int local, const StepArgs&) const;
   void find_scales(const StepArgs&);
-  void pack_dense(const StepArgs&);
+  void compress(const StepArgs&);
   void add_dense(DgcApplyArgs&, const float* sum) const;
   DgcApplyArgs plain_step(const StepArgs&) const;
   const float* scale(int local) const { return scales_.f32() + local; }
@@ -138,11 +138,7 @@ std::optional<ExchangeTime> Dgc::exchange_time() const { return exchanges_.time(
 
 void Dgc::step(const StepArgs& args) {
   Exchange& exchange = exchanges_.current();
-  {
-    const Range range(context_.backend, "compress");
-    exchange.compress([&] { return rules(args); });
-    pack_dense(args);
-  }
+  compress(args);
   DgcApplyArgs apply = plain_step(args);
   {
     const Range range(context_.backend, "exchange");
@@ -153,7 +149,10 @@ void Dgc::step(const StepArgs& args) {
   exchange.apply(apply);
 }
 
-void Dgc::pack_dense(const StepArgs& args) {
+// Makes the workers' messages, and packs what travels beside them.
+void Dgc::compress(const StepArgs& args) {
+  const Range range(context_.backend, "compress");
+  exchanges_.current().compress([&] { return rules(args); });
   for (int local = 0; local < context_.local_workers; ++local) {
     const auto i = static_cast<size_t>(local);
     dense_.pack(local, tables_.dense(), {args.gradients[i], scale(local), workers_[i].v.data(), args.record.control()});
@@ -217,11 +216,7 @@ void Dgc::find_scales(const StepArgs& args) {
 size_t Dgc::message_bytes() const { return layout_.wire.message_bytes() + carried_->dense_bytes(); }
 
 void Dgc::send(const StepArgs& args, std::span<std::byte> messages) {
-  {
-    const Range range(context_.backend, "compress");
-    exchanges_.current().compress([&] { return rules(args); });
-    pack_dense(args);
-  }
+  compress(args);
   std::byte* to = messages.data();
   for (int local = 0; local < context_.local_workers; ++local, to += message_bytes()) {
     exchanges_.buckets().all().front().copy_out(local, to);

@@ -115,11 +115,9 @@ void SplitReduce::reduce(int local_owner, const uint32_t* rows, StepControl* con
 }
 
 const std::byte* SplitReduce::gather_messages() {
-  const bool alone = context_.communicator.size() == 1;
-  if (!alone) {
-    context_.communicator.all_gather(*context_.backend.device(), messages_.data(), all_.data(), messages_.bytes());
-  }
-  return static_cast<const std::byte*>(alone ? messages_.data() : all_.data());
+  if (context_.communicator.size() == 1) return static_cast<const std::byte*>(messages_.data());
+  context_.communicator.all_gather(*context_.backend.device(), messages_.data(), all_.data(), messages_.bytes());
+  return static_cast<const std::byte*>(all_.data());
 }
 
 }  // namespace dgc
