@@ -141,11 +141,8 @@ double break_even_sparsity(int64_t workers, double bytes_per_entry) {
 double break_even_sparsity(int64_t workers, WireFormat format) {
   constexpr int64_t kNumel = 1 << 24;
   const auto too_long = [&](double sparsity) {
-    WireTensor tensor;
-    tensor.numel = kNumel;
-    tensor.k = kept_elements(kNumel, sparsity);
-    return static_cast<double>(workers) * static_cast<double>(WireLayout({tensor}, format).message_bytes()) >
-           8.0 * kNumel;
+    const WireLayout layout({{.numel = kNumel, .k = kept_elements(kNumel, sparsity)}}, format);
+    return static_cast<double>(workers) * static_cast<double>(layout.message_bytes()) > 8.0 * kNumel;
   };
   double low = 0, high = 1;  // a message gets no longer as sparsity rises
   if (!too_long(low)) return 0;

@@ -9,12 +9,7 @@ using Catch::Contains;
 
 namespace {
 
-WireTensor tensor(int64_t numel, int64_t k) {
-  WireTensor t;
-  t.numel = numel;
-  t.k = k;
-  return t;
-}
+WireTensor tensor(int64_t numel, int64_t k) { return {.numel = numel, .k = k}; }
 
 const WireLayout& sample() {
   static const WireLayout layout({tensor(10, 3), tensor(70000, 5), tensor(1, 1)}, kCanonicalWire);

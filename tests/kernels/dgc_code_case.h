@@ -35,12 +35,7 @@ inline std::vector<WireFormat> all_formats() {
 struct CodeCase : DgcCase {
   CodeCase(const std::vector<Size>& sizes, WireFormat wire) : DgcCase(sizes), format(wire) {
     std::vector<WireTensor> tensors;
-    for (const Size& size : sizes) {
-      WireTensor tensor;
-      tensor.numel = size.numel;
-      tensor.k = size.k;
-      tensors.push_back(tensor);
-    }
+    for (const Size& size : sizes) tensors.push_back({.numel = size.numel, .k = size.k});
     layout = WireLayout(tensors, wire);
     for (const WireTensor& t : layout.tensors()) {
       codes.push_back({t.high_at, t.scale_at, t.low_at, t.values_at, t.words, chunks, t.low_bits});

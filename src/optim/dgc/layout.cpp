@@ -8,13 +8,6 @@
 namespace dgc {
 namespace {
 
-WireTensor wire_tensor(int64_t numel, int64_t k) {
-  WireTensor tensor;
-  tensor.numel = numel;
-  tensor.k = k;
-  return tensor;
-}
-
 void add_dense(DgcLayout& layout, const ParamLayout& params, int64_t element_bytes) {
   for (int i = 0; i < params.size(); ++i) {
     if (!is_small(params.spec(i)) || params.numel(i) == 0) continue;
@@ -65,7 +58,7 @@ DgcLayout layout_of(const DgcLayout& all, const std::vector<size_t>& segments) {
   layout.travel = all.travel;
   std::vector<WireTensor> tensors;
   for (const size_t i : segments) {
-    tensors.push_back(wire_tensor(all.segments[i].numel, all.segments[i].k));
+    tensors.push_back({.numel = all.segments[i].numel, .k = all.segments[i].k});
     layout.segments.push_back({.offset = all.segments[i].offset});
     layout.compressed_numel += all.segments[i].numel;
   }
@@ -85,10 +78,8 @@ DgcLayout make_dgc_layout(const ParamLayout& params, const DgcOptions& options, 
   layout.sparsity = sparsity;
   std::vector<WireTensor> tensors;
   const auto add = [&](int64_t offset, int64_t numel, int64_t k) {
-    tensors.push_back(wire_tensor(numel, k));
-    DgcSegment segment;
-    segment.offset = offset;
-    layout.segments.push_back(segment);
+    tensors.push_back({.numel = numel, .k = k});
+    layout.segments.push_back({.offset = offset});
   };
   for (int i = 0; i < params.size(); ++i) {
     const int64_t numel = params.numel(i);

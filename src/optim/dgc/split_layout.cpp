@@ -22,10 +22,8 @@ SplitLayout make_split_layout(int64_t extent, int64_t entries, int64_t workers) 
   // An even deal gives every owner k / workers entries of each worker, and hardly ever more than twice as many.
   const int64_t most = std::min<int64_t>(shard, std::numeric_limits<int32_t>::max());
   split.deal.room = static_cast<int32_t>(std::clamp<int64_t>(2 * entries / workers, 1, most));
-  WireTensor kept;
-  kept.numel = shard;
-  kept.k = std::clamp<int64_t>(entries / workers, 1, shard);
-  split.kept = WireLayout({kept}, kCanonicalWire);
+  const int64_t kept = std::clamp<int64_t>(entries / workers, 1, shard);
+  split.kept = WireLayout({{.numel = shard, .k = kept}}, kCanonicalWire);
   return split;
 }
 
