@@ -56,21 +56,18 @@ std::optional<MeetingPoint> master(const Environment& get) {
   return point;
 }
 
-int count(const Environment& get, const char* variable, int64_t low, int64_t high, const char* because) {
-  const auto text = get(variable);
-  if (!text) throw_user_error("{} is not set, though {}", variable, because);
-  return static_cast<int>(environment_number(variable, *text, low, high));
-}
-
 std::optional<Launch> torchrun(const Environment& get) {
   if (!get("RANK") && !get("WORLD_SIZE") && !get("LOCAL_RANK")) return {};
-  constexpr const char* kBecause = "RANK, WORLD_SIZE and LOCAL_RANK belong together and another of them is";
+  const auto number = [&](const char* variable, int64_t low) {
+    constexpr const char* kBecause = "RANK, WORLD_SIZE and LOCAL_RANK belong together and another of them is";
+    return static_cast<int>(required_number(get, variable, low, kMaxRanks, kBecause));
+  };
   Launch launch;
   launch.launcher = "torchrun";
-  launch.size = count(get, "WORLD_SIZE", 1, kMaxRanks, kBecause);
-  launch.rank = count(get, "RANK", 0, kMaxRanks, kBecause);
-  launch.local_rank = count(get, "LOCAL_RANK", 0, kMaxRanks, kBecause);
-  if (get("LOCAL_WORLD_SIZE")) launch.local_size = count(get, "LOCAL_WORLD_SIZE", 1, kMaxRanks, kBecause);
+  launch.size = number("WORLD_SIZE", 1);
+  launch.rank = number("RANK", 0);
+  launch.local_rank = number("LOCAL_RANK", 0);
+  if (get("LOCAL_WORLD_SIZE")) launch.local_size = number("LOCAL_WORLD_SIZE", 1);
   check_ranks(launch, "RANK", "WORLD_SIZE", "LOCAL_RANK");
   // TORCHELASTIC_RESTART_COUNT may differ between the machines of a run, as each counts its own restarts.
   if (const auto run = get("TORCHELASTIC_RUN_ID")) launch.run = "torchrun " + *run;

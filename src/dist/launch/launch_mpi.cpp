@@ -1,7 +1,6 @@
 #include "dist/launch/launch_mpi.h"
 
 #include "dist/launch/launch_variables.h"
-#include "tensor/errors.h"
 
 namespace dgc {
 namespace {
@@ -12,9 +11,7 @@ constexpr const char* kLocalRank = "OMPI_COMM_WORLD_LOCAL_RANK";
 constexpr const char* kLocalSize = "OMPI_COMM_WORLD_LOCAL_SIZE";
 
 int mpi_number(const Environment& get, const char* variable, int64_t low) {
-  const auto text = get(variable);
-  if (!text) throw_user_error("{} is not set, though others of mpirun's variables are", variable);
-  return static_cast<int>(environment_number(variable, *text, low, kMaxRanks));
+  return static_cast<int>(required_number(get, variable, low, kMaxRanks, "others of mpirun's variables are"));
 }
 
 }  // namespace

@@ -12,9 +12,7 @@ namespace {
 constexpr int64_t kFirstPort = 20000, kPorts = 12000, kStepsApart = 16;
 
 int64_t slurm_number(const Environment& get, const char* variable, int64_t high) {
-  const auto text = get(variable);
-  if (!text) throw_user_error("{} is not set, though this looks like a task of a SLURM step", variable);
-  return environment_number(variable, *text, 0, high);
+  return required_number(get, variable, 0, high, "this looks like a task of a SLURM step");
 }
 
 }  // namespace

@@ -15,6 +15,12 @@ int64_t environment_number(const std::string& variable, const std::string& text,
   return value;
 }
 
+int64_t required_number(const Environment& get, const char* variable, int64_t low, int64_t high, const char* because) {
+  const auto text = get(variable);
+  if (!text) throw_user_error("{} is not set, though {}", variable, because);
+  return environment_number(variable, *text, low, high);
+}
+
 void check_ranks(const Launch& launch, const char* rank, const char* size, const char* local_rank) {
   if (launch.rank >= launch.size) {
     throw_user_error("{}={} contradicts {}={}: ranks count from 0", rank, launch.rank, size, launch.size);
