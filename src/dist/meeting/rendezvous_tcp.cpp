@@ -20,13 +20,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// What travels in one sealed frame.
-template <typename T>
-std::vector<std::byte> bytes_of(const T& value) {
-  const auto bytes = std::as_bytes(std::span(&value, 1));
-  return {bytes.begin(), bytes.end()};
-}
-
 // Throws UserError once the place has been unknown, or refused by the system, for so long that it must be a typing
 // error.
 class Doubt {
@@ -106,7 +99,7 @@ void reply_to(Reception::Caller& caller, Roster& roster, std::span<const std::by
   Hello hello;
   std::memcpy(&hello, caller.first.data(), sizeof(hello));
   const Reply reply = roster.answer(hello);
-  std::vector<std::byte> said = caller.session.seal(bytes_of(reply));
+  std::vector<std::byte> said = caller.session.seal(std::as_bytes(std::span(&reply, 1)));
   caller.session.note_sent();
   if (reply.verdict == Verdict::welcome) {
     const std::vector<std::byte> sealed = caller.session.seal(blob);
@@ -151,7 +144,8 @@ Trouble converse(const Meeting& meeting, LookedUp& place, std::span<std::byte> b
   const Wait wait(std::min<Deadline>(meeting.deadline, std::chrono::steady_clock::now() + kPatience), look);
   const Socket socket = connect_to(permitted(meeting, found), meeting.point.port, wait, trouble);
   if (!socket) return trouble;
-  auto session = introduce(socket, meeting.secret, Purpose::rendezvous, bytes_of(meeting.hello), wait, trouble);
+  const auto hello = std::as_bytes(std::span(&meeting.hello, 1));
+  auto session = introduce(socket, meeting.secret, Purpose::rendezvous, hello, wait, trouble);
   if (!session) return trouble;
   Reply reply;
   trouble = receive_sealed(socket, *session, std::as_writable_bytes(std::span(&reply, 1)), wait);
