@@ -1,5 +1,9 @@
 // dgc study on a machine with several GPUs, which are fakes: its trainings are processes of their own.
+#include <fmt/core.h>
+
 #include <catch.hpp>
+#include <csignal>
+#include <string>
 
 #include "tests/commands/program.h"
 
@@ -26,12 +30,15 @@ TEST_CASE("a training of a study takes the GPU of the one that has ended", "[stu
   const Program dgc;
   dgc.write("study.json", R"({"config": "tiny.json", "seeds": [1],
                               "set": {"device": "auto", "training.eval_every_epochs": 0}, "runs": {
-                              "a": {"set": {"training.epochs": 1}}, "b": {"set": {"training.epochs": 60}},
-                              "c": {"set": {"training.epochs": 1}}}})");
+                              "a": {"set": {"training.epochs": 1}}, "b": {"set": {"training.epochs": 100000}},
+                              "c": {"set": {"training.epochs": 100000}}}})");
   Child study(dgc.folder(), {"DGC_FAKE_GPUS=2", DGC_ON_FAKE_CUDA, "study", "study.json", "--out", "out", "--jobs", "2"},
               "env");
-  REQUIRE(study.wait() == 0);
-  CHECK_THAT(dgc.read("out/a/seed1.txt"), Contains(" on cuda:0"));
-  CHECK_THAT(dgc.read("out/b/seed1.txt"), Contains(" on cuda:1"));
-  CHECK_THAT(dgc.read("out/c/seed1.txt"), Contains(" on cuda:0"));
+  const auto told = [&](const char* run) { return dgc.read(fmt::format("out/{}/seed1.txt", run)); };
+  REQUIRE(wait_until([&] { return told("c").find(" on cuda:") != std::string::npos; }));
+  study.send(SIGINT);
+  CHECK(study.wait() == 130);
+  CHECK_THAT(told("a"), Contains(" on cuda:0"));
+  CHECK_THAT(told("b"), Contains(" on cuda:1"));
+  CHECK_THAT(told("c"), Contains(" on cuda:0"));
 }
