@@ -60,8 +60,8 @@ ITEMS = [
      lambda s, n: mib(scale_hub.messages_kept(s, n))),
     ("1-D tensors in fp32: bytes received in a step", "optim/ordered_reduce", "1",
      lambda s, n: mib(8 * (n - 1) * s.small / n)),
-    ("1-D tensors with dense_fp16: bytes received in a step", "optim/dgc/dense_sum", "N",
-     lambda s, n: mib(2 * (n - 1) * s.small)),
+    ("1-D tensors with dense_fp16: bytes received in a step", "optim/dgc/dense_sum", "1",
+     lambda s, n: mib(6 * (n - 1) * s.small / n)),
     ("files of a checkpoint, of all ranks together", "train/rank_state", "N",
      lambda s, n: f"{n:,} of {mib(8 * s.parameters)}"),
 ]

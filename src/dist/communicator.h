@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -68,6 +69,9 @@ class Communicator {
 
 // Elements of one rank's shard: n / ranks, rounded up to a multiple of 16.
 size_t shard_size(size_t n, int ranks);
+
+// Rows of halves travel as floats, which communicators move and do not look at.
+inline constexpr int64_t kHalvesPerFloat = 2;
 
 // all_gather() for host memory. It waits for the device, so it is for small and rare data.
 void all_gather_host(Communicator&, Device&, std::span<const std::byte> mine, std::span<std::byte> all);

@@ -5,7 +5,6 @@
 namespace dgc {
 namespace {
 
-constexpr int64_t kHalvesPerFloat = 2;  // communicators move floats and do not look at them
 constexpr size_t kHalfBytes = sizeof(uint16_t);
 
 size_t half_bytes(int64_t halves) { return static_cast<size_t>(halves) * kHalfBytes; }

@@ -19,7 +19,9 @@ Traffic operator/(const Traffic& a, double by) { return {a.bytes / by, a.message
 Traffic small_traffic(const DgcLayout& layout, SmallTensors small, int64_t workers) {
   if (layout.dense_numel == 0) return {};
   const auto bytes = static_cast<double>(layout.dense_bytes);
-  return small == SmallTensors::dense ? sum_traffic(workers, bytes) : gather_traffic(workers, bytes);
+  if (small == SmallTensors::dense) return sum_traffic(workers, bytes);
+  // Shards arrive in fp16 and their sums in fp32.
+  return workers > 2 ? sum_traffic(workers, bytes * 3 / 2) : gather_traffic(workers, bytes);
 }
 
 // Traffic of the compressed tensors between `workers` workers, or groups of workers.

@@ -1,6 +1,8 @@
 #include <catch.hpp>
 
+#include "optim/dgc/dense_sum.h"
 #include "optim/dgc/layout.h"
+#include "tensor/half.h"
 #include "tests/optim/on_backend.h"
 
 // exchange.small_tensors. That sparse is the paper's algorithm on one more tensor, optimizers_test.cpp shows.
@@ -26,7 +28,47 @@ ClusterOptions cluster(SmallTensors small, int ranks, int local_workers) {
   return options;
 }
 
+constexpr int kSummedWorkers = 12;
+
+float half_number(int worker, int64_t i) { return gradient_at(worker, 3, i, 0); }
+
+// What the last rank holds after Fp16Sum has summed n such numbers of every worker.
+std::vector<float> summed_on(int ranks, int64_t n, const BackendFactory& factory) {
+  std::vector<float> sums(static_cast<size_t>(n));
+  const auto group = make_thread_communicators(ranks);
+  run_ranks(group, [&](Communicator& communicator) {
+    const auto backend = factory.make();
+    const int local_workers = kSummedWorkers / ranks, first = communicator.rank() * local_workers;
+    Fp16Sum sum({*backend, communicator, small_layout(), local_workers}, n);
+    std::vector<uint16_t> halves(sums.size());
+    for (int local = 0; local < local_workers; ++local) {
+      for (int64_t i = 0; i < n; ++i) halves[static_cast<size_t>(i)] = float_to_half(half_number(first + local, i));
+      backend->device()->copy_in(sum.packed(local), halves.data(), halves.size() * sizeof(uint16_t));
+    }
+    const float* const result = sum.run();
+    if (communicator.rank() != ranks - 1) return;
+    backend->device()->copy_out(sums.data(), result, sums.size() * sizeof(float));
+  });
+  return sums;
+}
+
 }  // namespace
+
+TEST_CASE("numbers in fp16 are summed in worker order, by however many ranks", "[optim]") {
+  const auto backend = GENERATE(from_range(kernel_backends()));
+  const auto n = GENERATE(int64_t{1}, int64_t{37}, int64_t{160});  // shards: some empty, of an odd number, full ones
+  CAPTURE(backend.name, n);
+  std::vector<float> want(static_cast<size_t>(n));
+  for (int worker = 0; worker < kSummedWorkers; ++worker) {
+    for (int64_t i = 0; i < n; ++i) {
+      want[static_cast<size_t>(i)] += half_to_float(float_to_half(half_number(worker, i)));
+    }
+  }
+  for (const int ranks : {1, 2, 3, 4, 12}) {
+    CAPTURE(ranks);
+    CHECK((summed_on(ranks, n, backend) == want));
+  }
+}
 
 TEST_CASE("small tensors: weights do not depend on how workers are spread over ranks", "[optim]") {
   const auto small = GENERATE(SmallTensors::dense, SmallTensors::dense_fp16, SmallTensors::sparse);

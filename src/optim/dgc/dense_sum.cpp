@@ -2,32 +2,60 @@
 
 namespace dgc {
 
-Fp16GatherSum::Fp16GatherSum(const OptimizerContext& context, int64_t n)
+namespace {
+
+size_t float_bytes(int64_t floats) { return static_cast<size_t>(floats) * sizeof(float); }
+
+}  // namespace
+
+Fp16Sum::Fp16Sum(const OptimizerContext& context, int64_t n)
     : context_(context),
-      n_(n),
-      mine_(context.backend.device(), static_cast<size_t>(context.local_workers * n) * sizeof(uint16_t),
-            MemoryUse::messages),
-      sum_(context.backend.device(), static_cast<size_t>(n) * sizeof(float), MemoryUse::messages) {
-  const auto ranks = static_cast<size_t>(context.communicator.size());
-  if (ranks > 1) all_ = Buffer(context.backend.device(), mine_.bytes() * ranks, MemoryUse::messages);
-}
-
-uint16_t* Fp16GatherSum::packed(int local_worker) const {
-  return static_cast<uint16_t*>(mine_.data()) + local_worker * n_;
-}
-
-const float* Fp16GatherSum::run() {
-  const Buffer& all = context_.communicator.size() == 1 ? mine_ : all_;
-  if (context_.communicator.size() > 1) {
-    context_.communicator.all_gather(*context_.backend.device(), mine_.data(), all_.data(), mine_.bytes());
+      floats_((n + kHalvesPerFloat - 1) / kHalvesPerFloat),
+      mine_(context.backend.device(), float_bytes(context.local_workers * floats_), MemoryUse::messages) {
+  const auto& device = context.backend.device();
+  const int ranks = context.communicator.size();
+  // An odd number of halves leaves one that is sent and that nobody writes.
+  device->zero(mine_.data(), mine_.bytes());
+  for (int i = 0; i < context.local_workers; ++i) {
+    local_workers_.push_back(reinterpret_cast<const float*>(packed(i)));
   }
-  DgcSumHalfArgs args;
-  args.packed = static_cast<const uint16_t*>(all.data());
-  args.workers = context_.communicator.size() * context_.local_workers;
-  args.numel = n_;
-  args.sum = sum_.f32();
-  context_.backend.dgc_sum_half(args);
+  if (ranks > 2) shard_ = static_cast<int64_t>(shard_size(static_cast<size_t>(floats_), ranks));
+  const int64_t summed = kHalvesPerFloat * (shard_ > 0 ? ranks * shard_ : floats_);
+  sum_ = Buffer(device, float_bytes(summed), MemoryUse::messages);
+  if (ranks == 1) return;
+  const int64_t workers = int64_t{ranks} * context.local_workers;
+  rows_ = Buffer(device, float_bytes(workers * (shard_ > 0 ? shard_ : floats_)), MemoryUse::messages);
+  if (shard_ > 0) shard_sum_ = Buffer(device, float_bytes(kHalvesPerFloat * shard_), MemoryUse::messages);
+}
+
+uint16_t* Fp16Sum::packed(int local_worker) const {
+  return static_cast<uint16_t*>(mine_.data()) + local_worker * kHalvesPerFloat * floats_;
+}
+
+const float* Fp16Sum::run() {
+  Communicator& communicator = context_.communicator;
+  Device& device = *context_.backend.device();
+  if (shard_ > 0) {
+    communicator.gather_shards(device, local_workers_, rows_.f32(), static_cast<size_t>(floats_));
+    add(rows_, shard_, shard_sum_);
+    communicator.all_gather(device, shard_sum_.data(), sum_.data(), shard_sum_.bytes());
+  } else if (communicator.size() > 1) {
+    communicator.all_gather(device, mine_.data(), rows_.data(), mine_.bytes());
+    add(rows_, floats_, sum_);
+  } else {
+    add(mine_, floats_, sum_);
+  }
   return sum_.f32();
+}
+
+// rows: of all workers, one after another, `floats` floats that hold halves. sum: the halves' sums, in fp32.
+void Fp16Sum::add(const Buffer& rows, int64_t floats, const Buffer& sum) {
+  DgcSumHalfArgs args;
+  args.packed = static_cast<const uint16_t*>(rows.data());
+  args.workers = context_.communicator.size() * context_.local_workers;
+  args.numel = kHalvesPerFloat * floats;
+  args.sum = sum.f32();
+  context_.backend.dgc_sum_half(args);
 }
 
 DenseSum::DenseSum(const OptimizerContext& context, int64_t numel, SmallTensors how) : backend_(context.backend) {
