@@ -101,7 +101,7 @@ class Backend {
   virtual void batch_norm_inference(const BatchNormArgs&, ConstView x, ConstView residual, ConstView scale,
                                     ConstView shift, ConstView mean, ConstView var, View y) = 0;
   // With relu and residual, the op first sets dy to 0 IN PLACE where the ReLU was 0: dy then is the gradient of the
-  // residual too. With relu alone a backend may or may not do so.
+  // residual too. y is read then only. dx may be dy, unless dy is that gradient.
   virtual void batch_norm_backward(const BatchNormArgs&, ConstView x, ConstView y, ConstView scale, ConstView saved,
                                    View dy, View dx, View dscale, View dshift) = 0;
 

@@ -24,17 +24,17 @@ class BatchNorm final : public Layer {
  public:
   explicit BatchNorm(const BatchNormOptions&);  // throws UserError unless there are channels
 
+  const BatchNormOptions& options() const { return options_; }
   int inputs() const override { return options_.residual ? 2 : 1; }
   Shape output_shape(std::span<const Shape> in) const override;
   std::vector<ParamSpec> params() const override { return norm_params(options_.channels); }
   std::vector<ParamSpec> buffers() const override { return norm_buffers(options_.channels); }
   bool keeps_input() const override { return true; }
-  bool keeps_output() const override { return options_.relu; }
+  bool keeps_output() const override { return options_.relu && options_.residual; }
   // Throws UserError where there is but one value of each channel to normalise.
   size_t saved_bytes(Backend&, std::span<const Shape> in, DType) const override;
-  bool gradient_in_place(int input) const override {
-    return input == 1;
-  }  // dy, once masked, is the shortcut's gradient
+  // With a shortcut dy, once masked, is the shortcut's gradient. Without one dy is not needed any more.
+  bool gradient_in_place(int input) const override { return input == inputs() - 1; }
   void forward(const ForwardArgs&) const override;
   void backward(const BackwardArgs&) const override;
 

@@ -41,7 +41,7 @@ std::vector<OnDevice> tensors(Backend& backend) {
   made.emplace_back(backend, random_floats(16 * 16 * 9, 4));
   made.emplace_back(backend, random_floats(16, 5, 0.5f, 1));
   made.emplace_back(backend, zeros(16));
-  made.emplace_back(backend, zeros(32));
+  made.emplace_back(backend, zeros(64));
   made.emplace_back(backend, zeros(16 * 16 * 9));
   made.emplace_back(backend, zeros(numel));
   return made;

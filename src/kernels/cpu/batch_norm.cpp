@@ -1,6 +1,6 @@
 // Batch normalisation with the ReLU and the residual sum that follow it in a residual network. The loops are our own,
 // because the fused loops touch memory less often than oneDNN's primitive followed by a sum. `saved` holds the mean,
-// then 1 / sqrt(var + eps).
+// then 1 / sqrt(var + eps), then the shift, which backward needs to compute the sign of y again.
 //
 // Rows are cut into chunks that stay in cache. Sums run in fp32 within a chunk and in double, in order, over chunks, so
 // they do not depend on the number of threads.
@@ -26,7 +26,7 @@ struct RowChunks {
 }  // namespace
 
 size_t CpuBackend::batch_norm_saved_bytes(const BatchNormArgs& args) {
-  return 2 * static_cast<size_t>(args.channels) * sizeof(float);
+  return 3 * static_cast<size_t>(args.channels) * sizeof(float);
 }
 
 void CpuBackend::batch_norm_forward(const BatchNormArgs& args, ConstView x, ConstView residual, ConstView scale,
@@ -41,6 +41,7 @@ void CpuBackend::batch_norm_forward(const BatchNormArgs& args, ConstView x, Cons
   const float* const in = x.f32();
   const float* const add = args.residual ? residual.f32() : nullptr;
   const float *const by = scale.f32(), *const up = shift.f32();
+  std::copy_n(up, channels, inverse + channels);
   float *const out = y.f32(), *const seen_mean = running_mean.f32(), *const seen_var = running_var.f32();
 
 #pragma omp parallel
@@ -97,12 +98,15 @@ void CpuBackend::batch_norm_backward(const BatchNormArgs& args, ConstView x, Con
                                      ConstView saved, View dy, View dx, View dscale, View dshift) {
   const RowChunks chunks(args);
   const int64_t channels = args.channels, count = chunks.count();
-  float* const sum = scratch_floats(2 * chunks.sums() + 3 * channels);
+  float* const sum = scratch_floats(2 * chunks.sums() + 4 * channels);
   float* const dot = sum + chunks.sums();
   float* const a = dot + chunks.sums();
-  float *const b = a + channels, *const d = b + channels;
+  float *const b = a + channels, *const d = b + channels, *const gain = d + channels;
   const float *const mean = saved.f32(), *const inverse = mean + channels;
-  const float *const in = x.f32(), *const out = args.relu ? y.f32() : nullptr;
+  bn::Relu relu{.gain = gain, .shift = inverse + channels};
+  if (args.relu) relu.mask = args.residual ? bn::ReluMask::output : bn::ReluMask::input;
+  for (int64_t c = 0; c < channels; ++c) gain[c] = scale.f32()[c] * inverse[c];
+  const float *const in = x.f32(), *const out = relu.mask == bn::ReluMask::output ? y.f32() : nullptr;
   float *const g = dy.f32(), *const to = dx ? dx.f32() : nullptr;
   const bn::ChannelGradients gradients{scale.f32(), inverse, dscale.f32(), dshift.f32(), a, b, d};
   const double n = static_cast<double>(args.rows);
@@ -112,7 +116,7 @@ void CpuBackend::batch_norm_backward(const BatchNormArgs& args, ConstView x, Con
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < count; ++i) {
       const int64_t at = chunks.at(i);
-      bn::gradient_sums(in + at, out == nullptr ? nullptr : out + at, mean, chunks.size(i), channels, g + at,
+      bn::gradient_sums(relu, in + at, out == nullptr ? nullptr : out + at, mean, chunks.size(i), channels, g + at,
                         sum + i * channels, dot + i * channels);
     }
 #pragma omp for schedule(static)
@@ -124,7 +128,7 @@ void CpuBackend::batch_norm_backward(const BatchNormArgs& args, ConstView x, Con
 #pragma omp for schedule(static)
       for (int64_t i = 0; i < count; ++i) {
         const int64_t at = chunks.at(i);
-        bn::input_gradient({mean, a, b, d}, in + at, g + at, chunks.size(i), channels, to + at);
+        bn::input_gradient({mean, a, b, d, relu}, in + at, g + at, chunks.size(i), channels, to + at);
       }
     }
   }

@@ -106,23 +106,30 @@ void normalise(const Affine& k, const float* x, const float* residual, int64_t r
 }
 
 DGC_MULTIVERSION
-void gradient_sums(const float* x, const float* y, const float* mean, int64_t rows, int64_t channels, float* dy,
-                   float* sum, float* dot) {
+void gradient_sums(const Relu& relu, const float* x, const float* y, const float* mean, int64_t rows, int64_t channels,
+                   float* dy, float* sum, float* dot) {
+  const bool by_output = relu.mask == ReluMask::output, by_input = relu.mask == ReluMask::input;
   int64_t c = 0;
   for (; c + kChannelLanes <= channels; c += kChannelLanes) {
-    Lanes s0{}, s1{}, d0{}, d1{};
+    Lanes s0{}, s1{}, d0{}, d1{}, gain{}, shift{};
     DGC_LOAD(m, mean + c);
+    if (by_input) {
+      std::memcpy(&gain, relu.gain + c, sizeof(gain));
+      std::memcpy(&shift, relu.shift + c, sizeof(shift));
+    }
     const auto row = [&](int64_t r, Lanes & s, Lanes & d) __attribute__((always_inline)) {
       const int64_t at = r * channels + c;
       DGC_LOAD(g, dy + at);
-      if (y != nullptr) {
+      DGC_LOAD(in, x + at);
+      in -= m;
+      if (by_output) {
         DGC_LOAD(out, y + at);
         g = out > 0.f ? g : Lanes{};
         DGC_STORE(g, dy + at);
       }
-      DGC_LOAD(in, x + at);
+      if (by_input) g = in * gain + shift > 0.f ? g : Lanes{};
       s += g;
-      d += g * (in - m);
+      d += g * in;
     };
     int64_t r = 0;
     for (; r + 2 <= rows; r += 2) {
@@ -139,9 +146,11 @@ void gradient_sums(const float* x, const float* y, const float* mean, int64_t ro
     float s = 0, d = 0;
     for (int64_t r = 0; r < rows; ++r) {
       const int64_t at = r * channels + c;
-      if (y != nullptr && !(y[at] > 0)) dy[at] = 0;
-      s += dy[at];
-      d += dy[at] * (x[at] - mean[c]);
+      const float in = x[at] - mean[c];
+      if (by_output && !(y[at] > 0)) dy[at] = 0;
+      const float g = by_input && !(in * relu.gain[c] + relu.shift[c] > 0) ? 0.f : dy[at];
+      s += g;
+      d += g * in;
     }
     sum[c] = s;
     dot[c] = d;
@@ -159,6 +168,7 @@ void finish_channel(const ChannelGradients& k, int64_t c, const ChannelSums& ove
 
 DGC_MULTIVERSION
 void input_gradient(const Gradient& k, const float* x, const float* dy, int64_t rows, int64_t channels, float* dx) {
+  const bool by_input = k.relu.mask == ReluMask::input;
   for (int64_t r = 0; r < rows; ++r, x += channels, dy += channels, dx += channels) {
     int64_t c = 0;
     for (; c + kChannelLanes <= channels; c += kChannelLanes) {
@@ -168,10 +178,20 @@ void input_gradient(const Gradient& k, const float* x, const float* dy, int64_t 
       DGC_LOAD(a, k.a + c);
       DGC_LOAD(b, k.b + c);
       DGC_LOAD(d, k.d + c);
-      const Lanes out = (a * g + b * (in - mean)) + d;
+      in -= mean;
+      if (by_input) {
+        DGC_LOAD(gain, k.relu.gain + c);
+        DGC_LOAD(shift, k.relu.shift + c);
+        g = in * gain + shift > 0.f ? g : Lanes{};
+      }
+      const Lanes out = (a * g + b * in) + d;
       DGC_STORE(out, dx + c);
     }
-    for (; c < channels; ++c) dx[c] = (k.a[c] * dy[c] + k.b[c] * (x[c] - k.mean[c])) + k.d[c];
+    for (; c < channels; ++c) {
+      const float in = x[c] - k.mean[c];
+      const float g = by_input && !(in * k.relu.gain[c] + k.relu.shift[c] > 0) ? 0.f : dy[c];
+      dx[c] = (k.a[c] * g + k.b[c] * in) + k.d[c];
+    }
   }
 }
 
