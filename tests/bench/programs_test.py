@@ -125,6 +125,8 @@ class AsAUser(unittest.TestCase):
         ended("every_16", 4, 16, 0.79, sparsity=0.99)
         ended("every_64", 1, 64, 0.70, epoch=4.0, sparsity=0.99, warmup={"epochs": 4})
         ended("warm_only", 1, 1, 0.70, epoch=3.5, sparsity=0.999, warmup={"epochs": 4})
+        ended("rows_lost", 1, 2, 0.70, sent=None, sparsity=0.999)
+        (self.folder / "dense" / "seed1.before").symlink_to("seed2")  # as a copy that somebody has kept
         done = self.call("local_steps", ".", "--out", "picture.svg")
         self.assertEqual((done.returncode, done.stderr), (0, "every_4/seed2: diverged, and is left out\n"))
         picture = (self.folder / "picture.svg").read_text()
@@ -137,10 +139,18 @@ class AsAUser(unittest.TestCase):
             "| 99 % | 16 | 10.00 | 100x | 79.00 % | 1 |  |",
             "| 99 % | 64 | – | – | 70.00 % | 1 | -1.00 (one seed) |",
             "| 99.9 % | 1 | – | – | 70.00 % | 1 | -1.00 (one seed) |",
+            "| 99.9 % | 2 | – | – | 70.00 % | 1 | -1.00 (one seed) |",
             "| dense | 1 | 1,000.00 | 1x | 76.33 ± 4.73 % | 3 |  |"])
 
+        ended("every_4", 4, 4, 0.79, sparsity=0.99, momentum=0.9)
+        done = self.call("local_steps", ".")
+        self.assertEqual((done.returncode, done.stderr), (
+            2, "every_4/seed2: diverged, and is left out\nlocal_steps: every_4/seed4: its config.json says another "
+            "experiment than that of the seed before it\n"))
+
     def test_local_steps_of_a_language_model_are_told_by_its_perplexity(self):
-        for name, every, perplexity, optimizer in (("dense", 1, 108.5, {}), ("every_4", 4, 110.0, {"sparsity": 0.99})):
+        for name, every, perplexity, optimizer in (("dense", 1, 108.5, {}), ("every_4", 4, 110.0, {"sparsity": 0.99}),
+                                                   ("every_16", 16, None, {"sparsity": 0.99})):
             run = self.folder / name / "seed1"
             run.mkdir(parents=True)
             (run / "config.json").write_text(json.dumps({
@@ -148,8 +158,10 @@ class AsAUser(unittest.TestCase):
                 "training": {"batch_per_worker": 5}}))
             (run / "metrics.jsonl").write_text(json.dumps({
                 "kind": "final", "epoch": 1.0, "test_accuracy": 0.25, "test_perplexity": perplexity,
+                "diverged": perplexity is None,
                 "mean_sent_bytes_after_warmup": 100 if optimizer else 1000}) + "\n")
         done = self.call("local_steps", ".", "--out", "picture.svg")
+        self.assertEqual(done.stderr, "every_16/seed1: diverged, and is left out\n")
         self.assertEqual(done.stdout.splitlines()[2:], [
             "| 99 % | 4 | 20.00 | 10x | 110.00 | 1 | +1.50 (one seed) |", "| dense | 1 | 200.00 | 1x | 108.50 | 1 |  |"])
         self.assertIn("Perplexity against what a worker sends", (self.folder / "picture.svg").read_text())
