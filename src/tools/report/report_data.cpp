@@ -31,6 +31,25 @@ bool comparable(const RunGroup& a, const RunGroup& b) {
          a.config().workers() == b.config().workers();
 }
 
+// Whether both are measured by the same data, as far as their configs tell: the data may have been moved.
+bool tested_alike(const RunGroup& a, const RunGroup& b) {
+  const auto measured_by = [](DataOptions data) {
+    data.path.clear();
+    data.threads = 1;
+    data.train_limit.reset();
+    data.images.augment = {};
+    data.images.synthetic.train_samples = 0;
+    data.text.train.clear();
+    data.text.valid.clear();
+    data.text.test.clear();
+    data.speech.train.clear();
+    data.speech.augment = {};
+    data.speech.buckets = {};
+    return data;
+  };
+  return measured_by(a.config().data) == measured_by(b.config().data);
+}
+
 // The experiment that sends most of those comparable with `like`, which may be `like` itself.
 const RunGroup& most_sending(const std::vector<RunGroup>& groups, const RunGroup& like) {
   const RunGroup* most = &like;
@@ -263,7 +282,12 @@ std::vector<TableRow> results_table(const std::vector<RunGroup>& groups) {
       std::ranges::all_of(groups, [&](const RunGroup& group) { return task_of(group.config()).samples() == samples; });
   add_mean(
       fmt::format("{}/s", alike ? samples : "samples"),
-      [](Run run) { return run.final ? run.final->samples_per_s : median_rate(run); }, rate_text);
+      [](Run run) {
+        // Where a run was resumed at its end, the last process has made no step.
+        const double rate = run.final ? run.final->samples_per_s : kNoNumber;
+        return std::isfinite(rate) ? rate : median_rate(run);
+      },
+      rate_text);
   add_mean(
       "wall time", [](Run run) { return run.final ? run.final->wall_seconds : kNoNumber; }, duration_text);
   const auto exchange_ms = [](Run run) { return run.final ? run.final->exchange_ms : kNoNumber; };
@@ -286,7 +310,7 @@ std::vector<TableRow> results_table(const std::vector<RunGroup>& groups) {
         for (const StepMetrics& step : run.steps) skipped += step.skipped ? step.local_steps : 0;
         return static_cast<double>(skipped);
       },
-      count_text);
+      [](double steps) { return steps == std::floor(steps) ? count_text(steps) : fmt::format("{:.1f}", steps); });
   add("weights xxh64", [](const RunGroup& group) {
     const auto& final = group.runs.front().final;
     return final && group.runs.size() == 1 ? final->weights_xxh64 : std::string("–");
@@ -345,10 +369,11 @@ std::vector<std::string> comparisons(const std::vector<RunGroup>& groups) {
                     bytes_text(most.sent()));
     const Metric& metric = *task_of(group.config()).compared().outcome;
     const double reached = group.sample(outcome_of).mean, other = most.sample(outcome_of).mean;
-    if (std::isfinite(reached) && std::isfinite(other)) {
+    if (std::isfinite(reached) && std::isfinite(other) && tested_alike(group, most)) {
       const std::string difference = difference_text(group, most);
-      sentence += fmt::format(" {}: {} against {}{}.", capitalized(metric.name), metric.text(reached),
-                              metric.text(other), difference.empty() ? "" : ", a difference of " + difference);
+      sentence +=
+          fmt::format(" {}: {} against {}{}.", capitalized(metric.name), metric.text(reached), metric.text(other),
+                      difference.empty() ? "" : ", with the same seeds a difference of " + difference);
     }
     out.push_back(std::move(sentence));
   }

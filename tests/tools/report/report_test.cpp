@@ -92,8 +92,10 @@ TEST_CASE("of seeds that are finished and others that are not, the finished ones
   CHECK(has(table, "steps 20 20\n"));
   CHECK(has(table, "epochs 1.1 of 2 2 of 2\n"));
   CHECK(has(table, note));
-  CHECK_THAT(comparisons(groups).at(0),
-             Catch::EndsWith("Test accuracy: 93.00 % against 75.00 %, a difference of +15.00 points (1 pair)."));
+  CHECK_THAT(
+      comparisons(groups).at(0),
+      Catch::EndsWith(
+          "Test accuracy: 93.00 % against 75.00 %, with the same seeds a difference of +15.00 points (1 pair)."));
   const std::string page = report({third.path(), first.path(), second.path()});
   CHECK(has(page, note));
   CHECK(has(page, "Where one seed has ended earlier, the mean goes on with the others."));
@@ -192,7 +194,7 @@ TEST_CASE("the report is one page on its own, with curves, table and differences
     CHECK(has(page, title));
   }
   CHECK(has(page, "sparse sends 400 times fewer bytes than dense: 20 B against 7.81 KiB"));
-  CHECK(has(page, "77.00 % against 75.00 %, a difference of +2.00 points."));
+  CHECK(has(page, "77.00 % against 75.00 %, with the same seeds a difference of +2.00 points."));
   CHECK(has(page, "optimizer.type"));
   CHECK(has(page, "0123456789abcdef"));
   std::string without_namespace = page;  // SVG's name is an address, and nobody visits it
@@ -344,7 +346,7 @@ TEST_CASE("outcomes are compared seed by seed, or stand beside one another where
   };
   // -1 and -4 points: 12.706 x 2.121 / sqrt(2)
   CHECK_THAT(sentence({sparse_1.path(), sparse_2.path(), dense_1.path(), dense_2.path()}),
-             Catch::EndsWith("72.00 % against 74.50 %, a difference of -2.50 ± 19.06 points."));
+             Catch::EndsWith("72.00 % against 74.50 %, with the same seeds a difference of -2.50 ± 19.06 points."));
   CHECK_THAT(sentence({sparse_1.path(), dense_3.path()}), Catch::EndsWith("70.00 % against 76.00 %."));
 }
 
