@@ -85,7 +85,10 @@ double print_time(const std::vector<StudyTraining>& trainings) {
   const TrainBench bench = bench_train(trainings.front().config, kShort);
   const auto epoch_steps = static_cast<double>(bench.steps_per_epoch);
   double steps = 0;
-  for (const StudyTraining& training : trainings) steps += epochs_left(training, epoch_steps) * epoch_steps;
+  for (const StudyTraining& training : trainings) {
+    const double again = epochs_made(training) - epochs_saved(training);
+    steps += (epochs_left(training, epoch_steps) + again) * epoch_steps;
+  }
   const double seconds = steps * bench.ms_per_step / 1000;
   fmt::print(", {} steps of {:.1f} ms: {}", count_text(steps), bench.ms_per_step, duration_text(seconds));
   return seconds;
@@ -141,7 +144,8 @@ void run_study(const StudyArguments& options) {
     lock.emplace(out);
   }
   require_own_file(out / kStudyReport);
-  StudyRunner runner(wanted, options.jobs);
+  // Not of those that are missing: what a training gets of the cores must not depend on how many are done.
+  StudyRunner runner(wanted, std::min(options.jobs, static_cast<int>(trainings.size())));
   std::vector<TrainingNote> notes = [&] {
     const BrokenPipesIgnored ignored;
     return runner.run();

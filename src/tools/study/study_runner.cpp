@@ -49,9 +49,7 @@ void require_own_files(const StudyTraining& training) {
 }  // namespace
 
 StudyRunner::StudyRunner(const std::vector<StudyTraining>& missing, int jobs)
-    : all_(missing),
-      waiting_(missing.begin(), missing.end()),
-      jobs_(std::clamp(static_cast<int>(missing.size()), 1, jobs)) {
+    : all_(missing), waiting_(missing.begin(), missing.end()), jobs_(jobs) {
   for (const StudyTraining& training : all_) made_before_ += epochs_saved(training);
 }
 
@@ -169,15 +167,23 @@ void StudyRunner::collect() {
 void StudyRunner::tell_progress() const {
   double made = -made_before_, to_do = 0;
   std::string where;
+  // An epoch of one that has not begun has as many steps as those of other seeds.
+  const auto left = [this](const StudyTraining& training) {
+    double steps = 0;
+    for (const StudyTraining& other : all_) {
+      if (other.run == training.run) steps = std::max(steps, steps_per_epoch(other));
+    }
+    return epochs_left(training, steps);
+  };
   for (const StudyTraining& training : all_) made += epochs_made(training);
   for (const StudyTraining& training : waiting_) {
     const double lost = epochs_made(training) - epochs_saved(training);  // it goes on from its newest checkpoint
     made -= lost;
-    if (!stopped_) to_do += epochs_left(training) + lost;
+    if (!stopped_) to_do += left(training) + lost;
   }
   for (const auto& [child, running] : running_) {
     const StudyTraining& training = running.training;
-    to_do += epochs_left(training);
+    to_do += left(training);
     where += fmt::format("{}{} epoch {:.1f} of {}", where.empty() ? "" : ", ", training.name(), epochs_made(training),
                          training.config.training.epochs);
   }

@@ -106,13 +106,18 @@ double epochs_saved(const StudyTraining& training) try {
   return 0;
 }
 
-double epochs_left(const StudyTraining& training, double steps_per_epoch) {
+double steps_per_epoch(const StudyTraining& training) {
+  const StudyProgress made = progress_if_sound(training);
+  return made.epochs > 0 ? static_cast<double>(made.steps) / made.epochs : 0;
+}
+
+double epochs_left(const StudyTraining& training, double epoch_steps) {
   const StudyProgress made = progress_if_sound(training);
   const auto& asked = training.config.training;
   double left = static_cast<double>(asked.epochs) - made.epochs;
-  if (steps_per_epoch == 0 && made.epochs > 0) steps_per_epoch = static_cast<double>(made.steps) / made.epochs;
-  if (asked.max_steps && steps_per_epoch > 0) {
-    left = std::min(left, static_cast<double>(*asked.max_steps - made.steps) / steps_per_epoch);
+  if (epoch_steps == 0) epoch_steps = steps_per_epoch(training);
+  if (asked.max_steps && epoch_steps > 0) {
+    left = std::min(left, static_cast<double>(*asked.max_steps - made.steps) / epoch_steps);
   }
   return std::max(0.0, left);
 }
@@ -130,12 +135,12 @@ Standing standing_of(const StudyTraining& training) {
     if (has_diverged(run)) {
       return {refused, fmt::format("the run has diverged; {} has more on it", training.output().string())};
     }
+    require_resumable(run, made, to_go_on_with(training.config, made));  // or what has ended was another training
     if (has_ended(run, training.config)) return {done, ""};
     if (has_result_alone(run)) {
       return {refused, fmt::format("{} has a result and no checkpoint to go on from; remove it, or give another --out",
                                    run.string())};
     }
-    require_resumable(run, made, to_go_on_with(training.config, made));
     return {begun, ""};
   } catch (const UserError& why) {
     return {refused, why.what()};

@@ -29,9 +29,11 @@ std::vector<StudyTraining> trainings_of(const Study&, const std::filesystem::pat
 double epochs_made(const StudyTraining&);
 // The epochs that it had made in the checkpoint from which it goes on; 0 where there is none.
 double epochs_saved(const StudyTraining&);
+// Steps of an epoch, by those that it has made; 0 where it has made none.
+double steps_per_epoch(const StudyTraining&);
 // What is left to make, as far as is known: of a training that ends with max_steps only once it has made a step, or
 // where it is said how many steps an epoch has.
-double epochs_left(const StudyTraining&, double steps_per_epoch = 0);
+double epochs_left(const StudyTraining&, double epoch_steps = 0);
 
 // What a reader has to know of a training: that it failed, or why it does not count.
 struct TrainingNote {

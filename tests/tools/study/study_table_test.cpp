@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <catch.hpp>
+#include <string>
+#include <vector>
 
 #include "config/config.h"
 #include "run/file_io.h"
@@ -129,11 +131,14 @@ TEST_CASE("a training whose outcome is no number does not count in a study, and 
 }
 
 TEST_CASE("which changes of a study make another experiment of a result") {
-  const MadeStudy made(R"("dgc": {}, "speech": {"config": "speech.json"})");
-  for (const char* run : {"dgc", "speech"}) made.make(made.training(run), 0.75);
+  const MadeStudy made(R"("dgc": {}, "speech": {"config": "speech.json"}, "steps": {"set": {"training.max_steps": 20}},
+                          "cosine": {"set": {"training.max_steps": 20, "learning_rate.type": "cosine"}})");
+  for (const char* run : {"dgc", "speech", "steps", "cosine"}) made.make(made.training(run), 0.75);
   const auto state_with = [&](const std::string& run, const std::string& setting) {
     StudyTraining asked = made.training(run);
-    asked.config = load_config(asked.run->config, {"name=" + run, "seed=1", setting});
+    std::vector<std::string> overrides = asked.run->overrides_for(1);
+    overrides.push_back(setting);
+    asked.config = load_config(asked.run->config, overrides);
     return standing_of(asked).state;
   };
   using enum Standing::State;
@@ -144,6 +149,8 @@ TEST_CASE("which changes of a study make another experiment of a result") {
   CHECK(state_with("dgc", "exchange.transport=dense") == refused);
   CHECK(state_with("dgc", "optimizer.momentum=0.5") == refused);
   CHECK(state_with("speech", "data.path=b") == done);
+  CHECK(state_with("steps", "training.epochs=3") == done);
+  CHECK(state_with("cosine", "training.epochs=3") == refused);  // the same steps have had other rates
   CHECK(state_with("speech", R"(data.train=["train-clean-360"])") == refused);
 }
 
