@@ -152,6 +152,12 @@ TEST_CASE("data/an4: of what lies in the folder it replaces the recordings and l
   write("etc/an4_train.transcription", texts);
   out.write("thesis.tex", {1});
   out.write("wav/x/old.wav", {1});
+  const auto old = [&] { return std::filesystem::exists(out.path() + "/wav/x/old.wav"); };
+  const Run refused = run({kScripts + "an4", from.path(), out.path()});
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.output, Catch::Contains("/wav is there and is not of AN4: give another folder"));
+  CHECK(old());
+  out.write("etc/an4_train.fileids", {1});
   const Run done = run({kScripts + "an4", from.path(), out.path()});
   INFO(done.output);
   CHECK(done.code == 0);
@@ -159,7 +165,7 @@ TEST_CASE("data/an4: of what lies in the folder it replaces the recordings and l
   for (const auto& entry : std::filesystem::directory_iterator(out.path())) names.insert(entry.path().filename());
   CHECK(names == std::set<std::string>{"etc", "thesis.tex", "wav"});
   CHECK(std::filesystem::exists(out.path() + "/wav/x/an947-x-b.wav"));
-  CHECK(!std::filesystem::exists(out.path() + "/wav/x/old.wav"));
+  CHECK(!old());
 }
 
 TEST_CASE("data/imagenet: folders by class, from archives") {
