@@ -153,7 +153,7 @@ ManifestFile CheckpointStore::write(int64_t step, const std::string& name, const
   return {name, written.bytes, written.xxh64};
 }
 
-void CheckpointStore::commit(const Manifest& manifest, int64_t keep) const {
+void CheckpointStore::commit(const Manifest& manifest, int64_t keep) {
   const fs::path saving = this->saving(manifest.step);
   const int64_t best_kept = read_run_state(manifest, saving.string()).best_kept;
   std::error_code error;
@@ -168,14 +168,16 @@ void CheckpointStore::commit(const Manifest& manifest, int64_t keep) const {
   sync_directory(saving);
 
   const fs::path target = root_ / folder_of(manifest.step);
-  // Checkpoints that are not older than this one were passed over as damaged when the run was resumed. If they counted
+  // Checkpoints that are newer than the one from which the run was resumed were passed over as damaged. If they counted
   // among the newest, they would push out good ones.
+  const int64_t passed_over = std::min(manifest.step, resumed_at_ ? *resumed_at_ + 1 : manifest.step);
   std::vector<fs::path> all = list();
-  while (!all.empty() && step_of(all.front()) >= manifest.step) {
+  while (!all.empty() && step_of(all.front()) >= passed_over) {
     if (all.front() != target) remove_folder(all.front());
     all.erase(all.begin());
   }
   put_in_place(saving, target);
+  resumed_at_.reset();
   sync_directory(root_);
   sync_directory(root_.parent_path());
   all.insert(all.begin(), target);

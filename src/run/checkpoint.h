@@ -39,12 +39,15 @@ class CheckpointStore {
   // throw UserError. After a failure discard() removes what was written; the earlier checkpoints are untouched.
   void begin(int64_t step) const;
   ManifestFile write(int64_t step, const std::string& name, const std::vector<TensorSource>& tensors, Device&) const;
-  // Throws UserError unless this process sees all files. Deletes checkpoints of the same or a later step, which a
-  // resumed run has passed over, and renames the saved one to its own name. Then deletes all but the newest `keep` (at
-  // least 1), the newest sound one, so that what a run saves while it diverges displaces no checkpoint worth going back
-  // to, and the one that the manifest calls the best.
-  void commit(const Manifest& manifest, int64_t keep) const;
+  // Throws UserError unless this process sees all files. Deletes checkpoints of the same or a later step, and those
+  // that a resumed run has passed over, and renames the saved one to its own name. Then deletes all but the newest
+  // `keep` (at least 1), the newest sound one, so that what a run saves while it diverges displaces no checkpoint worth
+  // going back to, and the one that the manifest calls the best.
+  void commit(const Manifest& manifest, int64_t keep);
   void discard(int64_t step) const noexcept;
+
+  // Says that the run goes on from the checkpoint of this step, and has passed over the newer ones.
+  void pass_over_newer(int64_t step) { resumed_at_ = step; }
 
   // Deletes all checkpoints, also unfinished ones, and then their folder, unless people keep something else in it.
   // Throws UserError.
@@ -66,6 +69,7 @@ class CheckpointStore {
 
   BeforeSaving before_saving_;
   std::filesystem::path root_;
+  std::optional<int64_t> resumed_at_;  // until the first checkpoint of this process
 };
 
 // A checkpoint opened for reading.

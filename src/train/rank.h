@@ -113,7 +113,7 @@ class Rank {
 
   // Returns "" when the checkpoint is saved, else the reason why not. When any rank cannot write a file, the earlier
   // checkpoints stay as they were.
-  [[nodiscard]] std::string save(const CheckpointStore&, int64_t keep);
+  [[nodiscard]] std::string save(CheckpointStore&, int64_t keep);
   // Goes on where the checkpoint was made. When the number of workers has changed, restore() shares out what the old
   // workers held back, keeping the sum, and says so in the log. Throws UserError for a checkpoint of another model
   // or vocabulary, of epochs of another length, or made with other arithmetic (device, threads, conv_plans). Other data
@@ -137,7 +137,7 @@ class Rank {
   Measures run(Evaluator&);  // the ranks share the batches out, but a text is work for rank 0 alone
   std::vector<ManifestFile> save_workers(const CheckpointStore&);
   std::vector<ManifestFile> files_of_all(const std::vector<ManifestFile>& own);
-  void publish(const CheckpointStore&, int64_t keep, const std::vector<ManifestFile>& worker_files);
+  void publish(CheckpointStore&, int64_t keep, const std::vector<ManifestFile>& worker_files);
   RunState state_to_save() const;
   void require_same_arithmetic(const Checkpoint&) const;
   void require_same_data(const Checkpoint&) const;

@@ -55,7 +55,7 @@ void Rank::check_replicas() {
 
 // Ranks go on to the next part only when all of them have done the last one, so that a manifest is only written when
 // all its files are there.
-std::string Rank::save(const CheckpointStore& store, int64_t keep) {
+std::string Rank::save(CheckpointStore& store, int64_t keep) {
   average_statistics();
   const bool first = communicator_.rank() == 0;
   const auto together = [&](const auto& part) { return shared_problem(communicator_, *device_, problem_of(part)); };
@@ -118,7 +118,7 @@ RunState Rank::state_to_save() const {
   return state;
 }
 
-void Rank::publish(const CheckpointStore& store, int64_t keep, const std::vector<ManifestFile>& worker_files) {
+void Rank::publish(CheckpointStore& store, int64_t keep, const std::vector<ManifestFile>& worker_files) {
   const RunState saved = state_to_save();
   Manifest manifest{.step = saved.step, .epoch = saved.position / saved.steps_per_epoch, .values = {}, .files = {}};
   manifest.values = to_values(saved, config_.checkpoint.best || config_.training.stop_after);

@@ -58,7 +58,10 @@ RankTraining::RankTraining(const Config& config, RunDirectory& run, const DataVi
 
 void RankTraining::begin() {
   in_unison(communicator_, device_, [this] {
-    if (run_.resumed_from()) rank_.restore(*run_.resumed_from());
+    if (run_.resumed_from()) {
+      rank_.restore(*run_.resumed_from());
+      store_.pass_over_newer(rank_.step());
+    }
     steps_ = total_steps(config_, rank_);
     require_way(config_, run_.path(), rank_, steps_);
   });

@@ -59,8 +59,7 @@ std::vector<float> numbers(int64_t step) {
   return values;
 }
 
-Manifest save(const TempRun& run, int64_t step, int64_t keep = 2, const Row& more = {}) {
-  const CheckpointStore store(run.path());
+Manifest save(CheckpointStore store, int64_t step, int64_t keep = 2, const Row& more = {}) {
   const auto device = make_cpu_device();
   std::vector<float> values = numbers(step);
   store.begin(step);
@@ -74,6 +73,10 @@ Manifest save(const TempRun& run, int64_t step, int64_t keep = 2, const Row& mor
       {{.name = "v", .view = {values.data(), {5}}}, {.name = "count", .view = {}, .number = step}}, *device));
   store.commit(manifest, keep);
   return manifest;
+}
+
+Manifest save(const TempRun& run, int64_t step, int64_t keep = 2, const Row& more = {}) {
+  return save(CheckpointStore(run.path()), step, keep, more);
 }
 
 fs::path folder(const TempRun& run, int64_t step) {
@@ -419,7 +422,7 @@ TEST_CASE("a store removes all that it has made, and nothing else") {
 TEST_CASE("no checkpoint is made of files that are not there") {
   const TempRun run;
   save(run, 1, 1);
-  const CheckpointStore store(run.path());
+  CheckpointStore store(run.path());
   std::vector<float> values = numbers(2);
   store.begin(2);
   Manifest manifest{.step = 2, .epoch = 1, .values = {}, .files = {}};
@@ -457,8 +460,10 @@ TEST_CASE("a damaged checkpoint that a resumed run has passed over does not push
   const int64_t keep = GENERATE(1, 2);
   for (const int64_t step : {4, 6, 8}) save(run, step, 3);
   for (const int64_t step : {6, 8}) overwrite(folder(run, step) / "weights.safetensors", "");
-  const int64_t next = GENERATE(5, 6);  // resumed from 4
-  save(run, next, keep);
+  const int64_t next = GENERATE(5, 6, 7, 9);
+  CheckpointStore store(run.path());
+  store.pass_over_newer(4);
+  save(store, next, keep);
   CHECK(steps(run) == (keep == 1 ? std::vector<int64_t>{next} : std::vector<int64_t>{next, 4}));
   CHECK(newest_checkpoint(run.path())->manifest().step == next);
 }

@@ -15,7 +15,7 @@ using test::example_step;
 using test::TempRun;
 
 void save_evaluations(const TempRun& run, int64_t step, int64_t since_best) {
-  const CheckpointStore store(run.path());
+  CheckpointStore store(run.path());
   store.begin(step);
   Manifest manifest{.step = step, .epoch = 0, .values = {}, .files = {}};
   manifest.values.set("best_step", int64_t{1}).set("since_best", since_best);

@@ -16,7 +16,7 @@ TEST_CASE("the weights of a checkpoint that a training has removed are those of 
   const Arena weights(make_cpu_device(), layout), statistics(make_cpu_device(), none);
   const auto save = [&](int64_t step) {
     *weights.data() = static_cast<float>(step);
-    const CheckpointStore store(run.path());
+    CheckpointStore store(run.path());
     store.begin(step);
     Manifest manifest{.step = step, .epoch = 0, .values = {}, .files = {}};
     manifest.files.push_back(save_weights(store, {weights, statistics, step}));
