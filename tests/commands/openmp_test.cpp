@@ -62,4 +62,17 @@ TEST_CASE("a training is called dgc where processes are listed") {
   CHECK(text_of("/proc/" + std::to_string(child.pid()) + "/comm") == "dgc\n");
 }
 
+TEST_CASE("a training to which OpenMP would give fewer threads than it has asked for does not start") {
+  const Program dgc;
+  for (const char* setting : {"OMP_THREAD_LIMIT=1", "OMP_MAX_ACTIVE_LEVELS=0"}) {
+    Child child(dgc.folder(), {setting, DGC_BINARY, "train", "tiny.json", "--out", "run", "--set", "threads=2"}, "env");
+    CHECK(child.wait() == 2);
+    CHECK_THAT(child.err(), Contains("OpenMP starts 1 of 2 threads: unset OMP_THREAD_LIMIT"));
+  }
+  Child child(dgc.folder(),
+              {"OMP_DYNAMIC=true", DGC_BINARY, "train", "tiny.json", "--out", "run", "--set", "threads=2"}, "env");
+  INFO(child.err());
+  CHECK(child.wait() == 0);
+}
+
 }  // namespace dgc

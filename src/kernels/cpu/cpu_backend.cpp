@@ -13,6 +13,7 @@
 #include "kernels/cpu/product.h"
 #include "kernels/cpu/thread_lane.h"
 #include "tensor/cores.h"
+#include "tensor/errors.h"
 
 namespace dgc {
 namespace {
@@ -35,6 +36,11 @@ void start_threads(int count) {
   int started = 0;
 #pragma omp parallel num_threads(count) reduction(+ : started)
   started += 1;
+  if (started == count) return;
+  // The loops take each thread's share from the number of threads that they have asked for.
+  throw_user_error(
+      "OpenMP starts {} of {} threads: unset OMP_THREAD_LIMIT and OMP_MAX_ACTIVE_LEVELS, or set threads to {}", started,
+      count, started);
 }
 
 }  // namespace
@@ -47,6 +53,7 @@ CpuBackend::CpuBackend(int threads, Fp32Math math, std::shared_ptr<Device> devic
       dgc_scratch_(std::make_unique<DgcScratch>()) {
   // oneDNN asks OpenMP for its number of threads as well, so it is set for the thread and not per region.
   omp_set_num_threads(threads_);
+  omp_set_dynamic(0);  // with OMP_DYNAMIC it would start fewer while the machine is busy
   start_threads(threads_);
 }
 
