@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,9 +13,13 @@
 namespace dgc {
 
 OutputFile::OutputFile(std::filesystem::path path) : path_(std::move(path)) {
-  file_ = FileDescriptor(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
+  file_ = FileDescriptor(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
   if (!file_) {
     throw_user_error("{}: cannot be opened for writing: {}", path_.string(), error_text());
+  }
+  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    throw_user_error("{}: another process is writing it, which may have begun in another folder; wait for it to end",
+                     path_.string());
   }
 }
 
@@ -48,7 +53,7 @@ void OutputFile::follow_name() {
   struct stat status {};
   if (::fstat(file_.get(), &status) != 0 || status.st_nlink > 0) return;
   FileDescriptor named(
-      ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0644));
+      ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0666));
   const std::string why = named ? "" : errno == ELOOP ? ": it is a link" : ": " + error_text();
   if (!named || ::fstat(named.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     if (!nameless_) {
@@ -61,6 +66,7 @@ void OutputFile::follow_name() {
     return;
   }
   nameless_ = false;
+  static_cast<void>(::flock(named.get(), LOCK_EX | LOCK_NB));
   spdlog::warn(
       "{}: another program has removed or replaced it; what was written since is lost, and what follows goes "
       "into the file that is there now",

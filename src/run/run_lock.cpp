@@ -63,7 +63,7 @@ bool is_still_there(int file, const std::filesystem::path& path) {
 RunLock::RunLock(const std::filesystem::path& run) : path_(run / kName) {
   bool locked = false;
   do {
-    file_ = FileDescriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+    file_ = FileDescriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
     if (!file_) throw_user_error("cannot create {}: {}", path_.string(), error_text());
     locked = ::flock(file_.get(), LOCK_EX | LOCK_NB) == 0;
     if (!locked && errno == EWOULDBLOCK) {
