@@ -251,7 +251,7 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& run, const Start& star
       }
       kept_ = lines.bytes();
       ends_with_newline_ = lines.ended_with_newline();
-      whole = row_step == step;
+      whole = row_step >= step - start.unexchanged;  // steps behind the last exchange have no row yet
     }
   } catch (const UserError& error) {
     if (!whole) {

@@ -2,6 +2,8 @@
 
 #include <catch.hpp>
 #include <cmath>
+#include <fstream>
+#include <string>
 
 #include "run/log.h"
 #include "tensor/errors.h"
@@ -253,6 +255,19 @@ TEST_CASE("a result that has no file is not written, whatever took the file's pl
   writer.follow_name();
   CHECK_NOTHROW(writer.require_written());
   CHECK_FALSE(std::filesystem::exists(run.path() / "elsewhere"));
+}
+
+TEST_CASE("damage behind a checkpoint between two exchanges is cut off") {
+  const TempRun run;
+  {
+    MetricsWriter writer(run.path(), {0});
+    StepMetrics round = example_step(27);
+    round.local_steps = 27;
+    writer.write(round);
+  }
+  std::ofstream(run.path() / "metrics.jsonl", std::ios::app) << std::string(30, '\0') << "\n";
+  CHECK_NOTHROW(MetricsWriter(run.path(), {30, 3}));
+  CHECK_THAT(run.read("metrics.jsonl"), Catch::EndsWith("}\n"));
 }
 
 TEST_CASE("rows that somebody has cut out are missed when the run goes on") {
