@@ -6,7 +6,7 @@
 #
 # CONFIG is the config file, and RUN the run's folder, which all nodes must see.
 resume=
-[[ -e $2/checkpoints ]] && resume=--resume
+[[ -e $2/checkpoints || ${SLURM_RESTART_COUNT:-0} -gt 0 ]] && resume=--resume  # begins anew where nothing is saved
 srun --mpi=pmix --kill-on-bad-exit=1 dgc train "$1" --out "$2" $resume
 code=$?
 # 0: all epochs are done. 2: something given is wrong, or the run has diverged. Else the job waits for nodes and time again.

@@ -69,7 +69,8 @@ Complaint complaint(const std::exception& error) {
   const bool expected =
       dynamic_cast<const PeerFailed*>(&error) != nullptr || dynamic_cast<const Interrupted*>(&error) != nullptr;
   if (expected) return {error.what(), false};
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
+  const bool no_memory_to_fork = system != nullptr && system->code() == std::errc::not_enough_memory;
+  if (no_memory_to_fork || dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
     return {
         "out of memory: the machine has no more for this process; the data set, data.threads with the batches that "
         "they read ahead and the heaviest files under data.path are what to make smaller",
