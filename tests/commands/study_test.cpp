@@ -242,11 +242,13 @@ TEST_CASE("a study is told from a config") {
 
 TEST_CASE("a dry run names a training that has ended and cannot go on to more epochs") {
   const Studied dgc("", "[1]");
+  std::string text = dgc.read("study.json");
+  const std::string steps = R"("checkpoint.every_steps": 5)";
+  const std::string constant = steps + R"(, "learning_rate": {"type": "constant", "base": 0.05})";
+  dgc.write("study.json", text.replace(text.find(steps), steps.size(), constant));
   REQUIRE(dgc.study().code == 0);
   fs::remove_all(dgc.folder() / "out/dgc/seed1/checkpoints");
   CHECK(dgc.study({"--dry-run"}).code == 0);
-  std::string text = dgc.read("study.json");
-  const std::string steps = R"("checkpoint.every_steps": 5)";
   dgc.write("study.json", text.replace(text.find(steps), steps.size(), steps + R"(, "training.epochs": 4)"));
   for (const std::vector<std::string>& how : {std::vector<std::string>{"--dry-run"}, {}}) {
     const Result result = dgc.study(how);

@@ -310,7 +310,7 @@ std::vector<TableRow> results_table(const std::vector<RunGroup>& groups) {
         for (const StepMetrics& step : run.steps) skipped += step.skipped ? step.local_steps : 0;
         return static_cast<double>(skipped);
       },
-      [](double steps) { return steps == std::floor(steps) ? count_text(steps) : fmt::format("{:.1f}", steps); });
+      [](double steps) { return steps > std::floor(steps) ? fmt::format("{:.1f}", steps) : count_text(steps); });
   add("weights xxh64", [](const RunGroup& group) {
     const auto& final = group.runs.front().final;
     return final && group.runs.size() == 1 ? final->weights_xxh64 : std::string("–");
