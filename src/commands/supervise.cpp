@@ -17,6 +17,7 @@
 #include <optional>
 #include <sstream>
 #include <system_error>
+#include <thread>
 
 #include "tensor/counted.h"
 #include "tensor/errors.h"
@@ -155,7 +156,13 @@ std::vector<pid_t> left_over() {
   std::vector<pid_t> found;
   std::ifstream children(fmt::format("/proc/self/task/{}/children", getpid()));
   for (pid_t child = 0; children >> child;) {
-    std::istringstream variables(environment_of(child));
+    std::string environment = environment_of(child);
+    // While a process becomes another program, it has no environment for a moment.
+    for (int look = 0; look < 10 && environment.empty() && !program_of(child).empty(); ++look) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      environment = environment_of(child);
+    }
+    std::istringstream variables(environment);
     bool ours = variables.str().empty() && program_of(child).empty();
     for (std::string variable; !ours && std::getline(variables, variable, '\0');) ours = variable == mark;
     if (ours) found.push_back(child);
