@@ -65,7 +65,8 @@ inline void set_number(const Arena& arena, int parameter, size_t element, float 
 
 // The checksums of all that is saved, but for the manifest.
 inline std::vector<std::string> save_and_hash(Rank& rank, const TempRun& run) {
-  const std::string problem = rank.save(CheckpointStore(run.path()), 1);
+  CheckpointStore store(run.path());
+  const std::string problem = rank.save(store, 1);
   DGC_CHECK(problem.empty(), problem);
   std::vector<std::string> hashes;
   const auto checkpoint = newest_checkpoint(run.path());

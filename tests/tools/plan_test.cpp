@@ -60,7 +60,8 @@ MemoryCount measured(const Config& config, const test::TempRun& run) {
       DGC_CHECK(device->counted().peak(MemoryUse::messages) == before, "the flush found the room made for it");
     }
     rank.evaluate_all();
-    DGC_CHECK(rank.save(CheckpointStore(run.path()), 1).empty(), "saved");
+    CheckpointStore store(run.path());
+    DGC_CHECK(rank.save(store, 1).empty(), "saved");
     if (communicator.rank() == 0) counted = device->counted();
   });
   return counted;

@@ -228,7 +228,8 @@ TEST_CASE("a run that was not sound is not so behind a resume either, until its 
     Rank rank(config, {*train_set, bad}, backend, communicator);
     make_steps(rank, 1);
     rank.evaluate();
-    CHECK(rank.save(CheckpointStore(folder.path()), 9).empty());
+    CheckpointStore store(folder.path());
+    CHECK(rank.save(store, 9).empty());
     CHECK(sound() == false);
   });
   on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
@@ -236,7 +237,8 @@ TEST_CASE("a run that was not sound is not so behind a resume either, until its 
     rank.restore(*newest_checkpoint(folder.path()));
     CHECK_FALSE(rank.sound());
     make_steps(rank, 1);
-    CHECK(rank.save(CheckpointStore(folder.path()), 9).empty());
+    CheckpointStore store(folder.path());
+    CHECK(rank.save(store, 9).empty());
     CHECK(sound() == false);
     rank.evaluate();
     CHECK(rank.sound());

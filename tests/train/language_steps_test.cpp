@@ -29,7 +29,8 @@ std::vector<float> numbers_of(const std::string& name, const Arena& arena) {
 }
 
 void save(Rank& rank, const fs::path& run) {
-  const std::string problem = rank.save(CheckpointStore(run), 1);
+  CheckpointStore store(run);
+  const std::string problem = rank.save(store, 1);
   DGC_CHECK(problem.empty(), problem);
 }
 

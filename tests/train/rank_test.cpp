@@ -50,7 +50,8 @@ Outcome after(const Config& config, int steps) {
 }
 
 void save(Rank& rank, const TempRun& run) {
-  const std::string problem = rank.save(CheckpointStore(run.path()), 1);
+  CheckpointStore store(run.path());
+  const std::string problem = rank.save(store, 1);
   DGC_CHECK(problem.empty(), problem);
 }
 
@@ -422,7 +423,8 @@ TEST_CASE("all ranks stop behind the same step before one of them lacks an image
     }
     stopped[place] = rank.step();
     lacks[place] = rank.lack() != nullptr;
-    saved[place] = rank.save(CheckpointStore(run.path()), 1).empty();
+    CheckpointStore store(run.path());
+    saved[place] = rank.save(store, 1).empty();
   });
   CHECK(stopped == std::vector<int64_t>{bad_step, bad_step});
   CHECK(lacks == std::vector<bool>{bad_rank == 0, bad_rank == 1});

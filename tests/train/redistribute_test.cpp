@@ -64,7 +64,8 @@ void restore_and_save(const Config& config, const fs::path& from, const fs::path
   on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
     Rank rank(config, {*train_set, *test_set}, backend, communicator);
     rank.restore(*newest_checkpoint(from));
-    const std::string problem = rank.save(CheckpointStore(to), 1);
+    CheckpointStore store(to);
+    const std::string problem = rank.save(store, 1);
     DGC_CHECK(problem.empty(), problem);
   });
 }
