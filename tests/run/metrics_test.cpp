@@ -257,6 +257,15 @@ TEST_CASE("a result that has no file is not written, whatever took the file's pl
   CHECK_FALSE(std::filesystem::exists(run.path() / "elsewhere"));
 }
 
+TEST_CASE("two writers do not share a file, also where its folder was moved") {
+  const TempRun run;
+  std::filesystem::create_directory(run.path() / "a");
+  MetricsWriter first(run.path() / "a", {0});
+  std::filesystem::rename(run.path() / "a", run.path() / "b");
+  CHECK_THROWS_WITH(MetricsWriter(run.path() / "b", {0}),
+                    Catch::Contains("b/metrics.jsonl: another process is writing"));
+}
+
 TEST_CASE("damage behind a checkpoint between two exchanges is cut off") {
   const TempRun run;
   {
@@ -266,8 +275,9 @@ TEST_CASE("damage behind a checkpoint between two exchanges is cut off") {
     writer.write(round);
   }
   std::ofstream(run.path() / "metrics.jsonl", std::ios::app) << std::string(30, '\0') << "\n";
-  CHECK_NOTHROW(MetricsWriter(run.path(), {30, 3}));
-  CHECK_THAT(run.read("metrics.jsonl"), Catch::EndsWith("}\n"));
+  MetricsWriter(run.path(), {30, 3}).write(example_step(31));
+  CHECK(run.read("metrics.jsonl").find('\0') == std::string::npos);
+  CHECK(read_json_lines((run.path() / "metrics.jsonl").string()).size() == 2);
 }
 
 TEST_CASE("rows that somebody has cut out are missed when the run goes on") {

@@ -289,7 +289,7 @@ TEST_CASE("a rank that cannot write keeps all from publishing, and is named ever
   std::vector<std::string> said(3);
   dgc::on_ranks(config, {}, [&](Backend& backend, Communicator& communicator) {
     Rank rank(config, {*train_set, *test_set}, backend, communicator);
-    const CheckpointStore good(run.path()), bad(elsewhere.path());  // where nobody makes a folder to write to
+    CheckpointStore good(run.path()), bad(elsewhere.path());  // where nobody makes a folder to write to
     DGC_CHECK(rank.save(good, 2).empty(), "there is room");
     rank.train_step();
     rank.finish_steps();
