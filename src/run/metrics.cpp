@@ -238,7 +238,7 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& run, const Start& star
   const std::string path = file_.path().string();
   JsonLineReader lines(path);
   Gaps gaps;
-  bool whole = false;  // whole: all rows up to the step are kept
+  bool whole = step <= start.unexchanged;  // all rows up to the step are kept, or there is none yet
   try {
     while (const std::optional<Row> row = lines.next()) {
       const int64_t row_step = integer(*row, "step", lines.place());

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,23 +10,11 @@
 #include "tensor/errors.h"
 
 namespace dgc {
-namespace {
-
-// Takes the file for this process, unless another has it. Some file systems do not tell.
-bool is_held_elsewhere(const FileDescriptor& file) {
-  return ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-}
-
-}  // namespace
 
 OutputFile::OutputFile(std::filesystem::path path) : path_(std::move(path)) {
   file_ = FileDescriptor(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
   if (!file_) {
     throw_user_error("{}: cannot be opened for writing: {}", path_.string(), error_text());
-  }
-  if (is_held_elsewhere(file_)) {
-    throw_user_error("{}: another process is writing it, which may have begun in another folder; wait for it to end",
-                     path_.string());
   }
 }
 
@@ -62,10 +49,8 @@ void OutputFile::follow_name() {
   if (::fstat(file_.get(), &status) != 0 || status.st_nlink > 0) return;
   FileDescriptor named(
       ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0666));
-  std::string why = named ? "" : errno == ELOOP ? ": it is a link" : ": " + error_text();
-  const bool taken = named && is_held_elsewhere(named);
-  if (taken) why = ": another process is writing it";
-  if (!named || taken || ::fstat(named.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+  const std::string why = named ? "" : errno == ELOOP ? ": it is a link" : ": " + error_text();
+  if (!named || ::fstat(named.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     if (!nameless_) {
       spdlog::warn(
           "{}: another program has removed or replaced it, and no file can be written there{}; what is written "

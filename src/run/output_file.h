@@ -16,9 +16,7 @@ namespace dgc {
 // also where somebody has emptied it meanwhile.
 class OutputFile {
  public:
-  // Appends to the file, or creates it. Throws UserError when it cannot be opened, or where another process has it open
-  // so, as far as the file system tells (flock): also under another name, as where a run was moved while it was
-  // trained.
+  // Appends to the file, or creates it. Throws UserError when it cannot be opened.
   explicit OutputFile(std::filesystem::path path);
   ~OutputFile();  // warns about records that were not written
   OutputFile(const OutputFile&) = delete;

@@ -329,7 +329,7 @@ void RunDirectory::hold(int64_t step) {
                      path_.string(), found->manifest().step, step);
   }
   describe();
-  lock_ = std::move(lock);
+  moved_locks_.push_back(std::exchange(lock_, std::move(lock)));
 }
 
 Config run_config(const fs::path& run, const std::vector<std::string>& overrides) {

@@ -101,6 +101,7 @@ class RunDirectory {
   const Vocabulary* vocabulary_ = nullptr;
   std::vector<std::string> class_names_;
   std::unique_ptr<RunLock> lock_;
+  std::vector<std::unique_ptr<RunLock>> moved_locks_;  // of folders that were moved, where the metrics still go
   std::optional<RunLog> log_;
   std::optional<Checkpoint> checkpoint_;
   bool replaces_ = false;    // another run, whose files are there until begin()

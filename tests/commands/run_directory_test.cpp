@@ -105,6 +105,21 @@ TEST_CASE("a run whose directory another run has taken leaves it alone") {
   CHECK(dgc.run({"eval", "run"}).code == 0);
 }
 
+TEST_CASE("nobody else trains in a run's old folder while the run goes on, which still writes its metrics there") {
+  const Program dgc;
+  Child training(dgc.folder(), long_run("run", {"--set", "checkpoint.every_steps=2"}));
+  REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
+  std::filesystem::rename(dgc.folder() / "run", dgc.folder() / "moved");
+  REQUIRE(wait_until([&] { return std::filesystem::exists(dgc.folder() / "run/checkpoints"); }));
+  REQUIRE(training.stop());
+  const Result second = dgc.run({"train", "moved/config.json", "--out", "moved", "--resume"});
+  CHECK(second.code == 2);
+  CHECK_THAT(second.err, Contains(fmt::format("moved is being trained by process {}", training.pid())));
+  training.send(SIGCONT);
+  CHECK(training.wait() == 0);
+  CHECK(dgc.run({"train", "moved/config.json", "--out", "moved", "--resume"}).code == 0);
+}
+
 TEST_CASE("a run whose directory the same training has gone on in leaves it alone") {
   const Program dgc;
   Child first(dgc.folder(), long_run("run"));
