@@ -148,6 +148,16 @@ std::string environment_of(pid_t process) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// While a process becomes another program, it has no environment for a moment.
+std::string settled_environment_of(pid_t process) {
+  std::string environment = environment_of(process);
+  for (int look = 0; look < 10 && environment.empty() && !program_of(process).empty(); ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    environment = environment_of(process);
+  }
+  return environment;
+}
+
 // Children that are of an earlier attempt. One that ends may be, as it has neither an environment nor a program left.
 std::vector<pid_t> left_over() {
   while (waitpid(-1, nullptr, WNOHANG) > 0) {
@@ -156,13 +166,7 @@ std::vector<pid_t> left_over() {
   std::vector<pid_t> found;
   std::ifstream children(fmt::format("/proc/self/task/{}/children", getpid()));
   for (pid_t child = 0; children >> child;) {
-    std::string environment = environment_of(child);
-    // While a process becomes another program, it has no environment for a moment.
-    for (int look = 0; look < 10 && environment.empty() && !program_of(child).empty(); ++look) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      environment = environment_of(child);
-    }
-    std::istringstream variables(environment);
+    std::istringstream variables(settled_environment_of(child));
     bool ours = variables.str().empty() && program_of(child).empty();
     for (std::string variable; !ours && std::getline(variables, variable, '\0');) ours = variable == mark;
     if (ours) found.push_back(child);

@@ -170,7 +170,7 @@ void CheckpointStore::commit(const Manifest& manifest, int64_t keep) {
   const fs::path target = root_ / folder_of(manifest.step);
   // Checkpoints that are newer than the one from which the run was resumed were passed over as damaged. If they counted
   // among the newest, they would push out good ones.
-  const int64_t passed_over = std::min(manifest.step, resumed_at_ ? *resumed_at_ + 1 : manifest.step);
+  const int64_t passed_over = std::min(manifest.step, resumed_at_.value_or(manifest.step) + 1);
   std::vector<fs::path> all = list();
   while (!all.empty() && step_of(all.front()) >= passed_over) {
     if (all.front() != target) remove_folder(all.front());

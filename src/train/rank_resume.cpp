@@ -84,8 +84,8 @@ void Rank::require_same_arithmetic(const Checkpoint& checkpoint) const {
   }
   if (state_.workers != workers()) return;  // the bits are others anyway
   const std::string differs =
-      fmt::format("{} was made with {} compute thread{} in each rank, and this run has {}, which rounds sums otherwise",
-                  path, saved, saved == 1 ? "" : "s", now);
+      fmt::format("{} was made with {} in each rank, and this run has {}, which rounds sums otherwise", path,
+                  counted(saved, "compute thread"), now);
   if (config_.threads > 0) throw_user_error("{}: set threads to {}", differs, saved);
   spdlog::warn("{}; it goes on, and --set threads={} would keep the bits", differs, saved);
 }

@@ -1,7 +1,6 @@
 #include "optim/dgc/dense_sum.h"
 
 namespace dgc {
-
 namespace {
 
 size_t float_bytes(int64_t floats) { return static_cast<size_t>(floats) * sizeof(float); }
@@ -20,12 +19,12 @@ Fp16Sum::Fp16Sum(const OptimizerContext& context, int64_t n)
     local_workers_.push_back(reinterpret_cast<const float*>(packed(i)));
   }
   if (ranks > 2) shard_ = static_cast<int64_t>(shard_size(static_cast<size_t>(floats_), ranks));
-  const int64_t summed = kHalvesPerFloat * (shard_ > 0 ? ranks * shard_ : floats_);
-  sum_ = Buffer(device, float_bytes(summed), MemoryUse::messages);
+  const auto buffer = [&](int64_t floats) { return Buffer(device, float_bytes(floats), MemoryUse::messages); };
+  sum_ = buffer(kHalvesPerFloat * (shard_ > 0 ? ranks * shard_ : floats_));
   if (ranks == 1) return;
   const int64_t workers = int64_t{ranks} * context.local_workers;
-  rows_ = Buffer(device, float_bytes(workers * (shard_ > 0 ? shard_ : floats_)), MemoryUse::messages);
-  if (shard_ > 0) shard_sum_ = Buffer(device, float_bytes(kHalvesPerFloat * shard_), MemoryUse::messages);
+  rows_ = buffer(workers * (shard_ > 0 ? shard_ : floats_));
+  if (shard_ > 0) shard_sum_ = buffer(kHalvesPerFloat * shard_);
 }
 
 uint16_t* Fp16Sum::packed(int local_worker) const {

@@ -15,6 +15,7 @@
 #include "run/number_text.h"
 #include "run/run_directory.h"
 #include "tensor/cores.h"
+#include "tensor/counted.h"
 #include "tensor/errors.h"
 #include "tensor/printable.h"
 #include "train/ranks/failure.h"
@@ -70,7 +71,7 @@ std::vector<TrainingNote> StudyRunner::run() {
     } else {
       const bool one = running_.size() == 1;
       if (!told_) {
-        spdlog::warn("stopping: {} training{} {} state", running_.size(), one ? "" : "s",
+        spdlog::warn("stopping: {} {} state", counted(std::ssize(running_), "training"),
                      one ? "saves its" : "save their");
       }
       told_ = stopped_ = true;
@@ -171,7 +172,7 @@ void StudyRunner::tell_progress() const {
   const auto left = [this](const StudyTraining& training) {
     double steps = 0;
     for (const StudyTraining& other : all_) {
-      if (other.run == training.run) steps = std::max(steps, steps_per_epoch(other));
+      if (steps == 0 && other.run == training.run) steps = steps_per_epoch(other);
     }
     return epochs_left(training, steps);
   };
