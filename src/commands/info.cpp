@@ -53,6 +53,7 @@ void add_info_command(CLI::App& app) {
     fmt::print("device         {} (\"device\": \"auto\" uses this one)\n", backend->device()->name());
     fmt::print("GPUs           {}\n", cuda_description());
     fmt::print("cores          {}\n", cores());
+    fmt::print("arithmetic     {}\n", backend->arithmetic());
     fmt::print("communicators  {}\n", communicators());
     fmt::print("launcher       {}\n", launcher());
     // A GPU that takes 16-bit activations multiplies in TF32 as well.

@@ -53,6 +53,9 @@ class Backend {
   virtual const std::shared_ptr<Device>& device() const = 0;
   virtual bool supports(DType activations) const = 0;
   virtual int threads() const = 0;  // that sums are split between; 0 on a GPU
+  // What else decides how sums are rounded: a library with its version, and the kind of processor, as far as it chooses
+  // other code for it. "oneDNN 2.6.3, AVX-512", "cuDNN 9.19.0, NVIDIA H200".
+  virtual std::string arithmetic() const = 0;
   // Makes a lane of which this backend is the owner. The owner must outlive the lane.
   virtual std::unique_ptr<Lane> make_lane() = 0;
   // Makes `count` lanes for work that the owner waits for. No lane has priority over another, and each computes the

@@ -38,6 +38,7 @@ class CountingBackend final : public Backend {
   const std::shared_ptr<Device>& device() const override { return device_; }
   bool supports(DType) const override { return true; }  // of_ need not be what a run computes with
   int threads() const override { return of_->threads(); }
+  std::string arithmetic() const override { return of_->arithmetic(); }
   std::unique_ptr<Lane> make_lane() override;  // does its tasks at once, on this backend
   std::vector<std::unique_ptr<Lane>> make_lanes(int count) override;
   void begin_range(const char* name) override;

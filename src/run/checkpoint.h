@@ -17,8 +17,9 @@ inline constexpr const char* kWeightsFile = "weights.safetensors";
 inline constexpr const char* kSharedFile = "optimizer.safetensors";
 inline constexpr const char* kCheckpoints = "checkpoints";  // the folder of a run's checkpoints
 
-// A key of Manifest::values: a checksum of what tells the training set from others.
-inline constexpr const char* kTrainingSet = "training_set_xxh64";
+// Keys of Manifest::values.
+inline constexpr const char* kArithmetic = "arithmetic";           // Backend::arithmetic()
+inline constexpr const char* kTrainingSet = "training_set_xxh64";  // a checksum of what tells the set from others
 
 // RUN/checkpoints/step-000001200/
 //   weights.safetensors      parameters and averaged BatchNorm statistics, by PyTorch's names

@@ -70,19 +70,25 @@ void Rank::require_way_on(const Checkpoint& checkpoint) const {
   }
 }
 
-// A GPU rounds otherwise than a processor, and another number of threads splits sums in other places. What the config
-// leaves to the machine is only told, because a run may have to move to a machine with fewer cores. Only rank 0 looks,
-// as a launcher may give each rank another number of cores.
+// A GPU rounds otherwise than a processor, another number of threads splits sums in other places, and a library has
+// other code for another kind of machine. What the config leaves to the machine is only told, because a run may have to
+// move. Only rank 0 looks, as a launcher may give each rank another number of cores.
 void Rank::require_same_arithmetic(const Checkpoint& checkpoint) const {
   const int64_t saved = state_.threads, now = backend_.threads();
   const std::string path = checkpoint.path().string();
-  if (communicator_.rank() != 0 || saved < 0 || saved == now) return;
-  if (saved == 0 || now == 0) {
+  if (communicator_.rank() != 0 || saved < 0) return;
+  if ((saved == 0) != (now == 0)) {
     throw_user_error(
         "{} was made on a {}, and this run would go on on {}, which rounds otherwise: set device to \"{}\"", path,
         saved == 0 ? "GPU" : "processor", backend_.name(), saved == 0 ? "cuda:0" : "cpu");
   }
   if (state_.workers != workers()) return;  // the bits are others anyway
+  const std::string here = backend_.arithmetic();
+  const std::string made_with = checkpoint.manifest().values.text(kArithmetic).value_or(here);
+  if (made_with != here) {
+    spdlog::warn("{} was made with {}, and the run goes on with {}, which may round otherwise", path, made_with, here);
+  }
+  if (saved == now) return;
   const std::string differs =
       fmt::format("{} was made with {} in each rank, and this run has {}, which rounds sums otherwise", path,
                   counted(saved, "compute thread"), now);

@@ -122,6 +122,7 @@ void Rank::publish(CheckpointStore& store, int64_t keep, const std::vector<Manif
   const RunState saved = state_to_save();
   Manifest manifest{.step = saved.step, .epoch = saved.position / saved.steps_per_epoch, .values = {}, .files = {}};
   manifest.values = to_values(saved, config_.checkpoint.best || config_.training.stop_after);
+  manifest.values.set(kArithmetic, backend_.arithmetic());
   if (!conv_plans_xxh64_.empty()) manifest.values.set(kConvPlans, conv_plans_xxh64_);
   if (!data_.train_xxh64.empty()) manifest.values.set(kTrainingSet, data_.train_xxh64);
   if (data_.vocabulary != nullptr) manifest.values.set(kVocabulary, vocabulary_xxh64(*data_.vocabulary));

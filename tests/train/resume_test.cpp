@@ -336,6 +336,21 @@ TEST_CASE("a run goes on with other arithmetic only where the machine chose it, 
   CHECK(rows_of_kind(out, "step").size() == 5);
 }
 
+TEST_CASE("a run that goes on where a library or processor rounds otherwise says so") {
+  const TempRun run;
+  const fs::path out = train(tiny_config({"training.max_steps=4"}), {.out = run.path() / "run"});
+  const fs::path checkpoint = CheckpointStore(out).list().front();
+  const std::string here = make_backend("cpu", 1)->arithmetic();
+  CHECK_THAT(here, Catch::StartsWith("oneDNN "));
+  CHECK(Checkpoint(checkpoint).manifest().values.text("arithmetic") == here);
+  const bool is_other = GENERATE(true, false);
+  if (is_other) set_in_manifest(checkpoint, "arithmetic", std::string("oneDNN 1.0.0, AVX2"));
+  train(tiny_config({"training.max_steps=5"}), {.out = out, .resume = true});
+  const std::string log = read_file(out / "log.txt");
+  CHECK((log.find("was made with oneDNN 1.0.0, AVX2, and the run goes on with " + here) != log.npos) == is_other);
+  CHECK(rows_of_kind(out, "step").size() == 5);
+}
+
 TEST_CASE("a run that made no step gives way to the next one, whatever its config") {
   const TempRun run;
   const auto out = run.path() / "run";

@@ -1,5 +1,6 @@
 #include "kernels/cpu/cpu_backend.h"
 
+#include <fmt/core.h>
 #include <omp.h>
 
 #include <condition_variable>
@@ -43,6 +44,19 @@ void start_threads(int count) {
       count, started);
 }
 
+// An instruction set of oneDNN's is a set of bits.
+bool onednn_uses(dnnl::cpu_isa instructions) {
+  const auto needed = static_cast<unsigned>(instructions);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & needed) == needed;
+}
+
+// For products of bf16 oneDNN has more kinds of code than for those of fp32.
+std::string instructions(Fp32Math math) {
+  if (math == Fp32Math::bf16) return onednn_uses(dnnl::cpu_isa::avx512_core_amx) ? "AMX" : "AVX-512 BF16";
+  if (onednn_uses(dnnl::cpu_isa::avx512_core)) return "AVX-512";
+  return onednn_uses(dnnl::cpu_isa::avx2) ? "AVX2" : "neither AVX-512 nor AVX2";
+}
+
 }  // namespace
 
 CpuBackend::CpuBackend(int threads, Fp32Math math, std::shared_ptr<Device> device)
@@ -58,6 +72,11 @@ CpuBackend::CpuBackend(int threads, Fp32Math math, std::shared_ptr<Device> devic
 }
 
 CpuBackend::~CpuBackend() = default;
+
+std::string CpuBackend::arithmetic() const {
+  const dnnl_version_t& version = *dnnl_version();
+  return fmt::format("oneDNN {}.{}.{}, {}", version.major, version.minor, version.patch, instructions(math_));
+}
 
 std::unique_ptr<Lane> CpuBackend::make_lane() {
   return std::make_unique<ThreadLane>([this] { return std::make_unique<CpuBackend>(threads_, math_, device_); });
@@ -80,9 +99,6 @@ std::unique_ptr<Backend> make_cpu_backend(int threads, Fp32Math math) {
   return std::make_unique<CpuBackend>(threads, math);
 }
 
-bool cpu_multiplies_bf16() {
-  constexpr auto kNeeded = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);  // a set of bits
-  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kNeeded) == kNeeded;
-}
+bool cpu_multiplies_bf16() { return onednn_uses(dnnl::cpu_isa::avx512_core_bf16); }
 
 }  // namespace dgc

@@ -24,6 +24,7 @@ class CpuBackend : public Backend {
   const std::shared_ptr<Device>& device() const override { return device_; }
   bool supports(DType activations) const override { return activations == DType::f32; }
   int threads() const override { return threads_; }
+  std::string arithmetic() const override;
   std::unique_ptr<Lane> make_lane() override;
   void begin_range(const char*) override {}
   void end_range() override {}

@@ -1,5 +1,6 @@
 #include "kernels/cuda/cuda_backend.h"
 
+#include <fmt/core.h>
 #include <nvtx3/nvToolsExt.h>
 
 #include <limits>
@@ -39,6 +40,10 @@ CudaBackend::CudaBackend(std::shared_ptr<CudaDevice> device, Fp32Math math, int6
       graphs_(std::make_shared<cuda::Graphs>(*cuda_device_, std::move(nodes))) {}
 
 CudaBackend::~CudaBackend() = default;
+
+std::string CudaBackend::arithmetic() const {
+  return fmt::format("cuDNN {}, {}", cuda::cudnn_version(), cuda_device_->model());
+}
 
 std::unique_ptr<Lane> CudaBackend::make_lane() {
   return std::make_unique<cuda::StreamLane>(*this, cuda_device_, cuda_device_->make_beside());

@@ -36,6 +36,7 @@ class CudaBackend final : public Backend {
   const std::shared_ptr<Device>& device() const override { return device_; }
   bool supports(DType activations) const override { return activations != DType::i32; }
   int threads() const override { return 0; }
+  std::string arithmetic() const override;
   std::unique_ptr<Lane> make_lane() override;  // its work goes first
   std::vector<std::unique_ptr<Lane>> make_lanes(int count) override;
 
