@@ -88,6 +88,7 @@ Json parse_root(const std::string& text, const Origin& origin) {
   Json root = parse_json(text, origin.file);
   if (!root.is_object()) origin.refuse("", fmt::format("must be an object, not {}", json_type_name(root)));
   if (root.contains("runs") && !root.contains("model")) origin.refuse("", "this is a study: dgc study trains it");
+  root.erase("$schema");  // says to an editor where the schema is
   return root;
 }
 

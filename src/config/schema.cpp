@@ -120,6 +120,7 @@ Json object_schema(const Keys& keys, const std::string& section, const std::stri
 std::string json_schema() {
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "dgc config"}};
   schema.update(section_schema(config_keys(), ""));
+  schema["properties"]["$schema"] = {{"type", "string"}};
   return json_text(schema, 2) + "\n";
 }
 

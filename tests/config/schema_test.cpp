@@ -97,6 +97,12 @@ TEST_CASE("the schema refuses what the program refuses", "[config]") {
   }
 }
 
+TEST_CASE("a config may say where its schema is", "[config]") {
+  const std::string text = test::replaced(test::kExample, "{", "{\"$schema\": \"dgc.schema.json\", ");
+  CHECK(valid(text));
+  CHECK(resolved_json(parse_config(text, "run.json")) == resolved_json(parse_config(test::kExample, "run.json")));
+}
+
 TEST_CASE("every key has a meaning and a type to belong to", "[config]") {
   for (const Keys* keys : {&config_keys(), &layer_keys()}) {
     for (const Key& key : *keys) {
