@@ -73,6 +73,9 @@ bool sums_on_the_way(const Config& c) { return c.optimizer.dgc.transport == Tran
 bool sends_masked_momentum(const Config& c) { return c.optimizer.dgc.masked_momentum == MaskedMomentum::sent; }
 bool has_groups(const Config& c) { return c.exchange.workers_per_group > 1; }
 bool has_local_steps(const Config& c) { return c.exchange.every_steps > 1; }
+double momentum_of_shared_step(const Config& c) {
+  return has_local_steps(c) ? c.exchange.outer.momentum : c.optimizer.dgc.sgd.momentum;
+}
 bool waits(const Config& c) { return c.exchange.wait.has_value(); }
 bool overlaps(const Config& c) { return c.exchange.overlap == Overlap::on; }
 bool has_plateaus(const Config& c) { return c.learning_rate.type == LrSchedule::Type::plateau; }
@@ -123,6 +126,10 @@ constexpr Rule kRules[] = {
        return sends_masked_momentum(c) && !(dgc.momentum_correction && dgc.factor_masking);
      },
      "\"sent\" is for momentum that is masked; leave it out, or leave momentum_correction and factor_masking on"},
+    {"optimizer.masked_momentum",
+     [](const Config& c) { return sends_masked_momentum(c) && momentum_of_shared_step(c) == 0; },
+     "\"sent\" needs a momentum above 0: optimizer.momentum, or exchange.outer.momentum where exchange.every_steps is "
+     "above 1"},
     {"optimizer.masked_momentum", [](const Config& c) { return sends_masked_momentum(c) && !gathers(c); },
      "\"sent\" needs exchange.algorithm \"all_gather\", because \"split_reduce\" masks only what came back"},
     {"exchange.wire", [](const Config& c) { return !gathers(c) && c.optimizer.dgc.wire != kCanonicalWire; },

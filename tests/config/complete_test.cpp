@@ -93,6 +93,10 @@ TEST_CASE("keys that contradict one another are refused", "[config]") {
   CHECK(said_of_overrides({sent}).empty());
   CHECK_THAT(said_of_overrides({sent, split}), Catch::Contains("optimizer.masked_momentum: \"sent\" needs"));
   CHECK_THAT(said_of_overrides({sent, "optimizer.factor_masking=false"}), Catch::Contains("momentum that is masked"));
+  CHECK_THAT(said_of_overrides({sent, "optimizer.momentum=0", "optimizer.nesterov=false"}),
+             Catch::Contains("needs a momentum above 0"));
+  CHECK_THAT(said_of_overrides({sent, "exchange.every_steps=4"}), Catch::Contains("exchange.outer.momentum"));
+  CHECK(said_of_overrides({sent, "exchange.every_steps=4", "exchange.outer.momentum=0.5"}).empty());
   CHECK_THAT(said_of_overrides({"exchange.workers_per_group=2", sgd}), Catch::Contains("exchange.workers_per_group"));
   CHECK_THAT(said_of_overrides({"exchange.overlap=on", "optimizer={\"type\": \"sgd\"}"}),
              Catch::Contains("for optimizer.type \"dgc\""));

@@ -140,6 +140,30 @@ TEST_CASE("the report says what was sent and how long the gradients were", "[opt
   CHECK(dense_report.bytes.sent == dense_report.bytes.dense);
 }
 
+TEST_CASE("DGC keeps momentum only where a step reads it", "[optim]") {
+  struct Case {
+    float momentum, weight_decay;
+    bool momentum_correction;
+    SmallTensors small_tensors;
+    bool keeps;
+  };
+  const auto [momentum, weight_decay, momentum_correction, small_tensors, keeps] =
+      GENERATE(Case{0.9f, 0, true, SmallTensors::dense, true}, Case{0.9f, 0, true, SmallTensors::sparse, false},
+               Case{0.9f, 0, false, SmallTensors::sparse, true}, Case{0.9f, 1e-4f, true, SmallTensors::sparse, true},
+               Case{0, 0, true, SmallTensors::dense, false}, Case{0, 0, false, SmallTensors::dense, false},
+               Case{0, 0, false, SmallTensors::sparse, false}, Case{0, 1e-4f, false, SmallTensors::dense, true});
+  CAPTURE(momentum, weight_decay, momentum_correction, small_tensors == SmallTensors::sparse);
+  DgcOptions options;
+  options.sgd.momentum = momentum;
+  options.sgd.weight_decay = weight_decay;
+  options.momentum_correction = momentum_correction;
+  options.small_tensors = small_tensors;
+  Rank rank([&](const OptimizerContext& context) { return make_dgc(context, options); });
+  rank.step(0);
+  const auto is_momentum = [](const NamedState& state) { return state.name == "momentum"; };
+  CHECK(std::ranges::any_of(rank.optimizer->state(), is_momentum) == keeps);
+}
+
 TEST_CASE("k per tensor", "[optim]") {
   CHECK(kept_elements(1000, 0.999) == 1);
   CHECK(kept_elements(1500, 0.999) == 2);

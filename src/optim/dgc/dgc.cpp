@@ -41,8 +41,10 @@ class Dgc final : public Optimizer, private CarriedStep {
 
   // Where momentum is 0, u would be the gradient, which enters v without it.
   bool keeps_u() const { return options_.momentum_correction && options_.sgd.momentum != 0; }
+  // Momentum runs over the weight decay, and over the sums of what is not corrected or travels dense.
   bool keeps_momentum() const {
-    return !options_.momentum_correction || options_.sgd.momentum != 0 || options_.sgd.weight_decay != 0;
+    const bool runs_over_sums = !options_.momentum_correction || layout_.dense_numel > 0;
+    return options_.sgd.weight_decay != 0 || (options_.sgd.momentum != 0 && runs_over_sums);
   }
   int workers() const { return context_.communicator.size() * context_.local_workers; }
   std::vector<Worker> make_workers() const;
@@ -167,7 +169,7 @@ void Dgc::add_dense(DgcApplyArgs& apply, const float* sum) const {
   apply.momentum = static_cast<float>(options_.sgd.momentum);
   apply.weight_decay = static_cast<float>(options_.sgd.weight_decay);
   apply.nesterov = options_.sgd.nesterov;
-  apply.momentum_correction = options_.momentum_correction;
+  apply.momentum_correction = options_.momentum_correction || !momentum_;  // without momentum both steps are the same
 }
 
 std::vector<DgcCompressArgs> Dgc::rules(const StepArgs& args) {
