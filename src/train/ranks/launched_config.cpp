@@ -14,9 +14,11 @@ Config connected(Config config, const Launch& launch) {
   constexpr int64_t kMostThreads = 1024;
   CommunicatorType& communicator = config.exchange.communicator;
   if (launch.size == 1) {
-    if (communicator == CommunicatorType::mpi && config.ranks > 1) {
-      throw_user_error("exchange.communicator: \"mpi\" has one process here, but ranks is {}; start mpirun -n {}",
-                       config.ranks, config.ranks);
+    const bool between_processes = communicator == CommunicatorType::mpi || communicator == CommunicatorType::nccl;
+    if (between_processes && config.ranks > 1) {
+      throw_user_error(
+          "exchange.communicator: \"{}\" has one process here, but ranks is {}; start mpirun -n {} or another launcher",
+          enum_name(communicator), config.ranks, config.ranks);
     }
     if (config.ranks > kMostThreads) {
       throw_user_error(

@@ -38,6 +38,14 @@ TEST_CASE("a launcher's processes are the ranks") {
                     Contains("exchange.communicator: \"threads\" is for one process, but torchrun has started 4"));
 }
 
+TEST_CASE("one process is not taken for the ranks that NCCL would connect") {
+  const std::string nccl = "exchange.communicator=\"nccl\"";
+  CHECK_THROWS_WITH(with_launch(test::tiny_config({nccl, "ranks=4"}), {}),
+                    Contains("\"nccl\" has one process here, but ranks is 4; start mpirun -n 4 or another launcher"));
+  CHECK(with_launch(test::tiny_config({nccl}), {}).ranks == 1);
+  CHECK(with_launch(test::tiny_config({nccl, "ranks=4"}), launched("torchrun", false)).ranks == 4);
+}
+
 TEST_CASE("what a run of 4,096 processes has written can be read again") {
   Launch launch = launched("torchrun", false);
   launch.size = 4096;
