@@ -55,6 +55,7 @@ Rank::Rank(const Config& config, const DataView& data, Backend& backend, Communi
       computation_(make_step_computation({config, backend, communicator, memory_, network_})),
       lr_(make_lr_schedule(config)),
       sparsity_(config.optimizer.sparsity) {
+  DGC_CHECK(communicator.size() == config.ranks, "a rank reads its share of the data, and others must read the rest");
   check_fits(config, network_, data.train);
   initialize(memory_.weights, config.seed);
   initialize(memory_.mean_statistics, config.seed);

@@ -140,6 +140,14 @@ TEST_CASE("workers give the same bits as threads and one after another") {
   CHECK(one.weights != spread(1, 2).weights);
 }
 
+TEST_CASE("a rank whose communicator connects fewer ranks than the config has is refused") {
+  const Config config = tiny_config({"ranks=2"});
+  const Datasets sets = open_sets(config);
+  const auto backend = make_cpu_backend(1);
+  const auto alone = make_single_communicator();
+  CHECK_THROWS_WITH(Rank(config, sets.view(), *backend, *alone), Catch::Contains("share of the data"));
+}
+
 TEST_CASE("ranks share an evaluation out, and measure bit by bit what one alone does") {
   const auto measured = [](int ranks) {
     std::vector<Measures> all(static_cast<size_t>(ranks));
