@@ -310,8 +310,10 @@ TEST_CASE("NCCL that does not start says what to do", "[nccl]") {
   }
   SECTION("no GPU") {
     CHECK_THROWS_WITH(make_nccl_communicator(Launch{}, make_cpu_device(), {}),
-                      Contains("rank 0 of 1 computes on cpu, but NCCL connects GPUs only") && Contains("with mpirun"));
+                      Contains("rank 0 of 1 computes on cpu, but NCCL connects GPUs only: choose another device, or "
+                               "set exchange.communicator to \"auto\""));
     Launch by_mpirun;
+    by_mpirun.size = 2;
     by_mpirun.mpi = true;
     CHECK_THROWS_WITH(require_nccl(by_mpirun, *make_cpu_device()),
                       Contains("or set exchange.communicator to \"auto\" or \"mpi\""));

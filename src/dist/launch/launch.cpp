@@ -118,6 +118,7 @@ Launch read_launch(const Environment& get) {
 }
 
 std::string without_nccl(const Launch& launch) {
+  if (launch.size == 1) return "set exchange.communicator to \"auto\"";
   return launch.mpi ? "set exchange.communicator to \"auto\" or \"mpi\""
                     : "start the ranks with mpirun or srun --mpi=pmix";
 }

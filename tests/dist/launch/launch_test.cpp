@@ -204,6 +204,15 @@ TEST_CASE("variables that cannot be used are named", "[launch]") {
   CHECK_THROWS_AS(launched(variables), UserError);
 }
 
+TEST_CASE("what to do without NCCL depends on who has started how many ranks", "[launch]") {
+  Launch launch;
+  CHECK(without_nccl(launch) == "set exchange.communicator to \"auto\"");
+  launch.size = 2;
+  CHECK(without_nccl(launch) == "start the ranks with mpirun or srun --mpi=pmix");
+  launch.mpi = true;
+  CHECK(without_nccl(launch) == "set exchange.communicator to \"auto\" or \"mpi\"");
+}
+
 TEST_CASE("ranks find their GPU", "[launch]") {
   Launch launch;
   launch.size = 8;
