@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <iterator>
 #include <memory>
@@ -195,6 +196,7 @@ void add_study_command(CLI::App& app) {
     if (options->dry_run) restart_with_short_spins();  // it times steps; a training restarts itself
     if (options->quiet) quiet_stderr();
     require_no_launcher("dgc study starts its trainings itself; start it once, without the launcher");
+    unsetenv("DGC_RENDEZVOUS");  // each training is one process, which meets no other
     run_study(*options);
   });
 }

@@ -158,7 +158,7 @@ std::filesystem::path train(const Given& given, Communicator& peers) {
 }  // namespace
 
 void require_no_launcher(const std::string& instead) {
-  const Launch launch = read_launch();
+  const Launch launch = read_ranks();
   if (launch.size == 1) return;
   throw_user_error("{} has started this process as one of {}, but {}", launch.launcher, launch.size,
                    fmt::format(fmt::runtime(instead), launch.size));

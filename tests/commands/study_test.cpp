@@ -105,6 +105,16 @@ TEST_CASE("a study trains each run with each seed, once, and compares them") {
   CHECK(fs::last_write_time(dgc.folder() / "out/dgc/seed2/metrics.jsonl") == written);
 }
 
+TEST_CASE("a study trains where the environment has a meeting point, which is for ranks of other runs") {
+  const Studied dgc("", "[1]");
+  setenv("DGC_RENDEZVOUS", "tcp://127.0.0.1:29400", 1);
+  const Result planned = dgc.study({"--dry-run"}), result = dgc.study();
+  unsetenv("DGC_RENDEZVOUS");
+  CHECK(planned.code == 0);
+  INFO(result.err);
+  CHECK(result.code == 0);
+}
+
 TEST_CASE("a study that asks for more epochs trains on, and one that asks for fewer is refused") {
   const Studied dgc("", "[1]");
   const std::string study = dgc.read("study.json");

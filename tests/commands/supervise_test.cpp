@@ -180,6 +180,20 @@ TEST_CASE("a supervisor under a launcher says how to turn them round") {
   CHECK_THAT(result.err, Contains("torchrun has started this process as one of 3") && Contains("mpirun -n 3"));
 }
 
+TEST_CASE("a supervisor leaves DGC_RENDEZVOUS to the ranks that its launcher starts") {
+  const Program dgc;
+  setenv("DGC_RENDEZVOUS", "tcp://127.0.0.1:29400", 1);
+  const std::vector<std::string> short_run = {"--set", "training.max_steps=2", "--max-restarts", "1"};
+  std::vector<std::string> launched = short_run;
+  launched.insert(launched.end(), {"--launch", "env RANK=0 WORLD_SIZE=1 LOCAL_RANK=0"});
+  const Result good = dgc.run(train(launched)), no_rank = dgc.run(long_run("other", short_run));
+  unsetenv("DGC_RENDEZVOUS");
+  INFO(good.err);
+  CHECK(good.code == 0);
+  CHECK(no_rank.code == 2);
+  CHECK_THAT(no_rank.err, Contains("DGC_RENDEZVOUS is set, but") && !Contains("restart 1"));
+}
+
 TEST_CASE("a supervisor passes SIGINT, SIGTERM, SIGHUP and SIGUSR1 on, and starts nothing after them") {
   const Program dgc;
   const int signal = GENERATE(SIGINT, SIGTERM, SIGHUP, SIGUSR1);

@@ -88,33 +88,36 @@ std::optional<std::string> process_environment(const std::string& name) {
   return value;
 }
 
-Launch read_launch(const Environment& get) {
+Launch read_ranks(const Environment& get) {
   auto launch = torchrun(get);
   if (!launch) launch = open_mpi_launch(get);
   if (!launch) launch = slurm_launch(get);
-  const auto url = get("DGC_RENDEZVOUS");
-  if (!launch) {
-    if (url) {
-      throw_user_error(
-          "DGC_RENDEZVOUS is set, but neither RANK, WORLD_SIZE and LOCAL_RANK nor mpirun nor a SLURM step says which "
-          "rank this is");
-    }
-    return {};
-  }
+  if (!launch) return {};
   launch->mpi = mpi_knows_ranks(get, *launch);
-  if (launch->size == 1) return *launch;
-  if (const auto file = get("DGC_SECRET_FILE")) launch->secret = read_secret("DGC_SECRET_FILE", *file);
-  if (url) {
-    launch->meeting = parse_meeting_point(*url);
-  } else if (const auto point = master(get)) {
-    launch->meeting = *point;
-  } else if (launch->launcher == "slurm") {
-    launch->meeting = slurm_meeting_point(get);
-  } else if (!launch->mpi) {
-    throw_user_error("WORLD_SIZE={}, but neither DGC_RENDEZVOUS nor MASTER_ADDR and MASTER_PORT say where rank 0 is",
-                     launch->size);
-  }
   return *launch;
+}
+
+Launch read_launch(const Environment& get) {
+  Launch launch = read_ranks(get);
+  const auto url = get("DGC_RENDEZVOUS");
+  if (url && launch.launcher == "alone") {
+    throw_user_error(
+        "DGC_RENDEZVOUS is set, but neither RANK, WORLD_SIZE and LOCAL_RANK nor mpirun nor a SLURM step says which "
+        "rank this is");
+  }
+  if (launch.size == 1) return launch;
+  if (const auto file = get("DGC_SECRET_FILE")) launch.secret = read_secret("DGC_SECRET_FILE", *file);
+  if (url) {
+    launch.meeting = parse_meeting_point(*url);
+  } else if (const auto point = master(get)) {
+    launch.meeting = *point;
+  } else if (launch.launcher == "slurm") {
+    launch.meeting = slurm_meeting_point(get);
+  } else if (!launch.mpi) {
+    throw_user_error("WORLD_SIZE={}, but neither DGC_RENDEZVOUS nor MASTER_ADDR and MASTER_PORT say where rank 0 is",
+                     launch.size);
+  }
+  return launch;
 }
 
 std::string without_nccl(const Launch& launch) {

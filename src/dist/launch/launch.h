@@ -37,7 +37,11 @@ struct Launch {
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 std::optional<std::string> process_environment(const std::string& name);
 
+// Which rank of how many this process is: the launch without the place where the ranks meet and without their secret.
 // Throws UserError that names the variable when variables are missing, malformed or contradict each other.
+Launch read_ranks(const Environment& = process_environment);
+
+// The whole launch. Throws UserError likewise.
 Launch read_launch(const Environment& = process_environment);
 
 // What to do where NCCL cannot connect the ranks, for a sentence that says why.
