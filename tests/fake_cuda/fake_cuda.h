@@ -38,6 +38,7 @@ struct Options {
   int refused_engines = 0;  // of the two for convolutions that will do, so many cannot be executed, the first ones
   size_t weight_gap = 0;    // bytes between two matrices of a weight space of cuDNN
   int ill_rank = -1;        // whose communicator of NCCL finds an error when it is asked
+  int dying_rank = -1;      // whose process is killed while NCCL connects, which the other ranks' NCCL notices first
   // Whether NCCL on the other ranks notices that a rank has aborted, as it does where a connection breaks. NCCL does
   // not promise it: a rank whose peer is gone may wait for ever.
   bool aborts_spread = false;

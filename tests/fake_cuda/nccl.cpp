@@ -2,6 +2,7 @@
 // of its stream: a send leaves a copy of the data, and a receive can run once that copy is there. Calls only queue, and
 // are "in progress" for a while.
 #include <nccl.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <thread>
 
 #include "tests/fake_cuda/runtime.h"
 
@@ -48,6 +50,14 @@ class World {
     std::ranges::copy(folder, id.internal);
     if (mkdtemp(id.internal) == nullptr) refuse(0, "the fake cannot make {}", folder);
     return id;
+  }
+
+  // Kills this process in the place of letting its rank come.
+  [[noreturn]] static void die(const ncclUniqueId& id) {
+    std::ofstream(fs::path(id.internal) / "broken");
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    raise(SIGKILL);
+    std::abort();
   }
 
   // Of all ranks that have come, also of those that have left.
@@ -248,6 +258,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
     if (config->blocking != 0) refuse(ncclInvalidUsage, "the fake does not block");
     const char* const given = std::getenv("NCCL_GRAPH_REGISTER");
     registers = given == nullptr ? "" : given;
+    if (rank == machine().options.dying_rank) World::die(id);
     *comm = new ncclComm{std::make_shared<World>(id, rank, current_device()), rank, ranks};
     machine().library_objects.insert(*comm);
   });

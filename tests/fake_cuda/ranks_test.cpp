@@ -103,6 +103,25 @@ TEST_CASE("ranks that met over TCP name the key in which their configs differ", 
   for (const size_t told : {1, 2}) CHECK((ranks[told].code == 1 || ranks[told].code == 2));
 }
 
+TEST_CASE("a rank that dies while NCCL connects is named, and is no error of the user's", "[ranks]") {
+  const int port = free_port();
+  const Program shared;
+  std::deque<Program> folders;
+  std::deque<Child> children;
+  for (int rank = 0; rank < 2; ++rank) {
+    std::vector<std::string> words = words_of_rank(rank, 2, port, 2, shared.folder() / "run");
+    words.insert(words.begin(), "DGC_FAKE_DEATH=1");
+    words.insert(words.end(), {"--set", "exchange.failure_timeout_s=50"});
+    children.emplace_back(folders.emplace_back().folder(), words, "env");
+  }
+  CHECK(children[1].wait() == 128 + SIGKILL);
+  const int code = children[0].wait();
+  INFO(children[0].err());
+  CHECK(code == 1);
+  CHECK_THAT(children[0].err(),
+             Contains("error: rank 0: rank 1 (") && Contains("has died") && !Contains("NCCL cannot connect the ranks"));
+}
+
 TEST_CASE("a rank that waits for the others says so, and a signal ends it", "[ranks]") {
   const Program dgc;
   Child rank(dgc.folder(), words_of_rank(0, 2, free_port(), 2, dgc.folder() / "run"), "env");

@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "dist/meeting/interfaces.h"
@@ -79,6 +80,18 @@ void with_cause(const Watch& watch, const std::function<void()>& work) {
   }
 }
 
+// NCCL that cannot connect the ranks may be a symptom as well, of a rank that has died meanwhile.
+std::unique_ptr<Communicator> make_watched_nccl(const Launch& launch, std::shared_ptr<Device> device,
+                                                const Watch& watch, const NcclOptions& options) {
+  try {
+    return make_nccl_communicator(launch, std::move(device), options);
+  } catch (const UserError& error) {
+    watch.cause_of(error.what());
+    watch.check();
+    throw;
+  }
+}
+
 // An error of this rank ends all ranks that the watch knows, also ranks that the communicator cannot reach.
 void telling(Watch& watch, const std::function<void()>& work) {
   try {
@@ -131,7 +144,7 @@ void on_device(const Config& config, const Launch& launch, Communicator& peers, 
   const bool takes_mpi = config.exchange.wait || !each_has_own_gpu(peers, *backend->device());
   if (wanted == CommunicatorType::mpi || (automatic && takes_mpi)) return run(peers);
   if (const std::string remark = remark_on_nccl(); launch.rank == 0 && !remark.empty()) spdlog::warn(remark);
-  nccl = make_nccl_communicator(launch, backend->device(), options);
+  nccl = make_watched_nccl(launch, backend->device(), watch, options);
   as_rank(*nccl, [&] { with_cause(watch, [&] { run(*nccl); }); });
 }
 
