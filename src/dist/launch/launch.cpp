@@ -67,8 +67,11 @@ std::optional<Launch> torchrun(const Environment& get) {
   launch.size = number("WORLD_SIZE", 1);
   launch.rank = number("RANK", 0);
   launch.local_rank = number("LOCAL_RANK", 0);
-  if (get("LOCAL_WORLD_SIZE")) launch.local_size = number("LOCAL_WORLD_SIZE", 1);
   check_ranks(launch, "RANK", "WORLD_SIZE", "LOCAL_RANK");
+  if (get("LOCAL_WORLD_SIZE")) {
+    launch.local_size = number("LOCAL_WORLD_SIZE", 1);
+    check_local_size(launch, "LOCAL_RANK", "LOCAL_WORLD_SIZE", "WORLD_SIZE");
+  }
   // TORCHELASTIC_RESTART_COUNT may differ between the machines of a run, as each counts its own restarts.
   if (const auto run = get("TORCHELASTIC_RUN_ID")) launch.run = "torchrun " + *run;
   return launch;

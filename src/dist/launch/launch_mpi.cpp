@@ -25,6 +25,7 @@ std::optional<Launch> open_mpi_launch(const Environment& get) {
   launch.local_rank = mpi_number(get, kLocalRank, 0);
   launch.local_size = mpi_number(get, kLocalSize, 1);
   check_ranks(launch, kRank, kSize, kLocalRank);
+  check_local_size(launch, kLocalRank, kLocalSize, kSize);
   if (const auto job = get("PMIX_NAMESPACE")) launch.run = "mpirun " + *job;
   return launch;
 }

@@ -30,4 +30,15 @@ void check_ranks(const Launch& launch, const char* rank, const char* size, const
   }
 }
 
+void check_local_size(const Launch& launch, const char* local_rank, const char* local_size, const char* size) {
+  if (launch.local_size > launch.size) {
+    throw_user_error("{}={} contradicts {}={}: a machine has at most all ranks", local_size, launch.local_size, size,
+                     launch.size);
+  }
+  if (launch.local_rank >= launch.local_size) {
+    throw_user_error("{}={} contradicts {}={}: ranks count from 0", local_rank, launch.local_rank, local_size,
+                     launch.local_size);
+  }
+}
+
 }  // namespace dgc

@@ -18,5 +18,7 @@ int64_t required_number(const Environment&, const char* variable, int64_t low, i
 
 // Throws UserError with the variables' names when the ranks contradict the size.
 void check_ranks(const Launch&, const char* rank, const char* size, const char* local_rank);
+// The same for the number of this machine's ranks, where the launcher tells it.
+void check_local_size(const Launch&, const char* local_rank, const char* local_size, const char* size);
 
 }  // namespace dgc
