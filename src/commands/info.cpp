@@ -8,6 +8,7 @@
 #include "kernels/backend.h"
 #include "run/version.h"
 #include "tensor/cores.h"
+#include "train/ranks/launched_config.h"
 
 namespace dgc {
 
@@ -28,7 +29,7 @@ std::string meeting(const Launch& launch) {
 }
 
 std::string launcher() {
-  const Launch launch = read_launch();
+  const Launch launch = this_launch();
   if (launch.launcher == "alone") return "none: one process";
   return fmt::format("{}: rank {} of {}, number {} of {} on this machine; {}", launch.launcher, launch.rank,
                      launch.size, launch.local_rank, launch.local_size, meeting(launch));

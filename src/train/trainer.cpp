@@ -165,7 +165,7 @@ void require_no_launcher(const std::string& instead) {
 }
 
 std::filesystem::path train(const ConfigSource& load, const TrainOptions& options) {
-  const Launch launch = read_launch();
+  const Launch launch = this_launch();
   const auto peers = make_peers(launch);
   std::filesystem::path path;
   as_rank(*peers, [&] {

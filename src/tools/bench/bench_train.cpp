@@ -13,7 +13,7 @@
 namespace dgc {
 
 TrainBench bench_train(const Config& given, const BenchOptions& options) {
-  const Launch launch = read_launch();
+  const Launch launch = this_launch();
   using Clock = std::chrono::steady_clock;
   Config config = with_launch(given, launch);
   // Most steps of a training come after its warm-up, and after the epochs that begin with the shortest utterances.

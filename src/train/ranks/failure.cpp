@@ -91,7 +91,7 @@ bool give_head_start(milliseconds most) {
 void tell_for_all(const std::string& error) {
   int rank = 0;
   try {
-    rank = read_launch().rank;
+    rank = read_ranks().rank;
   } catch (const UserError&) {
     // The variables of a launcher contradict each other, so this process is taken for one that is alone.
   }

@@ -67,6 +67,11 @@ Config connected(Config config, const Launch& launch) {
 
 bool has_mpi(const Launch& launch) { return launch.mpi && !mpi_description().empty(); }
 
+Launch this_launch(const Environment& get) {
+  const Launch ranks = read_ranks(get);
+  return has_mpi(ranks) ? ranks : read_launch(get);
+}
+
 Config with_launch(Config config, const Launch& launch) {
   config = connected(std::move(config), launch);
   check_groups(config, config.workers());

@@ -1,6 +1,9 @@
 #include "train/ranks/launched_config.h"
 
 #include <catch.hpp>
+#include <map>
+#include <optional>
+#include <string>
 
 #include "config/config.h"
 #include "dist/communicator.h"
@@ -64,6 +67,22 @@ TEST_CASE("groups are whole, and neither they nor ranks cut the other in two") {
   CHECK_THROWS_WITH(with_launch(of(1, 4, 3), {}), Contains("exchange.workers_per_group: 4 workers cannot be divided"));
   CHECK_THROWS_WITH(with_launch(of(2, 3, 2), {}), Contains("groups of 2 and ranks of 3 workers overlap"));
   CHECK_THROWS_WITH(with_launch(of(1, 1, 3), launched("torchrun", false)), Contains("4 workers cannot be divided"));
+}
+
+TEST_CASE("where MPI connects the ranks, nobody asks where they would meet") {
+  const auto environment = [](const std::string& name) -> std::optional<std::string> {
+    const std::map<std::string, std::string> variables = {
+        {"OMPI_COMM_WORLD_RANK", "1"},       {"OMPI_COMM_WORLD_SIZE", "2"},       {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+        {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}, {"DGC_RENDEZVOUS", "of other runs"}, {"MASTER_ADDR", "node1"}};
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  };
+  if (mpi_description().empty()) {
+    CHECK_THROWS_WITH(this_launch(environment), Contains("DGC_RENDEZVOUS=of other runs"));
+    return;
+  }
+  const Launch launch = this_launch(environment);
+  CHECK((launch.rank == 1 && launch.size == 2 && launch.mpi && !launch.meeting.is_set()));
 }
 
 TEST_CASE("MPI carries what mpirun has started, and nothing else") {
