@@ -158,14 +158,18 @@ std::string settled_environment_of(pid_t process) {
   return environment;
 }
 
+std::vector<pid_t> children_of(pid_t process) {
+  std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", process));
+  return {std::istream_iterator<pid_t>(children), {}};
+}
+
 // Children that are of an earlier attempt. One that ends may be, as it has neither an environment nor a program left.
 std::vector<pid_t> left_over() {
   while (waitpid(-1, nullptr, WNOHANG) > 0) {
   }
   const std::string mark = fmt::format("{}={}", kMark, getpid());
   std::vector<pid_t> found;
-  std::ifstream children(fmt::format("/proc/self/task/{}/children", getpid()));
-  for (pid_t child = 0; children >> child;) {
+  for (const pid_t child : children_of(getpid())) {
     std::istringstream variables(settled_environment_of(child));
     bool ours = variables.str().empty() && program_of(child).empty();
     for (std::string variable; !ours && std::getline(variables, variable, '\0');) ours = variable == mark;
@@ -193,18 +197,25 @@ std::optional<int> outlive_last_attempt(const HeldSignals& signals) {
   return std::nullopt;
 }
 
+// The trainings among processes and what these have started. An mpirun or srun stands for its ranks.
+std::vector<pid_t> trainings_among(const std::vector<pid_t>& processes) {
+  std::vector<pid_t> found;
+  for (const pid_t process : processes) {
+    const fs::path program = program_of(process);
+    if (program == own_program() || is_mpirun(program) || program.filename() == "srun") {
+      found.push_back(process);
+    } else {
+      const std::vector<pid_t> below = trainings_among(children_of(process));
+      found.insert(found.end(), below.begin(), below.end());
+    }
+  }
+  return found;
+}
+
 // Where the launcher has ended and passed nothing on, as a shell that runs a script, its training is told here. Daemons
 // that it has started as well are left alone. Another signal is passed on too, and ends the wait.
 void stop_left_over(int signal, const HeldSignals& signals) {
-  const auto trainings = [] {
-    std::vector<pid_t> found = left_over();
-    std::erase_if(found, [](pid_t process) {
-      const fs::path program = program_of(process);
-      return program != own_program() && !is_mpirun(program);
-    });
-    return found;
-  };
-  std::vector<pid_t> left = trainings();
+  std::vector<pid_t> left = trainings_among(left_over());
   if (left.empty()) return;
   spdlog::warn("the launcher has ended; waiting until what it has started, process {}, has ended too",
                fmt::join(left, ", "));
@@ -216,7 +227,7 @@ void stop_left_over(int signal, const HeldSignals& signals) {
   };
   tell(signal);
   const auto told = std::chrono::steady_clock::now();
-  for (; !left.empty(); left = trainings()) {
+  for (; !left.empty(); left = trainings_among(left_over())) {
     const std::optional<int> again = signals.stop_within(1);
     if (!again || std::chrono::steady_clock::now() - told < std::chrono::seconds(kSameSignal)) continue;
     return tell(*again);

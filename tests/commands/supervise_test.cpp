@@ -275,6 +275,7 @@ TEST_CASE("a stop reaches a training behind a shell that passes nothing on, howe
   const auto [script, code] = GENERATE(table<std::string, int>({
       {"\"$@\"\ntrue\n", 128 + SIGTERM},
       {"trap 'exit 1' TERM\n\"$@\" &\nwait $!\n", 1},
+      {"timeout 1000 \"$@\"\ntrue\n", 128 + SIGTERM},
   }));
   CAPTURE(script);
   const Program dgc;
@@ -285,6 +286,19 @@ TEST_CASE("a stop reaches a training behind a shell that passes nothing on, howe
   CHECK(supervisor.wait() == code);
   CHECK_THAT(supervisor.err(), Contains("the launcher has ended; waiting until"));
   CHECK_THAT(dgc.read("run/log.txt"), Contains("the state is saved"));
+}
+
+TEST_CASE("a stop reaches an srun, which passes it on, behind a shell that does not") {
+  const Program dgc;
+  fs::copy_file("/bin/sh", dgc.folder() / "srun");
+  write_program(dgc.folder() / "ranks",
+                "trap 'touch stopped; exit 0' TERM\ntouch started\nfor i in $(seq 1000); do sleep 0.05; done\n");
+  write_program(dgc.folder() / "launcher", "./srun ./ranks \"$@\"\ntrue\n");
+  Child supervisor(dgc.folder(), train({"--max-restarts", "3", "--launch", "./launcher"}));
+  REQUIRE(wait_until([&] { return fs::exists(dgc.folder() / "started"); }));
+  supervisor.send(SIGTERM);
+  CHECK(supervisor.wait() == 128 + SIGTERM);
+  CHECK(fs::exists(dgc.folder() / "stopped"));
 }
 
 TEST_CASE("a supervisor that ends says what its last launcher has left behind") {
