@@ -16,12 +16,6 @@
 namespace dgc {
 namespace {
 
-// "5 classes from ant to zebra", or "classes without names"
-std::string names_text(const std::vector<std::string>& names) {
-  if (names.empty()) return "classes without names";
-  return fmt::format("{} classes from {} to {}", names.size(), names.front(), names.back());
-}
-
 void require_whole_groups(const Config& config, int64_t workers) {
   const int64_t size = config.exchange.workers_per_group;
   if (workers % size == 0) return;
@@ -51,12 +45,6 @@ std::unique_ptr<ImageDataset> make_images(const Config& config, Split split) {
   options.synthetic.seed = config.seed;
   options.holds_back = data.validation_split > 0;
   auto dataset = data_type(data).open(data.path, options, split);
-  if (!options.class_names.empty() && dataset->class_names() != options.class_names) {
-    throw_user_error(
-        "the run has learnt {}, and the data have {} or others in between; leave data.type and data.only_classes as "
-        "they are in the run's config",
-        names_text(options.class_names), names_text(dataset->class_names()));
-  }
   const std::optional<int64_t> limit = split == Split::train ? data.train_limit : data.test_limit;
   if (!limit || *limit >= dataset->size()) return dataset;
   // A folder's images lie class by class, so that the first ones would be of few classes.

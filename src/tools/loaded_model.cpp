@@ -1,22 +1,50 @@
 #include "tools/loaded_model.h"
 
 #include "config/config.h"
+#include "config/data_types.h"
 #include "run/run_directory.h"
 #include "run/vocabulary_file.h"
 #include "tensor/errors.h"
 
 namespace dgc {
+namespace {
+
+// Keys that say what a label stands for. Speech has its labels from the alphabet, whatever type its lists are.
+bool numbers_labels(const std::string& key, const Config& run) {
+  return key == "data.only_classes" || key == "data.alphabet" ||
+         (key == "data.type" && data_type(run.data).kind == DataKind::images);
+}
+
+// Keys that say which samples of the training set are held back.
+bool draws_held_back(const std::string& key) {
+  return key == "seed" || key == "data.validation_split" || key == "data.train_limit" || key == "data.train" ||
+         key == "data.type";
+}
+
+}  // namespace
 
 // The words of a run are those in its vocabulary.txt, and a LoadedModel computes in fp32 on any machine.
 Config config_of_model(const std::filesystem::path& run, const std::vector<std::string>& overrides) {
   Config config = run_config(run, overrides);
-  for (const ConfigDifference& difference : config_differences(run_config(run), config)) {
-    if (difference.path == "precision") {
+  const Config own = run_config(run);
+  for (const auto& [key, before, now] : config_differences(own, config)) {
+    if (key == "precision") {
       throw_user_error("precision: a trained model computes in fp32, whatever it was trained in; leave this --set out");
     }
-    if (!difference.path.starts_with("data.vocabulary")) continue;
-    throw_user_error("{}: the run knows the words of {}, and no others; leave this --set out", difference.path,
-                     (run / kVocabularyFile).string());
+    if (key.starts_with("data.vocabulary")) {
+      throw_user_error("{}: the run knows the words of {}, and no others; leave this --set out", key,
+                       (run / kVocabularyFile).string());
+    }
+    if (numbers_labels(key, own)) {
+      throw_user_error("{}: the model has learnt the labels of the run's own data; leave this --set out", key);
+    }
+    // With a share of 0 there is no validation set to be wrong.
+    if (config.data.validation_split > 0 && draws_held_back(key)) {
+      throw_user_error(
+          "{}: another validation set would be held back than the run's own, and the model was trained on part of it; "
+          "leave this --set out, or set data.validation_split to 0",
+          key);
+    }
   }
   return config;
 }

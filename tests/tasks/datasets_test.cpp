@@ -128,6 +128,35 @@ TEST_CASE("an evaluation of a run knows the run's words alone, and computes in f
                     Catch::StartsWith("precision: a trained model computes in fp32"));
 }
 
+TEST_CASE("an evaluation takes labels, and what is held back, as the run has learnt them") {
+  const TempFolder folder;
+  write_idx(folder, "train", 28);
+  write_idx(folder, "t10k", 28);
+  const TempRun run;
+  const Config config =
+      mnist_config(folder, {"data.only_classes=[9, 0]", "data.validation_split=0.5", "workers_per_rank=1",
+                            R"(model.layers=[{"type": "flatten"}, {"type": "linear", "out": 2}])"});
+  const auto path = train(config, {.out = run.path() / "run"});
+  const auto evaluate = [&](const std::vector<std::string>& overrides) {
+    evaluate_run(path, {.overrides = overrides});
+  };
+  CHECK_NOTHROW(evaluate({}));
+  CHECK_THROWS_WITH(evaluate({"data.only_classes=[0, 9]"}),
+                    "data.only_classes: the model has learnt the labels of the run's own data; leave this --set out");
+  CHECK_THROWS_WITH(evaluate({"data.type=fashion_mnist"}), Catch::StartsWith("data.type: the model has learnt the"));
+  for (const std::string key : {"seed=4", "data.validation_split=0.25", "data.train_limit=4"}) {
+    CHECK_THROWS_WITH(evaluate({key}), Catch::StartsWith(key.substr(0, key.find('=')) +
+                                                         ": another validation set would be held back than the run's"));
+  }
+  CHECK_NOTHROW(evaluate({"data.validation_split=0", "seed=4", "data.train_limit=4"}));
+
+  const TinySpeech speech;
+  const auto heard = train(speech.config({"training.max_steps=1"}), {.out = run.path() / "speech"});
+  CHECK_NOTHROW(evaluate_run(heard, {.overrides = {"seed=4", "data.train_limit=8"}}));
+  CHECK_THROWS_WITH(evaluate_run(heard, {.overrides = {"data.alphabet=BA "}}),
+                    Catch::StartsWith("data.alphabet: the model has learnt the labels of the run's own data"));
+}
+
 TEST_CASE("of chosen classes there are the images alone, numbered as in the list", "[datasets]") {
   const TempFolder folder;
   write_idx(folder, "train", 28);  // 40 images, of which each class has 4
