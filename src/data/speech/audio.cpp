@@ -17,18 +17,6 @@ namespace {
                     o.max_seconds);
 }
 
-void check_rate(int rate, const std::string& name, const AudioOptions& o) {
-  if (rate == o.sample_rate) return;
-  if (!o.resample) {
-    throw_bad_example("{}: its rate is {} Hz and data.sample_rate is {}; convert it, or set data.resample to true",
-                      name, rate, o.sample_rate);
-  }
-  if (src_is_valid_ratio(static_cast<double>(o.sample_rate) / rate) == 0) {
-    throw_bad_example("{}: its rate of {} Hz is too far from data.sample_rate, {}; convert it", name, rate,
-                      o.sample_rate);
-  }
-}
-
 // Reads in pieces, so that memory grows with what is there, whatever the header promises.
 void read_samples(SoundFile& file, const std::string& name, const AudioOptions& o, std::vector<float>& out) {
   constexpr int64_t kPiece = 1 << 16;
@@ -66,6 +54,18 @@ void resample(const std::vector<float>& in, double ratio, std::vector<float>& ou
 }
 
 }  // namespace
+
+void check_rate(int rate, const std::string& name, const AudioOptions& o) {
+  if (rate == o.sample_rate) return;
+  if (!o.resample) {
+    throw_bad_example("{}: its rate is {} Hz and data.sample_rate is {}; convert it, or set data.resample to true",
+                      name, rate, o.sample_rate);
+  }
+  if (src_is_valid_ratio(static_cast<double>(o.sample_rate) / rate) == 0) {
+    throw_bad_example("{}: its rate of {} Hz is too far from data.sample_rate, {}; convert it", name, rate,
+                      o.sample_rate);
+  }
+}
 
 void decode_audio(std::span<const uint8_t> bytes, const std::string& name, const AudioOptions& o, AudioScratch& scratch,
                   std::vector<float>& out) {

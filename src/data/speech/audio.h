@@ -21,6 +21,9 @@ struct AudioScratch {
   std::vector<float> decoded;
 };
 
+// Throws BadExample that names the file when files of this rate cannot be converted, or are not to be.
+void check_rate(int rate, const std::string& name, const AudioOptions&);
+
 // Writes the samples of a WAV, FLAC or SPHERE file to `out`, in [-1, 1] (a float file may go beyond) and at
 // options.sample_rate (resampled by libsamplerate's medium sinc converter). Throws BadExample that names the file when
 // it is empty, damaged, truncated, of another kind or rate, not mono or too long, or has no samples, or has samples

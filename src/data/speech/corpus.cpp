@@ -1,5 +1,7 @@
 #include "data/speech/corpus.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -24,8 +26,13 @@ void check_length(const Utterance& u, const SpeechOptions& o) {
 }
 
 void look_up_length(Utterance& u, const AudioOptions& o) {
-  if (u.seconds > 0) return;
-  u.seconds = SoundFile(u.path).seconds();
+  if (u.seconds > 0) {
+    if (access(u.path.c_str(), R_OK) != 0) throw_bad_example("{}: cannot open it: {}", u.path, error_text());
+    return;
+  }
+  const SoundFile file(u.path);
+  check_rate(file.rate(), u.path, o);
+  u.seconds = file.seconds();
   if (u.seconds > 0) return;
   // The header gives no number of samples, or 0. Reading tells which of both is true.
   AudioScratch scratch;

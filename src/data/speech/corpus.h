@@ -11,8 +11,8 @@
 namespace dgc {
 
 // Utterances with labels, from the shortest to the longest (by path where lengths are equal). Recordings whose length
-// is not listed are opened once, for their header, and read where the header does not say it. Safe to use from several
-// threads.
+// is listed must be there; others are opened once, for their header, and read where the header does not say it. Safe to
+// use from several threads.
 class SpeechCorpus {
  public:
   // An utterance whose transcript or header cannot be used, or that is shorter than a window of the features, is left

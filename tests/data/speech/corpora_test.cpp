@@ -244,6 +244,21 @@ TEST_CASE("corpus: bad examples are refused or skipped, and named either way") {
   CHECK_THAT(corpus->skipped()[0], Catch::Contains(want));
 }
 
+TEST_CASE(
+    "corpus: with skip, a file that is not there is left out though its length is listed, and so is another rate") {
+  Mixed mixed;
+  mixed.options.on_bad_example = OnBadExample::skip;
+  mixed.options.audio.resample = false;
+  mixed.add("middle.sph", "NO");
+  mixed.manifest += "{\"path\": \"gone.wav\", \"text\": \"GO\", \"duration\": 0.3}\n";
+  mixed.add("short.flac", "YES");
+  const auto corpus = mixed.open();
+  CHECK(corpus->size() == 2);
+  REQUIRE(corpus->skipped().size() == 2);
+  CHECK_THAT(corpus->skipped()[0], Catch::Contains("middle.sph: its rate is 8000 Hz and data.sample_rate is 16000"));
+  CHECK_THAT(corpus->skipped()[1], Catch::Contains("gone.wav: cannot open it: No such file or directory"));
+}
+
 TEST_CASE("corpus: a recording of one window is long enough") {
   Mixed mixed;
   write_sound(mixed.folder, "tiny.wav", sine(300, 16000, 320));
