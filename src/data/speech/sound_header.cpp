@@ -38,6 +38,8 @@ SoundParts wav_parts(const SoundBytes& file) {
   constexpr size_t kChunkHeader = 8;
   constexpr uint64_t kMostOfFormat = 4096;  // it has at most some 50 bytes, and a few words for compressed samples
   std::string head = "RIFF....WAVE";
+  const std::string start = read(file, 0, head.size());
+  const bool size_is_right = start.size() == head.size() && word_at(start, 4) + 8 == file.size;
   SoundParts parts;
   uint64_t at = head.size();
   while (at + kChunkHeader <= file.size) {
@@ -46,7 +48,8 @@ SoundParts wav_parts(const SoundBytes& file) {
     const std::string_view name = std::string_view(header).substr(0, 4);
     const uint64_t length = word_at(header, 4), rest = file.size - at - kChunkHeader;
     if (name == "data") {
-      const bool unknown = length == 0 || length >= 0x7fff0000;  // lengths that programs, as SoX, write into a pipe
+      // Lengths that programs, as SoX, write into a pipe. With 0, they do not know the file's size either.
+      const bool unknown = (length == 0 && !size_is_right) || length >= 0x7fff0000;
       parts.body = at + kChunkHeader;
       parts.body_bytes = unknown ? rest : std::min(length, rest);
       // Without a length libsndfile would take the samples for further chunks, and so it is told one here.

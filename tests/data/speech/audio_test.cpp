@@ -195,6 +195,8 @@ TEST_CASE("audio: a WAV that was written into a pipe has all samples, also where
   const auto at = std::search(good.begin(), good.end(), old_header.begin(), old_header.end());
   REQUIRE(at != good.end());
   const auto first = std::copy(new_header.begin(), new_header.end(), at);
+  const Bytes riff = chunk("RIFF", length + 36, {});
+  std::copy(riff.begin(), riff.end(), good.begin());
   CHECK(read(folder.write("pipe.wav", good)) == samples);
   // What a fuzzer found: taken for a list, samples keep libsndfile 1.2 busy for ever, as the length of the last entry
   // (-41) takes it back to an entry before.
@@ -204,6 +206,16 @@ TEST_CASE("audio: a WAV that was written into a pipe has all samples, also where
   good.erase(first, good.end());
   good.insert(good.end(), list.begin(), list.end());
   CHECK(read(folder.write("list.wav", good)).size() == list.size() / 2);
+}
+
+TEST_CASE("audio: a whole WAV without samples has none, whatever is behind them") {
+  const TempFolder folder;
+  Bytes wav = bytes_of(write_sound(folder, "none.wav", {}));
+  const Bytes list = chunk("LIST", 26, Bytes(26, 1));
+  wav.insert(wav.end(), list.begin(), list.end());
+  const Bytes riff = chunk("RIFF", static_cast<uint32_t>(wav.size()) - 8, {});
+  std::copy(riff.begin(), riff.end(), wav.begin());
+  CHECK_THAT(complaint(folder.write("list.wav", wav)), Catch::Contains("the file holds no samples"));
 }
 
 TEST_CASE("audio: damaged files end in samples or in a BadExample") {
