@@ -15,12 +15,12 @@ namespace {
 void check_length(const Utterance& u, const SpeechOptions& o) {
   const double window = o.features.window_ms / 1000;
   if (u.seconds < window) {
-    throw_bad_example("{}: it is {:.3f} s long, shorter than a window of {:.3f} s; remove it", u.path, u.seconds,
+    throw_bad_example("{}: it is {:.6g} s long, shorter than a window of {:.6g} s; remove it", u.path, u.seconds,
                       window);
   }
   if (u.seconds > o.audio.max_seconds) {
     throw_bad_example(
-        "{}: its {:.1f} s are more than the {} s of data.max_seconds; cut it up, or raise data.max_seconds", u.path,
+        "{}: its {:.6g} s are more than the {} s of data.max_seconds; cut it up, or raise data.max_seconds", u.path,
         u.seconds, o.audio.max_seconds);
   }
 }

@@ -230,7 +230,7 @@ TEST_CASE("corpus: bad examples are refused or skipped, and named either way") {
       {"empty.wav", "GO", "empty.wav: the file is empty"},
       {"stereo.wav", "GO", "stereo.wav: it has 2 channels"},
       {"text.wav", "GO", "text.wav: this is no WAV, FLAC or SPHERE file"},
-      {"tiny.wav", "GO", "tiny.wav: it is 0.019 s long, shorter than a window"},
+      {"tiny.wav", "GO", "tiny.wav: it is 0.01875 s long, shorter than a window of 0.02 s"},
       {"long.wav", "", "train.jsonl: line 2 (long.wav): its transcript is empty"},
       {"long.wav", "GO 2", "train.jsonl: line 2 (long.wav): the character '2'"},
   }));
@@ -271,6 +271,23 @@ TEST_CASE("corpus: longer than data.max_seconds") {
   mixed.options.audio.max_seconds = 0.3;
   CHECK_THAT(user_error([&] { mixed.open(); }),
              Catch::Contains("long.wav: its 0.5 s are more than the 0.3 s of data.max_seconds"));
+}
+
+TEST_CASE("corpus: lengths that are nearly right, or far from it, are told as they are") {
+  Mixed mixed;
+  write_sound(mixed.folder, "tiny.wav", sine(300, 16000, 319));
+  mixed.options.on_bad_example = OnBadExample::skip;
+  mixed.options.audio.max_seconds = 0.5;
+  for (const char* seconds : {"0.01999", "0.5003", "1e308"}) {
+    mixed.manifest += fmt::format(R"({{"path": "tiny.wav", "text": "GO", "duration": {}}})", seconds) + "\n";
+  }
+  mixed.add("tiny.wav", "GO");
+  const std::vector<std::string> told = mixed.open()->skipped();
+  REQUIRE(told.size() == 4);
+  CHECK_THAT(told[0], Catch::Contains("it is 0.01999 s long, shorter than a window of 0.02 s"));
+  CHECK_THAT(told[1], Catch::Contains("its 0.5003 s are more than the 0.5 s"));
+  CHECK_THAT(told[2], Catch::Contains("its 1e+308 s are more than the 0.5 s"));
+  CHECK_THAT(told[3], Catch::Contains("it is 0.0199375 s long, shorter than a window of 0.02 s"));
 }
 
 }  // namespace
