@@ -130,7 +130,11 @@ void for_each_line(const std::string& path, const std::string& fix,
   const auto hand_out = [&](std::string found) {
     if (number == 0 && found.starts_with(kByteOrderMark)) found.erase(0, kByteOrderMark.size());
     if (!found.empty() && found.back() == '\r') found.pop_back();
-    line(found, fmt::format("{}: line {}", path, ++number));
+    const std::string where = fmt::format("{}: line {}", path, ++number);
+    if (found.find('\0') != std::string::npos) {
+      throw_user_error("{} has a NUL byte, so it is no UTF-8 text; convert it to UTF-8", where);
+    }
+    line(found, where);
   };
   while (const size_t got = file.read(rest.data(), rest.size())) {
     text.append(rest, 0, got);

@@ -57,7 +57,7 @@ inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // which may
 
 // Calls `line` for every line of a text file (also a gzip file) without its line break, and with where = "PATH: line
 // N". Throws as InputFile does, and UserError with `fix` when there is no such file or one of its lines is longer than
-// 1 MiB.
+// 1 MiB, and for a line with a NUL byte, as UTF-16 has them.
 void for_each_line(const std::string& path, const std::string& fix,
                    const std::function<void(const std::string& line, const std::string& where)>& line);
 

@@ -26,6 +26,15 @@ TEST_CASE("the lines of a text come without what ends them, nor what may begin i
   CHECK(lines_of(folder.write("none.txt", {})).empty());
 }
 
+TEST_CASE("a line with a NUL byte, as in UTF-16, is refused") {
+  const TempFolder folder;
+  const std::string path = folder.write("a.txt", {'o', 'n', 'e', '\n', 't', 0, '\n'});
+  size_t lines = 0;
+  CHECK(user_error([&] { for_each_line(path, "", [&](const std::string&, const std::string&) { ++lines; }); }) ==
+        path + ": line 2 has a NUL byte, so it is no UTF-8 text; convert it to UTF-8");
+  CHECK(lines == 1);
+}
+
 TEST_CASE("a file may have as many bytes as it may have, and no more") {
   const TempFolder folder;
   const std::string path = folder.write("a", counting(1 << 20));

@@ -2,6 +2,7 @@
 
 #include "data/speech/bad_example.h"
 #include "tensor/errors.h"
+#include "tensor/printable.h"
 #include "tensor/utf8.h"
 
 namespace dgc {
@@ -10,7 +11,7 @@ Alphabet::Alphabet(const std::string& characters) {
   for (const std::string_view character : utf8_characters(characters)) {
     characters_.emplace_back(character);
     if (!labels_.emplace(character, static_cast<int32_t>(characters_.size())).second) {
-      throw KeyError("data.alphabet", fmt::format("the alphabet has the character '{}' twice", character));
+      throw KeyError("data.alphabet", fmt::format("the alphabet has the character '{}' twice", printable(character)));
     }
   }
   if (characters_.empty()) throw KeyError("data.alphabet", "the alphabet has no characters");
@@ -36,7 +37,7 @@ std::vector<int32_t> Alphabet::labels(std::string_view text, const std::string& 
       throw_bad_example(
           "{}: the character '{}' of its transcript is not in data.alphabet; add it there, or change the "
           "transcript",
-          name, character);
+          name, printable(character));
     }
     out.push_back(found->second);
   }

@@ -35,10 +35,13 @@ TEST_CASE("alphabet: what is outside is named") {
   CHECK_THAT(complaint("GO 4 IT"), Catch::StartsWith("list: utt7: the character '4' of its transcript is not in"));
   CHECK_THAT(complaint("go"), Catch::Contains("'g'"));
   CHECK_THAT(complaint("CAF\xc3\x89"), Catch::Contains("'\xc3\x89'"));
+  CHECK_THAT(complaint(std::string("G\0O", 3)), Catch::Contains("the character '\\x00' of its transcript is not in"));
+  CHECK_THAT(complaint("\xff"), Catch::Contains("'\\xff'"));
   CHECK_THAT(complaint(""), Catch::StartsWith("list: utt7: its transcript is empty"));
   CHECK_THAT(complaint("  \t"), Catch::Contains("is empty"));
   CHECK_THAT(user_error([] { Alphabet(""); }), Catch::Contains("no characters"));
   CHECK_THAT(user_error([] { Alphabet("ABA"); }), Catch::Contains("'A' twice"));
+  CHECK_THAT(user_error([] { Alphabet("\x1b\x1b"); }), Catch::Contains("'\\x1b' twice"));
 }
 
 TEST_CASE("UTF-8: characters, and bytes that are none") {
