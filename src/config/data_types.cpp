@@ -1,6 +1,7 @@
 #include "config/data_types.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "config/check.h"
 #include "config/table.h"
@@ -39,7 +40,23 @@ void check_text_data(const DataOptions& data, const Origin& origin) {
   }
 }
 
+// Of parts that are folders one may lie in another.
+void check_parts(const std::string& key, const std::vector<std::string>& parts, const Origin& origin) {
+  std::vector<std::pair<std::string, std::string>> places;  // each ends in a slash; beside it the part as written
+  for (const std::string& part : parts) {
+    places.emplace_back((std::filesystem::path(part) / "").lexically_normal().string(), part);
+  }
+  std::ranges::sort(places);
+  const auto twice = std::ranges::adjacent_find(
+      places, [](const auto& outer, const auto& inner) { return inner.first.starts_with(outer.first); });
+  if (twice == places.end()) return;
+  origin.refuse(key, fmt::format("\"{}\" would be read twice, as \"{}\" is there too; leave one of the two out",
+                                 std::next(twice)->second, twice->second));
+}
+
 void check_recordings(const DataOptions& data, const Origin& origin) {
+  check_parts("data.train", data.speech.train, origin);
+  check_parts("data.test", data.speech.test, origin);
   const SpeechAugmentOptions& a = data.speech.augment;
   if (a.min_noise_db > a.max_noise_db) {
     origin.refuse("data.augment.min_noise_db", "more than data.augment.max_noise_db");

@@ -67,6 +67,12 @@ TEST_CASE("a speech model's keys that contradict one another are refused, with t
   CHECK(refused("data.train=[1]") == "--set data.train=[1]: data.train[0]: it must be a string, not 1");
   CHECK(refused("data.train=train-clean-100").find("it must be a list of strings, not \"train-clean-100\"") !=
         std::string::npos);
+  CHECK(refused(R"(data.train=["a", "b", "./a/"])") ==
+        R"(--set data.train=["a", "b", "./a/"]: data.train: "a" would be read twice, as "./a/" is there too; )"
+        "leave one of the two out");
+  CHECK_THAT(refused(R"(data.test=["b/1", "b"])"),
+             Catch::Contains(R"(data.test: "b/1" would be read twice, as "b" is there too)"));
+  CHECK(refused(R"(data.test=["b", "b1", "../b"])").empty());
   CHECK_THAT(refused("data.alphabet=AA"),
              Catch::StartsWith("--set data.alphabet=AA: data.alphabet: the alphabet has the character 'A' twice"));
   CHECK_THAT(refused("data.alphabet=AB\xff"), Catch::Contains("data.alphabet: not UTF-8"));

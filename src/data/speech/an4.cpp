@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "data/file.h"
@@ -56,11 +57,13 @@ std::vector<Utterance> list_an4(const std::string& root, const std::vector<std::
       throw_user_error("{}: there is a transcript of {} already", where, parsed.id);
     }
   });
+  std::set<std::string> listed;
   std::vector<Utterance> out;
   for_each_line(list + ".fileids", kAn4Fix, [&](const std::string& line, const std::string& where) {
     const std::string file = single_spaced(line);
     if (file.empty()) return;
     const std::string id = fs::path(file).filename().string();
+    if (!listed.insert(id).second) throw_user_error("{}: {} is listed already; remove one of the two lines", where, id);
     const auto text = texts.find(id);
     if (text == texts.end()) throw_user_error("{}: {}.transcription has no transcript of {}", where, list, id);
     out.push_back({fmt::format("{}.transcription: {}", list, id), sound_path(root + "/wav/" + file), text->second, 0});

@@ -59,6 +59,8 @@ TEST_CASE("AN4: lists that do not fit") {
   CHECK_THAT(complaint(), Catch::Contains("an4_train.transcription: line 2: it does not end with an utterance's name"));
   write_an4(folder, "train", "a/u1\n", "YES (u1)\nNO (u1)\n");
   CHECK_THAT(complaint(), Catch::Contains("line 2: there is a transcript of u1 already"));
+  write_an4(folder, "train", "a/u1\n\na/u1\n", "YES (u1)\n");
+  CHECK_THAT(complaint(), Catch::Contains("an4_train.fileids: line 3: u1 is listed already; remove one"));
   write_an4(folder, "train", "\n", "YES (u1)\n");
   CHECK_THAT(complaint(), Catch::Contains("lists no utterances"));
 }
