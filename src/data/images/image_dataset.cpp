@@ -50,8 +50,9 @@ std::vector<Trait> ImageDataset::fingerprint() const {
   constexpr int64_t kImages = 16;
   std::vector<float> image(static_cast<size_t>(shape().numel()));
   uint64_t sum = 0;
-  for (int64_t i = 0; i < std::min(kImages, size()); ++i) {
-    const int32_t label = read(i * size() / kImages % size(), nullptr, image.data());
+  const int64_t images = std::min(kImages, size());
+  for (int64_t i = 0; i < images; ++i) {
+    const int32_t label = read(i * size() / images, nullptr, image.data());
     sum = XXH64(image.data(), image.size() * sizeof(float), sum + static_cast<uint64_t>(label));
   }
   return {{"its number of images", fmt::format("{}", size())},

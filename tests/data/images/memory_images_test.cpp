@@ -146,6 +146,7 @@ TEST_CASE("sets differ in their fingerprints where their labels or their images 
   named[60] = 1;
   CHECK(fingerprint(others, labels) != fingerprint(pixels, labels));
   CHECK(fingerprint(pixels, named) != fingerprint(pixels, labels));
+  CHECK(fingerprint({1, 2, 3}, {0, 0, 0}) != fingerprint({1, 2, 4}, {0, 0, 0}));  // of fewer than 16 all count
 }
 
 TEST_CASE("fractional pixels are normalised as whole ones are") {
