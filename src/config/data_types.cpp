@@ -23,6 +23,9 @@ void check_images(const DataOptions& data, const Origin& origin) {
   if (const auto twice = std::ranges::adjacent_find(classes); twice != classes.end()) {
     origin.refuse("data.only_classes", fmt::format("{} is there twice", *twice));
   }
+  if (classes.size() == 1) {
+    origin.refuse("data.only_classes", "one class has no other to be told from; give at least two, or []");
+  }
   const auto& small = data_type(data).small;
   if (!small) return;
   if (!classes.empty() && classes.back() >= small->classes) {

@@ -154,6 +154,9 @@ TEST_CASE("chosen classes decide how many a model needs", "[config]") {
              Catch::Contains("7 is there twice"));
   CHECK_THAT(said_of_overrides({cifar, "model.classes=2", "data.only_classes=[10, 3]"}),
              Catch::Contains("data.only_classes: 10 is no class of cifar10, which has 0 to 9"));
+  CHECK_THAT(said_of_overrides({cifar, "model.classes=2", "data.only_classes=[3]"}),
+             Catch::Contains("data.only_classes: one class has no other to be told from; give at least two, or []"));
+  CHECK_NOTHROW(with({cifar, "model.classes=10", "data.only_classes=[]"}));
 }
 
 TEST_CASE("what goes by a validation set needs one, and evaluations", "[config]") {
