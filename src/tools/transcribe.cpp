@@ -1,7 +1,6 @@
 #include "tools/transcribe.h"
 
-#include "data/speech/audio.h"
-#include "data/speech/bad_example.h"
+#include "data/speech/reader.h"
 #include "tasks/make_speech.h"
 #include "tools/each_file.h"
 #include "tools/loaded_model.h"
@@ -16,12 +15,8 @@ class Ear {
 
   // Fills a batch of one stream.
   void hear(const std::string& file, Batch& batch) {
-    read_audio(file, audio_, scratch_.audio, scratch_.samples);
+    read_recording(file, audio_, scratch_);
     FeatureExtractor& extractor = scratch_.extractor;
-    if (std::ssize(scratch_.samples) < extractor.window()) {
-      throw_bad_example("{}: its {} samples are fewer than the {} of one frame; give a longer recording", file,
-                        scratch_.samples.size(), extractor.window());
-    }
     extractor.compute(scratch_.samples, 1.0, batch.values);
     batch.lengths = {static_cast<int32_t>(std::ssize(batch.values) / extractor.features())};
     batch.labels = {0, 0};

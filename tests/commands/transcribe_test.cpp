@@ -21,7 +21,7 @@ TEST_CASE("transcribe names a recording that is shorter than a frame, and the ot
   CHECK(result.code == 2);
   CHECK_THAT(result.out, Catch::StartsWith(good + ": "));
   CHECK(is_one_line(result.out));
-  CHECK_THAT(result.err, Contains("short.wav: its 10 samples are fewer than the ") &&
+  CHECK_THAT(result.err, Contains("short.wav: it has 10 samples, fewer than the ") &&
                              Contains("1 of 2 files could not be used; each is named above"));
   CHECK_THAT(dgc.run({"transcribe", "speech", good, "--json"}).out,
              Catch::StartsWith("{\"file\":\"" + good + "\",\"text\":\"") && Catch::EndsWith("\"}\n"));

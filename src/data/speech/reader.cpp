@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "tensor/counted.h"
+
 namespace dgc {
 namespace {
 
@@ -9,6 +11,14 @@ namespace {
 constexpr double kSlack = 0.05;
 
 }  // namespace
+
+void read_recording(const std::string& path, const AudioOptions& options, SpeechScratch& scratch) {
+  read_audio(path, options, scratch.audio, scratch.samples);
+  const int64_t there = std::ssize(scratch.samples), window = scratch.extractor.window();
+  if (there >= window) return;
+  throw_bad_example("{}: it has {}, fewer than the {} of a window; give a longer recording, or remove it", path,
+                    counted(there, "sample"), window);
+}
 
 SpeechReader::SpeechReader(const SpeechCorpus& corpus, const SpeechOptions& options)
     : corpus_(corpus), options_(options) {
@@ -26,15 +36,11 @@ SpeechReader::SpeechReader(const SpeechCorpus& corpus, const SpeechOptions& opti
 void SpeechReader::read(int64_t i, const SpeechDraw* draw, SpeechScratch& scratch, std::vector<float>& out) const {
   const Utterance& utterance = corpus_.utterance(i);
   std::vector<float>& samples = scratch.samples;
-  read_audio(utterance.path, options_.audio, scratch.audio, samples);
+  read_recording(utterance.path, options_.audio, scratch);
   const double seconds = static_cast<double>(samples.size()) / static_cast<double>(options_.audio.sample_rate);
   if (seconds > utterance.seconds + kSlack) {
     throw_bad_example("{}: it is {:.2f} s long, but listed with {:.2f} s; correct the list", utterance.path, seconds,
                       utterance.seconds);
-  }
-  if (std::ssize(samples) < scratch.extractor.window()) {
-    throw_bad_example("{}: its {} samples are fewer than a window's {}; remove it", utterance.path, samples.size(),
-                      scratch.extractor.window());
   }
   if (draw != nullptr) add_noise(options_.augment, *draw, samples);
   scratch.extractor.compute(samples, draw != nullptr ? draw_tempo(options_.augment, *draw) : 1.0, out);

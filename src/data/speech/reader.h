@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "data/speech/corpus.h"
@@ -16,6 +17,10 @@ struct SpeechScratch {
   std::vector<float> samples;
   FeatureExtractor extractor;
 };
+
+// Reads the samples of a recording into `scratch`. Throws as read_audio() does, and BadExample when they are fewer than
+// those of a window.
+void read_recording(const std::string& path, const AudioOptions&, SpeechScratch& scratch);
 
 // Reads the features of utterances. Safe to use from several threads that have a scratch each.
 class SpeechReader {

@@ -28,7 +28,10 @@ TEST_CASE("speech reader: a recording longer than listed, and augmentation only 
 
   write_sound(folder, "100.wav", sine(100, 16000, 319));
   CHECK_THAT(user_error([&] { reader.read(0, nullptr, scratch, plain); }),
-             Catch::Contains("100.wav: its 319 samples are fewer than a window's 320; remove it"));
+             Catch::Contains("100.wav: it has 319 samples, fewer than the 320 of a window; give a longer recording"));
+  write_sound(folder, "100.wav", sine(100, 16000, 1));
+  CHECK_THAT(user_error([&] { reader.read(0, nullptr, scratch, plain); }),
+             Catch::Contains("100.wav: it has 1 sample, fewer than the 320 of a window"));
   write_sound(folder, "100.wav", sine(100, 16000, 4000));
   CHECK_THAT(user_error([&] { reader.read(0, nullptr, scratch, plain); }),
              Catch::Contains("100.wav: it is 0.25 s long, but listed with 0.03 s"));
