@@ -11,6 +11,7 @@
 
 #include "data/speech/bad_example.h"
 #include "data/speech/sound_header.h"
+#include "tensor/counted.h"
 #include "tensor/errors.h"
 #include "tensor/file_descriptor.h"
 
@@ -101,8 +102,8 @@ void SoundFile::show(SoundBytes file) {
   }
   SoundParts parts = parts_of(file);
   if (parts.missing > 0) {
-    throw_bad_example("{}: the file is truncated: {} bytes that its header promises are not there; get it again", name_,
-                      parts.missing);
+    throw_bad_example("{}: the file is truncated: it lacks {} that its header promises; get it again", name_,
+                      counted(static_cast<int64_t>(parts.missing), "byte"));
   }
   content_.reset(new Content{std::move(file), std::move(parts)});
   SF_INFO info{};

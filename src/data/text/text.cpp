@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tensor/counted.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -84,14 +85,14 @@ Text::Text(const TextOptions& options, const Vocabulary& vocabulary)
   const bool cut = options.limit && std::ssize(words_) > *options.limit;
   if (cut) words_.resize(static_cast<size_t>(*options.limit));
   const char* const streams_key = options.trains ? "training.batch_per_worker" : "data.eval_streams";
+  const std::string words = counted(std::ssize(words_), "word"), streams = counted(streams_, "stream");
   if (rows() == 0 && cut) {
-    throw_user_error("{}: {} words, which {} leaves of it, are too few for {} streams; raise it, or lower {}",
-                     file_.path, words_.size(), options.trains ? "data.train_limit" : "data.test_limit", streams_,
-                     streams_key);
+    throw_user_error("{}: {}, all that {} leaves of it, cannot fill {}; raise it, or lower {}", file_.path, words,
+                     options.trains ? "data.train_limit" : "data.test_limit", streams, streams_key);
   }
   if (rows() == 0) {
-    throw_user_error("{}: {} words are too few for {} streams; set {} to a longer text, or lower {}", file_.path,
-                     words_.size(), streams_, file_.key, streams_key);
+    throw_user_error("{}: {} cannot fill {}; set {} to a longer text, or lower {}", file_.path, words, streams,
+                     file_.key, streams_key);
   }
   cut_ = cut;
   const int32_t unknown = vocabulary.number(kUnknownWord), end = vocabulary.number(kEndOfLine);
@@ -123,11 +124,12 @@ int64_t Text::steps_per_epoch(const Sampling& sampling) const {
   const int64_t steps = rows() / sampling.workers / sampling.batch_per_worker;
   if (steps > 0) return steps;
   throw_user_error(
-      "{}: one step of {} batches with {} streams of {} words each needs {} words, and the one after them, but {} {}; "
-      "{}, or lower training.batch_per_worker or data.bptt",
-      file_.path, sampling.workers, streams_, sampling.batch_per_worker,
-      sampling.workers * streams_ * sampling.batch_per_worker, cut_ ? "data.train_limit leaves" : "the text has",
-      words_.size(), cut_ ? "raise it" : "take a longer one");
+      "{}: one step of {} with {} of {} each needs {}, and the one after them, but {} {}; {}, or lower "
+      "training.batch_per_worker or data.bptt",
+      file_.path, counted(sampling.workers, "batch", "batches"), counted(streams_, "stream"),
+      counted(sampling.batch_per_worker, "word"),
+      counted(sampling.workers * streams_ * sampling.batch_per_worker, "word"),
+      cut_ ? "data.train_limit leaves" : "the text has", words_.size(), cut_ ? "raise it" : "take a longer one");
 }
 
 std::unique_ptr<Batches> Text::training_batches(const WorkerBatches& workers, const PrefetchOptions& options) const {

@@ -253,14 +253,18 @@ TEST_CASE("text: too short for its streams, or for one step of all workers") {
   CHECK(open(5).rows() == 1);
   CHECK(user_error([&] { open(4); }) ==
         f.folder.path() +
-            "/text.txt: 4 words are too few for 4 streams; set data.train to a longer text, or lower "
+            "/text.txt: 4 words cannot fill 4 streams; set data.train to a longer text, or lower "
             "training.batch_per_worker");
   CHECK_THAT(user_error([&] { open(3, false); }),
              Catch::Contains("set data.valid to") && Catch::Contains("lower data.eval_streams"));
   CHECK_THAT(user_error([&] {
                Text({.file = f.file(counting_text(25)), .trains = true, .streams = 4, .limit = 3}, numbers());
              }),
-             Catch::Contains("3 words, which data.train_limit leaves of it, are too few for 4 streams; raise it"));
+             Catch::Contains("3 words, all that data.train_limit leaves of it, cannot fill 4 streams; raise it"));
+  CHECK_THAT(user_error([&] {
+               Text({.file = f.file(counting_text(25)), .trains = true, .streams = 1, .limit = 1}, numbers());
+             }),
+             Catch::Contains("text.txt: 1 word, all that data.train_limit leaves of it, cannot fill 1 stream; raise"));
   const Text text = open(24);
   CHECK(text.steps_per_epoch(workers(1, 5).sampling) == 1);
   CHECK(user_error([&] { (void)text.steps_per_epoch(workers(2, 3).sampling); }) ==
@@ -268,6 +272,8 @@ TEST_CASE("text: too short for its streams, or for one step of all workers") {
             "/text.txt: one step of 2 batches with 4 streams of 3 words each needs 24 words, and the one "
             "after them, but the text has 24; take a longer one, or lower training.batch_per_worker or "
             "data.bptt");
+  CHECK_THAT(user_error([&] { (void)text.steps_per_epoch(workers(1, 6).sampling); }),
+             Catch::Contains("one step of 1 batch with 4 streams of 6 words each needs 24 words, and"));
   CHECK(open(25).steps_per_epoch(workers(2, 3).sampling) == 1);
   CHECK(Text({.file = f.file(counting_text(25)), .streams = 1, .limit = 7}, numbers()).size() == 6);
   const Text cut({.file = f.file(counting_text(25)), .streams = 4, .limit = 24}, numbers());
