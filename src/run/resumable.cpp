@@ -1,7 +1,10 @@
 #include "run/resumable.h"
 
+#include <algorithm>
+
 #include "config/config.h"
 #include "kernels/backend.h"
+#include "run/run_directory.h"
 #include "tensor/errors.h"
 
 namespace dgc {
@@ -38,12 +41,17 @@ std::string why_not(const std::string& key, const Config& made_with, const Confi
 }  // namespace
 
 void require_resumable(const std::filesystem::path& run, const Config& made_with, const Config& now) {
-  for (const ConfigDifference& d : config_differences(made_with, now)) {
+  std::vector<ConfigDifference> differences = config_differences(made_with, now);
+  // A reason why a key is not free may lie in another key, which is then alike in both configs.
+  std::ranges::stable_partition(differences, [](const auto& d) { return !is_free_on_resume(d.path); });
+  for (const ConfigDifference& d : differences) {
     const std::string why = why_not(d.path, made_with, now);
     if (why.empty() && is_free_on_resume(d.path)) continue;
-    throw_user_error("{}: was started with {} = {} and cannot be resumed with {}{}{}; start a new run with --out",
-                     run.string(), d.path, d.a.empty() ? "nothing" : d.a, d.b.empty() ? "nothing" : d.b,
-                     why.empty() ? "" : ", ", why);
+    throw_user_error(
+        "{}: was started with {} = {} and cannot be resumed with {}{}{}; give the same --set again, or resume with the "
+        "run's own config (dgc train {} --resume), or start a new run with --out",
+        run.string(), d.path, d.a.empty() ? "nothing" : d.a, d.b.empty() ? "nothing" : d.b, why.empty() ? "" : ", ",
+        why, (run / kConfigFile).string());
   }
 }
 

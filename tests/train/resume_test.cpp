@@ -252,8 +252,11 @@ TEST_CASE("a key that is free elsewhere says why it is not here") {
   CHECK(refusal({"device=auto"}, {cuda_devices().empty() ? "device=cpu" : "device=cuda:0"}).empty());
   CHECK_THAT(refusal({"device=cpu"}, {"device=cuda:0"}),
              Catch::Contains(R"(device = "cpu" and cannot be resumed with "cuda:0", as a GPU rounds otherwise)"));
-  CHECK_THAT(refusal({}, {"threads=4"}), Catch::Contains("rounds them otherwise; start a new run with --out"));
+  CHECK_THAT(refusal({}, {"threads=4"}), Catch::Contains("rounds them otherwise; give the same --set again"));
   CHECK(refusal({"threads=0"}, {"threads=4"}).empty());
+  CHECK_THAT(refusal({"learning_rate.type=cosine"}, {"training.epochs=4", "learning_rate.type=polynomial"}),
+             Catch::Contains("learning_rate.type = \"cosine\" and cannot be resumed with \"polynomial\"; give the same "
+                             "--set again, or resume with the run's own config (dgc train run/config.json --resume)"));
 }
 
 TEST_CASE("a finished run is left as it is, unless there are more steps to make") {
