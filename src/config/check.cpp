@@ -89,11 +89,12 @@ class Checker {
   }
 
   [[noreturn]] void refuse_unknown(const std::string& at, const std::string& name, const std::string& path) const {
-    std::vector<std::string> here, anywhere, leaves;
+    std::vector<std::string> here, inside, anywhere, leaves;
     for (const Key& key : keys_) {
       if (!applies(key) && (key.path == path || is_inside(key.path, path))) refuse_other_type(key, path);
       if (!applies(key)) continue;
       if (is_inside(key.path, at)) {
+        inside.push_back(key.path);
         const std::string sibling = name_below(key.path, at);
         if (std::find(here.begin(), here.end(), sibling) == here.end()) here.push_back(sibling);
       }
@@ -101,6 +102,8 @@ class Checker {
       leaves.push_back(last_name(key.path));
     }
     std::string meant = key_with_underscores(at, name);
+    if (meant.empty() && name == "name") meant = selector_in(at);
+    if (meant.empty()) meant = key_of_synonym(name, inside);
     if (meant.empty()) meant = key_of_synonym(name, anywhere);
     if (meant.empty()) meant = nearest(name, here);
     const auto elsewhere = std::find(leaves.begin(), leaves.end(), last_name(name));
@@ -118,6 +121,13 @@ class Checker {
       if (below == name) return key.path;
     }
     return "";
+  }
+
+  // The section's "type", which other programs call a name; "" where it has none.
+  std::string selector_in(const std::string& section) const {
+    const auto found = std::ranges::find_if(
+        keys_, [&](const Key& key) { return key.is_selector() && section_of(key.path) == section; });
+    return found == keys_.end() ? "" : found->path;
   }
 
   // Only called with keys that do not apply.

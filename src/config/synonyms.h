@@ -11,7 +11,7 @@ struct Synonym {
 };
 const std::vector<Synonym>& synonyms();
 
-// The one of `paths` that a synonym stands for; "" where it stands for none of them.
+// The first of `paths` in the order of synonyms() that a synonym stands for; "" where it stands for none of them.
 std::string key_of_synonym(const std::string& word, const std::vector<std::string>& paths);
 
 // The path of the key of a config that has this word as a synonym, as its path, or, alone among all keys, as its last

@@ -163,6 +163,15 @@ TEST_CASE("a key by the name that PyTorch has for it is refused with ours", "[co
         "run.json: optimizer.grad_clip: " + meant + "\"optimizer.clip_norm\"?");
   CHECK(said_of("\"base\"", "\"warmup\": 5, \"base\"") ==
         "run.json: learning_rate.warmup: " + meant + "\"learning_rate.warmup_epochs\"?");
+  CHECK(said_of("\"name\"", "\"warmup\": 5, \"name\"") ==
+        "run.json: warmup: " + meant + "\"optimizer.warmup.epochs\"?");
+  CHECK(said_of("\"name\"", "\"workers\": 4, \"name\"") == "run.json: workers: " + meant + "\"workers_per_rank\"?");
+  CHECK(said_of("\"augment\"", "\"workers\": 4, \"augment\"") ==
+        "run.json: data.workers: " + meant + "\"data.threads\"?");
+  CHECK(said_of("\"name\"", "\"threads_per_rank\": 4, \"name\"") ==
+        "run.json: threads_per_rank: " + meant + "\"threads\"?");
+  CHECK(said_of("\"momentum\"", "\"name\": \"dgc\", \"momentum\"") ==
+        "run.json: optimizer.name: " + meant + "\"optimizer.type\"?");
   CHECK(said_of("\"momentum\"", "\"kernel_size\": 3, \"momentum\"").find("did you mean") == std::string::npos);
   CHECK(said_of("\"name\"", "\"device\": \"cuda\", \"name\"") ==
         "run.json: device: \"cuda\" does not match auto|cpu|cuda:[0-9]{1,3}; a GPU has a number: cuda:0");
@@ -184,6 +193,8 @@ TEST_CASE("a key is found by its last name, in a command line's spelling too", "
   CHECK(key_called("max-steps") == "training.max_steps");
   CHECK(key_called("learning-rate") == "learning_rate.base");
   CHECK(key_called("momentum") == "optimizer.momentum");
+  CHECK(key_called("warmup") == "optimizer.warmup.epochs");
+  CHECK(key_called("workers") == "workers_per_rank");
   CHECK(key_called("hidden") == "model.hidden");  // of several types of models
   CHECK(key_called("seed") == "seed");
   CHECK(key_called("threads") == "threads");
