@@ -8,6 +8,7 @@
 
 #include "json/nearest.h"
 #include "run/run_directory.h"
+#include "tensor/home_advice.h"
 
 namespace dgc {
 namespace {
@@ -60,6 +61,17 @@ CLI::Validator one_of(const std::vector<std::string>& names) {
 
 CLI::Validator not_empty() {
   return {[](const std::string& text) { return is_blank(text) ? std::string("it is empty") : std::string(); }, ""};
+}
+
+CLI::Validator run_folder() {
+  return {[](const std::string& text) -> std::string {
+            if (is_blank(text)) return "it is empty";
+            const std::string advice = home_advice(text);
+            if (!advice.empty()) return fmt::format("{}write ./{} for a folder called ~", advice, text);
+            if (text.find("{name}") == std::string::npos) return "";
+            return "{name} stands for the run's name in a config's output alone, as in --set output=runs/{name}";
+          },
+          ""};
 }
 
 CLI::Validator output_file() {

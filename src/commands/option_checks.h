@@ -12,6 +12,7 @@ CLI::Validator number(double least, double most);
 CLI::Validator share();  // at least 0 and less than 1
 CLI::Validator one_of(const std::vector<std::string>& names);
 CLI::Validator not_empty();
+CLI::Validator run_folder();           // not empty, and neither ~/ nor {name}, which mean something elsewhere
 CLI::Validator output_file();          // not empty, not -, and none of the files that a run writes for itself
 CLI::Validator output_file_or_dash();  // the same, or - for standard output
 // A list of entries with commas in between, each of which must pass `entry`.

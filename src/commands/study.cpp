@@ -173,7 +173,7 @@ void add_study_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("study", "Train runs with several seeds each, and compare them");
   command->add_option("STUDY", options->study, "study file (docs/studies.md lists every key)")->required();
   command->add_option("--out", options->out, "where the runs go (default: runs/ and the study file's name)")
-      ->check(not_empty());
+      ->check(run_folder());
   command->add_option("--jobs", options->jobs, "trainings at once, which share the cores out")
       ->check(whole_number(1, 1024))
       ->capture_default_str();

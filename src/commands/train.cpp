@@ -89,7 +89,7 @@ void add_train_command(CLI::App& app) {
   add_overrides(*command, options->overrides, "override one key: --set optimizer.sparsity=0.99 (repeatable)");
   command
       ->add_option("--out", options->train.out, "run directory (default: the config's \"output\", or CONFIG's own run)")
-      ->check(not_empty());
+      ->check(run_folder());
   CLI::Option* resume =
       command->add_flag("--resume", options->train.resume,
                         "go on from the newest good checkpoint in the run directory, or start where there is none");

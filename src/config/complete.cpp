@@ -10,6 +10,7 @@
 #include "config/model_types.h"
 #include "config/table.h"
 #include "tensor/errors.h"
+#include "tensor/home_advice.h"
 
 namespace dgc {
 namespace {
@@ -195,6 +196,15 @@ void complete(Config& config, const Origin& origin) {
     if (rule.broken(config)) origin.refuse(rule.key, rule.sentence);
   }
   check_ranks(config, origin);
+}
+
+void require_meant_output(const Config& config, const Origin& origin) {
+  if (const std::string advice = home_advice(config.output); !advice.empty()) {
+    origin.refuse("output", fmt::format("{}write ./{} for a folder called ~", advice, config.output));
+  }
+  if (config.output.find_first_of("{}") != std::string::npos) {
+    origin.refuse("output", "{name} alone stands for something, the run's name; leave out all other braces");
+  }
 }
 
 }  // namespace dgc

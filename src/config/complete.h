@@ -8,4 +8,8 @@ namespace dgc {
 // contradict one another, or KeyError if an owner refuses its own. `origin.file` names the run if the config does not.
 void complete(Config& config, const Origin& origin);
 
+// Throws UserError where the completed config's output was not meant as it is written, with a home that no shell has
+// put in or braces that stand for nothing. A run that an earlier version has made may have it.
+void require_meant_output(const Config& config, const Origin& origin);
+
 }  // namespace dgc

@@ -92,8 +92,11 @@ Json parse_root(const std::string& text, const Origin& origin) {
   return root;
 }
 
-Config to_config(Json root, Origin origin, const std::vector<std::string>& overrides) {
+void apply_overrides(Json& root, const std::vector<std::string>& overrides, Origin& origin) {
   for (const auto& override_text : overrides) apply_override(root, override_text, origin);
+}
+
+Config to_config(const Json& root, const Origin& origin) {
   refuse_gone_keys(root, origin);
   check_object(config_keys(), root, "", origin);
   Config config;
@@ -109,7 +112,12 @@ Config to_config(Json root, Origin origin, const std::vector<std::string>& overr
 }  // namespace
 
 Config parse_config(const std::string& text, const std::string& origin, const std::vector<std::string>& overrides) {
-  return to_config(parse_root(text, {origin}), {origin}, overrides);
+  Origin written{origin};
+  Json root = parse_root(text, written);
+  apply_overrides(root, overrides, written);
+  Config config = to_config(root, written);
+  require_meant_output(config, written);
+  return config;
 }
 
 Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
@@ -121,14 +129,16 @@ Config load_config(const std::string& path, const std::vector<std::string>& over
 }
 
 Config load_run_config(const std::string& path, const std::vector<std::string>& overrides) {
-  Json root = parse_root(read_text_file(path, kMostConfigBytes), {path});
+  Origin written{path};
+  Json root = parse_root(read_text_file(path, kMostConfigBytes), written);
   for (const GoneKey& key : kGoneKeys) root.erase(key.name);
   // Runs on made-up images once had keys of an augmentation that these never got.
   const auto data = root.find("data");
   if (data != root.end() && data->is_object() && data->contains("type") && data->at("type") == "synthetic") {
     data->erase("augment");
   }
-  return to_config(std::move(root), {path}, overrides);
+  apply_overrides(root, overrides, written);
+  return to_config(root, written);
 }
 
 std::string resolved_json(const Config& config) { return json_text(write_object(config_keys(), &config), 2) + "\n"; }

@@ -10,6 +10,7 @@
 
 #include "tensor/errors.h"
 #include "tensor/file_descriptor.h"
+#include "tensor/home_advice.h"
 
 namespace dgc {
 namespace {
@@ -105,12 +106,6 @@ std::vector<std::string> names_in(const std::string& folder,
   if (error) throw_user_error("{}: cannot list the folder: {}", folder, error.message());
   std::sort(names.begin(), names.end());
   return names;
-}
-
-std::string home_advice(const std::string& path) {
-  if (!path.starts_with("~/")) return "";
-  return fmt::format("a shell puts your home for ~ only where a word begins with it: write \"$HOME/{}\"; ",
-                     path.substr(2));
 }
 
 void require_folder(const std::string& path, const std::string& fix) {

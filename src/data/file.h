@@ -47,9 +47,6 @@ bool is_folder(const std::filesystem::directory_entry& entry);
 std::vector<std::string> names_in(const std::string& folder,
                                   const std::function<bool(const std::filesystem::directory_entry&)>& wanted);
 
-// For a message about a path that is not there: how to write it where it begins with ~/, or "".
-std::string home_advice(const std::string& path);
-
 // Throws UserError with `fix` ("run data/cifar10 to get it") unless path is a folder.
 void require_folder(const std::string& path, const std::string& fix);
 

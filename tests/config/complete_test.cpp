@@ -45,6 +45,18 @@ TEST_CASE("what config.json could not hold is refused", "[config]") {
   CHECK_THAT(said_of_overrides({"data.path=\"a\\u0000b\""}), Catch::Contains("data.path: it has a NUL in it"));
 }
 
+TEST_CASE("an output that was not meant as it is written is refused, but a run that has it is read", "[config]") {
+  CHECK(said_of_overrides({"output=~/runs/{name}"}) ==
+        "--set output=~/runs/{name}: output: a shell puts your home for ~ only where a word begins with it: write "
+        "\"$HOME/runs/example\", or in a file the whole path; write ./~/runs/example for a folder called ~");
+  CHECK_NOTHROW(with({"output=./~/runs/{name}"}));
+  const std::string braces = test::replaced(kExample, "\"name\"", "\"output\": \"runs/{name}{seed}\", \"name\"");
+  CHECK(refusal([&] { parse_config(braces, "run.json"); }) ==
+        "run.json: output: {name} alone stands for something, the run's name; leave out all other braces");
+  const test::TemporaryFile file(braces);
+  CHECK(load_run_config(file.path()).output == "runs/example{seed}");
+}
+
 TEST_CASE("images that are too small for AlexNet are refused by the key that makes them larger", "[config]") {
   const std::string alexnet = R"(model={"type": "alexnet", "classes": 10})";
   CHECK_THAT(said_of_overrides({alexnet}),

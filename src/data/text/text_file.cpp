@@ -6,6 +6,7 @@
 
 #include "data/file.h"
 #include "tensor/errors.h"
+#include "tensor/home_advice.h"
 #include "tensor/utf8.h"
 
 namespace dgc {

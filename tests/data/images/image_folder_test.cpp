@@ -207,7 +207,7 @@ TEST_CASE("image folder: what is wrong is named") {
     folder.options.path = "~/none";
     CHECK(folder.error() ==
           "~/none: there is no such folder; a shell puts your home for ~ only where a word begins with it: write "
-          "\"$HOME/none\"; set data.path");
+          "\"$HOME/none\", or in a file the whole path; set data.path");
   }
   SECTION("a file") {
     folder.options.path = root + "/train/cat/b.png";

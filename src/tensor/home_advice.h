@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+namespace dgc {
+
+// For a message about a path that begins with ~/: how to write it; "" for every other path.
+inline std::string home_advice(const std::string& path) {
+  if (!path.starts_with("~/")) return "";
+  return "a shell puts your home for ~ only where a word begins with it: write \"$HOME/" + path.substr(2) +
+         "\", or in a file the whole path; ";
+}
+
+}  // namespace dgc
