@@ -136,8 +136,14 @@ class Checker {
     for (const Key& other : keys_) {
       if (other.path == path || is_inside(other.path, path)) types.insert(other.types.begin(), other.types.end());
     }
-    refuse(path, fmt::format("belongs to {} {}, and this is \"{}\"; leave it out", join_path(shown_, key.selector),
-                             quoted({types.begin(), types.end()}), selected_type(key, root_)));
+    const std::string selector = join_path(shown_, key.selector), type = selected_type(key, root_);
+    std::string fix = "leave it out";
+    if (std::ranges::any_of(origin_.overrides, [&](const auto& set) { return set.first == selector; })) {
+      fix += fmt::format(", or replace the whole section: --set '{}={{\"type\": \"{}\", ...}}'", section_of(selector),
+                         type);
+    }
+    refuse(path, fmt::format("belongs to {} {}, and this is \"{}\"; {}", selector, quoted({types.begin(), types.end()}),
+                             type, fix));
   }
 
   const Keys& keys_;

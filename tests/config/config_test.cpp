@@ -206,6 +206,11 @@ TEST_CASE("a key is found by its last name, in a command line's spelling too", "
 TEST_CASE("keys of another type are refused, not ignored", "[config]") {
   CHECK(said_of("\"dgc\"", "\"sgd\"") ==
         "run.json: optimizer.sparsity: belongs to optimizer.type \"dgc\", and this is \"sgd\"; leave it out");
+  CHECK(
+      said(kExample, {"optimizer.type=sgd"}) ==
+      "run.json: optimizer.sparsity: belongs to optimizer.type \"dgc\", and this is \"sgd\"; leave it out, or replace "
+      "the whole section: --set 'optimizer={\"type\": \"sgd\", ...}'");
+  CHECK_NOTHROW(parse_config(kExample, "run.json", {R"(optimizer={"type": "sgd", "momentum": 0.9})"}));
   CHECK(said_of("\"sparsity\": 0.999,", "\"sparsity\": 0.999, \"depth\": 3,") ==
         "run.json: optimizer.depth: unknown key; did you mean \"model.depth\"?");
   CHECK(said_of("\"momentum\"", "\"warmup_epochs\": 3, \"momentum\"") ==
