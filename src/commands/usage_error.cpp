@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <iterator>
 #include <regex>
 #include <utility>
 
@@ -36,20 +37,30 @@ bool reads_key(const CLI::App& command, const std::string& key) {
   return command.get_name() == "eval" && (key == "training.eval_batch" || key.starts_with("data."));
 }
 
-// given: --NAME or --NAME=VALUE. behind: what stands behind it and was not read either.
+// Of a letter all long options that begin with it.
+std::string options_like(const std::string& name, const std::vector<std::string>& names) {
+  if (name.size() > 2) return did_you_mean(name, names);
+  std::vector<std::string> meant;
+  std::ranges::copy_if(names, std::back_inserter(meant),
+                       [&](const std::string& known) { return known.starts_with("-" + name); });
+  return meant.empty() ? "" : fmt::format("; did you mean \"{}\"?", fmt::join(meant, "\" or \""));
+}
+
+// given: -N, --NAME or --NAME=VALUE. behind: what stands behind it and was not read either.
 std::string unknown_option(const CLI::App& app, const std::string& given, const std::string& behind = "") {
   const size_t equals = given.find('=');
   const std::string name = given.substr(0, equals);
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
+    for (const std::string& letter : option->get_snames()) names.push_back("-" + letter);
   }
   const auto has = [&](const std::string& known) { return std::ranges::find(names, known) != names.end(); };
   if (has(name)) {
     return fmt::format("\"{}\" is in the wrong place: write it behind the command, and before a lone \"--\"", name);
   }
   const std::string key = has("--set") && name.starts_with("--") ? key_called(name.substr(2)) : "";
-  if (key.empty()) return fmt::format("there is no option \"{}\"{}", name, did_you_mean(name, names));
+  if (key.empty()) return fmt::format("there is no option \"{}\"{}", name, options_like(name, names));
   if (!reads_key(app, key)) return fmt::format("there is no option \"{}\"", name);
   // What is no number may be an argument of the command, in the place of a number that was taken for it.
   const bool number = !behind.empty() && std::isdigit(static_cast<unsigned char>(behind[0])) != 0;
@@ -57,11 +68,14 @@ std::string unknown_option(const CLI::App& app, const std::string& given, const 
   return fmt::format("there is no option \"{}\"; write --set {}={}", name, key, value);
 }
 
-// "too many arguments: b.json; one CONFIG is taken"
+// "too many arguments: b.json; one CONFIG is taken". The value of a --set may stand apart, and is then an argument.
 std::string too_many(const CLI::App& command, std::vector<std::string> unread) {
+  const CLI::Option* set = command.get_option_no_throw("--set");
+  for (const std::string& text : set == nullptr ? CLI::results_t() : set->results()) {
+    if (text.find('=') == std::string::npos) return fmt::format("--set {}: write it as KEY=VALUE", text);
+  }
   std::erase(unread, "--");
   std::string text = fmt::format("too many arguments: {}", fmt::join(unread, " "));
-  if (std::ranges::any_of(unread, [](const std::string& word) { return word.starts_with("-"); })) return text;
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_positional()) text += fmt::format("; one {} is taken", option->get_name(true));
   }
@@ -90,7 +104,9 @@ std::string usage_error(CLI::App& app, const CLI::ParseError& error) {
   }
   const std::vector<std::string> unread = app.remaining(true);
   const bool group = !command->get_subcommands(nullptr).empty();  // true for dgc and dgc bench
-  const auto is_option = [](const std::string& word) { return word.size() > 2 && word.starts_with("--"); };
+  const auto is_option = [](const std::string& word) {            // and neither -- nor a number
+    return word.size() > 1 && word[0] == '-' && word != "--" && std::isdigit(static_cast<unsigned char>(word[1])) == 0;
+  };
   const auto option = std::ranges::find_if(unread, is_option);
   std::string what = lower_first(plain(error.what()));
   if (group && !unread.empty()) {
