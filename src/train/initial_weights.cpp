@@ -21,6 +21,10 @@ constexpr const char* kKey = "model.init_from";
 void refuse_folder(const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return;
+  const std::filesystem::path own = path / kWeightsFile;
+  if (std::filesystem::exists(own, error)) {
+    throw_user_error("{}: {} is a folder, and a file of weights is needed; give {}", kKey, path.string(), own.string());
+  }
   throw_user_error("{}: {} is a folder, and a file of weights is needed; of a run, give {}", kKey, path.string(),
                    (path / kCheckpoints / "step-..." / kWeightsFile).string());
 }

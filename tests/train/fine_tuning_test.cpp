@@ -139,6 +139,10 @@ TEST_CASE("a run in the place of its weights is refused with the file to give") 
   CHECK_THROWS_WITH(train(tiny_config({"model.init_from=" + run}), {.out = folder.path() / "run"}),
                     "model.init_from: " + run + " is a folder, and a file of weights is needed; of a run, give " + run +
                         "/checkpoints/step-.../weights.safetensors");
+  folder.write("pretrained/weights.safetensors", "");
+  CHECK_THROWS_WITH(train(tiny_config({"model.init_from=" + run}), {.out = folder.path() / "run"}),
+                    "model.init_from: " + run + " is a folder, and a file of weights is needed; give " + run +
+                        "/weights.safetensors");
 }
 
 TEST_CASE("weights that do not fit are refused by the tensor's name, before there is a run") {
