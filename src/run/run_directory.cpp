@@ -175,6 +175,32 @@ void set_metrics_aside(const fs::path& run) {
                aside.string());
 }
 
+bool holds_trainings_of_study(const fs::path& folder) {
+  std::error_code error;
+  for (const auto& run : fs::directory_iterator(folder, error)) {
+    for (const auto& training : fs::directory_iterator(run.path(), error)) {
+      if (training.path().filename().string().starts_with("seed") && is_there(training.path() / kConfigFile))
+        return true;
+    }
+  }
+  return false;
+}
+
+// What is in the place of a run directory that misses this file, and what to give in its place.
+std::string no_run_reason(const fs::path& given, const char* missing) {
+  if (!is_there(given)) return "there is no such folder";
+  const fs::path folder = given.has_parent_path() ? given.parent_path() : fs::path(".");
+  std::error_code error;
+  if (!fs::is_directory(given, error) && is_there(folder / kConfigFile)) {
+    return fmt::format("it is a file of one; give {}", folder.string());
+  }
+  if (holds_trainings_of_study(given)) {
+    return fmt::format("it holds those of a study; give one of them, or {} for a report of all",
+                       (given / "*" / "seed*").string());
+  }
+  return fmt::format("it has no {}", missing);
+}
+
 // To train a run again whose results are all that is left of it would remove them.
 void require_no_result(const fs::path& run) {
   if (!has_result_alone(run)) return;
@@ -332,11 +358,15 @@ void RunDirectory::hold(int64_t step) {
   moved_locks_.push_back(std::exchange(lock_, std::move(lock)));
 }
 
-Config run_config(const fs::path& run, const std::vector<std::string>& overrides) {
+void require_file_of_run(const fs::path& run, const char* name) {
   std::error_code error;
-  const bool there = fs::exists(run / kConfigFile, error);
-  if (error) throw_user_error("{}: {}", (run / kConfigFile).string(), error.message());
-  if (!there) throw_user_error("{} is not a run directory: it has no {}", run.string(), kConfigFile);
+  const bool there = fs::exists(run / name, error);
+  if (error) throw_user_error("{}: {}", (run / name).string(), error.message());
+  if (!there) throw_user_error("{} is not a run directory: {}", run.string(), no_run_reason(run, name));
+}
+
+Config run_config(const fs::path& run, const std::vector<std::string>& overrides) {
+  require_file_of_run(run, kConfigFile);
   require_no_pipes(run);
   return load_run_config((run / kConfigFile).string(), overrides);
 }

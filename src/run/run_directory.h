@@ -109,6 +109,9 @@ class RunDirectory {
   bool finished_ = false;
 };
 
+// Throws UserError that says what is there in the place of a run directory, where it has no file of this name.
+void require_file_of_run(const std::filesystem::path& run, const char* name);
+
 // The config that a run directory was made with. Throws UserError when it is not one, and as require_no_pipes() does.
 Config run_config(const std::filesystem::path& run, const std::vector<std::string>& overrides = {});
 

@@ -112,6 +112,27 @@ TEST_CASE("config.json has the paths of data and of a start's weights absolute, 
   CHECK(read.model.init_from == (here / "start.safetensors").string());
 }
 
+TEST_CASE("what is no run directory is refused with what it is") {
+  const TempRun folder;
+  std::filesystem::create_directories(folder.path() / "study/dgc/seed1");
+  std::filesystem::create_directory(folder.path() / "notes");
+  folder.write("study/dgc/seed1/config.json", resolved_json(test::with({})));
+  folder.write("notes/to_do", "");
+  const auto said = [&](const std::string& name) {
+    const std::string given = (folder.path() / name).string(), begin = given + " is not a run directory: ";
+    const std::string sentence = test::refusal([&] { run_config(given); });
+    CAPTURE(sentence);
+    REQUIRE(sentence.starts_with(begin));
+    return sentence.substr(begin.size());
+  };
+  const std::string study = (folder.path() / "study").string();
+  CHECK(said("nowhere") == "there is no such folder");
+  CHECK(said("notes") == "it has no config.json");
+  CHECK(said("notes/to_do") == "it has no config.json");
+  CHECK(said("study/dgc/seed1/config.json") == "it is a file of one; give " + study + "/dgc/seed1");
+  CHECK(said("study") == "it holds those of a study; give one of them, or " + study + "/*/seed* for a report of all");
+}
+
 TEST_CASE("rows are set aside where the run had come farther than to where its first checkpoint was due") {
   const auto [overrides, step, farther] = GENERATE(table<std::vector<std::string>, int64_t, bool>({
       {{"checkpoint.every_epochs=1"}, 10, false},  // 10 steps an epoch

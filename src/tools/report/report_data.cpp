@@ -68,10 +68,7 @@ std::string experiment_of(Config config) {
 }
 
 void require_run(const std::filesystem::path& directory) {
-  for (const char* name : {kConfigFile, kMetricsFile}) {
-    if (std::filesystem::exists(directory / name)) continue;
-    throw_user_error("{} is not a run directory: it has no {}", directory.string(), name);
-  }
+  for (const char* name : {kConfigFile, kMetricsFile}) require_file_of_run(directory, name);
   require_no_pipes(directory);
 }
 
