@@ -296,7 +296,7 @@ std::optional<Checkpoint> newest_checkpoint(const fs::path& run) {
 
 Checkpoint newest_model(const fs::path& run) {
   if (const std::optional<Checkpoint> found = newest(run, Checkpoint::with_weights)) return *found;
-  throw_user_error("{} has no checkpoint yet: train some more, or wait for the end of an epoch", run.string());
+  throw_user_error("{} has no checkpoint: none is saved yet, or all were removed", run.string());
 }
 
 Checkpoint best_model(const fs::path& run) {

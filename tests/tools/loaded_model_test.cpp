@@ -33,7 +33,8 @@ TEST_CASE("the weights of a checkpoint that a training has removed are those of 
   run.write("checkpoints/step-000000002/weights.safetensors", "");
   CHECK_THROWS_WITH(found.load(weights, statistics, {}), Catch::Contains("weights.safetensors is damaged"));
   std::filesystem::remove_all(found->path());
-  CHECK_THROWS_WITH(found.load(weights, statistics, {}), Catch::Contains("has no checkpoint yet"));
+  CHECK_THROWS_WITH(found.load(weights, statistics, {}),
+                    Catch::Contains("has no checkpoint: none is saved yet, or all"));
 }
 
 TEST_CASE("the weights alone, without the workers' files, make a model, and another model is refused") {
