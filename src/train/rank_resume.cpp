@@ -56,9 +56,9 @@ void Rank::restore(const Checkpoint& checkpoint) {
 // exchange.every_steps cannot go on inside a round of local steps.
 void Rank::require_way_on(const Checkpoint& checkpoint) const {
   if (state_.position > config_.training.epochs * state_.steps_per_epoch) {
-    throw_user_error(
-        "checkpoint {}: its position is {}, behind training.epochs = {} of {} steps; resume with more epochs",
-        checkpoint.path().string(), state_.position, config_.training.epochs, state_.steps_per_epoch);
+    const double epoch = static_cast<double>(state_.position) / static_cast<double>(state_.steps_per_epoch);
+    throw_user_error("checkpoint {}: it is at epoch {:.7g}, and training.epochs is {}; resume with more epochs",
+                     checkpoint.path().string(), epoch, config_.training.epochs);
   }
   require_within(checkpoint.path().string(), "unexchanged_steps", state_.unexchanged,
                  {0, config_.exchange.every_steps - 1});
