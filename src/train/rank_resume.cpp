@@ -103,7 +103,7 @@ void Rank::require_same_data(const Checkpoint& checkpoint) const {
   const std::string trained_on = checkpoint.manifest().values.text(kTrainingSet).value_or("");
   const bool differs = !trained_on.empty() && !data_.train_xxh64.empty() && trained_on != data_.train_xxh64;
   if (differs && communicator_.rank() == 0) {
-    spdlog::warn("{} was trained on other data than the config names now; the run goes on with these",
+    spdlog::warn("{} was trained on other data than the config names now; the run goes on with the config's",
                  checkpoint.path().string());
   }
   const Sampling sampling = sampling_of(config_, data_.train, saved_workers);
