@@ -670,6 +670,9 @@ TEST_CASE("a mistake in a study is said in one sentence") {
   says(top + R"("runs": {}})", "runs: must name at least one run");
   says(top + R"("runs": {"a": {}}, "sedes": [2]})", "sedes: there is no such key; did you mean \"seeds\"?");
   says(top + R"("runs": {"a": {"sets": {}}}})", "runs.a.sets: there is no such key; did you mean \"set\"?");
+  const std::string in_set = "there is no such key; keys of the config stand in \"set\"";
+  says(top + R"("runs": {"a": {"optimizer.sparsity": 0.9}}})", "runs.a.optimizer.sparsity: " + in_set);
+  says(top + R"("runs": {"a": {}}, "training": {"epochs": 1}})", "training: " + in_set);
   says(top + R"("runs": {"a/b": {}}})", "runs.a/b: a run's name is that of a folder");
   says(top + R"("runs": {"a": {}}, "reference": "b"})",
        "reference: there is no run \"b\", with which a is to be compared");

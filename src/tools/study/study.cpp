@@ -9,6 +9,8 @@
 
 #include "config/config.h"
 #include "config/key_paths.h"
+#include "config/keys.h"
+#include "config/synonyms.h"
 #include "json/nearest.h"
 #include "json/text.h"
 #include "tasks/task.h"
@@ -20,6 +22,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostStudyBytes = size_t{1} << 24;  // size limit of a study file
+
+bool is_of_config(const std::string& word) {
+  const auto is_section = [&](const Key& key) { return is_inside(key.path, word); };
+  return !key_called(word).empty() || std::ranges::any_of(config_keys(), is_section);
+}
 
 // An object of the study, which says where it stands when something in it is wrong.
 class StudyObject {
@@ -36,7 +43,9 @@ class StudyObject {
   void allow(const std::vector<std::string>& keys) const {
     for (const auto& [key, value] : json_.items()) {
       if (std::ranges::find(keys, key) != keys.end()) continue;
-      refuse(key, "there is no such key" + did_you_mean(key, keys));
+      const std::string meant = did_you_mean(key, keys);
+      const bool other = meant.empty() && is_of_config(key);
+      refuse(key, "there is no such key" + (other ? "; keys of the config stand in \"set\"" : meant));
     }
   }
   const Json* find(const char* key) const {
