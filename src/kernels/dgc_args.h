@@ -23,9 +23,11 @@ struct DgcSegment {
   constexpr int64_t blocks() const { return dgc_blocks(numel); }
 };
 
-// The compressed tensors of a model. The table lies in DEVICE memory, so that one launch can work on all tensors.
+// The compressed tensors of a model. The table lies in DEVICE memory (DgcTableMemory), so that one launch can work on
+// all tensors.
 struct DgcTable {
-  const DgcSegment* segments = nullptr;  // in the order of first_block
+  const DgcSegment* segments = nullptr;       // in the order of first_block
+  const int32_t* segment_of_block = nullptr;  // [blocks]; a CPU goes from segment to segment, and needs none
   int32_t count = 0;
   int64_t blocks = 0;  // of all segments
   int64_t numel = 0;   // of all segments, without the gaps between them

@@ -52,14 +52,13 @@ inline void apply(Backend& backend, ApplyCase& c, DgcApplyArgs rule) {
   const DgcCase& layout = c.workers[0];
   std::vector<std::byte> all;
   for (const DgcCase& worker : c.workers) all.insert(all.end(), worker.message.begin(), worker.message.end());
-  std::vector<DgcSegment> segments = layout.segments;
   std::vector<StepControl> controls{c.control};
-  const Copy table(backend, segments);
+  const DgcTableMemory table = table_of(backend, layout.segments);
   const Copy messages(backend, all);
   const Copy control(backend, controls);
   const Copy sum(backend, c.sum), m(backend, c.m), w(backend, c.w), dense_sum(backend, c.dense_sum);
   const Copy ranges(backend, c.ranges);
-  rule.table = table_of(table.data(), segments);
+  rule.table = table.table();
   rule.messages = messages.data();
   rule.workers = static_cast<int32_t>(c.workers.size());
   rule.header = layout.header;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/backend.h"
+#include "kernels/dgc_table.h"
 #include "kernels/wire_codes.h"
 
 // A few segments with everything the DGC step needs, in host memory; a backend's step on them; and the step once more,
@@ -95,12 +96,8 @@ class Copy {
   Buffer buffer_;
 };
 
-inline DgcTable table_of(const DgcSegment* on_device, const std::vector<DgcSegment>& segments) {
-  DgcTable table;
-  table.segments = on_device;
-  table.count = static_cast<int32_t>(segments.size());
-  table.blocks = segments.empty() ? 0 : segments.back().first_block + segments.back().blocks();
-  return table;
+inline DgcTableMemory table_of(Backend& backend, const std::vector<DgcSegment>& segments) {
+  return {backend.device(), segments, 0};
 }
 
 // Where u and v start from, when that is not where they are left.
@@ -114,14 +111,14 @@ inline void compress(Backend& backend, DgcCase& c, const Rule& rule, const Start
   std::vector<StepControl> controls(1);
   controls[0].step = c.step;
   controls[0].skip = c.skip;
-  const Copy segments(backend, c.segments);
+  const DgcTableMemory table = table_of(backend, c.segments);
   const Copy guesses(backend, c.guesses);
   const Copy g(backend, c.g), u(backend, c.u), v(backend, c.v), scale(backend, scales);
   const Copy control(backend, controls);
   const Copy message(backend, c.message);
   const Copy u_from(backend, start.u != nullptr ? *start.u : c.u), v_from(backend, start.v != nullptr ? *start.v : c.v);
   DgcCompressArgs args;
-  args.table = table_of(segments.data(), c.segments);
+  args.table = table.table();
   args.guesses = guesses.data();
   args.g = g.data();
   args.u = u.data();

@@ -23,13 +23,12 @@ Dealt deal_out(Backend& backend, DgcCase& c, const DgcDeal& deal) {
   Dealt dealt{std::vector<uint32_t>(static_cast<size_t>(deal.owners * deal.row()), kUntouched), c.v};
   std::vector<StepControl> controls(1);
   controls[0].skip = c.skip;
-  const Copy segments(backend, c.segments);
+  const DgcTableMemory table = table_of(backend, c.segments);
   const Copy control(backend, controls);
   const Copy message(backend, c.message);
   const Copy v(backend, dealt.v);
   const Copy rows(backend, dealt.rows);
-  backend.dgc_deal(
-      {table_of(segments.data(), c.segments), deal, control.data(), message.data(), v.data(), rows.data()});
+  backend.dgc_deal({table.table(), deal, control.data(), message.data(), v.data(), rows.data()});
   v.fetch(), rows.fetch();
   return dealt;
 }
@@ -101,13 +100,13 @@ StepControl undeal(Backend& backend, const DgcDeal& deal, std::vector<DgcCase>& 
   std::vector<StepControl> controls(1);
   controls[0].step = owners[0].step;
   controls[0].skip = skip;
-  const Copy segments(backend, owners[0].segments);
+  const DgcTableMemory table = table_of(backend, owners[0].segments);
   const Copy control(backend, controls);
   const Copy messages(backend, all);
   const Copy out(backend, sum);
   DgcUndealArgs args;
   args.deal = deal;
-  args.table = table_of(segments.data(), owners[0].segments);
+  args.table = table.table();
   args.control = control.data();
   args.messages = messages.data();
   args.workers = deal.owners;

@@ -34,8 +34,8 @@ CodeCase sent(WireFormat format, uint32_t worker = 0) {
 }
 
 WireFault fault_of(const CodeCase& c, const std::vector<std::byte>& message) {
-  std::vector<DgcSegment> segments = c.segments;
-  return check_message(message.data(), c.header, c.step, table_of(segments.data(), segments));
+  const DgcTableMemory table(make_cpu_device(), c.segments, 0);
+  return check_message(message.data(), c.header, c.step, table.table());
 }
 
 }  // namespace

@@ -16,13 +16,13 @@ std::vector<std::vector<float>> scatter(Backend& backend, ApplyCase& c) {
   std::vector<std::vector<float>> arenas;
   std::vector<StepControl> controls{c.control};
   const Copy control(backend, controls);
-  const Copy segments(backend, c.workers[0].segments);
+  const DgcTableMemory table = table_of(backend, c.workers[0].segments);
   for (DgcCase& worker : c.workers) {
     std::vector<float> arena(c.sum.size(), kSentinel);
     const Copy message(backend, worker.message);
     const Copy dense(backend, arena);
     DgcScatterArgs args;
-    args.table = table_of(segments.data(), worker.segments);
+    args.table = table.table();
     args.control = control.data();
     args.message = message.data();
     args.dense = dense.data();
@@ -48,13 +48,12 @@ std::vector<float> sum_of(Backend& backend, std::vector<std::vector<float>>& are
 
 // Returns what is left of the sum.
 std::vector<float> step(Backend& backend, ApplyCase& c, std::vector<float> sum, DgcStepArgs rule) {
-  std::vector<DgcSegment> table = c.workers[0].segments;
   std::vector<StepControl> controls{c.control};
-  const Copy segments(backend, table);
+  const DgcTableMemory table = table_of(backend, c.workers[0].segments);
   const Copy control(backend, controls);
   const Copy g(backend, sum), m(backend, c.m), w(backend, c.w), dense_sum(backend, c.dense_sum);
   const Copy ranges(backend, c.ranges);
-  rule.table = table_of(segments.data(), table);
+  rule.table = table.table();
   rule.control = control.data();
   rule.sum = g.data();
   rule.m = m.data();

@@ -138,7 +138,7 @@ void check_large_tensor(Backend& backend, int64_t numel, int64_t middle) {
   std::vector<StepControl> controls(1);
   controls[0].step = c.step;
   controls[0].lr = 0.5f;
-  const Copy segments(backend, c.segments);
+  const DgcTableMemory table = table_of(backend, c.segments);
   const Copy guesses(backend, c.guesses);
   const Copy control(backend, controls);
   const Copy message(backend, c.message);
@@ -146,7 +146,7 @@ void check_large_tensor(Backend& backend, int64_t numel, int64_t middle) {
     const LargeArray g(backend, arena), u(backend, arena), v(backend, arena);
     mark(g, marked);
     DgcCompressArgs args;
-    args.table = table_of(segments.data(), c.segments);
+    args.table = table.table();
     args.guesses = guesses.data();
     args.g = g.f32();
     args.u = u.f32();
@@ -166,7 +166,7 @@ void check_large_tensor(Backend& backend, int64_t numel, int64_t middle) {
   }
   const LargeArray sum(backend, arena), m(backend, arena), w(backend, arena);
   DgcApplyArgs args;
-  args.table = table_of(segments.data(), c.segments);
+  args.table = table.table();
   args.messages = message.data();
   args.workers = 1;
   args.header = c.header;

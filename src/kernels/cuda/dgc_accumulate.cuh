@@ -133,7 +133,7 @@ __device__ inline DgcStripRecord collect(unsigned hits, const float (&v)[16], un
 template <DgcRule rule>
 __device__ inline void accumulate_one(const DgcCompressArgs& a, const DgcCompressScratch& scratch, int64_t strip,
                                       float scale) {
-  const int segment = segment_of(a.table, strip / kDgcStrips);
+  const int segment = a.table.segment_of_block[strip / kDgcStrips];
   const DgcSegment& s = a.table.segments[segment];
   const int64_t first = (strip - s.first_block * kDgcStrips) * kDgcStrip;
   if (first >= s.numel) return;

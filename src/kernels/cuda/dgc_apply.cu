@@ -146,7 +146,8 @@ struct DgcApply {
   __device__ static void apply(const DgcApplyArgs& a, Shared& shared) {
     const float lr = a.control->lr;
     for (int64_t block = blockIdx.x; block < a.table.blocks; block += gridDim.x) {
-      const DgcSegment s = a.table.segments[segment_of(a.table, block)];  // a copy: what is written may not change it
+      const DgcSegment s =
+          a.table.segments[a.table.segment_of_block[block]];  // a copy: what is written may not change it
       const int64_t local = block - s.first_block;
       if (DgcSharedSums::have_room(a, s, local, shared)) {
         apply_block(a, s, local, lr, DgcSharedSums(a, s, shared), shared);
@@ -181,7 +182,7 @@ struct DgcStep {
     if (a.control->skip != 0 || a.control->fault.kind != WireFaultKind::none) return;
     const float lr = a.control->lr;
     for (int64_t block = blockIdx.x; block < a.table.blocks; block += gridDim.x) {
-      const DgcSegment& s = a.table.segments[segment_of(a.table, block)];
+      const DgcSegment& s = a.table.segments[a.table.segment_of_block[block]];
       const int64_t first = (block - s.first_block) * kDgcBlock, at = s.offset + first;
       const int numel = static_cast<int>(smaller(kDgcBlock, s.numel - first));
       const DgcArenaSums sums(a.sum + at);

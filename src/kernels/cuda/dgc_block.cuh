@@ -16,20 +16,6 @@ __device__ inline unsigned lanes_before() { return (1u << lane()) - 1; }
 
 __device__ inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// The segment that a block of the table lies in. All threads of a warp call this together, with the same block. Each
-// round of loads leaves a 32nd of the segments.
-__device__ inline int segment_of(const DgcTable& table, int64_t block) {
-  int low = 0, count = table.count;
-  while (count > 1) {
-    const int step = (count + 31) / 32, mine = low + lane() * step;
-    const bool is_before = lane() * step < count && table.segments[mine].first_block <= block;
-    const int last = __popc(__ballot_sync(kAllLanes, is_before)) - 1;
-    count = step < count - last * step ? step : count - last * step;
-    low += last * step;
-  }
-  return low;
-}
-
 // Calls body(i) for every i below `count`, on all lanes of one warp. Neighbours go to different multiprocessors.
 template <typename Body>
 __device__ inline void each_by_warp(int64_t count, const Body& body) {

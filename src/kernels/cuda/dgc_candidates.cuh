@@ -13,7 +13,7 @@ namespace dgc::cuda {
 // Calls body(block, segment) for every block of the table, on all lanes of one warp.
 template <typename Body>
 __device__ inline void each_block_by_warp(const DgcTable& table, const Body& body) {
-  each_by_warp(table.blocks, [&](int64_t block) { body(block, segment_of(table, block)); });
+  each_by_warp(table.blocks, [&](int64_t block) { body(block, table.segment_of_block[block]); });
 }
 
 // Finds the bin of the want-th largest of the `collected` elements that `histogram` has counted; want is at least 1 and
@@ -44,35 +44,45 @@ __device__ inline DgcBin find_guess_bin(const unsigned* histogram, unsigned coll
   }
 }
 
+// A lane's records of a block's strips. They are loaded before what decides about the candidates is found, so that the
+// loads of both do not wait for each other.
+struct DgcLaneStrips {
+  static constexpr int kEach = kDgcStrips / 32;
+
+  __device__ DgcLaneStrips(const DgcCompressScratch& scratch, const DgcSegment& s, int64_t block) {
+    const int64_t left = s.numel - (block - s.first_block) * kDgcBlock;
+    const auto count = static_cast<int>((smaller(left, kDgcBlock) + kDgcStrip - 1) / kDgcStrip);
+#pragma unroll
+    for (int j = 0; j < kEach; ++j) {
+      const int strip = lane() * kEach + j;
+      records[j] = strip < count ? scratch.strips[block * kDgcStrips + strip] : DgcStripRecord{0, 0};
+    }
+  }
+
+  DgcStripRecord records[kEach];
+};
+
 inline constexpr int kDgcKeysAtOnce = 4;
 
 // Calls body(keys) with the block's candidates in index order, kDgcKeysAtOnce of them for each lane: lane l has number
-// l, 32 + l, and so on. A key of 0 stands for no candidate.
+// l, 32 + l, and so on. A key of 0 stands for no candidate. list: the candidates of the block's segment.
 template <typename Body>
-__device__ inline void each_candidate(const DgcCompressScratch& scratch, const DgcSegment& s, int segment,
-                                      int64_t block, DgcStrips& strips, const Body& body) {
-  constexpr int kEach = kDgcStrips / 32;  // strips of a lane
-  const int64_t left = s.numel - (block - s.first_block) * kDgcBlock;
-  const auto count = static_cast<int>((smaller(left, kDgcBlock) + kDgcStrip - 1) / kDgcStrip);
-  DgcStripRecord mine[kEach];
+__device__ inline void each_candidate(const DgcLaneStrips& mine, const uint64_t* list, DgcStrips& strips,
+                                      const Body& body) {
+  constexpr int kEach = DgcLaneStrips::kEach;
   unsigned sum = 0;
 #pragma unroll
-  for (int j = 0; j < kEach; ++j) {
-    const int strip = lane() * kEach + j;
-    mine[j] = strip < count ? scratch.strips[block * kDgcStrips + strip] : DgcStripRecord{0, 0};
-    sum += mine[j].count;
-  }
+  for (int j = 0; j < kEach; ++j) sum += mine.records[j].count;
   const DgcScan scan = warp_scan(sum);
   __syncwarp();  // waits for lanes that still read the previous block's strips
   unsigned end = scan.before;
 #pragma unroll
   for (int j = 0; j < kEach; ++j) {
-    strips.first[lane() * kEach + j] = mine[j].first;
-    strips.end[lane() * kEach + j] = end += mine[j].count;
+    strips.first[lane() * kEach + j] = mine.records[j].first;
+    strips.end[lane() * kEach + j] = end += mine.records[j].count;
   }
   __syncwarp();
 
-  const uint64_t* list = keys_of(scratch, s, segment);
   for (unsigned at = 0; at < scan.total; at += 32 * kDgcKeysAtOnce) {
     uint64_t keys[kDgcKeysAtOnce];
 #pragma unroll
@@ -98,6 +108,7 @@ __device__ inline void each_candidate(const DgcCompressScratch& scratch, const D
 __device__ inline void dgc_sort_out(const DgcCompressArgs& a, const DgcCompressScratch& scratch, DgcStrips& strips) {
   each_block_by_warp(a.table, [&](int64_t block, int segment) {
     const DgcSegment& s = a.table.segments[segment];
+    const DgcLaneStrips mine(scratch, s, block);
     const DgcAim aim = aim_at(a.guesses[segment], s);
     const unsigned collected = scratch.collected[segment], k = static_cast<unsigned>(s.k);
     const bool usable = collected >= k && collected <= aim.limit;
@@ -117,7 +128,7 @@ __device__ inline void dgc_sort_out(const DgcCompressArgs& a, const DgcCompressS
     if (!usable) return;
 
     unsigned sure = 0;
-    each_candidate(scratch, s, segment, block, strips, [&](const uint64_t(&keys)[kDgcKeysAtOnce]) {
+    each_candidate(mine, keys_of(scratch, s, segment), strips, [&](const uint64_t(&keys)[kDgcKeysAtOnce]) {
 #pragma unroll
       for (const uint64_t key : keys) {
         if (key == 0) continue;
@@ -175,6 +186,7 @@ __device__ inline uint64_t nth_largest(const uint64_t* keys, unsigned count, uns
 __device__ inline void emit_listed_block(const DgcCompressArgs& a, const DgcCompressScratch& scratch, int segment,
                                          int64_t block, DgcStrips& strips) {
   const DgcSegment& s = a.table.segments[segment];
+  const DgcLaneStrips mine(scratch, s, block);
   const DgcSegmentRecord record = scratch.segments[segment];
   const uint64_t* ties = scratch.tie_keys + segment * int64_t{kDgcTies};
   const unsigned count = scratch.ties[segment];
@@ -190,7 +202,7 @@ __device__ inline void emit_listed_block(const DgcCompressArgs& a, const DgcComp
   unsigned entry = warp_sum(before);
 
   const DgcEmitter emitter(a, s);
-  each_candidate(scratch, s, segment, block, strips, [&](const uint64_t(&keys)[kDgcKeysAtOnce]) {
+  each_candidate(mine, keys_of(scratch, s, segment), strips, [&](const uint64_t(&keys)[kDgcKeysAtOnce]) {
     float values[kDgcKeysAtOnce];  // loaded before anything is written, so that the loads do not wait for each other
 #pragma unroll
     for (int j = 0; j < kDgcKeysAtOnce; ++j) {

@@ -93,7 +93,7 @@ __device__ inline void check_indices(const DgcApplyArgs& a, unsigned long long* 
     const int64_t block = i / sharing / shares;
     const auto from = static_cast<int>(i / sharing % shares * share);
     const auto some = static_cast<int>(smaller(a.workers - from, share));
-    const int segment = segment_of(a.table, block);
+    const int segment = a.table.segment_of_block[block];
     const DgcSegment& s = a.table.segments[segment];
     const int64_t local = block - s.first_block, left = s.numel - local * kDgcBlock;
     const DgcEntries mine(DgcMessages{a}.payload(from + (lane() < some ? lane() : 0)), s, local);

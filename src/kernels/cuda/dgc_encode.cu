@@ -167,13 +167,13 @@ struct DgcEncode {
     zero_all(reinterpret_cast<unsigned*>(a.coded + kWireHeaderBytes), static_cast<int64_t>(a.codes.payload_bytes / 4));
     if (has_scale(format.values)) {
       for (int64_t block = blockIdx.x; block < a.table.blocks; block += gridDim.x) {
-        const int segment = segment_of(a.table, block);
+        const int segment = a.table.segment_of_block[block];
         find_largest({a, segment, block}, &scratch.largest[segment]);
       }
     }
     grid_sync();
     for (int64_t block = blockIdx.x; block < a.table.blocks; block += gridDim.x) {
-      const int segment = segment_of(a.table, block);
+      const int segment = a.table.segment_of_block[block];
       const DgcBlockPart part(a, segment, block);
       encode_indices(part, format.indices, shared);
       encode_values(part, format.values, scratch.largest[segment], a.v + part.s.offset);

@@ -38,7 +38,7 @@ __device__ inline DgcCut radix_cut(const unsigned* histograms, int64_t k, int di
 template <typename Body>
 __device__ inline void each_unlisted_block(const DgcTable& table, const DgcCompressScratch& scratch, const Body& body) {
   for (int64_t block = blockIdx.x; block < table.blocks; block += gridDim.x) {
-    const int segment = segment_of(table, block);
+    const int segment = table.segment_of_block[block];
     if (!is_listed(scratch, segment)) body(table.segments[segment], segment, block);
   }
 }

@@ -14,7 +14,7 @@ struct DgcScatter {
   __device__ static void run(const Args& a, Shared&) {
     if (a.control->skip != 0) return;
     for (int64_t block = blockIdx.x; block < a.table.blocks; block += gridDim.x) {
-      const DgcSegment& s = a.table.segments[segment_of(a.table, block)];
+      const DgcSegment& s = a.table.segments[a.table.segment_of_block[block]];
       const int64_t local = block - s.first_block, first = local * kDgcBlock;
       float* dense = a.dense + s.offset + first;
       const int numel = static_cast<int>(smaller(kDgcBlock, s.numel - first));

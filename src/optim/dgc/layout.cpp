@@ -152,14 +152,11 @@ int64_t DgcLayout::compressed_bytes() const {
 }
 
 DgcTables::DgcTables(const std::shared_ptr<Device>& device, const DgcLayout& layout)
-    : segments_(device, layout.segments.size() * sizeof(DgcSegment)),
+    : table_(device, layout.segments, layout.compressed_numel),
       code_rows_(device, layout.codes.size() * sizeof(DgcCode)),
       ranges_(device, layout.dense.size() * sizeof(DgcRange)) {
-  device->copy_in(segments_.data(), layout.segments.data(), segments_.bytes());
   device->copy_in(code_rows_.data(), layout.codes.data(), code_rows_.bytes());
   device->copy_in(ranges_.data(), layout.dense.data(), ranges_.bytes());
-  table_ = {static_cast<const DgcSegment*>(segments_.data()), static_cast<int32_t>(layout.segments.size()),
-            layout.blocks, layout.compressed_numel};
   codes_ = {static_cast<const DgcCode*>(code_rows_.data()), layout.wire.format(), layout.wire.payload_bytes(),
             layout.chunks};
   dense_ = {static_cast<const DgcRange*>(ranges_.data()), static_cast<int32_t>(layout.dense.size()),

@@ -6,6 +6,7 @@
 
 #include "dist/wire.h"
 #include "kernels/dgc_args.h"
+#include "kernels/dgc_table.h"
 #include "optim/dgc/dgc.h"
 #include "optim/dgc/split_layout.h"
 #include "tensor/params.h"
@@ -52,13 +53,13 @@ class DgcTables {
   DgcTables() = default;
   DgcTables(const std::shared_ptr<Device>& device, const DgcLayout& layout);
 
-  const DgcTable& table() const { return table_; }
+  const DgcTable& table() const { return table_.table(); }
   const DgcCodes& codes() const { return codes_; }
   const DgcDense& dense() const { return dense_; }
 
  private:
-  Buffer segments_, code_rows_, ranges_;
-  DgcTable table_;
+  DgcTableMemory table_;
+  Buffer code_rows_, ranges_;
   DgcCodes codes_;
   DgcDense dense_;
 };

@@ -18,9 +18,7 @@ SplitReduce::SplitReduce(const OptimizerContext& context, Buckets& buckets, cons
   const DgcDeal& deal = layout_.deal;
   const int64_t local = context.local_workers;
   const DgcSegment segment = shard_segment(layout_.kept.tensors()[0]);
-  segment_ = Buffer(device, sizeof(segment));
-  device->copy_in(segment_.data(), &segment, sizeof(segment));
-  table_ = {static_cast<const DgcSegment*>(segment_.data()), 1, segment.blocks(), segment.numel};
+  table_ = DgcTableMemory(device, {&segment, 1}, segment.numel);
   const std::vector<DgcGuess> guesses(static_cast<size_t>(local));
   guesses_ = Buffer(device, guesses.size() * sizeof(DgcGuess));
   device->copy_in(guesses_.data(), guesses.data(), guesses_.bytes());
@@ -63,7 +61,7 @@ void SplitReduce::run(const StepArgs&, DgcApplyArgs& apply) {
 
   DgcUndealArgs undeal;
   undeal.deal = layout_.deal;
-  undeal.table = table_;
+  undeal.table = table_.table();
   undeal.control = apply.control;
   undeal.messages = gather_messages();
   undeal.workers = layout_.deal.owners;
@@ -102,7 +100,7 @@ void SplitReduce::reduce(int local_owner, const uint32_t* rows, StepControl* con
   context_.backend.dgc_sum_dealt(add);
 
   DgcCompressArgs select;
-  select.table = table_;
+  select.table = table_.table();
   select.guesses = static_cast<DgcGuess*>(guesses_.data()) + local_owner;
   select.g = zeros_.f32();
   select.v = shard;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/dgc_table.h"
 #include "optim/dgc/exchange.h"
 
 namespace dgc {
@@ -31,10 +32,9 @@ class SplitReduce final : public Exchange {
   Buckets& buckets_;
   SplitLayout layout_;
   std::vector<DgcCompressArgs> rules_;  // the rules of this step, by local worker
-  DgcTable table_;                      // one segment: a shard
-  Buffer segment_;
-  Buffer guesses_;   // a DgcGuess per local owner
-  Buffer mine_;      // the local workers' rows, [local][owners][row]
+  DgcTableMemory table_;                // one segment: a shard
+  Buffer guesses_;                      // a DgcGuess per local owner
+  Buffer mine_;                         // the local workers' rows, [local][owners][row]
   Buffer rows_;      // the local owners' rows of every worker, [workers][local][row]; empty with one rank
   Buffer shards_;    // the local owners' sums, [local][shard]
   Buffer zeros_;     // [shard]
