@@ -144,7 +144,8 @@ void print_memory(const Plan& plan, const Config& config) {
 // An epoch ends with an exchange; between two, a checkpoint may hold more.
 void print_checkpoint(const PlanCheckpoint& checkpoint) {
   fmt::print(
-      "A checkpoint at the end of an epoch takes {} for the workers of each rank at most, and {} for weights{}\n",
+      "A checkpoint at the end of an epoch takes at most {} for the workers of each rank and {} for weights{}, and "
+      "a few KiB to name the tensors\n",
       bytes_text(static_cast<double>(checkpoint.workers)), bytes_text(static_cast<double>(checkpoint.shared)),
       checkpoint.has_momentum ? " and momentum" : "");
 }

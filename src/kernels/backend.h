@@ -97,8 +97,7 @@ class Backend {
                                View db) = 0;
 
   // batch_norm_forward normalises by the statistics of this batch, and updates the running statistics (with the
-  // unbiased variance, as PyTorch does). `saved` has batch_norm_saved_bytes() bytes and must reach backward unchanged.
-  virtual size_t batch_norm_saved_bytes(const BatchNormArgs&) = 0;
+  // unbiased variance, as PyTorch does). `saved` has saved_bytes() bytes and must reach backward unchanged.
   virtual void batch_norm_forward(const BatchNormArgs&, ConstView x, ConstView residual, ConstView scale,
                                   ConstView shift, View running_mean, View running_var, View y, View saved) = 0;
   virtual void batch_norm_inference(const BatchNormArgs&, ConstView x, ConstView residual, ConstView scale,
@@ -108,7 +107,7 @@ class Backend {
   virtual void batch_norm_backward(const BatchNormArgs&, ConstView x, ConstView y, ConstView scale, ConstView saved,
                                    View dy, View dx, View dscale, View dshift) = 0;
 
-  virtual size_t pool_saved_bytes(const PoolArgs&) = 0;  // 0: forward saves nothing. `saved` may be null in evaluation
+  // `saved` has saved_bytes() bytes. It may be null in evaluation.
   virtual void pool_forward(const PoolArgs&, ConstView x, View y, View saved) = 0;
   virtual void pool_backward(const PoolArgs&, ConstView dy, ConstView saved, View dx) = 0;
   virtual void global_pool_forward(const GlobalPoolArgs&, ConstView x, View y) = 0;

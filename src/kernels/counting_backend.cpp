@@ -219,8 +219,6 @@ void CountingBackend::rnn_backward(const RnnArgs& a, ConstView x, const RnnWeigh
          .launches = a.biases ? 2 : 1});
 }
 
-size_t CountingBackend::batch_norm_saved_bytes(const BatchNormArgs& a) { return of_->batch_norm_saved_bytes(a); }
-
 void CountingBackend::batch_norm_forward(const BatchNormArgs&, ConstView x, ConstView residual, ConstView, ConstView,
                                          View, View, View y, View) {
   count("batch_norm_forward", 2 * moved(x) + moved(residual, y), 2);  // x is read for its statistics first
@@ -237,7 +235,6 @@ void CountingBackend::batch_norm_backward(const BatchNormArgs& a, ConstView x, C
   count("batch_norm_backward", (a.relu && a.residual ? 7 : 5) * moved(x), 2);
 }
 
-size_t CountingBackend::pool_saved_bytes(const PoolArgs& a) { return of_->pool_saved_bytes(a); }
 void CountingBackend::pool_forward(const PoolArgs&, ConstView x, View y, View saved) {
   count("pool_forward", moved(x, y, saved));
 }

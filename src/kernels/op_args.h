@@ -52,6 +52,7 @@ struct BatchNormArgs {
   float momentum = 0.1f;  // running = (1 - momentum) * running + momentum * batch, as in PyTorch
   bool relu = false;
   bool residual = false;
+  size_t saved_bytes() const { return float_bytes(3 * channels); }  // what a forward pass leaves for the backward pass
 };
 
 enum class PoolKind { max, average };  // average counts the padding in its divisor, as PyTorch does by default
@@ -64,6 +65,12 @@ struct PoolArgs {
   int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;
   int64_t out_h() const { return (in_h + 2 * pad_h - kernel_h) / stride_h + 1; }
   int64_t out_w() const { return (in_w + 2 * pad_w - kernel_w) / stride_w + 1; }
+  float average_share() const { return 1.f / static_cast<float>(kernel_h * kernel_w); }  // of one place in the window
+  // What a forward pass leaves for the backward pass: of a largest value its place in the window.
+  size_t saved_bytes() const {
+    if (kind == PoolKind::average) return 0;
+    return static_cast<size_t>(batch * out_h() * out_w() * channels) * sizeof(uint16_t);
+  }
 };
 
 // Mean over height and width: [batch, spatial, channels] -> [batch, channels].

@@ -34,7 +34,7 @@ BatchNormArgs BatchNorm::args(const Shape& x) const {
           .residual = options_.residual};
 }
 
-size_t BatchNorm::saved_bytes(Backend& backend, std::span<const Shape> in, DType) const {
+size_t BatchNorm::saved_bytes(Backend&, std::span<const Shape> in, DType) const {
   const BatchNormArgs a = args(in[0]);
   // What is about to train asks first, so a plan and a start say the same before any step.
   if (a.rows == 1) {
@@ -43,7 +43,7 @@ size_t BatchNorm::saved_bytes(Backend& backend, std::span<const Shape> in, DType
         "training.batch_per_worker, lower training.accumulate, or take larger images",
         a.channels);
   }
-  return backend.batch_norm_saved_bytes(a);
+  return a.saved_bytes();
 }
 
 void BatchNorm::forward(const ForwardArgs& f) const {

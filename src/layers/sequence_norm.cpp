@@ -23,7 +23,7 @@ SequenceNormArgs SequenceNorm::args(const Shape& x) const {
 }
 
 size_t SequenceNorm::saved_bytes(Backend&, std::span<const Shape>, DType) const {
-  return 2 * static_cast<size_t>(options_.channels) * sizeof(float);
+  return 2 * float_bytes(options_.channels);
 }
 
 void SequenceNorm::forward(const ForwardArgs& f) const {

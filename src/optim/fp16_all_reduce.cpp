@@ -27,11 +27,9 @@ Fp16AllReduce::Fp16AllReduce(const OptimizerContext& context)
       ranges_(context.backend.device(), static_cast<size_t>(1 + context.local_workers) * sizeof(DgcRange)),
       one_(context.backend.device(), sizeof(float)),
       packed_(context.backend.device(), half_bytes(context.local_workers * row_), MemoryUse::momentum),
-      mine_sum_(context.backend.device(), static_cast<size_t>(context.local_workers * shard_) * sizeof(float),
-                MemoryUse::momentum),
+      mine_sum_(context.backend.device(), float_bytes(context.local_workers * shard_), MemoryUse::momentum),
       mine_(context.backend.device(), half_bytes(context.local_workers * shard_), MemoryUse::momentum),
-      sum_(context.backend.device(), static_cast<size_t>(context.layout.extent()) * sizeof(float),
-           MemoryUse::momentum) {
+      sum_(context.backend.device(), float_bytes(context.layout.extent()), MemoryUse::momentum) {
   const auto& device = context.backend.device();
   std::vector<DgcRange> ranges = {{0, extent(), 0}};
   for (int local = 0; local < context.local_workers; ++local) {

@@ -7,13 +7,12 @@ OrderedReduce::OrderedReduce(Backend& backend, Communicator& communicator, int l
       communicator_(communicator),
       n_(n),
       shard_(static_cast<int64_t>(shard_size(static_cast<size_t>(n), communicator.size()))) {
-  const auto bytes = [](int64_t floats) { return static_cast<size_t>(floats) * sizeof(float); };
   const int ranks = communicator.size(), workers = local_workers * ranks;
   if (workers == 1) return;
-  sum_ = Buffer(backend.device(), bytes(shard_ * ranks), use);
+  sum_ = Buffer(backend.device(), float_bytes(shard_ * ranks), use);
   if (ranks == 1) return;
-  rows_ = Buffer(backend.device(), bytes(shard_ * workers), use);
-  mine_ = Buffer(backend.device(), bytes(shard_), use);
+  rows_ = Buffer(backend.device(), float_bytes(shard_ * workers), use);
+  mine_ = Buffer(backend.device(), float_bytes(shard_), use);
   for (int worker = 0; worker < workers; ++worker) row_pointers_.push_back(rows_.f32() + worker * shard_);
 }
 

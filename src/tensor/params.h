@@ -60,7 +60,7 @@ std::vector<ParamSpec> trained_specs(std::vector<ParamSpec> specs);  // those th
 class Arena {
  public:
   Arena(std::shared_ptr<Device> device, const ParamLayout& layout, MemoryUse use = MemoryUse::other)
-      : layout_(&layout), buffer_(std::move(device), static_cast<size_t>(layout.extent()) * sizeof(float), use) {}
+      : layout_(&layout), buffer_(std::move(device), float_bytes(layout.extent()), use) {}
 
   const ParamLayout& layout() const { return *layout_; }
   float* data() const { return buffer_.f32(); }

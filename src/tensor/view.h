@@ -8,6 +8,7 @@ namespace dgc {
 
 enum class DType { f32, f16, bf16, i32 };
 
+constexpr size_t float_bytes(int64_t floats) { return static_cast<size_t>(floats) * sizeof(float); }
 constexpr size_t dtype_size(DType type) { return type == DType::f16 || type == DType::bf16 ? 2 : 4; }
 
 // Contiguous memory on one device, which the view does not own. A view with null data means "not wanted" or "absent";

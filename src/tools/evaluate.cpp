@@ -38,8 +38,7 @@ class Measurer {
     Measures measures = run(set, Split::test, [&](const Batch& batch, ConstView output) {
       const size_t begin = logits.size();
       logits.resize(begin + static_cast<size_t>(output.numel()));
-      model_.backend->device()->copy_out(logits.data() + begin, output.data,
-                                         static_cast<size_t>(output.numel()) * sizeof(float));
+      model_.backend->device()->copy_out(logits.data() + begin, output.data, float_bytes(output.numel()));
       labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
     });
     const Shape shape{set.size(), static_cast<int64_t>(logits.size()) / set.size()};

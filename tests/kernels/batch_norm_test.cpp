@@ -48,8 +48,8 @@ struct NormTruth {
   std::vector<float> masked;
 };
 
-std::vector<float> saved_by(Backend& backend, const BatchNormArgs& args) {
-  return zeros(static_cast<int64_t>(backend.batch_norm_saved_bytes(args) / sizeof(float)));
+std::vector<float> saved_by(const BatchNormArgs& args) {
+  return zeros(static_cast<int64_t>(args.saved_bytes() / sizeof(float)));
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ TEST_CASE("batch normalisation matches its formula, forward and backward", "[ker
   const OnDevice x(*backend, c.x), skip(*backend, c.skip), scale(*backend, c.scale), shift(*backend, c.shift);
   const OnDevice y(*backend, c.dy), mean(*backend, std::vector<float>(c.scale.size(), 3.f));
   const OnDevice var(*backend, std::vector<float>(c.scale.size(), 5.f));
-  const OnDevice saved(*backend, saved_by(*backend, c.args));
+  const OnDevice saved(*backend, saved_by(c.args));
   backend->batch_norm_forward(c.args, x, residual ? ConstView(skip) : ConstView(), scale, shift, mean, var, y, saved);
   CHECK(worst_error(y.host(), truth.y) < 1e-5);
 
@@ -94,7 +94,7 @@ TEST_CASE("batch normalisation keeps its digits when the mean is far from zero",
   const NormCase c(4096, 16, false, false, /*mean=*/1000);
   const NormTruth truth(c);
   const OnDevice x(*backend, c.x), scale(*backend, c.scale), shift(*backend, c.shift), y(*backend, c.dy);
-  const OnDevice mean(*backend, zeros(16)), var(*backend, zeros(16)), saved(*backend, saved_by(*backend, c.args));
+  const OnDevice mean(*backend, zeros(16)), var(*backend, zeros(16)), saved(*backend, saved_by(c.args));
   backend->batch_norm_forward(c.args, x, {}, scale, shift, mean, var, y, saved);
   std::vector<double> unbiased;
   for (const double v : truth.var) unbiased.push_back(0.1 * v * 4096 / 4095);
@@ -129,7 +129,7 @@ TEST_CASE("batch normalisation in 16 bits rounds its outputs only", "[kernels]")
 
   const OnDevice scale(*backend, c.scale), shift(*backend, c.shift), y(*backend, c.dy, type), dx(*backend, c.x, type);
   const OnDevice mean(*backend, zeros(channels)), var(*backend, zeros(channels));
-  const OnDevice saved(*backend, saved_by(*backend, c.args));
+  const OnDevice saved(*backend, saved_by(c.args));
   const OnDevice dscale(*backend, zeros(channels)), dshift(*backend, zeros(channels));
   backend->batch_norm_forward(c.args, x, residual ? ConstView(skip) : ConstView(), scale, shift, mean, var, y, saved);
   backend->batch_norm_backward(c.args, x, y, scale, saved, dy, dx, dscale, dshift);
@@ -145,7 +145,7 @@ TEST_CASE("batch normalisation without a wanted input gradient still sums the pa
   const NormCase c(100, 4, true, false);
   const NormTruth truth(c);
   const OnDevice x(*backend, c.x), scale(*backend, c.scale), shift(*backend, c.shift), y(*backend, c.dy);
-  const OnDevice mean(*backend, zeros(4)), var(*backend, zeros(4)), saved(*backend, saved_by(*backend, c.args));
+  const OnDevice mean(*backend, zeros(4)), var(*backend, zeros(4)), saved(*backend, saved_by(c.args));
   const OnDevice dy(*backend, c.dy), dscale(*backend, zeros(4)), dshift(*backend, zeros(4));
   backend->batch_norm_forward(c.args, x, {}, scale, shift, mean, var, y, saved);
   backend->batch_norm_backward(c.args, x, y, scale, saved, dy, {}, dscale, dshift);
@@ -158,7 +158,7 @@ TEST_CASE("a NaN reaches the output and the running statistics of its channel al
   NormCase c(2000, 4, true, false);
   c.x[4 * 1234 + 2] = NAN;
   const OnDevice x(*backend, c.x), scale(*backend, c.scale), shift(*backend, c.shift), y(*backend, c.dy);
-  const OnDevice mean(*backend, zeros(4)), var(*backend, zeros(4)), saved(*backend, saved_by(*backend, c.args));
+  const OnDevice mean(*backend, zeros(4)), var(*backend, zeros(4)), saved(*backend, saved_by(c.args));
   backend->batch_norm_forward(c.args, x, {}, scale, shift, mean, var, y, saved);
   for (const size_t channel : {0u, 1u, 2u, 3u}) {
     CAPTURE(backend->name(), channel);

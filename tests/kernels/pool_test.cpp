@@ -55,7 +55,7 @@ TEST_CASE("pooling matches plain loops, forward and backward", "[kernels]") {
   const PoolTruth truth = pool(args, x, dy);
 
   const OnDevice tx(*backend, x), tdy(*backend, dy), y(*backend, dy), dx(*backend, x);
-  const Buffer saved(backend->device(), backend->pool_saved_bytes(args));
+  const Buffer saved(backend->device(), args.saved_bytes());
   backend->pool_forward(args, tx, y, {saved.data(), {static_cast<int64_t>(saved.bytes())}});
   backend->pool_backward(args, tdy, ConstView(saved.data(), {static_cast<int64_t>(saved.bytes())}), dx);
   CHECK(worst_error(y.host(), truth.y) < 1e-6);
@@ -86,7 +86,7 @@ TEST_CASE("pooling in 16 bits: the maximum is exact, sums are rounded once", "[k
   const OnDevice x(*backend, random_floats(inputs, 1), type), dy(*backend, random_floats(outputs, 2), type);
   const OnDevice y(*backend, zeros(outputs), type), dx(*backend, zeros(inputs), type);
   const PoolTruth truth = pool(args, x.host(), dy.host());
-  const Buffer saved(backend->device(), backend->pool_saved_bytes(args));
+  const Buffer saved(backend->device(), args.saved_bytes());
   backend->pool_forward(args, x, y, {saved.data(), {static_cast<int64_t>(saved.bytes())}});
   backend->pool_backward(args, dy, ConstView(saved.data(), {static_cast<int64_t>(saved.bytes())}), dx);
   if (kind == PoolKind::max) CHECK(y.host() == truth.y);

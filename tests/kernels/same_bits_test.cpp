@@ -66,7 +66,7 @@ TEST_CASE("same bits everywhere: pooling", "[kernels]") {
   const int64_t channels = GENERATE(3, 16);
   const PoolArgs args{kind, 2, 8, 7, channels, 3, 2, 2, 1, 1, 1};
   compare(2 * 8 * 8 * channels, [=](Backend& b, const OnDevice& x, const OnDevice& y, const OnDevice& z) {
-    const Buffer saved(b.device(), b.pool_saved_bytes(args));
+    const Buffer saved(b.device(), args.saved_bytes());
     const View kept{saved.data(), {static_cast<int64_t>(saved.bytes())}};
     b.pool_forward(args, x, y, kept);
     b.pool_backward(args, y, kept, z);
@@ -101,7 +101,7 @@ TEST_CASE("a GPU's results do not depend on the order in which its threads run",
     const OnDevice dy(backend, random_floats(rows * channels, 3)), dx(backend, zeros(rows * channels));
     const OnDevice dscale(backend, zeros(channels)), dshift(backend, zeros(channels));
     const BatchNormArgs args{.rows = rows, .channels = channels, .relu = true};
-    const OnDevice saved(backend, zeros(static_cast<int64_t>(backend.batch_norm_saved_bytes(args) / sizeof(float))));
+    const OnDevice saved(backend, zeros(static_cast<int64_t>(args.saved_bytes() / sizeof(float))));
     backend.batch_norm_forward(args, x, {}, scale, scale, mean, var, y, saved);
     backend.batch_norm_backward(args, x, y, scale, saved, dy, dx, dscale, dshift);
     const ValuesOnDevice<double> stats(backend, {0, 0, 0});

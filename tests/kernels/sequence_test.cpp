@@ -143,7 +143,7 @@ TEST_CASE("sequence norm is batch norm of the valid rows", "[kernels]") {
           [&](const OnDevice& from, View y, View scale, View saved, View g, View dx, View dscale, View dshift) {
             backend->batch_norm_backward(all, from, y, scale, saved, g, dx, dscale, dshift);
           },
-          packed_x, packed_dy, static_cast<int64_t>(backend->batch_norm_saved_bytes(all) / sizeof(float)));
+          packed_x, packed_dy, static_cast<int64_t>(all.saved_bytes() / sizeof(float)));
   for (const size_t which : {0, 1}) {
     std::vector<float> valid_ones;
     sequences.each_step([&](int64_t s, int64_t t, bool valid) {

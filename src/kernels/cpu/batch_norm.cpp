@@ -25,10 +25,6 @@ struct RowChunks {
 
 }  // namespace
 
-size_t CpuBackend::batch_norm_saved_bytes(const BatchNormArgs& args) {
-  return 3 * static_cast<size_t>(args.channels) * sizeof(float);
-}
-
 void CpuBackend::batch_norm_forward(const BatchNormArgs& args, ConstView x, ConstView residual, ConstView scale,
                                     ConstView shift, View running_mean, View running_var, View y, View saved) {
   const RowChunks chunks(args);

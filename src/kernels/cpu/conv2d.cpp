@@ -52,7 +52,7 @@ void CpuBackend::conv2d_backward_weights(const Conv2dArgs& args, ConstView x, Co
     const ConvProducts products(args);
     return products.backward_weights(x.f32(), dy.f32(), dw.f32(), scratch_floats(products.room_floats()));
   }
-  const size_t bias_bytes = with_bias ? round_up(static_cast<size_t>(args.out_c) * sizeof(float)) : 0;
+  const size_t bias_bytes = with_bias ? round_up(float_bytes(args.out_c)) : 0;
   std::byte* const bias = scratch(bias_bytes + conv.room_bytes());
   std::byte* room = dnnl_->place(conv.weights, dw.f32(), bias + bias_bytes);
   room = dnnl_->read(conv.image, x.f32(), room);

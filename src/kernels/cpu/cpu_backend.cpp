@@ -84,9 +84,7 @@ std::unique_ptr<Lane> CpuBackend::make_lane() {
 
 std::byte* CpuBackend::scratch(size_t bytes) { return at_least(bytes, scratch_, device_, MemoryUse::scratch); }
 
-float* CpuBackend::scratch_floats(int64_t count) {
-  return reinterpret_cast<float*>(scratch(static_cast<size_t>(count) * sizeof(float)));
-}
+float* CpuBackend::scratch_floats(int64_t count) { return reinterpret_cast<float*>(scratch(float_bytes(count))); }
 
 void CpuBackend::product(int64_t m, int64_t n, int64_t k, const Factor& a, const Factor& b, bool add, float* c) {
   if (math_ != Fp32Math::bf16) return multiply_exactly(m, n, k, a, b, add, c);

@@ -38,15 +38,7 @@ void for_taps(const PoolArgs& a, int64_t oh, int64_t ow, const Visit& visit) {
   }
 }
 
-float average_share(const PoolArgs& a) { return 1.f / static_cast<float>(a.kernel_h * a.kernel_w); }
-
 }  // namespace
-
-size_t CpuBackend::pool_saved_bytes(const PoolArgs& args) {
-  if (args.kind == PoolKind::average) return 0;
-  DGC_CHECK(args.kernel_h * args.kernel_w <= 65536, "a pooling window of at most 65536 pixels");
-  return static_cast<size_t>(args.batch * args.out_h() * args.out_w() * args.channels) * sizeof(uint16_t);
-}
 
 void CpuBackend::pool_forward(const PoolArgs& args, ConstView x, View y, View saved) {
   const float* const from = x.f32();
@@ -54,8 +46,7 @@ void CpuBackend::pool_forward(const PoolArgs& args, ConstView x, View y, View sa
   const int64_t channels = args.channels, line = args.out_w() * channels;
   const int64_t image_size = args.in_h * args.in_w * channels;
   // An evaluation does not use `saved`, but the loop is the same.
-  auto* const winners =
-      static_cast<uint16_t*>(saved ? saved.data : static_cast<void*>(scratch(pool_saved_bytes(args))));
+  auto* const winners = static_cast<uint16_t*>(saved ? saved.data : static_cast<void*>(scratch(args.saved_bytes())));
   for_chunks(args.batch * args.out_h(), 1, [&](int64_t row, int64_t) {
     const float* const image = from + row / args.out_h() * image_size;
     const int64_t oh = row % args.out_h();
@@ -64,7 +55,7 @@ void CpuBackend::pool_forward(const PoolArgs& args, ConstView x, View y, View sa
       if (args.kind == PoolKind::average) {
         std::fill_n(out, channels, 0.f);
         for_taps(args, oh, ow,
-                 [&](uint16_t, int64_t at) { add_scaled(image + at, average_share(args), channels, out); });
+                 [&](uint16_t, int64_t at) { add_scaled(image + at, args.average_share(), channels, out); });
       } else {
         uint16_t* const winner = winners + row * line + ow * channels;
         std::fill_n(out, channels, -std::numeric_limits<float>::infinity());
@@ -90,7 +81,7 @@ void CpuBackend::pool_backward(const PoolArgs& args, ConstView dy, ConstView sav
       const int64_t out = (i * args.out_h() * args.out_w() + pixel) * channels;
       if (args.kind == PoolKind::average) {
         for_taps(args, oh, ow,
-                 [&](uint16_t, int64_t at) { add_scaled(from + out, average_share(args), channels, image + at); });
+                 [&](uint16_t, int64_t at) { add_scaled(from + out, args.average_share(), channels, image + at); });
       } else {
         for_taps(args, oh, ow, [&](uint16_t tap, int64_t at) {
           give_to_winner(from + out, winners + out, tap, channels, image + at);

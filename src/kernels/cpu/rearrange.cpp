@@ -41,8 +41,6 @@ void turn(const float* from, int64_t rows, int64_t columns, float* to) {
   }
 }
 
-size_t bytes(int64_t floats) { return static_cast<size_t>(floats) * sizeof(float); }
-
 }  // namespace
 
 void CpuBackend::global_pool_forward(const GlobalPoolArgs& args, ConstView x, View y) {
@@ -70,9 +68,9 @@ void CpuBackend::shortcut_forward(const ShortcutArgs& args, ConstView x, View y)
     const float* pixel = from + (image * args.in_h + h) * args.in_w * args.in_c;
     float* out = to + row * args.out_w() * args.out_c;
     for (int64_t w = 0; w < args.out_w(); ++w, pixel += args.stride * args.in_c) {
-      std::memset(out, 0, bytes(before));
-      std::memcpy(out + before, pixel, bytes(args.in_c));
-      std::memset(out + before + args.in_c, 0, bytes(behind));
+      std::memset(out, 0, float_bytes(before));
+      std::memcpy(out + before, pixel, float_bytes(args.in_c));
+      std::memset(out + before + args.in_c, 0, float_bytes(behind));
       out += args.out_c;
     }
   });
@@ -85,11 +83,11 @@ void CpuBackend::shortcut_backward(const ShortcutArgs& args, ConstView dy, View 
   for_chunks(args.batch * args.in_h, 1, [&](int64_t row, int64_t) {
     const int64_t image = row / args.in_h, h = row % args.in_h;
     float* const out = to + row * args.in_w * args.in_c;
-    if (args.stride > 1) std::memset(out, 0, bytes(args.in_w * args.in_c));
+    if (args.stride > 1) std::memset(out, 0, float_bytes(args.in_w * args.in_c));
     if (h % args.stride != 0) return;
     const float* const pixels = from + (image * args.out_h() + h / args.stride) * args.out_w() * args.out_c;
     for (int64_t w = 0; w < args.out_w(); ++w) {
-      std::memcpy(out + w * args.stride * args.in_c, pixels + w * args.out_c + before, bytes(args.in_c));
+      std::memcpy(out + w * args.stride * args.in_c, pixels + w * args.out_c + before, float_bytes(args.in_c));
     }
   });
 }

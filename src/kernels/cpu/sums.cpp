@@ -55,7 +55,7 @@ void CpuBackend::sum_squares(ConstView x, double* out) {
 void CpuBackend::ordered_sum(std::span<const float* const> x, float* out, int64_t n) {
   // A chunk of the sum stays in the first-level cache while all workers' chunks are added to it.
   for_chunks(n, 4096, [=](int64_t at, int64_t size) {
-    std::memcpy(out + at, x[0] + at, static_cast<size_t>(size) * sizeof(float));
+    std::memcpy(out + at, x[0] + at, float_bytes(size));
     for (const float* worker : x.subspan(1)) add_chunk(worker + at, size, out + at);
   });
 }

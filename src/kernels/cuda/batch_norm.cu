@@ -41,10 +41,6 @@ namespace dgc {
 
 using namespace cuda;
 
-size_t KernelBackend::batch_norm_saved_bytes(const BatchNormArgs& args) {
-  return 3 * static_cast<size_t>(args.channels) * sizeof(float);
-}
-
 void KernelBackend::batch_norm_forward(const BatchNormArgs& args, ConstView x, ConstView residual, ConstView scale,
                                        ConstView shift, View running_mean, View running_var, View y, View saved) {
   Queue queue(*this);

@@ -139,19 +139,11 @@ inline PoolSize pool_size(const PoolArgs& a, int64_t pixels, int v) {
           .pad_w = static_cast<int>(a.pad_w)};
 }
 
-inline float pool_share(const PoolArgs& a) { return 1.f / static_cast<float>(a.kernel_h * a.kernel_w); }
-
 }  // namespace dgc::cuda
 
 namespace dgc {
 
 using namespace cuda;
-
-size_t KernelBackend::pool_saved_bytes(const PoolArgs& args) {
-  if (args.kind == PoolKind::average) return 0;
-  DGC_CHECK(args.kernel_h * args.kernel_w <= 65536, "a pooling window of at most 65536 pixels");
-  return static_cast<size_t>(args.batch * args.out_h() * args.out_w() * args.channels) * sizeof(uint16_t);
-}
 
 void KernelBackend::pool_forward(const PoolArgs& args, ConstView x, View y, View saved) {
   Queue queue(*this);
@@ -160,7 +152,7 @@ void KernelBackend::pool_forward(const PoolArgs& args, ConstView x, View y, View
     const auto run = [&]<int V>() {
       const PoolSize size = pool_size(args, args.batch * args.out_h() * args.out_w(), V);
       queue.run<PoolForward<T, V>>(elementwise_blocks(size.packs, 1),
-                                   {size, pool_share(args), pointer<T>(x), pointer<T>(y), winners});
+                                   {size, args.average_share(), pointer<T>(x), pointer<T>(y), winners});
     };
     dispatch_packs<T>(args.channels, run, x.data, y.data, saved.data);
   });
@@ -173,7 +165,7 @@ void KernelBackend::pool_backward(const PoolArgs& args, ConstView dy, ConstView 
     const auto run = [&]<int V>() {
       const PoolSize size = pool_size(args, args.batch * args.in_h * args.in_w, V);
       queue.run<PoolBackward<T, V>>(elementwise_blocks(size.packs, 1),
-                                    {size, pool_share(args), pointer<T>(dy), winners, pointer<T>(dx)});
+                                    {size, args.average_share(), pointer<T>(dy), winners, pointer<T>(dx)});
     };
     dispatch_packs<T>(args.channels, run, dy.data, saved.data, dx.data);
   });

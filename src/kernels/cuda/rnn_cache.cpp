@@ -131,7 +131,7 @@ const float* PreparedRnn::weight_space(const RnnPointers& tensors) const {
     if (tensors[piece.tensor] + piece.from != begin + piece.to) return nullptr;
     total += piece.numel;
   }
-  return static_cast<size_t>(total) * sizeof(float) == weight_bytes ? begin : nullptr;
+  return float_bytes(total) == weight_bytes ? begin : nullptr;
 }
 
 const PreparedRnn& RnnCache::get(cudnnHandle_t dnn, const RnnKey& key) {

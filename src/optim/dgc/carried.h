@@ -14,7 +14,7 @@ class Carried {
  public:
   Carried(const OptimizerContext&, int64_t dense);  // dense: elements that travel beside a message
 
-  size_t dense_bytes() const { return static_cast<size_t>(dense_) * sizeof(float); }
+  size_t dense_bytes() const { return float_bytes(dense_); }
 
   // Waits for the device where it copies from host memory, and queues the rest. from: for each of all workers in host
   // memory its message as it travels, with the dense elements behind it, or null. zeros: an arena, which stays as it

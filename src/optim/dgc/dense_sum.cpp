@@ -1,11 +1,6 @@
 #include "optim/dgc/dense_sum.h"
 
 namespace dgc {
-namespace {
-
-size_t float_bytes(int64_t floats) { return static_cast<size_t>(floats) * sizeof(float); }
-
-}  // namespace
 
 Fp16Sum::Fp16Sum(const OptimizerContext& context, int64_t n)
     : context_(context),
@@ -65,7 +60,7 @@ DenseSum::DenseSum(const OptimizerContext& context, int64_t numel, SmallTensors 
   }
   sum_.emplace(context.backend, context.communicator, context.local_workers, numel, MemoryUse::messages);
   for (int local = 0; local < context.local_workers; ++local) {
-    packed_.emplace_back(context.backend.device(), static_cast<size_t>(numel) * sizeof(float), MemoryUse::messages);
+    packed_.emplace_back(context.backend.device(), float_bytes(numel), MemoryUse::messages);
     rows_.push_back(packed_.back().f32());
   }
 }

@@ -79,7 +79,7 @@ Dgc::Dgc(const OptimizerContext& context, const DgcOptions& options)
       layout_(make_dgc_layout(context.layout, options, 0, workers())),
       workers_(make_workers()),
       sum_(context.backend.device(), context.layout, MemoryUse::momentum),
-      scales_(context.backend.device(), static_cast<size_t>(context.local_workers) * sizeof(float)),
+      scales_(context.backend.device(), float_bytes(context.local_workers)),
       dense_(context, layout_.dense_numel, options.small_tensors),
       exchanges_(context, options.bucket_bytes ? residuals() : std::vector<Residuals>()) {
   DGC_CHECK(!options.bucket_bytes || !options.sgd.clip_norm, "the norm over all gradients is known after the last");

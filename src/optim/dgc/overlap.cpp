@@ -106,7 +106,7 @@ void OverlappedGather::settle() {
 void OverlappedGather::compress(const MakeRules&) {
   DGC_CHECK(is_settled_, "a step that did not begin() and settle()");
   const Shape all{context_.layout.extent()};
-  const auto rest = static_cast<size_t>(context_.layout.extent() - compressed_extent_) * sizeof(float);
+  const auto rest = float_bytes(context_.layout.extent() - compressed_extent_);
   for (size_t local = 0; local < rules_.size(); ++local) {
     const Residuals& worker = memory_.residuals()[local];
     const OverlapMemory::Before& before = memory_.before()[local];

@@ -28,7 +28,7 @@ UnevenSteps::UnevenSteps(const StepContext& context)
   DGC_CHECK(context.memory.optimizer->carried() != nullptr,
             "workers may be late with an optimizer's carried steps alone");
   if (context.communicator.rank() != 0) return;
-  const auto weights = static_cast<size_t>(context.memory.trained.extent()) * sizeof(float);
+  const auto weights = float_bytes(context.memory.trained.extent());
   const auto send = [this](int rank, const Mail::Letter& letter) {
     rank == 0 ? own_letters_.push_back(letter) : mail_.post(rank, letter);
   };
