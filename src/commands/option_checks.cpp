@@ -66,9 +66,7 @@ CLI::Validator not_empty() {
 CLI::Validator run_folder() {
   return {[](const std::string& text) -> std::string {
             if (is_blank(text)) return "it is empty";
-            const std::string advice = home_advice(text);
-            if (!advice.empty()) return fmt::format("{}write ./{} for a folder called ~", advice, text);
-            if (text.find("{name}") == std::string::npos) return "";
+            if (text.find("{name}") == std::string::npos) return no_home_folder(text);
             return "{name} stands for the run's name in a config's output alone, as in --set output=runs/{name}";
           },
           ""};

@@ -15,6 +15,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <system_error>
 #include <thread>
@@ -219,18 +220,21 @@ void stop_left_over(int signal, const HeldSignals& signals) {
   if (left.empty()) return;
   spdlog::warn("the launcher has ended; waiting until what it has started, process {}, has ended too",
                fmt::join(left, ", "));
-  const auto tell = [&](int what) {
-    for (const pid_t process : left) {
-      kill(process, gentle(process, "", what));
-      kill(process, SIGCONT);  // a stopped one hears no signal before
-    }
+  const auto tell = [](pid_t process, int what) {
+    kill(process, gentle(process, "", what));
+    kill(process, SIGCONT);  // a stopped one hears no signal before
   };
-  tell(signal);
-  const auto told = std::chrono::steady_clock::now();
+  std::set<pid_t> told;
+  const auto first = std::chrono::steady_clock::now();
   for (; !left.empty(); left = trainings_among(left_over())) {
+    // A launcher below may have started another one in the place of one that has ended.
+    for (const pid_t process : left) {
+      if (told.insert(process).second) tell(process, signal);
+    }
     const std::optional<int> again = signals.stop_within(1);
-    if (!again || std::chrono::steady_clock::now() - told < std::chrono::seconds(kSameSignal)) continue;
-    return tell(*again);
+    if (!again || std::chrono::steady_clock::now() - first < std::chrono::seconds(kSameSignal)) continue;
+    for (const pid_t process : left) tell(process, *again);
+    return;
   }
 }
 

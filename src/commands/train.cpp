@@ -60,12 +60,19 @@ std::filesystem::path out_of(const TrainArguments& options) {
   return is_given ? options.train.out : run_of_config(options.config);
 }
 
+// An earlier version may have made the run whose own config is given.
+Config config_given(const TrainArguments& options) {
+  const bool is_of_run = !run_of_config(options.config).empty();
+  return is_of_run ? load_run_config(options.config, options.overrides)
+                   : load_config(options.config, options.overrides);
+}
+
 // A child that dies before it has looked at its folder is restarted with --resume, and would go on with a former run
 // there. A config that cannot be read twice, or not in this folder, is left to the child.
 void require_fresh(const TrainArguments& options) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(options.config, error)) return;
-  const std::filesystem::path run = run_path(load_config(options.config, options.overrides), options.train);
+  const std::filesystem::path run = run_path(config_given(options), options.train);
   if (!std::filesystem::exists(run / kConfigFile, error)) return;
   { const RunLock another(run); }  // a training that is under way is told by its name
   require_no_run(run);
@@ -129,8 +136,7 @@ void add_train_command(CLI::App& app) {
       return supervise(supervised(*options));
     }
     restart_with_short_spins();
-    const std::filesystem::path run =
-        train([&] { return load_config(options->config, options->overrides); }, options->train);
+    const std::filesystem::path run = train([&] { return config_given(*options); }, options->train);
     if (run.empty()) return;
     try {
       print_if_read(final_table(read_groups({run})));

@@ -107,7 +107,14 @@ std::string usage_error(CLI::App& app, const CLI::ParseError& error) {
   const auto is_option = [](const std::string& word) {            // and neither -- nor a number
     return word.size() > 1 && word[0] == '-' && word != "--" && std::isdigit(static_cast<unsigned char>(word[1])) == 0;
   };
-  const auto option = std::ranges::find_if(unread, is_option);
+  // Behind a lone "--" all words are arguments, but one that is an option was meant as such.
+  const auto arguments = std::ranges::find(unread, "--");
+  auto option = std::find_if(unread.begin(), arguments, is_option);
+  if (option == arguments) {
+    option = std::find_if(arguments, unread.end(), [&](const std::string& word) {
+      return is_option(word) && command->get_option_no_throw(word.substr(0, word.find('='))) != nullptr;
+    });
+  }
   std::string what = lower_first(plain(error.what()));
   if (group && !unread.empty()) {
     what = unknown(*command, unread.front());

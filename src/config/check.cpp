@@ -102,7 +102,7 @@ class Checker {
       leaves.push_back(last_name(key.path));
     }
     std::string meant = key_with_underscores(at, name);
-    if (meant.empty() && name == "name") meant = selector_in(at);
+    if (meant.empty() && name == "name" && !at.empty()) meant = selector_in(at);
     if (meant.empty()) meant = key_of_synonym(name, inside);
     if (meant.empty()) meant = key_of_synonym(name, anywhere);
     if (meant.empty()) meant = nearest(name, here);

@@ -127,10 +127,6 @@ constexpr Rule kRules[] = {
        return sends_masked_momentum(c) && !(dgc.momentum_correction && dgc.factor_masking);
      },
      "\"sent\" is for momentum that is masked; leave it out, or leave momentum_correction and factor_masking on"},
-    {"optimizer.masked_momentum",
-     [](const Config& c) { return sends_masked_momentum(c) && momentum_of_shared_step(c) == 0; },
-     "\"sent\" needs a momentum above 0: optimizer.momentum, or exchange.outer.momentum where exchange.every_steps is "
-     "above 1"},
     {"optimizer.masked_momentum", [](const Config& c) { return sends_masked_momentum(c) && !gathers(c); },
      "\"sent\" needs exchange.algorithm \"all_gather\", because \"split_reduce\" masks only what came back"},
     {"exchange.wire", [](const Config& c) { return !gathers(c) && c.optimizer.dgc.wire != kCanonicalWire; },
@@ -198,10 +194,14 @@ void complete(Config& config, const Origin& origin) {
   check_ranks(config, origin);
 }
 
-void require_meant_output(const Config& config, const Origin& origin) {
-  if (const std::string advice = home_advice(config.output); !advice.empty()) {
-    origin.refuse("output", fmt::format("{}write ./{} for a folder called ~", advice, config.output));
+void require_meant(const Config& config, const Origin& origin) {
+  if (sends_masked_momentum(config) && momentum_of_shared_step(config) == 0) {
+    origin.refuse("optimizer.masked_momentum",
+                  "\"sent\" needs a momentum above 0: optimizer.momentum, or exchange.outer.momentum where "
+                  "exchange.every_steps is above 1");
   }
+  require_parts_once(config.data, origin);
+  if (const std::string advice = no_home_folder(config.output); !advice.empty()) origin.refuse("output", advice);
   if (config.output.find_first_of("{}") != std::string::npos) {
     origin.refuse("output", "{name} alone stands for something, the run's name; leave out all other braces");
   }

@@ -116,7 +116,7 @@ Config parse_config(const std::string& text, const std::string& origin, const st
   Json root = parse_root(text, written);
   apply_overrides(root, overrides, written);
   Config config = to_config(root, written);
-  require_meant_output(config, written);
+  require_meant(config, written);
   return config;
 }
 

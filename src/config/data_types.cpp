@@ -44,10 +44,13 @@ void check_text_data(const DataOptions& data, const Origin& origin) {
 }
 
 // Of parts that are folders one may lie in another.
-void check_parts(const std::string& key, const std::vector<std::string>& parts, const Origin& origin) {
+void check_parts(const std::string& key, const DataOptions& data, const std::vector<std::string>& parts,
+                 const Origin& origin) {
   std::vector<std::pair<std::string, std::string>> places;  // each ends in a slash; beside it the part as written
   for (const std::string& part : parts) {
-    places.emplace_back((std::filesystem::path(part) / "").lexically_normal().string(), part);
+    std::error_code error;
+    const auto place = std::filesystem::absolute(std::filesystem::path(data.path) / part / "", error);
+    places.emplace_back(place.lexically_normal().string(), part);
   }
   std::ranges::sort(places);
   const auto twice = std::ranges::adjacent_find(
@@ -58,8 +61,6 @@ void check_parts(const std::string& key, const std::vector<std::string>& parts, 
 }
 
 void check_recordings(const DataOptions& data, const Origin& origin) {
-  check_parts("data.train", data.speech.train, origin);
-  check_parts("data.test", data.speech.test, origin);
   const SpeechAugmentOptions& a = data.speech.augment;
   if (a.min_noise_db > a.max_noise_db) {
     origin.refuse("data.augment.min_noise_db", "more than data.augment.max_noise_db");
@@ -123,6 +124,11 @@ const std::vector<DataType>& data_types() {
 }
 
 const DataType& data_type(const DataOptions& data) { return row_named(data_types(), data.type); }
+
+void require_parts_once(const DataOptions& data, const Origin& origin) {
+  check_parts("data.train", data, data.speech.train, origin);
+  check_parts("data.test", data, data.speech.test, origin);
+}
 
 void check_data(const DataOptions& data, const Origin& origin) {
   switch (data_type(data).kind) {

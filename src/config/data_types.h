@@ -39,6 +39,8 @@ const std::vector<DataType>& data_types();
 const DataType& data_type(const DataOptions&);
 // Throws UserError where keys contradict each other.
 void check_data(const DataOptions&, const Origin&);
+// Throws UserError where data.train or data.test of speech has a part twice.
+void require_parts_once(const DataOptions&, const Origin&);
 // Dataset::sample() and Dataset::classes() of a set of images that is not opened; no classes where only the data tell.
 Shape image_sample(const DataOptions&);
 std::optional<int64_t> image_classes(const DataOptions&);

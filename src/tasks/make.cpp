@@ -1,6 +1,5 @@
 #include "tasks/make.h"
 
-#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>

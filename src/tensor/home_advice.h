@@ -11,4 +11,10 @@ inline std::string home_advice(const std::string& path) {
          "\", or in a file the whole path; ";
 }
 
+// Why no folder that begins with ~/ is made, and what to write; "" for every other path.
+inline std::string no_home_folder(const std::string& path) {
+  const std::string advice = home_advice(path);
+  return advice.empty() ? "" : advice + "write ./" + path + " for a folder called ~";
+}
+
 }  // namespace dgc

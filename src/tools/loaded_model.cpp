@@ -2,6 +2,7 @@
 
 #include "config/config.h"
 #include "config/data_types.h"
+#include "run/class_names.h"
 #include "run/run_directory.h"
 #include "run/vocabulary_file.h"
 #include "tensor/errors.h"
@@ -9,10 +10,16 @@
 namespace dgc {
 namespace {
 
-// Keys that say what a label stands for. Speech has its labels from the alphabet, whatever type its lists are.
-bool numbers_labels(const std::string& key, const Config& run) {
+// Whether the images of another type have the labels by which a run knows its classes. A folder of images has its
+// classes by their names.
+bool knows_classes(const std::filesystem::path& run, const Config& config) {
+  return data_type(config.data).name == "image_folder" && !run_class_names(run).empty();
+}
+
+// Whether the key says what a label stands for. Speech has its labels from the alphabet, whatever type its lists are.
+bool numbers_labels(const std::string& key, const Config& config) {
   return key == "data.only_classes" || key == "data.alphabet" ||
-         (key == "data.type" && data_type(run.data).kind == DataKind::images);
+         (key == "data.type" && data_type(config.data).kind == DataKind::images);
 }
 
 // Keys that say which samples of the training set are held back.
@@ -35,7 +42,7 @@ Config config_of_model(const std::filesystem::path& run, const std::vector<std::
       throw_user_error("{}: the run knows the words of {}, and no others; leave this --set out", key,
                        (run / kVocabularyFile).string());
     }
-    if (numbers_labels(key, own)) {
+    if (numbers_labels(key, own) && !knows_classes(run, config)) {
       throw_user_error("{}: the model has learnt the labels of the run's own data; leave this --set out", key);
     }
     // With a share of 0 there is no validation set to be wrong.

@@ -89,6 +89,7 @@ TEST_CASE("a wrong command line is said in one sentence, exit code 2") {
       {{"train", "tiny.json", "--max-restarts", "08"}, "--max-restarts: \"08\" is no whole number"},
       {{"train", "tiny.json", "other.json"}, "dgc train: too many arguments: other.json; one CONFIG is taken (dgc"},
       {{"train", "--", "a.json", "b.json"}, "dgc train: too many arguments: b.json; one CONFIG is taken (dgc train"},
+      {{"train", "--", "a.json", "-x.json"}, "dgc train: too many arguments: -x.json; one CONFIG is taken (dgc train"},
       {{"train", "tiny.json", "-x"}, "dgc train: there is no option \"-x\" (dgc train"},
       {{"train", "tiny.json", "-o", "runs/z"},
        "dgc train: there is no option \"-o\"; did you mean \"--out\" or \"--overwrite\"? (dgc train"},

@@ -301,6 +301,17 @@ TEST_CASE("a stop reaches an srun, which passes it on, behind a shell that does 
   CHECK(fs::exists(dgc.folder() / "stopped"));
 }
 
+TEST_CASE("a stop reaches each training that a launcher below the first one starts anew") {
+  const Program dgc;
+  write_program(dgc.folder() / "inner", "for i in 1 2 3; do \"$@\"; done\n");
+  write_program(dgc.folder() / "launcher", "./inner \"$@\"\ntrue\n");
+  Child supervisor(dgc.folder(), endless({"--resume", "--max-restarts", "3", "--launch", "./launcher"}));
+  REQUIRE(wait_until([&] { return dgc.rows("run").size() > 3; }));
+  supervisor.send(SIGTERM);
+  CHECK(supervisor.wait() == 128 + SIGTERM);
+  CHECK_THAT(dgc.read("run/log.txt"), Contains("the state is saved"));
+}
+
 TEST_CASE("a supervisor that ends says what its last launcher has left behind") {
   const Program dgc;
   write_program(dgc.folder() / "launcher", "sleep 1000 &\necho $! > left\nkill -KILL $$\n");

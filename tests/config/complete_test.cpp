@@ -55,6 +55,8 @@ TEST_CASE("an output that was not meant as it is written is refused, but a run t
         "run.json: output: {name} alone stands for something, the run's name; leave out all other braces");
   const test::TemporaryFile file(braces);
   CHECK(load_run_config(file.path()).output == "runs/example{seed}");
+  const std::string no_effect = "optimizer.masked_momentum=sent", local = "exchange.every_steps=4";
+  CHECK_NOTHROW(load_run_config(file.path(), {no_effect, local}));
 }
 
 TEST_CASE("images that are too small for AlexNet are refused by the key that makes them larger", "[config]") {

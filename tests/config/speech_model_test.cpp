@@ -72,7 +72,9 @@ TEST_CASE("a speech model's keys that contradict one another are refused, with t
         "leave one of the two out");
   CHECK_THAT(refused(R"(data.test=["b/1", "b"])"),
              Catch::Contains(R"(data.test: "b/1" would be read twice, as "b" is there too)"));
-  CHECK(refused(R"(data.test=["b", "b1", "../b"])").empty());
+  CHECK(refused(R"(data.test=["b", "b1", "../b", ".hidden"])").empty());
+  CHECK(refused(R"(data.train=[".", "../other", "../.hidden"])").empty());
+  CHECK_THAT(refused(R"(data.train=["a", "."])"), Catch::Contains(R"("a" would be read twice, as "." is there too)"));
   CHECK_THAT(refused("data.alphabet=AA"),
              Catch::StartsWith("--set data.alphabet=AA: data.alphabet: the alphabet has the character 'A' twice"));
   CHECK_THAT(refused("data.alphabet=AB\xff"), Catch::Contains("data.alphabet: not UTF-8"));

@@ -12,6 +12,7 @@
 #include "tests/support/tiny_speech.h"
 #include "tests/support/tiny_text.h"
 #include "tools/evaluate.h"
+#include "tools/loaded_model.h"
 #include "tools/report/report.h"
 
 namespace dgc {
@@ -149,6 +150,11 @@ TEST_CASE("an evaluation takes labels, and what is held back, as the run has lea
                                                          ": another validation set would be held back than the run's"));
   }
   CHECK_NOTHROW(evaluate({"data.validation_split=0", "seed=4", "data.train_limit=4"}));
+
+  // A folder has its classes by the names that the run knows.
+  const auto named =
+      train(mnist_config(folder, {"data.type=fashion_mnist", "workers_per_rank=1"}), {.out = run.path() / "named"});
+  CHECK_NOTHROW(config_of_model(named, {R"(data={"type": "image_folder", "path": "x", "image_size": 28})"}));
 
   const TinySpeech speech;
   const auto heard = train(speech.config({"training.max_steps=1"}), {.out = run.path() / "speech"});

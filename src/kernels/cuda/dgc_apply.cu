@@ -146,8 +146,8 @@ struct DgcApply {
   __device__ static void apply(const DgcApplyArgs& a, Shared& shared) {
     const float lr = a.control->lr;
     for (int64_t block = blockIdx.x; block < a.table.blocks; block += gridDim.x) {
-      const DgcSegment s =
-          a.table.segments[a.table.segment_of_block[block]];  // a copy: what is written may not change it
+      // A copy, which nothing that is written can change.
+      const DgcSegment s = a.table.segments[a.table.segment_of_block[block]];
       const int64_t local = block - s.first_block;
       if (DgcSharedSums::have_room(a, s, local, shared)) {
         apply_block(a, s, local, lr, DgcSharedSums(a, s, shared), shared);

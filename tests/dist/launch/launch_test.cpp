@@ -55,6 +55,9 @@ TEST_CASE("torchrun's variables", "[launch]") {
   CHECK(launch.launcher == "torchrun");
   CHECK((launch.rank == 5 && launch.size == 8 && launch.local_rank == 1 && launch.local_size == 1 && !launch.mpi));
   CHECK(launched(with(kTorchrun, {{"LOCAL_WORLD_SIZE", "4"}})).local_size == 4);
+  // One process alone, in a job whose variable is left over.
+  const Variables alone = {{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "4"}};
+  CHECK(launched(alone).size == 1);
   CHECK(launch.meeting.url() == "tcp://node7:29500");
   CHECK(launch.run.empty());
   // torchrun itself listens at MASTER_PORT.
