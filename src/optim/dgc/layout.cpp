@@ -19,11 +19,12 @@ void add_dense(DgcLayout& layout, const ParamLayout& params, int64_t element_byt
 
 // Sets the places of all segments in both forms of the message, as layout.canonical and layout.wire say.
 void place_segments(DgcLayout& layout) {
+  int64_t blocks = 0;  // of the segments before this one
   for (size_t i = 0; i < layout.segments.size(); ++i) {
     const WireTensor& tensor = layout.canonical.tensors()[i];
     DgcSegment& segment = layout.segments[i];
-    segment = {segment.offset, tensor.numel, tensor.k, tensor.high_at, tensor.low_at, tensor.values_at, layout.blocks};
-    layout.blocks += segment.blocks();
+    segment = {segment.offset, tensor.numel, tensor.k, tensor.high_at, tensor.low_at, tensor.values_at, blocks};
+    blocks += segment.blocks();
     const WireTensor& coded = layout.wire.tensors()[i];
     layout.codes.push_back(
         {coded.high_at, coded.scale_at, coded.low_at, coded.values_at, coded.words, layout.chunks, coded.low_bits});

@@ -30,7 +30,6 @@ struct DgcLayout {
   std::optional<int64_t> bucket_bytes;  // set if they are sparse and overlap the backward pass
   int64_t compressed_numel = 0;         // elements of all segments, without the gaps between small tensors
 
-  int64_t blocks = 0;  // blocks of all segments (DgcSegment)
   int64_t chunks = 0;  // chunks of all segments (DgcCode)
 
   bool is_coded() const { return wire.format() != kCanonicalWire; }
